@@ -1,0 +1,202 @@
+"""The table of int64 words by which a rank tells the C++ runtime its part of all plans.
+
+One table holds, in this order (``tables.hpp`` reads it)::
+
+    table   MAGIC, VERSION, number of words, rank, ranks, fingerprint, families, plans
+    family  colour, position, size          of the rank's group; colour -1: the rank is in no group
+    plan    number of words, bytes of the name, the name (8 bytes a word),
+            dtype, itemsize, dimensions, buffers, steps
+    buffer  box, origin, strides            strides in elements of the rank's storage
+    step    kind, source, target, family, reduction, accumulate, sends, receives
+    send    peer, box
+    receive peer, box
+    box     lo, hi                          for each dimension, in global indices
+
+A *family* is a set of disjoint groups of ranks that communicate at the same time: one communicator
+split. Steps with the same groups share a family; -1 stands for none. A peer is a position in the
+group, or SELF (the rank's own memory), or ALL (a broadcast goes to all, a reduction comes from all).
+A receive from SELF is a local copy. Of a reduction the first rank of a group has its own operand as
+a send to SELF. Sends and receives are in the order of the plan's messages, which is the order in
+which both sides pack and in which operands are combined. The fingerprint is the same on all ranks
+that have the same plans.
+"""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from distspmd import intervals
+from distspmd.errors import PlanError
+from distspmd.intervals import Box
+from distspmd.plans import Plan, Step, StepKind
+from distspmd.reductions import reduction
+
+MAGIC = int.from_bytes(b"distspmd", "big")
+VERSION = 1
+SELF = -1
+ALL = -2
+
+DTYPES = {
+    np.dtype(name): code
+    for code, name in enumerate(
+        "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 complex64 complex128".split(),
+        start=1,
+    )
+}
+"""Codes of the dtypes that the runtime can reduce; any other is 0 and moves as bytes."""
+
+Groups = tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """Where a rank keeps a tile: a pointer goes to the element ``origin`` of the global array.
+
+    Strides are in elements. The storage may be larger than the tile, such as a tile with a halo.
+    """
+
+    origin: tuple[int, ...]
+    strides: tuple[int, ...]
+
+    @classmethod
+    def of(cls, box: Box) -> Storage:
+        """A C-contiguous storage that holds exactly a box."""
+        extents = intervals.shape(box)
+        strides = tuple(math.prod(extents[d + 1 :]) for d in range(len(extents)))
+        return cls(tuple(lo for lo, _ in box), strides)
+
+
+def words(
+    plans: Sequence[tuple[str, Plan, Sequence[Storage]]], rank: int
+) -> NDArray[np.int64]:
+    """The table of a rank.
+
+    Args:
+        plans: of each plan a name for messages, and the rank's storage of its source and target.
+        rank: whose part.
+
+    Raises:
+        PlanError: a reduction of a dtype that the runtime cannot reduce, or too few storages.
+    """
+    families: dict[Groups, int] = {}
+    bodies = [_plan(name, plan, storages, rank, families) for name, plan, storages in plans]
+    fingerprint = 0
+    for name, plan, _ in plans:
+        fingerprint = zlib.crc32(name.encode() + plan.fingerprint.to_bytes(8, "little"), fingerprint)
+    ranks = max((plan.ranks for _, plan, _ in plans), default=1)
+    head = [rank, ranks, fingerprint, len(families), len(plans)]
+    tail = [word for groups in families for word in _place(groups, rank)]
+    for body in bodies:
+        tail += body
+    return np.array([MAGIC, VERSION, 3 + len(head) + len(tail), *head, *tail], dtype=np.int64)
+
+
+def _place(groups: Groups, rank: int) -> tuple[int, int, int]:
+    """Colour, position and size of the group that a rank is in."""
+    for colour, group in enumerate(groups):
+        if rank in group:
+            return colour, group.index(rank), len(group)
+    return -1, 0, 0
+
+
+def _plan(
+    name: str, plan: Plan, storages: Sequence[Storage], rank: int, families: dict[Groups, int]
+) -> list[int]:
+    if len(storages) != 2:
+        raise PlanError(
+            f"{name}: {len(storages)} storages; a plan has one for its source and one for its target."
+        )
+    text = name.encode()
+    body = [len(text), *_packed(text)]
+    dtype = plan.redistribution.dtype
+    extents = plan.redistribution.target.extents
+    body += [DTYPES.get(dtype, 0), dtype.itemsize, len(extents), len(plan.buffers), len(plan.steps)]
+    for number, layout in enumerate(plan.buffers):
+        box = layout.box(rank)
+        storage = storages[number] if number < 2 else Storage.of(box)
+        if len(storage.origin) != len(extents) or len(storage.strides) != len(extents):
+            raise PlanError(f"{name}: {storage} does not have the {len(extents)} dimensions of {layout}.")
+        body += [*_flat(box), *storage.origin, *storage.strides]
+    for number, step in enumerate(plan.steps):
+        if step.reduction is not None and dtype not in DTYPES:
+            raise PlanError(f"{name}: the runtime has no {step.reduction} of {dtype} values.")
+        body += _step(plan, number, rank, families)
+    return [len(body) + 1, *body]
+
+
+def _step(plan: Plan, number: int, rank: int, families: dict[Groups, int]) -> list[int]:
+    step = plan.steps[number]
+    groups = tuple(group for group in step.groups if len(group) > 1)
+    family = families.setdefault(groups, len(families)) if groups else -1
+    sends, receives = _traffic(plan, number, rank)
+    body = [
+        step.kind.value,
+        step.source,
+        step.target,
+        family,
+        reduction(step.reduction).code if step.reduction else 0,
+        int(step.accumulate),
+        len(sends),
+        len(receives),
+    ]
+    for peer, box in (*sends, *receives):
+        body += [peer, *_flat(box)]
+    return body
+
+
+Traffic = list[tuple[int, Box]]
+
+
+def _traffic(plan: Plan, number: int, rank: int) -> tuple[Traffic, Traffic]:
+    """What a rank sends to, and receives from, the positions of its group in a step."""
+    step = plan.steps[number]
+    group = next((group for group in step.groups if rank in group), ())
+    position = {peer: at for at, peer in enumerate(group)}
+    reduced = _reduced_box(step, plan, number, rank, group)
+    sends: Traffic = []
+    receives: Traffic = []
+    for m in plan.parts[number].get(rank, ()):
+        if intervals.is_empty(m.box):
+            continue
+        if m.sender == m.receiver:
+            operand = m.box == reduced and (SELF, m.box) not in sends
+            (sends if operand else receives).append((SELF, m.box))
+        elif m.sender == rank:
+            _append(sends, step.kind is StepKind.BROADCAST, position[m.receiver], m.box)
+        else:
+            _append(receives, step.kind is StepKind.REDUCE, position[m.sender], m.box)
+    return sends, receives
+
+
+def _append(traffic: Traffic, common: bool, peer: int, box: Box) -> None:
+    """Add a box for a peer, or once for all peers."""
+    if not common:
+        traffic.append((peer, box))
+    elif (ALL, box) not in traffic:
+        traffic.append((ALL, box))
+
+
+def _reduced_box(
+    step: Step, plan: Plan, number: int, rank: int, group: tuple[int, ...]
+) -> Box | None:
+    """The box that a group reduces to its first rank, if that is the rank."""
+    if step.kind is not StepKind.REDUCE or not group or group[0] != rank:
+        return None
+    boxes = (m.box for m in plan.parts[number].get(rank, ()) if m.sender != rank)
+    return next(boxes, None)
+
+
+def _flat(box: Box) -> Iterator[int]:
+    return (bound for interval in box for bound in interval)
+
+
+def _packed(text: bytes) -> list[int]:
+    """Bytes, eight to a word."""
+    padded = text + bytes(-len(text) % 8)
+    return [int(word) for word in np.frombuffer(padded, dtype="<i8")]

@@ -1,0 +1,288 @@
+// The runtime of generated programs: runs plans that were made ready once, from a rank's table.
+//
+// distspmd/runtime/engine.py compiles it once for all programs; they include execute.hpp alone. To
+// include this header in a program works as well: the library then has the functions itself.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <exception>
+#include <map>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "errors.hpp"
+#include "execute.hpp"
+#include "steps.hpp"
+#include "tables.hpp"
+
+namespace distspmd {
+inline namespace v1 {
+
+struct Statistics {
+  double seconds = 0;
+  std::int64_t calls = 0, received_bytes = 0;
+};
+
+struct Plan {
+  std::string name;
+  std::vector<Storage> storages;
+  std::vector<Step> steps;
+  std::vector<std::int64_t> scratch;  // bytes from the start of the scratch memory, by buffer
+  std::int64_t itemsize;
+  bool same_strides, reads_input = false, writes_output = false;
+  Statistics statistics;
+};
+
+/// Memory that is kept from call to call.
+class Memory {
+ public:
+  void reserve(std::int64_t bytes) { wanted_ = std::max(wanted_, bytes); }
+  void allocate() { kept_.reset(new char[static_cast<std::size_t>(wanted_ + alignment)]); }
+  char *data() const {
+    const auto at = reinterpret_cast<std::uintptr_t>(kept_.get());
+    return reinterpret_cast<char *>((at + alignment - 1) / alignment * alignment);
+  }
+  static constexpr std::int64_t alignment = 64;
+
+ private:
+  std::int64_t wanted_ = 0;
+  std::unique_ptr<char[]> kept_;
+};
+
+/// All plans of a rank, with the communicators, datatypes and memory that they share.
+class Context : public Executable {
+ public:
+  Context(MPI_Comm comm, const std::int64_t *words, std::int64_t count) : Executable{run_plan} {
+    check(MPI_Comm_dup(comm, &comm_), comm, "MPI_Comm_dup", creation);
+    check(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), comm_, "MPI_Comm_set_errhandler", creation);
+    const Table table = Reader(comm_, words, count).table();
+    agree(table);
+    for (const Family &family : table.families) split(family);
+    for (const PlanTable &plan : table.plans) add(plan);
+    send_staging_.allocate();
+    receive_staging_.allocate();
+    scratch_.allocate();
+  }
+
+  Context(const Context &) = delete;
+  Context &operator=(const Context &) = delete;
+
+  ~Context() {
+    int finalized = 0;
+    if (MPI_Finalized(&finalized) != MPI_SUCCESS || finalized) return;
+    for (auto &type : types_)
+      if (type.second.second) MPI_Type_free(&type.second.first);
+    for (auto &op : ops_)
+      if (op.second.second) MPI_Op_free(&op.second.first);
+    for (auto &group : groups_)
+      if (group->comm != MPI_COMM_NULL) MPI_Comm_free(&group->comm);
+    MPI_Comm_free(&comm_);
+  }
+
+  void execute(std::int64_t number, const void *in, void *out) {
+    Plan &plan = plan_of(number);
+    if (plan.reads_input && in == nullptr) fail(comm_, plan.name + ": its input is a null pointer.");
+    if (plan.writes_output && out == nullptr) fail(comm_, plan.name + ": its output is a null pointer.");
+    const bool aliased = same_memory(plan, in, out);
+    const double begin = MPI_Wtime();
+    for (const Step &step : plan.steps) {
+      const char *from = step.source == 0 ? static_cast<const char *>(in) : buffer(plan, step.source, out);
+      const bool shared = step.source == step.target || (step.source + step.target == 1 && aliased);
+      plan.statistics.received_bytes += step.run(from, buffer(plan, step.target, out), shared,
+                                                 send_staging_.data(), receive_staging_.data());
+    }
+    plan.statistics.seconds += MPI_Wtime() - begin;
+    ++plan.statistics.calls;
+  }
+
+  Statistics statistics(std::int64_t number) { return plan_of(number).statistics; }
+
+  void reset_statistics() {
+    for (Plan &plan : plans_) plan.statistics = {};
+  }
+
+ private:
+  static constexpr const char *creation = "the creation of the plans";
+
+  static void run_plan(Executable *context, std::int64_t plan, const void *in, void *out) {
+    static_cast<Context *>(context)->execute(plan, in, out);
+  }
+
+  /// All ranks must have the same plans, for the right number of ranks.
+  void agree(const Table &table) {
+    int rank = 0, ranks = 0;
+    check(MPI_Comm_rank(comm_, &rank), comm_, "MPI_Comm_rank", creation);
+    check(MPI_Comm_size(comm_, &ranks), comm_, "MPI_Comm_size", creation);
+    std::int64_t seen[2] = {table.fingerprint, -table.fingerprint};
+    check(MPI_Allreduce(MPI_IN_PLACE, seen, 2, MPI_INT64_T, MPI_MAX, comm_), comm_, "MPI_Allreduce",
+          creation);
+    if (seen[0] != -seen[1]) fail(comm_, "the ranks have different plans.");
+    if (table.rank != rank)
+      fail(comm_, "the plans are those of rank " + std::to_string(table.rank) + ".");
+    if (table.ranks > ranks)
+      fail(comm_, "the plans are for " + std::to_string(table.ranks) + " ranks, but there are " +
+                      std::to_string(ranks) + ". Start " + std::to_string(table.ranks) + ".");
+  }
+
+  void split(const Family &family) {
+    auto group = std::make_unique<Group>();
+    const int colour = family.colour < 0 ? MPI_UNDEFINED : static_cast<int>(family.colour);
+    check(MPI_Comm_split(comm_, colour, static_cast<int>(family.position), &group->comm), comm_,
+          "MPI_Comm_split", creation);
+    if (group->comm != MPI_COMM_NULL) {
+      check(MPI_Comm_set_errhandler(group->comm, MPI_ERRORS_RETURN), comm_, "MPI_Comm_set_errhandler",
+            creation);
+      check(MPI_Comm_rank(group->comm, &group->position), comm_, "MPI_Comm_rank", creation);
+      check(MPI_Comm_size(group->comm, &group->size), comm_, "MPI_Comm_size", creation);
+      if (group->position != family.position || group->size != family.size)
+        fail(comm_, "bad plan table: the ranks disagree about a group.");
+    }
+    groups_.push_back(std::move(group));
+  }
+
+  void add(const PlanTable &table) {
+    Plan plan{};
+    plan.name = table.name;
+    plan.itemsize = table.itemsize;
+    plan.storages = table.buffers;
+    plan.same_strides = table.buffers[0].strides == table.buffers[1].strides;
+    std::int64_t scratch = 0;
+    for (std::size_t b = 0; b < table.buffers.size(); ++b) {
+      plan.scratch.push_back(scratch);
+      if (b < 2) continue;
+      const std::int64_t bytes = volume(table.buffers[b].tile) * table.itemsize;
+      scratch += (bytes + Memory::alignment - 1) / Memory::alignment * Memory::alignment;
+    }
+    scratch_.reserve(scratch);
+    for (const StepTable &step : table.steps) {
+      const Group *group = step.family < 0 ? nullptr : groups_[static_cast<std::size_t>(step.family)].get();
+      if (group && group->comm == MPI_COMM_NULL) group = nullptr;
+      const Transport transport{comm_, group, element(table.itemsize), operation(step, table.dtype)};
+      plan.steps.emplace_back(step, table, transport);
+      const Step &ready = plan.steps.back();
+      send_staging_.reserve(ready.send_staging());
+      receive_staging_.reserve(ready.receive_staging());
+      plan.reads_input = plan.reads_input || (ready.source == 0 && ready.reads());
+      plan.writes_output = plan.writes_output || (ready.target == 1 && ready.writes()) ||
+                           (ready.source == 1 && ready.reads());
+    }
+    plans_.push_back(std::move(plan));
+  }
+
+  /// The datatype of one element of so many bytes.
+  MPI_Datatype element(std::int64_t itemsize) {
+    auto found = types_.find(itemsize);
+    if (found != types_.end()) return found->second.first;
+    MPI_Datatype type = itemsize == 1   ? MPI_BYTE
+                        : itemsize == 2 ? MPI_UINT16_T
+                        : itemsize == 4 ? MPI_UINT32_T
+                        : itemsize == 8 ? MPI_UINT64_T
+                                        : MPI_DATATYPE_NULL;
+    const bool own = type == MPI_DATATYPE_NULL;
+    if (own) {
+      check(MPI_Type_contiguous(static_cast<int>(itemsize), MPI_BYTE, &type), comm_,
+            "MPI_Type_contiguous", creation);
+      check(MPI_Type_commit(&type), comm_, "MPI_Type_commit", creation);
+    }
+    types_[itemsize] = {type, own};
+    return type;
+  }
+
+  MPI_Op operation(const StepTable &step, std::int64_t dtype) {
+    if (step.operation == Operation::none) return MPI_OP_NULL;
+    const auto key = std::make_pair(step.operation, dtype);
+    auto found = ops_.find(key);
+    if (found != ops_.end()) return found->second.first;
+    const Reduction reduction = reduction_of(step.operation, dtype);
+    MPI_Op op = reduction.op;
+    const bool own = op == MPI_OP_NULL;
+    if (own) check(MPI_Op_create(reduction.function, 1, &op), comm_, "MPI_Op_create", creation);
+    ops_[key] = {op, own};
+    return op;
+  }
+
+  Plan &plan_of(std::int64_t number) {
+    if (number < 0 || number >= static_cast<std::int64_t>(plans_.size()))
+      fail(comm_, "there is no plan " + std::to_string(number) + " of " + std::to_string(plans_.size()) + ".");
+    return plans_[static_cast<std::size_t>(number)];
+  }
+
+  /// Whether input and output are one memory, each element at the same place in both.
+  bool same_memory(const Plan &plan, const void *in, const void *out) const {
+    if (!plan.reads_input || !plan.writes_output) return false;
+    const Storage &from = plan.storages[0], &to = plan.storages[1];
+    const auto zero = [&plan](const void *pointer, const Storage &storage) {
+      return reinterpret_cast<std::intptr_t>(pointer) - storage.from_zero() * plan.itemsize;
+    };
+    if (plan.same_strides && zero(in, from) == zero(out, to)) return true;
+    if (in == out) fail(comm_, plan.name + ": input and output are one array, but tiles of different layouts.");
+    return false;
+  }
+
+  char *buffer(const Plan &plan, std::size_t number, void *out) const {
+    return number == 1 ? static_cast<char *>(out) : scratch_.data() + plan.scratch[number];
+  }
+
+  MPI_Comm comm_ = MPI_COMM_NULL;
+  std::vector<std::unique_ptr<Group>> groups_;
+  std::map<std::int64_t, std::pair<MPI_Datatype, bool>> types_;
+  std::map<std::pair<Operation, std::int64_t>, std::pair<MPI_Op, bool>> ops_;
+  std::vector<Plan> plans_;
+  Memory send_staging_, receive_staging_, scratch_;
+};
+
+/// The communicator whose handle mpi4py gives as a number: a pointer in Open MPI, an int in MPICH.
+template <class Comm = MPI_Comm>
+Comm communicator(std::int64_t handle) {
+  if constexpr (std::is_pointer_v<Comm>) {
+    return reinterpret_cast<Comm>(static_cast<std::intptr_t>(handle));
+  } else {
+    return static_cast<Comm>(handle);
+  }
+}
+
+}  // namespace v1
+}  // namespace distspmd
+
+#define DISTSPMD_EXPORT __attribute__((used, visibility("default"))) inline
+
+extern "C" {
+
+/// Make a rank's plans ready; all ranks of the communicator call it together.
+DISTSPMD_EXPORT void *distspmd_create(std::int64_t comm_handle, const std::int64_t *words,
+                                      std::int64_t count) {
+  const MPI_Comm comm = distspmd::communicator(comm_handle);
+  try {
+    return new distspmd::Context(comm, words, count);
+  } catch (const std::exception &error) {
+    distspmd::fail(comm, std::string("cannot make the plans: ") + error.what());
+  }
+}
+
+DISTSPMD_EXPORT void distspmd_destroy(void *context) {
+  delete static_cast<distspmd::Context *>(context);
+}
+
+DISTSPMD_EXPORT void distspmd_execute(void *context, std::int64_t plan, const void *in, void *out) {
+  static_cast<distspmd::Context *>(context)->execute(plan, in, out);
+}
+
+/// What the calls of a plan took on this rank, and the bytes that it received from others.
+DISTSPMD_EXPORT void distspmd_statistics(void *context, std::int64_t plan, double *seconds,
+                                         std::int64_t *calls, std::int64_t *received_bytes) {
+  const auto found = static_cast<distspmd::Context *>(context)->statistics(plan);
+  *seconds = found.seconds;
+  *calls = found.calls;
+  *received_bytes = found.received_bytes;
+}
+
+DISTSPMD_EXPORT void distspmd_reset_statistics(void *context) {
+  static_cast<distspmd::Context *>(context)->reset_statistics();
+}
+
+}  // extern "C"

@@ -1,0 +1,253 @@
+// The decoder of a rank's table of plans; distspmd/codegen/tables.py describes the words.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "boxes.hpp"
+#include "errors.hpp"
+#include "reductions.hpp"
+
+namespace distspmd {
+inline namespace v1 {
+
+enum class Kind : std::int64_t { copy = 0, scatter, broadcast, reduce, gather, exchange };
+constexpr std::int64_t kinds = 6;
+constexpr std::int64_t self = -1;  // peer: the rank's own memory
+constexpr std::int64_t all = -2;   // peer: all of the group
+
+struct Family {
+  std::int64_t colour, position, size;
+};
+
+struct Part {
+  std::int64_t peer;
+  Box box;
+};
+
+struct StepTable {
+  Kind kind;
+  std::int64_t source, target, family;
+  Operation operation;
+  bool accumulate;
+  std::vector<Part> sends, receives;
+};
+
+struct PlanTable {
+  std::string name;
+  std::int64_t dtype, itemsize;
+  std::vector<Storage> buffers;
+  std::vector<StepTable> steps;
+};
+
+struct Table {
+  std::int64_t rank, ranks, fingerprint;
+  std::vector<Family> families;
+  std::vector<PlanTable> plans;
+};
+
+/// Reads words one by one, and fails on any that cannot be.
+class Reader {
+ public:
+  Reader(MPI_Comm comm, const std::int64_t *words, std::int64_t count)
+      : comm_(comm), words_(words), count_(count) {}
+
+  Table table() {
+    constexpr std::int64_t magic = 0x64697374'73706d64, version = 1;
+    where_ = "the table";
+    if (words_ == nullptr || count_ < 3) wrong("it has less than three words");
+    if (next() != magic) wrong("it does not begin as one");
+    const std::int64_t found = next();
+    if (found != version)
+      wrong("version " + std::to_string(found) + ", but this runtime reads version " +
+            std::to_string(version));
+    if (next() != count_) wrong("it is cut off");
+    Table table{};
+    table.rank = within(0, max_count, "rank");
+    table.ranks = within(1, max_count, "ranks");
+    table.fingerprint = next();
+    const std::int64_t families = count("families", 3), plans = count("plans", 6);
+    for (std::int64_t f = 0; f < families; ++f) {
+      const std::int64_t colour = within(-1, max_count, "colour");
+      const std::int64_t position = within(0, max_count, "position");
+      const std::int64_t size = within(0, max_count, "size of a group");
+      if (colour >= 0 && position >= size) wrong("a position outside its group");
+      table.families.push_back({colour, position, size});
+    }
+    for (std::int64_t p = 0; p < plans; ++p) table.plans.push_back(plan(table.families));
+    where_ = "the table";
+    if (at_ != count_) wrong("words are left over");
+    return table;
+  }
+
+ private:
+  static constexpr std::int64_t max_count = INT32_MAX;
+
+  [[noreturn]] void wrong(const std::string &what) const {
+    fail(comm_, "bad plan table: " + where_ + ": " + what + " (word " + std::to_string(at_) + " of " +
+                    std::to_string(count_) + ").");
+  }
+
+  std::int64_t next() {
+    if (at_ >= count_) wrong("it ends too early");
+    return words_[at_++];
+  }
+
+  std::int64_t within(std::int64_t lo, std::int64_t hi, const char *what) {
+    const std::int64_t word = next();
+    if (word < lo || word > hi)
+      wrong(std::string(what) + " is " + std::to_string(word) + ", not within " + std::to_string(lo) +
+            ".." + std::to_string(hi));
+    return word;
+  }
+
+  /// A number of items of at least so many words each, which must still be there.
+  std::int64_t count(const char *what, std::int64_t words_each) {
+    return within(0, (count_ - at_) / words_each, what);
+  }
+
+  Box box(std::int64_t dimensions) {
+    Box found(static_cast<std::size_t>(dimensions));
+    for (Interval &i : found) i = {next(), next()};
+    if (volume(found) < 0) wrong("the box " + text(found) + " is too large");
+    return found;
+  }
+
+  std::string name() {
+    const std::int64_t bytes = within(0, 8 * (count_ - at_), "length of a name");
+    std::string found;
+    for (std::int64_t at = 0; at < bytes; at += 8) {
+      const std::uint64_t word = static_cast<std::uint64_t>(next());
+      for (int byte = 0; byte < 8; ++byte) found += static_cast<char>(word >> (8 * byte) & 0xff);
+    }
+    found.resize(static_cast<std::size_t>(bytes));
+    return found;
+  }
+
+  PlanTable plan(const std::vector<Family> &families) {
+    PlanTable plan{};
+    const std::int64_t begin = at_, length = next();
+    plan.name = name();
+    where_ = plan.name;
+    plan.dtype = within(0, dtypes - 1, "dtype");
+    plan.itemsize = within(1, max_count, "itemsize");
+    if (plan.dtype != 0 && plan.itemsize != itemsize_of(plan.dtype)) wrong("dtype and itemsize differ");
+    const std::int64_t dimensions = within(1, 64, "number of dimensions");
+    const std::int64_t buffers = within(2, (count_ - at_) / (4 * dimensions), "number of buffers");
+    const std::int64_t steps = count("steps", 8);
+    for (std::int64_t b = 0; b < buffers; ++b) plan.buffers.push_back(storage(dimensions));
+    for (std::int64_t s = 0; s < steps; ++s) plan.steps.push_back(step(plan, families));
+    if (at_ - begin != length) wrong("its length is not what it says");
+    return plan;
+  }
+
+  Storage storage(std::int64_t dimensions) {
+    Storage storage{box(dimensions), {}, {}};
+    for (std::int64_t d = 0; d < dimensions; ++d) storage.origin.push_back(next());
+    for (std::int64_t d = 0; d < dimensions; ++d) storage.strides.push_back(next());
+    if (is_empty(storage.tile)) return storage;
+    for (std::size_t d = 0; d < storage.tile.size(); ++d) {
+      if (storage.tile[d].lo < storage.origin[d])
+        wrong("the tile " + text(storage.tile) + " begins before its storage");
+      if (storage.strides[d] < 1 && storage.tile[d].hi - storage.tile[d].lo > 1)
+        wrong("a stride is not positive");
+    }
+    return storage;
+  }
+
+  StepTable step(const PlanTable &plan, const std::vector<Family> &families) {
+    const std::int64_t buffers = static_cast<std::int64_t>(plan.buffers.size());
+    StepTable step{};
+    step.kind = static_cast<Kind>(within(0, kinds - 1, "kind of a step"));
+    step.source = within(0, buffers - 1, "source buffer");
+    step.target = within(1, buffers - 1, "target buffer");
+    step.family = within(-1, static_cast<std::int64_t>(families.size()) - 1, "family");
+    step.operation = static_cast<Operation>(within(0, operations - 1, "reduction"));
+    step.accumulate = within(0, 1, "accumulate") != 0;
+    if (step.operation != Operation::none && reduction_of(step.operation, plan.dtype).kernel == nullptr)
+      wrong("there is no such reduction of its dtype");
+    if (step.operation == Operation::none && step.accumulate) wrong("accumulates without a reduction");
+    const std::int64_t dimensions = static_cast<std::int64_t>(plan.buffers[0].tile.size());
+    const std::int64_t sends = count("sends", 1 + 2 * dimensions);
+    const std::int64_t receives = count("receives", 1 + 2 * dimensions);
+    const Family none{-1, 0, 0};
+    const Family &group = step.family < 0 ? none : families[static_cast<std::size_t>(step.family)];
+    const auto &source = plan.buffers[static_cast<std::size_t>(step.source)].tile;
+    const auto &target = plan.buffers[static_cast<std::size_t>(step.target)].tile;
+    for (std::int64_t i = 0; i < sends; ++i) step.sends.push_back(part(group, source));
+    for (std::int64_t i = 0; i < receives; ++i) step.receives.push_back(part(group, target));
+    check_shape(step, group, source);
+    return step;
+  }
+
+  Part part(const Family &group, const Box &tile) {
+    Part part{next(), box(static_cast<std::int64_t>(tile.size()))};
+    if (part.peer < all || part.peer >= group.size)
+      wrong("peer " + std::to_string(part.peer) + " of a group of " + std::to_string(group.size));
+    if (part.peer >= 0 && part.peer == group.position) wrong("a rank is its own peer");
+    if (is_empty(part.box)) wrong("an empty box");
+    if (!contains(tile, part.box))
+      wrong("the box " + text(part.box) + " is outside the tile " + text(tile));
+    return part;
+  }
+
+  /// What the kind of a step forbids: the shape of its collective call.
+  void check_shape(const StepTable &step, const Family &group, const Box &source) {
+    const bool first = group.position == 0;
+    const bool common = step.kind == Kind::broadcast || step.kind == Kind::reduce;
+    const Box *box = nullptr;
+    auto see = [&](const Part &part) {
+      if (group.colour < 0) wrong("a message in no group");
+      if (common && box != nullptr && !(*box == part.box)) wrong("two boxes in one call for one box");
+      box = &part.box;
+    };
+    for (const Part &part : step.sends) {
+      if (part.peer == self && (step.kind != Kind::reduce || !first)) wrong("a send to itself");
+      if (part.peer == all && (step.kind != Kind::broadcast || !first)) wrong("a send to all");
+      if (part.peer > 0 && (step.kind == Kind::gather || common)) wrong("a send to another than the first");
+      if (part.peer >= 0 && first && step.kind != Kind::exchange && step.kind != Kind::scatter)
+        wrong("the first rank sends where it receives");
+      if (part.peer >= 0 && !first && step.kind == Kind::scatter) wrong("a send of another than the first");
+      if (part.peer >= 0 && step.kind == Kind::broadcast) wrong("a broadcast to one rank");
+      see(part);
+    }
+    for (const Part &part : step.receives) {
+      if (part.peer == self) {
+        if (!contains(source, part.box)) wrong("a copy of " + text(part.box) + ", which is not there");
+        continue;
+      }
+      if (part.peer == all && (step.kind != Kind::reduce || !first)) wrong("a receive from all");
+      if (part.peer > 0 && (step.kind == Kind::scatter || common))
+        wrong("a receive from another than the first");
+      if (part.peer >= 0 && first && (step.kind == Kind::scatter || step.kind == Kind::broadcast))
+        wrong("the first rank receives where it sends");
+      if (part.peer >= 0 && !first && step.kind == Kind::gather) wrong("a receive of another than the first");
+      if (part.peer >= 0 && step.kind == Kind::reduce) wrong("a reduction from one rank");
+      see(part);
+    }
+    if (step.kind == Kind::copy && box != nullptr) wrong("a message in a copy");
+    if (step.kind == Kind::reduce && box != nullptr && step.operation == Operation::none)
+      wrong("a reduction without an operation");
+    if (common && step.sends.size() > 1) wrong("two sends in one call for one box");
+    if (step.kind == Kind::reduce && first && box != nullptr && !has_all(step.receives))
+      wrong("an operand without a result");
+  }
+
+  static bool has_all(const std::vector<Part> &parts) {
+    for (const Part &part : parts)
+      if (part.peer == all) return true;
+    return false;
+  }
+
+  MPI_Comm comm_;
+  const std::int64_t *words_;
+  std::int64_t count_;
+  std::int64_t at_ = 0;
+  std::string where_ = "the table";
+};
+
+}  // namespace v1
+}  // namespace distspmd
