@@ -1,0 +1,252 @@
+"""The C++ runtime as a library of its own: compiled once, cached, and loaded by every rank.
+
+An :class:`Engine` holds the plans of one rank, made ready once on a communicator. It runs them on
+NumPy tiles, and its ``context`` is what a generated program gets to run them itself.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from distspmd import intervals
+from distspmd.codegen.tables import Storage, words
+from distspmd.errors import ArgumentError, CompilationError
+from distspmd.plans import Plan
+
+INCLUDE = Path(__file__).parent / "include"
+"""Folder to give to a compiler (``-I``) for ``#include <distspmd/execute.hpp>``."""
+
+FLAGS = ("-std=c++17", "-O3", "-fPIC", "-shared", "-DNDEBUG")
+
+Tile = NDArray[np.generic]
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """What the calls of a plan took on a rank, and what it received from other ranks."""
+
+    seconds: float
+    calls: int
+    received_bytes: int
+
+
+class Engine:
+    """Plans of one rank, ready to run. All ranks of the communicator make it together.
+
+    Args:
+        comm: an mpi4py communicator; duplicated.
+        plans: a name for messages, the plan, and this rank's storage of its source and target tile
+            (C-contiguous tiles where left out).
+
+    Raises:
+        CompilationError: the runtime did not compile; raised on all ranks.
+        PlanError: a reduction of a dtype that the runtime cannot reduce.
+    """
+
+    def __init__(
+        self, comm: Any, plans: Sequence[tuple[str, Plan] | tuple[str, Plan, Sequence[Storage]]]
+    ) -> None:
+        from mpi4py import MPI
+
+        self.rank: int = comm.Get_rank()
+        self.plans = tuple(_with_storages(entry, self.rank) for entry in plans)
+        self._library = _load(shared_library(comm))
+        table = words(self.plans, self.rank)
+        self.context: int = self._library.distspmd_create(
+            MPI._handleof(comm), table.ctypes.data_as(ctypes.POINTER(ctypes.c_int64)), len(table)
+        )
+
+    def __call__(self, number: int, source: Tile | None, target: Tile | None) -> None:
+        """Run a plan on this rank's tiles (``None`` where it holds none).
+
+        Raises:
+            ArgumentError: a tile of another dtype, shape or strides than the plan's.
+        """
+        name, plan, storages = self.plans[number]
+        pointers = [
+            _pointer(tile, plan, name, side, storages[side], self.rank)
+            for side, tile in enumerate((source, target))
+        ]
+        self._library.distspmd_execute(self.context, number, *pointers)
+
+    def statistics(self, number: int) -> Statistics:
+        """What the calls of a plan took so far."""
+        seconds, calls, received = ctypes.c_double(), ctypes.c_int64(), ctypes.c_int64()
+        self._library.distspmd_statistics(
+            self.context, number, ctypes.byref(seconds), ctypes.byref(calls), ctypes.byref(received)
+        )
+        return Statistics(seconds.value, calls.value, received.value)
+
+    def reset_statistics(self) -> None:
+        """Count from zero again."""
+        self._library.distspmd_reset_statistics(self.context)
+
+    def close(self) -> None:
+        """Free the communicators and buffers; all ranks call it together."""
+        if self.context:
+            self._library.distspmd_destroy(self.context)
+            self.context = 0
+
+    def __enter__(self) -> Engine:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is None:
+            self.close()
+
+
+Named = tuple[str, Plan, Sequence[Storage]]
+
+
+def _with_storages(
+    entry: tuple[str, Plan] | tuple[str, Plan, Sequence[Storage]], rank: int
+) -> Named:
+    if len(entry) == 3:
+        return entry
+    name, plan = entry
+    return name, plan, [Storage.of(layout.box(rank)) for layout in plan.buffers[:2]]
+
+
+def _pointer(
+    tile: Tile | None, plan: Plan, name: str, side: int, storage: Storage, rank: int
+) -> int | None:
+    """Where the storage of a tile begins, after the checks that C++ cannot make."""
+    layout = plan.buffers[side]
+    box = layout.box(rank)
+    if intervals.is_empty(box):
+        return None
+    what = f"{name}: the {('source', 'target')[side]} tile of rank {rank}"
+    dtype = plan.redistribution.dtype
+    if tile is None:
+        raise ArgumentError(f"{what} is missing; {layout} gives it [{intervals.text(box)}].")
+    if tile.dtype != dtype or tile.shape != intervals.shape(box):
+        raise ArgumentError(
+            f"{what} is {tile.dtype}{list(tile.shape)}; {layout} gives it "
+            f"{dtype}{list(intervals.shape(box))}."
+        )
+    wanted = [stride * dtype.itemsize for stride in storage.strides]
+    for extent, stride, want in zip(tile.shape, tile.strides, wanted, strict=True):
+        if extent > 1 and stride != want:
+            raise ArgumentError(f"{what} has the strides {tile.strides}, but the plan {wanted}.")
+    inside = sum(
+        (lo - at) * stride for (lo, _), at, stride in zip(box, storage.origin, wanted, strict=True)
+    )
+    return tile.ctypes.data - inside
+
+
+def shared_library(comm: Any) -> Path:
+    """The compiled runtime; rank 0 compiles it where it is missing.
+
+    Raises:
+        CompilationError: on all ranks, with what the compiler said.
+    """
+    found: Path | CompilationError | None = None
+    if comm.Get_rank() == 0:
+        try:
+            found = build()
+        except CompilationError as error:
+            found = error
+    found = comm.bcast(found, root=0)
+    if isinstance(found, CompilationError):
+        raise found
+    assert found is not None
+    return found if found.exists() else build()
+
+
+def build() -> Path:
+    """Compile the runtime unless the cache has it; its path.
+
+    Raises:
+        CompilationError: with what the compiler said.
+    """
+    compiler = _mpicxx()
+    key = hashlib.sha256()
+    for header in sorted(INCLUDE.glob("distspmd/*.hpp")):
+        key.update(header.name.encode() + b"\0" + header.read_bytes() + b"\0")
+    key.update("\0".join((*compiler, *FLAGS)).encode() + _version(compiler))
+    folder = cache_folder()
+    library = folder / f"runtime-{key.hexdigest()[:24]}.so"
+    if not library.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder) as work:
+            _compile(compiler, Path(work)).replace(library)
+    return library
+
+
+def _compile(compiler: tuple[str, ...], work: Path) -> Path:
+    source, library = work / "runtime.cpp", work / "runtime.so"
+    source.write_text("#include <distspmd/runtime.hpp>\n")
+    command = [*compiler, *FLAGS, f"-I{INCLUDE}", str(source), "-o", str(library)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise CompilationError(f"the runtime does not compile: {' '.join(command)}\n{done.stderr}")
+    return library
+
+
+def cache_folder() -> Path:
+    """Where compiled libraries are kept: DISTSPMD_CACHE, else the user's cache folder."""
+    if os.environ.get("DISTSPMD_CACHE"):
+        return Path(os.environ["DISTSPMD_CACHE"])
+    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(home) / "distspmd"
+
+
+@cache
+def _version(compiler: tuple[str, ...]) -> bytes:
+    done = subprocess.run([*compiler, "--version"], capture_output=True, check=False)
+    return done.stdout + done.stderr
+
+
+def _mpicxx() -> tuple[str, ...]:
+    import sys
+
+    return (str(Path(sys.executable).parent / "mpicxx"),)
+
+
+@cache
+def _load(path: Path) -> ctypes.CDLL:
+    library = ctypes.CDLL(str(path))
+    library.distspmd_create.restype = ctypes.c_void_p
+    library.distspmd_create.argtypes = [
+        ctypes.c_int64,
+        ctypes.POINTER(ctypes.c_int64),
+        ctypes.c_int64,
+    ]
+    library.distspmd_destroy.restype = None
+    library.distspmd_destroy.argtypes = [ctypes.c_void_p]
+    library.distspmd_execute.restype = None
+    library.distspmd_execute.argtypes = [
+        ctypes.c_void_p,
+        ctypes.c_int64,
+        ctypes.c_void_p,
+        ctypes.c_void_p,
+    ]
+    library.distspmd_statistics.restype = None
+    library.distspmd_statistics.argtypes = [
+        ctypes.c_void_p,
+        ctypes.c_int64,
+        ctypes.POINTER(ctypes.c_double),
+        ctypes.POINTER(ctypes.c_int64),
+        ctypes.POINTER(ctypes.c_int64),
+    ]
+    library.distspmd_reset_statistics.restype = None
+    library.distspmd_reset_statistics.argtypes = [ctypes.c_void_p]
+    return library

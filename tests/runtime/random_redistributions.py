@@ -1,0 +1,248 @@
+"""Run under mpiexec: random redistributions on the C++ runtime, each compared with the simulator.
+
+Usage: random_redistributions.py SEED CASES
+"""
+
+import random
+import sys
+from itertools import count
+
+import numpy as np
+from mpi4py import MPI
+
+from distspmd import intervals
+from distspmd.codegen.tables import DTYPES, Storage
+from distspmd.layout import Layout, Partial, Split
+from distspmd.mesh import Mesh
+from distspmd.plans import Refusal, StepKind
+from distspmd.redistribution import Redistribution
+from distspmd.reductions import REDUCTIONS
+from distspmd.runtime.engine import Engine
+from distspmd.simulator import simulate
+from distspmd.solvers import SOLVERS
+
+
+def main(seed, cases):
+    comm = MPI.COMM_WORLD
+    rng = random.Random(seed)
+    tried = []
+    while len(tried) < cases:
+        tried.extend(_cases(rng, comm.size))
+    for start in range(0, len(tried), 16):
+        batch = tried[start : start + 16]
+        mine = [case.tiles_on(comm.rank) for case in batch]
+        plans = [
+            (f"case {start + i}", case.plan, tiles.storages)
+            for i, (case, tiles) in enumerate(zip(batch, mine, strict=True))
+        ]
+        with Engine(comm, plans) as engine:
+            for number, case, tiles in zip(count(), batch, mine, strict=False):
+                for _ in range(2 if not tiles.aliased else 1):
+                    tiles.reset()
+                    engine(number, tiles.source, tiles.target)
+                    tiles.check(case, comm.rank)
+                found = engine.statistics(number)
+                times = 1 if tiles.aliased else 2
+                assert found.calls == times
+                assert found.received_bytes == times * case.plan.received(comm.rank), str(case.plan)
+    counts = {}
+    for case in tried:
+        kinds = "+".join(str(step.kind) for step in case.plan.steps)
+        counts[kinds] = counts.get(kinds, 0) + 1
+    if comm.rank == 0:
+        print(f"{len(tried)} plans agree on {comm.size} ranks: {counts}")
+
+
+class Case:
+    def __init__(self, plan, seed, aliased):
+        self.plan = plan
+        self.seed = seed
+        self.aliased = aliased
+        numbers = np.random.default_rng(seed)
+        move = plan.redistribution
+        exact = any(step.kind is StepKind.REDUCE for step in plan.steps)
+        operands = {}
+        for rank in range(move.source.ranks):
+            operand = move.source.operand(rank)
+            operands.setdefault(operand, _values(numbers, move, exact))
+        self.sources = [
+            operands[move.source.operand(rank)][intervals.slices(move.source.box(rank))].copy()
+            for rank in range(move.source.ranks)
+        ]
+        before = _values(numbers, move, exact)
+        self.before = [before[intervals.slices(move.target.box(r))].copy() for r in range(move.target.ranks)]
+        if aliased:
+            self._share()
+        with np.errstate(all="ignore"):
+            self.after = simulate(plan, self.sources, self.before)
+
+    def _share(self):
+        """What the target held is the source, where both are one memory."""
+        move = self.plan.redistribution
+        for rank in range(min(move.source.ranks, move.target.ranks)):
+            common = intervals.intersect(move.source.box(rank), move.target.box(rank))
+            if intervals.is_empty(common):
+                continue
+            into = intervals.shifted(common, [lo for lo, _ in move.target.box(rank)])
+            out = intervals.shifted(common, [lo for lo, _ in move.source.box(rank)])
+            self.before[rank][intervals.slices(into)] = self.sources[rank][intervals.slices(out)]
+
+    def tiles_on(self, rank):
+        return Tiles(self, rank)
+
+
+class Tiles:
+    """The tiles of one rank, each in a storage that may be larger."""
+
+    def __init__(self, case, rank):
+        rng = random.Random(case.seed * 1000 + rank)
+        move = case.plan.redistribution
+        boxes = [move.source.box(rank), move.target.box(rank)]
+        hull = tuple(
+            (min(a_lo, b_lo), max(a_hi, b_hi))
+            for (a_lo, a_hi), (b_lo, b_hi) in zip(*boxes, strict=True)
+        )
+        empty = any(map(intervals.is_empty, boxes))
+        self.aliased = case.aliased
+        self.rank, self.case = rank, case
+        if case.aliased and not empty:
+            self.memory = [_storage(rng, hull, move.dtype)] * 2
+        else:
+            self.memory = [_storage(rng, box, move.dtype) for box in boxes]
+        self.storages = [
+            Storage(tuple(origin), tuple(s // move.dtype.itemsize for s in memory.strides))
+            for memory, origin in self.memory
+        ]
+        self.source, self.target = (
+            memory[intervals.slices(intervals.shifted(box, origin))] if not intervals.is_empty(box) else None
+            for box, (memory, origin) in zip(boxes, self.memory, strict=True)
+        )
+
+    def reset(self):
+        for memory, _ in self.memory:
+            memory[...] = _guard(memory.dtype)
+        if self.target is not None:
+            self.target[...] = self.case.before[self.rank]
+        if self.source is not None:
+            self.source[...] = self.case.sources[self.rank]
+
+    def check(self, case, rank):
+        if self.target is None:
+            return
+        wanted = case.after[rank]
+        if not np.array_equal(self.target, wanted, equal_nan=wanted.dtype.kind in "fc"):
+            raise AssertionError(f"rank {rank}: {case.plan}\n{self.target}\nis not\n{wanted}")
+        if self.memory[0] is not self.memory[1]:
+            self.target[...] = _guard(wanted.dtype)
+            assert (self.memory[1][0] == _guard(wanted.dtype)).all(), f"{case.plan} writes outside"
+            source = case.sources[rank] if rank < len(case.sources) else None
+            if self.source is not None:
+                assert np.array_equal(self.source, source, equal_nan=wanted.dtype.kind in "fc")
+
+
+def _guard(dtype):
+    return np.ones((), dtype) if dtype.kind == "b" else np.full((), 77, dtype)
+
+
+def _storage(rng, box, dtype):
+    """Memory for a box and some more around it, and the global index of its first element."""
+    pads = [(rng.randint(0, 2), rng.randint(0, 2)) if rng.random() < 0.4 else (0, 0) for _ in box]
+    shape = [max(hi - lo, 0) + before + after for (lo, hi), (before, after) in zip(box, pads, strict=True)]
+    order = rng.choice("CCCF")
+    return np.zeros(shape, dtype, order=order), [lo - before for (lo, _), (before, _) in zip(box, pads, strict=True)]
+
+
+def _values(numbers, move, exact):
+    shape, dtype = move.source.extents, move.dtype
+    if dtype.kind == "b":
+        return numbers.integers(0, 2, shape).astype(dtype)
+    if dtype.kind in "fc" and not exact:
+        values = numbers.normal(size=shape)
+        if dtype.kind == "c":
+            return np.round(values * 4 + 1j * numbers.normal(size=shape) * 4).astype(dtype)
+        values[numbers.random(shape) < 0.05] = np.nan
+        return values.astype(dtype)
+    return numbers.integers(0, 5, shape).astype(dtype)
+
+
+def _cases(rng, ranks):
+    extents = [rng.randint(1, 7) for _ in range(rng.randint(1, 3))]
+    if rng.random() < 0.03:
+        extents[0] = 0
+    dtype = rng.choice([*DTYPES, np.dtype("float64"), np.dtype("float32")])
+    kind = rng.choice(["grid", "grid", "scatter", "gather", "reduce", "partial", "boxes", "allreduce", "halo"])
+    mesh, other = _mesh(rng, ranks), _mesh(rng, ranks)
+    source, target = _layout(rng, mesh, extents), _layout(rng, other, extents)
+    names = [n for n, r in REDUCTIONS.items() if r.supports(dtype)]
+    accumulate = False
+    if kind == "scatter":
+        source = Layout.root(extents)
+    elif kind == "gather":
+        target = Layout.root(extents)
+    elif kind in ("reduce", "partial", "allreduce"):
+        axes = None if rng.random() < 0.2 else tuple(rng.sample(mesh.names, rng.randint(0, len(mesh.names))))
+        partial = Partial(rng.choice(names), axes)
+        left = [] if axes is None else [name for name in mesh.names if name not in axes]
+        source = _layout(rng, mesh, extents, left, partial)
+        accumulate = rng.random() < 0.4
+        if kind == "reduce":
+            target = Layout.root(extents)
+        elif kind == "allreduce":
+            target = Layout(mesh, tuple(extents), splits=source.splits)
+    elif kind == "boxes":
+        source, target = _boxes(rng, ranks, extents), _boxes(rng, ranks, extents)
+    elif kind == "halo":
+        target = _halo(rng, source)
+        if rng.random() < 0.3:
+            dtype = np.dtype("V3") if rng.random() < 0.5 else np.dtype("float16")
+            dtype = np.dtype("float16")
+    move = Redistribution(source, target, dtype, accumulate)
+    for solver in SOLVERS:
+        plan = solver.plan(move)
+        if isinstance(plan, Refusal):
+            continue
+        aliased = kind in ("halo", "allreduce") and not accumulate and rng.random() < 0.5
+        yield Case(plan, rng.randrange(1 << 30), aliased)
+
+
+def _mesh(rng, ranks):
+    sizes = {}
+    left = ranks
+    for name in rng.sample("xyz", rng.randint(1, 3)):
+        sizes[name] = rng.randint(1, left)
+        left //= sizes[name]
+    return Mesh(**sizes)
+
+
+def _layout(rng, mesh, extents, names=None, partial=None):
+    names = list(mesh.names if names is None else names)
+    rng.shuffle(names)
+    splits = []
+    for extent in extents:
+        taken = rng.randint(0, len(names))
+        splits.append(Split(extent, tuple(names[:taken])))
+        names = names[taken:]
+    return Layout(mesh, tuple(extents), splits=tuple(splits), partial=partial)
+
+
+def _boxes(rng, ranks, extents):
+    boxes = []
+    for _ in range(ranks):
+        bounds = [sorted((rng.randint(0, extent), rng.randint(0, extent))) for extent in extents]
+        boxes.append(tuple((lo, hi) for lo, hi in bounds))
+    return Layout(Mesh(r=ranks), tuple(extents), explicit=tuple(boxes))
+
+
+def _halo(rng, source):
+    width = rng.randint(1, 2)
+    boxes = tuple(
+        box
+        if intervals.is_empty(box)
+        else tuple((max(0, lo - width), min(e, hi + width)) for (lo, hi), e in zip(box, source.extents, strict=True))
+        for box in source.boxes
+    )
+    return Layout.of_boxes(source.mesh, source.extents, boxes)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]))
