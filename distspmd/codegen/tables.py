@@ -14,11 +14,11 @@ One table holds, in this order (``tables.hpp`` reads it)::
 
 A *family* is a set of disjoint groups of ranks that communicate at the same time: one communicator
 split. Steps with the same groups share a family; -1 stands for none. A peer is a position in the
-group, or SELF (the rank's own memory), or ALL (a broadcast goes to all, a reduction comes from all).
-A receive from SELF is a local copy. Of a reduction the first rank of a group has its own operand as
-a send to SELF. Sends and receives are in the order of the plan's messages, which is the order in
-which both sides pack and in which operands are combined. The fingerprint is the same on all ranks
-that have the same plans.
+group, or SELF (the rank's own memory), or ALL (a broadcast goes to all, a reduction comes from
+all). A receive from SELF is a local copy. Of a reduction the first rank of a group has its own
+operand as a send to SELF. Sends and receives are in the order of the plan's messages, which is the
+order in which both sides pack and in which operands are combined. The fingerprint is the same on
+all ranks that have the same plans.
 """
 
 from __future__ import annotations
@@ -42,13 +42,12 @@ VERSION = 1
 SELF = -1
 ALL = -2
 
-DTYPES = {
-    np.dtype(name): code
-    for code, name in enumerate(
-        "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 complex64 complex128".split(),
-        start=1,
-    )
-}
+_REDUCIBLE = (
+    *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+    *("float32", "float64", "complex64", "complex128"),
+)
+
+DTYPES = {np.dtype(name): code for code, name in enumerate(_REDUCIBLE, start=1)}
 """Codes of the dtypes that the runtime can reduce; any other is 0 and moves as bytes."""
 
 Groups = tuple[tuple[int, ...], ...]
@@ -72,9 +71,7 @@ class Storage:
         return cls(tuple(lo for lo, _ in box), strides)
 
 
-def words(
-    plans: Sequence[tuple[str, Plan, Sequence[Storage]]], rank: int
-) -> NDArray[np.int64]:
+def words(plans: Sequence[tuple[str, Plan, Sequence[Storage]]], rank: int) -> NDArray[np.int64]:
     """The table of a rank.
 
     Args:
@@ -88,7 +85,9 @@ def words(
     bodies = [_plan(name, plan, storages, rank, families) for name, plan, storages in plans]
     fingerprint = 0
     for name, plan, _ in plans:
-        fingerprint = zlib.crc32(name.encode() + plan.fingerprint.to_bytes(8, "little"), fingerprint)
+        fingerprint = zlib.crc32(
+            name.encode() + plan.fingerprint.to_bytes(8, "little"), fingerprint
+        )
     ranks = max((plan.ranks for _, plan, _ in plans), default=1)
     head = [rank, ranks, fingerprint, len(families), len(plans)]
     tail = [word for groups in families for word in _place(groups, rank)]
@@ -110,7 +109,7 @@ def _plan(
 ) -> list[int]:
     if len(storages) != 2:
         raise PlanError(
-            f"{name}: {len(storages)} storages; a plan has one for its source and one for its target."
+            f"{name}: {len(storages)} storages; one of the source and one of the target."
         )
     text = name.encode()
     body = [len(text), *_packed(text)]
@@ -121,7 +120,9 @@ def _plan(
         box = layout.box(rank)
         storage = storages[number] if number < 2 else Storage.of(box)
         if len(storage.origin) != len(extents) or len(storage.strides) != len(extents):
-            raise PlanError(f"{name}: {storage} does not have the {len(extents)} dimensions of {layout}.")
+            raise PlanError(
+                f"{name}: {storage} does not have the {len(extents)} dimensions of {layout}."
+            )
         body += [*_flat(box), *storage.origin, *storage.strides]
     for number, step in enumerate(plan.steps):
         if step.reduction is not None and dtype not in DTYPES:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import os
+import shlex
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -23,8 +24,10 @@ from numpy.typing import NDArray
 
 from distspmd import intervals
 from distspmd.codegen.tables import Storage, words
-from distspmd.errors import ArgumentError, CompilationError
+from distspmd.errors import ArgumentError, CompilationError, ToolchainError
 from distspmd.plans import Plan
+from distspmd.runtime.agreement import Agreement, wait_quietly
+from distspmd.runtime.toolchain import MPI, Compiler, find_compiler, find_mpi, home
 
 INCLUDE = Path(__file__).parent / "include"
 """Folder to give to a compiler (``-I``) for ``#include <distspmd/execute.hpp>``."""
@@ -59,14 +62,14 @@ class Engine:
     def __init__(
         self, comm: Any, plans: Sequence[tuple[str, Plan] | tuple[str, Plan, Sequence[Storage]]]
     ) -> None:
-        from mpi4py import MPI
+        from mpi4py.MPI import _handleof
 
         self.rank: int = comm.Get_rank()
         self.plans = tuple(_with_storages(entry, self.rank) for entry in plans)
         self._library = _load(shared_library(comm))
         table = words(self.plans, self.rank)
         self.context: int = self._library.distspmd_create(
-            MPI._handleof(comm), table.ctypes.data_as(ctypes.POINTER(ctypes.c_int64)), len(table)
+            _handleof(comm), table.ctypes.data_as(ctypes.POINTER(ctypes.c_int64)), len(table)
         )
 
     def __call__(self, number: int, source: Tile | None, target: Tile | None) -> None:
@@ -153,22 +156,29 @@ def _pointer(
 
 
 def shared_library(comm: Any) -> Path:
-    """The compiled runtime; rank 0 compiles it where it is missing.
+    """The compiled runtime; rank 0 compiles it, and ranks that do not see its cache do so too.
 
     Raises:
         CompilationError: on all ranks, with what the compiler said.
+        ToolchainError: on all ranks; there is no compiler or no MPI.
     """
-    found: Path | CompilationError | None = None
-    if comm.Get_rank() == 0:
-        try:
-            found = build()
-        except CompilationError as error:
-            found = error
-    found = comm.bcast(found, root=0)
-    if isinstance(found, CompilationError):
-        raise found
-    assert found is not None
-    return found if found.exists() else build()
+    agreement = Agreement(comm)
+    path, error = _attempt() if agreement.rank == 0 else (None, None)
+    wait_quietly(comm)
+    agreement.check(error)
+    path, error = comm.bcast(path, root=0), None
+    if not path.exists():
+        path, error = _attempt()
+    agreement.check(error)
+    assert path is not None
+    return path
+
+
+def _attempt() -> tuple[Path | None, Exception | None]:
+    try:
+        return build(), None
+    except (CompilationError, ToolchainError, OSError) as error:
+        return None, error
 
 
 def build() -> Path:
@@ -176,28 +186,35 @@ def build() -> Path:
 
     Raises:
         CompilationError: with what the compiler said.
+        ToolchainError: there is no compiler or no MPI.
     """
-    compiler = _mpicxx()
-    key = hashlib.sha256()
+    mpi, compiler = find_mpi(), find_compiler()
+    key = hashlib.sha256(
+        repr((mpi.kind, mpi.version, mpi.library, compiler.command, FLAGS)).encode()
+    )
+    key.update(_version(compiler.command))
     for header in sorted(INCLUDE.glob("distspmd/*.hpp")):
         key.update(header.name.encode() + b"\0" + header.read_bytes() + b"\0")
-    key.update("\0".join((*compiler, *FLAGS)).encode() + _version(compiler))
     folder = cache_folder()
     library = folder / f"runtime-{key.hexdigest()[:24]}.so"
     if not library.exists():
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder) as work:
-            _compile(compiler, Path(work)).replace(library)
+            _compile(mpi, compiler, Path(work)).replace(library)
     return library
 
 
-def _compile(compiler: tuple[str, ...], work: Path) -> Path:
+def _compile(mpi: MPI, compiler: Compiler, work: Path) -> Path:
     source, library = work / "runtime.cpp", work / "runtime.so"
     source.write_text("#include <distspmd/runtime.hpp>\n")
-    command = [*compiler, *FLAGS, f"-I{INCLUDE}", str(source), "-o", str(library)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    command = [str(mpi.mpicxx), *FLAGS, f"-I{INCLUDE}", str(source), "-o", str(library)]
+    named = dict.fromkeys(("OMPI_CXX", "MPICH_CXX", "I_MPI_CXX"), shlex.join(compiler.command))
+    environ = {**os.environ, "HOME": home(), **named}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environ)
     if done.returncode != 0:
-        raise CompilationError(f"the runtime does not compile: {' '.join(command)}\n{done.stderr}")
+        raise CompilationError(
+            f"the runtime does not compile: {shlex.join(command)}\n{done.stderr}"
+        )
     return library
 
 
@@ -205,20 +222,14 @@ def cache_folder() -> Path:
     """Where compiled libraries are kept: DISTSPMD_CACHE, else the user's cache folder."""
     if os.environ.get("DISTSPMD_CACHE"):
         return Path(os.environ["DISTSPMD_CACHE"])
-    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(home) / "distspmd"
+    folder = os.environ.get("XDG_CACHE_HOME") or Path(home()) / ".cache"
+    return Path(folder) / "distspmd"
 
 
 @cache
-def _version(compiler: tuple[str, ...]) -> bytes:
-    done = subprocess.run([*compiler, "--version"], capture_output=True, check=False)
-    return done.stdout + done.stderr
-
-
-def _mpicxx() -> tuple[str, ...]:
-    import sys
-
-    return (str(Path(sys.executable).parent / "mpicxx"),)
+def _version(command: tuple[str, ...]) -> bytes:
+    done = subprocess.run([*command, "--version"], capture_output=True, check=False)
+    return done.stdout
 
 
 @cache
