@@ -1,0 +1,226 @@
+"""Checks what distspmd needs of a machine by using it, and says what to install."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from distspmd.errors import LaunchError, ToolchainError
+from distspmd.runtime import toolchain
+from distspmd.runtime.launch import launch
+
+DACE = "2.0.0b1"
+_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One need: whether it is met, what was found, and what to do about it."""
+
+    name: str
+    ok: bool
+    found: str
+    advice: str = ""
+
+
+def main(argv: Sequence[str] = ()) -> int:
+    """Print all checks as a table; 0 if nothing is missing, else 1."""
+    if argv:
+        print(f"distspmd doctor takes no arguments, got: {' '.join(argv)}", file=sys.stderr)
+        return 2
+    results = checks()
+    Console().print(table(results))
+    return 0 if all(check.ok for check in results) else 1
+
+
+def checks() -> tuple[Check, ...]:
+    """All checks, in the order in which they build on each other."""
+    return (
+        _python(),
+        _dace(),
+        _guarded("compiler", _compiler),
+        _guarded("MPI", _mpi),
+        _guarded("MPI ranks", _ranks),
+        _guarded("BLAS", _blas),
+    )
+
+
+def table(results: Sequence[Check]) -> Table:
+    """The checks for a terminal."""
+    shown = Table("", "needs", show_lines=True)
+    shown.add_column("found", overflow="fold")
+    shown.add_column("what to do", overflow="fold")
+    for check in results:
+        mark = "[green]ok[/]" if check.ok else "[red]no[/]"
+        shown.add_row(mark, check.name, escape(check.found), escape(check.advice))
+    return shown
+
+
+def _guarded(name: str, check: Callable[[], Check]) -> Check:
+    """A check whose tools may be missing: the first line is what was found, the rest the advice."""
+    try:
+        return check()
+    except (ToolchainError, LaunchError) as error:
+        found, _, advice = str(error).partition("\n")
+        return Check(name, False, found, " ".join(advice.split()))
+
+
+def _python() -> Check:
+    version = ".".join(map(str, sys.version_info[:3]))
+    ok = sys.version_info >= (3, 10)
+    return Check(
+        "Python", ok, f"{version} ({sys.prefix})", "" if ok else "use Python 3.10 or later"
+    )
+
+
+def _dace() -> Check:
+    advice = f"pip install dace=={DACE}"
+    try:
+        version = metadata.version("dace")
+    except metadata.PackageNotFoundError:
+        return Check("DaCe", False, "not installed", advice)
+    ok = version == DACE
+    return Check("DaCe", ok, version, "" if ok else advice)
+
+
+def _compiler() -> Check:
+    compiler = toolchain.find_compiler()
+    with tempfile.TemporaryDirectory() as folder:
+        _build(compiler.command, _HELLO, Path(folder), ("-fopenmp",), toolchain.NO_COMPILER)
+    version = _output([*compiler.command, "--version"]).splitlines()[0]
+    return Check("compiler", True, f"{version} ({shlex.join(compiler.command)}, {compiler.origin})")
+
+
+def _mpi() -> Check:
+    mpi = toolchain.find_mpi()
+    advice = f"{mpi.mpicxx} must compile and link a program: is there a C++ compiler?"
+    with tempfile.TemporaryDirectory() as folder:
+        _build((str(mpi.mpicxx),), _MPI_HELLO, Path(folder), (), advice)
+    return Check("MPI", True, str(mpi), _noted(mpi.passed_over))
+
+
+def _ranks() -> Check:
+    """Two ranks see each other, and mpi4py has the library that programs are compiled with."""
+    mpi = toolchain.find_mpi()
+    done = launch(["-c", _RANKS], ranks=2, timeout=_SECONDS, capture=True)
+    if done.returncode != 0:
+        found = f"2 ranks ended with code {done.returncode}: {_cause(done.stderr)}"
+        return Check("MPI ranks", False, found, f"pip install mpi4py; if it is there, {_REBUILD}")
+    lines = done.stdout.splitlines()
+    found = f"2 ranks in {done.seconds:.1f} s with {' and '.join(sorted(set(lines)))}"
+    if lines != [f"2 {mpi.library.resolve()}"] * 2:
+        return Check("MPI ranks", False, found, f"{_REBUILD} (programs use {mpi.library})")
+    return Check("MPI ranks", True, f"2 ranks in {done.seconds:.1f} s with {mpi.library}")
+
+
+def _blas() -> Check:
+    """A product is right; tells for which processor the library has chosen its kernels."""
+    blas = toolchain.find_blas()
+    compiler = toolchain.find_compiler()
+    arguments = (
+        f'-DHEADER="{blas.header}"',
+        f"-DGEMM={blas.symbol_prefix}cblas_dgemm",
+        f"-DCORE={blas.symbol_prefix}openblas_get_corename",
+        *(["-DNO_CORE"] if "openblas" not in blas.name else []),
+        *blas.compile_arguments,
+        *blas.link_arguments,
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        program = _build(compiler.command, _BLAS, Path(folder), arguments, toolchain.NO_BLAS)
+        core = _output([str(program)]).strip()
+    found = f"{blas}{', kernels for ' if core else ''}{core}"
+    return Check("BLAS", True, found, _faster(core) or _noted(blas.passed_over))
+
+
+def _faster(core: str) -> str:
+    """Advice where OpenBLAS does not use AVX-512: its kernels can be twice as fast."""
+    info = Path("/proc/cpuinfo")
+    if core in ("Haswell", "Zen") and info.is_file() and "avx512f" in info.read_text():
+        return "this processor has AVX-512: compare with OPENBLAS_CORETYPE=SkylakeX"
+    return ""
+
+
+def _noted(passed_over: tuple[str, ...]) -> str:
+    return f"passed over: {'; '.join(passed_over)}" if passed_over else ""
+
+
+def _build(
+    command: Sequence[str], source: str, folder: Path, arguments: Sequence[str], advice: str
+) -> Path:
+    """Compile, link and run a program."""
+    (folder / "check.cpp").write_text(source)
+    program = folder / "check"
+    _output([*command, str(folder / "check.cpp"), "-o", str(program), *arguments], advice)
+    return program
+
+
+def _output(command: Sequence[str], advice: str = "") -> str:
+    """What a command prints.
+
+    Raises:
+        ToolchainError: it fails.
+    """
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=_SECONDS, stdin=subprocess.DEVNULL
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ToolchainError(f"{command[0]} does not run: {error}\n{advice}") from None
+    if done.returncode != 0:
+        raise ToolchainError(f"{command[0]} fails: {_cause(done.stderr or done.stdout)}\n{advice}")
+    return done.stdout
+
+
+def _cause(said: str) -> str:
+    """The line of a tool's message that names the error, else the first one with words."""
+    lines = [line.strip() for line in said.splitlines() if re.search("[a-z]", line)]
+    errors = [line for line in lines if re.search(r"[Ee]rror\b|No module", line)]
+    return next(iter(errors + lines), "no message")
+
+
+_REBUILD = (
+    "unset MPI4PY_LIBMPI, or build mpi4py with this MPI:"
+    " pip install --force-reinstall --no-binary mpi4py mpi4py"
+)
+
+_HELLO = """
+#include <vector>
+int main() { return static_cast<int>(std::vector<int>(3).size()) - 3; }
+"""
+
+_MPI_HELLO = """
+#include <mpi.h>
+int main(int argc, char **argv) { MPI_Init(&argc, &argv); return MPI_Finalize(); }
+"""
+
+_BLAS = """
+#include <cstdio>
+#include HEADER
+extern "C" char *CORE();
+int main() {
+  const double a[] = {1, 2, 3, 4}, b[] = {5, 6, 7, 8};
+  double c[4];
+  GEMM(CblasRowMajor, CblasNoTrans, CblasNoTrans, 2, 2, 2, 1.0, a, 2, b, 2, 0.0, c, 2);
+#ifndef NO_CORE
+  std::puts(CORE());
+#endif
+  return c[0] == 19 && c[1] == 22 && c[2] == 43 && c[3] == 50 ? 0 : 1;
+}
+"""
+
+_RANKS = """
+from mpi4py import MPI
+from distspmd.runtime.toolchain import loaded_mpi
+print(f"{MPI.COMM_WORLD.size} {loaded_mpi().resolve()}\\n", end="")
+"""

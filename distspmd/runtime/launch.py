@@ -1,0 +1,284 @@
+"""Starts the ranks of a Python program as a user does, and ends all of them when one fails.
+
+`python -m mpi4py` turns an exception of one rank into the end of all. Whatever a launch started
+carries a mark in its environment, by which the last process is found when it must be killed.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import IO
+
+from distspmd.errors import LaunchError
+from distspmd.runtime.toolchain import MPI, find_mpi, home, tool_path
+
+TIMED_OUT = 124
+"""The return code of a launch that ran past its time, as that of the command `timeout`."""
+
+_MARK = "DISTSPMD_LAUNCH"
+_GRACE = 2.0
+_SHOWN_LINES = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """How a launch ended; the output is empty unless it was captured."""
+
+    args: tuple[str, ...]
+    ranks: int
+    returncode: int
+    stdout: str
+    stderr: str
+    seconds: float
+
+    @property
+    def timed_out(self) -> bool:
+        """Whether the launch was ended because it ran past its time."""
+        return self.returncode == TIMED_OUT
+
+    def check(self) -> Completed:
+        """Itself if all ranks ended well.
+
+        Raises:
+            LaunchError: they did not; the message ends with what the ranks said last.
+        """
+        if self.returncode == 0:
+            return self
+        how = f"ended with code {self.returncode}"
+        if self.timed_out:
+            how = f"did not end and were killed after {self.seconds:.0f} s"
+        said = (self.stdout + self.stderr).splitlines()[-_SHOWN_LINES:]
+        asked = f"{self.ranks} rank(s) of `{' '.join(self.args)}` {how}"
+        raise LaunchError("\n  ".join([asked + (":" if said else "."), *said]))
+
+
+def launch(
+    argv: Sequence[str | os.PathLike[str]],
+    *,
+    ranks: int,
+    timeout: float | None = None,
+    env: Mapping[str, str] | None = None,
+    capture: bool = False,
+    threads: int | None = None,
+    cwd: str | os.PathLike[str] | None = None,
+) -> Completed:
+    """Run `python -m mpi4py argv` on a number of ranks and wait for the end of all.
+
+    `argv` is a file and its arguments, or `-m module ...`, or `-c code ...`. `env` is added to the
+    environment of this process and wins over what `environment` would set. `threads` is the number
+    of threads of a rank.
+
+    Raises:
+        LaunchError: the ranks could not be started. Their failure is in the result.
+        ToolchainError: there is no MPI.
+    """
+    program = tuple(os.fspath(part) for part in argv)
+    _check_start(program, ranks, cwd)
+    mpi = find_mpi({**os.environ, **(env or {})})
+    given = {**os.environ, **(env or {}), _MARK: uuid.uuid4().hex}
+    around = environment(mpi, ranks, threads=threads, environ=given)
+    command = [str(mpi.mpiexec), "-n", str(ranks), *_exported(mpi, around)]
+    command += [sys.executable, "-m", "mpi4py", *program]
+    start = time.monotonic()
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        code = _run(command, around, cwd, (out, err) if capture else None, timeout)
+        return Completed(program, ranks, code, _text(out), _text(err), time.monotonic() - start)
+
+
+def environment(
+    mpi: MPI, ranks: int, *, threads: int | None = None, environ: Mapping[str, str] = os.environ
+) -> dict[str, str]:
+    """The environment in which an MPI starts ranks: `environ`, and what it does not set itself."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    crowded = ranks > (cores or 1)
+    share = str(threads or max(1, (cores or 1) // ranks))
+    defaults = {
+        "HOME": home(environ),
+        "PYTHONUNBUFFERED": "1",
+        "OMP_NUM_THREADS": share,
+        "OPENBLAS_NUM_THREADS": share if threads else environ.get("OMP_NUM_THREADS", share),
+        "MPI4PY_LIBMPI": str(mpi.library),
+        **_settings(mpi, crowded and not _in_job(environ)),
+    }
+    forced = {"PATH": tool_path(mpi, environ), "DISTSPMD_MPI": str(mpi.mpicc)}
+    if threads:
+        forced |= {"OMP_NUM_THREADS": share, "OPENBLAS_NUM_THREADS": share}
+    return {**defaults, **environ, **forced}
+
+
+def launched_ranks(environ: Mapping[str, str] = os.environ) -> int | None:
+    """The number of ranks that were started together with this process; None if it is no rank."""
+    for name in ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE"):
+        if environ.get(name, "").isdigit():
+            return int(environ[name])
+    if "PMIX_RANK" in environ and environ.get("SLURM_STEP_NUM_TASKS", "").isdigit():
+        return int(environ["SLURM_STEP_NUM_TASKS"])
+    return None
+
+
+def _check_start(program: tuple[str, ...], ranks: int, cwd: str | os.PathLike[str] | None) -> None:
+    if ranks < 1:
+        raise LaunchError(f"cannot launch {ranks} ranks; ask for 1 or more.")
+    if not program:
+        raise LaunchError("nothing to launch; give a file, or -m and a module.")
+    if not program[0].startswith("-") and not Path(cwd or ".", program[0]).is_file():
+        raise LaunchError(f"cannot launch {program[0]}: no such file.")
+    if launched_ranks() is not None:
+        raise LaunchError(
+            f"cannot launch {' '.join(program)} from a rank of another launch.\n"
+            "  Start the program without mpiexec, or do not launch where launched_ranks() is set."
+        )
+
+
+# --- what each MPI needs to be told ---
+
+
+def _settings(mpi: MPI, crowded: bool) -> dict[str, str]:
+    """Settings for an MPI. The ranks are crowded if there are more of them than cores."""
+    settings = {}
+    if mpi.kind == "intel" and crowded:
+        settings["I_MPI_PIN"] = "0"
+    if mpi.kind == "openmpi":
+        if hasattr(os, "geteuid") and os.geteuid() == 0:
+            settings |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+        if crowded or mpi.is_wheel:
+            settings |= _unbound(int(mpi.version.partition(".")[0] or 5))
+        if mpi.is_wheel:
+            settings["OMPI_MCA_osc"] = "^ucx"  # it has no transport there, and says so each time
+    return settings
+
+
+def _unbound(major: int) -> dict[str, str]:
+    """Ranks may share cores, are bound to none, and yield when they wait.
+
+    Open MPI binds one or two ranks to cores, where they spin: beside another load, or a launch that
+    is bound to the same cores, an exchange then takes a hundred times longer.
+    """
+    if major < 5:
+        return {
+            "OMPI_MCA_rmaps_base_oversubscribe": "1",
+            "OMPI_MCA_hwloc_base_binding_policy": "none",
+            "OMPI_MCA_mpi_yield_when_idle": "1",
+        }
+    return {
+        "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
+        "PRTE_MCA_hwloc_default_binding_policy": "none",
+        "OMPI_MCA_mpi_yield_when_idle": "1",
+    }
+
+
+def _in_job(environ: Mapping[str, str]) -> bool:
+    """Whether a batch system decides where ranks run; the cores of this node tell nothing then."""
+    return any(
+        name in environ for name in ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "PE_HOSTFILE")
+    )
+
+
+_EXPORTED = (
+    "PATH",
+    "PYTHONPATH",
+    "PYTHONUNBUFFERED",
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MPI4PY_LIBMPI",
+    "DISTSPMD_MPI",
+    _MARK,
+)
+
+
+def _exported(mpi: MPI, environ: Mapping[str, str]) -> list[str]:
+    """Arguments that carry variables to other nodes; other MPIs carry all of them."""
+    if mpi.kind != "openmpi":
+        return []
+    return [part for name in _EXPORTED if name in environ for part in ("-x", name)]
+
+
+# --- processes ---
+
+
+def _run(
+    command: list[str],
+    environ: dict[str, str],
+    cwd: str | os.PathLike[str] | None,
+    files: tuple[IO[bytes], IO[bytes]] | None,
+    timeout: float | None,
+) -> int:
+    out, err = files or (None, None)
+    try:
+        process = subprocess.Popen(
+            command,
+            env=environ,
+            cwd=cwd,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=err,
+        )
+    except OSError as error:
+        raise LaunchError(f"cannot start {command[0]}: {error}") from None
+    try:
+        with _ended_by_signals():
+            return process.wait(timeout)
+    except subprocess.TimeoutExpired:
+        return TIMED_OUT
+    finally:
+        _end(process, environ[_MARK])
+
+
+@contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """Signals that end this process raise SystemExit, so that the ranks are ended too."""
+
+    def leave(number: int, _frame: FrameType | None) -> None:
+        raise SystemExit(128 + number)
+
+    ours = []
+    if threading.current_thread() is threading.main_thread():
+        ours = [s for s in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(s) == signal.SIG_DFL]
+    for number in ours:
+        signal.signal(number, leave)
+    try:
+        yield
+    finally:
+        for number in ours:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def _end(process: subprocess.Popen[bytes], mark: str) -> None:
+    """End mpiexec, which ends its ranks; then whatever of the launch is left."""
+    if process.poll() is None:
+        process.terminate()
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(_GRACE)
+    for pid in _marked(mark):
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    process.kill()
+    process.wait()
+
+
+def _marked(mark: str) -> list[int]:
+    """Processes of this machine with the mark of a launch in their environment."""
+    wanted = f"{_MARK}={mark}".encode()
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if wanted in (entry / "environ").read_bytes():
+                found.append(int(entry.name))
+    return found
+
+
+def _text(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read().decode(errors="replace")

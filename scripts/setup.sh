@@ -1,0 +1,75 @@
+# Sourced by demo and test: `setup` makes .venv and installs distspmd into it, editable and with pinned
+# versions. It does nothing when that is done for this state of the pins.
+
+set -euo pipefail
+root="$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd -P)"
+venv="$root/.venv"
+
+# The first Python that is recent enough and can make environments.
+find_python() {
+  local candidate
+  for candidate in ${PYTHON:-} python3.11 python3 python3.12 python3.13 python3.10; do
+    if "$candidate" -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 10))' \
+      2>/dev/null </dev/null; then
+      command -v "$candidate"
+      return
+    fi
+  done
+  cat >&2 <<'MESSAGE'
+error: no Python 3.10 or later with the modules venv and ensurepip.
+  Install one (Debian, Ubuntu: apt install python3 python3-venv), or set PYTHON to its path.
+MESSAGE
+  return 1
+}
+
+# What to install: an MPI from the package index only where the site has none.
+extras() {
+  local PATH="${PATH//"$venv/bin"/}"
+  if [ -n "${DISTSPMD_MPI:-}" ] || { command -v mpicc && command -v mpiexec; } >/dev/null; then
+    echo "dev"
+  else
+    echo "dev,mpi"
+  fi
+}
+
+# All that an installation depends on, as text.
+state() {
+  echo "$root $1"
+  "$venv/bin/python" --version
+  (cd "$root" && sha256sum setup.py pyproject.toml scripts/pins.txt)
+}
+
+install() {
+  local python="$venv/bin/python" what
+  what="$(extras)"
+  if [ "$("$python" -c 'print(1)' 2>/dev/null </dev/null)" = 1 ] \
+    && [ "$(state "$what")" = "$(cat "$venv/distspmd-setup" 2>/dev/null)" ]; then
+    return
+  fi
+  echo "setting up $venv (about a minute the first time)" >&2
+  if [ "$("$python" -m pip --version 2>/dev/null </dev/null)" = "" ]; then
+    local base
+    base="$(find_python)"
+    "$base" -m venv --clear "$venv"
+  fi
+  rm -f "$venv/distspmd-setup"
+  pip_install setuptools
+  pip_install --no-build-isolation --editable "$root[$what]"
+  state "$what" >"$venv/distspmd-setup"
+}
+
+pip_install() {
+  PYTHONWARNINGS=ignore "$venv/bin/python" -m pip install --quiet --disable-pip-version-check "$@" \
+    --constraint "$root/scripts/pins.txt" </dev/null
+}
+
+# One set-up at a time; the lock is on the folder, so that a user who may not write can pass.
+setup() {
+  exec 9<"$root"
+  if command -v flock >/dev/null; then
+    flock 9
+  fi
+  install
+  exec 9<&-
+  export PATH="$venv/bin:$PATH"
+}

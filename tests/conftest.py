@@ -1,0 +1,46 @@
+"""Profiles of hypothesis, and how tests start ranks."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import hypothesis
+import pytest
+
+from distspmd.runtime.launch import Completed
+from distspmd.runtime.launch import launch as launch_ranks
+
+hypothesis.settings.register_profile("dev", max_examples=30, deadline=None)
+hypothesis.settings.register_profile("ci", derandomize=True, deadline=None)
+hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "dev")
+
+Launch = Callable[..., Completed]
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The folder of the checkout."""
+    return Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture
+def launch(tmp_path: Path) -> Launch:
+    """Run a program, a file or text, on a number of ranks, in a folder of the test's own.
+
+    The result has the output. The test fails if a rank does, unless `check=False`.
+    """
+
+    def run(
+        program: Path | str, *arguments: str, ranks: int, timeout: float = 120, check: bool = True
+    ) -> Completed:
+        file = program if isinstance(program, Path) else tmp_path / "program.py"
+        if isinstance(program, str):
+            file.write_text(program)
+        done = launch_ranks(
+            [file, *arguments], ranks=ranks, timeout=timeout, capture=True, cwd=tmp_path
+        )
+        return done.check() if check else done
+
+    return run
