@@ -1,0 +1,308 @@
+"""What the body of an iteration space touches: every innermost memlet, with the ranges around it.
+
+The walk goes through map scopes and into nested SDFGs, whose containers are those of the outside
+with the same, global indices (DaCe 2). Subsets are collected where data meets code, never from the
+propagated memlets around it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+
+import sympy
+from dace import SDFG, Memlet, SDFGState, subsets, symbolic
+from dace.frontend.operations import detect_reduction_type
+from dace.sdfg import nodes
+from dace.sdfg.graph import MultiConnectorEdge
+from dace.sdfg.state import ConditionalBlock, ControlFlowBlock, ControlFlowRegion, LoopRegion
+from dace.transformation.passes.analysis import loop_analysis
+
+from distspmd.bounds import Range
+
+Edge = MultiConnectorEdge[Memlet]
+
+_NO_EDGE: Edge = MultiConnectorEdge(None, None, None, None, Memlet(), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Dimension:
+    """Indices ``first..last`` (both included) in one dimension; ``dense`` where the step is 1."""
+
+    first: sympy.Expr
+    last: sympy.Expr
+    dense: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """One innermost read or write of a container.
+
+    Attributes:
+        data: name of the container in the SDFG of the iteration space.
+        edge: the edge at the border of the space through which the access goes.
+        dimensions: indices; None for a dimension of which nothing is known.
+        scope: ranges of the symbols in them, outermost first.
+        conditional: whether the access may not happen.
+        reduction: conflict resolution of a write: its name in DaCe (``Sum``, ...), or None.
+    """
+
+    data: str
+    edge: Edge
+    is_write: bool
+    dimensions: tuple[Dimension | None, ...]
+    scope: dict[str, Range | None] = field(hash=False)
+    conditional: bool = False
+    reduction: str | None = None
+
+
+def map_accesses(state: SDFGState, entry: nodes.MapEntry) -> list[Access]:
+    """All accesses of a top-level map to containers outside it."""
+    inside = state.scope_subgraph(entry).nodes()
+    return list(_Walk(state.sdfg).state_accesses(state, set(inside), {}))
+
+
+def happens_once(state: SDFGState) -> bool:
+    """Whether a state runs exactly once in every run of its SDFG."""
+    return state.parent_graph is state.sdfg and _runs_always(state)
+
+
+class _Walk:
+    """Collects accesses; gives symbols that are bound inside names that no other symbol has."""
+
+    def __init__(self, sdfg: SDFG) -> None:
+        self.sdfg = sdfg
+        self.fresh = 0
+
+    def _unique(self, name: str) -> str:
+        self.fresh += 1
+        return f"{name}__{self.fresh}"
+
+    def state_accesses(
+        self, state: SDFGState, inside: set[nodes.Node], scope: dict[str, Range | None]
+    ) -> Iterator[Access]:
+        """Accesses by the nodes of a set to containers that are no transients of that set."""
+        for edge in state.edges():
+            if edge.data.is_empty():
+                continue
+            path = state.memlet_path(edge)
+            first, last = path[0].src, path[-1].dst
+            if edge is path[-1] and edge.dst in inside and _enters(first, inside, state.sdfg):
+                yield from self._leaf(state, edge, path[0], first, False, scope)
+            if edge is path[0] and edge.src in inside and _enters(last, inside, state.sdfg):
+                yield from self._leaf(state, edge, path[-1], last, True, scope)
+
+    def _leaf(
+        self,
+        state: SDFGState,
+        edge: Edge,
+        border: Edge,
+        container: nodes.AccessNode,
+        is_write: bool,
+        outer: dict[str, Range | None],
+    ) -> Iterator[Access]:
+        node = edge.src if is_write else edge.dst
+        scope = {**outer, **self._around(state, node)}
+        connector = edge.src_conn if is_write else edge.dst_conn
+        if isinstance(node, nodes.NestedSDFG) and _same_shape(state, container, node, connector):
+            for access in self._nested(node, connector, is_write, scope):
+                yield replace(access, data=container.data, edge=border)
+            return
+        subset = (
+            edge.data.get_dst_subset(edge, state)
+            if is_write
+            else edge.data.get_src_subset(edge, state)
+        )
+        yield Access(
+            container.data,
+            border,
+            is_write,
+            _dimensions(subset, state.sdfg.arrays[container.data].shape),
+            scope,
+            conditional=is_write and (edge.data.dynamic or isinstance(node, nodes.NestedSDFG)),
+            reduction=_reduction(edge.data),
+        )
+
+    def _around(self, state: SDFGState, node: nodes.Node) -> dict[str, Range | None]:
+        """Ranges of the parameters of the maps around a node, outermost first."""
+        entries: list[nodes.MapEntry] = []
+        entry = state.entry_node(node)
+        while entry is not None:
+            entries.append(entry)
+            entry = state.entry_node(entry)
+        scope: dict[str, Range | None] = {}
+        for entry in reversed(entries):
+            dynamic = {c for c in entry.in_connectors if not c.startswith("IN_")}
+            scope.update(dict.fromkeys(dynamic))
+            for name, (begin, end, step) in zip(
+                entry.map.params, entry.map.range.ranges, strict=True
+            ):
+                low, high = (begin, end) if (sympy.sympify(step) > 0) != False else (end, begin)  # noqa: E712
+                scope[name] = Range(sympy.sympify(low), sympy.sympify(high))
+        return scope
+
+    def _nested(
+        self, node: nodes.NestedSDFG, connector: str, is_write: bool, scope: dict[str, Range | None]
+    ) -> Iterator[Access]:
+        """Accesses inside a nested SDFG to the container behind a connector, in outside symbols."""
+        for block_scope, state, conditional in self._states(node.sdfg):
+            for access in self.state_accesses(state, set(_code(state, connector)), block_scope):
+                if access.data != connector or access.is_write != is_write:
+                    continue
+                yield replace(
+                    self._outside(access, node, scope),
+                    conditional=access.conditional or (is_write and conditional),
+                )
+        if not is_write:
+            yield from (
+                self._outside(access, node, scope) for access in control_reads(node.sdfg, connector)
+            )
+
+    def _states(self, sdfg: SDFG) -> Iterator[tuple[dict[str, Range | None], SDFGState, bool]]:
+        """States with the symbols bound around each, and whether it may be skipped."""
+        for state in sdfg.states():
+            around = list(_regions(state))
+            loops = [region for region in around if isinstance(region, LoopRegion)]
+            branches = any(isinstance(region, ConditionalBlock) for region in around)
+            yield _bound_in(sdfg, loops), state, branches or bool(loops) or not _runs_always(state)
+
+    def _outside(
+        self, access: Access, node: nodes.NestedSDFG, scope: dict[str, Range | None]
+    ) -> Access:
+        """Rename symbols that the nested SDFG binds, and put the outside's in for the others."""
+        names = {name: self._unique(name) for name in access.scope}
+        substitution = {
+            str(inner): symbolic.pystr_to_symbolic(str(outer))
+            for inner, outer in node.symbol_mapping.items()
+            if str(inner) not in names
+        }
+        for name, unique in names.items():
+            substitution[name] = symbolic.pystr_to_symbolic(unique)
+
+        def moved(expression: sympy.Expr) -> sympy.Expr:
+            found = {
+                s: substitution[s.name] for s in expression.free_symbols if s.name in substitution
+            }
+            return expression.subs(found, simultaneous=True)
+
+        inner = {
+            names[name]: values and Range(moved(values.lower), moved(values.upper))
+            for name, values in access.scope.items()
+        }
+        dimensions = tuple(
+            d and Dimension(moved(d.first), moved(d.last), d.dense) for d in access.dimensions
+        )
+        return replace(access, dimensions=dimensions, scope={**scope, **inner})
+
+
+def _enters(node: nodes.Node, inside: set[nodes.Node], sdfg: SDFG) -> bool:
+    return isinstance(node, nodes.AccessNode) and node not in inside
+
+
+def _code(state: SDFGState, connector: str) -> Iterable[nodes.Node]:
+    """All nodes but the access nodes of a container: what lies inside, seen from the container."""
+    return (
+        node
+        for node in state.nodes()
+        if not (isinstance(node, nodes.AccessNode) and node.data == connector)
+    )
+
+
+def _same_shape(
+    state: SDFGState, container: nodes.AccessNode, node: nodes.NestedSDFG, connector: str
+) -> bool:
+    """Whether the inner container is the outer one (else the memlet is a window onto it)."""
+    inner, outer = node.sdfg.arrays[connector], state.sdfg.arrays[container.data]
+    shape = [
+        symbolic.pystr_to_symbolic(str(extent)).subs(
+            {
+                s: symbolic.pystr_to_symbolic(str(node.symbol_mapping[s.name]))
+                for s in symbolic.pystr_to_symbolic(str(extent)).free_symbols
+                if s.name in node.symbol_mapping
+            }
+        )
+        for extent in inner.shape
+    ]
+    return [str(extent) for extent in shape] == [str(extent) for extent in outer.shape]
+
+
+def _dimensions(
+    subset: subsets.Subset | None, shape: tuple[sympy.Expr, ...]
+) -> tuple[Dimension | None, ...]:
+    if not isinstance(subset, subsets.Range):
+        return (None,) * len(shape)
+    found: list[Dimension | None] = []
+    for (begin, end, step), tile in zip(subset.ranges, subset.tile_sizes, strict=True):
+        begin, end, step = map(sympy.sympify, (begin, end, step))
+        if step.is_negative:
+            begin, end = end, begin
+        found.append(Dimension(begin, end + sympy.sympify(tile) - 1, bool(abs(step) == 1)))
+    return tuple(found)
+
+
+def _reduction(memlet: Memlet) -> str | None:
+    if memlet.wcr is None:
+        return None
+    return str(detect_reduction_type(memlet.wcr).name)
+
+
+def _regions(block: ControlFlowBlock) -> Iterator[ControlFlowRegion]:
+    """Control-flow regions around a block, innermost first, up to its SDFG."""
+    region = block.parent_graph
+    while region is not None and not isinstance(region, SDFG):
+        yield region
+        region = region.parent_graph
+
+
+def _bound_in(sdfg: SDFG, loops: Iterable[LoopRegion]) -> dict[str, Range | None]:
+    """Symbols that an SDFG assigns, with the ranges of the given loops (innermost first)."""
+    edges = sdfg.all_interstate_edges(recursive=False)
+    scope: dict[str, Range | None] = dict.fromkeys(
+        sorted({name for edge in edges for name in edge.data.assignments})
+    )
+    for loop in reversed(list(loops)):
+        if loop.loop_variable:
+            scope.pop(loop.loop_variable, None)
+            scope[loop.loop_variable] = _loop_range(loop)
+    return scope
+
+
+def control_reads(sdfg: SDFG, data: str) -> Iterator[Access]:
+    """Reads of a container by interstate edges, and by conditions of loops and branches."""
+    arrays, shape = sdfg.arrays, sdfg.arrays[data].shape
+    reads: list[tuple[Memlet, list[ControlFlowRegion]]] = []
+    for graph in sdfg.all_control_flow_regions(recursive=False):
+        around = [] if isinstance(graph, SDFG) else [graph, *_regions(graph)]
+        memlets = [
+            *(m for edge in graph.edges() for m in edge.data.get_read_memlets(arrays, True)),
+            *_meta_reads(graph),
+        ]
+        reads += ((memlet, around) for memlet in memlets if memlet.data == data)
+    for memlet, around in reads:
+        scope = _bound_in(sdfg, (region for region in around if isinstance(region, LoopRegion)))
+        yield Access(data, _NO_EDGE, False, _dimensions(memlet.subset, shape), scope)
+
+
+def _meta_reads(graph: ControlFlowRegion) -> list[Memlet]:
+    if isinstance(graph, (LoopRegion, ConditionalBlock)):
+        return list(graph.get_meta_read_memlets(graph.sdfg.arrays, True))
+    return []
+
+
+def _runs_always(state: SDFGState) -> bool:
+    """Whether no branch of an unstructured control flow goes round the state."""
+    graph = state.parent_graph
+    return all(len(graph.out_edges(block)) <= 1 for block in graph.nodes())
+
+
+def _loop_range(loop: LoopRegion) -> Range | None:
+    start, end = loop_analysis.get_init_assignment(loop), loop_analysis.get_loop_end(loop)
+    stride = loop_analysis.get_loop_stride(loop)
+    if start is None or end is None or stride is None:
+        return None
+    stride = sympy.sympify(stride)
+    if stride.is_positive:
+        return Range(sympy.sympify(start), sympy.sympify(end))
+    if stride.is_negative:
+        return Range(sympy.sympify(end), sympy.sympify(start))
+    return None

@@ -1,0 +1,159 @@
+"""Sound bounds of index expressions over ranges of their symbols: exact for affine forms.
+
+DaCe's memlet propagation is wrong for mixed signs, modulo and more, so distspmd bounds subsets by
+itself. An affine form is bounded by putting each symbol, innermost first, at the end of its range
+that its sign asks for, which is exact where no range is empty. Other monotone functions are bounded
+by interval arithmetic. Anything else has no bound here, and the caller takes the whole dimension.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import sympy
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Values of a symbol: ``lower`` to ``upper``, both included; ends may name symbols bound before.
+
+    ``None`` stands for a symbol that is bound, but to values that nothing is known of.
+    """
+
+    lower: sympy.Expr
+    upper: sympy.Expr
+
+
+Scope = Mapping[str, Range | None]
+"""Bound symbols in the order of their binding, outermost first. Other symbols are constants."""
+
+
+def bounds(expression: sympy.Expr, scope: Scope) -> Range | None:
+    """Least and greatest value of an integer expression over a scope.
+
+    Returns:
+        Ends that name no symbol of the scope; None where no bound is known.
+    """
+    expression = sympy.expand(sympy.sympify(expression))
+    lower, upper = expression, expression
+    for name in reversed(scope):
+        ends = _eliminate(lower, upper, name, scope[name])
+        if ends is None:
+            return _interval(expression, scope)
+        lower, upper = ends
+    return Range(lower, upper)
+
+
+def _eliminate(
+    lower: sympy.Expr, upper: sympy.Expr, name: str, values: Range | None
+) -> tuple[sympy.Expr, sympy.Expr] | None:
+    """Bound both ends over one symbol in which they are affine; None where they are not."""
+    result = []
+    for end, least in ((lower, True), (upper, False)):
+        symbol = _symbol(end, name)
+        if symbol is None:
+            result.append(end)
+            continue
+        coefficient = end.coeff(symbol, 1)
+        rest = sympy.expand(end - coefficient * symbol)
+        sign = _sign(coefficient)
+        if values is None or sign is None or symbol in rest.free_symbols:
+            return None
+        at = values.lower if (sign > 0) == least else values.upper
+        result.append(sympy.expand(coefficient * at + rest))
+    return result[0], result[1]
+
+
+def _symbol(expression: sympy.Expr, name: str) -> sympy.Symbol | None:
+    """The symbol of that name: DaCe's symbols compare by name, type and assumptions."""
+    return next((s for s in expression.free_symbols if s.name == name), None)
+
+
+def _sign(coefficient: sympy.Expr) -> int | None:
+    """Sign of a coefficient; symbols in it are extents, which are positive."""
+    positive = coefficient.subs(
+        {s: sympy.Symbol(s.name, integer=True, positive=True) for s in coefficient.free_symbols}
+    )
+    if positive.is_positive:
+        return 1
+    if positive.is_negative:
+        return -1
+    return None
+
+
+def _interval(expression: sympy.Expr, scope: Scope) -> Range | None:
+    """Interval arithmetic: sound, and exact where each symbol occurs once."""
+    if not any(symbol.name in scope for symbol in expression.free_symbols):
+        return Range(expression, expression)
+    if expression.is_Symbol:
+        values = scope[expression.name]
+        if values is None:
+            return None
+        lower, upper = bounds(values.lower, scope), bounds(values.upper, scope)
+        return Range(lower.lower, upper.upper) if lower and upper else None
+    parts = [_interval(part, scope) for part in expression.args]
+    if any(part is None for part in parts):
+        return None
+    return _of_parts(expression, [part for part in parts if part is not None])
+
+
+def _of_parts(expression: sympy.Expr, parts: list[Range]) -> Range | None:
+    name = expression.func.__name__
+    lowers, uppers = [part.lower for part in parts], [part.upper for part in parts]
+    if name in ("Add", "Min", "Max"):
+        return Range(expression.func(*lowers), expression.func(*uppers))
+    if name == "Mul":
+        constants = [p.lower for p in parts if p.lower == p.upper]
+        varying = [p for p in parts if p.lower != p.upper]
+        sign = _sign(sympy.Mul(*constants))
+        if len(varying) == 1 and sign is not None:
+            factor = sympy.Mul(*constants)
+            ends = (factor * varying[0].lower, factor * varying[0].upper)
+            return Range(*(ends if sign > 0 else ends[::-1]))
+    if name in ("int_floor", "__int_floor", "int_ceil", "floor", "ceiling") and all(
+        p.lower == p.upper and _sign(p.lower) == 1 for p in parts[1:]
+    ):
+        return Range(
+            expression.func(lowers[0], *lowers[1:]), expression.func(uppers[0], *lowers[1:])
+        )
+    return None
+
+
+def constant(expression: sympy.Expr) -> int | None:
+    """The integer that the expression is, if it is one."""
+    expression = sympy.sympify(expression)
+    return int(expression) if expression.is_Integer else None
+
+
+def is_dense(first: sympy.Expr, last: sympy.Expr, scope: Scope) -> bool:
+    """Whether the windows ``first..last`` over a scope leave no hole, whatever part of it is taken.
+
+    True for windows that move by at most their own length when a symbol advances by one, symbols of
+    smaller coefficient filling the steps of larger ones (a mixed radix: ``4 * i + j``, j in 0:4).
+    """
+    window = constant(sympy.expand(last - first))
+    if window is None:
+        return not any(symbol.name in scope for symbol in first.free_symbols | last.free_symbols)
+    reach = window + 1
+    first = sympy.expand(first)
+    steps = []
+    for name in scope:
+        symbol = _symbol(first, name)
+        if symbol is None:
+            continue
+        step = constant(first.coeff(symbol, 1))
+        if step is None or symbol in sympy.expand(first - step * symbol).free_symbols:
+            return False
+        steps.append((abs(step), name))
+    for position, (step, name) in enumerate(sorted(steps)):
+        if step > reach:
+            return False
+        if position == len(steps) - 1:
+            break
+        values = scope[name]
+        length = None if values is None else constant(sympy.expand(values.upper - values.lower))
+        if length is None:
+            return False
+        reach += step * length
+    return True

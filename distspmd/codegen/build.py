@@ -1,0 +1,196 @@
+"""From a lowered SDFG to a shared library, once: the folder of a build is named by all that made it."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import hashlib
+import io
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import dace
+from dace import SDFG, config, data
+from dace.codegen import codegen, compiler
+from dace.codegen.exceptions import CompilationError as DaceCompilationError
+
+from distspmd.codegen.libraries import choose_implementations, linked_to
+from distspmd.errors import CompilationError
+from distspmd.lowering import Lowering
+from distspmd.nodes.distributed_memlet import CONTEXT, INCLUDE
+from distspmd.runtime import toolchain
+from distspmd.runtime.engine import cache_folder
+
+_RECORD = "program.json"
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One argument of the compiled function: an array, or (with no shape) a number by value."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    """In elements."""
+
+
+@dataclass(frozen=True)
+class Build:
+    """A compiled program: its library, and how to call the functions in it."""
+
+    name: str
+    library: str
+    arguments: tuple[Argument, ...]
+    initial: tuple[str, ...]
+    """Symbols that the initialisation takes, in order."""
+    positional: tuple[str, ...]
+    """Arguments of the user's program in the order of its signature."""
+
+    def save(self, folder: Path) -> None:
+        """Write the record beside the library."""
+        (folder / _RECORD).write_text(json.dumps(asdict(self)))
+
+    @classmethod
+    def load(cls, folder: Path) -> Build | None:
+        """Read the record of a finished build, if it is one."""
+        try:
+            fields = json.loads((folder / _RECORD).read_text())
+        except FileNotFoundError:
+            return None
+        arguments = tuple(
+            Argument(a["name"], a["dtype"], tuple(a["shape"]), tuple(a["strides"]))
+            for a in fields["arguments"]
+        )
+        return cls(
+            fields["name"],
+            fields["library"],
+            arguments,
+            tuple(fields["initial"]),
+            tuple(fields["positional"]),
+        )
+
+
+def build(sdfg: SDFG, lowering: Lowering, ranks: int) -> Build:
+    """Compile a lowered SDFG for a number of ranks, unless that was done before.
+
+    Symbols that are the same on all ranks become constants first.
+
+    Raises:
+        CompilationError: with the compiler's message.
+        ToolchainError: there is no compiler, or no BLAS that the program needs.
+    """
+    compiler_found = toolchain.find_compiler()
+    program = copy.deepcopy(sdfg)
+    uniform = lowering.uniform_symbols(ranks)
+    program.replace_dict(uniform)
+    blas = toolchain.find_blas() if choose_implementations(program) else None
+    folder = cache_folder() / "programs" / _key(program, str(compiler_found), str(blas))
+    found = Build.load(folder)
+    if found is not None:
+        return found
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    work = Path(tempfile.mkdtemp(dir=folder.parent))
+    try:
+        linking = linked_to(blas, work) if blas else contextlib.nullcontext()
+        with linking, _settings(compiler_found):
+            library = _compile(program, work)
+        finished = _record(program, sdfg, folder / library.relative_to(work))
+        finished.save(work)
+        with contextlib.suppress(OSError):  # another process may have finished the same build
+            os.replace(work, folder)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    return finished
+
+
+def _key(program: SDFG, *parts: str) -> str:
+    headers = b"".join(path.read_bytes() for path in sorted(INCLUDE.glob("distspmd/execute.hpp")))
+    described = json.loads(json.dumps(program.to_json()))
+    _strip(described)
+    settings = config.Config.get("compiler", "cpu", "args"), compiler.host_isa_id()
+    text = json.dumps([program.name, described, dace.__version__, settings, parts], sort_keys=True)
+    return hashlib.sha256(text.encode() + headers).hexdigest()[:32]
+
+
+_VOLATILE = {
+    "debuginfo",
+    "guid",
+    "hash",
+    "orig_sdfg",
+    "transformation_hist",
+    "build_folder",
+    "cfg_list_id",
+}
+
+
+def _strip(described: object) -> None:
+    """Take out what does not change the code: lines of the source, and random identifiers."""
+    if isinstance(described, dict):
+        for key in [k for k in described if k in _VOLATILE or str(k).startswith("_meta_")]:
+            del described[key]
+        for value in described.values():
+            _strip(value)
+    elif isinstance(described, list):
+        for value in described:
+            _strip(value)
+
+
+def _compile(program: SDFG, folder: Path) -> Path:
+    program.build_folder = str(folder)
+    output = io.StringIO()
+    try:
+        with contextlib.redirect_stdout(output):
+            program.fill_scope_connectors()
+            objects = codegen.generate_code(program)
+            mode = config.Config.get("compiler", "build_folder_mode")
+            compiler.generate_program_folder(program, objects, str(folder), folder_mode=mode)
+            library = compiler.configure_and_compile(str(folder), program.name, folder_mode=mode)
+    except DaceCompilationError as error:
+        raise CompilationError(
+            f"the program {program.name!r} does not compile:\n{error}\n"
+            "Its SDFG may use something that DaCe cannot generate; 'distspmd doctor' tests the compiler."
+        ) from None
+    return Path(library)
+
+
+@contextlib.contextmanager
+def _settings(found: toolchain.Compiler) -> Iterator[None]:
+    """DaCe's surroundings while it compiles: the compiler that was found, and CMake on PATH."""
+    path = os.environ.get("PATH")
+    os.environ["PATH"] = toolchain.tool_path()
+    try:
+        with config.set_temporary("compiler", "cpu", "executable", value=" ".join(found.command)):
+            yield
+    finally:
+        if path is None:
+            del os.environ["PATH"]
+        else:
+            os.environ["PATH"] = path
+
+
+def _record(program: SDFG, original: SDFG, library: Path) -> Build:
+    arguments = []
+    for name, container in program.arglist().items():
+        is_array = isinstance(container, data.Array)
+        arguments.append(
+            Argument(
+                name,
+                str(container.dtype.as_numpy_dtype()),
+                tuple(int(n) for n in container.shape) if is_array else (),
+                tuple(int(n) for n in container.strides) if is_array else (),
+            )
+        )
+    initial = sorted(
+        name for name in program.used_symbols(all_symbols=False) if not name.startswith("__dace")
+    )
+    positional = [name for name in original.arg_names if name in original.arrays]
+    known = {a.name for a in arguments} | {CONTEXT}
+    rest = [n for n, c in original.arrays.items() if not c.transient and n not in positional]
+    positional += [n for n in rest if not n.startswith("__return") and n in known - {CONTEXT}]
+    return Build(program.name, str(library), tuple(arguments), tuple(initial), tuple(positional))

@@ -1,0 +1,89 @@
+"""Which implementation each library node gets: BLAS for what BLAS computes, loops for the rest."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import dace
+from dace import SDFG, SDFGState, dtypes
+from dace.libraries import blas as dace_blas
+from dace.libraries import standard
+from dace.libraries.blas.environments import openblas
+from dace.sdfg import nodes
+
+from distspmd.runtime.toolchain import BLAS
+
+_BLAS_TYPES = (dace.float32, dace.float64, dace.complex64, dace.complex128)
+
+
+def choose_implementations(sdfg: SDFG) -> bool:
+    """Settle the implementation of all library nodes, in place; whether any needs BLAS."""
+    uses_blas = False
+    for node, state in _library_nodes(sdfg):
+        if isinstance(node, dace_blas.MatMul):
+            node.expand(state, "specialize")
+    for node, state in _library_nodes(sdfg):
+        if "OpenBLAS" in node.implementations and isinstance(
+            node, (dace_blas.Gemm, dace_blas.BatchedMatMul, dace_blas.Gemv, dace_blas.Dot)
+        ):
+            fits = _dtype(state, node) in _BLAS_TYPES
+            node.implementation = "OpenBLAS" if fits else "pure"
+            uses_blas |= fits
+        elif isinstance(node, standard.Reduce) and node.implementation is None:
+            node.implementation = "pure-seq"
+    return uses_blas
+
+
+def _library_nodes(sdfg: SDFG) -> list[tuple[nodes.LibraryNode, SDFGState]]:
+    return [
+        (node, state)
+        for node, state in sdfg.all_nodes_recursive()
+        if isinstance(node, nodes.LibraryNode)
+    ]
+
+
+def _dtype(state: SDFGState, node: nodes.LibraryNode) -> dtypes.typeclass:
+    (leaving,) = state.out_edges(node)
+    return state.sdfg.arrays[leaving.data.data].dtype
+
+
+@contextmanager
+def linked_to(blas: BLAS, folder: Path) -> Iterator[None]:
+    """Let DaCe's OpenBLAS environment stand for a BLAS, while code is generated and compiled.
+
+    DaCe finds OpenBLAS through CMake in system folders alone, and wants LAPACKE's headers.
+    """
+    header = folder / "distspmd_blas.h"
+    header.parent.mkdir(parents=True, exist_ok=True)
+    header.write_text(_header(blas))
+    environment = openblas.OpenBLAS
+    settings = {
+        "cmake_packages": [],
+        "cmake_variables": {},
+        "cmake_includes": [str(blas.include_dir)],
+        "cmake_libraries": [str(blas.library)],
+        "cmake_compile_flags": [],
+        "cmake_link_flags": [],
+        "headers": [str(header), "../include/dace_blas.h"],
+    }
+    before = {name: environment.__dict__[name] for name in settings}
+    for name, value in settings.items():
+        setattr(environment, name, value)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            setattr(environment, name, value)
+
+
+def _header(blas: BLAS) -> str:
+    """A header that declares ``cblas_*``, whatever the library calls these functions."""
+    lines = [f'#include "{blas.include_dir / blas.header}"']
+    if blas.symbol_prefix:
+        declared = (blas.include_dir / blas.header).read_text()
+        names = sorted(set(re.findall(rf"\b{blas.symbol_prefix}(cblas_\w+)\s*\(", declared)))
+        lines += [f"#define {name} {blas.symbol_prefix}{name}" for name in names]
+    return "\n".join([*lines, ""])

@@ -1,0 +1,435 @@
+"""Constraints: the box of each container that each rank reads and writes, from the memlets.
+
+Reads over-approximate: the hull of all accesses, the whole dimension where an index is unknown. A
+write is *exact* if it surely writes each element of its box; one that is not also reads its box, so
+that elements it leaves out keep their values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import sympy
+from dace import SDFG, SDFGState
+from dace.sdfg import nodes
+from numpy.typing import NDArray
+
+from distspmd import intervals
+from distspmd.accesses import Access, Dimension, Edge, happens_once, map_accesses
+from distspmd.bounds import Range, Scope, bounds, is_dense
+from distspmd.errors import UnsupportedProgram
+from distspmd.intervals import Box
+from distspmd.layout import Layout, Partial
+from distspmd.schedule import Tiling
+from distspmd.spaces import IterationSpace, main_map, pure_expansion, window_name
+
+_REDUCTIONS = {
+    "Sum": "sum",
+    "Product": "prod",
+    "Min": "min",
+    "Max": "max",
+    "Logical_And": "and",
+    "Logical_Or": "or",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Use:
+    """One container as one iteration space reads or writes it.
+
+    Attributes:
+        space: the iteration space.
+        data: the container.
+        is_write: whether the space writes it.
+        layout: box of each rank; partial where the ranks write operands of a reduction.
+        exact: of a write, whether each element of each box is surely written.
+        accumulates: of a write, whether the old values are operands too.
+        edges: edges at the border of the space that carry the use.
+        approximate: dimensions of a read that were taken whole because an index is unknown.
+        certain: whether the use happens in every run, exactly once.
+        index: parameter that indexes each dimension by itself; None where it is not so simple.
+    """
+
+    space: IterationSpace
+    data: str
+    is_write: bool
+    layout: Layout
+    edges: tuple[Edge, ...] = field(repr=False)
+    exact: bool = True
+    accumulates: bool = False
+    approximate: tuple[int, ...] = ()
+    certain: bool = True
+    index: tuple[str | None, ...] = ()
+
+    @property
+    def reduction(self) -> str | None:
+        """Reduction that combines the operands of ranks, if they write operands."""
+        return self.layout.partial.reduction if self.layout.partial else None
+
+    @property
+    def reads_before(self) -> bool:
+        """Whether the space needs the values that its tile held before."""
+        return not self.is_write or not self.exact or (self.accumulates and not self.layout.partial)
+
+
+def uses(space: IterationSpace, tiling: Tiling) -> list[Use]:
+    """Constraints of an iteration space on the containers that it touches.
+
+    Raises:
+        UnsupportedProgram: a write that ranks would do to overlapping boxes, a reduction that MPI
+            has no operation for, or an extent that is no number.
+    """
+    state, node = space.state, space.node
+    if isinstance(node, nodes.MapEntry):
+        accesses = map_accesses(state, node)
+        initialised: set[str] = set()
+    else:
+        accesses, initialised = _library_accesses(state, node)
+    scoped = _Scoped(space, tiling, state.sdfg)
+    reads = [a for a in accesses if not a.is_write]
+    writes = [a for a in accesses if a.is_write]
+    found = [scoped.read(data, edges, group) for data, edges, group in _groups(reads)]
+    if isinstance(node, nodes.MapEntry):
+        found = _merge_reads(found)
+    found += [
+        scoped.write(data, edges, group, data in initialised)
+        for data, edges, group in _groups(writes)
+    ]
+    return [replace(use, certain=happens_once(state)) for use in found]
+
+
+def _groups(accesses: Iterable[Access]) -> list[tuple[str, tuple[Edge, ...], list[Access]]]:
+    """Reads by the edge through which they come; all writes of a container together."""
+    found: dict[tuple[str, object], list[Access]] = {}
+    for access in accesses:
+        through = None if access.is_write else id(access.edge)
+        found.setdefault((access.data, through), []).append(access)
+    return [
+        (data, tuple({id(a.edge): a.edge for a in group}.values()), group)
+        for (data, _), group in found.items()
+    ]
+
+
+def _merge_reads(reads: list[Use]) -> list[Use]:
+    """Join reads of one container whose common hull costs no more than both apart.
+
+    Not for library nodes, which take the extents of an operand from its subset.
+    """
+    merged: list[Use] = []
+    for read in reads:
+        for position, other in enumerate(merged):
+            if other.data != read.data:
+                continue
+            hulls = tuple(map(_hull, other.layout.boxes, read.layout.boxes))
+            apart = [intervals.volume(b) for use in (other, read) for b in use.layout.boxes]
+            if sum(map(intervals.volume, hulls)) <= sum(apart):
+                layout = Layout.of_boxes(read.layout.mesh, read.layout.extents, hulls)
+                merged[position] = replace(
+                    other,
+                    layout=layout,
+                    edges=other.edges + read.edges,
+                    approximate=tuple(sorted({*other.approximate, *read.approximate})),
+                )
+                break
+        else:
+            merged.append(read)
+    return merged
+
+
+def _hull(a: Box, b: Box) -> Box:
+    if intervals.is_empty(a) or intervals.is_empty(b):
+        return b if intervals.is_empty(a) else a
+    return tuple(
+        (min(a_lo, b_lo), max(a_hi, b_hi)) for (a_lo, a_hi), (b_lo, b_hi) in zip(a, b, strict=True)
+    )
+
+
+def _library_accesses(state: SDFGState, node: nodes.LibraryNode) -> tuple[list[Access], set[str]]:
+    """Accesses of the main map of the pure expansion, moved into the windows that the node has.
+
+    Also the containers that the expansion initialises before that map.
+    """
+    proxy = pure_expansion(state, node)
+    inner_state, entry = main_map(proxy)
+    inner = inner_state.sdfg
+    edges = {
+        window_name(connector or default)[len("window") :]: edge
+        for connector, default, edge in [
+            *((e.dst_conn, "_in", e) for e in state.in_edges(node) if not e.data.is_empty()),
+            *((e.src_conn, "_out", e) for e in state.out_edges(node) if not e.data.is_empty()),
+        ]
+    }
+    found = []
+    for access in map_accesses(inner_state, entry):
+        if access.data not in edges:
+            raise UnsupportedProgram(
+                f"{node.label}: its expansion passes through the temporary {access.data!r}, so it is "
+                "not one map over its operands. Expand it before you lower the SDFG."
+            )
+        found.append(_in_window(access, edges[access.data]))
+    initialised = {
+        edges[n.data].data.data
+        for other in inner.states()
+        for n in other.data_nodes()
+        if n.data in edges and inner is not proxy and _initialises(other, n, entry)
+    }
+    return found, initialised
+
+
+def _initialises(state: SDFGState, node: nodes.AccessNode, main: nodes.MapEntry) -> bool:
+    """Whether something other than the main map writes the node."""
+    return any(
+        edge.src is not (state.exit_node(main) if main in state.nodes() else None)
+        for edge in state.in_edges(node)
+    )
+
+
+def _in_window(access: Access, edge: Edge) -> Access:
+    """Shift an access to a window of a container to the container."""
+    starts = [sympy.sympify(begin) for begin, _, _ in edge.data.subset.ranges]
+    sizes = [sympy.sympify(size) for size in edge.data.subset.size()]
+    kept = list(range(len(starts)))
+    if len(access.dimensions) != len(starts):
+        kept = [d for d, size in enumerate(sizes) if size != 1]
+    shifted: list[Dimension | None] = [
+        Dimension(start, start + size - 1) for start, size in zip(starts, sizes, strict=True)
+    ]
+    if len(kept) == len(access.dimensions):
+        for d, inner in zip(kept, access.dimensions, strict=True):
+            shifted[d] = inner and Dimension(
+                inner.first + starts[d], inner.last + starts[d], inner.dense
+            )
+    return replace(access, data=edge.data.data, edge=edge, dimensions=tuple(shifted))
+
+
+class _Scoped:
+    """Evaluates accesses over the tiles of all ranks at once."""
+
+    def __init__(self, space: IterationSpace, tiling: Tiling, sdfg: SDFG) -> None:
+        self.space, self.tiling, self.sdfg = space, tiling, sdfg
+        self.ends = {
+            name: Range(sympy.Symbol(f"{name}__first"), sympy.Symbol(f"{name}__last"))
+            for name in space.parameters
+        }
+        values = {}
+        for d, name in enumerate(space.parameters):
+            values[f"{name}__first"] = tiling.lower[:, d]
+            values[f"{name}__last"] = tiling.last[:, d]
+        self.values = values
+
+    def _extents(self, data: str) -> tuple[int, ...]:
+        shape = self.sdfg.arrays[data].shape
+        try:
+            return tuple(int(extent) for extent in shape)
+        except TypeError:
+            raise UnsupportedProgram(
+                f"{self.space.where}: {data!r} has the extents {tuple(map(str, shape))}, which are no "
+                "numbers. Give the sizes, for example with sdfg.replace_dict({'N': 1024})."
+            ) from None
+
+    def _scope(self, access: Access) -> dict[str, Range | None]:
+        return {**access.scope, **{n: r for n, r in self.ends.items() if n in access.scope}}
+
+    def _boxes(self, access: Access) -> tuple[list[Box], tuple[int, ...]]:
+        """Box of each rank, and the dimensions taken whole for want of a bound."""
+        extents = self._extents(access.data)
+        scope = self._scope(access)
+        ranks = self.tiling.mesh.size
+        lower = np.zeros((ranks, len(extents)), np.int64)
+        upper = np.tile(np.array(extents, np.int64), (ranks, 1))
+        whole = []
+        for d, dimension in enumerate(access.dimensions):
+            first = dimension and bounds(dimension.first, scope)
+            last = dimension and bounds(dimension.last, scope)
+            if first is None or last is None:
+                whole.append(d)
+                continue
+            lower[:, d] = np.maximum(self._evaluate(first.lower), 0)
+            upper[:, d] = np.minimum(self._evaluate(last.upper) + 1, extents[d])
+        idle = self.tiling.idle | (upper <= lower).any(axis=1)
+        nothing = intervals.empty(len(extents))
+        boxes = [
+            nothing
+            if idle[rank]
+            else tuple(zip(lower[rank].tolist(), upper[rank].tolist(), strict=True))
+            for rank in range(ranks)
+        ]
+        return boxes, tuple(whole)
+
+    def _evaluate(self, expression: sympy.Expr) -> NDArray[np.int64]:
+        names = sorted(symbol.name for symbol in expression.free_symbols)
+        unknown = [name for name in names if name not in self.values]
+        if unknown:
+            raise UnsupportedProgram(
+                f"{self.space.where}: a subset of the space {self.space.name!r} depends on "
+                f"{', '.join(unknown)}, which has no value before the call. Give sizes as numbers."
+            )
+        functions = {
+            "int_floor": lambda a, b: a // b,
+            "__int_floor": lambda a, b: a // b,
+            "int_ceil": lambda a, b: -(-a // b),
+        }
+        arguments = [next(s for s in expression.free_symbols if s.name == name) for name in names]
+        evaluate = sympy.lambdify(arguments, expression, modules=[functions, "numpy"])
+        value = evaluate(*(self.values[name] for name in names))
+        return np.broadcast_to(np.asarray(value, np.int64), (self.tiling.mesh.size,))
+
+    def read(self, data: str, edges: tuple[Edge, ...], group: Sequence[Access]) -> Use:
+        """Hull of all that the accesses read."""
+        boxes, whole = self._boxes(group[0])
+        for access in group[1:]:
+            more, more_whole = self._boxes(access)
+            boxes, whole = list(map(_hull, boxes, more)), tuple(sorted({*whole, *more_whole}))
+        layout = Layout.of_boxes(self.tiling.mesh, self._extents(data), boxes)
+        return Use(
+            self.space, data, False, layout, edges, approximate=whole, index=self._index(group)
+        )
+
+    def write(
+        self, data: str, edges: tuple[Edge, ...], group: Sequence[Access], initialised: bool
+    ) -> Use:
+        """What the accesses write, and how the writes of several ranks to one element combine."""
+        boxes, whole = self._boxes(group[0])
+        exact = not whole
+        for access in group[1:]:
+            more, _ = self._boxes(access)
+            exact = exact and more == boxes
+            boxes = list(map(_hull, boxes, more))
+        reductions = {access.reduction for access in group}
+        exact = exact and len(reductions) == 1 and all(self._is_exact(access) for access in group)
+        operation = self._operation(data, *reductions) if len(reductions) == 1 else None
+        partial = self._partial(group, boxes, operation)
+        if partial is None:
+            self._check_disjoint(data, boxes, exact)
+        layout = Layout.of_boxes(self.tiling.mesh, self._extents(data), boxes, partial)
+        return Use(
+            self.space,
+            data,
+            True,
+            layout,
+            edges,
+            exact=exact or initialised,
+            accumulates=operation is not None and not initialised,
+            index=self._index(group),
+        )
+
+    def _index(self, group: Sequence[Access]) -> tuple[str | None, ...]:
+        """Parameter ``p`` of each dimension that all accesses index with ``p`` plus a constant."""
+        found = []
+        for dimensions in zip(*(access.dimensions for access in group), strict=True):
+            names = {d and self._parameter(d) for d in dimensions}
+            found.append(names.pop() if len(names) == 1 else None)
+        return tuple(found)
+
+    def _parameter(self, dimension: Dimension) -> str | None:
+        symbols = {s.name: s for s in dimension.first.free_symbols}
+        if len(symbols) != 1 or dimension.first != dimension.last:
+            return None
+        ((name, symbol),) = symbols.items()
+        constant = sympy.expand(dimension.first - symbol).is_Integer
+        return name if constant and name in self.space.parameters else None
+
+    def _operation(self, data: str, name: str | None) -> str | None:
+        if name is None:
+            return None
+        if name not in _REDUCTIONS:
+            raise UnsupportedProgram(
+                f"{self.space.where}: the space {self.space.name!r} writes {data!r} with the conflict "
+                f"resolution {name}; there are {', '.join(_REDUCTIONS)}."
+            )
+        return _REDUCTIONS[name]
+
+    def _partial(
+        self, group: Sequence[Access], boxes: list[Box], operation: str | None
+    ) -> Partial | None:
+        """Axes over which ranks write different operands of one element."""
+        if operation is None:
+            return None
+        used = set().union(*(_names(access) for access in group))
+        mesh = self.tiling.mesh
+        axes = tuple(
+            axis
+            for name, split in zip(self.space.parameters, self.tiling.splits, strict=True)
+            for axis in split
+            if mesh[axis] > 1 and name not in used
+        )
+        heads = [
+            box
+            for rank, box in enumerate(boxes)
+            if not any(mesh.coordinates(rank)[axis] for axis in axes)
+        ]
+        if not _disjoint(heads):
+            return Partial(operation)
+        return Partial(operation, axes) if axes else None
+
+    def _is_exact(self, access: Access) -> bool:
+        """Whether the accesses of a rank touch each element of their box."""
+        if access.conditional or any(d is None or not d.dense for d in access.dimensions):
+            return False
+        scope = self._scope(access)
+        seen: set[str] = set()
+        for dimension in access.dimensions:
+            assert dimension is not None
+            names = {s.name for s in dimension.first.free_symbols | dimension.last.free_symbols}
+            names &= scope.keys()
+            if names & seen or not is_dense(dimension.first, dimension.last, scope):
+                return False
+            if any(_depends(scope[name], scope) for name in names):
+                return False
+            seen |= names
+        steps = dict(zip(self.space.parameters, self.space.ranges, strict=True))
+        return all(name not in steps or steps[name].step == 1 for name in seen)
+
+    def _check_disjoint(self, data: str, boxes: list[Box], exact: bool) -> None:
+        distinct = [box for box in dict.fromkeys(boxes) if not intervals.is_empty(box)]
+        held = [box for box in boxes if not intervals.is_empty(box)]
+        if _disjoint(distinct) and (exact or len(held) == len(distinct)):
+            return
+        axes = ", ".join(f"{name}={size}" for name, size in self.tiling.mesh.axes)
+        raise UnsupportedProgram(
+            f"{self.space.where}: with the grid {axes} several ranks write the same elements of "
+            f"{data!r}, and which of them each writes is not known before the run. Leave the "
+            "parameters that the written index mixes whole (1 part), or write with a reduction (+=)."
+        )
+
+
+def _disjoint(boxes: list[Box]) -> bool:
+    held = [box for box in boxes if not intervals.is_empty(box)]
+    order = sorted(held)
+    for position, box in enumerate(order):
+        for other in order[position + 1 :]:
+            if other[0][0] >= box[0][1]:
+                break
+            if not intervals.is_empty(intervals.intersect(box, other)):
+                return False
+    return True
+
+
+def _names(access: Access) -> set[str]:
+    """Symbols that the indices of an access depend on, through the ranges of others too."""
+    pending = {
+        symbol.name
+        for dimension in access.dimensions
+        if dimension is not None
+        for symbol in dimension.first.free_symbols | dimension.last.free_symbols
+    }
+    if any(dimension is None for dimension in access.dimensions):
+        pending |= access.scope.keys()
+    found: set[str] = set()
+    while pending:
+        name = pending.pop()
+        found.add(name)
+        values = access.scope.get(name)
+        if values is not None:
+            more = {s.name for s in values.lower.free_symbols | values.upper.free_symbols}
+            pending |= more - found
+    return found
+
+
+def _depends(values: Range | None, scope: Scope) -> bool:
+    """Whether a range has ends that vary within the scope, or no known ends."""
+    if values is None:
+        return True
+    return any(s.name in scope for s in values.lower.free_symbols | values.upper.free_symbols)

@@ -1,0 +1,51 @@
+"""The one tree of errors: each says what was asked, what was found, and what to write instead."""
+
+from __future__ import annotations
+
+
+class DistSPMDError(Exception):
+    """Root of every error that distspmd raises on purpose."""
+
+
+class MeshError(DistSPMDError):
+    """A mesh that cannot exist: no axis, a size below one, a name used twice."""
+
+
+class LayoutError(DistSPMDError):
+    """A layout that cannot be read, or does not fit its mesh or its array."""
+
+
+class PlanError(DistSPMDError):
+    """A plan that does not do what its redistribution asks; names the first rank and box."""
+
+
+class NoSolver(DistSPMDError):
+    """No solver answers a redistribution with a plan; says why each refused."""
+
+
+class ScheduleError(DistSPMDError):
+    """A schedule that names an unknown iteration space or gives it an impossible grid."""
+
+
+class UnsupportedProgram(DistSPMDError):
+    """A program that cannot be lowered; names the source line and what to change."""
+
+
+class ArgumentError(DistSPMDError):
+    """A call with a missing, misshapen or mistyped argument; raised on all ranks before work starts."""
+
+
+class CompilationError(DistSPMDError):
+    """The generated program did not compile; carries the compiler's message."""
+
+
+class ToolchainError(DistSPMDError):
+    """A compiler, an MPI or a BLAS is missing or does not work; says what to install."""
+
+
+class LaunchError(DistSPMDError):
+    """Ranks could not be started, died, or ran past their time."""
+
+
+class ScheduleWarning(UserWarning):
+    """An iteration space runs where the schedule did not say."""

@@ -1,0 +1,344 @@
+"""Layouts: which box of an array each rank holds, and whether it holds values or summands.
+
+The text form is that of the redistribution paper: per dimension ``tile{axes}extent``, the axes
+minor to major, ``[64{x}256, 1024]``; partial axes behind, ``[256, 1024] + partial(sum){y}``. A
+layout that is no product of blocks is written as its boxes, ``boxes[10]{0: 0:4; 1: 3:10}``.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from distspmd import intervals
+from distspmd.errors import LayoutError
+from distspmd.intervals import Box, Interval
+from distspmd.mesh import Mesh
+from distspmd.reductions import reduction
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """One dimension of an array: its extent, and the mesh axes that split it, minor first.
+
+    Tile ``t`` of ``parts`` holds ``[t * tile, (t + 1) * tile)`` cut at the extent, with
+    ``tile = ceil(extent / parts)``: the last tiles may be smaller or empty.
+    """
+
+    extent: int
+    axes: tuple[str, ...] = ()
+
+    def parts(self, mesh: Mesh) -> int:
+        """Number of tiles along the dimension."""
+        return math.prod(mesh[axis] for axis in self.axes)
+
+    def tile(self, mesh: Mesh) -> int:
+        """Extent of the largest tile."""
+        return -(-self.extent // self.parts(mesh))
+
+    def interval(self, mesh: Mesh, coordinates: Mapping[str, int]) -> Interval:
+        """Indices that a rank holds."""
+        index = 0
+        for axis in reversed(self.axes):
+            index = index * mesh[axis] + coordinates[axis]
+        tile = self.tile(mesh)
+        return min(index * tile, self.extent), min((index + 1) * tile, self.extent)
+
+
+@dataclass(frozen=True, slots=True)
+class Partial:
+    """Each rank holds an operand of a reduction.
+
+    Ranks that differ on ``axes`` hold different operands; ``None`` stands for all ranks. Ranks that
+    agree on them hold the same operand, as replicas.
+    """
+
+    reduction: str
+    axes: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        reduction(self.reduction)
+
+    def __str__(self) -> str:
+        return f"partial({self.reduction})" + (
+            "" if self.axes is None else f"{{{','.join(self.axes)}}}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Which box of an array each of the ranks 0, 1, ... of a mesh holds.
+
+    Either ``splits`` (a product of blocks) or ``explicit`` (a box for each rank) is given. Ranks
+    outside the mesh hold nothing.
+
+    Raises:
+        LayoutError: an axis that the mesh lacks, or that is used twice; boxes outside the array.
+    """
+
+    mesh: Mesh
+    extents: tuple[int, ...]
+    splits: tuple[Split, ...] | None = None
+    explicit: tuple[Box, ...] | None = None
+    partial: Partial | None = None
+    boxes: tuple[Box, ...] = field(init=False, repr=False, compare=False)
+    """Box of each rank of the mesh."""
+
+    def __post_init__(self) -> None:
+        if (self.splits is None) == (self.explicit is None):
+            raise LayoutError(
+                "a layout is given by its splits or by its boxes, not by both or none."
+            )
+        if not self.extents or any(extent < 0 for extent in self.extents):
+            raise LayoutError(
+                f"extents {self.extents}: a layout is of an array of one dimension or more, none "
+                "negative. Give a scalar the extents (1,)."
+            )
+        self._check_axes()
+        if self.explicit is not None:
+            self._check_boxes(self.explicit)
+            boxes = self.explicit
+        else:
+            assert self.splits is not None
+            boxes = tuple(
+                tuple(split.interval(self.mesh, at) for split in self.splits)
+                for at in map(self.mesh.coordinates, self.mesh)
+            )
+        object.__setattr__(self, "boxes", boxes)
+
+    def _check_axes(self) -> None:
+        split_by = [axis for split in self.splits or () for axis in split.axes]
+        partial_on = self.partial.axes or () if self.partial else ()
+        used = [*split_by, *partial_on]
+        for axis in used:
+            if axis not in self.mesh.names:
+                raise LayoutError(
+                    f"no axis {axis!r} in the mesh {str(self.mesh) or 'of one rank'}: write one of "
+                    f"{', '.join(self.mesh.names) or 'none'}."
+                )
+            if used.count(axis) > 1:
+                raise LayoutError(
+                    f"axis {axis!r} is used twice; an axis splits one dimension, or is partial."
+                )
+
+    def _check_boxes(self, boxes: tuple[Box, ...]) -> None:
+        if len(boxes) != self.mesh.size:
+            raise LayoutError(f"{len(boxes)} boxes for the {self.mesh.size} ranks of a mesh.")
+        for rank, box in enumerate(boxes):
+            if len(box) != len(self.extents) or not intervals.contains(
+                intervals.whole(self.extents), box
+            ):
+                raise LayoutError(
+                    f"rank {rank} holds [{intervals.text(box)}], outside the array {self.extents}."
+                )
+
+    # -- ways to make one ---------------------------------------------------------------------
+
+    @classmethod
+    def root(cls, extents: Sequence[int]) -> Layout:
+        """Rank 0 has all of the array."""
+        return cls(Mesh(), tuple(extents), splits=tuple(Split(extent) for extent in extents))
+
+    @classmethod
+    def of_boxes(
+        cls,
+        mesh: Mesh,
+        extents: Sequence[int],
+        boxes: Sequence[Box],
+        partial: Partial | None = None,
+    ) -> Layout:
+        """The layout with these boxes: as a product of blocks where it is one."""
+        splits = _recognise(mesh, extents, boxes, partial)
+        if splits is not None:
+            return cls(mesh, tuple(extents), splits=splits, partial=partial)
+        return cls(mesh, tuple(extents), explicit=tuple(boxes), partial=partial)
+
+    @classmethod
+    def parse(cls, text: str, mesh: Mesh) -> Layout:
+        """Read the text form on a mesh; the inverse of ``str``.
+
+        Raises:
+            LayoutError: not of the form, an unknown axis, or a wrong tile.
+        """
+        body, partial = _parse_partial(text)
+        if body.startswith("boxes"):
+            extents, boxes = _parse_boxes(body, text, mesh)
+            return cls(mesh, extents, explicit=boxes, partial=partial)
+        if not (body.startswith("[") and body.endswith("]")):
+            raise LayoutError(
+                f"layout {text!r}: write [tile{{axes}}extent, ...], such as [3{{x}}12, 8]."
+            )
+        splits = tuple(_parse_split(item, text, mesh) for item in _items(body[1:-1]))
+        return cls(mesh, tuple(split.extent for split in splits), splits=splits, partial=partial)
+
+    # -- what it says -------------------------------------------------------------------------
+
+    def __str__(self) -> str:
+        if self.splits is not None:
+            body = ", ".join(self._split_text(split) for split in self.splits)
+            body = f"[{body}]"
+        else:
+            held = "; ".join(
+                f"{rank}: {intervals.text(box)}"
+                for rank, box in enumerate(self.boxes)
+                if not intervals.is_empty(box)
+            )
+            body = f"boxes[{', '.join(map(str, self.extents))}]{{{held}}}"
+        return f"{body} + {self.partial}" if self.partial else body
+
+    def _split_text(self, split: Split) -> str:
+        if not split.axes:
+            return str(split.extent)
+        return f"{split.tile(self.mesh)}{{{','.join(split.axes)}}}{split.extent}"
+
+    @property
+    def ranks(self) -> int:
+        """Number of ranks that the layout speaks of."""
+        return self.mesh.size
+
+    def box(self, rank: int) -> Box:
+        """Box that a rank holds; ``lo == hi`` where it holds nothing."""
+        if rank < len(self.boxes):
+            return self.boxes[rank]
+        return intervals.empty(len(self.extents))
+
+    def nbytes(self, rank: int, itemsize: int) -> int:
+        """Bytes of the rank's tile."""
+        return itemsize * self.volume(rank)
+
+    def volume(self, rank: int) -> int:
+        """Elements of the rank's tile."""
+        return intervals.volume(self.box(rank))
+
+    def operand(self, rank: int) -> int:
+        """Which operand of the reduction a rank holds; 0 where the layout is not partial."""
+        if self.partial is None:
+            return 0
+        if self.partial.axes is None:
+            return rank
+        coordinates = self.mesh.coordinates(rank)
+        index = 0
+        for axis in self.partial.axes:
+            index = index * self.mesh[axis] + coordinates[axis]
+        return index
+
+    def same_tiles(self, other: Layout) -> bool:
+        """Whether both give each rank the same box of the same array, as values (not operands)."""
+        if self.extents != other.extents or self.partial or other.partial:
+            return False
+        return all(
+            self.box(rank) == other.box(rank) or self.volume(rank) == other.volume(rank) == 0
+            for rank in range(max(self.ranks, other.ranks))
+        )
+
+    def holders(self) -> dict[Box, tuple[int, ...]]:
+        """Ranks that hold each distinct box that is not empty, in order of the first."""
+        found: dict[Box, list[int]] = {}
+        for rank, box in enumerate(self.boxes):
+            if not intervals.is_empty(box):
+                found.setdefault(box, []).append(rank)
+        return {box: tuple(ranks) for box, ranks in found.items()}
+
+
+def _recognise(
+    mesh: Mesh, extents: Sequence[int], boxes: Sequence[Box], partial: Partial | None
+) -> tuple[Split, ...] | None:
+    """Splits that give these boxes, if any, up to how empty boxes are written."""
+    taken = set(partial.axes or mesh.names) if partial else set()
+    places = [mesh.coordinates(rank) for rank in mesh]
+    splits: list[Split] = []
+    for dimension, extent in enumerate(extents):
+        free = [name for name in mesh.names if name not in taken and mesh[name] > 1]
+        split = next(
+            (
+                split
+                for count in range(len(free) + 1)
+                for axes in itertools.permutations(free, count)
+                for split in (Split(extent, axes),)
+                if all(
+                    intervals.is_empty(box) or box[dimension] == split.interval(mesh, at)
+                    for box, at in zip(boxes, places, strict=True)
+                )
+            ),
+            None,
+        )
+        if split is None:
+            return None
+        splits.append(split)
+        taken.update(split.axes)
+    found = Layout(mesh, tuple(extents), splits=tuple(splits))
+    same = all(
+        intervals.is_empty(a) == intervals.is_empty(b)
+        for a, b in zip(found.boxes, boxes, strict=True)
+    )
+    return tuple(splits) if same else None
+
+
+_PARTIAL = re.compile(r"\s*\+\s*partial\((\w+)\)(?:\{([\w,\s]*)\})?\s*\Z")
+_SPLIT = re.compile(r"(?:(\d+)\s*\{([\w,\s]*)\}\s*)?(\d+)\Z")
+_BOXES = re.compile(r"boxes\[([\d,\s]*)\]\s*\{(.*)\}\Z", re.DOTALL)
+
+
+def _items(text: str, separator: str = ",") -> list[str]:
+    """Split at separators outside braces."""
+    depth, items = 0, [""]
+    for character in text:
+        depth += (character == "{") - (character == "}")
+        if character == separator and depth == 0:
+            items.append("")
+        else:
+            items[-1] += character
+    found = [item.strip() for item in items]
+    if "" in found and len(found) > 1:
+        raise LayoutError(f"there is nothing between two {separator!r} in {text.strip()!r}.")
+    return [item for item in found if item]
+
+
+def _parse_partial(text: str) -> tuple[str, Partial | None]:
+    match = _PARTIAL.search(text)
+    if not match:
+        return text.strip(), None
+    axes = None if match[2] is None else tuple(_items(match[2]))
+    return text[: match.start()].strip(), Partial(match[1], axes)
+
+
+def _parse_split(item: str, text: str, mesh: Mesh) -> Split:
+    match = _SPLIT.match(item)
+    if not match:
+        raise LayoutError(f"layout {text!r}: {item!r} is not tile{{axes}}extent, such as 3{{x}}12.")
+    split = Split(int(match[3]), tuple(_items(match[2] or "")))
+    for axis in split.axes:
+        if axis not in mesh.names:
+            raise LayoutError(
+                f"layout {text!r}: no axis {axis!r} in the mesh {mesh}: write one of "
+                f"{', '.join(mesh.names) or 'none'}."
+            )
+    if match[1] is not None and int(match[1]) != split.tile(mesh):
+        raise LayoutError(
+            f"layout {text!r}: the tile of {item!r} is {match[1]}, but {split.extent} over "
+            f"{split.parts(mesh)} parts gives {split.tile(mesh)}."
+        )
+    return split
+
+
+def _parse_boxes(body: str, text: str, mesh: Mesh) -> tuple[tuple[int, ...], tuple[Box, ...]]:
+    """Extents, and the box of each rank of the mesh; ranks that are not named hold nothing."""
+    match = _BOXES.match(body)
+    try:
+        if not match:
+            raise ValueError
+        extents = tuple(int(item) for item in _items(match[1]))
+        boxes = [intervals.empty(len(extents))] * mesh.size
+        for item in _items(match[2], ";"):
+            rank, _, held = item.partition(":")
+            bounds = [tuple(map(int, interval.split(":"))) for interval in _items(held)]
+            boxes[range(mesh.size).index(int(rank))] = tuple((lo, hi) for lo, hi in bounds)
+    except ValueError:
+        raise LayoutError(
+            f"layout {text!r}: write boxes[extents]{{rank: lo:hi, lo:hi; ...}} with ranks below "
+            f"{mesh.size}, such as boxes[10]{{0: 0:4; 1: 3:10}}."
+        ) from None
+    return extents, tuple(boxes)

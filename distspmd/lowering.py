@@ -1,0 +1,182 @@
+"""What lowering decided: grids, homes, distributed memlets with their plans, and rank symbols.
+
+It holds no DaCe object, so that it travels between processes; the lowered SDFG carries it.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from rich.console import Console
+from rich.table import Table
+
+from distspmd.layout import Layout
+from distspmd.mesh import Mesh
+from distspmd.solve import Solution
+
+ATTRIBUTE = "_distspmd_lowering"
+"""Name under which a lowered SDFG carries its lowering."""
+
+
+@dataclass(frozen=True)
+class TiledSpace:
+    """An iteration space and the grid that it runs on."""
+
+    name: str
+    label: str
+    iterates: tuple[tuple[str, str], ...]
+    """Each parameter with its range."""
+    mesh: Mesh
+    parts: tuple[int, ...]
+    scheduled: bool
+    """Whether the schedule named it; else it follows its neighbours."""
+    source: str
+
+
+@dataclass(frozen=True)
+class Dwelling:
+    """A container and the layout of its home."""
+
+    data: str
+    layout: Layout
+    at_root: bool
+    """Whether the caller's array on rank 0 is the home."""
+
+
+@dataclass(frozen=True)
+class PlannedMemlet:
+    """A distributed memlet of the program, and the plan that carries it out."""
+
+    data: str
+    source: str
+    solution: Solution
+    source_at_root: bool
+    target_at_root: bool
+
+    @property
+    def layouts(self) -> str:
+        """Source and target layout."""
+        move = self.solution.plan.redistribution
+        arrow = "+>" if move.accumulate else "->"
+        return f"{_place(move.source, self.source_at_root)} {arrow} {_place(move.target, self.target_at_root)}"
+
+    @property
+    def steps(self) -> str:
+        """Calls of the plan."""
+        return " + ".join(str(step.kind) for step in self.solution.plan.steps)
+
+
+@dataclass(frozen=True)
+class Lowering:
+    """The record of one lowering; prints as tables, also in Jupyter.
+
+    Attributes:
+        spaces: all iteration spaces with their grids, in program order.
+        homes: where each container lives.
+        memlets: all communication, in the order of the plans' numbers.
+        symbols: value of each symbol on the first ranks; it is 0 on all further ones.
+        approximate: reads of which a dimension was taken whole, as sentences.
+        scalars: arguments that the caller passes as scalars.
+    """
+
+    spaces: tuple[TiledSpace, ...]
+    homes: tuple[Dwelling, ...]
+    memlets: tuple[PlannedMemlet, ...]
+    symbols: dict[str, list[int]]
+    approximate: tuple[str, ...]
+    scalars: frozenset[str]
+
+    @property
+    def ranks(self) -> int:
+        """Ranks that the program needs at least."""
+        return max((space.mesh.size for space in self.spaces), default=1)
+
+    def symbol_values(self, rank: int) -> dict[str, int]:
+        """Value of each symbol on a rank."""
+        return {
+            name: values[rank] if rank < len(values) else 0 for name, values in self.symbols.items()
+        }
+
+    def uniform_symbols(self, ranks: int) -> dict[str, int]:
+        """Symbols that have one value on all of that many ranks."""
+        return {
+            name: values[0]
+            for name, values in self.symbols.items()
+            if ranks <= len(values) and len(set(values[:ranks])) == 1
+        }
+
+    def _tables(self) -> Iterator[tuple[str, tuple[str, ...], list[tuple[str, ...]]]]:
+        yield (
+            "iteration spaces",
+            ("name", "runs", "grid", "chosen by", "source"),
+            [
+                (
+                    space.name,
+                    ", ".join(f"{p}={r}" for p, r in space.iterates),
+                    _grid(space),
+                    "schedule" if space.scheduled else "its neighbours",
+                    space.source,
+                )
+                for space in self.spaces
+            ],
+        )
+        yield (
+            "homes",
+            ("array", "lives in", "on"),
+            [
+                (home.data, str(home.layout), "rank 0" if home.at_root else _mesh(home.layout.mesh))
+                for home in self.homes
+            ],
+        )
+        yield (
+            "communication",
+            ("array", "from -> to", "solver", "calls", "bytes received", "source"),
+            [
+                (
+                    memlet.data,
+                    memlet.layouts,
+                    memlet.solution.plan.solver,
+                    memlet.steps,
+                    f"{memlet.solution.cost.nbytes:,}",
+                    memlet.source,
+                )
+                for memlet in self.memlets
+            ],
+        )
+
+    def __str__(self) -> str:
+        console = Console(width=140, no_color=True, highlight=False)
+        with console.capture() as capture:
+            for title, head, rows in self._tables():
+                table = Table(*head, title=title, title_justify="left")
+                for row in rows:
+                    table.add_row(*row)
+                console.print(table)
+            for sentence in self.approximate:
+                console.print(sentence)
+        return capture.get()
+
+    def _repr_html_(self) -> str:
+        parts = []
+        for title, head, rows in self._tables():
+            cells = "".join(f"<th>{html.escape(name)}</th>" for name in head)
+            body = "".join(
+                "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>"
+                for row in rows
+            )
+            parts.append(f"<h4>{title}</h4><table><tr>{cells}</tr>{body}</table>")
+        return "".join([*parts, *(f"<p>{html.escape(s)}</p>" for s in self.approximate)])
+
+
+def _place(layout: Layout, at_root: bool) -> str:
+    return f"root {layout}" if at_root else str(layout)
+
+
+def _mesh(mesh: Mesh) -> str:
+    return str(mesh) or "rank 0"
+
+
+def _grid(space: TiledSpace) -> str:
+    return "(" + ", ".join(map(str, space.parts)) + ("," if len(space.parts) == 1 else "") + ")"

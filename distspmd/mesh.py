@@ -1,0 +1,101 @@
+"""Meshes: named axes with sizes, over the ranks 0, 1, ... in row-major order."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from distspmd.errors import MeshError
+
+_AXIS = re.compile(r"[A-Za-z_]\w*\Z")
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Mesh:
+    """Named axes with sizes; the first axis is major.
+
+    ``Mesh(x=4, y=6)`` has the ranks 0..23, rank ``6 * x + y`` at the coordinates ``(x, y)``.
+    ``Mesh()`` has no axis and one rank.
+
+    Raises:
+        MeshError: a size below one, or a name that is no identifier.
+    """
+
+    axes: tuple[tuple[str, int], ...]
+
+    def __init__(self, /, **sizes: int) -> None:
+        for name, size in sizes.items():
+            if not _AXIS.match(name):
+                raise MeshError(f"mesh axis {name!r}: not an identifier. Write a name such as 'x'.")
+            if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+                raise MeshError(
+                    f"mesh axis {name!r} has size {size!r}; a size is an integer of at least 1."
+                )
+        object.__setattr__(self, "axes", tuple(sizes.items()))
+
+    @classmethod
+    def of(cls, sizes: Mapping[str, int] | tuple[tuple[str, int], ...]) -> Mesh:
+        """Mesh from names and sizes in order."""
+        return cls(**dict(sizes))
+
+    @classmethod
+    def parse(cls, text: str) -> Mesh:
+        """Read ``"x=4,y=6"``; the inverse of ``str``."""
+        sizes: dict[str, int] = {}
+        for item in filter(None, (part.strip() for part in text.split(","))):
+            name, equals, size = item.partition("=")
+            if not equals or not size.strip().isdecimal():
+                raise MeshError(f"mesh {text!r}: {item!r} is not name=size. Write x=4,y=6.")
+            if name.strip() in sizes:
+                raise MeshError(f"mesh {text!r} names axis {name.strip()!r} twice.")
+            sizes[name.strip()] = int(size)
+        return cls(**sizes)
+
+    def __str__(self) -> str:
+        return ",".join(f"{name}={size}" for name, size in self.axes)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the axes, major first."""
+        return tuple(name for name, _ in self.axes)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Sizes of the axes, major first."""
+        return tuple(size for _, size in self.axes)
+
+    @property
+    def size(self) -> int:
+        """Number of ranks."""
+        return math.prod(self.shape)
+
+    def __getitem__(self, name: str) -> int:
+        for axis, size in self.axes:
+            if axis == name:
+                return size
+        raise MeshError(f"no axis {name!r} in the mesh {self}; it has {', '.join(self.names)}.")
+
+    def coordinates(self, rank: int) -> dict[str, int]:
+        """Coordinate of a rank on each axis.
+
+        Raises:
+            MeshError: the mesh has no such rank.
+        """
+        if not 0 <= rank < self.size:
+            raise MeshError(f"no rank {rank} in the mesh {self}, which has {self.size}.")
+        found: dict[str, int] = {}
+        for name, size in reversed(self.axes):
+            rank, found[name] = divmod(rank, size)
+        return {name: found[name] for name in self.names}
+
+    def rank(self, coordinates: Mapping[str, int]) -> int:
+        """Rank at the coordinates."""
+        rank = 0
+        for name, size in self.axes:
+            rank = rank * size + coordinates[name]
+        return rank
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(range(self.size))

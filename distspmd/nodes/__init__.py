@@ -1,0 +1,1 @@
+"""DaCe nodes of a lowered program."""

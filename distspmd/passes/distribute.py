@@ -1,0 +1,343 @@
+"""Put every container into its home, and distributed memlets where a use wants another layout.
+
+before -> after:  ``x -> map -> y``  ->
+``x -> [distributed memlet] -> x_tile -> map -> y_tile -> [distributed memlet] -> y``
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import networkx as nx
+import numpy as np
+from dace import SDFG, InterstateEdge, Memlet, SDFGState, data, dtypes
+from dace.sdfg import nodes
+from dace.sdfg import utils as sdfg_utils
+
+from distspmd.constraints import Use
+from distspmd.homes import Home, in_place, use_moves
+from distspmd.layout import Layout
+from distspmd.nodes.distributed_memlet import CONTEXT, DistributedMemlet
+from distspmd.passes.local_tiles import Symbols, add_tile, describe_inside
+from distspmd.redistribution import Redistribution
+from distspmd.reductions import reduction
+from distspmd.spaces import Source
+
+
+@dataclass(frozen=True)
+class Movement:
+    """A redistribution that the program makes, and the node that makes it."""
+
+    data: str
+    redistribution: Redistribution
+    source: Source | None
+    node: DistributedMemlet = field(compare=False, repr=False)
+    source_at_root: bool
+    target_at_root: bool
+
+
+@dataclass
+class Distributor:
+    """Rewrites an SDFG use by use; collects the movements."""
+
+    sdfg: SDFG
+    homes: Mapping[str, Home]
+    symbols: Symbols
+    movements: list[Movement] = field(default_factory=list)
+    tiles: dict[str, str] = field(default_factory=dict)
+    """Tile of the home of each container that does not live at the root."""
+    layouts: dict[str, Layout] = field(default_factory=dict)
+    """Layout of each tile."""
+    _shared: dict[tuple[str, object], str] = field(default_factory=dict)
+    _fetched: dict[tuple[nodes.AccessNode, object], nodes.AccessNode] = field(default_factory=dict)
+    _begin: SDFGState | None = None
+
+    def run(self) -> None:
+        """Rewrite the SDFG in place."""
+        for name in self.homes:
+            _scalar_to_array(self.sdfg, name)
+        containers = {name: self.sdfg.arrays[name] for name in self.homes}
+        self.sdfg.add_scalar(CONTEXT, dtypes.int64)
+        for name, home in self.homes.items():
+            if not home.at_root:
+                self.tiles[name] = self._add_tile(f"{name}_tile", containers[name], home.layout)
+        uses = [use for home in self.homes.values() for use in home.uses]
+        self._rename_nodes(self.sdfg.states())
+        for use in uses:
+            self._redirect(use, containers[use.data])
+        self._at_the_ends(containers)
+        for name, home in self.homes.items():
+            if not home.at_root and containers[name].transient:
+                self.sdfg.remove_data(name, validate=False)
+        for graph in self.sdfg.all_sdfgs_recursive():
+            graph.openmp_sections = False
+
+    def _add_tile(self, name: str, like: data.Data, layout: Layout) -> str:
+        tile = add_tile(self.sdfg, name, like, layout, self.symbols)
+        self.layouts[tile] = layout
+        return tile
+
+    def _rename_nodes(self, states: Iterable[SDFGState]) -> None:
+        for state in states:
+            for node in state.data_nodes():
+                if state.entry_node(node) is None:
+                    node.data = self.tiles.get(node.data, node.data)
+
+    # -- one use ------------------------------------------------------------------------------
+
+    def _redirect(self, use: Use, container: data.Data) -> None:
+        home = self.homes[use.data]
+        state = use.space.state
+        if in_place(use, home.layout):
+            if not home.at_root:
+                self._rename_edges(use, self.tiles[use.data])
+            elif isinstance(use.space.node, nodes.LibraryNode):
+                self._rename_edges(use, use.data)
+            return
+        if not home.is_written:
+            tile = self._shared_tile(use, container)
+            self._reroute(use, state, tile, {})
+            return
+        moves = list(use_moves(use, home.layout, _dtype(container)))
+        if not use.is_write:
+            self._read_copy(use, state, container, moves[0])
+        else:
+            self._write_copy(use, state, container, moves[0] if len(moves) > 1 else None, moves[-1])
+
+    def _shared_tile(self, use: Use, container: data.Data) -> str:
+        """One copy in each layout of a container that nobody writes, loaded at the start."""
+        key = (use.data, use.layout.boxes)
+        if key not in self._shared:
+            tile = self._add_tile(f"{use.data}_copy", container, use.layout)
+            begin = self._start()
+            origin = self._home_node(begin, use.data)
+            move = Redistribution(self.homes[use.data].layout, use.layout, _dtype(container))
+            self._move(begin, origin, begin.add_write(tile), use.data, move, use.space.source)
+            self._shared[key] = tile
+        return self._shared[key]
+
+    def _read_copy(
+        self, use: Use, state: SDFGState, container: data.Data, move: Redistribution
+    ) -> None:
+        copies: dict[nodes.AccessNode, nodes.AccessNode] = {}
+        tile: str | None = None
+        for origin in dict.fromkeys(edge.src for edge in use.edges):
+            key = (origin, use.layout.boxes)
+            if key not in self._fetched:
+                tile = tile or self._add_tile(f"{use.data}_copy", container, use.layout)
+                self._fetched[key] = state.add_access(tile)
+                self._move(state, origin, self._fetched[key], use.data, move, use.space.source)
+            copies[origin] = self._fetched[key]
+        names = {copies[edge.src].data for edge in use.edges}
+        for name in names:
+            self._reroute(use, state, name, copies)
+
+    def _write_copy(
+        self,
+        use: Use,
+        state: SDFGState,
+        container: data.Data,
+        fetch: Redistribution | None,
+        store: Redistribution,
+    ) -> None:
+        tile = self._add_tile(f"{use.data}_part", container, use.layout)
+        first = use.edges[0].dst
+        entry = use.space.node
+        if fetch is not None:
+            before = state.add_access(tile)
+            origin = _latest(state, first.data, entry) or state.add_read(first.data)
+            self._move(state, origin, before, use.data, fetch, use.space.source)
+            state.add_nedge(before, entry, Memlet())
+        elif use.accumulates:
+            state.add_nedge(self._identity(state, tile, use), entry, Memlet())
+        after = state.add_access(tile)
+        self._rename_edges(use, tile)
+        for edge in use.edges:
+            state.add_edge(edge.src, edge.src_conn, after, None, edge.data)
+            state.remove_edge(edge)
+        self._move(state, after, first, use.data, store, use.space.source)
+
+    def _identity(self, state: SDFGState, tile: str, use: Use) -> nodes.AccessNode:
+        """Fill a tile with the neutral element of the reduction that the use writes with."""
+        assert use.reduction is not None
+        dtype = self.sdfg.arrays[tile].dtype
+        window = self.symbols.window(tile, use.layout)
+        parameters = [f"__i{d}" for d in range(len(use.layout.extents))]
+        ends = zip(parameters, window.lower, window.upper, strict=True)
+        node = state.add_access(tile)
+        state.add_mapped_tasklet(
+            f"identity_of_{use.reduction}",
+            {p: f"{lower}:{upper}" for p, lower, upper in ends},
+            {},
+            f"__out = {_literal(reduction(use.reduction).identity(dtype.as_numpy_dtype()), dtype)};",
+            {"__out": Memlet(data=tile, subset=", ".join(parameters))},
+            language=dtypes.Language.CPP,
+            external_edges=True,
+            output_nodes={tile: node},
+        )
+        return node
+
+    # -- edges --------------------------------------------------------------------------------
+
+    def _reroute(
+        self,
+        use: Use,
+        state: SDFGState,
+        tile: str,
+        copies: Mapping[nodes.AccessNode, nodes.AccessNode],
+    ) -> None:
+        """Let a read come from a copy instead of the home."""
+        self._rename_edges(use, tile)
+        reads: dict[nodes.AccessNode, nodes.AccessNode] = dict(copies)
+        for edge in use.edges:
+            if edge.src not in reads:
+                reads[edge.src] = state.add_read(tile)
+            state.add_edge(reads[edge.src], None, edge.dst, edge.dst_conn, edge.data)
+            state.remove_edge(edge)
+            if state.degree(edge.src) == 0:
+                state.remove_node(edge.src)
+
+    def _rename_edges(self, use: Use, tile: str) -> None:
+        """Let the memlets of a use name another container, and nested SDFGs describe it."""
+        state = use.space.state
+        window = self.symbols.window(tile, use.layout)
+        container = self.sdfg.arrays[tile]
+        for border in use.edges:
+            sizes = border.data.subset.size()
+            single = frozenset(d for d, n in enumerate(sizes) if (n == 1) == True)  # noqa: E712
+            for leaf in state.memlet_tree(border).root().traverse_children(include_self=True):
+                memlet, edge = leaf.edge.data, leaf.edge
+                if memlet.data == use.data:
+                    memlet.data = tile
+                for child, name in ((edge.dst, edge.dst_conn), (edge.src, edge.src_conn)):
+                    if isinstance(child, nodes.NestedSDFG) and name in child.sdfg.arrays:
+                        describe_inside(self.sdfg, container, child, name)
+            border.data.subset = window.subset(
+                single if isinstance(use.space.node, nodes.LibraryNode) else frozenset()
+            )
+            border.data.other_subset = None
+
+    # -- distributed memlets ------------------------------------------------------------------
+
+    def _move(
+        self,
+        state: SDFGState,
+        origin: nodes.AccessNode,
+        goal: nodes.AccessNode,
+        name: str,
+        move: Redistribution,
+        source: Source | None,
+    ) -> None:
+        node = DistributedMemlet(f"distribute_{name}")
+        node.index, node.array = len(self.movements), name
+        ends = [(move.source, origin), (move.target, goal)]
+        node.source, node.target = (
+            f"{layout}" if end.data in self.layouts else f"root {layout}" for layout, end in ends
+        )
+        state.add_node(node)
+        context = state.add_read(CONTEXT)
+        state.add_edge(context, None, node, "_context", Memlet(data=CONTEXT, subset="0"))
+        state.add_edge(origin, None, node, "_in", self._whole(origin.data))
+        leaving = self._whole(goal.data)
+        leaving.dynamic = True
+        state.add_edge(node, "_out", goal, None, leaving)
+        self.movements.append(
+            Movement(
+                name,
+                move,
+                source,
+                node,
+                source_at_root=origin.data not in self.layouts,
+                target_at_root=goal.data not in self.layouts,
+            )
+        )
+
+    def _whole(self, name: str) -> Memlet:
+        """All of a container that the rank holds."""
+        if name not in self.layouts:
+            return Memlet.from_array(name, self.sdfg.arrays[name])
+        window = self.symbols.window(name, self.layouts[name])
+        return Memlet(data=name, subset=window.subset())
+
+    # -- the ends of the program ----------------------------------------------------------------
+
+    def _start(self) -> SDFGState:
+        if self._begin is None:
+            first = self.sdfg.start_block
+            self._begin = self.sdfg.add_state_before(first, "distribute", is_start_block=True)
+        return self._begin
+
+    def _at_the_ends(self, containers: Mapping[str, data.Data]) -> None:
+        """Bring the caller's arrays to their homes at the start, and back at the end."""
+        root = {name: Layout.root(home.layout.extents) for name, home in self.homes.items()}
+        loads = [name for name, home in self.homes.items() if home.load]
+        stores = [name for name, home in self.homes.items() if home.store]
+        for name in loads:
+            begin = self._start()
+            tile = self._home_node(begin, name)
+            move = Redistribution(root[name], self.homes[name].layout, _dtype(containers[name]))
+            origin = begin.add_read(name)
+            self._move(begin, origin, tile, name, move, _first_source(self.homes[name].uses))
+        if not stores:
+            return
+        end = self.sdfg.add_state("collect")
+        for sink in [block for block in self.sdfg.sink_nodes() if block is not end]:
+            self.sdfg.add_edge(sink, end, InterstateEdge())
+        for name in stores:
+            move = Redistribution(self.homes[name].layout, root[name], _dtype(containers[name]))
+            self._move(
+                end,
+                end.add_read(self.tiles[name]),
+                end.add_write(name),
+                name,
+                move,
+                _first_source(self.homes[name].uses),
+            )
+
+    def _home_node(self, begin: SDFGState, name: str) -> nodes.AccessNode:
+        """The one node of a home in the first state: what loads it comes before what copies it."""
+        home = self.tiles.get(name, name)
+        for node in begin.data_nodes():
+            if node.data == home:
+                return node
+        return begin.add_access(home)
+
+
+def _scalar_to_array(sdfg: SDFG, name: str) -> None:
+    """Make a scalar an array of one element, so that all arguments are pointers (also complex ones)."""
+    scalar = sdfg.arrays[name]
+    if isinstance(scalar, data.Scalar):
+        sdfg.arrays[name] = data.Array(scalar.dtype, (1,), transient=scalar.transient)
+
+
+def _latest(state: SDFGState, name: str, before: nodes.Node) -> nodes.AccessNode | None:
+    """The last access node of a container that a node of the same state comes after."""
+    earlier = nx.ancestors(state.nx, before)
+    found = [
+        node
+        for node in sdfg_utils.dfs_topological_sort(state)
+        if node in earlier and isinstance(node, nodes.AccessNode) and node.data == name
+    ]
+    return found[-1] if found else None
+
+
+def _dtype(container: data.Data) -> np.dtype:
+    return np.dtype(container.dtype.as_numpy_dtype())
+
+
+def _first_source(uses: Sequence[Use]) -> Source | None:
+    return next((use.space.source for use in uses if use.space.source), None)
+
+
+def _literal(value: object, dtype: dtypes.typeclass) -> str:
+    """A C++ expression for a neutral element."""
+    if isinstance(value, (np.bool_, bool)):
+        return "true" if value else "false"
+    if isinstance(value, np.floating) and np.isinf(value):
+        sign = "-" if value < 0 else ""
+        return f"{sign}std::numeric_limits<{dtype.ctype}>::infinity()"
+    if isinstance(value, np.integer) and value == np.iinfo(value.dtype).min != 0:
+        return f"std::numeric_limits<{dtype.ctype}>::min()"
+    number = int(np.real(value)) if isinstance(value, (np.floating, np.complexfloating)) else value
+    return f"{dtype.ctype}({number})"

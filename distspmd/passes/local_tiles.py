@@ -1,0 +1,152 @@
+"""Local tiles: the containers in which ranks hold their boxes, still indexed globally.
+
+A tile is an array of the largest box's extents whose descriptor has the ``offset`` of the rank's box,
+so that DaCe subtracts the origin wherever it generates an index: no body is rewritten. What differs
+between ranks enters as symbols, two for each dimension of each distinct layout.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import sympy
+from dace import SDFG, data, dtypes, subsets, symbolic
+from dace.sdfg import nodes
+
+from distspmd import intervals
+from distspmd.layout import Layout
+from distspmd.schedule import Tiling
+
+End = sympy.Expr
+"""An end of an interval: a symbol that has a value on each rank, or a number."""
+
+
+@dataclass(frozen=True)
+class Window:
+    """The box that a layout gives a rank, in symbols."""
+
+    lower: tuple[End, ...]
+    upper: tuple[End, ...]
+
+    def subset(self, single: frozenset[int] = frozenset()) -> subsets.Range:
+        """The box as a subset; in the dimensions of ``single`` it has one element on each rank."""
+        return subsets.Range(
+            [
+                (lower, lower if d in single else upper - 1, 1)
+                for d, (lower, upper) in enumerate(zip(self.lower, self.upper, strict=True))
+            ]
+        )
+
+
+@dataclass
+class Symbols:
+    """The symbols of a lowered program and the value of each on each rank.
+
+    A symbol has one value for each rank of its mesh, and is 0 on all ranks beyond. Ends with the
+    same values share a symbol, so that DaCe sees that sizes agree.
+    """
+
+    sdfg: SDFG
+    values: dict[str, list[int]] = field(default_factory=dict)
+    _named: dict[tuple[int, ...], str] = field(default_factory=dict)
+
+    def end(self, name: str, values: Sequence[int]) -> End:
+        """A symbol with these values, or the number that they all are."""
+        known = tuple(values)
+        while known and known[-1] == 0:
+            known = known[:-1]
+        if not known:
+            return sympy.Integer(0)
+        if known not in self._named:
+            unique = fresh(name, {*self.sdfg.arrays, *self.sdfg.symbols})
+            self.sdfg.add_symbol(unique, dtypes.int64)
+            self.values[unique] = list(known)
+            self._named[known] = unique
+        return symbolic.pystr_to_symbolic(self._named[known])
+
+    def window(self, name: str, layout: Layout) -> Window:
+        """The box of each rank, as symbols."""
+        boxes = [
+            intervals.empty(len(layout.extents)) if intervals.is_empty(box) else box
+            for box in layout.boxes
+        ]
+        dimensions = range(len(layout.extents))
+        return Window(
+            tuple(self.end(f"{name}_lo{d}", [box[d][0] for box in boxes]) for d in dimensions),
+            tuple(self.end(f"{name}_hi{d}", [box[d][1] for box in boxes]) for d in dimensions),
+        )
+
+    def tile_map(self, name: str, tiling: Tiling, entry: nodes.MapEntry) -> None:
+        """Make a map run the rank's part of its range, in global indices."""
+        busy = ~tiling.idle
+        ranges = []
+        for d, (parameter, (_, _, step)) in enumerate(
+            zip(entry.map.params, entry.map.range.ranges, strict=True)
+        ):
+            stem = f"{name}_{parameter.strip('_')}"
+            lower = self.end(f"{stem}_lo", (tiling.lower[:, d] * busy).tolist())
+            upper = self.end(f"{stem}_hi", (tiling.upper[:, d] * busy).tolist())
+            ranges.append((lower, upper - 1, step))
+        entry.map.range = subsets.Range(ranges)
+
+
+def add_tile(sdfg: SDFG, name: str, like: data.Data, layout: Layout, symbols: Symbols) -> str:
+    """Add the storage of a layout's tiles; the name it got."""
+    unique = fresh(name, {*sdfg.arrays, *sdfg.symbols})
+    sdfg.add_array(
+        unique,
+        tile_shape(layout),
+        like.dtype,
+        transient=True,
+        lifetime=dtypes.AllocationLifetime.Persistent,
+        offset=[-lower for lower in symbols.window(unique, layout).lower],
+    )
+    return unique
+
+
+def tile_shape(layout: Layout) -> tuple[int, ...]:
+    """Extents of the storage that holds any rank's tile: at least 1, so that strides are valid."""
+    held = [intervals.shape(box) for box in layout.boxes if not intervals.is_empty(box)]
+    return tuple(max((shape[d] for shape in held), default=1) for d in range(len(layout.extents)))
+
+
+def describe_inside(
+    sdfg: SDFG, container: data.Data, node: nodes.NestedSDFG, connector: str
+) -> None:
+    """Give the inner containers behind a connector the descriptor of the outer one, recursively."""
+    inner = copy.deepcopy(container)
+    inner.transient = False
+    inner.lifetime = dtypes.AllocationLifetime.Scope
+    node.sdfg.arrays[connector] = inner
+    for symbol in sorted(map(str, inner.free_symbols)):
+        if symbol not in node.sdfg.symbols:
+            node.sdfg.add_symbol(symbol, sdfg.symbols[symbol])
+        node.symbol_mapping.setdefault(symbol, symbolic.pystr_to_symbolic(symbol))
+    for state in node.sdfg.states():
+        for access in state.data_nodes():
+            if access.data != connector:
+                continue
+            for edge in state.all_edges(access):
+                tree = state.memlet_tree(edge)
+                for leaf in tree.root().traverse_children(include_self=True):
+                    end = leaf.edge
+                    for child, name in ((end.dst, end.dst_conn), (end.src, end.src_conn)):
+                        if isinstance(child, nodes.NestedSDFG) and name is not None:
+                            if child.sdfg.arrays[name] is not inner:
+                                describe_inside(node.sdfg, inner, child, name)
+
+
+def fresh(name: str, taken: set[str]) -> str:
+    """An identifier close to the name and not taken.
+
+    Without leading underscores: DaCe takes names that start with ``__return`` for results.
+    """
+    base = re.sub(r"\W+", "_", name).lstrip("_")
+    unique, count = base, 1
+    while unique in taken:
+        count += 1
+        unique = f"{base}_{count}"
+    return unique

@@ -1,0 +1,147 @@
+"""Bring all top-level work into the form of maps and library nodes, or say what cannot be.
+
+before -> after:  ``x -> y`` (a copy)  ->  ``x -> map -> y``;  ``x -> tasklet -> y``  ->  the same
+in a map of one iteration.
+"""
+
+from __future__ import annotations
+
+from dace import SDFG, Memlet, SDFGState, data, dtypes, subsets, symbolic
+from dace.frontend.operations import detect_reduction_type
+from dace.libraries.standard import Reduce
+from dace.sdfg import nodes
+
+from distspmd.accesses import Edge, control_reads
+from distspmd.errors import UnsupportedProgram
+from distspmd.spaces import source
+
+
+def prepare(sdfg: SDFG) -> None:
+    """Rewrite copies and tasklets at the top level to maps, in place.
+
+    Raises:
+        UnsupportedProgram: a container or a node that has no place in a lowered program, or control
+            flow that reads containers.
+    """
+    for state in sdfg.states():
+        for node in list(state.nodes()):
+            _check(state, node)
+            _correct_identity(node)
+        for edge in list(state.edges()):
+            if isinstance(edge.src, nodes.AccessNode) and isinstance(edge.dst, nodes.AccessNode):
+                if state.entry_node(edge.src) is None and not edge.data.is_empty():
+                    _copy_to_map(state, edge)
+        for node in list(state.nodes()):
+            if isinstance(node, nodes.Tasklet) and state.entry_node(node) is None:
+                _wrap(state, node)
+    _check_control_flow(sdfg)
+
+
+def _check(state: SDFGState, node: nodes.Node) -> None:
+    if state.entry_node(node) is not None:
+        return
+    where = source(state, node) or node
+    if isinstance(node, nodes.AccessNode):
+        container = node.desc(state.sdfg)
+        if isinstance(container, data.View):
+            raise UnsupportedProgram(
+                f"{where}: {node.data!r} is a view of another array (a reshape, or keepdims=True), "
+                "which cannot be partitioned yet. Write the operation without it, or copy the array."
+            )
+        if not isinstance(container, (data.Array, data.Scalar)) or isinstance(
+            container.dtype, dtypes.pyobject
+        ):
+            raise UnsupportedProgram(
+                f"{where}: {node.data!r} is a {type(container).__name__} of {container.dtype}; only "
+                "arrays and scalars of numbers can be partitioned."
+            )
+    elif isinstance(node, nodes.NestedSDFG):
+        raise UnsupportedProgram(
+            f"{where}: the nested SDFG {node.label!r} cannot be partitioned as it stands. Run "
+            "sdfg.simplify() before lower, which inlines it where that is possible."
+        )
+    elif isinstance(node, nodes.Tasklet) and node.has_side_effects(state.sdfg):
+        raise UnsupportedProgram(
+            f"{where}: {node.label!r} calls back into Python or has other side effects, which cannot "
+            "be partitioned. Take the call out of the program."
+        )
+    elif isinstance(node, nodes.EntryNode) and not isinstance(node, nodes.MapEntry):
+        raise UnsupportedProgram(
+            f"{where}: the {type(node).__name__} {node} cannot be partitioned."
+        )
+
+
+def _correct_identity(node: nodes.Node) -> None:
+    """DaCe starts ``np.all`` at False (2.0.0b1), so that it is never True."""
+    if isinstance(node, Reduce) and node.identity is not None and node.wcr is not None:
+        if detect_reduction_type(node.wcr) == dtypes.ReductionType.Logical_And:
+            node.identity = True
+
+
+def _check_control_flow(sdfg: SDFG) -> None:
+    for name in sorted(sdfg.arrays):
+        if any(True for _ in control_reads(sdfg, name)):
+            raise UnsupportedProgram(
+                f"control flow reads {name!r}: branches and loops that depend on data cannot be "
+                "partitioned yet. Take the branch or the loop out of the program, to Python."
+            )
+
+
+def _copy_to_map(state: SDFGState, edge: Edge) -> None:
+    taken = edge.data.get_src_subset(edge, state) or _whole(state, edge.src)
+    given = edge.data.get_dst_subset(edge, state) or _whole(state, edge.dst)
+    sizes = {end: [n for n in subset.size() if n != 1] for end, subset in ((0, taken), (1, given))}
+    if [str(n) for n in sizes[0]] != [str(n) for n in sizes[1]]:
+        raise UnsupportedProgram(
+            f"{source(state, edge.dst) or edge.dst}: the copy {edge.src.data}[{taken}] -> "
+            f"{edge.dst.data}[{given}] changes the shape, and cannot be partitioned yet."
+        )
+    parameters = [f"__i{k}" for k in range(max(1, len(sizes[0])))]
+    _, entry, _ = state.add_mapped_tasklet(
+        f"copy_{edge.src.data}_to_{edge.dst.data}",
+        {p: f"0:{n}" for p, n in zip(parameters, sizes[0] or [1], strict=True)},
+        {"__inp": Memlet(data=edge.src.data, subset=_walk(taken.ranges, parameters))},
+        "__out = __inp",
+        {
+            "__out": Memlet(
+                data=edge.dst.data, subset=_walk(given.ranges, parameters), wcr=edge.data.wcr
+            )
+        },
+        external_edges=True,
+        input_nodes={edge.src.data: edge.src},
+        output_nodes={edge.dst.data: edge.dst},
+        debuginfo=edge.dst.debuginfo,
+    )
+    entry.map.debuginfo = edge.dst.debuginfo
+    state.remove_edge(edge)
+
+
+def _whole(state: SDFGState, node: nodes.AccessNode) -> subsets.Range:
+    return subsets.Range.from_array(node.desc(state.sdfg))
+
+
+def _walk(ranges: list[tuple[object, object, object]], parameters: list[str]) -> str:
+    """Index of the element at the parameters: dimensions of one element stay where they are."""
+    remaining = iter(parameters)
+    index = []
+    for begin, end, step in ranges:
+        one = symbolic.simplify(symbolic.pystr_to_symbolic(f"({end}) - ({begin})")) == 0
+        index.append(f"({begin})" if one else f"({begin}) + {next(remaining)} * ({step})")
+    return ", ".join(index)
+
+
+def _wrap(state: SDFGState, tasklet: nodes.Tasklet) -> None:
+    entry, leave = state.add_map(
+        tasklet.label, {"__once": "0:1"}, schedule=dtypes.ScheduleType.Sequential
+    )
+    entry.map.debuginfo = tasklet.debuginfo
+    for edge in list(state.in_edges(tasklet)):
+        state.remove_edge(edge)
+        state.add_memlet_path(edge.src, entry, tasklet, dst_conn=edge.dst_conn, memlet=edge.data)
+    for edge in list(state.out_edges(tasklet)):
+        state.remove_edge(edge)
+        state.add_memlet_path(tasklet, leave, edge.dst, src_conn=edge.src_conn, memlet=edge.data)
+    if not state.in_edges(tasklet):
+        state.add_nedge(entry, tasklet, Memlet())
+    if not state.out_edges(tasklet):
+        state.add_nedge(tasklet, leave, Memlet())

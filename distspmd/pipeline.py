@@ -1,0 +1,150 @@
+"""The compiler: the passes in order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from dace import SDFG, data
+from dace.sdfg import nodes
+
+from distspmd.constraints import Use
+from distspmd.errors import NoSolver, ScheduleError, UnsupportedProgram
+from distspmd.homes import Home, choose
+from distspmd.lowering import ATTRIBUTE, Dwelling, Lowering, PlannedMemlet, TiledSpace
+from distspmd.machine import Machine
+from distspmd.passes.distribute import Distributor, Movement
+from distspmd.passes.local_tiles import Symbols
+from distspmd.passes.prepare import prepare
+from distspmd.propagation import propagate
+from distspmd.schedule import Schedule, Tiling, resolve
+from distspmd.solve import Solution, Solver, solve
+from distspmd.solvers import SOLVERS
+from distspmd.spaces import IterationSpace, iteration_spaces
+
+
+def lower(
+    sdfg: SDFG,
+    schedule: Schedule,
+    *,
+    solvers: Sequence[Solver] | None = None,
+    machine: Machine | None = None,
+) -> Lowering:
+    """Turn an SDFG into one that each rank of a communicator runs, in place.
+
+    Args:
+        sdfg: a program with constant sizes.
+        schedule: name (or unique label, or DaCe node) of an iteration space -> parts along each of
+            its parameters, as a tuple or by name. Spaces that it does not name follow their
+            neighbours; the returned record says how.
+        solvers: asked for plans in this order (default: all).
+        machine: decides between plans.
+
+    Returns:
+        The record of all decisions; the SDFG carries it too.
+
+    Raises:
+        ScheduleError: the schedule does not fit, or the SDFG is lowered already.
+        UnsupportedProgram: something that cannot be partitioned; the message names the source line.
+        NoSolver: the given solvers have no plan for a redistribution.
+    """
+    if getattr(sdfg, ATTRIBUTE, None) is not None:
+        raise ScheduleError(
+            f"{sdfg.name!r} is lowered already. Parse the program again, or keep a copy with "
+            "copy.deepcopy(sdfg) before the first lower, to try another schedule."
+        )
+    _check_sizes(sdfg)
+    prepare(sdfg)
+    spaces = iteration_spaces(sdfg)
+    grids = resolve(schedule, spaces)
+    tilings = {
+        space.name: Tiling.on_grid(space.parameters, space.ranges, grids[space.name])
+        for space in spaces
+        if space.name in grids
+    }
+    tiled = propagate(spaces, tilings)
+    homes = _homes(sdfg, [use for _, uses in tiled.values() for use in uses])
+    scalars = frozenset(
+        name for name, container in sdfg.arrays.items() if isinstance(container, data.Scalar)
+    )
+    symbols = Symbols(sdfg)
+    for space in spaces:
+        if isinstance(space.node, nodes.MapEntry):
+            symbols.tile_map(space.name, tiled[space.name][0], space.node)
+    distributor = Distributor(sdfg, homes, symbols)
+    distributor.run()
+    memlets = tuple(_solve(move, solvers or SOLVERS, machine) for move in distributor.movements)
+    lowering = Lowering(
+        spaces=tuple(_record(space, tiled[space.name][0], space.name in grids) for space in spaces),
+        homes=tuple(Dwelling(home.data, home.layout, home.at_root) for home in homes.values()),
+        memlets=memlets,
+        symbols=symbols.values,
+        approximate=tuple(_approximations(tiled)),
+        scalars=scalars,
+    )
+    setattr(sdfg, ATTRIBUTE, lowering)
+    sdfg.validate()
+    return lowering
+
+
+def _check_sizes(sdfg: SDFG) -> None:
+    sizes = sorted({str(s) for container in sdfg.arrays.values() for s in container.free_symbols})
+    if sizes:
+        raise UnsupportedProgram(
+            f"{sdfg.name!r} has the symbolic sizes {', '.join(sizes)}, which cannot be partitioned yet. "
+            f"Give them numbers first: sdfg.replace_dict({{{sizes[0]!r}: 1024}})."
+        )
+
+
+def _homes(sdfg: SDFG, uses: Sequence[Use]) -> dict[str, Home]:
+    by_data: dict[str, list[Use]] = {}
+    for use in uses:
+        by_data.setdefault(use.data, []).append(use)
+    return {
+        name: choose(
+            name,
+            np.dtype(sdfg.arrays[name].dtype.as_numpy_dtype()),
+            uses_of_it,
+            argument=not sdfg.arrays[name].transient,
+            result=name.startswith("__return"),
+        )
+        for name, uses_of_it in by_data.items()
+    }
+
+
+def _solve(movement: Movement, solvers: Sequence[Solver], machine: Machine | None) -> PlannedMemlet:
+    where = str(movement.source or "")
+    try:
+        solution: Solution = solve(movement.redistribution, solvers, machine)
+    except NoSolver as error:
+        raise NoSolver(f"{where or movement.data}: {movement.data!r}: {error}") from None
+    planned = PlannedMemlet(
+        movement.data, where, solution, movement.source_at_root, movement.target_at_root
+    )
+    movement.node.solver = solution.plan.solver
+    movement.node.steps = planned.steps
+    return planned
+
+
+def _record(space: IterationSpace, tiling: Tiling, scheduled: bool) -> TiledSpace:
+    iterates = tuple((p, str(r)) for p, r in zip(space.parameters, space.ranges, strict=True))
+    return TiledSpace(
+        space.name,
+        space.label,
+        iterates,
+        tiling.mesh,
+        tiling.parts,
+        scheduled,
+        str(space.source or ""),
+    )
+
+
+def _approximations(tiled: Mapping[str, tuple[Tiling, list[Use]]]) -> list[str]:
+    return [
+        f"{use.space.where}: the space {name!r} reads all of dimension "
+        f"{', '.join(map(str, use.approximate))} of {use.data!r}, because an index is not known "
+        "before the run."
+        for name, (_, uses) in tiled.items()
+        for use in uses
+        if use.approximate
+    ]

@@ -1,0 +1,318 @@
+"""The compiled program on every rank: checks arguments, fills in what differs between ranks, calls."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+from dace import SDFG
+from numpy.typing import NDArray
+
+from distspmd.codegen.build import Argument, Build, build
+from distspmd.codegen.tables import Storage
+from distspmd.errors import ArgumentError, CompilationError, DistSPMDError, ScheduleError
+from distspmd.layout import Layout
+from distspmd.lowering import ATTRIBUTE, Lowering, PlannedMemlet
+from distspmd.nodes.distributed_memlet import CONTEXT
+from distspmd.passes.local_tiles import tile_shape
+from distspmd.rounds import bounded
+from distspmd.runtime.agreement import Agreement, end_all_on_exception, wait_quietly
+from distspmd.runtime.engine import Engine, Statistics
+
+MOST_ELEMENTS = 2**30
+"""Elements that a rank sends or receives in one call; MPI 3 counts them in 32 bits."""
+
+
+def compile(sdfg: SDFG | None, comm: Any) -> Program:
+    """Compile a lowered SDFG on rank 0, and load it on all ranks of a communicator.
+
+    Args:
+        sdfg: what :func:`distspmd.lower` lowered; ranks other than 0 may pass None.
+        comm: an mpi4py communicator with at least ``lowering.ranks`` ranks; it is duplicated.
+
+    Raises:
+        ScheduleError: the SDFG is not lowered, or its grids need more ranks.
+        CompilationError: on all ranks, with the compiler's message.
+        ToolchainError: on all ranks, if the compiler or the BLAS is missing.
+    """
+    comm = comm.Dup()
+    end_all_on_exception(comm)
+    made: tuple[Build, Lowering] | None = None
+    error: Exception | None = None
+    if comm.Get_rank() == 0:
+        try:
+            made = _build(sdfg, comm.Get_size())
+        except DistSPMDError as problem:
+            error = problem
+        except Exception as problem:
+            error = CompilationError(f"code generation failed: {type(problem).__name__}: {problem}")
+            error.__cause__ = problem
+    wait_quietly(comm)
+    Agreement(comm).check(error)
+    built, lowering = comm.bcast(made, root=0)
+    return Program(built, lowering, comm)
+
+
+def _build(sdfg: SDFG | None, ranks: int) -> tuple[Build, Lowering]:
+    lowering: Lowering | None = getattr(sdfg, ATTRIBUTE, None)
+    if sdfg is None or lowering is None:
+        raise ScheduleError(
+            f"{sdfg.name if sdfg else 'None'!r} is not lowered. Call distspmd.lower(sdfg, schedule) first, "
+            "in the same process."
+        )
+    if ranks < lowering.ranks:
+        largest = max(lowering.spaces, key=lambda space: space.mesh.size)
+        raise ScheduleError(
+            f"the schedule gives the space {largest.name!r} the parts {largest.parts}, "
+            f"{largest.mesh.size} ranks, but the communicator has {ranks}. Start at least "
+            f"{lowering.ranks} ranks (mpiexec -n {lowering.ranks}), or give fewer parts."
+        )
+    return build(sdfg, lowering, ranks), lowering
+
+
+@dataclass(frozen=True)
+class _Parameter:
+    """An argument of the user's program, and where it goes in the call."""
+
+    argument: Argument
+    position: int
+    scalar: bool
+    dtype: np.dtype
+
+
+class Program:
+    """A lowered program that all ranks call together.
+
+    ``program(x=x)`` takes arrays on rank 0 and returns the results there; other ranks call
+    ``program()`` and get None. What they pass is not looked at.
+    """
+
+    def __init__(self, built: Build, lowering: Lowering, comm: Any) -> None:
+        self.lowering = lowering
+        self.comm = comm
+        self.rank: int = comm.Get_rank()
+        self._build = built
+        self._agreement = Agreement(comm)
+        self._engine = Engine(comm, [_named(memlet, self.rank) for memlet in lowering.memlets])
+        self._handle: int | None = None
+        self._load()
+        self._prepare_arguments()
+
+    def _load(self) -> None:
+        error: Exception | None = None
+        name = self._build.name
+        try:
+            library = ctypes.CDLL(self._build.library)
+            self._run = library[f"__program_{name}"]
+            self._init = library[f"__dace_init_{name}"]
+            self._exit = library[f"__dace_exit_{name}"]
+        except OSError as problem:
+            error = CompilationError(
+                f"cannot load the compiled program {self._build.library}: {problem}. All ranks need to "
+                "see the cache folder: set DISTSPMD_CACHE to a folder that all nodes share."
+            )
+        self._agreement.check(error)
+        self._init.restype = ctypes.c_void_p
+        self._exit.argtypes = [ctypes.c_void_p]
+
+    def _prepare_arguments(self) -> None:
+        values = {**self.lowering.symbol_values(self.rank), CONTEXT: self._engine.context or 0}
+        self._nothing = np.zeros(64, np.uint8)  # what a rank without a tile points at
+        nothing = self._nothing.ctypes.data
+        self._parameters: dict[str, _Parameter] = {}
+        self._results: list[_Parameter] = []
+        types: list[Any] = [ctypes.c_void_p]
+        call: list[int] = [0]
+        for position, argument in enumerate(self._build.arguments, start=1):
+            if argument.name in values:
+                types.append(_ctype(argument))
+                call.append(values[argument.name])
+                continue
+            types.append(ctypes.c_void_p)
+            call.append(nothing)
+            parameter = _Parameter(
+                argument, position, argument.name in self.lowering.scalars, np.dtype(argument.dtype)
+            )
+            if argument.name.startswith("__return"):
+                self._results.append(parameter)
+            else:
+                self._parameters[argument.name] = parameter
+        self._results.sort(key=lambda p: (len(p.argument.name), p.argument.name))
+        self._single = [p.argument.name for p in self._results] == ["__return"]
+        self._run.argtypes = types
+        self._run.restype = None
+        self._call = call
+        self._init.argtypes = [ctypes.c_int64] * len(self._build.initial)
+        call[0] = self._handle = self._init(*(values[name] for name in self._build.initial))
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """Run the program; on rank 0 with the arguments of the original program.
+
+        Returns:
+            On rank 0 what the original program returns; None on other ranks.
+
+        Raises:
+            ArgumentError: on all ranks, before anything runs.
+        """
+        error: Exception | None = None
+        results: list[NDArray[Any]] = []
+        call = self._call
+        kept: list[NDArray[Any]] = []
+        if self.rank == 0:
+            try:
+                bound = self._bind(arguments, named) if arguments else named
+                self._fill(bound, kept)
+            except ArgumentError as problem:
+                error = problem
+            for parameter in self._results:
+                result = np.empty(parameter.argument.shape, parameter.dtype)
+                call[parameter.position] = result.ctypes.data
+                results.append(result)
+        self._agreement.check(error)
+        self._run(*call)
+        if self.rank != 0 or not results:
+            return None
+        return results[0] if self._single else tuple(results)
+
+    def _bind(self, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> dict[str, Any]:
+        """Give positional arguments their names."""
+        names = self._build.positional
+        if len(arguments) > len(names):
+            raise ArgumentError(
+                f"{self._build.name} takes {len(names)} arguments ({', '.join(names)}), but "
+                f"{len(arguments)} were given."
+            )
+        bound = dict(zip(names, arguments, strict=False))
+        twice = [name for name in bound if name in named]
+        if twice:
+            raise ArgumentError(f"{self._build.name}: the argument {twice[0]!r} is given twice.")
+        return {**bound, **named}
+
+    def _fill(self, bound: Mapping[str, Any], kept: list[NDArray[Any]]) -> None:
+        """Check the arguments and put their addresses into the call."""
+        for name, parameter in self._parameters.items():
+            if name not in bound:
+                self._refuse_missing(name)
+            value = bound[name]
+            if parameter.scalar:
+                value = self._scalar(name, parameter, value)
+                kept.append(value)
+            elif (
+                type(value) is not np.ndarray
+                or value.dtype != parameter.dtype
+                or value.shape != parameter.argument.shape
+                or not value.flags.c_contiguous
+            ):
+                self._refuse(name, parameter, value)
+            self._call[parameter.position] = value.ctypes.data
+        if len(bound) > len(self._parameters):
+            unknown = [
+                n for n in bound if n not in self._parameters and n not in self._build.positional
+            ]
+            if unknown:
+                raise ArgumentError(
+                    f"{self._build.name} has no argument {unknown[0]!r}; it has "
+                    f"{', '.join(self._build.positional) or 'none'}."
+                )
+
+    def _scalar(self, name: str, parameter: _Parameter, value: Any) -> NDArray[Any]:
+        array = np.asarray(value)
+        if array.size != 1 or not np.can_cast(array.dtype, parameter.dtype, "same_kind"):
+            raise ArgumentError(
+                f"{self._build.name}: the argument {name!r} is a scalar of {parameter.dtype}, but "
+                f"{_describe(value)} was given."
+            )
+        return array.astype(parameter.dtype).reshape(1)
+
+    def _refuse_missing(self, name: str) -> None:
+        missing = self._parameters[name]
+        raise ArgumentError(
+            f"{self._build.name}: the argument {name!r} is missing on rank 0; pass "
+            f"{name}=<{missing.dtype}{list(missing.argument.shape)}>."
+        )
+
+    def _refuse(self, name: str, parameter: _Parameter, value: Any) -> None:
+        wanted = f"{parameter.dtype}{list(parameter.argument.shape)}"
+        start = f"{self._build.name}: the argument {name!r} must be {wanted}"
+        if not isinstance(value, np.ndarray):
+            raise ArgumentError(f"{start}, but {_describe(value)} was given. Pass a NumPy array.")
+        if value.dtype != parameter.dtype:
+            raise ArgumentError(
+                f"{start}, but it has the type {value.dtype}. Pass {name}.astype('{parameter.dtype}')."
+            )
+        if value.shape != parameter.argument.shape:
+            raise ArgumentError(f"{start}, but it has the shape {list(value.shape)}.")
+        raise ArgumentError(
+            f"{start}, C-contiguous, but it has the strides {value.strides} (bytes). Pass "
+            f"np.ascontiguousarray({name})."
+        )
+
+    # -- what happened --------------------------------------------------------------------------
+
+    def statistics(self) -> list[tuple[PlannedMemlet, Statistics]]:
+        """Of each distributed memlet: time, calls and bytes received on this rank so far."""
+        return [
+            (memlet, self._engine.statistics(number))
+            for number, memlet in enumerate(self.lowering.memlets)
+        ]
+
+    def reset_statistics(self) -> None:
+        """Count from zero again."""
+        self._engine.reset_statistics()
+
+    def close(self) -> None:
+        """Free the program's memory and communicators; all ranks call it together."""
+        if self._handle is not None:
+            self._exit(self._handle)
+            self._handle = None
+            self._engine.close()
+            self.comm.Free()
+
+    def __enter__(self) -> Program:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is None:
+            self.close()
+
+
+def _named(memlet: PlannedMemlet, rank: int) -> tuple[str, Any, list[Storage]]:
+    """A memlet as the engine takes it: its name, its plan in bounded rounds, its storages."""
+    plan = bounded(memlet.solution.plan, MOST_ELEMENTS)
+    move = plan.redistribution
+    name = f"the distributed memlet {memlet.data} ({memlet.layouts}) of {memlet.source or 'the program'}"
+    return (
+        name,
+        plan,
+        [
+            _storage(move.source, memlet.source_at_root, rank),
+            _storage(move.target, memlet.target_at_root, rank),
+        ],
+    )
+
+
+def _storage(layout: Layout, at_root: bool, rank: int) -> Storage:
+    extents = layout.extents if at_root else tile_shape(layout)
+    strides = tuple(math.prod(extents[d + 1 :]) for d in range(len(extents)))
+    origin = tuple(0 if at_root else lo for lo, _ in layout.box(rank))
+    return Storage(origin, strides)
+
+
+def _ctype(argument: Argument) -> Any:
+    return np.ctypeslib.as_ctypes_type(np.dtype(argument.dtype))
+
+
+def _describe(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return f"an array of {value.dtype}{list(value.shape)}"
+    return f"{value!r} ({type(value).__name__})" if len(repr(value)) < 60 else type(value).__name__

@@ -1,0 +1,85 @@
+"""Tilings for the iteration spaces that a schedule does not name, from those that it names.
+
+A space follows its neighbours: where it indexes a dimension that a tiled space has split, it takes
+the same mesh and splits that parameter along the same axes; axes that split nothing replicate it.
+Work that only makes arguments and has nothing to split runs on rank 0, where they live.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from distspmd.constraints import Use, uses
+from distspmd.layout import Layout
+from distspmd.mesh import Mesh
+from distspmd.schedule import Tiling
+from distspmd.spaces import IterationSpace
+
+Offer = tuple[int, IterationSpace, Mesh, list[tuple[str, ...]]]
+
+
+def propagate(
+    spaces: Sequence[IterationSpace], tilings: Mapping[str, Tiling]
+) -> dict[str, tuple[Tiling, list[Use]]]:
+    """Tile all spaces: as given, else after a neighbour, else on rank 0.
+
+    Args:
+        spaces: in program order.
+        tilings: of the spaces that the schedule names.
+
+    Returns:
+        Tiling and constraints of each space, by name, in program order.
+    """
+    done = {
+        space.name: (tilings[space.name], uses(space, tilings[space.name]))
+        for space in spaces
+        if space.name in tilings
+    }
+    waiting = {
+        space.name: (space, uses(space, _alone(space)))
+        for space in spaces
+        if space.name not in done
+    }
+    while waiting:
+        offers = [offer for space, own in waiting.values() for offer in _offers(space, own, done)]
+        if offers:
+            _, space, mesh, splits = max(offers, key=lambda offer: offer[0])
+            tiling = Tiling.of(space.ranges, mesh, splits)
+        else:
+            space, _ = next(iter(waiting.values()))
+            tiling = _alone(space)
+        done[space.name] = (tiling, uses(space, tiling))
+        del waiting[space.name]
+    return {space.name: done[space.name] for space in spaces}
+
+
+def _alone(space: IterationSpace) -> Tiling:
+    return Tiling.of(space.ranges, Mesh(), [()] * len(space.ranges))
+
+
+def _offers(
+    space: IterationSpace, own: Sequence[Use], done: Mapping[str, tuple[Tiling, list[Use]]]
+) -> Iterator[Offer]:
+    """What each tiled neighbour suggests, with the number of axes that the space could share."""
+    arrays = space.state.sdfg.arrays
+    written = {use.data for use in own if use.is_write}
+    seen_later = {u.data for _, others in done.values() for u in others if not u.is_write}
+    final = not written & seen_later and not any(arrays[name].transient for name in written)
+    for use in own:
+        for _, others in done.values():
+            for neighbour in others:
+                if neighbour.data == use.data:
+                    mesh, splits = _follow(space, use, neighbour.layout)
+                    shared = sum(map(len, splits))
+                    if final and not shared:
+                        mesh, splits = Mesh(), [()] * len(space.parameters)
+                    yield shared, space, mesh, splits
+
+
+def _follow(space: IterationSpace, use: Use, layout: Layout) -> tuple[Mesh, list[tuple[str, ...]]]:
+    """The mesh of a layout, and its axes for the parameters that index its split dimensions."""
+    splits: dict[str, tuple[str, ...]] = {}
+    for split, parameter in zip(layout.splits or (), use.index, strict=False):
+        if parameter is not None and split.axes and parameter not in splits:
+            splits[parameter] = split.axes
+    return layout.mesh, [splits.get(parameter, ()) for parameter in space.parameters]

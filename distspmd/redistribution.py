@@ -1,0 +1,114 @@
+"""Redistributions: an array in one layout is wanted in another; and the fewest bytes that takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from distspmd import intervals
+from distspmd.errors import LayoutError
+from distspmd.layout import Layout
+from distspmd.reductions import reduction
+
+
+@dataclass(frozen=True)
+class Redistribution:
+    """An array in ``source`` is wanted in ``target``.
+
+    Elements of the target that no source tile holds keep what the target held before. A partial
+    source is reduced on the way. With ``accumulate`` what the target held before is one more
+    operand of that reduction.
+
+    Raises:
+        LayoutError: different extents, a partial target, or a reduction that the dtype lacks.
+    """
+
+    source: Layout
+    target: Layout
+    dtype: np.dtype
+    accumulate: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "dtype", np.dtype(self.dtype))
+        if self.source.extents != self.target.extents:
+            raise LayoutError(
+                f"source {self.source} and target {self.target} are layouts of different arrays: "
+                f"{self.source.extents} and {self.target.extents}."
+            )
+        if self.target.partial:
+            raise LayoutError(
+                f"target {self.target} is partial: values cannot be turned into operands."
+            )
+        if self.source.partial:
+            operation = reduction(self.source.partial.reduction)
+            if not operation.supports(self.dtype):
+                raise LayoutError(
+                    f"source {self.source}: no {operation.name} of {self.dtype} values."
+                )
+        elif self.accumulate:
+            raise LayoutError("only operands of a reduction accumulate; the source has values.")
+
+    def __str__(self) -> str:
+        arrow = "+>" if self.accumulate else "->"
+        return f"{self.source} {arrow} {self.target} of {self.dtype}"
+
+    @property
+    def ranks(self) -> int:
+        """Number of ranks that take part or stand by."""
+        return max(self.source.ranks, self.target.ranks)
+
+    @property
+    def reduction(self) -> str | None:
+        """Name of the reduction that turns the source into values, if it is partial."""
+        return self.source.partial.reduction if self.source.partial else None
+
+    @cached_property
+    def bound(self) -> Bound:
+        """What every plan of this redistribution moves at least."""
+        return Bound(self)
+
+
+@dataclass(frozen=True)
+class Bound:
+    """The bytes and the memory that no plan of a redistribution can do without."""
+
+    redistribution: Redistribution
+
+    def received(self, rank: int) -> int:
+        """Bytes that the rank must receive: what its target tile needs and its source tile lacks.
+
+        Of a partial array, an element for which another rank holds an operand costs one element.
+        """
+        move = self.redistribution
+        wanted = move.target.box(rank)
+        if move.source.partial is None:
+            here = move.source.box(rank)
+            pieces = intervals.subtract(wanted, here)
+            missing = sum(self._covered(piece) for piece in pieces)
+        else:
+            missing = intervals.union_volume([*self._operands_of_others(rank, wanted)])
+        return missing * move.dtype.itemsize
+
+    def _operands_of_others(self, rank: int, wanted: intervals.Box) -> Iterator[intervals.Box]:
+        """Where another rank holds an operand that the rank does not hold."""
+        source = self.redistribution.source
+        mine = source.operand(rank) if rank < source.ranks else None
+        for box, ranks in source.holders().items():
+            common = intervals.intersect(wanted, box)
+            if {source.operand(other) for other in ranks} <= {mine}:
+                yield from intervals.subtract(common, source.box(rank))
+            else:
+                yield common
+
+    def _covered(self, piece: intervals.Box) -> int:
+        """Elements of a box that some source tile holds."""
+        left = intervals.subtract_all(piece, list(self.redistribution.source.holders()))
+        return intervals.volume(piece) - sum(map(intervals.volume, left))
+
+    def memory(self, rank: int) -> int:
+        """Bytes of the larger of the rank's source and target tiles."""
+        move = self.redistribution
+        return max(move.source.volume(rank), move.target.volume(rank)) * move.dtype.itemsize

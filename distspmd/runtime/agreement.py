@@ -1,0 +1,78 @@
+"""Ranks that fail together: an error on any rank becomes the same error on all of them."""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import TracebackType
+from typing import Any, NoReturn
+
+import numpy as np
+
+
+class Agreement:
+    """Tells all ranks of a communicator whether one of them failed.
+
+    The buffers are made once, so that agreeing costs one small Allreduce.
+    """
+
+    def __init__(self, comm: Any) -> None:
+        self.comm = comm
+        self.ranks: int = comm.Get_size()
+        self.rank: int = comm.Get_rank()
+        self._mine, self._first = np.zeros(1, np.int32), np.zeros(1, np.int32)
+
+    def check(self, error: Exception | None) -> None:
+        """Raise the error of the lowest rank that has one, on all ranks.
+
+        Raises:
+            Exception: what that rank gave; the others say which rank it was.
+        """
+        if self.ranks == 1:
+            if error is not None:
+                raise error
+            return
+        from mpi4py import MPI
+
+        self._mine[0] = self.rank if error is not None else self.ranks
+        self.comm.Allreduce(self._mine, self._first, op=MPI.MIN)
+        first = int(self._first[0])
+        if first == self.ranks:
+            return
+        told = self.comm.bcast(error if self.rank == first else None, root=first)
+        if self.rank == first:
+            assert error is not None
+            raise error
+        raise type(told)(f"rank {first}: {told}")
+
+
+def wait_quietly(comm: Any) -> None:
+    """A barrier that sleeps while it waits, so that a rank that compiles has the cores."""
+    request = comm.Ibarrier()
+    pause = 1e-4
+    while not request.Test():
+        time.sleep(pause)
+        pause = min(2 * pause, 0.02)
+
+
+def end_all_on_exception(comm: Any) -> None:
+    """Let an exception that nobody catches on one rank end all ranks, with its message.
+
+    Python would end that rank alone, and the others would wait for it for ever. An interactive
+    session stays alive.
+    """
+    if comm.Get_size() == 1 or hasattr(sys, "ps1") or getattr(sys.excepthook, "ends_all", False):
+        return
+    before = sys.excepthook
+
+    def hook(
+        kind: type[BaseException], error: BaseException, trace: TracebackType | None
+    ) -> NoReturn:
+        sys.stderr.write(f"distspmd: rank {comm.Get_rank()} failed; ending all ranks.\n")
+        before(kind, error, trace)
+        sys.stderr.flush()
+        comm.Abort(1)
+        raise SystemExit(1)
+
+    hook.ends_all = True  # type: ignore[attr-defined]
+    sys.excepthook = hook
