@@ -1,0 +1,12 @@
+"""Solvers: each turns a redistribution into a plan, or refuses and says why."""
+
+if __name__ != "distspmd.solvers":
+    raise ImportError("this package is imported as distspmd.solvers")
+
+from distspmd.solve import Solver
+from distspmd.solvers.exchange import Exchange
+from distspmd.solvers.grid_mapped import GridMapped
+from distspmd.solvers.local import LocalSlice, Nothing
+
+SOLVERS: tuple[Solver, ...] = (Nothing(), LocalSlice(), GridMapped(), Exchange())
+"""All solvers, in the order in which equally cheap plans are preferred."""
