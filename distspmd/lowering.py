@@ -6,14 +6,11 @@ It holds no DaCe object, so that it travels between processes; the lowered SDFG 
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator
 from dataclasses import dataclass
-
-from rich.console import Console
-from rich.table import Table
 
 from distspmd.layout import Layout
 from distspmd.mesh import Mesh
+from distspmd.report import Table, as_html, as_text
 from distspmd.solve import Solution
 
 ATTRIBUTE = "_distspmd_lowering"
@@ -107,67 +104,49 @@ class Lowering:
             if ranks <= len(values) and len(set(values[:ranks])) == 1
         }
 
-    def _tables(self) -> Iterator[tuple[str, tuple[str, ...], list[tuple[str, ...]]]]:
-        yield (
-            "iteration spaces",
-            ("name", "runs", "grid", "chosen by", "source"),
-            [
-                (
-                    space.name,
-                    ", ".join(f"{p}={r}" for p, r in space.iterates),
-                    _grid(space),
-                    "schedule" if space.scheduled else "its neighbours",
-                    space.source,
-                )
-                for space in self.spaces
-            ],
-        )
-        yield (
-            "homes",
-            ("array", "lives in", "on"),
-            [
-                (home.data, str(home.layout), "rank 0" if home.at_root else _mesh(home.layout.mesh))
-                for home in self.homes
-            ],
-        )
-        yield (
-            "communication",
-            ("array", "from -> to", "solver", "calls", "bytes received", "source"),
-            [
-                (
-                    memlet.data,
-                    memlet.layouts,
-                    memlet.solution.plan.solver,
-                    memlet.steps,
-                    f"{memlet.solution.cost.nbytes:,}",
-                    memlet.source,
-                )
-                for memlet in self.memlets
-            ],
-        )
+    def _tables(self) -> list[Table]:
+        spaces = [
+            (
+                space.name,
+                ", ".join(f"{p}={r}" for p, r in space.iterates),
+                _grid(space),
+                "schedule" if space.scheduled else "its neighbours",
+                space.source,
+            )
+            for space in self.spaces
+        ]
+        homes = [
+            (home.data, str(home.layout), "rank 0" if home.at_root else _mesh(home.layout.mesh))
+            for home in self.homes
+        ]
+        moves = [
+            (
+                memlet.data,
+                memlet.layouts,
+                memlet.solution.plan.solver,
+                memlet.steps,
+                f"{memlet.solution.cost.nbytes:,}",
+                memlet.source,
+            )
+            for memlet in self.memlets
+        ]
+        calls = ("array", "from -> to", "solver", "calls", "bytes received", "source")
+        return [
+            Table(
+                "Iteration spaces and their grids",
+                ("name", "runs", "grid", "chosen by", "source"),
+                tuple(spaces),
+            ),
+            Table("Homes of the arrays", ("array", "lives in", "on"), tuple(homes)),
+            Table("Communication", calls, tuple(moves)),
+        ]
 
     def __str__(self) -> str:
-        console = Console(width=140, no_color=True, highlight=False)
-        with console.capture() as capture:
-            for title, head, rows in self._tables():
-                table = Table(*head, title=title, title_justify="left")
-                for row in rows:
-                    table.add_row(*row)
-                console.print(table)
-            for sentence in self.approximate:
-                console.print(sentence)
-        return capture.get()
+        return "\n".join([as_text(self._tables()), *self.approximate])
 
     def _repr_html_(self) -> str:
-        parts = []
-        for title, head, rows in self._tables():
-            cells = "".join(f"<th>{html.escape(name)}</th>" for name in head)
-            body = "".join(
-                "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>"
-                for row in rows
-            )
-            parts.append(f"<h4>{title}</h4><table><tr>{cells}</tr>{body}</table>")
-        return "".join([*parts, *(f"<p>{html.escape(s)}</p>" for s in self.approximate)])
+        notes = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in self.approximate)
+        return as_html(self._tables()) + notes
 
 
 def _place(layout: Layout, at_root: bool) -> str:

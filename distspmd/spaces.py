@@ -8,9 +8,11 @@ container, the later ones are numbered, ``y``, ``y.2``, in program order.
 from __future__ import annotations
 
 import copy
-import html
+import io
 import re
+import warnings
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import overload
@@ -21,10 +23,9 @@ from dace import SDFG, SDFGState
 from dace.dtypes import DebugInfo
 from dace.sdfg import nodes
 from dace.sdfg import utils as sdfg_utils
-from rich.console import Console
-from rich.table import Table
 
 from distspmd.errors import UnsupportedProgram
+from distspmd.report import Table, as_html, as_text
 
 _ANONYMOUS = re.compile(r"__tmp\d+\Z")
 
@@ -101,29 +102,23 @@ class IterationSpaces(Sequence[IterationSpace]):
     def __len__(self) -> int:
         return len(self._spaces)
 
-    def _rows(self) -> Iterator[tuple[str, str, str, str]]:
-        for space in self._spaces:
-            ranges = ", ".join(
-                f"{p}={r}" for p, r in zip(space.parameters, space.ranges, strict=True)
+    def _table(self) -> Table:
+        rows = [
+            (
+                space.name,
+                ", ".join(f"{p}={r}" for p, r in zip(space.parameters, space.ranges, strict=True)),
+                space.label,
+                str(space.source or ""),
             )
-            yield space.name, ranges, space.label, str(space.source or "")
+            for space in self._spaces
+        ]
+        return Table("", ("name", "iterates over", "label", "source"), tuple(rows))
 
     def __str__(self) -> str:
-        table = Table("name", "iterates over", "label", "source")
-        for row in self._rows():
-            table.add_row(*row)
-        console = Console(width=120, no_color=True, highlight=False)
-        with console.capture() as capture:
-            console.print(table)
-        return capture.get()
+        return as_text([self._table()])
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{name}</th>" for name in ("name", "iterates over", "label", "source"))
-        body = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>"
-            for row in self._rows()
-        )
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        return as_html([self._table()])
 
 
 def iteration_spaces(sdfg: SDFG) -> IterationSpaces:
@@ -234,6 +229,14 @@ def _parameters(
     return tuple(map(str, entry.map.params)), ranges
 
 
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Keep to ourselves what DaCe prints and warns of while it expands and compiles."""
+    with warnings.catch_warnings(), redirect_stdout(io.StringIO()):
+        warnings.simplefilter("ignore")
+        yield
+
+
 def pure_expansion(state: SDFGState, node: nodes.LibraryNode) -> SDFG:
     """A throw-away SDFG with the pure expansion of a library node between its containers.
 
@@ -277,7 +280,8 @@ def pure_expansion(state: SDFGState, node: nodes.LibraryNode) -> SDFG:
                     f"({type(found).__name__}) has no pure expansion to analyse, only "
                     f"{', '.join(names) or 'none'}. Expand it before you lower the SDFG."
                 )
-            found.expand(parent, implementation)
+            with quiet():
+                found.expand(parent, implementation)
     return proxy
 
 

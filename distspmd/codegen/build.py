@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import copy
 import hashlib
-import io
 import json
 import os
 import shutil
@@ -17,6 +16,7 @@ from pathlib import Path
 import dace
 from dace import SDFG, config, data
 from dace.codegen import codegen, compiler
+from dace.codegen.compiled_sdfg import CompiledSDFG
 from dace.codegen.exceptions import CompilationError as DaceCompilationError
 
 from distspmd.codegen.libraries import choose_implementations, linked_to
@@ -25,6 +25,7 @@ from distspmd.lowering import Lowering
 from distspmd.nodes.distributed_memlet import CONTEXT, INCLUDE
 from distspmd.runtime import toolchain
 from distspmd.runtime.engine import cache_folder
+from distspmd.spaces import quiet
 
 _RECORD = "program.json"
 
@@ -109,6 +110,24 @@ def build(sdfg: SDFG, lowering: Lowering, ranks: int) -> Build:
     return finished
 
 
+def plain(sdfg: SDFG) -> CompiledSDFG:
+    """An SDFG that is not lowered, compiled by DaCe with the same compiler and BLAS.
+
+    What lowered programs are compared with.
+
+    Raises:
+        ToolchainError: there is no compiler, or no BLAS that the program needs.
+    """
+    program = copy.deepcopy(sdfg)
+    blas = toolchain.find_blas() if choose_implementations(program) else None
+    folder = cache_folder() / "plain" / _key(program, str(blas))
+    folder.mkdir(parents=True, exist_ok=True)
+    program.build_folder = str(folder)
+    linking = linked_to(blas, folder) if blas else contextlib.nullcontext()
+    with linking, _settings(toolchain.find_compiler()), quiet():
+        return program.compile()
+
+
 def _key(program: SDFG, *parts: str) -> str:
     headers = b"".join(path.read_bytes() for path in sorted(INCLUDE.glob("distspmd/execute.hpp")))
     described = json.loads(json.dumps(program.to_json()))
@@ -143,9 +162,8 @@ def _strip(described: object) -> None:
 
 def _compile(program: SDFG, folder: Path) -> Path:
     program.build_folder = str(folder)
-    output = io.StringIO()
     try:
-        with contextlib.redirect_stdout(output):
+        with quiet():
             program.fill_scope_connectors()
             objects = codegen.generate_code(program)
             mode = config.Config.get("compiler", "build_folder_mode")

@@ -64,9 +64,10 @@ class Distributor:
                 self.tiles[name] = self._add_tile(f"{name}_tile", containers[name], home.layout)
         uses = [use for home in self.homes.values() for use in home.uses]
         self._rename_nodes(self.sdfg.states())
+        self._load(containers)
         for use in uses:
             self._redirect(use, containers[use.data])
-        self._at_the_ends(containers)
+        self._store(containers)
         for name, home in self.homes.items():
             if not home.at_root and containers[name].transient:
                 self.sdfg.remove_data(name, validate=False)
@@ -268,32 +269,30 @@ class Distributor:
             self._begin = self.sdfg.add_state_before(first, "distribute", is_start_block=True)
         return self._begin
 
-    def _at_the_ends(self, containers: Mapping[str, data.Data]) -> None:
-        """Bring the caller's arrays to their homes at the start, and back at the end."""
-        root = {name: Layout.root(home.layout.extents) for name, home in self.homes.items()}
-        loads = [name for name, home in self.homes.items() if home.load]
-        stores = [name for name, home in self.homes.items() if home.store]
-        for name in loads:
-            begin = self._start()
-            tile = self._home_node(begin, name)
-            move = Redistribution(root[name], self.homes[name].layout, _dtype(containers[name]))
-            origin = begin.add_read(name)
-            self._move(begin, origin, tile, name, move, _first_source(self.homes[name].uses))
+    def _load(self, containers: Mapping[str, data.Data]) -> None:
+        """Bring the caller's arrays to their homes at the start."""
+        for name, home in self.homes.items():
+            if home.load:
+                begin = self._start()
+                root = Layout.root(home.layout.extents)
+                move = Redistribution(root, home.layout, _dtype(containers[name]))
+                goal, origin = self._home_node(begin, name), begin.add_read(name)
+                self._move(begin, origin, goal, name, move, _first_source(home.uses))
+
+    def _store(self, containers: Mapping[str, data.Data]) -> None:
+        """Bring what the program wrote from the homes to the caller's arrays at the end."""
+        stores = {name: home for name, home in self.homes.items() if home.store}
         if not stores:
             return
+        sinks = self.sdfg.sink_nodes()
         end = self.sdfg.add_state("collect")
-        for sink in [block for block in self.sdfg.sink_nodes() if block is not end]:
+        for sink in sinks:
             self.sdfg.add_edge(sink, end, InterstateEdge())
-        for name in stores:
-            move = Redistribution(self.homes[name].layout, root[name], _dtype(containers[name]))
-            self._move(
-                end,
-                end.add_read(self.tiles[name]),
-                end.add_write(name),
-                name,
-                move,
-                _first_source(self.homes[name].uses),
-            )
+        for name, home in stores.items():
+            root = Layout.root(home.layout.extents)
+            move = Redistribution(home.layout, root, _dtype(containers[name]))
+            origin, goal = end.add_read(self.tiles[name]), end.add_write(name)
+            self._move(end, origin, goal, name, move, _first_source(home.uses))
 
     def _home_node(self, begin: SDFGState, name: str) -> nodes.AccessNode:
         """The one node of a home in the first state: what loads it comes before what copies it."""

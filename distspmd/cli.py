@@ -1,0 +1,299 @@
+"""The command ``distspmd``: what Python offers, on ``file.py:function``, from a shell."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from distspmd import doctor
+from distspmd.errors import DistSPMDError, ScheduleError, UnsupportedProgram
+from distspmd.runtime.launch import launch, launched_ranks
+
+if TYPE_CHECKING:
+    from dace import SDFG
+    from dace.frontend.python.parser import DaceProgram
+
+    from distspmd.lowering import Lowering
+
+_PROGRAM = "file.py:function, a @dace.program whose arguments have constant sizes"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command; its exit status."""
+    options = _parser().parse_args(argv)
+    try:
+        status: int = options.command(options)
+    except DistSPMDError as error:
+        print(f"distspmd: {type(error).__name__}: {error}", file=sys.stderr)
+        return 1
+    return status
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="distspmd", description="Partition array programs over MPI ranks."
+    )
+    commands = parser.add_subparsers(required=True, metavar="command")
+
+    spaces = commands.add_parser("spaces", help="print the iteration spaces of a program")
+    spaces.add_argument("program", help=_PROGRAM)
+    spaces.set_defaults(command=_spaces)
+
+    lower = commands.add_parser("lower", help="lower a program and print what was decided")
+    lower.add_argument("program", help=_PROGRAM)
+    _add_schedule(lower)
+    lower.add_argument("-o", "--output", metavar="FILE.sdfg", help="save the lowered SDFG")
+    lower.add_argument(
+        "--html", metavar="FILE.html", help="save a page that shows the lowered SDFG in a browser"
+    )
+    lower.set_defaults(command=_lower)
+
+    run = commands.add_parser(
+        "run",
+        help="run a program on ranks",
+        description="Run file.py:function on random arguments and compare it with the program as it "
+        "was, or run a whole script, file.py, on ranks.",
+    )
+    run.add_argument("program", help=f"{_PROGRAM}; or a script, file.py")
+    run.add_argument("-n", "--ranks", type=int, required=True, help="number of ranks")
+    _add_schedule(run)
+    run.add_argument("--seed", type=int, default=0, help="of the random arguments (default 0)")
+    run.add_argument("--repeat", type=int, default=3, help="runs to time (default 3)")
+    run.add_argument("--timeout", type=float, help="seconds after which all ranks are ended")
+    run.add_argument("arguments", nargs="*", help="arguments of a script")
+    run.set_defaults(command=_run)
+
+    check = commands.add_parser("doctor", help="check the compiler, the MPI and the BLAS")
+    check.set_defaults(command=lambda _: doctor.main([]))
+    return parser
+
+
+def _add_schedule(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-s",
+        "--schedule",
+        action="append",
+        default=[],
+        metavar="SPACE=PARTS",
+        help="parts of an iteration space, such as hidden=2,2,1 or hidden=__i0:2,__i1:2; may be "
+        "repeated; or a YAML or JSON file with space: parts",
+    )
+
+
+def parse_schedule(given: Sequence[str]) -> dict[str, Any]:
+    """The schedule from the options: ``space=parts`` each, or files.
+
+    Raises:
+        ScheduleError: neither of both.
+    """
+    schedule: dict[str, Any] = {}
+    for item in given:
+        space, equals, parts = item.rpartition("=")
+        if equals:
+            schedule[space] = _parse_parts(item, parts)
+        elif Path(item).is_file():
+            schedule.update(_read_schedule(Path(item)))
+        else:
+            raise ScheduleError(
+                f"--schedule {item!r}: neither space=parts, such as hidden=2,2,1, nor a file."
+            )
+    return schedule
+
+
+def _parse_parts(item: str, parts: str) -> tuple[int, ...] | dict[str, int]:
+    try:
+        if ":" in parts:
+            pairs = (pair.split(":") for pair in parts.split(","))
+            return {name.strip(): int(count) for name, count in pairs}
+        return tuple(int(count) for count in parts.strip("()").split(",") if count.strip())
+    except ValueError:
+        raise ScheduleError(
+            f"--schedule {item!r}: {parts!r} is no list of numbers. Write space=2,2,1, or "
+            "space=i:2,j:2 with names of parameters."
+        ) from None
+
+
+def _read_schedule(path: Path) -> dict[str, Any]:
+    import yaml
+
+    try:
+        content = yaml.safe_load(path.read_text())
+    except yaml.YAMLError as error:
+        raise ScheduleError(f"the schedule {path} is neither YAML nor JSON: {error}") from None
+    if not isinstance(content, dict):
+        raise ScheduleError(f"the schedule {path} is no mapping. Write lines such as hidden: [2, 2, 1].")
+    return content
+
+
+# --- programs ---
+
+
+def _load(program: str) -> DaceProgram:
+    """The program that ``file.py:function`` names.
+
+    Raises:
+        UnsupportedProgram: no such file or function, or the function is no program.
+    """
+    from dace.frontend.python.parser import DaceProgram
+
+    file, _, name = program.rpartition(":")
+    if not file:
+        raise UnsupportedProgram(f"{program!r} names no function. Write {program}:function.")
+    path = Path(file)
+    if not path.is_file():
+        raise UnsupportedProgram(f"{program!r}: no file {path.absolute()}.")
+    module = _import(path)
+    programs = [n for n, value in vars(module).items() if isinstance(value, DaceProgram)]
+    found = getattr(module, name, None)
+    if not isinstance(found, DaceProgram):
+        what = "is no @dace.program" if hasattr(module, name) else "is not in the file"
+        raise UnsupportedProgram(
+            f"{program!r}: {name!r} {what}. The file has {', '.join(programs) or 'none'}."
+        )
+    return found
+
+
+def _import(path: Path) -> ModuleType:
+    name = path.stem
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise UnsupportedProgram(f"{path} is no Python file.")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    sys.path.insert(0, str(path.parent.resolve()))
+    spec.loader.exec_module(module)
+    return module
+
+
+def _lowered(options: argparse.Namespace) -> tuple[SDFG, Lowering]:
+    from distspmd.pipeline import lower
+
+    sdfg = _load(options.program).to_sdfg()
+    return sdfg, lower(sdfg, parse_schedule(options.schedule))
+
+
+# --- commands ---
+
+
+def _spaces(options: argparse.Namespace) -> int:
+    from distspmd.spaces import iteration_spaces
+
+    print(iteration_spaces(_load(options.program).to_sdfg()), end="")
+    return 0
+
+
+def _lower(options: argparse.Namespace) -> int:
+    sdfg, lowering = _lowered(options)
+    print(lowering)
+    print(f"It needs {lowering.ranks} ranks.")
+    if options.output:
+        sdfg.save(options.output)
+    if options.html:
+        Path(options.html).write_text(f"<html><body>{sdfg._repr_html_()}</body></html>")
+    return 0
+
+
+def _run(options: argparse.Namespace) -> int:
+    if launched_ranks() is not None:
+        return _run_here(options)
+    if options.program.endswith(".py"):
+        argv = [options.program, *options.arguments]
+    else:
+        argv = ["-m", "distspmd", "run", options.program, "-n", str(options.ranks)]
+        argv += [f"--schedule={item}" for item in options.schedule]
+        argv += [f"--seed={options.seed}", f"--repeat={options.repeat}"]
+        _check_before(options)
+    return launch(argv, ranks=options.ranks, timeout=options.timeout).returncode
+
+
+def _check_before(options: argparse.Namespace) -> None:
+    """Lower once before the start, so that a mistake is told once and not by every rank."""
+    _, lowering = _lowered(options)
+    if lowering.ranks > options.ranks:
+        raise ScheduleError(
+            f"the schedule needs {lowering.ranks} ranks, but -n gives {options.ranks}. Write "
+            f"-n {lowering.ranks}, or give fewer parts."
+        )
+
+
+def _run_here(options: argparse.Namespace) -> int:
+    """One rank of ``distspmd run``: the program on random arguments, against itself as it was."""
+    import copy
+
+    from mpi4py import MPI
+
+    import distspmd
+
+    comm = MPI.COMM_WORLD
+    original = _load(options.program).to_sdfg()
+    sdfg = copy.deepcopy(original)
+    lowering = distspmd.lower(sdfg, parse_schedule(options.schedule))
+    program = distspmd.compile(sdfg, comm)
+    if comm.Get_rank() != 0:
+        for _ in range(options.repeat):
+            program()
+        return 0
+    print(lowering)
+    given = _random_arguments(original, options.seed)
+    seconds = []
+    for number in range(options.repeat):
+        arguments = copy.deepcopy(given)
+        start = time.perf_counter()
+        results = program(**arguments)
+        seconds.append(time.perf_counter() - start)
+        if number == 0:
+            first = (arguments, results)
+    difference = _difference(original, given, *first)
+    print(f"{options.ranks} ranks: {min(seconds) * 1e3:.2f} ms (best of {len(seconds)})")
+    print(f"largest difference from one process, relative to the largest value: {difference:.1e}")
+    return 0 if difference < 1e-3 else 1
+
+
+def _random_arguments(sdfg: SDFG, seed: int) -> dict[str, Any]:
+    """Arguments with values in [0, 1), or small integers."""
+    import numpy as np
+    from dace import data
+
+    rng = np.random.default_rng(seed)
+    arguments: dict[str, Any] = {}
+    for name, container in sdfg.arrays.items():
+        if container.transient or name.startswith("__return"):
+            continue
+        dtype = np.dtype(container.dtype.as_numpy_dtype())
+        shape = tuple(int(extent) for extent in container.shape)
+        whole = dtype.kind in "biu"
+        values = rng.integers(0, 2 if dtype.kind == "b" else 10, shape) if whole else rng.random(shape)
+        value = values.astype(dtype)
+        arguments[name] = value[0] if isinstance(container, data.Scalar) else value
+    return arguments
+
+
+def _difference(
+    original: SDFG, given: dict[str, Any], arguments: dict[str, Any], results: Any
+) -> float:
+    """Largest difference of results and arguments from what the original program makes of them."""
+    import copy
+
+    import numpy as np
+
+    from distspmd.codegen.build import plain
+
+    expected_arguments = copy.deepcopy(given)
+    expected = plain(original)(**expected_arguments)
+    pairs = [(arguments[name], expected_arguments[name]) for name in given]
+    if results is not None:
+        several = isinstance(results, tuple)
+        pairs += list(zip(results, expected, strict=True)) if several else [(results, expected)]
+    worst = 0.0
+    for found, wanted in pairs:
+        wide = np.complex128 if np.iscomplexobj(wanted) else np.float64
+        scale = max(float(np.abs(np.asarray(wanted, wide)).max(initial=0)), 1e-30)
+        apart = np.abs(np.asarray(found, wide) - np.asarray(wanted, wide))
+        worst = max(worst, float(apart.max(initial=0)) / scale)
+    return worst
