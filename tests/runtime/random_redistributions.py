@@ -5,6 +5,9 @@ Usage: random_redistributions.py SEED CASES
 
 import random
 import sys
+from collections import Counter
+from contextlib import suppress
+from dataclasses import replace
 from itertools import count
 
 import numpy as np
@@ -12,14 +15,17 @@ from mpi4py import MPI
 
 from distspmd import intervals
 from distspmd.codegen.tables import DTYPES, Storage
+from distspmd.errors import PlanError
 from distspmd.layout import Layout, Partial, Split
 from distspmd.mesh import Mesh
 from distspmd.plans import Refusal, StepKind
 from distspmd.redistribution import Redistribution
 from distspmd.reductions import REDUCTIONS
+from distspmd.rounds import bounded
 from distspmd.runtime.engine import Engine
 from distspmd.simulator import simulate
 from distspmd.solvers import SOLVERS
+from distspmd.verifier import verify
 
 
 def main(seed, cases):
@@ -45,12 +51,9 @@ def main(seed, cases):
                 times = 1 if tiles.aliased else 2
                 assert found.calls == times
                 assert found.received_bytes == times * case.plan.received(comm.rank), str(case.plan)
-    counts = {}
-    for case in tried:
-        kinds = "+".join(str(step.kind) for step in case.plan.steps)
-        counts[kinds] = counts.get(kinds, 0) + 1
+    kinds = Counter("+".join(sorted({str(s.kind) for s in case.plan.steps})) for case in tried)
     if comm.rank == 0:
-        print(f"{len(tried)} plans agree on {comm.size} ranks: {counts}")
+        print(f"{len(tried)} plans agree on {comm.size} ranks: {dict(kinds)}")
 
 
 class Case:
@@ -70,7 +73,9 @@ class Case:
             for rank in range(move.source.ranks)
         ]
         before = _values(numbers, move, exact)
-        self.before = [before[intervals.slices(move.target.box(r))].copy() for r in range(move.target.ranks)]
+        self.before = [
+            before[intervals.slices(move.target.box(r))].copy() for r in range(move.target.ranks)
+        ]
         if aliased:
             self._share()
         with np.errstate(all="ignore"):
@@ -114,7 +119,9 @@ class Tiles:
             for memory, origin in self.memory
         ]
         self.source, self.target = (
-            memory[intervals.slices(intervals.shifted(box, origin))] if not intervals.is_empty(box) else None
+            memory[intervals.slices(intervals.shifted(box, origin))]
+            if not intervals.is_empty(box)
+            else None
             for box, (memory, origin) in zip(boxes, self.memory, strict=True)
         )
 
@@ -147,9 +154,14 @@ def _guard(dtype):
 def _storage(rng, box, dtype):
     """Memory for a box and some more around it, and the global index of its first element."""
     pads = [(rng.randint(0, 2), rng.randint(0, 2)) if rng.random() < 0.4 else (0, 0) for _ in box]
-    shape = [max(hi - lo, 0) + before + after for (lo, hi), (before, after) in zip(box, pads, strict=True)]
+    shape = [
+        max(hi - lo, 0) + before + after
+        for (lo, hi), (before, after) in zip(box, pads, strict=True)
+    ]
     order = rng.choice("CCCF")
-    return np.zeros(shape, dtype, order=order), [lo - before for (lo, _), (before, _) in zip(box, pads, strict=True)]
+    return np.zeros(shape, dtype, order=order), [
+        lo - before for (lo, _), (before, _) in zip(box, pads, strict=True)
+    ]
 
 
 def _values(numbers, move, exact):
@@ -166,43 +178,42 @@ def _values(numbers, move, exact):
 
 
 def _cases(rng, ranks):
+    """All solvers' plans of a random redistribution, some of them in rounds."""
+    kind = rng.choice(["layouts", "layouts", "scatter", "gather", "partial", "partial", "halo"])
+    move = _redistribution(rng, ranks, kind)
+    for solver in SOLVERS:
+        plan = solver.plan(move)
+        if isinstance(plan, Refusal):
+            continue
+        if rng.random() < 0.4:
+            with suppress(PlanError):  # fewer elements than a rank receives operands of one
+                plan = bounded(plan, rng.randint(1, 12))
+        verify(plan)
+        can_alias = move.source.splits == move.target.splits or kind == "halo"
+        aliased = can_alias and not move.accumulate and rng.random() < 0.5
+        yield Case(plan, rng.randrange(1 << 30), aliased)
+
+
+def _redistribution(rng, ranks, kind):
     extents = [rng.randint(1, 7) for _ in range(rng.randint(1, 3))]
     if rng.random() < 0.03:
         extents[0] = 0
     dtype = rng.choice([*DTYPES, np.dtype("float64"), np.dtype("float32")])
-    kind = rng.choice(["grid", "grid", "scatter", "gather", "reduce", "partial", "boxes", "allreduce", "halo"])
-    mesh, other = _mesh(rng, ranks), _mesh(rng, ranks)
-    source, target = _layout(rng, mesh, extents), _layout(rng, other, extents)
-    names = [n for n, r in REDUCTIONS.items() if r.supports(dtype)]
+    source, target = _layout(rng, ranks, extents), _layout(rng, ranks, extents)
     accumulate = False
     if kind == "scatter":
         source = Layout.root(extents)
     elif kind == "gather":
         target = Layout.root(extents)
-    elif kind in ("reduce", "partial", "allreduce"):
-        axes = None if rng.random() < 0.2 else tuple(rng.sample(mesh.names, rng.randint(0, len(mesh.names))))
-        partial = Partial(rng.choice(names), axes)
-        left = [] if axes is None else [name for name in mesh.names if name not in axes]
-        source = _layout(rng, mesh, extents, left, partial)
+    elif kind == "partial":
+        names = [name for name, known in REDUCTIONS.items() if known.supports(dtype)]
+        source = _partial(rng, source, rng.choice(names))
         accumulate = rng.random() < 0.4
-        if kind == "reduce":
-            target = Layout.root(extents)
-        elif kind == "allreduce":
-            target = Layout(mesh, tuple(extents), splits=source.splits)
-    elif kind == "boxes":
-        source, target = _boxes(rng, ranks, extents), _boxes(rng, ranks, extents)
+        target = rng.choice([target, Layout.root(extents), replace(source, partial=None)])
     elif kind == "halo":
         target = _halo(rng, source)
-        if rng.random() < 0.3:
-            dtype = np.dtype("V3") if rng.random() < 0.5 else np.dtype("float16")
-            dtype = np.dtype("float16")
-    move = Redistribution(source, target, dtype, accumulate)
-    for solver in SOLVERS:
-        plan = solver.plan(move)
-        if isinstance(plan, Refusal):
-            continue
-        aliased = kind in ("halo", "allreduce") and not accumulate and rng.random() < 0.5
-        yield Case(plan, rng.randrange(1 << 30), aliased)
+        dtype = rng.choice([dtype, np.dtype("float16"), np.dtype("V3")])
+    return Redistribution(source, target, dtype, accumulate)
 
 
 def _mesh(rng, ranks):
@@ -214,23 +225,33 @@ def _mesh(rng, ranks):
     return Mesh(**sizes)
 
 
-def _layout(rng, mesh, extents, names=None, partial=None):
-    names = list(mesh.names if names is None else names)
-    rng.shuffle(names)
+def _layout(rng, ranks, extents):
+    mesh = _mesh(rng, ranks)
+    if rng.random() < 0.2:
+        bounds = [[sorted(rng.choices(range(e + 1), k=2)) for e in extents] for _ in mesh]
+        boxes = tuple(tuple((lo, hi) for lo, hi in box) for box in bounds)
+        return Layout(mesh, tuple(extents), explicit=boxes)
+    return Layout(mesh, tuple(extents), splits=_splits(rng, mesh.names, extents))
+
+
+def _splits(rng, names, extents):
+    left = rng.sample(names, len(names))
     splits = []
     for extent in extents:
-        taken = rng.randint(0, len(names))
-        splits.append(Split(extent, tuple(names[:taken])))
-        names = names[taken:]
-    return Layout(mesh, tuple(extents), splits=tuple(splits), partial=partial)
+        taken = rng.randint(0, len(left))
+        splits.append(Split(extent, tuple(left[:taken])))
+        left = left[taken:]
+    return tuple(splits)
 
 
-def _boxes(rng, ranks, extents):
-    boxes = []
-    for _ in range(ranks):
-        bounds = [sorted((rng.randint(0, extent), rng.randint(0, extent))) for extent in extents]
-        boxes.append(tuple((lo, hi) for lo, hi in bounds))
-    return Layout(Mesh(r=ranks), tuple(extents), explicit=tuple(boxes))
+def _partial(rng, layout, reduction):
+    """A layout of operands: over some axes, and split by the others; or over all ranks."""
+    mesh, extents = layout.mesh, layout.extents
+    if layout.splits is None or rng.random() < 0.2:
+        return replace(layout, partial=Partial(reduction))
+    axes = tuple(rng.sample(mesh.names, rng.randint(0, len(mesh.names))))
+    splits = _splits(rng, [name for name in mesh.names if name not in axes], extents)
+    return Layout(mesh, extents, splits=splits, partial=Partial(reduction, axes))
 
 
 def _halo(rng, source):
@@ -238,7 +259,10 @@ def _halo(rng, source):
     boxes = tuple(
         box
         if intervals.is_empty(box)
-        else tuple((max(0, lo - width), min(e, hi + width)) for (lo, hi), e in zip(box, source.extents, strict=True))
+        else tuple(
+            (max(0, lo - width), min(e, hi + width))
+            for (lo, hi), e in zip(box, source.extents, strict=True)
+        )
         for box in source.boxes
     )
     return Layout.of_boxes(source.mesh, source.extents, boxes)

@@ -1,0 +1,210 @@
+"""The C++ runtime on ranks. Programs draw from seeds: every rank draws the same."""
+
+from pathlib import Path
+
+import pytest
+
+PROGRAM = Path(__file__).with_name("random_redistributions.py")
+
+PRELUDE = """
+import sys
+import numpy as np
+from mpi4py import MPI
+import distspmd.runtime.engine as engine
+from distspmd.codegen.tables import Storage
+from distspmd.layout import Layout
+from distspmd.mesh import Mesh
+from distspmd.redistribution import Redistribution
+from distspmd.solvers.exchange import Exchange
+from distspmd.solvers.grid_mapped import GridMapped
+
+comm = MPI.COMM_WORLD
+rank = comm.rank
+whole = np.arange(8.0)
+
+def scattered(ranks, name="the memlet x"):
+    target = Layout.parse(f"[{-(-8 // ranks)}{{x}}8]", Mesh(x=ranks))
+    return name, GridMapped().plan(Redistribution(Layout.root((8,)), target, "float64"))
+"""
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4, 6, 8])
+def test_random_redistributions_agree_with_the_simulator(launch, ranks):
+    done = launch(PROGRAM, str(ranks), "100", ranks=ranks)
+    assert f"agree on {ranks} ranks" in done.stdout
+
+
+def failing(launch, program, ranks):
+    """What a program that fails prints; the launch must end by itself."""
+    done = launch(PRELUDE + program, ranks=ranks, timeout=30, check=False)
+    assert not done.timed_out
+    assert done.returncode != 0
+    assert "survived" not in done.stdout
+    return done.stderr
+
+
+def test_an_error_of_mpi_ends_all_ranks_and_names_the_call_and_the_memlet(launch):
+    said = failing(
+        launch,
+        """
+def spoilt(plans, rank, words=engine.words):
+    table = words(plans, rank)
+    if rank == 1:  # its part of the box ends one element early: the message is too long for it
+        table[-1] -= 1
+    return table
+
+engine.words = spoilt
+run = engine.Engine(comm, [scattered(2)])
+run(0, whole, np.zeros(4))
+comm.Barrier()
+print("survived")
+""",
+        ranks=2,
+    )
+    assert "distspmd: rank 1: MPI_Scatterv failed in the memlet x: " in said
+    assert "trunc" in said.lower()
+
+
+def test_ranks_with_different_plans_end(launch):
+    said = failing(
+        launch, 'engine.Engine(comm, [scattered(2, name=f"memlet {rank}")])\nprint("survived")', 2
+    )
+    assert "the ranks have different plans" in said
+
+
+def test_too_few_ranks_end_with_the_number_that_is_needed(launch):
+    said = failing(launch, 'engine.Engine(comm, [scattered(4)])\nprint("survived")', 2)
+    assert "the plans are for 4 ranks, but there are 2. Start 4." in said
+
+
+def test_a_null_pointer_ends_with_the_name_of_the_memlet(launch):
+    said = failing(
+        launch,
+        """
+run = engine.Engine(comm, [scattered(1)])
+run._library.distspmd_execute(run.context, 0, None, None)
+print("survived")
+""",
+        1,
+    )
+    assert "distspmd: rank 0: the memlet x: its input is a null pointer" in said
+
+
+def test_a_table_that_is_cut_off_ends_with_its_word(launch):
+    said = failing(
+        launch,
+        """
+engine.words = lambda plans, rank, words=engine.words: words(plans, rank)[:-1].copy()
+engine.Engine(comm, [scattered(1)])
+print("survived")
+""",
+        1,
+    )
+    assert "bad plan table: the table: it is cut off (word 3 of" in said
+
+
+def test_one_array_in_two_layouts_is_refused(launch):
+    said = failing(
+        launch,
+        """
+rows = Layout.parse("[2{x}4, 4]", Mesh(x=2))
+columns = Layout.parse("[4, 2{x}4]", Mesh(x=2))
+move = Redistribution(rows, columns, "float64")
+run = engine.Engine(comm, [("the memlet x", Exchange().plan(move))])
+memory = np.zeros(8)
+run(0, memory.reshape(2, 4), memory.reshape(4, 2))
+print("survived")
+""",
+        2,
+    )
+    assert "input and output are one array, but tiles of different layouts" in said
+
+
+def test_wrong_tiles_are_refused_in_python(launch):
+    launch(
+        PRELUDE
+        + """
+import pytest
+from distspmd.errors import ArgumentError
+
+run = engine.Engine(comm, [scattered(1)])
+for source, target, message in [
+    (None, whole, "the memlet x: the source tile of rank 0 is missing"),
+    (whole, np.zeros(7), r"the target tile of rank 0 is float64\\[7\\]; .* gives it float64\\[8\\]"),
+    (whole.astype(int), whole, r"is int64\\[8\\]"),
+    (np.zeros(16)[::2], whole, r"has the strides \\(16,\\), but the plan \\[8\\]"),
+]:
+    with pytest.raises(ArgumentError, match=message):
+        run(0, source, target)
+""",
+        ranks=1,
+    )
+
+
+def test_several_engines_live_at_once_and_count_for_themselves(launch):
+    launch(
+        PRELUDE
+        + """
+first, second = (engine.Engine(comm, [scattered(2), scattered(2)]) for _ in range(2))
+tile = np.zeros(4)
+for _ in range(3):
+    first(1, whole, tile)
+second(0, whole, tile)
+assert tile.tolist() == [4 * rank + i for i in range(4)]
+assert [run.statistics(plan).calls for run in (first, second) for plan in (0, 1)] == [0, 3, 1, 0]
+assert first.statistics(1).received_bytes == (96 if rank == 1 else 0)
+assert first.statistics(1).seconds > 0
+first.reset_statistics()
+assert first.statistics(1) == engine.Statistics(0.0, 0, 0)
+first.close()
+second(1, whole, tile)
+second.close()
+second.close()
+""",
+        ranks=2,
+    )
+
+
+def test_a_communicator_of_some_ranks_has_ranks_of_its_own(launch):
+    launch(
+        PRELUDE
+        + """
+half = comm.Split(rank % 2, -rank)
+run = engine.Engine(half, [scattered(2)])
+half.Free()
+tile = np.zeros(4)
+run(0, whole + comm.rank % 2, tile)
+assert tile.tolist() == [4 * run.rank + i + rank % 2 for i in range(4)]
+""",
+        ranks=4,
+    )
+
+
+def test_a_compiler_that_fails_fails_on_all_ranks(launch, tmp_path, monkeypatch):
+    compiler = tmp_path / "broken"
+    compiler.write_text("#!/bin/sh\necho this compiler is broken >&2\nexit 1\n")
+    compiler.chmod(0o755)
+    monkeypatch.setenv("CXX", str(compiler))
+    launch(
+        PRELUDE
+        + """
+import pytest
+from distspmd.errors import CompilationError
+
+with pytest.raises(CompilationError, match="this compiler is broken"):
+    engine.Engine(comm, [scattered(2)])
+print("all refused")
+""",
+        ranks=2,
+    )
+
+
+def test_the_compiled_runtime_is_kept(tmp_path, monkeypatch):
+    from distspmd.runtime.engine import build
+
+    monkeypatch.setenv("DISTSPMD_CACHE", str(tmp_path))
+    library = build()
+    made = library.stat().st_mtime_ns
+    assert build() == library
+    assert library.stat().st_mtime_ns == made
+    assert [path.name for path in tmp_path.iterdir()] == [library.name]
