@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from distspmd import intervals
@@ -247,34 +247,35 @@ def _recognise(
     mesh: Mesh, extents: Sequence[int], boxes: Sequence[Box], partial: Partial | None
 ) -> tuple[Split, ...] | None:
     """Splits that give these boxes, if any, up to how empty boxes are written."""
-    taken = set(partial.axes or mesh.names) if partial else set()
-    places = [mesh.coordinates(rank) for rank in mesh]
-    splits: list[Split] = []
-    for dimension, extent in enumerate(extents):
-        free = [name for name in mesh.names if name not in taken and mesh[name] > 1]
-        split = next(
-            (
-                split
-                for count in range(len(free) + 1)
-                for axes in itertools.permutations(free, count)
-                for split in (Split(extent, axes),)
-                if all(
-                    intervals.is_empty(box) or box[dimension] == split.interval(mesh, at)
-                    for box, at in zip(boxes, places, strict=True)
-                )
-            ),
-            None,
-        )
-        if split is None:
-            return None
-        splits.append(split)
-        taken.update(split.axes)
-    found = Layout(mesh, tuple(extents), splits=tuple(splits))
-    same = all(
-        intervals.is_empty(a) == intervals.is_empty(b)
-        for a, b in zip(found.boxes, boxes, strict=True)
-    )
-    return tuple(splits) if same else None
+    taken = frozenset((partial.axes or mesh.names) if partial else ())
+    empty = [intervals.is_empty(box) for box in boxes]
+    for splits in _agreeing_splits(mesh, extents, boxes, taken):
+        found = Layout(mesh, tuple(extents), splits=splits)
+        if [intervals.is_empty(box) for box in found.boxes] == empty:
+            return splits
+    return None
+
+
+def _agreeing_splits(
+    mesh: Mesh, extents: Sequence[int], boxes: Sequence[Box], taken: frozenset[str]
+) -> Iterator[tuple[Split, ...]]:
+    """Splits of the last ``len(extents)`` dimensions that agree with all boxes but empty ones."""
+    if not extents:
+        yield ()
+        return
+    extent, *rest = extents
+    held = [
+        (mesh.coordinates(rank), box[-len(extents)])
+        for rank, box in enumerate(boxes)
+        if not intervals.is_empty(box)
+    ]
+    free = [name for name in mesh.names if name not in taken and mesh[name] > 1]
+    for count in range(len(free) + 1):
+        for axes in itertools.permutations(free, count):
+            split = Split(extent, axes)
+            if all(split.interval(mesh, at) == interval for at, interval in held):
+                for others in _agreeing_splits(mesh, rest, boxes, taken.union(axes)):
+                    yield (split, *others)
 
 
 _PARTIAL = re.compile(r"\s*\+\s*partial\((\w+)\)(?:\{([\w,\s]*)\})?\s*\Z")
