@@ -8,7 +8,6 @@ by interval arithmetic. Anything else has no bound here, and the caller takes th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import sympy
@@ -16,7 +15,7 @@ import sympy
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Values of a symbol: ``lower`` to ``upper``, both included; ends may name symbols bound before.
+    """Values of a symbol: ``lower`` to ``upper``, both included; ends may name outer symbols.
 
     ``None`` stands for a symbol that is bound, but to values that nothing is known of.
     """
@@ -25,7 +24,7 @@ class Range:
     upper: sympy.Expr
 
 
-Scope = Mapping[str, Range | None]
+Scope = dict[str, Range | None]
 """Bound symbols in the order of their binding, outermost first. Other symbols are constants."""
 
 

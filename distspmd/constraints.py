@@ -165,8 +165,8 @@ def _library_accesses(state: SDFGState, node: nodes.LibraryNode) -> tuple[list[A
     for access in map_accesses(inner_state, entry):
         if access.data not in edges:
             raise UnsupportedProgram(
-                f"{node.label}: its expansion passes through the temporary {access.data!r}, so it is "
-                "not one map over its operands. Expand it before you lower the SDFG."
+                f"{node.label}: its expansion passes through the temporary {access.data!r}, "
+                "so it is not one map over its operands. Expand it before you lower the SDFG."
             )
         found.append(_in_window(access, edges[access.data]))
     initialised = {
@@ -225,8 +225,9 @@ class _Scoped:
             return tuple(int(extent) for extent in shape)
         except TypeError:
             raise UnsupportedProgram(
-                f"{self.space.where}: {data!r} has the extents {tuple(map(str, shape))}, which are no "
-                "numbers. Give the sizes, for example with sdfg.replace_dict({'N': 1024})."
+                f"{self.space.where}: {data!r} has the extents {tuple(map(str, shape))}, "
+                "which are no numbers. "
+                "Give the sizes, for example with sdfg.replace_dict({'N': 1024})."
             ) from None
 
     def _scope(self, access: Access) -> dict[str, Range | None]:
@@ -241,8 +242,8 @@ class _Scoped:
         upper = np.tile(np.array(extents, np.int64), (ranks, 1))
         whole = []
         for d, dimension in enumerate(access.dimensions):
-            first = dimension and bounds(dimension.first, scope)
-            last = dimension and bounds(dimension.last, scope)
+            first = bounds(dimension.first, scope) if dimension else None
+            last = bounds(dimension.last, scope) if dimension else None
             if first is None or last is None:
                 whole.append(d)
                 continue
@@ -336,8 +337,8 @@ class _Scoped:
             return None
         if name not in _REDUCTIONS:
             raise UnsupportedProgram(
-                f"{self.space.where}: the space {self.space.name!r} writes {data!r} with the conflict "
-                f"resolution {name}; there are {', '.join(_REDUCTIONS)}."
+                f"{self.space.where}: the space {self.space.name!r} writes {data!r} with the "
+                f"conflict resolution {name}; there are {', '.join(_REDUCTIONS)}."
             )
         return _REDUCTIONS[name]
 
@@ -390,8 +391,9 @@ class _Scoped:
         axes = ", ".join(f"{name}={size}" for name, size in self.tiling.mesh.axes)
         raise UnsupportedProgram(
             f"{self.space.where}: with the grid {axes} several ranks write the same elements of "
-            f"{data!r}, and which of them each writes is not known before the run. Leave the "
-            "parameters that the written index mixes whole (1 part), or write with a reduction (+=)."
+            f"{data!r}, and which of them each writes is not known before the run. "
+            "Leave the parameters that the written index mixes whole (1 part), "
+            "or write with a reduction (+=)."
         )
 
 

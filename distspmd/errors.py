@@ -32,7 +32,7 @@ class UnsupportedProgram(DistSPMDError):
 
 
 class ArgumentError(DistSPMDError):
-    """A call with a missing, misshapen or mistyped argument; raised on all ranks before work starts."""
+    """A missing, misshapen or mistyped argument; raised on all ranks before work starts."""
 
 
 class CompilationError(DistSPMDError):

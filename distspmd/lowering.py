@@ -57,7 +57,8 @@ class PlannedMemlet:
         """Source and target layout."""
         move = self.solution.plan.redistribution
         arrow = "+>" if move.accumulate else "->"
-        return f"{_place(move.source, self.source_at_root)} {arrow} {_place(move.target, self.target_at_root)}"
+        source = _place(move.source, self.source_at_root)
+        return f"{source} {arrow} {_place(move.target, self.target_at_root)}"
 
     @property
     def steps(self) -> str:

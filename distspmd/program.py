@@ -1,4 +1,4 @@
-"""The compiled program on every rank: checks arguments, fills in what differs between ranks, calls."""
+"""The compiled program on every rank: checks arguments, fills in what ranks differ in, calls."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ def _build(sdfg: SDFG | None, ranks: int) -> tuple[Build, Lowering]:
     lowering: Lowering | None = getattr(sdfg, ATTRIBUTE, None)
     if sdfg is None or lowering is None:
         raise ScheduleError(
-            f"{sdfg.name if sdfg else 'None'!r} is not lowered. Call distspmd.lower(sdfg, schedule) first, "
-            "in the same process."
+            f"{sdfg.name if sdfg else 'None'!r} is not lowered. "
+            "Call distspmd.lower(sdfg, schedule) first, in the same process."
         )
     if ranks < lowering.ranks:
         largest = max(lowering.spaces, key=lambda space: space.mesh.size)
@@ -113,8 +113,9 @@ class Program:
             self._exit = library[f"__dace_exit_{name}"]
         except OSError as problem:
             error = CompilationError(
-                f"cannot load the compiled program {self._build.library}: {problem}. All ranks need to "
-                "see the cache folder: set DISTSPMD_CACHE to a folder that all nodes share."
+                f"cannot load the compiled program {self._build.library}: {problem}. "
+                "All ranks need to see the cache folder: "
+                "set DISTSPMD_CACHE to a folder that all nodes share."
             )
         self._agreement.check(error)
         self._init.restype = ctypes.c_void_p
@@ -243,7 +244,8 @@ class Program:
             raise ArgumentError(f"{start}, but {_describe(value)} was given. Pass a NumPy array.")
         if value.dtype != parameter.dtype:
             raise ArgumentError(
-                f"{start}, but it has the type {value.dtype}. Pass {name}.astype('{parameter.dtype}')."
+                f"{start}, but it has the type {value.dtype}. "
+                f"Pass {name}.astype('{parameter.dtype}')."
             )
         if value.shape != parameter.argument.shape:
             raise ArgumentError(f"{start}, but it has the shape {list(value.shape)}.")
@@ -290,7 +292,8 @@ def _named(memlet: PlannedMemlet, rank: int) -> tuple[str, Any, list[Storage]]:
     """A memlet as the engine takes it: its name, its plan in bounded rounds, its storages."""
     plan = bounded(memlet.solution.plan, MOST_ELEMENTS)
     move = plan.redistribution
-    name = f"the distributed memlet {memlet.data} ({memlet.layouts}) of {memlet.source or 'the program'}"
+    source = memlet.source or "the program"
+    name = f"the distributed memlet {memlet.data} ({memlet.layouts}) of {source}"
     return (
         name,
         plan,

@@ -28,7 +28,7 @@ class Reduction:
         Raises:
             LayoutError: the dtype has no such reduction (an order of complex numbers).
         """
-        kind = np.dtype(dtype)
+        kind: np.dtype[Any] = np.dtype(dtype)
         if not self.supports(kind):
             raise LayoutError(f"there is no {self.name} of {kind} values.")
         if self.name in ("min", "max"):

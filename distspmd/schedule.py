@@ -1,4 +1,4 @@
-"""Schedules: on which process grid each iteration space runs, and which tile of it each rank runs."""
+"""Schedules: on which process grid each iteration space runs, and which tile each rank runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from distspmd.mesh import Mesh
 from distspmd.spaces import Extent, IterationSpace, IterationSpaces
 
 Schedule = Mapping[Any, Sequence[int] | Mapping[str, int]]
-"""Name, unique label, DaCe node or map of an iteration space -> parts along each of its parameters."""
+"""Name, unique label, DaCe node or map of an iteration space -> parts along each parameter."""
 
 
 @dataclass(frozen=True)
@@ -25,8 +25,8 @@ class Tiling:
     """The part of an iteration space that each rank of a mesh runs, in global indices.
 
     The rank at coordinate ``r`` of a dimension with ``n`` iterations in ``p`` parts runs the
-    iterations ``[r b, min((r + 1) b, n))`` with ``b = ceil(n / p)``; none where that is empty. Ranks
-    that differ only on axes that split no parameter run the same iterations.
+    iterations ``[r b, min((r + 1) b, n))`` with ``b = ceil(n / p)``; none where that is empty.
+    Ranks that differ only on axes that split no parameter run the same iterations.
 
     Attributes:
         mesh: the ranks.
@@ -73,7 +73,7 @@ class Tiling:
     @property
     def idle(self) -> NDArray[np.bool_]:
         """Whether each rank runs no iteration."""
-        found: NDArray[np.bool_] = (self.upper <= self.lower).any(axis=1)
+        found: NDArray[np.bool_] = np.any(self.upper <= self.lower, axis=1)
         return found
 
 
@@ -112,8 +112,8 @@ def _find(key: Any, spaces: IterationSpaces) -> IterationSpace:
         return (named or labelled)[0]
     if labelled:
         raise ScheduleError(
-            f"the schedule names {key!r}, the label of {len(labelled)} iteration spaces. Write one of "
-            f"their names: {', '.join(repr(space.name) for space in labelled)}."
+            f"the schedule names {key!r}, the label of {len(labelled)} iteration spaces. "
+            f"Write one of their names: {', '.join(repr(space.name) for space in labelled)}."
         )
     known = [name for space in spaces for name in (space.name, space.label)]
     close = difflib.get_close_matches(key, dict.fromkeys(known), n=3)
@@ -151,8 +151,8 @@ def _parts(space: IterationSpace, parts: Sequence[int] | Mapping[str, int]) -> t
         )
     if len(parts) != len(space.parameters):
         raise ScheduleError(
-            f"{asked}, {len(parts)} for {len(space.parameters)} parameters. It iterates over {iterates}: "
-            f"write {example}."
+            f"{asked}, {len(parts)} for {len(space.parameters)} parameters. "
+            f"It iterates over {iterates}: write {example}."
         )
     for count in parts:
         if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or count < 1:

@@ -1,4 +1,4 @@
-"""From a lowered SDFG to a shared library, once: the folder of a build is named by all that made it."""
+"""From a lowered SDFG to a shared library, once: a build's folder is named by all that made it."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def build(sdfg: SDFG, lowering: Lowering, ranks: int) -> Build:
     compiler_found = toolchain.find_compiler()
     program = copy.deepcopy(sdfg)
     uniform = lowering.uniform_symbols(ranks)
-    program.replace_dict(uniform)
+    program.replace_dict(uniform)  # type: ignore[arg-type]  # DaCe takes numbers too
     blas = toolchain.find_blas() if choose_implementations(program) else None
     folder = cache_folder() / "programs" / _key(program, str(compiler_found), str(blas))
     found = Build.load(folder)
@@ -172,7 +172,8 @@ def _compile(program: SDFG, folder: Path) -> Path:
     except DaceCompilationError as error:
         raise CompilationError(
             f"the program {program.name!r} does not compile:\n{error}\n"
-            "Its SDFG may use something that DaCe cannot generate; 'distspmd doctor' tests the compiler."
+            "Its SDFG may use something that DaCe cannot generate; "
+            "'distspmd doctor' tests the compiler."
         ) from None
     return Path(library)
 

@@ -39,13 +39,15 @@ class Runtime:
 
 
 @dace.library.expansion
-class ExpandToRuntime(ExpandTransformation):  # type: ignore[misc]
+class ExpandToRuntime(ExpandTransformation):
     """A call of the runtime, which has the plan."""
 
     environments = [Runtime]  # noqa: RUF012
 
     @staticmethod
-    def expansion(node: DistributedMemlet, state: SDFGState, sdfg: SDFG) -> nodes.Tasklet:
+    def expansion(  # type: ignore[override]  # DaCe passes the node that this expands
+        node: DistributedMemlet, state: SDFGState, sdfg: SDFG
+    ) -> nodes.Tasklet:
         """Replace the node by a host tasklet."""
         (entering,) = (e for e in state.in_edges(node) if e.dst_conn == "_in")
         (leaving,) = state.out_edges(node)
@@ -63,7 +65,7 @@ class ExpandToRuntime(ExpandTransformation):  # type: ignore[misc]
 
 
 @dace.library.node
-class DistributedMemlet(CommNode):  # type: ignore[misc]
+class DistributedMemlet(CommNode):
     """One array moves from layout to layout, by the plan of its index in the lowered program.
 
     Connectors: ``_in`` (the source tile), ``_out`` (the target tile), ``_context``.
