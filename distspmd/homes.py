@@ -117,7 +117,8 @@ def _candidates(uses: Sequence[Use], root: Layout | None) -> Iterator[Layout]:
     for use in ordered:
         plain = Layout.of_boxes(use.layout.mesh, use.layout.extents, use.layout.boxes)
         for layout in (plain, _stretched(plain)):
-            covers = not any(intervals.subtract_all(box, list(layout.holders())) for box in needed)
+            held = list(layout.holders())
+            covers = not any(intervals.subtract_all(box, held) for box in needed)
             if covers and layout.boxes not in seen:
                 seen.add(layout.boxes)
                 yield layout
