@@ -41,9 +41,7 @@ def boxes_within(draw: st.DrawFn, extents: Sequence[int]) -> Box:
 
 
 @st.composite
-def splits_over(
-    draw: st.DrawFn, names: Sequence[str], extents: Sequence[int]
-) -> tuple[Split, ...]:
+def splits_over(draw: st.DrawFn, names: Sequence[str], extents: Sequence[int]) -> tuple[Split, ...]:
     left = draw(st.permutations(names))
     splits = []
     for extent in extents:

@@ -14,7 +14,9 @@ struct Interval {
   std::int64_t lo, hi;
 };
 
-inline bool operator==(const Interval &a, const Interval &b) { return a.lo == b.lo && a.hi == b.hi; }
+inline bool operator==(const Interval &a, const Interval &b) {
+  return a.lo == b.lo && a.hi == b.hi;
+}
 
 using Box = std::vector<Interval>;
 
@@ -64,7 +66,8 @@ inline void subtract(const Box &a, const Box &b, std::vector<Box> &pieces) {
   Box rest = a;
   for (std::size_t d = 0; d < a.size(); ++d) {
     const Interval whole = rest[d];
-    for (const Interval side : {Interval{whole.lo, common[d].lo}, Interval{common[d].hi, whole.hi}}) {
+    for (const Interval side :
+         {Interval{whole.lo, common[d].lo}, Interval{common[d].hi, whole.hi}}) {
       if (side.hi <= side.lo) continue;
       rest[d] = side;
       pieces.push_back(rest);
@@ -100,7 +103,8 @@ struct Storage {
 
   /// A C-contiguous storage of exactly a box.
   static Storage of(const Box &box) {
-    Storage storage{box, std::vector<std::int64_t>(box.size()), std::vector<std::int64_t>(box.size())};
+    Storage storage{box, std::vector<std::int64_t>(box.size()),
+                    std::vector<std::int64_t>(box.size())};
     std::int64_t stride = 1;
     for (std::size_t d = box.size(); d-- > 0;) {
       storage.origin[d] = box[d].lo;

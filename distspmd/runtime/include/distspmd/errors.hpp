@@ -1,4 +1,5 @@
-// Errors end all ranks with one message: mpi4py makes MPI return its errors, so each code is checked.
+// Errors end all ranks with one message: mpi4py makes MPI return its errors, so each code is
+// checked.
 #pragma once
 
 #include <mpi.h>

@@ -1,7 +1,7 @@
 // What a generated program includes: it runs plans that the runtime (runtime.hpp) made ready.
 //
-// The context is a number that the program gets as an argument. The runtime is a library of its own,
-// compiled once; programs reach it through the context, and compile fast.
+// The context is a number that the program gets as an argument. The runtime is a library of its
+// own, compiled once; programs reach it through the context, and compile fast.
 #pragma once
 
 #include <cstdint>

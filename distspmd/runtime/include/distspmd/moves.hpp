@@ -24,7 +24,8 @@ void copy_elements(char *target, std::int64_t target_stride, const char *source,
     std::memcpy(target + i * target_stride, source + i * source_stride, sizeof(T));
 }
 
-/// The kernel that copies elements of a number of bytes which do not lie in one run; null for odd sizes.
+/// The kernel that copies elements of a number of bytes which do not lie in one run; null for odd
+/// sizes.
 inline Kernel copy_kernel(std::int64_t itemsize) {
   switch (itemsize) {
     case 1: return copy_elements<std::uint8_t>;
@@ -49,7 +50,8 @@ class Move {
     std::vector<Loop> loops;
     for (std::size_t d = 0; d < box.size(); ++d) {
       const std::int64_t extent = box[d].hi - box[d].lo;
-      if (extent != 1) loops.push_back({extent, from.strides[d] * itemsize, to.strides[d] * itemsize});
+      if (extent != 1)
+        loops.push_back({extent, from.strides[d] * itemsize, to.strides[d] * itemsize});
     }
     std::stable_sort(loops.begin(), loops.end(),
                      [](const Loop &a, const Loop &b) { return a.target > b.target; });

@@ -1,7 +1,9 @@
-// Reductions: for a dtype and an operation, a kernel for memory and the datatype and operation of MPI.
+// Reductions: for a dtype and an operation, a kernel for memory and the datatype and operation of
+// MPI.
 //
-// The meaning is NumPy's: integers wrap, a NaN wins every minimum and maximum, sums of bool are `or`.
-// Codes are those of distspmd/reductions.py (operations) and distspmd/codegen/tables.py (dtypes).
+// The meaning is NumPy's: integers wrap, a NaN wins every minimum and maximum, sums of bool are
+// `or`. Codes are those of distspmd/reductions.py (operations) and distspmd/codegen/tables.py
+// (dtypes).
 #pragma once
 
 #include <mpi.h>
@@ -88,8 +90,8 @@ void combine(char *target, std::int64_t target_stride, const char *source,
 
 template <Operation O, class T>
 void mpi_combine(void *source, void *target, int *n, MPI_Datatype *) {
-  combine<O, T>(static_cast<char *>(target), sizeof(T), static_cast<const char *>(source), sizeof(T),
-                *n);
+  combine<O, T>(static_cast<char *>(target), sizeof(T), static_cast<const char *>(source),
+                sizeof(T), *n);
 }
 
 template <Operation O, class T>
@@ -100,10 +102,10 @@ void fill_neutral(char *target, std::int64_t n) {
 
 /// All that is needed to reduce values of one dtype with one operation.
 struct Reduction {
-  Kernel kernel = nullptr;                              // null: there is no such reduction
+  Kernel kernel = nullptr;                               // null: there is no such reduction
   void (*fill)(char *target, std::int64_t n) = nullptr;  // with the neutral element
-  MPI_User_function *function = nullptr;                // for MPI, where it has no such operation
-  MPI_Op op = MPI_OP_NULL;                              // for MPI, where it has one
+  MPI_User_function *function = nullptr;                 // for MPI, where it has no such operation
+  MPI_Op op = MPI_OP_NULL;                               // for MPI, where it has one
   MPI_Datatype type = MPI_DATATYPE_NULL;
 };
 

@@ -59,7 +59,8 @@ class Context : public Executable {
  public:
   Context(MPI_Comm comm, const std::int64_t *words, std::int64_t count) : Executable{run_plan} {
     check(MPI_Comm_dup(comm, &comm_), comm, "MPI_Comm_dup", creation);
-    check(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), comm_, "MPI_Comm_set_errhandler", creation);
+    check(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), comm_, "MPI_Comm_set_errhandler",
+          creation);
     const Table table = Reader(comm_, words, count).table();
     agree(table);
     for (const Family &family : table.families) split(family);
@@ -86,12 +87,15 @@ class Context : public Executable {
 
   void execute(std::int64_t number, const void *in, void *out) {
     Plan &plan = plan_of(number);
-    if (plan.reads_input && in == nullptr) fail(comm_, plan.name + ": its input is a null pointer.");
-    if (plan.writes_output && out == nullptr) fail(comm_, plan.name + ": its output is a null pointer.");
+    if (plan.reads_input && in == nullptr)
+      fail(comm_, plan.name + ": its input is a null pointer.");
+    if (plan.writes_output && out == nullptr)
+      fail(comm_, plan.name + ": its output is a null pointer.");
     const bool aliased = same_memory(plan, in, out);
     const double begin = MPI_Wtime();
     for (const Step &step : plan.steps) {
-      const char *from = step.source == 0 ? static_cast<const char *>(in) : buffer(plan, step.source, out);
+      const char *from =
+          step.source == 0 ? static_cast<const char *>(in) : buffer(plan, step.source, out);
       const bool shared = step.source == step.target || (step.source + step.target == 1 && aliased);
       plan.statistics.received_bytes += step.run(from, buffer(plan, step.target, out), shared,
                                                  send_staging_.data(), receive_staging_.data());
@@ -135,8 +139,8 @@ class Context : public Executable {
     check(MPI_Comm_split(comm_, colour, static_cast<int>(family.position), &group->comm), comm_,
           "MPI_Comm_split", creation);
     if (group->comm != MPI_COMM_NULL) {
-      check(MPI_Comm_set_errhandler(group->comm, MPI_ERRORS_RETURN), comm_, "MPI_Comm_set_errhandler",
-            creation);
+      check(MPI_Comm_set_errhandler(group->comm, MPI_ERRORS_RETURN), comm_,
+            "MPI_Comm_set_errhandler", creation);
       check(MPI_Comm_rank(group->comm, &group->position), comm_, "MPI_Comm_rank", creation);
       check(MPI_Comm_size(group->comm, &group->size), comm_, "MPI_Comm_size", creation);
       if (group->position != family.position || group->size != family.size)
@@ -160,9 +164,11 @@ class Context : public Executable {
     }
     scratch_.reserve(scratch);
     for (const StepTable &step : table.steps) {
-      const Group *group = step.family < 0 ? nullptr : groups_[static_cast<std::size_t>(step.family)].get();
+      const Group *group =
+          step.family < 0 ? nullptr : groups_[static_cast<std::size_t>(step.family)].get();
       if (group && group->comm == MPI_COMM_NULL) group = nullptr;
-      const Transport transport{comm_, group, element(table.itemsize), operation(step, table.dtype)};
+      const Transport transport{comm_, group, element(table.itemsize),
+                                operation(step, table.dtype)};
       plan.steps.emplace_back(step, table, transport);
       const Step &ready = plan.steps.back();
       send_staging_.reserve(ready.send_staging());
@@ -208,7 +214,8 @@ class Context : public Executable {
 
   Plan &plan_of(std::int64_t number) {
     if (number < 0 || number >= static_cast<std::int64_t>(plans_.size()))
-      fail(comm_, "there is no plan " + std::to_string(number) + " of " + std::to_string(plans_.size()) + ".");
+      fail(comm_, "there is no plan " + std::to_string(number) + " of " +
+                      std::to_string(plans_.size()) + ".");
     return plans_[static_cast<std::size_t>(number)];
   }
 
@@ -220,7 +227,8 @@ class Context : public Executable {
       return reinterpret_cast<std::intptr_t>(pointer) - storage.from_zero() * plan.itemsize;
     };
     if (plan.same_strides && zero(in, from) == zero(out, to)) return true;
-    if (in == out) fail(comm_, plan.name + ": input and output are one array, but tiles of different layouts.");
+    if (in == out)
+      fail(comm_, plan.name + ": input and output are one array, but tiles of different layouts.");
     return false;
   }
 

@@ -1,9 +1,10 @@
-// A step as one rank runs it: what is packed, which MPI call carries it, what is unpacked or combined.
+// A step as one rank runs it: what is packed, which MPI call carries it, what is unpacked or
+// combined.
 //
 // Everything is found when the step is made; running it allocates nothing. Data is sent from, and
-// received into, the tile itself where the boxes of each peer are one run of elements there; else it
-// goes through staging buffers. Operands are combined in the order of the plan's messages, which is
-// the same on all ranks: replicas of a reduced value are equal to the last bit.
+// received into, the tile itself where the boxes of each peer are one run of elements there; else
+// it goes through staging buffers. Operands are combined in the order of the plan's messages, which
+// is the same on all ranks: replicas of a reduced value are equal to the last bit.
 #pragma once
 
 #include <mpi.h>
@@ -65,8 +66,9 @@ inline Bundles bundles(const std::vector<Part> &parts, const Storage &storage, s
   found.staged = !direct;
   if (direct && !parts.empty()) found.base = lowest;
   for (std::size_t peer = 0; peer < peers; ++peer) {
-    const std::int64_t displacement =
-        counts[peer] == 0 ? 0 : direct ? starts[peer] - lowest : found.elements;
+    const std::int64_t displacement = counts[peer] == 0 ? 0
+                                      : direct          ? starts[peer] - lowest
+                                                        : found.elements;
     if (counts[peer] > INT_MAX || displacement > INT_MAX)
       fail(comm, name + ": " + std::to_string(found.elements + counts[peer]) +
                      " elements in one call, more than MPI counts; split the plan into rounds.");
@@ -95,8 +97,9 @@ class Step {
         name_(plan.name) {
     const Storage &from = plan.buffers[source], &to = plan.buffers[target];
     const bool common = kind_ == Kind::broadcast || kind_ == Kind::reduce;
-    const std::size_t peers =
-        common ? 1 : transport.group ? static_cast<std::size_t>(transport.group->size) : 0;
+    const std::size_t peers = common            ? 1
+                              : transport.group ? static_cast<std::size_t>(transport.group->size)
+                                                : 0;
     const bool may_alias = source == target || (source + target == 1 && from.strides == to.strides);
     const std::vector<Part> outgoing = remote(table.sends, common, true);
     const std::vector<Part> incoming = remote(table.receives, common, false);
@@ -105,10 +108,11 @@ class Step {
     const auto pieces = pieces_of(table);
     bool plain = true;  // nothing that arrives is combined
     for (std::size_t i = 0; i < pieces.size(); ++i)
-      plain = plain && (table.receives[i].peer == self ||
-                        (pieces[i].size() == 1 && !pieces[i][0].combine));
+      plain = plain &&
+              (table.receives[i].peer == self || (pieces[i].size() == 1 && !pieces[i][0].combine));
     receive_ = bundles(incoming, to, peers, plain, transport.comm, name_);
-    const bool overlap = may_alias && !receive_.staged && kind_ != Kind::reduce && meet(outgoing, incoming);
+    const bool overlap =
+        may_alias && !receive_.staged && kind_ != Kind::reduce && meet(outgoing, incoming);
     send_ = bundles(outgoing, from, peers, !overlap, transport.comm, name_);
     pack(outgoing, from);
     deliver(table.receives, pieces, from, to, may_alias);
@@ -161,7 +165,7 @@ class Step {
   struct Delivery {
     Move move;
     bool local, combine;
-    bool hazard;               // where the buffers alias, others change the source before it is read
+    bool hazard;  // where the buffers alias, others change the source before it is read
     std::vector<Move> rescue;  // so it goes to the staging first, and from there to the target
   };
 
@@ -223,7 +227,10 @@ class Step {
         const Storage &source_storage = local ? from : staged;
         const std::int64_t place = local ? 0 : receive_.places[arrived];
         Delivery delivery{{source_storage, place, to, 0, piece.box, itemsize_, kernel},
-                          local, piece.combine, hazard, {}};
+                          local,
+                          piece.combine,
+                          hazard,
+                          {}};
         if (hazard) {
           const Storage kept = Storage::of(piece.box);
           delivery.rescue.emplace_back(from, 0, kept, hazards_end_, piece.box, itemsize_);
@@ -250,22 +257,21 @@ class Step {
     const int *sends = send_.counts.data(), *sends_at = send_.displacements.data();
     const int *receives = receive_.counts.data(), *receives_at = receive_.displacements.data();
     switch (kind_) {
-      case Kind::copy:
-        return;
+      case Kind::copy: return;
       case Kind::scatter:
-        return checked("MPI_Scatterv",
-                       first ? MPI_Scatterv(sent, sends, sends_at, type, MPI_IN_PLACE, 0, type, 0, comm)
-                             : MPI_Scatterv(nullptr, nullptr, nullptr, type, received, receives[0], type,
-                                            0, comm));
+        return checked("MPI_Scatterv", first ? MPI_Scatterv(sent, sends, sends_at, type,
+                                                            MPI_IN_PLACE, 0, type, 0, comm)
+                                             : MPI_Scatterv(nullptr, nullptr, nullptr, type,
+                                                            received, receives[0], type, 0, comm));
       case Kind::gather:
-        return checked("MPI_Gatherv",
-                       first ? MPI_Gatherv(MPI_IN_PLACE, 0, type, received, receives, receives_at, type,
-                                           0, comm)
-                             : MPI_Gatherv(sent, sends[0], type, nullptr, nullptr, nullptr, type, 0,
-                                           comm));
+        return checked("MPI_Gatherv", first ? MPI_Gatherv(MPI_IN_PLACE, 0, type, received, receives,
+                                                          receives_at, type, 0, comm)
+                                            : MPI_Gatherv(sent, sends[0], type, nullptr, nullptr,
+                                                          nullptr, type, 0, comm));
       case Kind::broadcast:
-        return checked("MPI_Bcast", first ? MPI_Bcast(const_cast<char *>(sent), sends[0], type, 0, comm)
-                                          : MPI_Bcast(received, receives[0], type, 0, comm));
+        return checked("MPI_Bcast",
+                       first ? MPI_Bcast(const_cast<char *>(sent), sends[0], type, 0, comm)
+                             : MPI_Bcast(received, receives[0], type, 0, comm));
       case Kind::reduce: {
         const int count = first ? receives[0] : sends[0];
         const void *operand = first && sent == received ? MPI_IN_PLACE : sent;
@@ -273,8 +279,8 @@ class Step {
                                                 reduction_.type, transport_.op, 0, comm));
       }
       case Kind::exchange:
-        return checked("MPI_Alltoallv", MPI_Alltoallv(sent, sends, sends_at, type, received, receives,
-                                                      receives_at, type, comm));
+        return checked("MPI_Alltoallv", MPI_Alltoallv(sent, sends, sends_at, type, received,
+                                                      receives, receives_at, type, comm));
     }
   }
 

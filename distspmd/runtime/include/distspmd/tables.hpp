@@ -3,6 +3,7 @@
 
 #include <mpi.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -87,8 +88,8 @@ class Reader {
   static constexpr std::int64_t max_count = INT32_MAX;
 
   [[noreturn]] void wrong(const std::string &what) const {
-    fail(comm_, "bad plan table: " + where_ + ": " + what + " (word " + std::to_string(at_) + " of " +
-                    std::to_string(count_) + ").");
+    fail(comm_, "bad plan table: " + where_ + ": " + what + " (word " + std::to_string(at_) +
+                    " of " + std::to_string(count_) + ").");
   }
 
   std::int64_t next() {
@@ -99,8 +100,8 @@ class Reader {
   std::int64_t within(std::int64_t lo, std::int64_t hi, const char *what) {
     const std::int64_t word = next();
     if (word < lo || word > hi)
-      wrong(std::string(what) + " is " + std::to_string(word) + ", not within " + std::to_string(lo) +
-            ".." + std::to_string(hi));
+      wrong(std::string(what) + " is " + std::to_string(word) + ", not within " +
+            std::to_string(lo) + ".." + std::to_string(hi));
     return word;
   }
 
@@ -124,6 +125,7 @@ class Reader {
       for (int byte = 0; byte < 8; ++byte) found += static_cast<char>(word >> (8 * byte) & 0xff);
     }
     found.resize(static_cast<std::size_t>(bytes));
+    if (found.find('\0') != std::string::npos) wrong("a name is no text");
     return found;
   }
 
@@ -134,27 +136,39 @@ class Reader {
     where_ = plan.name;
     plan.dtype = within(0, dtypes - 1, "dtype");
     plan.itemsize = within(1, max_count, "itemsize");
-    if (plan.dtype != 0 && plan.itemsize != itemsize_of(plan.dtype)) wrong("dtype and itemsize differ");
+    if (plan.dtype != 0 && plan.itemsize != itemsize_of(plan.dtype))
+      wrong("dtype and itemsize differ");
     const std::int64_t dimensions = within(1, 64, "number of dimensions");
     const std::int64_t buffers = within(2, (count_ - at_) / (4 * dimensions), "number of buffers");
     const std::int64_t steps = count("steps", 8);
-    for (std::int64_t b = 0; b < buffers; ++b) plan.buffers.push_back(storage(dimensions));
+    for (std::int64_t b = 0; b < buffers; ++b)
+      plan.buffers.push_back(storage(dimensions, plan.itemsize));
     for (std::int64_t s = 0; s < steps; ++s) plan.steps.push_back(step(plan, families));
     if (at_ - begin != length) wrong("its length is not what it says");
     return plan;
   }
 
-  Storage storage(std::int64_t dimensions) {
+  Storage storage(std::int64_t dimensions, std::int64_t itemsize) {
     Storage storage{box(dimensions), {}, {}};
     for (std::int64_t d = 0; d < dimensions; ++d) storage.origin.push_back(next());
     for (std::int64_t d = 0; d < dimensions; ++d) storage.strides.push_back(next());
     if (is_empty(storage.tile)) return storage;
+    std::int64_t end = 1;  // elements up to the end of the tile
     for (std::size_t d = 0; d < storage.tile.size(); ++d) {
+      const std::int64_t stride = storage.strides[d];
       if (storage.tile[d].lo < storage.origin[d])
         wrong("the tile " + text(storage.tile) + " begins before its storage");
-      if (storage.strides[d] < 1 && storage.tile[d].hi - storage.tile[d].lo > 1)
-        wrong("a stride is not positive");
+      if (stride < 1) wrong("a stride is not positive");
+      std::int64_t last, reach, far;
+      if (__builtin_sub_overflow(storage.tile[d].hi - 1, storage.origin[d], &last) ||
+          __builtin_mul_overflow(last, stride, &reach) ||
+          __builtin_add_overflow(end, reach, &end) ||
+          __builtin_mul_overflow(storage.origin[d], stride, &far))
+        wrong("the storage of " + text(storage.tile) + " is too large");
     }
+    std::int64_t bytes;
+    if (__builtin_mul_overflow(std::max(end, volume(storage.tile)), itemsize, &bytes))
+      wrong("the storage of " + text(storage.tile) + " is too large");
     return storage;
   }
 
@@ -167,9 +181,11 @@ class Reader {
     step.family = within(-1, static_cast<std::int64_t>(families.size()) - 1, "family");
     step.operation = static_cast<Operation>(within(0, operations - 1, "reduction"));
     step.accumulate = within(0, 1, "accumulate") != 0;
-    if (step.operation != Operation::none && reduction_of(step.operation, plan.dtype).kernel == nullptr)
+    if (step.operation != Operation::none &&
+        reduction_of(step.operation, plan.dtype).kernel == nullptr)
       wrong("there is no such reduction of its dtype");
-    if (step.operation == Operation::none && step.accumulate) wrong("accumulates without a reduction");
+    if (step.operation == Operation::none && step.accumulate)
+      wrong("accumulates without a reduction");
     const std::int64_t dimensions = static_cast<std::int64_t>(plan.buffers[0].tile.size());
     const std::int64_t sends = count("sends", 1 + 2 * dimensions);
     const std::int64_t receives = count("receives", 1 + 2 * dimensions);
@@ -201,22 +217,26 @@ class Reader {
     const Box *box = nullptr;
     auto see = [&](const Part &part) {
       if (group.colour < 0) wrong("a message in no group");
-      if (common && box != nullptr && !(*box == part.box)) wrong("two boxes in one call for one box");
+      if (common && box != nullptr && !(*box == part.box))
+        wrong("two boxes in one call for one box");
       box = &part.box;
     };
     for (const Part &part : step.sends) {
       if (part.peer == self && (step.kind != Kind::reduce || !first)) wrong("a send to itself");
       if (part.peer == all && (step.kind != Kind::broadcast || !first)) wrong("a send to all");
-      if (part.peer > 0 && (step.kind == Kind::gather || common)) wrong("a send to another than the first");
+      if (part.peer > 0 && (step.kind == Kind::gather || common))
+        wrong("a send to another than the first");
       if (part.peer >= 0 && first && step.kind != Kind::exchange && step.kind != Kind::scatter)
         wrong("the first rank sends where it receives");
-      if (part.peer >= 0 && !first && step.kind == Kind::scatter) wrong("a send of another than the first");
+      if (part.peer >= 0 && !first && step.kind == Kind::scatter)
+        wrong("a send of another than the first");
       if (part.peer >= 0 && step.kind == Kind::broadcast) wrong("a broadcast to one rank");
       see(part);
     }
     for (const Part &part : step.receives) {
       if (part.peer == self) {
-        if (!contains(source, part.box)) wrong("a copy of " + text(part.box) + ", which is not there");
+        if (!contains(source, part.box))
+          wrong("a copy of " + text(part.box) + ", which is not there");
         continue;
       }
       if (part.peer == all && (step.kind != Kind::reduce || !first)) wrong("a receive from all");
@@ -224,7 +244,8 @@ class Reader {
         wrong("a receive from another than the first");
       if (part.peer >= 0 && first && (step.kind == Kind::scatter || step.kind == Kind::broadcast))
         wrong("the first rank receives where it sends");
-      if (part.peer >= 0 && !first && step.kind == Kind::gather) wrong("a receive of another than the first");
+      if (part.peer >= 0 && !first && step.kind == Kind::gather)
+        wrong("a receive of another than the first");
       if (part.peer >= 0 && step.kind == Kind::reduce) wrong("a reduction from one rank");
       see(part);
     }
