@@ -26,7 +26,12 @@ _PROGRAM = "file.py:function, a @dace.program whose arguments have constant size
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; its exit status."""
-    options = _parser().parse_args(argv)
+    parser = _parser()
+    # A script has arguments of its own; argparse cannot have both these and options after a name.
+    options, rest = parser.parse_known_args(argv)
+    options.arguments = [item for item in rest if item != "--"]
+    if rest and not getattr(options, "program", "").endswith(".py"):
+        parser.error(f"unrecognized arguments: {' '.join(rest)}")
     try:
         status: int = options.command(options)
     except DistSPMDError as error:
@@ -57,16 +62,15 @@ def _parser() -> argparse.ArgumentParser:
     run = commands.add_parser(
         "run",
         help="run a program on ranks",
-        description="Run file.py:function on random arguments and compare it with the program as it "
-        "was, or run a whole script, file.py, on ranks.",
+        description="Run file.py:function on random arguments and compare it with the program as "
+        "it was, or run a whole script, file.py, on ranks.",
     )
-    run.add_argument("program", help=f"{_PROGRAM}; or a script, file.py")
+    run.add_argument("program", help=f"{_PROGRAM}; or a script, file.py, and its arguments")
     run.add_argument("-n", "--ranks", type=int, required=True, help="number of ranks")
     _add_schedule(run)
     run.add_argument("--seed", type=int, default=0, help="of the random arguments (default 0)")
     run.add_argument("--repeat", type=int, default=3, help="runs to time (default 3)")
     run.add_argument("--timeout", type=float, help="seconds after which all ranks are ended")
-    run.add_argument("arguments", nargs="*", help="arguments of a script")
     run.set_defaults(command=_run)
 
     check = commands.add_parser("doctor", help="check the compiler, the MPI and the BLAS")
@@ -127,7 +131,9 @@ def _read_schedule(path: Path) -> dict[str, Any]:
     except yaml.YAMLError as error:
         raise ScheduleError(f"the schedule {path} is neither YAML nor JSON: {error}") from None
     if not isinstance(content, dict):
-        raise ScheduleError(f"the schedule {path} is no mapping. Write lines such as hidden: [2, 2, 1].")
+        raise ScheduleError(
+            f"the schedule {path} is no mapping. Write lines such as hidden: [2, 2, 1]."
+        )
     return content
 
 
@@ -268,7 +274,9 @@ def _random_arguments(sdfg: SDFG, seed: int) -> dict[str, Any]:
         dtype = np.dtype(container.dtype.as_numpy_dtype())
         shape = tuple(int(extent) for extent in container.shape)
         whole = dtype.kind in "biu"
-        values = rng.integers(0, 2 if dtype.kind == "b" else 10, shape) if whole else rng.random(shape)
+        values = (
+            rng.integers(0, 2 if dtype.kind == "b" else 10, shape) if whole else rng.random(shape)
+        )
         value = values.astype(dtype)
         arguments[name] = value[0] if isinstance(container, data.Scalar) else value
     return arguments

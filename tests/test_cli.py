@@ -1,0 +1,155 @@
+"""The command, as typed: what it prints, what it refuses, and its exit status."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from distspmd.cli import main, parse_schedule
+from distspmd.errors import ScheduleError
+
+PROGRAM = """
+import dace
+import numpy as np
+
+SIZE = 10
+
+@dace.program
+def scaled(x: dace.float64[SIZE, 6], s: dace.float64):
+    return np.sin(x) * s
+
+@dace.program
+def product(a: dace.float32[SIZE, 8], b: dace.float32[8, 6]):
+    return a @ b
+
+def plain(x):
+    return x
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "some_programs.py"
+    path.write_text(PROGRAM)
+    return path
+
+
+def said(capsys: pytest.CaptureFixture[str], *arguments: str | Path, status: int = 0) -> str:
+    assert main([str(argument) for argument in arguments]) == status
+    captured = capsys.readouterr()
+    return captured.out if status == 0 else captured.err
+
+
+def test_spaces_prints_names_ranges_and_lines(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    printed = said(capsys, "spaces", f"{file}:product")
+    assert "__return" in printed
+    assert "__i0=0:10, __i1=0:6, __i2=0:8" in printed
+    assert "some_programs.py:13" in printed
+
+
+def test_lower_prints_the_decisions_and_saves_the_sdfg(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    saved, page = tmp_path / "lowered.sdfg", tmp_path / "lowered.html"
+    schedule = ["-s", "_MatMult_=2,1,2", "-o", str(saved), "--html", str(page)]
+    printed = said(capsys, "lower", f"{file}:product", *schedule)
+    assert "root [10, 8] -> [5{__i0}10, 4{__i2}8]" in printed
+    assert "It needs 4 ranks." in printed
+    assert "DistributedMemlet" in json.dumps(json.loads(saved.read_text()))
+    assert "5{__i0}10" in page.read_text()
+
+
+def test_a_schedule_comes_from_options_and_from_files(tmp_path: Path) -> None:
+    path = tmp_path / "schedule.yaml"
+    path.write_text("hidden: [2, 2, 1]\nout: {i: 2}\n")
+    assert parse_schedule([str(path), "y=(3,)", "z.2=i:2,j:4"]) == {
+        "hidden": [2, 2, 1],
+        "out": {"i": 2},
+        "y": (3,),
+        "z.2": {"i": 2, "j": 4},
+    }
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        ("hidden", "neither space=parts"),
+        ("hidden=2,x", "no list of numbers"),
+        ("hidden=i:2,j", "no list of numbers"),
+    ],
+)
+def test_a_schedule_that_cannot_be_read_is_told(given: str, found: str) -> None:
+    with pytest.raises(ScheduleError, match=found):
+        parse_schedule([given])
+
+
+def test_a_schedule_file_that_is_no_mapping_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "schedule.yaml"
+    path.write_text("- hidden\n")
+    with pytest.raises(ScheduleError, match="no mapping"):
+        parse_schedule([str(path)])
+    path.write_text("{")
+    with pytest.raises(ScheduleError, match="neither YAML nor JSON"):
+        parse_schedule([str(path)])
+
+
+@pytest.mark.parametrize(
+    ("program", "found"),
+    [
+        ("{file}", "names no function"),
+        ("{file}:nothing", "is not in the file. The file has scaled, product"),
+        ("{file}:plain", "is no @dace.program"),
+        ("missing.py:f", "no file"),
+    ],
+)
+def test_a_program_that_is_not_there_is_told(
+    program: str, found: str, file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert found in said(capsys, "spaces", program.format(file=file), status=1)
+
+
+def test_run_starts_ranks_and_compares_with_one_process(
+    file: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    asked = [f"{file}:scaled", "-n", "3", "-s", "__return=3,1", "--timeout", "120"]
+    assert main(["run", *asked]) == 0
+    printed = capfd.readouterr().out
+    assert "root [10, 6] -> [4{__i0}10, 6]" in printed
+    assert "largest difference from one process, relative to the largest value: 0.0e+00" in printed
+
+
+def test_run_runs_a_script_with_its_arguments(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import sys\nfrom mpi4py import MPI\n"
+        "total = MPI.COMM_WORLD.allreduce(1)\n"
+        "if MPI.COMM_WORLD.rank == 0: print(total, sys.argv[1:])\n"
+        "sys.exit(int(sys.argv[1]))\n"
+    )
+    assert main(["run", str(script), "-n", "2", "0", "more"]) == 0
+    assert "2 ['0', 'more']" in capfd.readouterr().out
+    assert main(["run", str(script), "-n", "2", "3"]) != 0
+
+
+def test_run_tells_a_wrong_schedule_once_and_starts_nothing(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ["run", f"{file}:scaled", "-n", "2", "-s"]
+    told = said(capsys, *asked, "__retrun=2,1", status=1)
+    assert told.count("Did you mean '__return'?") == 1
+    assert "needs 4 ranks, but -n gives 2" in said(capsys, *asked, "__return=4,1", status=1)
+
+
+def test_the_module_is_the_command(file: Path) -> None:
+    command = [sys.executable, "-m", "distspmd", "spaces", f"{file}:scaled"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0
+    assert "sin_x" in done.stdout

@@ -1,0 +1,31 @@
+"""The examples and the benchmarks run as the README says, on small sizes where they take one."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+
+def printed_by(folder: Path, *argv: str) -> str:
+    done = subprocess.run(
+        [sys.executable, *argv], cwd=folder, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_the_demo_partitions_runs_and_agrees_with_numpy(root: Path, tmp_path: Path) -> None:
+    printed = printed_by(tmp_path, str(root / "examples" / "demo.py"))
+    assert "root [2000, 784] -> [1000{__i0}2000, 784]" in printed
+    assert "[1000{__i0}2000, 10] + partial(sum){__i2} -> root [2000, 10]" in printed
+    assert "largest difference from NumPy" in printed
+    assert "one run on 4 ranks" in printed
+
+
+def test_the_matrix_product_receives_the_fewest_bytes(root: Path, tmp_path: Path) -> None:
+    file = str(root / "benchmarks" / "matmul.py")
+    printed = printed_by(tmp_path, file, "--size", "130", "--repeat", "1", "--ranks", "2")
+    lines = [line.split() for line in printed.splitlines() if " received " in line]
+    assert len(lines) == 6
+    assert all(words[3] == words[6] for words in lines)
