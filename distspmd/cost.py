@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from dataclasses import dataclass
 
-from distspmd import intervals
 from distspmd.machine import Machine
 from distspmd.plans import Plan, Step, StepKind
 
@@ -23,22 +21,28 @@ class Cost:
 def cost(plan: Plan, machine: Machine) -> Cost:
     """Cost of a plan on a machine (alpha-beta model)."""
     seconds = sum(_seconds(step, plan.itemsize, machine) for step in plan.steps)
-    received = sum(sum(step.received().values()) for step in plan.steps)
+    received = sum(int(step.traffic.received.sum()) for step in plan.steps)
     return Cost(seconds, received * plan.itemsize)
 
 
+_TREES = {
+    StepKind.BROADCAST: 1,
+    StepKind.REDUCE: 1,
+    StepKind.ALL_GATHER: 1,
+    StepKind.REDUCE_SCATTER: 1,
+    StepKind.ALL_REDUCE: 2,
+}
+"""How often a call runs through a tree of its group."""
+
+
 def _seconds(step: Step, itemsize: int, machine: Machine) -> float:
-    partners: Counter[int] = Counter()
-    copied: Counter[int] = Counter()
-    for message in step.messages:
-        if message.sender == message.receiver:
-            copied[message.receiver] += intervals.volume(message.box)
-        else:
-            partners[message.sender] += 1
-            partners[message.receiver] += 1
-    calls = max(partners.values(), default=0)
-    if step.kind in (StepKind.BROADCAST, StepKind.REDUCE):
-        calls = max((math.ceil(math.log2(len(group))) for group in step.groups), default=0)
-    busiest = max([*step.received().values(), *step.sent().values()], default=0)
-    local = max(copied.values(), default=0)
+    traffic = step.traffic
+    calls = int(traffic.partners.max(initial=0))
+    largest = max(map(len, step.groups), default=1)
+    if step.kind in _TREES:
+        calls = _TREES[step.kind] * math.ceil(math.log2(largest))
+    busiest = float(max(traffic.received.max(initial=0), traffic.sent.max(initial=0)))
+    if step.kind is StepKind.ALL_REDUCE:
+        busiest *= 2 * (largest - 1) / largest
+    local = int(traffic.copied.max(initial=0))
     return calls * machine.alpha + itemsize * (busiest * machine.beta + local * machine.copy)

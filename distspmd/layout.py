@@ -11,10 +11,14 @@ import itertools
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
 
 from distspmd import intervals
-from distspmd.errors import LayoutError
+from distspmd.errors import LayoutError, MeshError
 from distspmd.intervals import Box, Interval
 from distspmd.mesh import Mesh
 from distspmd.reductions import reduction
@@ -68,7 +72,7 @@ class Partial:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Layout:
     """Which box of an array each of the ranks 0, 1, ... of a mesh holds.
 
@@ -84,8 +88,6 @@ class Layout:
     splits: tuple[Split, ...] | None = None
     explicit: tuple[Box, ...] | None = None
     partial: Partial | None = None
-    boxes: tuple[Box, ...] = field(init=False, repr=False, compare=False)
-    """Box of each rank of the mesh."""
 
     def __post_init__(self) -> None:
         if (self.splits is None) == (self.explicit is None):
@@ -100,14 +102,6 @@ class Layout:
         self._check_axes()
         if self.explicit is not None:
             self._check_boxes(self.explicit)
-            boxes = self.explicit
-        else:
-            assert self.splits is not None
-            boxes = tuple(
-                tuple(split.interval(self.mesh, at) for split in self.splits)
-                for at in map(self.mesh.coordinates, self.mesh)
-            )
-        object.__setattr__(self, "boxes", boxes)
 
     def _check_axes(self) -> None:
         split_by = [axis for split in self.splits or () for axis in split.axes]
@@ -199,6 +193,50 @@ class Layout:
         """Number of ranks that the layout speaks of."""
         return self.mesh.size
 
+    @cached_property
+    def bounds(self) -> NDArray[np.int64]:
+        """Boxes as numbers: (ranks, dimensions, 2)."""
+        if self.splits is None:
+            return np.array(self.explicit, dtype=np.int64)
+        found = np.empty((self.ranks, len(self.splits), 2), dtype=np.int64)
+        for dimension, split in enumerate(self.splits):
+            tile = split.tile(self.mesh)
+            low = self.indices(split.axes) * tile
+            found[:, dimension, 0] = np.minimum(low, split.extent)
+            found[:, dimension, 1] = np.minimum(low + tile, split.extent)
+        return found
+
+    @cached_property
+    def boxes(self) -> tuple[Box, ...]:
+        """Box of each rank of the mesh."""
+        if self.explicit is not None:
+            return self.explicit
+        return tuple(tuple((lo, hi) for lo, hi in box) for box in self.bounds.tolist())
+
+    @cached_property
+    def volumes(self) -> NDArray[np.int64]:
+        """Elements of the tile of each rank of the mesh."""
+        sides = self.bounds[:, :, 1] - self.bounds[:, :, 0]
+        found: NDArray[np.int64] = np.maximum(sides, 0).prod(axis=1)
+        return found
+
+    @cached_property
+    def operands(self) -> NDArray[np.int64]:
+        """Which operand of the reduction each rank of the mesh holds."""
+        if self.partial is None:
+            return np.zeros(self.ranks, dtype=np.int64)
+        if self.partial.axes is None:
+            return np.arange(self.ranks)
+        return self.indices(self.partial.axes[::-1])
+
+    def indices(self, axes: Sequence[str]) -> NDArray[np.int64]:
+        """Index of each rank of the mesh along axes, minor first."""
+        grid = self.mesh.grid
+        found = np.zeros(self.ranks, dtype=np.int64)
+        for axis in reversed(axes):
+            found = found * self.mesh[axis] + grid[axis]
+        return found
+
     def box(self, rank: int) -> Box:
         """Box that a rank holds; ``lo == hi`` where it holds nothing."""
         if rank < len(self.boxes):
@@ -217,22 +255,19 @@ class Layout:
         """Which operand of the reduction a rank holds; 0 where the layout is not partial."""
         if self.partial is None:
             return 0
-        if self.partial.axes is None:
-            return rank
-        coordinates = self.mesh.coordinates(rank)
-        index = 0
-        for axis in self.partial.axes:
-            index = index * self.mesh[axis] + coordinates[axis]
-        return index
+        if not 0 <= rank < self.ranks:
+            raise MeshError(f"no rank {rank} in the mesh {self.mesh}, which has {self.ranks}.")
+        return int(self.operands[rank])
 
     def same_tiles(self, other: Layout) -> bool:
         """Whether both give each rank the same box of the same array, as values (not operands)."""
         if self.extents != other.extents or self.partial or other.partial:
             return False
-        return all(
-            self.box(rank) == other.box(rank) or self.volume(rank) == other.volume(rank) == 0
-            for rank in range(max(self.ranks, other.ranks))
-        )
+        common = min(self.ranks, other.ranks)
+        equal = (self.bounds[:common] == other.bounds[:common]).all(axis=(1, 2))
+        equal |= (self.volumes[:common] == 0) & (other.volumes[:common] == 0)
+        rest = (self.volumes[common:], other.volumes[common:])
+        return bool(equal.all()) and not any(volumes.any() for volumes in rest)
 
     def holders(self) -> dict[Box, tuple[int, ...]]:
         """Ranks that hold each distinct box that is not empty, in order of the first."""

@@ -6,13 +6,17 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
 
 from distspmd.errors import MeshError
 
 _AXIS = re.compile(r"[A-Za-z_]\w*\Z")
 
 
-@dataclass(frozen=True, slots=True, init=False)
+@dataclass(frozen=True, init=False)
 class Mesh:
     """Named axes with sizes; the first axis is major.
 
@@ -96,6 +100,12 @@ class Mesh:
         for name, size in self.axes:
             rank = rank * size + coordinates[name]
         return rank
+
+    @cached_property
+    def grid(self) -> dict[str, NDArray[np.int64]]:
+        """Coordinate of every rank on each axis."""
+        places = np.indices(self.shape, dtype=np.int64).reshape(len(self.axes), self.size)
+        return dict(zip(self.names, places, strict=True))
 
     def __iter__(self) -> Iterator[int]:
         return iter(range(self.size))

@@ -10,14 +10,18 @@ from __future__ import annotations
 import zlib
 from array import array
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 from itertools import groupby
 
-from distspmd import intervals
-from distspmd.intervals import Box
+import numpy as np
+from numpy.typing import NDArray
+
 from distspmd.layout import Layout
+from distspmd.messages import Message as Message
+from distspmd.messages import Messages, Numbers
 from distspmd.redistribution import Bound, Redistribution
 
 
@@ -36,52 +40,116 @@ class StepKind(Enum):
     """MPI_Gatherv: the first rank of a group receives the box of each other rank."""
     EXCHANGE = 5
     """MPI_Alltoallv: any rank of a group sends any boxes to any other."""
+    ALL_TO_ALL = 6
+    """MPI_Alltoallv: each rank of a group sends each other at most one box, all different."""
+    ALL_GATHER = 7
+    """MPI_Allgatherv: each rank of a group sends one box, the same to each other."""
+    PERMUTE = 8
+    """Sends and receives: each rank sends its box to one rank, and receives one from one rank."""
+    REDUCE_SCATTER = 9
+    """MPI_Reduce_scatter: each rank of a group combines its own box out of those of all."""
+    ALL_REDUCE = 10
+    """MPI_Allreduce: each rank of a group combines the same box of all."""
 
     def __str__(self) -> str:
         return self.name.lower()
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
-    """A box of the sender's source buffer goes to the same box of the receiver's target buffer."""
+class Traffic:
+    """Elements that each rank sends to others, receives from others, and copies; and its calls.
 
-    sender: int
-    receiver: int
-    box: Box
+    Attributes:
+        sent: elements; a box that a call sends to all of a group counts once.
+        received: elements; a reduction delivers each box once, whatever way MPI takes.
+        copied: elements that stay on the rank.
+        partners: messages from and to other ranks.
+    """
+
+    sent: Numbers
+    received: Numbers
+    copied: Numbers
+    partners: Numbers
 
 
-@dataclass(frozen=True, slots=True)
+_SENT_ONCE = (StepKind.BROADCAST, StepKind.ALL_GATHER, StepKind.ALL_REDUCE)
+_RECEIVED_ONCE = (StepKind.REDUCE, StepKind.REDUCE_SCATTER, StepKind.ALL_REDUCE)
+
+
+@dataclass(frozen=True)
 class Step:
     """One collective call, in each of ``groups`` at once.
 
     ``source`` and ``target`` number the buffers of the plan. Each message lies within one group, or
     within one rank. With a ``reduction`` the messages that reach an element are its operands, and
     with ``accumulate`` so is what the target held; without, an element is reached at most once.
+
+    The messages say all: whatever its kind, a step may be carried out as an EXCHANGE of its
+    messages within its groups. A kind promises more, so that a faster call can carry them.
     """
 
     kind: StepKind
     source: int
     target: int
     groups: tuple[tuple[int, ...], ...]
-    messages: tuple[Message, ...]
+    messages: Sequence[Message]
     reduction: str | None = None
     accumulate: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "messages", Messages.of(self.messages))
+
+    @property
+    def table(self) -> Messages:
+        """The messages as columns."""
+        assert isinstance(self.messages, Messages)
+        return self.messages
+
+    @cached_property
+    def traffic(self) -> Traffic:
+        """What each rank sends, receives and copies; ranks beyond the last message are left out."""
+        held = self.table
+        ranks = int(held.table[:, :2].max(initial=-1)) + 1
+        far = held.between
+
+        def total(ends: Numbers, which: NDArray[np.bool_], once: bool) -> Numbers:
+            if once:
+                rows = np.column_stack([ends, held.volumes, held.table[:, 2:]])[which]
+                rows = np.unique(rows, axis=0)
+                ends, volumes = rows[:, 0], rows[:, 1]
+            else:
+                ends, volumes = ends[which], held.volumes[which]
+            return _sums(ends, volumes, ranks)
+
+        ends = np.concatenate([held.senders[far], held.receivers[far]])
+        return Traffic(
+            sent=total(held.senders, far, self.kind in _SENT_ONCE),
+            received=total(held.receivers, far, self.kind in _RECEIVED_ONCE),
+            copied=total(held.receivers, ~far, False),
+            partners=np.bincount(ends, minlength=ranks),
+        )
 
     def received(self) -> Counter[int]:
         """Elements that each rank receives from others.
 
-        A reduction delivers one box to the first rank of a group, whatever way MPI takes.
+        A reduction delivers one box to a rank, whatever way MPI takes.
         """
-        if self.kind is StepKind.REDUCE:
-            boxes = {(m.receiver, m.box) for m in self.messages if m.sender != m.receiver}
-            return _total((receiver, box) for receiver, box in boxes)
-        return _total((m.receiver, m.box) for m in self.messages if m.sender != m.receiver)
+        return _counter(self.traffic.received)
 
     def sent(self) -> Counter[int]:
         """Elements that each rank sends to others; a broadcast counts once at its first rank."""
-        if self.kind is StepKind.BROADCAST:
-            return _total({(m.sender, m.box) for m in self.messages if m.sender != m.receiver})
-        return _total((m.sender, m.box) for m in self.messages if m.sender != m.receiver)
+        return _counter(self.traffic.sent)
+
+
+def _sums(ends: Numbers, volumes: Numbers, ranks: int) -> Numbers:
+    """Sum of the volumes of each rank, exactly."""
+    found = np.zeros(ranks, dtype=np.int64)
+    np.add.at(found, ends, volumes)
+    return found
+
+
+def _counter(numbers: Numbers) -> Counter[int]:
+    return Counter({int(rank): int(numbers[rank]) for rank in np.flatnonzero(numbers)})
 
 
 def _by_rank(step: Step) -> dict[int, list[Message]]:
@@ -91,13 +159,6 @@ def _by_rank(step: Step) -> dict[int, list[Message]]:
         if message.receiver != message.sender:
             found.setdefault(message.receiver, []).append(message)
     return found
-
-
-def _total(parts: object) -> Counter[int]:
-    count: Counter[int] = Counter()
-    for rank, box in parts:  # type: ignore[attr-defined]
-        count[rank] += intervals.volume(box)
-    return count
 
 
 @dataclass(frozen=True)
@@ -140,24 +201,49 @@ class Plan:
             numbers = [step.kind.value, step.source, step.target, step.accumulate]
             for group in step.groups:
                 numbers += [len(group), *group]
-            for m in step.messages:
-                numbers += [m.sender, m.receiver, *(bound for side in m.box for bound in side)]
             found = zlib.crc32(array("q", numbers).tobytes(), found)
+            found = zlib.crc32(step.table.table.tobytes(), found)
         return found
 
     @cached_property
-    def _received(self) -> Counter[int]:
-        return sum((step.received() for step in self.steps), Counter())
+    def _received(self) -> Numbers:
+        found = np.zeros(self.ranks, dtype=np.int64)
+        for step in self.steps:
+            received = step.traffic.received
+            found[: len(received)] += received
+        return found
 
     def received(self, rank: int) -> int:
         """Bytes that the rank receives from other ranks, over all steps."""
-        return self._received[rank] * self.itemsize
+        return int(self._received[rank]) * self.itemsize
+
+    @cached_property
+    def peaks(self) -> Numbers:
+        """Most bytes that live on each rank at once: tiles, scratch, and staging on both sides.
+
+        The two tiles live throughout, scratch from the first to the last step that names it.
+        """
+        tiles = sum(_volumes(layout, self.ranks) for layout in self.buffers[:2])
+        scratch = [_volumes(layout, self.ranks) for layout in self.scratch]
+        peak = found = np.array(tiles)
+        for number, step in enumerate(self.steps):
+            found = np.array(tiles)
+            for buffer, volumes in enumerate(scratch, start=2):
+                first, last = self._life(buffer)
+                found += volumes if first <= number <= last else 0
+            for staging in (step.traffic.received, step.traffic.sent):
+                found[: len(staging)] += staging
+            peak = np.maximum(peak, found)
+        return peak * self.itemsize
+
+    def _life(self, buffer: int) -> tuple[int, int]:
+        """First and last step that name a buffer."""
+        uses = [n for n, step in enumerate(self.steps) if buffer in (step.source, step.target)]
+        return min(uses, default=0), max(uses, default=0)
 
     def peak(self, rank: int) -> int:
-        """Most bytes that live on the rank at once: tiles, scratch, and staging on both sides."""
-        held = sum(layout.volume(rank) for layout in self.buffers)
-        staging = max((step.received()[rank] + step.sent()[rank] for step in self.steps), default=0)
-        return (held + staging) * self.itemsize
+        """Most bytes that live on the rank at once; see ``peaks``."""
+        return int(self.peaks[rank])
 
     @property
     def bound(self) -> Bound:
@@ -168,6 +254,13 @@ class Plan:
         runs = ((kind, len([*run])) for kind, run in groupby(step.kind for step in self.steps))
         steps = " + ".join(f"{n} x {kind}" if n > 1 else str(kind) for kind, n in runs) or "nothing"
         return f"{self.redistribution}: {steps} ({self.solver})"
+
+
+def _volumes(layout: Layout, ranks: int) -> Numbers:
+    """Elements that each rank holds."""
+    found = np.zeros(ranks, dtype=np.int64)
+    found[: layout.ranks] = layout.volumes
+    return found
 
 
 @dataclass(frozen=True, slots=True)

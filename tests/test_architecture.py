@@ -16,7 +16,7 @@ ORDER = """
     errors intervals report
     mesh reductions machine bounds
     layout
-    redistribution
+    redistribution messages
     plans
     cost simulator verifier rounds codegen.tables
     solve

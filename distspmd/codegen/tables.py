@@ -137,7 +137,7 @@ def _step(plan: Plan, number: int, rank: int, families: dict[Groups, int]) -> li
     family = families.setdefault(groups, len(families)) if groups else -1
     sends, receives = _traffic(plan, number, rank)
     body = [
-        step.kind.value,
+        min(step.kind.value, StepKind.EXCHANGE.value),  # it carries the messages of any later kind
         step.source,
         step.target,
         family,
