@@ -7,8 +7,11 @@ that elements it leaves out keep their values.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import functools
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import sympy
@@ -23,7 +26,7 @@ from distspmd.errors import UnsupportedProgram
 from distspmd.intervals import Box
 from distspmd.layout import Layout, Partial
 from distspmd.schedule import Tiling
-from distspmd.spaces import IterationSpace, main_map, pure_expansion, window_name
+from distspmd.spaces import IterationSpace, main_map, window_name
 
 _REDUCTIONS = {
     "Sum": "sum",
@@ -71,7 +74,9 @@ class Use:
     @property
     def reads_before(self) -> bool:
         """Whether the space needs the values that its tile held before."""
-        return not self.is_write or not self.exact or (self.accumulates and not self.layout.partial)
+        if self.is_write and self.layout.partial:
+            return False
+        return not self.is_write or not self.exact or self.accumulates
 
 
 def uses(space: IterationSpace, tiling: Tiling) -> list[Use]:
@@ -86,7 +91,7 @@ def uses(space: IterationSpace, tiling: Tiling) -> list[Use]:
         accesses = map_accesses(state, node)
         initialised: set[str] = set()
     else:
-        accesses, initialised = _library_accesses(state, node)
+        accesses, initialised = _library_accesses(space)
     scoped = _Scoped(space, tiling, state.sdfg)
     reads = [a for a in accesses if not a.is_write]
     writes = [a for a in accesses if a.is_write]
@@ -146,20 +151,26 @@ def _hull(a: Box, b: Box) -> Box:
     )
 
 
-def _library_accesses(state: SDFGState, node: nodes.LibraryNode) -> tuple[list[Access], set[str]]:
+def _library_accesses(space: IterationSpace) -> tuple[list[Access], set[str]]:
     """Accesses of the main map of the pure expansion, moved into the windows that the node has.
 
     Also the containers that the expansion initialises before that map.
     """
-    proxy = pure_expansion(state, node)
+    assert space.expansion is not None
+    proxy, state, node = space.expansion, space.state, space.node
     inner_state, entry = main_map(proxy)
     inner = inner_state.sdfg
-    edges = {
-        window_name(connector or default)[len("window") :]: edge
+    windows = {
+        window_name(connector or default): edge
         for connector, default, edge in [
             *((e.dst_conn, "_in", e) for e in state.in_edges(node) if not e.data.is_empty()),
             *((e.src_conn, "_out", e) for e in state.out_edges(node) if not e.data.is_empty()),
         ]
+    }
+    edges = {
+        name: windows[origin]
+        for name in inner.arrays
+        if (origin := _outermost(inner, name)) in windows
     }
     found = []
     for access in map_accesses(inner_state, entry):
@@ -176,6 +187,18 @@ def _library_accesses(state: SDFGState, node: nodes.LibraryNode) -> tuple[list[A
         if n.data in edges and inner is not proxy and _initialises(other, n, entry)
     }
     return found, initialised
+
+
+def _outermost(sdfg: SDFG, name: str) -> str | None:
+    """The container of the outermost SDFG that a container is inside; None for a transient."""
+    while sdfg.parent is not None:
+        node = sdfg.parent_nsdfg_node
+        edges = [e for e in sdfg.parent.in_edges(node) if e.dst_conn == name]
+        edges += [e for e in sdfg.parent.out_edges(node) if e.src_conn == name]
+        if not edges:
+            return None
+        sdfg, name = sdfg.parent.sdfg, edges[0].data.data
+    return name
 
 
 def _initialises(state: SDFGState, node: nodes.AccessNode, main: nodes.MapEntry) -> bool:
@@ -218,6 +241,8 @@ class _Scoped:
             values[f"{name}__first"] = tiling.lower[:, d]
             values[f"{name}__last"] = tiling.last[:, d]
         self.values = values
+        split = {axis for axes in tiling.splits for axis in axes}
+        self.unsplit = {axis for axis in tiling.mesh.names if axis not in split}
 
     def _extents(self, data: str) -> tuple[int, ...]:
         shape = self.sdfg.arrays[data].shape
@@ -267,14 +292,7 @@ class _Scoped:
                 f"{self.space.where}: a subset of the space {self.space.name!r} depends on "
                 f"{', '.join(unknown)}, which has no value before the call. Give sizes as numbers."
             )
-        functions = {
-            "int_floor": lambda a, b: a // b,
-            "__int_floor": lambda a, b: a // b,
-            "int_ceil": lambda a, b: -(-a // b),
-        }
-        arguments = [next(s for s in expression.free_symbols if s.name == name) for name in names]
-        evaluate = sympy.lambdify(arguments, expression, modules=[functions, "numpy"])
-        value = evaluate(*(self.values[name] for name in names))
+        value = _numeric(expression, self.values)
         return np.broadcast_to(np.asarray(value, np.int64), (self.tiling.mesh.size,))
 
     def read(self, data: str, edges: tuple[Edge, ...], group: Sequence[Access]) -> Use:
@@ -350,20 +368,25 @@ class _Scoped:
             return None
         used = set().union(*(_names(access) for access in group))
         mesh = self.tiling.mesh
-        axes = tuple(
-            axis
-            for name, split in zip(self.space.parameters, self.tiling.splits, strict=True)
-            for axis in split
-            if mesh[axis] > 1 and name not in used
-        )
-        heads = [
-            box
-            for rank, box in enumerate(boxes)
-            if not any(mesh.coordinates(rank)[axis] for axis in axes)
-        ]
-        if not _disjoint(heads):
-            return Partial(operation)
+        split = {
+            axis: name in used
+            for name, axes in zip(self.space.parameters, self.tiling.splits, strict=True)
+            for axis in axes
+            if mesh[axis] > 1
+        }
+        alone = self._at_origin(boxes, {axis for axis in mesh.names if not split.get(axis)})
+        tiles = _disjoint(alone)
+        axes = tuple(axis for axis in mesh.names if axis in split and not (split[axis] and tiles))
         return Partial(operation, axes) if axes else None
+
+    def _at_origin(self, boxes: Sequence[Box], axes: Set[str]) -> list[Box]:
+        """Boxes of the ranks that are the first along all of these axes."""
+        places = map(self.tiling.mesh.coordinates, self.tiling.mesh)
+        return [
+            box
+            for box, place in zip(boxes, places, strict=True)
+            if not any(place[axis] for axis in axes)
+        ]
 
     def _is_exact(self, access: Access) -> bool:
         """Whether the accesses of a rank touch each element of their box."""
@@ -385,7 +408,7 @@ class _Scoped:
 
     def _check_disjoint(self, data: str, boxes: list[Box], exact: bool) -> None:
         distinct = [box for box in dict.fromkeys(boxes) if not intervals.is_empty(box)]
-        held = [box for box in boxes if not intervals.is_empty(box)]
+        held = [b for b in self._at_origin(boxes, self.unsplit) if not intervals.is_empty(b)]
         if _disjoint(distinct) and (exact or len(held) == len(distinct)):
             return
         axes = ", ".join(f"{name}={size}" for name, size in self.tiling.mesh.axes)
@@ -395,6 +418,29 @@ class _Scoped:
             "Leave the parameters that the written index mixes whole (1 part), "
             "or write with a reduction (+=)."
         )
+
+
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "Add": lambda *terms: sum(terms),
+    "Mul": lambda *factors: functools.reduce(operator.mul, factors),
+    "Min": lambda *values: functools.reduce(np.minimum, values),
+    "Max": lambda *values: functools.reduce(np.maximum, values),
+    "int_floor": operator.floordiv,
+    "__int_floor": operator.floordiv,
+    "int_ceil": lambda a, b: -(-a // b),
+}
+
+
+def _numeric(expression: sympy.Expr, values: Mapping[str, NDArray[np.int64]]) -> Any:
+    """Value of an integer expression on all ranks, given those of its symbols."""
+    if expression.is_Integer:
+        return int(expression)
+    if expression.is_Symbol:
+        return values[expression.name]
+    name = expression.func.__name__
+    if name not in _FUNCTIONS:
+        raise UnsupportedProgram(f"an index has the expression {expression}: {name} is not known.")
+    return _FUNCTIONS[name](*(_numeric(part, values) for part in expression.args))
 
 
 def _disjoint(boxes: list[Box]) -> bool:

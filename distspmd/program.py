@@ -40,6 +40,10 @@ def compile(sdfg: SDFG | None, comm: Any) -> Program:
         CompilationError: on all ranks, with the compiler's message.
         ToolchainError: on all ranks, if the compiler or the BLAS is missing.
     """
+    if not hasattr(comm, "Dup"):
+        raise ArgumentError(
+            f"compile needs a communicator of mpi4py, but {comm!r} was given. Pass MPI.COMM_WORLD."
+        )
     comm = comm.Dup()
     end_all_on_exception(comm)
     made: tuple[Build, Lowering] | None = None
@@ -270,10 +274,18 @@ class Program:
     def close(self) -> None:
         """Free the program's memory and communicators; all ranks call it together."""
         if self._handle is not None:
-            self._exit(self._handle)
-            self._handle = None
+            self._free_tiles()
             self._engine.close()
             self.comm.Free()
+
+    def _free_tiles(self) -> None:
+        self._exit(self._handle)
+        self._handle = None
+
+    def __del__(self) -> None:
+        # The communicators stay: freeing them needs all ranks at once.
+        if getattr(self, "_handle", None) is not None:
+            self._free_tiles()
 
     def __enter__(self) -> Program:
         return self

@@ -66,6 +66,7 @@ class IterationSpace:
         writes: containers that the space writes.
         state: the state that has it (an SDFG's internals, for passes).
         node: the map entry or library node.
+        expansion: of a library node, the throw-away SDFG of its pure expansion.
     """
 
     name: str
@@ -76,6 +77,7 @@ class IterationSpace:
     writes: tuple[str, ...]
     state: SDFGState = field(repr=False, compare=False)
     node: nodes.MapEntry | nodes.LibraryNode = field(repr=False, compare=False)
+    expansion: SDFG | None = field(repr=False, compare=False)
 
     @property
     def where(self) -> str:
@@ -136,7 +138,12 @@ def iteration_spaces(sdfg: SDFG) -> IterationSpaces:
         base = _base_name(state, node)
         count = written[base] = written.get(base, 0) + 1
         name = base if count == 1 else f"{base}.{count}"
-        parameters, ranges = _parameters(state, node)
+        if isinstance(node, nodes.MapEntry):
+            entry, expansion = node, None
+        else:
+            expansion = pure_expansion(state, node)
+            _, entry = main_map(expansion)
+        parameters, ranges = _parameters(entry)
         named.append(
             IterationSpace(
                 name,
@@ -147,6 +154,7 @@ def iteration_spaces(sdfg: SDFG) -> IterationSpaces:
                 _written(state, node),
                 state,
                 node,
+                expansion,
             )
         )
     return IterationSpaces(named)
@@ -218,10 +226,7 @@ def source(state: SDFGState, node: nodes.Node) -> Source | None:
     return None
 
 
-def _parameters(
-    state: SDFGState, node: nodes.MapEntry | nodes.LibraryNode
-) -> tuple[tuple[str, ...], tuple[Extent, ...]]:
-    entry = node if isinstance(node, nodes.MapEntry) else main_map(pure_expansion(state, node))[1]
+def _parameters(entry: nodes.MapEntry) -> tuple[tuple[str, ...], tuple[Extent, ...]]:
     ranges = tuple(
         Extent(sympy.sympify(begin), sympy.sympify(end) + 1, sympy.sympify(step))
         for begin, end, step in entry.map.range.ranges

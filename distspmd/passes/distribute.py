@@ -51,6 +51,8 @@ class Distributor:
     """Layout of each tile."""
     _shared: dict[tuple[str, object], str] = field(default_factory=dict)
     _fetched: dict[tuple[nodes.AccessNode, object], nodes.AccessNode] = field(default_factory=dict)
+    _stored: dict[tuple[SDFGState, str], nodes.AccessNode] = field(default_factory=dict)
+    """Where the last copy of a home was stored in a state, so that the next one is fetched after."""
     _begin: SDFGState | None = None
 
     def run(self) -> None:
@@ -147,7 +149,11 @@ class Distributor:
         entry = use.space.node
         if fetch is not None:
             before = state.add_access(tile)
-            origin = _latest(state, first.data, entry) or state.add_read(first.data)
+            origin = (
+                _latest(state, first.data, entry)
+                or self._stored.get((state, first.data))
+                or state.add_read(first.data)
+            )
             self._move(state, origin, before, use.data, fetch, use.space.source)
             state.add_nedge(before, entry, Memlet())
         elif use.accumulates:
@@ -158,6 +164,7 @@ class Distributor:
             state.add_edge(edge.src, edge.src_conn, after, None, edge.data)
             state.remove_edge(edge)
         self._move(state, after, first, use.data, store, use.space.source)
+        self._stored[state, first.data] = first
 
     def _identity(self, state: SDFGState, tile: str, use: Use) -> nodes.AccessNode:
         """Fill a tile with the neutral element of the reduction that the use writes with."""
