@@ -113,14 +113,18 @@ def _mpi() -> Check:
 def _ranks() -> Check:
     """Two ranks see each other, and mpi4py has the library that programs are compiled with."""
     mpi = toolchain.find_mpi()
+    rebuild = (
+        "unset MPI4PY_LIBMPI, or build mpi4py with this MPI:"
+        f" MPICC={mpi.mpicc} pip install --force-reinstall --no-binary mpi4py mpi4py"
+    )
     done = launch(["-c", _RANKS], ranks=2, timeout=_SECONDS, capture=True)
     if done.returncode != 0:
         found = f"2 ranks ended with code {done.returncode}: {_cause(done.stderr)}"
-        return Check("MPI ranks", False, found, f"pip install mpi4py; if it is there, {_REBUILD}")
+        return Check("MPI ranks", False, found, f"pip install mpi4py; if it is there, {rebuild}")
     lines = done.stdout.splitlines()
     found = f"2 ranks in {done.seconds:.1f} s with {' and '.join(sorted(set(lines)))}"
     if lines != [f"2 {mpi.library.resolve()}"] * 2:
-        return Check("MPI ranks", False, found, f"{_REBUILD} (programs use {mpi.library})")
+        return Check("MPI ranks", False, found, f"{rebuild} (programs use {mpi.library})")
     return Check("MPI ranks", True, f"2 ranks in {done.seconds:.1f} s with {mpi.library}")
 
 
@@ -188,11 +192,6 @@ def _cause(said: str) -> str:
     errors = [line for line in lines if re.search(r"[Ee]rror\b|No module", line)]
     return next(iter(errors + lines), "no message")
 
-
-_REBUILD = (
-    "unset MPI4PY_LIBMPI, or build mpi4py with this MPI:"
-    " pip install --force-reinstall --no-binary mpi4py mpi4py"
-)
 
 _HELLO = """
 #include <vector>

@@ -2,7 +2,7 @@
 # versions. It does nothing when that is done for this state of the pins.
 
 set -euo pipefail
-root="$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd -P)"
+root="$(cd -- "${BASH_SOURCE[0]%/*}/.." && pwd -P)"
 venv="$root/.venv"
 
 # The first Python that is recent enough and can make environments.
@@ -34,7 +34,7 @@ extras() {
 
 # All that an installation depends on, as text.
 state() {
-  echo "$root $1"
+  echo "$root $1 ${DISTSPMD_MPI:-}"
   "$venv/bin/python" --version
   (cd "$root" && sha256sum setup.py pyproject.toml scripts/pins.txt)
 }
@@ -55,7 +55,33 @@ install() {
   rm -f "$venv/distspmd-setup"
   pip_install setuptools
   pip_install --no-build-isolation --editable "$root[$what]"
+  fit_mpi4py "$what"
   state "$what" >"$venv/distspmd-setup"
+}
+
+# The wheel of mpi4py loads most MPIs, but not those that name their library otherwise, as Debian's
+# MPICH does. It is built from source then.
+fit_mpi4py() {
+  local wheel=()
+  if loads_mpi; then
+    return
+  fi
+  if [ "$1" = "dev" ]; then
+    echo "building mpi4py with the site's MPI (some minutes)" >&2
+    wheel=(--no-binary mpi4py)
+    MPICC="$("$venv/bin/python" -c 'import distspmd.runtime.toolchain as t; print(t.find_mpi().mpicc)')"
+    export MPICC
+  fi
+  pip_install --force-reinstall --no-deps "${wheel[@]}" mpi4py || true
+  if ! loads_mpi; then
+    echo "error: mpi4py does not load the MPI; see: $venv/bin/distspmd doctor" >&2
+    return 1
+  fi
+}
+
+loads_mpi() {
+  "$venv/bin/python" -c 'import sys; from distspmd.runtime.launch import launch
+sys.exit(launch(["-c", "import mpi4py.MPI"], ranks=1, timeout=60, capture=True).returncode)'
 }
 
 pip_install() {

@@ -85,11 +85,19 @@ def test_a_wrong_cxx_is_named(tmp_path: Path) -> None:
         find_compiler({"PATH": str(tmp_path), "CXX": "icpx -O3"})
 
 
-def test_the_mpi_of_the_environment_is_found_without_a_site() -> None:
-    mpi = find_mpi({"PATH": "/nowhere"})
+@pytest.fixture
+def environment_mpi(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The prefix of an environment of Python with an MPI."""
+    prefix = fake_mpi(tmp_path / "environment")
+    monkeypatch.setattr(toolchain, "_environment_bins", lambda: [prefix / "bin"])
+    return prefix
+
+
+def test_the_mpi_of_the_environment_is_found_without_a_site(environment_mpi: Path) -> None:
+    mpi = find_mpi({"PATH": f"/nowhere:{environment_mpi}/bin"})
     assert mpi.is_wheel
-    assert mpi.library.is_file()
-    assert mpi.mpiexec.is_file()
+    assert mpi.origin == "the Python environment"
+    assert mpi.mpiexec == environment_mpi / "bin/mpiexec"
 
 
 @pytest.mark.parametrize(
@@ -102,6 +110,7 @@ def test_the_mpi_of_the_environment_is_found_without_a_site() -> None:
         ("unknown", ""),
     ],
 )
+@pytest.mark.usefixtures("environment_mpi")
 def test_the_site_comes_before_the_environment(tmp_path: Path, kind: str, version: str) -> None:
     prefix = fake_mpi(tmp_path / "site", kind)
     mpi = find_mpi({"PATH": f"{prefix}/bin:/usr/bin:/bin"})
@@ -140,6 +149,7 @@ def test_a_library_is_found_by_its_rpath(tmp_path: Path) -> None:
         assert find_mpi({"DISTSPMD_MPI": str(mpicc)}).library == library
 
 
+@pytest.mark.usefixtures("environment_mpi")
 def test_an_incomplete_site_is_passed_over_with_its_reason(tmp_path: Path) -> None:
     prefix = fake_mpi(tmp_path / "site")
     (prefix / "bin/mpiexec").unlink()
