@@ -215,7 +215,7 @@ class Plan:
 
     def received(self, rank: int) -> int:
         """Bytes that the rank receives from other ranks, over all steps."""
-        return int(self._received[rank]) * self.itemsize
+        return int(self._received[rank]) * self.itemsize if rank < self.ranks else 0
 
     @cached_property
     def peaks(self) -> Numbers:

@@ -1,5 +1,6 @@
 """The C++ runtime on ranks. Programs draw from seeds: every rank draws the same."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -61,7 +62,7 @@ print("survived")
 """,
         ranks=2,
     )
-    assert "distspmd: rank 1: MPI_Scatterv failed in the memlet x: " in said
+    assert re.search("distspmd: rank 1: MPI_Wait(any)? failed in the memlet x: ", said)
     assert "trunc" in said.lower()
 
 

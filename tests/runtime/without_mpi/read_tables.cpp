@@ -6,18 +6,17 @@
 #include <vector>
 
 static void make_steps(const distspmd::Table &table) {
+  distspmd::Resources resources;
   for (const distspmd::PlanTable &plan : table.plans) {
     for (const distspmd::StepTable &step : plan.steps) {
       distspmd::Group group;
-      distspmd::Transport transport;
       if (step.family >= 0) {
         const distspmd::Family &family = table.families[static_cast<std::size_t>(step.family)];
         group.position = static_cast<int>(family.position);
         group.size = static_cast<int>(family.size);
-        if (family.colour >= 0 && family.size < 1000) transport.group = &group;
-        if (family.colour >= 0 && family.size >= 1000) continue;
+        if (family.size >= 1000) continue;
       }
-      distspmd::Step ready(step, plan, transport);
+      distspmd::Step ready(step, plan, group.size > 0 ? &group : nullptr, resources);
     }
   }
 }

@@ -8,7 +8,6 @@
 
 #include <cstdint>
 #include <exception>
-#include <map>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -17,6 +16,7 @@
 
 #include "errors.hpp"
 #include "execute.hpp"
+#include "resources.hpp"
 #include "steps.hpp"
 #include "tables.hpp"
 
@@ -61,6 +61,7 @@ class Context : public Executable {
     check(MPI_Comm_dup(comm, &comm_), comm, "MPI_Comm_dup", creation);
     check(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), comm_, "MPI_Comm_set_errhandler",
           creation);
+    resources_.comm = comm_;
     const Table table = Reader(comm_, words, count).table();
     agree(table);
     for (const Family &family : table.families) split(family);
@@ -76,10 +77,7 @@ class Context : public Executable {
   ~Context() {
     int finalized = 0;
     if (MPI_Finalized(&finalized) != MPI_SUCCESS || finalized) return;
-    for (auto &type : types_)
-      if (type.second.second) MPI_Type_free(&type.second.first);
-    for (auto &op : ops_)
-      if (op.second.second) MPI_Op_free(&op.second.first);
+    resources_.release();
     for (auto &group : groups_)
       if (group->comm != MPI_COMM_NULL) MPI_Comm_free(&group->comm);
     MPI_Comm_free(&comm_);
@@ -93,7 +91,7 @@ class Context : public Executable {
       fail(comm_, plan.name + ": its output is a null pointer.");
     const bool aliased = same_memory(plan, in, out);
     const double begin = MPI_Wtime();
-    for (const Step &step : plan.steps) {
+    for (Step &step : plan.steps) {
       const char *from =
           step.source == 0 ? static_cast<const char *>(in) : buffer(plan, step.source, out);
       const bool shared = step.source == step.target || (step.source + step.target == 1 && aliased);
@@ -167,9 +165,7 @@ class Context : public Executable {
       const Group *group =
           step.family < 0 ? nullptr : groups_[static_cast<std::size_t>(step.family)].get();
       if (group && group->comm == MPI_COMM_NULL) group = nullptr;
-      const Transport transport{comm_, group, element(table.itemsize),
-                                operation(step, table.dtype)};
-      plan.steps.emplace_back(step, table, transport);
+      plan.steps.emplace_back(step, table, group, resources_);
       const Step &ready = plan.steps.back();
       send_staging_.reserve(ready.send_staging());
       receive_staging_.reserve(ready.receive_staging());
@@ -178,38 +174,6 @@ class Context : public Executable {
                            (ready.source == 1 && ready.reads());
     }
     plans_.push_back(std::move(plan));
-  }
-
-  /// The datatype of one element of so many bytes.
-  MPI_Datatype element(std::int64_t itemsize) {
-    auto found = types_.find(itemsize);
-    if (found != types_.end()) return found->second.first;
-    MPI_Datatype type = itemsize == 1   ? MPI_BYTE
-                        : itemsize == 2 ? MPI_UINT16_T
-                        : itemsize == 4 ? MPI_UINT32_T
-                        : itemsize == 8 ? MPI_UINT64_T
-                                        : MPI_DATATYPE_NULL;
-    const bool own = type == MPI_DATATYPE_NULL;
-    if (own) {
-      check(MPI_Type_contiguous(static_cast<int>(itemsize), MPI_BYTE, &type), comm_,
-            "MPI_Type_contiguous", creation);
-      check(MPI_Type_commit(&type), comm_, "MPI_Type_commit", creation);
-    }
-    types_[itemsize] = {type, own};
-    return type;
-  }
-
-  MPI_Op operation(const StepTable &step, std::int64_t dtype) {
-    if (step.operation == Operation::none) return MPI_OP_NULL;
-    const auto key = std::make_pair(step.operation, dtype);
-    auto found = ops_.find(key);
-    if (found != ops_.end()) return found->second.first;
-    const Reduction reduction = reduction_of(step.operation, dtype);
-    MPI_Op op = reduction.op;
-    const bool own = op == MPI_OP_NULL;
-    if (own) check(MPI_Op_create(reduction.function, 1, &op), comm_, "MPI_Op_create", creation);
-    ops_[key] = {op, own};
-    return op;
   }
 
   Plan &plan_of(std::int64_t number) {
@@ -238,8 +202,7 @@ class Context : public Executable {
 
   MPI_Comm comm_ = MPI_COMM_NULL;
   std::vector<std::unique_ptr<Group>> groups_;
-  std::map<std::int64_t, std::pair<MPI_Datatype, bool>> types_;
-  std::map<std::pair<Operation, std::int64_t>, std::pair<MPI_Op, bool>> ops_;
+  Resources resources_;
   std::vector<Plan> plans_;
   Memory send_staging_, receive_staging_, scratch_;
 };
