@@ -99,8 +99,7 @@ class Distributor:
                 self._rename_edges(use, use.data)
             return
         if not home.is_written:
-            tile = self._shared_tile(use, container)
-            self._reroute(use, state, tile, {})
+            self._reroute(use, state, state.add_read(self._shared_tile(use, container)))
             return
         moves = list(use_moves(use, home.layout, _dtype(container)))
         if not use.is_write:
@@ -123,18 +122,14 @@ class Distributor:
     def _read_copy(
         self, use: Use, state: SDFGState, container: data.Data, move: Redistribution
     ) -> None:
-        copies: dict[nodes.AccessNode, nodes.AccessNode] = {}
-        tile: str | None = None
-        for origin in dict.fromkeys(edge.src for edge in use.edges):
-            key = (origin, use.layout.boxes)
-            if key not in self._fetched:
-                tile = tile or self._add_tile(f"{use.data}_copy", container, use.layout)
-                self._fetched[key] = state.add_access(tile)
-                self._move(state, origin, self._fetched[key], use.data, move, use.space.source)
-            copies[origin] = self._fetched[key]
-        names = {copies[edge.src].data for edge in use.edges}
-        for name in names:
-            self._reroute(use, state, name, copies)
+        readers = {edge.src for edge in use.edges}
+        origin = [n for n in sdfg_utils.dfs_topological_sort(state) if n in readers][-1]
+        key = (origin, use.layout.boxes)
+        if key not in self._fetched:
+            copy = state.add_access(self._add_tile(f"{use.data}_copy", container, use.layout))
+            self._fetched[key] = copy
+            self._move(state, origin, copy, use.data, move, use.space.source)
+        self._reroute(use, state, self._fetched[key])
 
     def _write_copy(
         self,
@@ -188,20 +183,11 @@ class Distributor:
 
     # -- edges --------------------------------------------------------------------------------
 
-    def _reroute(
-        self,
-        use: Use,
-        state: SDFGState,
-        tile: str,
-        copies: Mapping[nodes.AccessNode, nodes.AccessNode],
-    ) -> None:
+    def _reroute(self, use: Use, state: SDFGState, copy: nodes.AccessNode) -> None:
         """Let a read come from a copy instead of the home."""
-        self._rename_edges(use, tile)
-        reads: dict[nodes.AccessNode, nodes.AccessNode] = dict(copies)
+        self._rename_edges(use, copy.data)
         for edge in use.edges:
-            if edge.src not in reads:
-                reads[edge.src] = state.add_read(tile)
-            state.add_edge(reads[edge.src], None, edge.dst, edge.dst_conn, edge.data)
+            state.add_edge(copy, None, edge.dst, edge.dst_conn, edge.data)
             state.remove_edge(edge)
             if state.degree(edge.src) == 0:
                 state.remove_node(edge.src)
