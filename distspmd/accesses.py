@@ -15,14 +15,27 @@ from dace import SDFG, Memlet, SDFGState, subsets, symbolic
 from dace.frontend.operations import detect_reduction_type
 from dace.sdfg import nodes
 from dace.sdfg.graph import MultiConnectorEdge
-from dace.sdfg.state import ConditionalBlock, ControlFlowBlock, ControlFlowRegion, LoopRegion
+from dace.sdfg.state import (
+    AbstractControlFlowRegion,
+    ConditionalBlock,
+    ControlFlowBlock,
+    ControlFlowRegion,
+    LoopRegion,
+)
 from dace.transformation.passes.analysis import loop_analysis
 
 from distspmd.bounds import Range
 
 Edge = MultiConnectorEdge[Memlet]
 
-_NO_EDGE: Edge = MultiConnectorEdge(None, None, None, None, Memlet(), None)
+_NO_EDGE: Edge = MultiConnectorEdge(
+    None,
+    None,  # type: ignore[arg-type]  # connectors may be None
+    None,
+    None,  # type: ignore[arg-type]
+    Memlet(),
+    None,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +75,11 @@ def map_accesses(state: SDFGState, entry: nodes.MapEntry) -> list[Access]:
     return list(_Walk(state.sdfg).state_accesses(state, set(inside), {}))
 
 
+def edges_of(state: SDFGState) -> list[Edge]:
+    """Edges of a state, of the type that they have."""
+    return state.edges()  # type: ignore[return-value]  # DaCe says Edge
+
+
 def happens_once(state: SDFGState) -> bool:
     """Whether a state runs exactly once in every run of its SDFG."""
     return state.parent_graph is state.sdfg and _runs_always(state)
@@ -82,7 +100,7 @@ class _Walk:
         self, state: SDFGState, inside: set[nodes.Node], scope: dict[str, Range | None]
     ) -> Iterator[Access]:
         """Accesses by the nodes of a set to containers that are no transients of that set."""
-        for edge in state.edges():
+        for edge in edges_of(state):
             if edge.data.is_empty():
                 continue
             path = state.memlet_path(edge)
@@ -128,6 +146,7 @@ class _Walk:
         entries: list[nodes.MapEntry] = []
         entry = state.entry_node(node)
         while entry is not None:
+            assert isinstance(entry, nodes.MapEntry)
             entries.append(entry)
             entry = state.entry_node(entry)
         scope: dict[str, Range | None] = {}
@@ -270,20 +289,22 @@ def _bound_in(sdfg: SDFG, loops: Iterable[LoopRegion]) -> dict[str, Range | None
 def control_reads(sdfg: SDFG, data: str) -> Iterator[Access]:
     """Reads of a container by interstate edges, and by conditions of loops and branches."""
     arrays, shape = sdfg.arrays, sdfg.arrays[data].shape
-    reads: list[tuple[Memlet, list[ControlFlowRegion]]] = []
+    reads: list[tuple[Memlet, list[AbstractControlFlowRegion]]] = []
     for graph in sdfg.all_control_flow_regions(recursive=False):
-        around = [] if isinstance(graph, SDFG) else [graph, *_regions(graph)]
+        around: list[AbstractControlFlowRegion] = []
+        if not isinstance(graph, SDFG):
+            around = [graph, *_regions(graph)]
         memlets = [
             *(m for edge in graph.edges() for m in edge.data.get_read_memlets(arrays, True)),
             *_meta_reads(graph),
         ]
         reads += ((memlet, around) for memlet in memlets if memlet.data == data)
-    for memlet, around in reads:
-        scope = _bound_in(sdfg, (region for region in around if isinstance(region, LoopRegion)))
+    for memlet, regions in reads:
+        scope = _bound_in(sdfg, (region for region in regions if isinstance(region, LoopRegion)))
         yield Access(data, _NO_EDGE, False, _dimensions(memlet.subset, shape), scope)
 
 
-def _meta_reads(graph: ControlFlowRegion) -> list[Memlet]:
+def _meta_reads(graph: AbstractControlFlowRegion) -> list[Memlet]:
     if isinstance(graph, (LoopRegion, ConditionalBlock)):
         return list(graph.get_meta_read_memlets(graph.sdfg.arrays, True))
     return []
@@ -296,8 +317,9 @@ def _runs_always(state: SDFGState) -> bool:
 
 
 def _loop_range(loop: LoopRegion) -> Range | None:
-    start, end = loop_analysis.get_init_assignment(loop), loop_analysis.get_loop_end(loop)
-    stride = loop_analysis.get_loop_stride(loop)
+    start: sympy.Expr = loop_analysis.get_init_assignment(loop)
+    end: sympy.Expr = loop_analysis.get_loop_end(loop)
+    stride: sympy.Expr = loop_analysis.get_loop_stride(loop)
     if start is None or end is None or stride is None:
         return None
     stride = sympy.sympify(stride)
