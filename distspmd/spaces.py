@@ -147,7 +147,7 @@ def iteration_spaces(sdfg: SDFG) -> IterationSpaces:
         named.append(
             IterationSpace(
                 name,
-                node.label,
+                _label(node),
                 parameters,
                 ranges,
                 source(state, node),
@@ -187,7 +187,16 @@ def _program_order(sdfg: SDFG) -> Iterator[SDFGState]:
 
 
 def _exit(state: SDFGState, node: nodes.Node) -> nodes.Node:
-    return state.exit_node(node) if isinstance(node, nodes.MapEntry) else node
+    if not isinstance(node, nodes.MapEntry):
+        return node
+    leave = state.exit_node(node)
+    assert leave is not None
+    return leave
+
+
+def _label(node: nodes.MapEntry | nodes.LibraryNode) -> str:
+    label: str = node.map.label if isinstance(node, nodes.MapEntry) else node.label
+    return label
 
 
 def _written(state: SDFGState, node: nodes.Node) -> tuple[str, ...]:
@@ -199,14 +208,14 @@ def _written(state: SDFGState, node: nodes.Node) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _base_name(state: SDFGState, node: nodes.Node) -> str:
+def _base_name(state: SDFGState, node: nodes.MapEntry | nodes.LibraryNode) -> str:
     """The container written; for an anonymous one, the label and the container it flows into."""
     written = _written(state, node)
     if not written:
-        return str(node.label)
+        return _label(node)
     if not _ANONYMOUS.match(written[0]):
         return written[0]
-    label = re.sub(r"_\d+\Z", "", node.label)
+    label = re.sub(r"_\d+\Z", "", _label(node))
     frontier = [e.dst for e in state.out_edges(_exit(state, node))]
     for follower in dace.sdfg.utils.dfs_topological_sort(state, frontier):
         if isinstance(follower, nodes.AccessNode) and not _ANONYMOUS.match(follower.data):
@@ -215,7 +224,7 @@ def _base_name(state: SDFGState, node: nodes.Node) -> str:
 
 
 def source(state: SDFGState, node: nodes.Node) -> Source | None:
-    """Line of the user's program that a node came from: its own, else of what it writes or reads."""
+    """Line of the user's program that a node is from: its own, else of what it writes or reads."""
     around = [e.dst for e in state.out_edges(_exit(state, node))] + [
         e.src for e in state.in_edges(node)
     ]
@@ -277,7 +286,7 @@ def pure_expansion(state: SDFGState, node: nodes.LibraryNode) -> SDFG:
         (n, s) for n, s in proxy.all_nodes_recursive() if isinstance(n, nodes.LibraryNode)
     ]:
         for found, parent in library:
-            names = list(found.implementations)
+            names = list(found.implementations)  # type: ignore[attr-defined]  # of its class
             implementation = next((n for n in ("pure", "specialize") if n in names), None)
             if implementation is None:
                 raise UnsupportedProgram(
@@ -300,7 +309,9 @@ def main_map(proxy: SDFG) -> tuple[SDFGState, nodes.MapEntry]:
     maps = [
         (state, node)
         for node, state in proxy.all_nodes_recursive()
-        if isinstance(node, nodes.MapEntry) and state.entry_node(node) is None
+        if isinstance(node, nodes.MapEntry)
+        and isinstance(state, SDFGState)
+        and state.entry_node(node) is None
     ]
     if not maps:
         raise UnsupportedProgram(f"the expansion of {proxy.name} has no map to partition.")
