@@ -41,7 +41,7 @@ def _library_nodes(sdfg: SDFG) -> list[tuple[nodes.LibraryNode, SDFGState]]:
     return [
         (node, state)
         for node, state in sdfg.all_nodes_recursive()
-        if isinstance(node, nodes.LibraryNode)
+        if isinstance(node, nodes.LibraryNode) and isinstance(state, SDFGState)
     ]
 
 
