@@ -11,7 +11,7 @@ from dace.frontend.operations import detect_reduction_type
 from dace.libraries.standard import Reduce
 from dace.sdfg import nodes
 
-from distspmd.accesses import Edge, control_reads
+from distspmd.accesses import Edge, control_reads, edges_of
 from distspmd.errors import UnsupportedProgram
 from distspmd.spaces import source
 
@@ -27,10 +27,9 @@ def prepare(sdfg: SDFG) -> None:
         for node in list(state.nodes()):
             _check(state, node)
             _correct_identity(node)
-        for edge in list(state.edges()):
-            if isinstance(edge.src, nodes.AccessNode) and isinstance(edge.dst, nodes.AccessNode):
-                if state.entry_node(edge.src) is None and not edge.data.is_empty():
-                    _copy_to_map(state, edge)
+        for edge in list(edges_of(state)):
+            if _is_copy(state, edge):
+                _copy_to_map(state, edge)
         for node in list(state.nodes()):
             if isinstance(node, nodes.Tasklet) and state.entry_node(node) is None:
                 _wrap(state, node)
@@ -46,14 +45,15 @@ def _check(state: SDFGState, node: nodes.Node) -> None:
         if isinstance(container, data.View):
             raise UnsupportedProgram(
                 f"{where}: {node.data!r} is a view of another array (a reshape, or keepdims=True), "
-                "which cannot be partitioned yet. Write the operation without it, or copy the array."
+                "which cannot be partitioned yet. "
+                "Write the operation without it, or copy the array."
             )
         if not isinstance(container, (data.Array, data.Scalar)) or isinstance(
             container.dtype, dtypes.pyobject
         ):
             raise UnsupportedProgram(
-                f"{where}: {node.data!r} is a {type(container).__name__} of {container.dtype}; only "
-                "arrays and scalars of numbers can be partitioned."
+                f"{where}: {node.data!r} is a {type(container).__name__} of {container.dtype}; "
+                "only arrays and scalars of numbers can be partitioned."
             )
     elif isinstance(node, nodes.NestedSDFG):
         raise UnsupportedProgram(
@@ -62,8 +62,8 @@ def _check(state: SDFGState, node: nodes.Node) -> None:
         )
     elif isinstance(node, nodes.Tasklet) and node.has_side_effects(state.sdfg):
         raise UnsupportedProgram(
-            f"{where}: {node.label!r} calls back into Python or has other side effects, which cannot "
-            "be partitioned. Take the call out of the program."
+            f"{where}: {node.label!r} calls back into Python or has other side effects, "
+            "which cannot be partitioned. Take the call out of the program."
         )
     elif isinstance(node, nodes.EntryNode) and not isinstance(node, nodes.MapEntry):
         raise UnsupportedProgram(
@@ -73,9 +73,13 @@ def _check(state: SDFGState, node: nodes.Node) -> None:
 
 def _correct_identity(node: nodes.Node) -> None:
     """DaCe starts ``np.all`` at False (2.0.0b1), so that it is never True."""
-    if isinstance(node, Reduce) and node.identity is not None and node.wcr is not None:
-        if detect_reduction_type(node.wcr) == dtypes.ReductionType.Logical_And:
-            node.identity = True
+    if (
+        isinstance(node, Reduce)
+        and node.identity is not None
+        and node.wcr is not None
+        and detect_reduction_type(node.wcr) == dtypes.ReductionType.Logical_And
+    ):
+        node.identity = True
 
 
 def _check_control_flow(sdfg: SDFG) -> None:
@@ -85,6 +89,16 @@ def _check_control_flow(sdfg: SDFG) -> None:
                 f"control flow reads {name!r}: branches and loops that depend on data cannot be "
                 "partitioned yet. Take the branch or the loop out of the program, to Python."
             )
+
+
+def _is_copy(state: SDFGState, edge: Edge) -> bool:
+    """Whether an edge copies a container to a container at the top level."""
+    return (
+        isinstance(edge.src, nodes.AccessNode)
+        and isinstance(edge.dst, nodes.AccessNode)
+        and state.entry_node(edge.src) is None
+        and not edge.data.is_empty()
+    )
 
 
 def _copy_to_map(state: SDFGState, edge: Edge) -> None:
@@ -117,7 +131,8 @@ def _copy_to_map(state: SDFGState, edge: Edge) -> None:
 
 
 def _whole(state: SDFGState, node: nodes.AccessNode) -> subsets.Range:
-    return subsets.Range.from_array(node.desc(state.sdfg))
+    everything: subsets.Range = subsets.Range.from_array(node.desc(state.sdfg))
+    return everything
 
 
 def _walk(ranges: list[tuple[object, object, object]], parameters: list[str]) -> str:
