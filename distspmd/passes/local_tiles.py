@@ -1,26 +1,28 @@
 """Local tiles: the containers in which ranks hold their boxes, still indexed globally.
 
-A tile is an array of the largest box's extents whose descriptor has the ``offset`` of the rank's box,
-so that DaCe subtracts the origin wherever it generates an index: no body is rewritten. What differs
-between ranks enters as symbols, two for each dimension of each distinct layout.
+A tile is an array of the largest box's extents whose descriptor has the ``offset`` of the rank's
+box, so that DaCe subtracts the origin wherever it generates an index: no body is rewritten. What
+differs between ranks enters as symbols, two for each dimension of each distinct layout.
 """
 
 from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 import sympy
 from dace import SDFG, data, dtypes, subsets, symbolic
 from dace.sdfg import nodes
 
 from distspmd import intervals
+from distspmd.accesses import Edge
 from distspmd.layout import Layout
 from distspmd.schedule import Tiling
 
-End = sympy.Expr
+End: TypeAlias = sympy.Expr
 """An end of an interval: a symbol that has a value on each rank, or a number."""
 
 
@@ -125,18 +127,27 @@ def describe_inside(
         if symbol not in node.sdfg.symbols:
             node.sdfg.add_symbol(symbol, sdfg.symbols[symbol])
         node.symbol_mapping.setdefault(symbol, symbolic.pystr_to_symbolic(symbol))
-    for state in node.sdfg.states():
+    for child, name in _nested_users(node.sdfg, connector):
+        if child.sdfg.arrays[name] is not inner:
+            describe_inside(node.sdfg, inner, child, name)
+
+
+def _nested_users(sdfg: SDFG, name: str) -> Iterator[tuple[nodes.NestedSDFG, str]]:
+    """Nested SDFGs that a container is passed to, with the connectors."""
+    for state in sdfg.states():
         for access in state.data_nodes():
-            if access.data != connector:
+            if access.data != name:
                 continue
             for edge in state.all_edges(access):
-                tree = state.memlet_tree(edge)
-                for leaf in tree.root().traverse_children(include_self=True):
-                    end = leaf.edge
-                    for child, name in ((end.dst, end.dst_conn), (end.src, end.src_conn)):
-                        if isinstance(child, nodes.NestedSDFG) and name is not None:
-                            if child.sdfg.arrays[name] is not inner:
-                                describe_inside(node.sdfg, inner, child, name)
+                for leaf in state.memlet_tree(edge).root().traverse_children(include_self=True):
+                    yield from nested_ends(leaf.edge)
+
+
+def nested_ends(edge: Edge) -> Iterator[tuple[nodes.NestedSDFG, str]]:
+    """The ends of an edge that are connectors of nested SDFGs."""
+    for node, connector in ((edge.dst, edge.dst_conn), (edge.src, edge.src_conn)):
+        if isinstance(node, nodes.NestedSDFG) and connector is not None:
+            yield node, connector
 
 
 def fresh(name: str, taken: set[str]) -> str:
