@@ -19,7 +19,7 @@ from distspmd.constraints import Use
 from distspmd.homes import Home, in_place, use_moves
 from distspmd.layout import Layout
 from distspmd.nodes.distributed_memlet import CONTEXT, DistributedMemlet
-from distspmd.passes.local_tiles import Symbols, add_tile, describe_inside
+from distspmd.passes.local_tiles import Symbols, add_tile, describe_inside, nested_ends
 from distspmd.redistribution import Redistribution
 from distspmd.reductions import reduction
 from distspmd.spaces import Source
@@ -164,7 +164,8 @@ class Distributor:
     def _identity(self, state: SDFGState, tile: str, use: Use) -> nodes.AccessNode:
         """Fill a tile with the neutral element of the reduction that the use writes with."""
         assert use.reduction is not None
-        dtype = self.sdfg.arrays[tile].dtype
+        dtype: dtypes.typeclass = self.sdfg.arrays[tile].dtype
+        neutral = reduction(use.reduction).identity(dtype.as_numpy_dtype())
         window = self.symbols.window(tile, use.layout)
         parameters = [f"__i{d}" for d in range(len(use.layout.extents))]
         ends = zip(parameters, window.lower, window.upper, strict=True)
@@ -173,7 +174,7 @@ class Distributor:
             f"identity_of_{use.reduction}",
             {p: f"{lower}:{upper}" for p, lower, upper in ends},
             {},
-            f"__out = {_literal(reduction(use.reduction).identity(dtype.as_numpy_dtype()), dtype)};",
+            f"__out = {_literal(neutral, dtype)};",
             {"__out": Memlet(data=tile, subset=", ".join(parameters))},
             language=dtypes.Language.CPP,
             external_edges=True,
@@ -204,8 +205,8 @@ class Distributor:
                 memlet, edge = leaf.edge.data, leaf.edge
                 if memlet.data == use.data:
                     memlet.data = tile
-                for child, name in ((edge.dst, edge.dst_conn), (edge.src, edge.src_conn)):
-                    if isinstance(child, nodes.NestedSDFG) and name in child.sdfg.arrays:
+                for child, name in nested_ends(edge):
+                    if name in child.sdfg.arrays:
                         describe_inside(self.sdfg, container, child, name)
             border.data.subset = window.subset(
                 single if isinstance(use.space.node, nodes.LibraryNode) else frozenset()
@@ -250,7 +251,8 @@ class Distributor:
     def _whole(self, name: str) -> Memlet:
         """All of a container that the rank holds."""
         if name not in self.layouts:
-            return Memlet.from_array(name, self.sdfg.arrays[name])
+            everything: Memlet = Memlet.from_array(name, self.sdfg.arrays[name])
+            return everything
         window = self.symbols.window(name, self.layouts[name])
         return Memlet(data=name, subset=window.subset())
 
@@ -297,7 +299,7 @@ class Distributor:
 
 
 def _scalar_to_array(sdfg: SDFG, name: str) -> None:
-    """Make a scalar an array of one element, so that all arguments are pointers (also complex ones)."""
+    """Make a scalar an array of one element: all arguments are pointers, complex ones too."""
     scalar = sdfg.arrays[name]
     if isinstance(scalar, data.Scalar):
         sdfg.arrays[name] = data.Array(scalar.dtype, (1,), transient=scalar.transient)
@@ -315,7 +317,8 @@ def _latest(state: SDFGState, name: str, before: nodes.Node) -> nodes.AccessNode
 
 
 def _dtype(container: data.Data) -> np.dtype:
-    return np.dtype(container.dtype.as_numpy_dtype())
+    dtype: np.dtype = np.dtype(container.dtype.as_numpy_dtype())
+    return dtype
 
 
 def _first_source(uses: Sequence[Use]) -> Source | None:
