@@ -176,7 +176,7 @@ def _library_accesses(space: IterationSpace) -> tuple[list[Access], set[str]]:
     for access in map_accesses(inner_state, entry):
         if access.data not in edges:
             raise UnsupportedProgram(
-                f"{node.label}: its expansion passes through the temporary {access.data!r}, "
+                f"{space.label}: its expansion passes through the temporary {access.data!r}, "
                 "so it is not one map over its operands. Expand it before you lower the SDFG."
             )
         found.append(_in_window(access, edges[access.data]))
@@ -198,7 +198,7 @@ def _outermost(sdfg: SDFG, name: str) -> str | None:
         if not edges:
             return None
         sdfg, name = sdfg.parent.sdfg, edges[0].data.data
-    return name
+    return name  # type: ignore[unreachable]  # DaCe's parent may be None
 
 
 def _initialises(state: SDFGState, node: nodes.AccessNode, main: nodes.MapEntry) -> bool:
