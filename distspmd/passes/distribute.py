@@ -52,7 +52,7 @@ class Distributor:
     _shared: dict[tuple[str, object], str] = field(default_factory=dict)
     _fetched: dict[tuple[nodes.AccessNode, object], nodes.AccessNode] = field(default_factory=dict)
     _stored: dict[tuple[SDFGState, str], nodes.AccessNode] = field(default_factory=dict)
-    """Where the last copy of a home was stored in a state, so that the next one is fetched after."""
+    """Where a state last stored a copy of a home, so that the next one is fetched after."""
     _begin: SDFGState | None = None
 
     def run(self) -> None:
