@@ -25,6 +25,7 @@ from dace.sdfg import nodes
 from dace.sdfg import utils as sdfg_utils
 
 from distspmd.errors import UnsupportedProgram
+from distspmd.nodes import products
 from distspmd.report import Table, as_html, as_text
 
 _ANONYMOUS = re.compile(r"__tmp\d+\Z")
@@ -287,7 +288,8 @@ def pure_expansion(state: SDFGState, node: nodes.LibraryNode) -> SDFG:
     ]:
         for found, parent in library:
             names = list(found.implementations)  # type: ignore[attr-defined]  # of its class
-            implementation = next((n for n in ("pure", "specialize") if n in names), None)
+            known = (products.LOOPS, "pure", "specialize")
+            implementation = next((n for n in known if n in names), None)
             if implementation is None:
                 raise UnsupportedProgram(
                     f"{source(state, node) or node.label}: the library node {node.label} "

@@ -23,6 +23,7 @@ ORDER = """
     solvers
     runtime runtime.toolchain runtime.agreement
     runtime.launch runtime.engine
+    nodes.products
     spaces
     accesses schedule
     constraints
@@ -37,8 +38,10 @@ ORDER = """
     cli
     __main__
 """
-FIRST_WITH_DACE = "spaces"
-IMPORTING_DACE = "spaces accesses constraints nodes passes pipeline codegen program frontend cli"
+FIRST_WITH_DACE = "nodes.products"
+IMPORTING_DACE = (
+    "nodes.products spaces accesses constraints nodes passes pipeline codegen program frontend cli"
+)
 
 ROWS = {name: row for row, line in enumerate(ORDER.split("\n")) for name in line.split()}
 ROOT = Path(__file__).resolve().parent.parent

@@ -22,6 +22,7 @@ from dace.codegen.exceptions import CompilationError as DaceCompilationError
 from distspmd.codegen.libraries import choose_implementations, linked_to
 from distspmd.errors import CompilationError
 from distspmd.lowering import Lowering
+from distspmd.nodes import products
 from distspmd.nodes.distributed_memlet import CONTEXT, INCLUDE
 from distspmd.runtime import toolchain
 from distspmd.runtime.engine import cache_folder
@@ -129,12 +130,15 @@ def plain(sdfg: SDFG) -> CompiledSDFG:
 
 
 def _key(program: SDFG, *parts: str) -> str:
-    headers = b"".join(path.read_bytes() for path in sorted(INCLUDE.glob("distspmd/execute.hpp")))
+    sources = [INCLUDE / "distspmd" / "execute.hpp"]
+    for package in (Path(__file__).parent, Path(products.__file__).parent):
+        sources += sorted(package.glob("*.py"))  # they make the code
+    read = b"".join(path.read_bytes() for path in sources)
     described = json.loads(json.dumps(program.to_json()))
     _strip(described)
     settings = config.Config.get("compiler", "cpu", "args"), compiler.host_isa_id()
     text = json.dumps([program.name, described, dace.__version__, settings, parts], sort_keys=True)
-    return hashlib.sha256(text.encode() + headers).hexdigest()[:32]
+    return hashlib.sha256(text.encode() + read).hexdigest()[:32]
 
 
 _VOLATILE = {

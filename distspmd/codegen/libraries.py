@@ -7,30 +7,24 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import dace
-from dace import SDFG, SDFGState, dtypes
-from dace.libraries import blas as dace_blas
+from dace import SDFG, SDFGState
 from dace.libraries import standard
 from dace.libraries.blas.environments import openblas
 from dace.sdfg import nodes
 
+from distspmd.nodes import products
 from distspmd.runtime.toolchain import BLAS
-
-_BLAS_TYPES = (dace.float32, dace.float64, dace.complex64, dace.complex128)
 
 
 def choose_implementations(sdfg: SDFG) -> bool:
     """Settle the implementation of all library nodes, in place; whether any needs BLAS."""
     uses_blas = False
     for node, state in _library_nodes(sdfg):
-        if isinstance(node, dace_blas.MatMul):
-            node.expand(state, "specialize")
-    for node, state in _library_nodes(sdfg):
-        if "OpenBLAS" in node.implementations and isinstance(
-            node, (dace_blas.Gemm, dace_blas.BatchedMatMul, dace_blas.Gemv, dace_blas.Dot)
-        ):
-            fits = _dtype(state, node) in _BLAS_TYPES
-            node.implementation = "OpenBLAS" if fits else "pure"
+        known = type(node).implementations  # type: ignore[attr-defined]  # of each kind of node
+        if products.CALL in known:
+            fits = products.on_blas(node, state)
+            loops = products.LOOPS if products.LOOPS in known else "pure"
+            node.implementation = products.CALL if fits else loops
             uses_blas |= fits
         elif isinstance(node, standard.Reduce) and node.implementation is None:
             node.implementation = "pure-seq"
@@ -43,11 +37,6 @@ def _library_nodes(sdfg: SDFG) -> list[tuple[nodes.LibraryNode, SDFGState]]:
         for node, state in sdfg.all_nodes_recursive()
         if isinstance(node, nodes.LibraryNode) and isinstance(state, SDFGState)
     ]
-
-
-def _dtype(state: SDFGState, node: nodes.LibraryNode) -> dtypes.typeclass:
-    (leaving,) = state.out_edges(node)
-    return state.sdfg.arrays[leaving.data.data].dtype
 
 
 @contextmanager

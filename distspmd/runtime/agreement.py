@@ -63,15 +63,17 @@ def end_all_on_exception(comm: Any) -> None:
     """
     if comm.Get_size() == 1 or hasattr(sys, "ps1") or getattr(sys.excepthook, "ends_all", False):
         return
-    before = sys.excepthook
+    from mpi4py import MPI
+
+    before, rank = sys.excepthook, comm.Get_rank()  # the communicator may be freed by then
 
     def hook(
         kind: type[BaseException], error: BaseException, trace: TracebackType | None
     ) -> NoReturn:
-        sys.stderr.write(f"distspmd: rank {comm.Get_rank()} failed; ending all ranks.\n")
+        sys.stderr.write(f"distspmd: rank {rank} failed; ending all ranks.\n")
         before(kind, error, trace)
         sys.stderr.flush()
-        comm.Abort(1)
+        MPI.COMM_WORLD.Abort(1)
         raise SystemExit(1)
 
     hook.ends_all = True  # type: ignore[attr-defined]
