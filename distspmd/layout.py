@@ -73,6 +73,21 @@ class Partial:
 
 
 @dataclass(frozen=True)
+class Tiles:
+    """The distinct boxes of a layout, none empty.
+
+    Attributes:
+        bounds: the boxes: (tiles, dimensions, 2).
+        of: number of the tile of each rank; -1 where it holds nothing.
+        sides: of a grid of blocks the intervals along each dimension, tiles row-major over them.
+    """
+
+    bounds: NDArray[np.int64]
+    of: NDArray[np.int64]
+    sides: tuple[NDArray[np.int64], ...] | None = None
+
+
+@dataclass(frozen=True)
 class Layout:
     """Which box of an array each of the ranks 0, 1, ... of a mesh holds.
 
@@ -189,6 +204,11 @@ class Layout:
         return f"{split.tile(self.mesh)}{{{','.join(split.axes)}}}{split.extent}"
 
     @property
+    def is_blocks(self) -> bool:
+        """Whether it is a product of blocks, which cut the array without overlapping."""
+        return self.splits is not None
+
+    @property
     def ranks(self) -> int:
         """Number of ranks that the layout speaks of."""
         return self.mesh.size
@@ -205,6 +225,37 @@ class Layout:
             found[:, dimension, 0] = np.minimum(low, split.extent)
             found[:, dimension, 1] = np.minimum(low + tile, split.extent)
         return found
+
+    @cached_property
+    def tiles(self) -> Tiles:
+        """The distinct boxes, and which of them each rank holds."""
+        if self.splits is not None:
+            return self._grid(self.splits)
+        numbers: dict[Box, int] = {}
+        of = np.array(
+            [
+                -1 if intervals.is_empty(box) else numbers.setdefault(box, len(numbers))
+                for box in self.boxes
+            ],
+            dtype=np.int64,
+        )
+        bounds = np.array([*numbers], dtype=np.int64).reshape(len(numbers), len(self.extents), 2)
+        return Tiles(bounds, of)
+
+    def _grid(self, splits: tuple[Split, ...]) -> Tiles:
+        of = np.zeros(self.ranks, dtype=np.int64)
+        held = np.ones(self.ranks, dtype=bool)
+        sides = []
+        for split in splits:
+            tile = split.tile(self.mesh)
+            lows = np.arange(0, split.extent, tile or 1)
+            sides.append(np.stack([lows, np.minimum(lows + tile, split.extent)], axis=1))
+            index = self.indices(split.axes)
+            held &= index < len(lows)
+            of = of * len(lows) + index
+        places = np.indices([len(side) for side in sides]).reshape(len(sides), -1)
+        bounds = np.stack([side[at] for side, at in zip(sides, places, strict=True)], axis=1)
+        return Tiles(bounds, np.where(held, of, -1), tuple(sides))
 
     @cached_property
     def boxes(self) -> tuple[Box, ...]:

@@ -40,14 +40,18 @@ class Messages(Sequence[Message]):
         if isinstance(messages, Messages):
             return messages
         rows = [(m.sender, m.receiver, *(at for side in m.box for at in side)) for m in messages]
-        return cls(np.array(rows, dtype=np.int64).reshape(len(rows), -1 if rows else 2))
+        return cls(np.array(rows, dtype=np.int64).reshape(len(rows), len(rows[0]) if rows else 2))
 
     @classmethod
     def columns(cls, senders: Numbers, receivers: Numbers, bounds: Numbers) -> Messages:
         """Messages with the boxes ``bounds`` (messages, dimensions, 2); empty ones are left out."""
         held = (bounds[:, :, 1] > bounds[:, :, 0]).all(axis=1)
-        flat = bounds.reshape(len(bounds), -1)
-        return cls(np.column_stack([senders, receivers, flat])[held])
+        if not held.all():
+            senders, receivers, bounds = senders[held], receivers[held], bounds[held]
+        table = np.empty((len(senders), 2 + 2 * bounds.shape[1]), dtype=np.int64)
+        table[:, 0], table[:, 1] = senders, receivers
+        table[:, 2:] = bounds.reshape(len(senders), 2 * bounds.shape[1])
+        return cls(table)
 
     @cached_property
     def table(self) -> Numbers:
@@ -67,7 +71,7 @@ class Messages(Sequence[Message]):
     @property
     def bounds(self) -> Numbers:
         """Boxes: (messages, dimensions, 2)."""
-        return self.table[:, 2:].reshape(len(self.table), -1, 2)
+        return self.table[:, 2:].reshape(len(self.table), self.table.shape[1] // 2 - 1, 2)
 
     @cached_property
     def volumes(self) -> Numbers:
@@ -79,7 +83,8 @@ class Messages(Sequence[Message]):
     @cached_property
     def between(self) -> NDArray[np.bool_]:
         """Which messages go from one rank to another."""
-        return self.senders != self.receivers
+        between: NDArray[np.bool_] = self.senders != self.receivers
+        return between
 
     @cached_property
     def _objects(self) -> tuple[Message, ...]:
@@ -105,7 +110,7 @@ class Messages(Sequence[Message]):
 
     def __eq__(self, other: Any) -> bool:
         if isinstance(other, Messages):
-            return np.array_equal(self.table, other.table)
+            return np.array_equal(self.table, other.table) or len(self) == len(other) == 0
         return isinstance(other, tuple) and self._objects == other
 
     def __hash__(self) -> int:

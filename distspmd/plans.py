@@ -152,15 +152,6 @@ def _counter(numbers: Numbers) -> Counter[int]:
     return Counter({int(rank): int(numbers[rank]) for rank in np.flatnonzero(numbers)})
 
 
-def _by_rank(step: Step) -> dict[int, list[Message]]:
-    found: dict[int, list[Message]] = {}
-    for message in step.messages:
-        found.setdefault(message.sender, []).append(message)
-        if message.receiver != message.sender:
-            found.setdefault(message.receiver, []).append(message)
-    return found
-
-
 @dataclass(frozen=True)
 class Plan:
     """Steps that carry out a redistribution.
@@ -187,11 +178,6 @@ class Plan:
     def ranks(self) -> int:
         """Number of ranks that take part or stand by."""
         return max(layout.ranks for layout in self.buffers)
-
-    @cached_property
-    def parts(self) -> tuple[dict[int, list[Message]], ...]:
-        """Per step, the messages that each rank sends or receives, in order."""
-        return tuple(_by_rank(step) for step in self.steps)
 
     @cached_property
     def fingerprint(self) -> int:

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from distspmd import intervals
 from distspmd.errors import LayoutError
 from distspmd.layout import Layout
+from distspmd.overlaps import Overlaps, are_disjoint, overlaps
 from distspmd.reductions import reduction
 
 
@@ -66,6 +68,16 @@ class Redistribution:
         return self.source.partial.reduction if self.source.partial else None
 
     @cached_property
+    def overlaps(self) -> Overlaps:
+        """Where the tiles of the source and of the target meet."""
+        return overlaps(self.source, self.target)
+
+    @cached_property
+    def disjoint(self) -> bool:
+        """Whether no element is in two different tiles of the source."""
+        return are_disjoint(self.source)
+
+    @cached_property
     def bound(self) -> Bound:
         """What every plan of this redistribution moves at least."""
         return Bound(self)
@@ -83,6 +95,8 @@ class Bound:
         Of a partial array, an element for which another rank holds an operand costs one element.
         """
         move = self.redistribution
+        if move.disjoint:
+            return int(self._missing[rank]) * move.dtype.itemsize if rank < move.ranks else 0
         wanted = move.target.box(rank)
         if move.source.partial is None:
             here = move.source.box(rank)
@@ -91,6 +105,25 @@ class Bound:
         else:
             missing = intervals.union_volume([*self._operands_of_others(rank, wanted)])
         return missing * move.dtype.itemsize
+
+    @cached_property
+    def _missing(self) -> NDArray[np.int64]:
+        """Elements that each rank must receive, where the tiles of the source are disjoint."""
+        move = self.redistribution
+        source, target = move.source.tiles, move.target.tiles
+        meet = move.overlaps
+        covered = np.zeros(len(target.bounds) + 1, dtype=np.int64)  # the last is of no tile
+        np.add.at(covered, meet.target, meet.volumes)
+        found = np.zeros(move.ranks, dtype=np.int64)
+        found[: len(target.of)] = covered[target.of]
+        common = min(len(source.of), len(target.of))
+        mine, wanted = source.of[:common], target.of[:common]
+        alone = np.append(_operands_at(move.source) == 1, False)
+        lows = np.maximum(move.source.bounds[:common, :, 0], move.target.bounds[:common, :, 0])
+        highs = np.minimum(move.source.bounds[:common, :, 1], move.target.bounds[:common, :, 1])
+        kept = np.maximum(highs - lows, 0).prod(axis=1)
+        found[:common] -= np.where((wanted >= 0) & alone[mine], kept, 0)
+        return found
 
     def _operands_of_others(self, rank: int, wanted: intervals.Box) -> Iterator[intervals.Box]:
         """Where another rank holds an operand that the rank does not hold."""
@@ -112,3 +145,10 @@ class Bound:
         """Bytes of the larger of the rank's source and target tiles."""
         move = self.redistribution
         return max(move.source.volume(rank), move.target.volume(rank)) * move.dtype.itemsize
+
+
+def _operands_at(source: Layout) -> NDArray[np.int64]:
+    """How many operands each tile of a source has."""
+    held = source.tiles.of >= 0
+    pairs = np.unique(np.stack([source.tiles.of, source.operands])[:, held], axis=1)
+    return np.bincount(pairs[0], minlength=len(source.tiles.bounds))

@@ -4,9 +4,10 @@ if __name__ != "distspmd.solvers":
     raise ImportError("this package is imported as distspmd.solvers")
 
 from distspmd.solve import Solver
+from distspmd.solvers.collectives import Collectives
 from distspmd.solvers.exchange import Exchange
 from distspmd.solvers.grid_mapped import GridMapped
 from distspmd.solvers.local import LocalSlice, Nothing
 
-SOLVERS: tuple[Solver, ...] = (Nothing(), LocalSlice(), GridMapped(), Exchange())
+SOLVERS: tuple[Solver, ...] = (Nothing(), LocalSlice(), GridMapped(), Collectives(), Exchange())
 """All solvers, in the order in which equally cheap plans are preferred."""

@@ -16,9 +16,12 @@ ORDER = """
     errors intervals report
     mesh reductions machine bounds
     layout
-    redistribution messages
+    overlaps messages
+    redistribution
     plans
-    cost simulator verifier rounds codegen.tables
+    cost simulator verifier rounds codegen.tables collectives
+    digits
+    tilemaps
     solve
     solvers
     runtime runtime.toolchain runtime.agreement

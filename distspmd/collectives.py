@@ -1,0 +1,284 @@
+"""The typed search for a sequence of collectives (Rink et al., arXiv 2112.01075), on weak types.
+
+A *weak type* says into how many parts each dimension is cut, and how many operands each element
+has; not which rank holds which part. The search goes over sequences in the normal form
+
+    slice*  (all-to-all | reduce-scatter | all-reduce)*  all-gather*
+
+in which no tile is larger than the larger of the source and the target tile. A step may move any
+factor of a number of parts, so that steps of one kind on several axes are one step; slices may cut
+further than source and target do (over-partitioning). The order of the ranks comes later: it
+decides whether a permutation is needed.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import NamedTuple, Protocol
+
+from distspmd.machine import Machine
+from distspmd.plans import StepKind
+
+
+class Move(NamedTuple):
+    """One collective on weak types: ``factor`` parts leave dimension ``take`` and cut ``give``.
+
+    A slice has no ``take``, an all-gather no ``give``, an all-reduce neither.
+    """
+
+    kind: StepKind
+    factor: int
+    take: int = -1
+    give: int = -1
+
+
+SLICE = StepKind.COPY
+
+
+@dataclass(frozen=True, slots=True)
+class WeakType:
+    """Parts of each dimension, and operands of each element."""
+
+    parts: tuple[int, ...]
+    operands: int = 1
+
+    @property
+    def tiles(self) -> int:
+        """Number of different tiles, each with all its operands."""
+        return math.prod(self.parts)
+
+    def after(self, move: Move) -> WeakType:
+        """The weak type that a collective leads to."""
+        parts, operands = list(self.parts), self.operands
+        if move.take >= 0:
+            parts[move.take] //= move.factor
+        elif move.kind in (StepKind.REDUCE_SCATTER, StepKind.ALL_REDUCE):
+            operands //= move.factor
+        if move.give >= 0:
+            parts[move.give] *= move.factor
+        return WeakType(tuple(parts), operands)
+
+
+class Price(Protocol):
+    """What a collective costs, in any unit."""
+
+    def of(self, kind: StepKind, factor: int, before: float) -> float:
+        """Cost of a collective in groups of ``factor`` ranks on a tile of ``before`` elements."""
+
+    def arrival(self, factor: int, tile: float) -> float:
+        """At most the cost of all steps by which ``factor`` parts reach a dimension."""
+
+
+@dataclass(frozen=True, slots=True)
+class Transfers:
+    """Elements that a rank sends, as the paper counts them (its figure 11)."""
+
+    def of(self, kind: StepKind, factor: int, before: float) -> float:
+        """Elements of one collective."""
+        if kind is SLICE:
+            return 0
+        if kind is StepKind.ALL_GATHER:
+            return factor * before
+        return 2 * before if kind is StepKind.ALL_REDUCE else before
+
+    def arrival(self, factor: int, tile: float) -> float:
+        """One tile."""
+        return tile
+
+
+@dataclass(frozen=True, slots=True)
+class Seconds:
+    """Time on a machine, as :mod:`distspmd.cost` counts it for even tiles."""
+
+    machine: Machine
+    itemsize: int
+
+    def of(self, kind: StepKind, factor: int, before: float) -> float:
+        """Seconds of one collective."""
+        if kind is SLICE:
+            return 0
+        alpha, tree = self.machine.alpha, math.ceil(math.log2(factor))
+        beta, copy = self.machine.beta * self.itemsize, self.machine.copy * self.itemsize
+        share = before / factor
+        if kind is StepKind.ALL_GATHER:
+            return tree * alpha + before * ((factor - 1) * beta + copy)
+        if kind is StepKind.PERMUTE:
+            return 2 * alpha + before * beta
+        if kind is StepKind.ALL_REDUCE:
+            return 2 * tree * alpha + 2 * (before - share) * beta + before * copy
+        calls = tree if kind is StepKind.REDUCE_SCATTER else 2 * (factor - 1)
+        return calls * alpha + (before - share) * beta + share * copy
+
+    def arrival(self, factor: int, tile: float) -> float:
+        """The bytes that no sequence of steps saves, and the fewest calls."""
+        calls = len(primes(factor)) * self.machine.alpha
+        return calls + tile * (1 - 1 / factor) * self.machine.beta * self.itemsize
+
+
+@dataclass(frozen=True)
+class Problem:
+    """From a weak type to another, of an array with ``extents`` that the parts divide."""
+
+    extents: tuple[int, ...]
+    ranks: int
+    source: WeakType
+    target: WeakType
+
+    def tile(self, held: WeakType) -> float:
+        """Elements of a tile."""
+        return math.prod(self.extents) / held.tiles
+
+
+class _Node(NamedTuple):
+    estimate: float
+    order: int
+    """Of equal estimates the last comes first."""
+    spent: float
+    held: WeakType
+    may_slice: int
+    """First dimension that may still be sliced; the slices of a sequence come first, in order."""
+    path: tuple[Move, ...]
+
+
+_EACH_STEP = 1e-9
+"""Of equally cheap sequences the shorter wins: relative surcharge for each step."""
+
+
+def sequences(
+    problem: Problem, price: Price, effort: int = 3000, repeats: int = 8
+) -> Iterator[tuple[float, tuple[Move, ...]]]:
+    """Sequences of collectives in the order of their cost, the cheapest first.
+
+    Args:
+        problem: source and target.
+        price: what a collective costs.
+        effort: types to look at before giving up.
+        repeats: how many ways to one type are followed.
+    """
+    search = _Search(problem, price)
+    heap = [_Node(0.0, 0, 0.0, problem.source, 0, ())]
+    seen: dict[tuple[WeakType, int], int] = {}
+    number = itertools.count(1)
+    while heap and effort > 0:
+        node = heapq.heappop(heap)
+        if node.held == problem.target and node.may_slice == _ARRIVED:
+            yield node.spent, node.path
+            continue
+        key = (node.held, node.may_slice)
+        seen[key] = seen.get(key, 0) + 1
+        if seen[key] > repeats:
+            continue
+        effort -= 1
+        for held, spent, may_slice, moves in search.from_here(node):
+            estimate = spent if may_slice == _ARRIVED else spent + search.rest(held, may_slice)
+            path = (*node.path, *moves)
+            heapq.heappush(heap, _Node(estimate, -next(number), spent, held, may_slice, path))
+
+
+_ARRIVED = 1 << 30
+
+_Reached = tuple[WeakType, float, int, tuple[Move, ...]]
+
+
+class _Search:
+    def __init__(self, problem: Problem, price: Price) -> None:
+        self.problem = problem
+        self.price = price
+        self.goal = problem.target.parts
+        self.surcharge = _EACH_STEP * max(price.of(StepKind.ALL_GATHER, 2, 1.0), 1e-30)
+        self.sides = tuple(enumerate(problem.extents))
+
+    def from_here(self, node: _Node) -> Iterator[_Reached]:
+        """What one collective leads to, or all gathers at the end."""
+        held, tile = node.held, self.problem.tile(node.held)
+        if held.operands == 1 and not any(
+            have % want for have, want in zip(held.parts, self.goal, strict=True)
+        ):
+            yield self._gathered(node, tile)
+        for move in self._slices(node):
+            yield (held.after(move), node.spent + self.surcharge, move.give + 1, (move,))
+        for move in itertools.chain(self._all_to_alls(held), self._reductions(held)):
+            spent = node.spent + self.surcharge + self.price.of(move.kind, move.factor, tile)
+            yield held.after(move), spent, len(self.goal), (move,)
+
+    def _gathered(self, node: _Node, tile: float) -> _Reached:
+        """All gathers, the smallest factor first: the tiles of the others are smaller then."""
+        pairs = zip(node.held.parts, self.goal, strict=True)
+        factors = sorted((have // want, at) for at, (have, want) in enumerate(pairs))
+        moves, spent = [], node.spent
+        for factor, at in factors:
+            if factor > 1:
+                moves.append(Move(StepKind.ALL_GATHER, factor, take=at))
+                spent += self.surcharge + self.price.of(StepKind.ALL_GATHER, factor, tile)
+                tile *= factor
+        return WeakType(self.goal), spent, _ARRIVED, tuple(moves)
+
+    def _slices(self, node: _Node) -> Iterator[Move]:
+        if node.may_slice >= len(self.goal):
+            return
+        free = self.problem.ranks // (node.held.tiles * node.held.operands)
+        for at, extent in self.sides[node.may_slice :]:
+            for factor in divisors(math.gcd(free, extent // node.held.parts[at])):
+                yield Move(SLICE, factor, give=at)
+
+    def _all_to_alls(self, held: WeakType) -> Iterator[Move]:
+        for take, parts in enumerate(held.parts):
+            if parts == 1:
+                continue
+            for give, extent in self.sides:
+                if give == take:
+                    continue
+                for factor in divisors(math.gcd(parts, extent // held.parts[give])):
+                    yield Move(StepKind.ALL_TO_ALL, factor, take, give)
+
+    def _reductions(self, held: WeakType) -> Iterator[Move]:
+        for factor in divisors(held.operands):
+            yield Move(StepKind.ALL_REDUCE, factor)
+        for give, extent in self.sides:
+            for factor in divisors(math.gcd(held.operands, extent // held.parts[give])):
+                yield Move(StepKind.REDUCE_SCATTER, factor, give=give)
+
+    def rest(self, held: WeakType, may_slice: int) -> float:
+        """No more than what is left to pay."""
+        tile = self.problem.tile(held)
+        free = self.problem.ranks // (held.tiles * held.operands)
+        missing = [
+            (at >= may_slice, want // math.gcd(have, want))
+            for at, (have, want) in enumerate(zip(held.parts, self.goal, strict=True))
+            if have % want
+        ]
+        found = self.surcharge * len(missing)
+        if held.operands > 1:
+            return found + self.price.arrival(held.operands, tile / free)
+        surplus = held.tiles // math.prod(self.goal)
+        if surplus > 1:
+            found += self.price.of(StepKind.ALL_GATHER, surplus, tile)
+        arriving = [factor for sliceable, factor in missing if not sliceable or free == 1]
+        if free > 1 and may_slice < len(self.goal):  # slices may come first: smaller tiles
+            tile /= free
+            sliced = 1
+            for factor in sorted(factor for sliceable, factor in missing if sliceable):
+                sliced *= factor
+                if sliced > free:
+                    arriving.append(2)
+        return found + sum(self.price.arrival(factor, tile) for factor in arriving)
+
+
+@cache
+def divisors(number: int) -> tuple[int, ...]:
+    """Divisors above one, smallest first."""
+    return tuple(factor for factor in range(2, number + 1) if number % factor == 0)
+
+
+@cache
+def primes(number: int) -> tuple[int, ...]:
+    """Prime factors, smallest first."""
+    for factor in range(2, math.isqrt(number) + 1):
+        if number % factor == 0:
+            return (factor, *primes(number // factor))
+    return (number,) if number > 1 else ()
