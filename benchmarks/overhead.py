@@ -1,7 +1,7 @@
 """What lowering costs at one rank: the time of a call, and of whole programs, beside plain DaCe.
 
-``python benchmarks/overhead.py`` starts its own rank, of one thread. Both sides are compiled with the
-same compiler, flags and BLAS; calls of the two alternate.
+``python benchmarks/overhead.py`` starts its own rank, of one thread. Both sides are compiled with
+the same compiler, flags and BLAS; calls of the two alternate.
 """
 
 import argparse
@@ -82,7 +82,8 @@ def main() -> None:
     print(f"{'program':<12} {'lowered ms':>11} {'plain DaCe ms':>14} {'ratio':>6}")
     for program in (elementwise, row_sums, product, stencil):
         ours, theirs, ratio = compare(program, options.repeat)
-        print(f"{program.name:<12} {ours * 1e3:11.2f} {theirs * 1e3:14.2f} {ratio:6.3f}", flush=True)
+        row = f"{program.name:<12} {ours * 1e3:11.2f} {theirs * 1e3:14.2f} {ratio:6.3f}"
+        print(row, flush=True)
     ours, theirs, _ = compare(tiny, 1000)
     print(f"a call of a tiny program: {ours * 1e6:.1f} us, plain DaCe {theirs * 1e6:.1f} us")
 

@@ -1,8 +1,8 @@
 """A two-layer perceptron in NumPy, partitioned over 4 ranks by batch and by hidden units.
 
 Nothing in the program says how it runs: the schedule gives two of its iteration spaces a process
-grid, and the rest follows. Between the layers nothing is communicated, because the tile of the hidden
-layer that a rank makes is the tile that it reads.
+grid, and the rest follows. Between the layers nothing is communicated, because the tile of the
+hidden layer that a rank makes is the tile that it reads.
 
 Run it with ``python examples/demo.py``: it starts its own ranks.
 """
@@ -45,16 +45,18 @@ def main() -> None:
     from mpi4py import MPI
 
     comm = MPI.COMM_WORLD
+    if comm.rank != 0:  # only rank 0 needs the program as Python; the others get what it compiles
+        program = distspmd.compile(None, comm)
+        for _ in range(2):
+            program()
+        return
+
     sdfg = perceptron.to_sdfg()
     spaces = distspmd.iteration_spaces(sdfg)
     lowering = distspmd.lower(sdfg, SCHEDULE)
     start = time.perf_counter()
     program = distspmd.compile(sdfg, comm)
     compiled = time.perf_counter() - start
-    if comm.rank != 0:
-        for _ in range(2):
-            program()
-        return
 
     rng = np.random.default_rng(0)
     shapes = [(BATCH, INPUTS), (INPUTS, HIDDEN), (HIDDEN,), (HIDDEN, OUTPUTS)]
