@@ -76,5 +76,5 @@ def end_all_on_exception(comm: Any) -> None:
         MPI.COMM_WORLD.Abort(1)
         raise SystemExit(1)
 
-    hook.ends_all = True  # type: ignore[attr-defined]
+    hook.ends_all = True  # type: ignore[attr-defined]  # functions have attributes too
     sys.excepthook = hook
