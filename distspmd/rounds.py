@@ -15,7 +15,7 @@ from distspmd.errors import PlanError
 from distspmd.intervals import Box
 from distspmd.plans import Message, Plan, Step, StepKind
 
-_COMMON = (StepKind.BROADCAST, StepKind.REDUCE)
+_COMMON = (StepKind.BROADCAST, StepKind.REDUCE, StepKind.ALL_REDUCE)
 
 
 def bounded(plan: Plan, elements: int) -> Plan:
@@ -31,13 +31,14 @@ def bounded(plan: Plan, elements: int) -> Plan:
 
 
 def _rounds(step: Step, elements: int) -> Iterator[Step]:
-    if max([*step.sent().values(), *step.received().values()], default=0) <= elements:
+    if max(step.traffic.sent.max(initial=0), step.traffic.received.max(initial=0)) <= elements:
         yield step
     elif step.kind in _COMMON:
         yield from _common_rounds(step, elements)
     else:
+        kind = min(step.kind, StepKind.EXCHANGE, key=lambda kind: kind.value)  # it promises less
         for messages in _packed(_atoms(step, elements), elements):
-            yield replace(step, messages=messages)
+            yield replace(step, kind=kind, messages=messages)
 
 
 def _common_rounds(step: Step, elements: int) -> Iterator[Step]:

@@ -159,6 +159,8 @@ def _malformed(step: Step, plan: Plan) -> Iterator[str]:
             yield from _misplaced(step, m, place)
     if step.kind in (StepKind.BROADCAST, StepKind.REDUCE):
         yield from _uneven(step, place)
+    if step.kind is StepKind.ALL_REDUCE:
+        yield from _incomplete(step, place)
 
 
 def _misplaced(step: Step, m: Message, place: dict[int, tuple[int, ...]]) -> Iterator[str]:
@@ -194,3 +196,18 @@ def _uneven(step: Step, place: dict[int, tuple[int, ...]]) -> Iterator[str]:
         for rank in group[1:]:
             if rank not in ends:
                 yield f"rank {rank} has no message in the {step.kind} of its group."
+
+
+def _incomplete(step: Step, place: dict[int, tuple[int, ...]]) -> Iterator[str]:
+    """Where ranks of a group do not all send the same box to all, themselves too."""
+    held: dict[tuple[int, ...], set[tuple[int, int, Box]]] = {}
+    for m in step.messages:
+        if m.sender in place:
+            held.setdefault(place[m.sender], set()).add((m.sender, m.receiver, m.box))
+    for group, found in held.items():
+        boxes = len({box for _, _, box in found})
+        if boxes > 1 or len(found) != len(group) ** 2:
+            yield (
+                f"the group of rank {group[0]} has {len(found)} messages of {boxes} boxes, not one "
+                f"box from each of its {len(group)} ranks to each."
+            )

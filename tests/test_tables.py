@@ -1,6 +1,6 @@
 import itertools
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from distspmd.codegen.tables import ALL, DTYPES, MAGIC, SELF, VERSION, Storage, 
 from distspmd.errors import PlanError
 from distspmd.layout import Layout
 from distspmd.mesh import Mesh
-from distspmd.plans import Plan, StepKind
+from distspmd.plans import Message, Plan, StepKind
 from distspmd.redistribution import Redistribution
 from distspmd.reductions import REDUCTIONS
 from distspmd.solvers import SOLVERS
@@ -109,7 +109,7 @@ def test_all_ranks_agree_about_families_fingerprint_and_plans(program):
 def test_what_a_rank_sends_to_a_position_is_what_that_rank_receives(program):
     tables = tables_of(program)
     for number, (_, plan) in enumerate(program):
-        for at, step in enumerate(plan.steps):
+        for at in range(len(plan.steps)):
             sent, received = defaultdict(list), defaultdict(list)
             for table in tables:
                 part = table.plans[number][4][at]
@@ -120,12 +120,17 @@ def test_what_a_rank_sends_to_a_position_is_what_that_rank_receives(program):
                     sent[colour, position, peer].append(box)
                 for peer, box in part.receives:
                     received[colour, peer, position].append(box)
-            if step.kind in (StepKind.BROADCAST, StepKind.REDUCE):
+            if any(peer == ALL for t in tables for peer, _ in _traffic(t, number, at)):
                 continue
             local = [key for key in received if SELF in key]
             for key in local:
                 del received[key]
             assert sent == received
+
+
+def _traffic(table, number, at):
+    part = table.plans[number][4][at]
+    return part.sends + part.receives
 
 
 @given(programs())
@@ -143,6 +148,48 @@ def test_a_call_for_one_box_of_all_ranks_has_one_box(program):
                     assert peer in (ALL, SELF) if position == 0 else peer == 0
                     boxes[colour].add(box)
             assert all(len(found) == 1 for found in boxes.values())
+
+
+def square(kind, text="[8] + partial(sum)"):
+    """A step among all of three ranks, on top of an exchange."""
+    mesh = Mesh(x=3)
+    source, target = Layout.parse(text, mesh), Layout.parse("[8]", mesh)
+    plan = Exchange().plan(Redistribution(source, target, "int64"))
+    messages = [
+        Message(sender, receiver, source.box(sender)) for receiver in mesh for sender in mesh
+    ]
+    step = replace(plan.steps[0], kind=kind, groups=((0, 1, 2),), messages=messages)
+    return replace(plan, steps=(step,))
+
+
+def test_an_all_reduce_sends_to_all_and_gets_one_box_from_all():
+    plan = square(StepKind.ALL_REDUCE)
+    part = Table(words([("x", plan, tight(plan, 1))], 1)).plans[0][4][0]
+    assert part.sends == part.receives == [(ALL, ((0, 8),))]
+
+
+def test_an_all_gather_sends_to_all_and_gets_a_box_from_each():
+    plan = square(StepKind.ALL_GATHER, "[3{x}8]")
+    part = Table(words([("x", plan, tight(plan, 1))], 1)).plans[0][4][0]
+    assert part.sends == [(ALL, ((3, 6),))]
+    assert part.receives == [(0, ((0, 3),)), (SELF, ((3, 6),)), (2, ((6, 8),))]
+
+
+@pytest.mark.parametrize("kind", [StepKind.ALL_REDUCE, StepKind.ALL_GATHER])
+def test_a_call_that_leaves_a_rank_out_is_refused(kind):
+    plan = square(kind)
+    step = plan.steps[0]
+    lost = [m for m in step.messages if (m.sender, m.receiver) != (1, 2)]
+    plan = replace(plan, steps=(replace(step, messages=lost),))
+    with pytest.raises(PlanError, match="rank 1 does not send one box to all in the all_"):
+        words([("x", plan, tight(plan, 1))], 1)
+
+
+@pytest.mark.parametrize("kind", [StepKind.ALL_TO_ALL, StepKind.PERMUTE])
+def test_other_kinds_are_carried_as_an_exchange(kind):
+    plan = square(kind)
+    part = Table(words([("x", plan, tight(plan, 1))], 1)).plans[0][4][0]
+    assert part.kind is StepKind.EXCHANGE
 
 
 def test_storages_larger_than_the_tile_are_kept():

@@ -92,6 +92,14 @@ def test_a_local_copy_does_not_stand_for_a_message_of_a_reduction():
         verify(plan)
 
 
+def test_an_all_reduce_among_some_of_its_group_is_refused():
+    plan = damaged(ALLREDUCE, kind=StepKind.ALL_REDUCE)
+    verify(plan)
+    broken = with_messages(plan, lambda messages: messages[1:])
+    with pytest.raises(PlanError, match="15 messages of 1 boxes, not one box from each of its 4"):
+        verify(broken)
+
+
 def test_two_boxes_in_one_broadcast_are_refused():
     def cut(messages):
         first, *others = messages

@@ -15,10 +15,11 @@ One table holds, in this order (``tables.hpp`` reads it)::
 A *family* is a set of disjoint groups of ranks that communicate at the same time: one communicator
 split. Steps with the same groups share a family; -1 stands for none. A peer is a position in the
 group, or SELF (the rank's own memory), or ALL (a broadcast goes to all, a reduction comes from
-all). A receive from SELF is a local copy. Of a reduction the first rank of a group has its own
-operand as a send to SELF. Sends and receives are in the order of the plan's messages, which is the
-order in which both sides pack and in which operands are combined. The fingerprint is the same on
-all ranks that have the same plans.
+all). A receive from SELF is a local copy. Of a REDUCE the first rank of a group has its own operand
+as a send to SELF; of an ALL_REDUCE every rank's own operand is the one that it sends to ALL. Sends
+and receives are in the order of the plan's messages, which is the order in which both sides pack
+and in which operands are combined. The fingerprint is the same on all ranks that have the same
+plans.
 """
 
 from __future__ import annotations
@@ -36,6 +37,15 @@ from distspmd.errors import PlanError
 from distspmd.intervals import Box
 from distspmd.plans import Plan, Step, StepKind
 from distspmd.reductions import reduction
+
+_SENT_TO_ALL = (StepKind.BROADCAST, StepKind.ALL_GATHER, StepKind.ALL_REDUCE)
+_REDUCED_FROM_ALL = (StepKind.REDUCE, StepKind.ALL_REDUCE)
+_CALLS = (
+    *(StepKind.COPY, StepKind.SCATTER, StepKind.BROADCAST, StepKind.REDUCE, StepKind.GATHER),
+    *(StepKind.EXCHANGE, StepKind.ALL_GATHER, StepKind.ALL_REDUCE),
+    StepKind.REDUCE_SCATTER,
+)
+"""Kinds that the runtime knows; any other is carried as an exchange of its messages."""
 
 MAGIC = int.from_bytes(b"distspmd", "big")
 VERSION = 1
@@ -124,20 +134,20 @@ def _plan(
                 f"{name}: {storage} does not have the {len(extents)} dimensions of {layout}."
             )
         body += [*_flat(box), *storage.origin, *storage.strides]
-    for number, step in enumerate(plan.steps):
+    for step in plan.steps:
         if step.reduction is not None and dtype not in DTYPES:
             raise PlanError(f"{name}: the runtime has no {step.reduction} of {dtype} values.")
-        body += _step(plan, number, rank, families)
+        body += _step(step, rank, families, name)
     return [len(body) + 1, *body]
 
 
-def _step(plan: Plan, number: int, rank: int, families: dict[Groups, int]) -> list[int]:
-    step = plan.steps[number]
+def _step(step: Step, rank: int, families: dict[Groups, int], name: str) -> list[int]:
     groups = tuple(group for group in step.groups if len(group) > 1)
     family = families.setdefault(groups, len(families)) if groups else -1
-    sends, receives = _traffic(plan, number, rank)
+    kind = step.kind if step.kind in _CALLS else StepKind.EXCHANGE
+    sends, receives = _traffic(step, rank, name)
     body = [
-        min(step.kind.value, StepKind.EXCHANGE.value),  # it carries the messages of any later kind
+        kind.value,
         step.source,
         step.target,
         family,
@@ -154,25 +164,39 @@ def _step(plan: Plan, number: int, rank: int, families: dict[Groups, int]) -> li
 Traffic = list[tuple[int, Box]]
 
 
-def _traffic(plan: Plan, number: int, rank: int) -> tuple[Traffic, Traffic]:
+def _traffic(step: Step, rank: int, name: str) -> tuple[Traffic, Traffic]:
     """What a rank sends to, and receives from, the positions of its group in a step."""
-    step = plan.steps[number]
     group = next((group for group in step.groups if rank in group), ())
     position = {peer: at for at, peer in enumerate(group)}
-    reduced = _reduced_box(step, plan, number, rank, group)
+    mine = list(_messages(step, rank))
+    far = [(sender, receiver, box) for sender, receiver, box in mine if sender != receiver]
+    combined = _combined_box(step, rank, far)
     sends: Traffic = []
     receives: Traffic = []
-    for m in plan.parts[number].get(rank, ()):
-        if intervals.is_empty(m.box):
-            continue
-        if m.sender == m.receiver:
-            operand = m.box == reduced and (SELF, m.box) not in sends
-            (sends if operand else receives).append((SELF, m.box))
-        elif m.sender == rank:
-            _append(sends, step.kind is StepKind.BROADCAST, position[m.receiver], m.box)
+    for sender, receiver, box in mine:
+        if sender == receiver:
+            if box != combined:
+                receives.append((SELF, box))
+            elif step.kind is StepKind.REDUCE:
+                sends.append((SELF, box))
+                combined = None
+        elif sender == rank:
+            _append(sends, step.kind in _SENT_TO_ALL, position[receiver], box)
         else:
-            _append(receives, step.kind is StepKind.REDUCE, position[m.sender], m.box)
+            _append(receives, step.kind in _REDUCED_FROM_ALL, position[sender], box)
+    if far and step.kind in (StepKind.ALL_GATHER, StepKind.ALL_REDUCE):
+        _check_all_take_part(step, rank, group, mine, name)
     return sends, receives
+
+
+def _messages(step: Step, rank: int) -> Iterator[tuple[int, int, Box]]:
+    """The messages that a rank sends or receives, in order, but empty ones."""
+    held = step.table
+    rows = held.table[(held.senders == rank) | (held.receivers == rank)]
+    for sender, receiver, *bounds in rows.tolist():
+        box = tuple(zip(bounds[::2], bounds[1::2], strict=True))
+        if not intervals.is_empty(box):
+            yield sender, receiver, box
 
 
 def _append(traffic: Traffic, common: bool, peer: int, box: Box) -> None:
@@ -183,14 +207,26 @@ def _append(traffic: Traffic, common: bool, peer: int, box: Box) -> None:
         traffic.append((ALL, box))
 
 
-def _reduced_box(
-    step: Step, plan: Plan, number: int, rank: int, group: tuple[int, ...]
-) -> Box | None:
-    """The box that a group reduces to its first rank, if that is the rank."""
-    if step.kind is not StepKind.REDUCE or not group or group[0] != rank:
-        return None
-    boxes = (m.box for m in plan.parts[number].get(rank, ()) if m.sender != rank)
-    return next(boxes, None)
+def _combined_box(step: Step, rank: int, far: list[tuple[int, int, Box]]) -> Box | None:
+    """The box of which a rank's own message is an operand that MPI combines, not a copy."""
+    combines = {StepKind.REDUCE: [m for m in far if m[1] == rank], StepKind.ALL_REDUCE: far}
+    held = combines.get(step.kind)
+    return held[0][2] if held else None
+
+
+def _check_all_take_part(
+    step: Step, rank: int, group: tuple[int, ...], mine: list[tuple[int, int, Box]], name: str
+) -> None:
+    """Each rank sends one box to all; in an all-reduce, to itself too, and the same box as all."""
+    reduces = step.kind is StepKind.ALL_REDUCE
+    sent = [(receiver, box) for sender, receiver, box in mine if sender == rank]
+    to = [receiver for receiver, _ in sent if reduces or receiver != rank]
+    boxes = {box for receiver, box in sent if receiver != rank}
+    if reduces:
+        boxes |= {box for _, _, box in mine}
+    wanted = set(group) if reduces else set(group) - {rank}
+    if len(boxes) > 1 or (to and (len(to) != len(wanted) or set(to) != wanted)):
+        raise PlanError(f"{name}: rank {rank} does not send one box to all in the {step.kind}.")
 
 
 def _flat(box: Box) -> Iterator[int]:

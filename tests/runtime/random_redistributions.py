@@ -18,7 +18,7 @@ from distspmd.codegen.tables import DTYPES, Storage
 from distspmd.errors import PlanError
 from distspmd.layout import Layout, Partial, Split
 from distspmd.mesh import Mesh
-from distspmd.plans import Refusal, StepKind
+from distspmd.plans import Message, Plan, Refusal, Step, StepKind
 from distspmd.redistribution import Redistribution
 from distspmd.reductions import REDUCTIONS
 from distspmd.rounds import bounded
@@ -56,6 +56,9 @@ def main(seed, cases):
         print(f"{len(tried)} plans agree on {comm.size} ranks: {dict(kinds)}")
 
 
+_IN_AN_ORDER_OF_MPI = (StepKind.REDUCE, StepKind.ALL_REDUCE)
+
+
 class Case:
     def __init__(self, plan, seed, aliased):
         self.plan = plan
@@ -63,7 +66,7 @@ class Case:
         self.aliased = aliased
         numbers = np.random.default_rng(seed)
         move = plan.redistribution
-        exact = any(step.kind is StepKind.REDUCE for step in plan.steps)
+        exact = any(step.kind in _IN_AN_ORDER_OF_MPI for step in plan.steps)
         operands = {}
         for rank in range(move.source.ranks):
             operand = move.source.operand(rank)
@@ -179,19 +182,56 @@ def _values(numbers, move, exact):
 
 def _cases(rng, ranks):
     """All solvers' plans of a random redistribution, some of them in rounds."""
-    kind = rng.choice(["layouts", "layouts", "scatter", "gather", "partial", "partial", "halo"])
+    kind = rng.choice(
+        ["layouts", "layouts", "scatter", "gather", "partial", "partial", "gathered", "halo"]
+    )
     move = _redistribution(rng, ranks, kind)
-    for solver in SOLVERS:
-        plan = solver.plan(move)
-        if isinstance(plan, Refusal):
-            continue
+    answers = [solver.plan(move) for solver in SOLVERS]
+    for plan in [*_collectives(move), *(p for p in answers if not isinstance(p, Refusal))]:
         if rng.random() < 0.4:
             with suppress(PlanError):  # fewer elements than a rank receives operands of one
                 plan = bounded(plan, rng.randint(1, 12))
         verify(plan)
-        can_alias = move.source.splits == move.target.splits or kind == "halo"
+        can_alias = move.source.splits == move.target.splits or kind in ("halo", "gathered")
         aliased = can_alias and not move.accumulate and rng.random() < 0.5
         yield Case(plan, rng.randrange(1 << 30), aliased)
+
+
+def _collectives(move):
+    """One call among all ranks of each group, where the layouts allow it."""
+    source, target, mesh = move.source, move.target, move.source.mesh
+    if target.mesh != mesh or None in (source.splits, target.splits):
+        return
+    kept = {axis for split in target.splits for axis in split.axes}
+    if source.partial:
+        over = set(source.partial.axes or ())
+        kind = StepKind.ALL_REDUCE
+        fits = source.partial.axes is not None and source.boxes == target.boxes
+    else:
+        over = {axis for split in source.splits for axis in split.axes} - kept
+        kind = StepKind.ALL_GATHER
+        fits = all(map(intervals.contains, target.boxes, source.boxes))
+    groups = {}
+    for rank in mesh:
+        at = mesh.coordinates(rank)
+        groups.setdefault(tuple(at[axis] for axis in mesh.names if axis not in over), []).append(
+            rank
+        )
+    messages = tuple(
+        Message(sender, receiver, source.box(sender))
+        for group in groups.values()
+        for receiver in group
+        for sender in group
+        if not intervals.is_empty(source.box(sender))
+    )
+    step = Step(
+        kind, 0, 1, tuple(map(tuple, groups.values())), messages, move.reduction, move.accumulate
+    )
+    plan = Plan(move, "collectives", (step,))
+    with suppress(PlanError):
+        verify(plan)
+        if fits:
+            yield plan
 
 
 def _redistribution(rng, ranks, kind):
@@ -210,6 +250,11 @@ def _redistribution(rng, ranks, kind):
         source = _partial(rng, source, rng.choice(names))
         accumulate = rng.random() < 0.4
         target = rng.choice([target, Layout.root(extents), replace(source, partial=None)])
+    elif kind == "gathered" and source.splits is not None:
+        splits = [
+            replace(split, axes=()) if rng.random() < 0.7 else split for split in source.splits
+        ]
+        target = replace(source, splits=tuple(splits))
     elif kind == "halo":
         target = _halo(rng, source)
         dtype = rng.choice([dtype, np.dtype("float16"), np.dtype("V3")])

@@ -11,6 +11,8 @@
 
 #include <mpi.h>
 
+#include <algorithm>
+#include <climits>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -41,30 +43,35 @@ class Step {
         target(static_cast<std::size_t>(table.target)),
         kind_(table.kind),
         itemsize_(plan.itemsize),
+        element_(resources.element(plan.itemsize)),
         reduction_(reduction_of(table.operation, plan.dtype)),
         op_(resources.operation(table.operation, plan.dtype)),
         group_(group),
         comm_(resources.comm),
         name_(plan.name) {
     const Storage &from = plan.buffers[source], &to = plan.buffers[target];
-    const bool common = kind_ == Kind::broadcast || kind_ == Kind::reduce;
-    const std::int64_t first = group && !common ? group->position : 0;
-    const std::int64_t peers = common ? 1 : group ? group->size : 0;
+    const bool common = is_common(kind_), to_all = common || kind_ == Kind::all_gather;
+    const std::int64_t first = group ? group->position : 0, peers = group ? group->size : 0;
     const bool may_alias = source == target || (source + target == 1 && from.strides == to.strides);
-    const std::vector<Part> outgoing = remote(table.sends, common, true);
+    const std::vector<Part> outgoing = remote(table.sends, to_all, true);
     const std::vector<Part> incoming = remote(table.receives, common, false);
     const auto pieces = pieces_of(table);
     for (const std::vector<Piece> &of_part : pieces)
       plain_ = plain_ && of_part.size() == 1 && !of_part[0].combine;
-    const bool strided = sends_strided_boxes && !common;
-    receive_ = wires_of(incoming, to, itemsize_, first, peers, {plain_, plain_ && strided},
-                        resources, name_);
-    const bool overlap = may_alias && plain_ && kind_ != Kind::reduce && meet(outgoing, incoming);
-    send_ = wires_of(outgoing, from, itemsize_, first, peers, {!overlap, !overlap && strided},
-                     resources, name_);
+    const bool strided = sends_strided_boxes && !to_all;
+    const bool meets = may_alias && plain_ && !is_reduction() && meet(outgoing, incoming);
+    const bool direct = plain_ && (kind_ != Kind::all_gather || gathers_into(to, table));
+    const Ways in{direct, direct && strided}, out{!meets, !meets && strided};
+    receive_ = common ? wires_of(incoming, to, itemsize_, 0, 1, in, resources, name_)
+                      : wires_of(incoming, to, itemsize_, first, peers, in, resources, name_);
+    send_ = to_all ? wires_of(outgoing, from, itemsize_, 0, 1, out, resources, name_)
+                   : wires_of(outgoing, from, itemsize_, first, peers, out, resources, name_);
     requests_.resize(send_.wires.size() + receive_.wires.size(), MPI_REQUEST_NULL);
     pack(outgoing, from);
     deliver(table.receives, pieces, from, to, may_alias);
+    if (kind_ == Kind::all_gather && group) gather_with_own(table, to, direct);
+    received_ =
+        (kind_ == Kind::reduce_scatter ? distinct(incoming) : receive_.elements) * itemsize_;
     // The first rank of a reduction may have no operand of its own: it gives the neutral element.
     neutral_ = kind_ == Kind::reduce && outgoing.empty() && !incoming.empty();
   }
@@ -89,8 +96,13 @@ class Step {
     switch (kind_) {
       case Kind::copy: break;
       case Kind::broadcast: broadcast(from, to, send_staging, receive_staging); break;
-      case Kind::reduce: reduce(from, to, send_staging, receive_staging); break;
-      default: begin(from, to, send_staging, receive_staging); break;
+      case Kind::reduce:
+      case Kind::all_reduce: reduce(from, to, send_staging, receive_staging); break;
+      case Kind::all_gather: gather_all(from, to, send_staging, receive_staging); break;
+      case Kind::scatter:
+      case Kind::gather:
+      case Kind::reduce_scatter:
+      case Kind::exchange: begin(from, to, send_staging, receive_staging); break;
     }
     if (aliased) finish_sends();  // before what they read is written
     if (plain_) {
@@ -103,7 +115,7 @@ class Step {
         bring(delivery, from, to, aliased, receive_staging);
     }
     finish_sends();
-    return receive_.elements * itemsize_;
+    return received_;
   }
 
  private:
@@ -116,6 +128,7 @@ class Step {
   struct Delivery {
     Move move;
     std::size_t wire;
+    Box box;
     bool local, combine;
     bool hazard;  // where the buffers alias, others change the source before it is read
     std::vector<Move> rescue;  // so it goes to the staging first, and from there to the target
@@ -188,6 +201,7 @@ class Step {
         const Kernel kernel = piece.combine ? reduction_.kernel : nullptr;
         Delivery delivery{{held, place, to, 0, piece.box, itemsize_, kernel},
                           wire,
+                          piece.box,
                           local,
                           piece.combine,
                           hazard,
@@ -202,6 +216,67 @@ class Step {
         deliveries_.push_back(std::move(delivery));
       }
     }
+  }
+
+  /// Elements of boxes, each counted once however many operands of it come.
+  static std::int64_t distinct(const std::vector<Part> &parts) {
+    std::int64_t elements = 0;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      bool again = false;
+      for (std::size_t j = 0; j < i && !again; ++j) again = parts[j].box == parts[i].box;
+      if (!again) elements += volume(parts[i].box);
+    }
+    return elements;
+  }
+
+  bool is_reduction() const { return kind_ == Kind::reduce || kind_ == Kind::all_reduce; }
+
+  /// Whether all that an all-gather collects, the rank's own box too, are runs of the target tile.
+  static bool gathers_into(const Storage &to, const StepTable &table) {
+    bool own = table.sends.empty();
+    std::int64_t lowest = INT64_MAX, highest = 0;
+    for (const Part &part : table.receives) {
+      if (part.peer == self && (table.sends.empty() || !(part.box == table.sends[0].box))) continue;
+      if (!to.contiguous(part.box)) return false;
+      own = own || part.peer == self;
+      lowest = std::min(lowest, to.offset(part.box));
+      highest = std::max(highest, to.offset(part.box));
+    }
+    return own && highest - lowest <= INT_MAX;
+  }
+
+  /// The counts and places of an all-gather. MPI brings the rank's own box too: into its place in
+  /// the target, or into the staging, where it is left.
+  void gather_with_own(const StepTable &table, const Storage &to, bool direct) {
+    counts_.assign(static_cast<std::size_t>(group_->size), 0);
+    std::vector<std::int64_t> places(counts_.size(), 0);
+    for (const Wire &wire : receive_.wires) {
+      counts_[static_cast<std::size_t>(wire.peer)] = wire.count;
+      places[static_cast<std::size_t>(wire.peer)] = wire.offset / itemsize_;
+    }
+    const std::size_t me = static_cast<std::size_t>(group_->position);
+    if (!table.sends.empty()) {
+      counts_[me] = send_.wires[0].count;
+      places[me] = direct ? to.offset(table.sends[0].box) : receive_end_;
+      if (!direct) receive_end_ += send_.elements;
+      const auto comes_with_it = [&](const Delivery &delivery) {
+        return direct && delivery.local && delivery.box == table.sends[0].box;
+      };
+      deliveries_.erase(std::remove_if(deliveries_.begin(), deliveries_.end(), comes_with_it),
+                        deliveries_.end());
+    }
+    std::int64_t lowest = INT64_MAX;
+    for (std::size_t peer = 0; peer < counts_.size(); ++peer)
+      if (counts_[peer] > 0) lowest = std::min(lowest, places[peer]);
+    base_ = direct && lowest != INT64_MAX ? lowest : 0;
+    for (std::size_t peer = 0; peer < counts_.size(); ++peer) {
+      const std::int64_t place = counts_[peer] > 0 ? places[peer] - base_ : 0;
+      if (place > INT_MAX)
+        fail(comm_,
+             name_ + ": more elements in one call than MPI counts; split the plan into rounds.");
+      displacements_.push_back(static_cast<int>(place));
+    }
+    staged_ = !direct;
   }
 
   /// Whether another box than number `i` reaches elements of it.
@@ -238,8 +313,24 @@ class Step {
     }
     char *result = first ? receive_.wires[0].at(to, receive_staging) : nullptr;
     const int count = first ? receive_.wires[0].count : send_.wires[0].count;
-    checked("MPI_Reduce", MPI_Reduce(operand == result ? MPI_IN_PLACE : operand, result, count,
-                                     reduction_.type, op_, 0, group_->comm));
+    const void *given = operand == result ? MPI_IN_PLACE : operand;
+    if (kind_ == Kind::all_reduce)
+      return checked("MPI_Allreduce",
+                     MPI_Allreduce(given, result, count, reduction_.type, op_, group_->comm));
+    checked("MPI_Reduce", MPI_Reduce(given, result, count, reduction_.type, op_, 0, group_->comm));
+  }
+
+  void gather_all(const char *from, char *to, char *send_staging, char *receive_staging) {
+    if (!group_) return;
+    for (const auto &packs : packs_)
+      for (const Move &move : packs) move(from, send_staging);
+    const std::size_t me = static_cast<std::size_t>(group_->position);
+    char *all = staged_ ? receive_staging : to + base_ * itemsize_;
+    const char *place = all + displacements_[me] * itemsize_;
+    const char *own = send_.wires.empty() ? send_staging : send_.wires[0].at(from, send_staging);
+    checked("MPI_Allgatherv",
+            MPI_Allgatherv(own == place ? MPI_IN_PLACE : own, counts_[me], element_, all,
+                           counts_.data(), displacements_.data(), element_, group_->comm));
   }
 
   /// Begin to receive and to send all messages.
@@ -271,7 +362,8 @@ class Step {
 
   /// Unpack each message when it arrives.
   void unpack_arrivals(char *to, char *receive_staging) {
-    const bool messages = kind_ != Kind::broadcast && kind_ != Kind::reduce;
+    const bool messages = kind_ == Kind::scatter || kind_ == Kind::gather ||
+                          kind_ == Kind::exchange || kind_ == Kind::reduce_scatter;
     for (std::size_t i = 0; i < receive_.wires.size(); ++i) {
       std::size_t wire = i;
       if (messages) {
@@ -298,6 +390,7 @@ class Step {
 
   Kind kind_;
   std::int64_t itemsize_;
+  MPI_Datatype element_;
   Reduction reduction_;
   MPI_Op op_;
   const Group *group_;
@@ -308,8 +401,12 @@ class Step {
   std::vector<std::vector<Move>> packs_;            // by wire
   std::vector<std::vector<std::size_t>> arrivals_;  // numbers of the deliveries, by wire
   std::vector<Delivery> deliveries_;
+  std::vector<int> counts_, displacements_;  // of an all-gather, by position
+  std::int64_t base_ = 0;                    // elements into the tile where displacements begin
+  bool staged_ = false;
   std::int64_t receive_end_ = 0;  // elements of the receive staging, with what is rescued
   bool plain_ = true;             // nothing is combined
+  std::int64_t received_ = 0;     // bytes from other ranks
   bool neutral_ = false, copies_ = false;
 };
 

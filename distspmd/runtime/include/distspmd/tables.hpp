@@ -15,8 +15,22 @@
 namespace distspmd {
 inline namespace v1 {
 
-enum class Kind : std::int64_t { copy = 0, scatter, broadcast, reduce, gather, exchange };
-constexpr std::int64_t kinds = 6;
+enum class Kind : std::int64_t {
+  copy = 0,
+  scatter = 1,
+  broadcast = 2,
+  reduce = 3,
+  gather = 4,
+  exchange = 5,
+  all_gather = 7,
+  reduce_scatter = 9,  // an exchange, of which each box counts once
+  all_reduce = 10,
+};
+
+/// Whether a kind is a call for one box of all ranks of a group.
+inline bool is_common(Kind kind) {
+  return kind == Kind::broadcast || kind == Kind::reduce || kind == Kind::all_reduce;
+}
 constexpr std::int64_t self = -1;  // peer: the rank's own memory
 constexpr std::int64_t all = -2;   // peer: all of the group
 
@@ -175,7 +189,7 @@ class Reader {
   StepTable step(const PlanTable &plan, const std::vector<Family> &families) {
     const std::int64_t buffers = static_cast<std::int64_t>(plan.buffers.size());
     StepTable step{};
-    step.kind = static_cast<Kind>(within(0, kinds - 1, "kind of a step"));
+    step.kind = kind();
     step.source = within(0, buffers - 1, "source buffer");
     step.target = within(1, buffers - 1, "target buffer");
     step.family = within(-1, static_cast<std::int64_t>(families.size()) - 1, "family");
@@ -199,6 +213,12 @@ class Reader {
     return step;
   }
 
+  Kind kind() {
+    const std::int64_t word = within(0, 10, "kind of a step");
+    if (word == 6 || word == 8) wrong("a kind that is carried as an exchange");
+    return static_cast<Kind>(word);
+  }
+
   Part part(const Family &group, const Box &tile) {
     Part part{next(), box(static_cast<std::int64_t>(tile.size()))};
     if (part.peer < all || part.peer >= group.size)
@@ -210,28 +230,16 @@ class Reader {
     return part;
   }
 
-  /// What the kind of a step forbids: the shape of its collective call.
+  /// What the kind of a step forbids: the shape of its call.
   void check_shape(const StepTable &step, const Family &group, const Box &source) {
     const bool first = group.position == 0;
-    const bool common = step.kind == Kind::broadcast || step.kind == Kind::reduce;
     const Box *box = nullptr;
-    auto see = [&](const Part &part) {
-      if (group.colour < 0) wrong("a message in no group");
-      if (common && box != nullptr && !(*box == part.box))
-        wrong("two boxes in one call for one box");
-      box = &part.box;
-    };
+    std::size_t from_all = 0;
     for (const Part &part : step.sends) {
-      if (part.peer == self && (step.kind != Kind::reduce || !first)) wrong("a send to itself");
-      if (part.peer == all && (step.kind != Kind::broadcast || !first)) wrong("a send to all");
-      if (part.peer > 0 && (step.kind == Kind::gather || common))
-        wrong("a send to another than the first");
-      if (part.peer >= 0 && first && step.kind != Kind::exchange && step.kind != Kind::scatter)
-        wrong("the first rank sends where it receives");
-      if (part.peer >= 0 && !first && step.kind == Kind::scatter)
-        wrong("a send of another than the first");
-      if (part.peer >= 0 && step.kind == Kind::broadcast) wrong("a broadcast to one rank");
-      see(part);
+      if (part.peer == self ? !(step.kind == Kind::reduce && first)
+                            : !may_send(step, part.peer, first))
+        wrong("a send that the kind of the step forbids, to " + std::to_string(part.peer));
+      see(step, group, part, box);
     }
     for (const Part &part : step.receives) {
       if (part.peer == self) {
@@ -239,27 +247,57 @@ class Reader {
           wrong("a copy of " + text(part.box) + ", which is not there");
         continue;
       }
-      if (part.peer == all && (step.kind != Kind::reduce || !first)) wrong("a receive from all");
-      if (part.peer > 0 && (step.kind == Kind::scatter || common))
-        wrong("a receive from another than the first");
-      if (part.peer >= 0 && first && (step.kind == Kind::scatter || step.kind == Kind::broadcast))
-        wrong("the first rank receives where it sends");
-      if (part.peer >= 0 && !first && step.kind == Kind::gather)
-        wrong("a receive of another than the first");
-      if (part.peer >= 0 && step.kind == Kind::reduce) wrong("a reduction from one rank");
-      see(part);
+      if (!may_receive(step, part.peer, first))
+        wrong("a receive that the kind of the step forbids, from " + std::to_string(part.peer));
+      if (step.kind != Kind::all_gather) see(step, group, part, box);
+      from_all += part.peer == all;
     }
-    if (step.kind == Kind::copy && box != nullptr) wrong("a message in a copy");
-    if (step.kind == Kind::reduce && box != nullptr && step.operation == Operation::none)
-      wrong("a reduction without an operation");
-    if (common && step.sends.size() > 1) wrong("two sends in one call for one box");
-    if (step.kind == Kind::reduce && first && box != nullptr && !has_all(step.receives))
-      wrong("an operand without a result");
+    const bool reduces = step.kind == Kind::reduce || step.kind == Kind::all_reduce;
+    if (box != nullptr && reduces) {
+      if (step.operation == Operation::none) wrong("a reduction without an operation");
+      if (from_all != (first || step.kind == Kind::all_reduce))
+        wrong("an operand without a result");
+      if (step.kind == Kind::all_reduce && step.sends.empty()) wrong("a result without an operand");
+    }
+    if ((is_common(step.kind) || step.kind == Kind::all_gather) && step.sends.size() > 1)
+      wrong("two sends in one call for one box");
   }
 
-  static bool has_all(const std::vector<Part> &parts) {
-    for (const Part &part : parts)
-      if (part.peer == all) return true;
+  /// Any message is in a group; a call for one box has one box.
+  void see(const StepTable &step, const Family &group, const Part &part, const Box *&box) const {
+    if (group.colour < 0) wrong("a message in no group");
+    if (is_common(step.kind) && box != nullptr && !(*box == part.box))
+      wrong("two boxes in one call for one box");
+    box = &part.box;
+  }
+
+  static bool may_send(const StepTable &step, std::int64_t peer, bool first) {
+    switch (step.kind) {
+      case Kind::copy: return false;
+      case Kind::scatter: return first && peer > 0;
+      case Kind::broadcast: return first && peer == all;
+      case Kind::reduce: return !first && peer == 0;
+      case Kind::gather: return !first && peer == 0;
+      case Kind::exchange:
+      case Kind::reduce_scatter: return peer >= 0;
+      case Kind::all_gather: return peer == all;
+      case Kind::all_reduce: return peer == all;
+    }
+    return false;
+  }
+
+  static bool may_receive(const StepTable &step, std::int64_t peer, bool first) {
+    switch (step.kind) {
+      case Kind::copy: return false;
+      case Kind::scatter: return !first && peer == 0;
+      case Kind::broadcast: return !first && peer == 0;
+      case Kind::reduce: return first && peer == all;
+      case Kind::gather: return first && peer > 0;
+      case Kind::exchange:
+      case Kind::reduce_scatter:
+      case Kind::all_gather: return peer >= 0;
+      case Kind::all_reduce: return peer == all;
+    }
     return false;
   }
 
