@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from distspmd.layout import Layout
 from distspmd.mesh import Mesh
+from distspmd.planning import plan
 from distspmd.simulator import simulate
 from distspmd.verifier import verify
 
@@ -25,6 +26,7 @@ __all__ = [
     "compile",
     "iteration_spaces",
     "lower",
+    "plan",
     "simulate",
     "verify",
 ]

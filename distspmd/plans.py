@@ -209,18 +209,22 @@ class Plan:
 
         The two tiles live throughout, scratch from the first to the last step that names it.
         """
-        tiles = sum(_volumes(layout, self.ranks) for layout in self.buffers[:2])
-        scratch = [_volumes(layout, self.ranks) for layout in self.scratch]
-        peak = found = np.array(tiles)
+        peak = self.resident(0)
         for number, step in enumerate(self.steps):
-            found = np.array(tiles)
-            for buffer, volumes in enumerate(scratch, start=2):
-                first, last = self._life(buffer)
-                found += volumes if first <= number <= last else 0
+            found = self.resident(number)
             for staging in (step.traffic.received, step.traffic.sent):
                 found[: len(staging)] += staging
             peak = np.maximum(peak, found)
         return peak * self.itemsize
+
+    def resident(self, number: int) -> Numbers:
+        """Elements of tiles and scratch that live on each rank during a step."""
+        found = sum((_volumes(layout, self.ranks) for layout in self.buffers[:2]), start=0)
+        for buffer, layout in enumerate(self.scratch, start=2):
+            first, last = self._life(buffer)
+            if first <= number <= last:
+                found = found + _volumes(layout, self.ranks)
+        return np.array(found)
 
     def _life(self, buffer: int) -> tuple[int, int]:
         """First and last step that name a buffer."""

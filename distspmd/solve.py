@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from distspmd.cost import Cost, cost
-from distspmd.errors import NoSolver
+from distspmd.errors import NoSolver, PlanError
 from distspmd.machine import Machine
 from distspmd.plans import Plan, Refusal
 from distspmd.redistribution import Redistribution
+from distspmd.rounds import bounded
 
 
 class Solver(Protocol):
@@ -34,22 +35,58 @@ class Solution:
     refusals: tuple[Refusal, ...]
 
 
+class Priced(Solver, Protocol):
+    """A solver that searches among plans for the cheapest on a machine."""
+
+    def on(self, machine: Machine) -> Solver:
+        """The solver for another machine."""
+
+
 def solve(
     redistribution: Redistribution,
     solvers: Sequence[Solver],
     machine: Machine | None = None,
+    max_memory: int | None = None,
 ) -> Solution:
     """Ask the solvers, in order; of equally cheap plans the first wins.
+
+    Args:
+        redistribution: what to plan.
+        solvers: whom to ask.
+        machine: what messages and bytes cost.
+        max_memory: most bytes that may live on a rank at once; calls are cut into rounds for it.
 
     Raises:
         NoSolver: all refuse; says why.
     """
-    answers = [solver.plan(redistribution) for solver in solvers]
-    refusals = tuple(answer for answer in answers if isinstance(answer, Refusal))
-    costed = sorted(
-        ((plan, cost(plan, machine or Machine())) for plan in answers if isinstance(plan, Plan)),
-        key=lambda item: item[1].seconds,
-    )
+    costed: list[tuple[Plan, Cost]] = []
+    refusals: list[Refusal] = []
+    for solver in solvers:
+        if machine and hasattr(solver, "on"):
+            solver = solver.on(machine)
+        answer = solver.plan(redistribution)
+        if isinstance(answer, Plan) and max_memory is not None:
+            answer = within(answer, max_memory)
+        if isinstance(answer, Plan):
+            costed.append((answer, cost(answer, machine or Machine())))
+        else:
+            refusals.append(answer)
     if not costed:
         raise NoSolver(f"no solver moves {redistribution}: " + "; ".join(map(str, refusals)) + ".")
-    return Solution(*costed[0], losers=tuple(costed[1:]), refusals=refusals)
+    costed.sort(key=lambda item: item[1].seconds)
+    return Solution(*costed[0], losers=tuple(costed[1:]), refusals=tuple(refusals))
+
+
+def within(plan: Plan, max_memory: int) -> Plan | Refusal:
+    """The plan in rounds that keep every rank within a number of bytes, or why there are none."""
+    if plan.peaks.max(initial=0) <= max_memory:
+        return plan
+    held = max(int(plan.resident(n).max(initial=0)) for n in range(max(1, len(plan.steps))))
+    room = max_memory // plan.itemsize - held
+    least = f"its tiles and scratch are {held * plan.itemsize} bytes on a rank"
+    if room < 2:
+        return Refusal(plan.solver, f"{least}, and max_memory is {max_memory}")
+    try:
+        return bounded(plan, room // 2)
+    except PlanError as error:
+        return Refusal(plan.solver, f"{least}, and {error}")

@@ -24,6 +24,7 @@ ORDER = """
     tilemaps
     solve
     solvers
+    planning
     runtime runtime.toolchain runtime.agreement
     runtime.launch runtime.engine
     nodes.products
