@@ -1,6 +1,6 @@
 """Matrix product over ranks, beside NumPy with the same number of threads in the same run.
 
-``python benchmarks/matmul.py`` starts its own ranks, 1 and then 2, with one thread each. Per schedule
+``python benchmarks/matmul.py`` starts its own ranks, 1 and then 2, of one thread each. Per schedule
 it prints the time of the local product (all of the call but the distributed memlets), the time in
 communication, the time of the call, NumPy's time for the same local products, done by all ranks at
 once, and the bytes that each rank received, beside the fewest that any plan could do with.
