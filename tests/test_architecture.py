@@ -19,6 +19,7 @@ ORDER = """
     overlaps messages
     redistribution
     plans
+    calls
     cost simulator verifier rounds codegen.tables collectives
     digits
     tilemaps
