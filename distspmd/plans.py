@@ -26,7 +26,12 @@ from distspmd.redistribution import Bound, Redistribution
 
 
 class StepKind(Enum):
-    """The call that carries a step, by its number in the tables that the C++ runtime reads."""
+    """The call whose messages a step has, by its number in the tables that the C++ runtime reads.
+
+    The runtime makes the call where MPI combines or forwards data on the way: BROADCAST, REDUCE,
+    ALL_GATHER and ALL_REDUCE. It carries the other kinds message by message, as that is what their
+    calls do, and a message may then go from tile to tile without a copy in between.
+    """
 
     COPY = 0
     """Each rank copies within its own memory."""
