@@ -5,7 +5,8 @@ has; not which rank holds which part. The search goes over sequences in the norm
 
     slice*  (all-to-all | reduce-scatter | all-reduce)*  all-gather*
 
-in which no tile is larger than the larger of the source and the target tile. A step may move any
+in which no tile is larger than the larger of the source and the target tile; and gathers that are
+sliced again, where that memory allows them and latency makes them cheaper. A step may move any
 factor of a number of parts, so that steps of one kind on several axes are one step; slices may cut
 further than source and target do (over-partitioning). The order of the ranks comes later: it
 decides whether a permutation is needed.
@@ -191,6 +192,7 @@ class _Search:
         self.price = price
         self.goal = problem.target.parts
         self.surcharge = _EACH_STEP * max(price.of(StepKind.ALL_GATHER, 2, 1.0), 1e-30)
+        self.highest = max(problem.tile(problem.source), problem.tile(problem.target))
         self.sides = tuple(enumerate(problem.extents))
 
     def from_here(self, node: _Node) -> Iterator[_Reached]:
@@ -205,6 +207,9 @@ class _Search:
         for move in itertools.chain(self._all_to_alls(held), self._reductions(held)):
             spent = node.spent + self.surcharge + self.price.of(move.kind, move.factor, tile)
             yield held.after(move), spent, len(self.goal), (move,)
+        for move in self._early_gathers(held, tile):
+            spent = node.spent + self.surcharge + self.price.of(move.kind, move.factor, tile)
+            yield held.after(move), spent, 0, (move,)
 
     def _gathered(self, node: _Node, tile: float) -> _Reached:
         """All gathers, the smallest factor first: the tiles of the others are smaller then."""
@@ -235,6 +240,17 @@ class _Search:
                     continue
                 for factor in divisors(math.gcd(parts, extent // held.parts[give])):
                     yield Move(StepKind.ALL_TO_ALL, factor, take, give)
+
+    def _early_gathers(self, held: WeakType, tile: float) -> Iterator[Move]:
+        """Gathers to slice again, where the latency of an all-to-all is worse, as memory allows."""
+        for take, parts in enumerate(held.parts):
+            for factor in divisors(parts):
+                gather, move = (
+                    self.price.of(kind, factor, tile)
+                    for kind in (StepKind.ALL_GATHER, StepKind.ALL_TO_ALL)
+                )
+                if gather < move and tile * factor <= self.highest:
+                    yield Move(StepKind.ALL_GATHER, factor, take=take)
 
     def _reductions(self, held: WeakType) -> Iterator[Move]:
         for factor in divisors(held.operands):

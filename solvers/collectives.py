@@ -194,20 +194,19 @@ class _Writer:
             if answer.placements is None
             else self._stages_of_placements(answer, answer.placements)
         )
-        calls = [number for number, stage in enumerate(stages) if stage.kind is not SLICE]
-        if not calls:
-            return Plan(self.move, self.solver, (self._copy(),))
         steps: list[Step] = []
         scratch: list[Layout] = []
         before, buffer = self.source, 0
         for number, stage in enumerate(stages):
             if stage.kind is not SLICE:
-                target = 1 if number == calls[-1] else 2 + len(scratch)
+                target = 1 if number == len(stages) - 1 else 2 + len(scratch)
                 steps.append(self._step(stage, before, buffer, target))
                 if target > 1:
                     scratch.append(self._layout(stage, answer.digits))
                 buffer = target
             before = stage.held
+        if buffer != 1:
+            steps.append(self._copy(buffer))
         return Plan(self.move, self.solver, tuple(steps), tuple(scratch))
 
     def _fused(self, stages: Iterator[_Stage]) -> list[_Stage]:
@@ -274,10 +273,10 @@ class _Writer:
         reduction = self.move.reduction if reduces else None
         return Step(stage.kind, source, target, groups, messages, reduction)
 
-    def _copy(self) -> Step:
+    def _copy(self, buffer: int) -> Step:
         every = np.arange(self.ranks)
         messages = Messages.columns(every, every, self.move.target.bounds)
-        return Step(SLICE, 0, 1, (), messages)
+        return Step(SLICE, buffer, 1, (), messages)
 
     def _layout(self, stage: _Stage, digits: Sequence[Digit]) -> Layout:
         """The layout of a buffer: on the axes of prime sizes where it has them."""

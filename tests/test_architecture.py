@@ -20,7 +20,7 @@ ORDER = """
     redistribution
     plans
     calls
-    cost simulator verifier rounds codegen.tables collectives
+    cost problems simulator verifier rounds codegen.tables collectives
     digits
     tilemaps
     solve
