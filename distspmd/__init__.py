@@ -15,9 +15,8 @@ from distspmd.simulator import simulate
 from distspmd.verifier import verify
 
 if TYPE_CHECKING:
-    from distspmd.pipeline import lower
+    from distspmd.pipeline import iteration_spaces, lower
     from distspmd.program import Program, compile
-    from distspmd.spaces import iteration_spaces
 
 __all__ = [
     "Layout",
@@ -34,7 +33,7 @@ __all__ = [
 _WITH_DACE = {
     "Program": "distspmd.program",
     "compile": "distspmd.program",
-    "iteration_spaces": "distspmd.spaces",
+    "iteration_spaces": "distspmd.pipeline",
     "lower": "distspmd.pipeline",
 }
 

@@ -188,7 +188,7 @@ def _lowered(options: argparse.Namespace) -> tuple[SDFG, Lowering]:
 
 
 def _spaces(options: argparse.Namespace) -> int:
-    from distspmd.spaces import iteration_spaces
+    from distspmd.pipeline import iteration_spaces
 
     print(iteration_spaces(_load(options.program).to_sdfg()), end="")
     return 0

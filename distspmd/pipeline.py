@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
-from dace import SDFG, data
+from dace import SDFG, SDFGState, data
 from dace.sdfg import nodes
 
 from distspmd.constraints import Use
@@ -20,7 +23,37 @@ from distspmd.propagation import propagate
 from distspmd.schedule import Schedule, Tiling, resolve
 from distspmd.solve import Solution, Solver, solve
 from distspmd.solvers import SOLVERS
-from distspmd.spaces import IterationSpace, iteration_spaces
+from distspmd.spaces import IterationSpace, IterationSpaces, spaces_of
+
+
+def iteration_spaces(sdfg: SDFG) -> IterationSpaces:
+    """What a schedule can name: the iteration spaces of an SDFG, which stays as it is.
+
+    They are in program order, also inside loops and nested SDFGs. Copies and single operations are
+    spaces too; a library node has the space of the main map of its pure expansion. Of a program
+    that cannot be lowered they are the maps and library nodes that it has.
+
+    Raises:
+        ScheduleError: the SDFG is lowered.
+        UnsupportedProgram: a library node without a pure expansion.
+    """
+    _check_not_lowered(sdfg)
+    twin = copy.deepcopy(sdfg)
+    pairs = zip(_nodes(twin), _nodes(sdfg), strict=True)
+    originals = {id(copied): original for (copied, _), original in pairs}
+    try:
+        prepare(twin)
+    except UnsupportedProgram:
+        return spaces_of(sdfg)
+    found = []
+    for space in spaces_of(twin):
+        node, state = originals.get(id(space.node), (space.node, space.state))
+        found.append(replace(space, node=node, state=state))
+    return IterationSpaces(found)
+
+
+def _nodes(sdfg: SDFG) -> list[tuple[Any, SDFGState]]:
+    return [(n, s) for n, s in sdfg.all_nodes_recursive() if isinstance(s, SDFGState)]
 
 
 def lower(
@@ -48,14 +81,10 @@ def lower(
         UnsupportedProgram: something that cannot be partitioned; the message names the source line.
         NoSolver: the given solvers have no plan for a redistribution.
     """
-    if getattr(sdfg, ATTRIBUTE, None) is not None:
-        raise ScheduleError(
-            f"{sdfg.name!r} is lowered already. Parse the program again, or keep a copy with "
-            "copy.deepcopy(sdfg) before the first lower, to try another schedule."
-        )
+    _check_not_lowered(sdfg)
     _check_sizes(sdfg)
     prepare(sdfg)
-    spaces = iteration_spaces(sdfg)
+    spaces = spaces_of(sdfg)
     grids = resolve(schedule, spaces)
     tilings = {
         space.name: Tiling.on_grid(space.parameters, space.ranges, grids[space.name])
@@ -85,6 +114,14 @@ def lower(
     setattr(sdfg, ATTRIBUTE, lowering)
     sdfg.validate()
     return lowering
+
+
+def _check_not_lowered(sdfg: SDFG) -> None:
+    if getattr(sdfg, ATTRIBUTE, None) is not None:
+        raise ScheduleError(
+            f"{sdfg.name!r} is lowered already. Parse the program again, or keep a copy with "
+            "copy.deepcopy(sdfg) before the first lower, to try another schedule."
+        )
 
 
 def _check_sizes(sdfg: SDFG) -> None:

@@ -124,8 +124,8 @@ class IterationSpaces(Sequence[IterationSpace]):
         return as_html([self._table()])
 
 
-def iteration_spaces(sdfg: SDFG) -> IterationSpaces:
-    """The iteration spaces of an SDFG, in program order, also inside loops and nested SDFGs.
+def spaces_of(sdfg: SDFG) -> IterationSpaces:
+    """The maps and library nodes of an SDFG, in program order, also inside loops and nested SDFGs.
 
     Library nodes have the space of the main map of their pure expansion, which is discarded.
 

@@ -6,13 +6,14 @@ in a map of one iteration.
 
 from __future__ import annotations
 
-from dace import SDFG, Memlet, SDFGState, data, dtypes, subsets, symbolic
+from dace import SDFG, Memlet, SDFGState, data, dtypes
 from dace.frontend.operations import detect_reduction_type
 from dace.libraries.standard import Reduce
 from dace.sdfg import nodes
 
-from distspmd.accesses import Edge, control_reads, edges_of
+from distspmd.accesses import control_reads
 from distspmd.errors import UnsupportedProgram
+from distspmd.passes.copies import copies_to_maps, views_to_arrays
 from distspmd.spaces import source
 
 
@@ -23,13 +24,12 @@ def prepare(sdfg: SDFG) -> None:
         UnsupportedProgram: a container or a node that has no place in a lowered program, or control
             flow that reads containers.
     """
+    views_to_arrays(sdfg)
     for state in sdfg.states():
         for node in list(state.nodes()):
             _check(state, node)
             _correct_identity(node)
-        for edge in list(edges_of(state)):
-            if _is_copy(state, edge):
-                _copy_to_map(state, edge)
+        copies_to_maps(state)
         for node in list(state.nodes()):
             if isinstance(node, nodes.Tasklet) and state.entry_node(node) is None:
                 _wrap(state, node)
@@ -42,12 +42,6 @@ def _check(state: SDFGState, node: nodes.Node) -> None:
     where = source(state, node) or node
     if isinstance(node, nodes.AccessNode):
         container = node.desc(state.sdfg)
-        if isinstance(container, data.View):
-            raise UnsupportedProgram(
-                f"{where}: {node.data!r} is a view of another array (a reshape, or keepdims=True), "
-                "which cannot be partitioned yet. "
-                "Write the operation without it, or copy the array."
-            )
         if not isinstance(container, (data.Array, data.Scalar)) or isinstance(
             container.dtype, dtypes.pyobject
         ):
@@ -89,60 +83,6 @@ def _check_control_flow(sdfg: SDFG) -> None:
                 f"control flow reads {name!r}: branches and loops that depend on data cannot be "
                 "partitioned yet. Take the branch or the loop out of the program, to Python."
             )
-
-
-def _is_copy(state: SDFGState, edge: Edge) -> bool:
-    """Whether an edge copies a container to a container at the top level."""
-    return (
-        isinstance(edge.src, nodes.AccessNode)
-        and isinstance(edge.dst, nodes.AccessNode)
-        and state.entry_node(edge.src) is None
-        and not edge.data.is_empty()
-    )
-
-
-def _copy_to_map(state: SDFGState, edge: Edge) -> None:
-    taken = edge.data.get_src_subset(edge, state) or _whole(state, edge.src)
-    given = edge.data.get_dst_subset(edge, state) or _whole(state, edge.dst)
-    sizes = {end: [n for n in subset.size() if n != 1] for end, subset in ((0, taken), (1, given))}
-    if [str(n) for n in sizes[0]] != [str(n) for n in sizes[1]]:
-        raise UnsupportedProgram(
-            f"{source(state, edge.dst) or edge.dst}: the copy {edge.src.data}[{taken}] -> "
-            f"{edge.dst.data}[{given}] changes the shape, and cannot be partitioned yet."
-        )
-    parameters = [f"__i{k}" for k in range(max(1, len(sizes[0])))]
-    _, entry, _ = state.add_mapped_tasklet(
-        f"copy_{edge.src.data}_to_{edge.dst.data}",
-        {p: f"0:{n}" for p, n in zip(parameters, sizes[0] or [1], strict=True)},
-        {"__inp": Memlet(data=edge.src.data, subset=_walk(taken.ranges, parameters))},
-        "__out = __inp",
-        {
-            "__out": Memlet(
-                data=edge.dst.data, subset=_walk(given.ranges, parameters), wcr=edge.data.wcr
-            )
-        },
-        external_edges=True,
-        input_nodes={edge.src.data: edge.src},
-        output_nodes={edge.dst.data: edge.dst},
-        debuginfo=edge.dst.debuginfo,
-    )
-    entry.map.debuginfo = edge.dst.debuginfo
-    state.remove_edge(edge)
-
-
-def _whole(state: SDFGState, node: nodes.AccessNode) -> subsets.Range:
-    everything: subsets.Range = subsets.Range.from_array(node.desc(state.sdfg))
-    return everything
-
-
-def _walk(ranges: list[tuple[object, object, object]], parameters: list[str]) -> str:
-    """Index of the element at the parameters: dimensions of one element stay where they are."""
-    remaining = iter(parameters)
-    index = []
-    for begin, end, step in ranges:
-        one = symbolic.simplify(symbolic.pystr_to_symbolic(f"({end}) - ({begin})")) == 0
-        index.append(f"({begin})" if one else f"({begin}) + {next(remaining)} * ({step})")
-    return ", ".join(index)
 
 
 def _wrap(state: SDFGState, tasklet: nodes.Tasklet) -> None:
