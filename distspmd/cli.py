@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import os
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from distspmd import doctor
-from distspmd.errors import DistSPMDError, ScheduleError, UnsupportedProgram
+from distspmd.errors import DistSPMDError, ScheduleError, ToolchainError, UnsupportedProgram
 from distspmd.runtime.launch import launch, launched_ranks
+from distspmd.runtime.toolchain import find_mpi
 
 if TYPE_CHECKING:
     from dace import SDFG
@@ -146,6 +149,7 @@ def _load(program: str) -> DaceProgram:
     Raises:
         UnsupportedProgram: no such file or function, or the function is no program.
     """
+    _parse_with_the_right_mpi()
     from dace.frontend.python.parser import DaceProgram
 
     file, _, name = program.rpartition(":")
@@ -163,6 +167,16 @@ def _load(program: str) -> DaceProgram:
             f"{program!r}: {name!r} {what}. The file has {', '.join(programs) or 'none'}."
         )
     return found
+
+
+def _parse_with_the_right_mpi() -> None:
+    """DaCe's parser imports mpi4py: let it load the MPI of the ranks, and start no MPI here."""
+    if launched_ranks() is None and "mpi4py.MPI" not in sys.modules:
+        import mpi4py
+
+        mpi4py.rc.initialize = False
+        with suppress(ToolchainError):  # what only parses a program needs no MPI
+            os.environ.setdefault("MPI4PY_LIBMPI", str(find_mpi().library))
 
 
 def _import(path: Path) -> ModuleType:

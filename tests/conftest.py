@@ -9,6 +9,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+from distspmd.runtime import toolchain
 from distspmd.runtime.launch import Completed
 from distspmd.runtime.launch import launch as launch_ranks
 
@@ -44,3 +45,9 @@ def launch(tmp_path: Path) -> Launch:
         return done.check() if check else done
 
     return run
+
+
+@pytest.fixture
+def no_mpi_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a process that has not parsed a program: DaCe's parser loads mpi4py's MPI."""
+    monkeypatch.setattr(toolchain, "loaded_mpi", lambda: None)

@@ -55,6 +55,7 @@ def test_a_compiler_that_does_not_compile_is_told(
     assert check.found.endswith("fails: fatal error: no disk")
 
 
+@pytest.mark.usefixtures("no_mpi_loaded")
 def test_no_mpi_is_told_with_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

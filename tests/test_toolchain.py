@@ -12,6 +12,8 @@ from distspmd.errors import ToolchainError
 from distspmd.runtime import toolchain
 from distspmd.runtime.toolchain import find_blas, find_compiler, find_mpi
 
+pytestmark = pytest.mark.usefixtures("no_mpi_loaded")
+
 ELF = b"\x7fELF and more"
 HEADERS = {
     "openmpi": "#define OMPI_MAJOR_VERSION 4\n#define OMPI_MINOR_VERSION 1\n"
