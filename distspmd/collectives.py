@@ -41,8 +41,7 @@ class Move(NamedTuple):
 SLICE = StepKind.COPY
 
 
-@dataclass(frozen=True, slots=True)
-class WeakType:
+class WeakType(NamedTuple):
     """Parts of each dimension, and operands of each element."""
 
     parts: tuple[int, ...]
@@ -150,43 +149,48 @@ _EACH_STEP = 1e-9
 """Of equally cheap sequences the shorter wins: relative surcharge for each step."""
 
 
+Sequence = tuple[float, tuple[Move, ...]]
+"""Collectives, and what they cost together."""
+
+
 def sequences(
-    problem: Problem, price: Price, effort: int = 3000, repeats: int = 8
-) -> Iterator[tuple[float, tuple[Move, ...]]]:
+    problem: Problem, price: Price, effort: int = 1000, more: int = 200, repeats: int = 8
+) -> Iterator[Sequence]:
     """Sequences of collectives in the order of their cost, the cheapest first.
 
     Args:
         problem: source and target.
         price: what a collective costs.
-        effort: types to look at before giving up.
+        effort: types to look at for the first sequence. If that is too few, a search that hurries
+            to the target looks for any.
+        more: types to look at for the others.
         repeats: how many ways to one type are followed.
     """
     search = _Search(problem, price)
-    heap = [_Node(0.0, 0, 0.0, problem.source, 0, ())]
-    seen: dict[tuple[WeakType, int], int] = {}
-    number = itertools.count(1)
-    while heap and effort > 0:
-        node = heapq.heappop(heap)
-        if node.held == problem.target and node.may_slice == _ARRIVED:
-            yield node.spent, node.path
-            continue
-        key = (node.held, node.may_slice)
-        seen[key] = seen.get(key, 0) + 1
-        if seen[key] > repeats:
-            continue
-        effort -= 1
-        for held, spent, may_slice, moves in search.from_here(node):
-            estimate = spent if may_slice == _ARRIVED else spent + search.rest(held, may_slice)
-            path = (*node.path, *moves)
-            heapq.heappush(heap, _Node(estimate, -next(number), spent, held, may_slice, path))
+    found = False
+    for sequence in search.run(1.0, effort, more, repeats):
+        found = True
+        yield sequence
+    if not found:
+        yield from itertools.islice(search.run(3.0, effort, 0, 1), 1)
 
 
 _ARRIVED = 1 << 30
 
-_Reached = tuple[WeakType, float, int, tuple[Move, ...]]
+
+class _Reached(NamedTuple):
+    """What a collective leads to, for how much, and what is left to pay then."""
+
+    held: WeakType
+    may_slice: int
+    moves: tuple[Move, ...]
+    spent: float
+    rest: float
 
 
 class _Search:
+    """Best first, by what is spent and what is left to pay at least."""
+
     def __init__(self, problem: Problem, price: Price) -> None:
         self.problem = problem
         self.price = price
@@ -194,41 +198,72 @@ class _Search:
         self.surcharge = _EACH_STEP * max(price.of(StepKind.ALL_GATHER, 2, 1.0), 1e-30)
         self.highest = max(problem.tile(problem.source), problem.tile(problem.target))
         self.sides = tuple(enumerate(problem.extents))
+        self.known: dict[tuple[WeakType, int], tuple[_Reached, ...]] = {}
 
-    def from_here(self, node: _Node) -> Iterator[_Reached]:
+    def run(self, weight: float, effort: int, more: int, repeats: int) -> Iterator[Sequence]:
+        """Sequences in the order of their cost; a ``weight`` above one hurries to the target."""
+        heap = [_Node(0.0, 0, 0.0, self.problem.source, 0, ())]
+        seen: dict[tuple[WeakType, int], int] = {}
+        number = itertools.count(1)
+        while heap and effort > 0:
+            node = heapq.heappop(heap)
+            if node.may_slice == _ARRIVED:
+                effort = min(effort, more)
+                yield node.spent, node.path
+                continue
+            key = (node.held, node.may_slice)
+            seen[key] = seen.get(key, 0) + 1
+            if seen[key] > repeats:
+                continue
+            effort -= 1
+            for there in self.from_here(key):
+                if seen.get((there.held, there.may_slice), 0) < repeats:
+                    spent, path = node.spent + there.spent, (*node.path, *there.moves)
+                    estimate = spent + weight * there.rest
+                    entry = (estimate, -next(number), spent, there.held, there.may_slice, path)
+                    heapq.heappush(heap, _Node(*entry))
+
+    def from_here(self, key: tuple[WeakType, int]) -> tuple[_Reached, ...]:
         """What one collective leads to, or all gathers at the end."""
-        held, tile = node.held, self.problem.tile(node.held)
+        if key not in self.known:
+            self.known[key] = tuple(self._successors(*key))
+        return self.known[key]
+
+    def _successors(self, held: WeakType, may_slice: int) -> Iterator[_Reached]:
+        tile = self.problem.tile(held)
         if held.operands == 1 and not any(
             have % want for have, want in zip(held.parts, self.goal, strict=True)
         ):
-            yield self._gathered(node, tile)
-        for move in self._slices(node):
-            yield (held.after(move), node.spent + self.surcharge, move.give + 1, (move,))
+            yield self._gathered(held, tile)
+        if may_slice < len(self.goal):
+            for move in self._slices(held, may_slice):
+                yield self._reached(held, tile, move, move.give + 1)
         for move in itertools.chain(self._all_to_alls(held), self._reductions(held)):
-            spent = node.spent + self.surcharge + self.price.of(move.kind, move.factor, tile)
-            yield held.after(move), spent, len(self.goal), (move,)
+            yield self._reached(held, tile, move, len(self.goal))
         for move in self._early_gathers(held, tile):
-            spent = node.spent + self.surcharge + self.price.of(move.kind, move.factor, tile)
-            yield held.after(move), spent, 0, (move,)
+            yield self._reached(held, tile, move, 0)
 
-    def _gathered(self, node: _Node, tile: float) -> _Reached:
+    def _reached(self, held: WeakType, tile: float, move: Move, may_slice: int) -> _Reached:
+        there = held.after(move)
+        spent = self.surcharge + self.price.of(move.kind, move.factor, tile)
+        return _Reached(there, may_slice, (move,), spent, self.rest(there, may_slice))
+
+    def _gathered(self, held: WeakType, tile: float) -> _Reached:
         """All gathers, the smallest factor first: the tiles of the others are smaller then."""
-        pairs = zip(node.held.parts, self.goal, strict=True)
+        pairs = zip(held.parts, self.goal, strict=True)
         factors = sorted((have // want, at) for at, (have, want) in enumerate(pairs))
-        moves, spent = [], node.spent
+        moves, spent = [], 0.0
         for factor, at in factors:
             if factor > 1:
                 moves.append(Move(StepKind.ALL_GATHER, factor, take=at))
                 spent += self.surcharge + self.price.of(StepKind.ALL_GATHER, factor, tile)
                 tile *= factor
-        return WeakType(self.goal), spent, _ARRIVED, tuple(moves)
+        return _Reached(WeakType(self.goal), _ARRIVED, tuple(moves), spent, 0.0)
 
-    def _slices(self, node: _Node) -> Iterator[Move]:
-        if node.may_slice >= len(self.goal):
-            return
-        free = self.problem.ranks // (node.held.tiles * node.held.operands)
-        for at, extent in self.sides[node.may_slice :]:
-            for factor in divisors(math.gcd(free, extent // node.held.parts[at])):
+    def _slices(self, held: WeakType, may_slice: int) -> Iterator[Move]:
+        free = self.problem.ranks // (held.tiles * held.operands)
+        for at, extent in self.sides[may_slice:]:
+            for factor in divisors(math.gcd(free, extent // held.parts[at])):
                 yield Move(SLICE, factor, give=at)
 
     def _all_to_alls(self, held: WeakType) -> Iterator[Move]:
@@ -268,21 +303,24 @@ class _Search:
             for at, (have, want) in enumerate(zip(held.parts, self.goal, strict=True))
             if have % want
         ]
-        found = self.surcharge * len(missing)
-        if held.operands > 1:
-            return found + self.price.arrival(held.operands, tile / free)
+        steps = self.surcharge * len(missing)
+        found = 0.0
         surplus = held.tiles // math.prod(self.goal)
         if surplus > 1:
-            found += self.price.of(StepKind.ALL_GATHER, surplus, tile)
+            found = self.price.of(StepKind.ALL_GATHER, surplus, tile)
         arriving = [factor for sliceable, factor in missing if not sliceable or free == 1]
+        smallest = tile / held.operands
         if free > 1 and may_slice < len(self.goal):  # slices may come first: smaller tiles
-            tile /= free
+            smallest /= free
             sliced = 1
             for factor in sorted(factor for sliceable, factor in missing if sliceable):
                 sliced *= factor
                 if sliced > free:
                     arriving.append(2)
-        return found + sum(self.price.arrival(factor, tile) for factor in arriving)
+        found += sum(self.price.arrival(factor, smallest) for factor in arriving)
+        if held.operands > 1:
+            found = max(found, self.price.arrival(held.operands, tile / free))
+        return steps + found
 
 
 @cache

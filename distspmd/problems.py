@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from random import Random
 
+import numpy as np
+
 from distspmd.layout import Layout, Partial, Split
 from distspmd.mesh import Mesh
 from distspmd.redistribution import Redistribution
@@ -41,14 +43,14 @@ def random_problem(
     return Redistribution(
         Layout(mesh, extents, splits=source, partial=partial),
         Layout(mesh, extents, splits=target),
-        draw.choice(["float32", "float64", "int16"]),  # type: ignore[arg-type]
+        np.dtype(draw.choice(["float32", "float64", "int16"])),
     )
 
 
 def _assignment(draw: Random, mesh: Mesh, ndim: int) -> tuple[list[list[str]], list[str]]:
     """Axes of each dimension in any order, and those that split none."""
     axes: list[list[str]] = [[] for _ in range(ndim)]
-    free = []
+    free: list[str] = []
     for name in draw.sample(mesh.names, len(mesh.names)):
         at = draw.randint(0, ndim)
         (axes[at] if at < ndim else free).append(name)

@@ -126,7 +126,7 @@ def problem_of(move: Redistribution) -> Problem:
         operands = source.ranks // types[0].tiles
         if source.partial.axes is not None:
             operands = math.prod(source.mesh[axis] for axis in source.partial.axes)
-        types[0] = replace(types[0], operands=operands)
+        types[0] = WeakType(types[0].parts, operands)
     extents = tuple(padded(move, dimension) for dimension in range(len(source.extents)))
     return Problem(extents, source.ranks, *types)
 
