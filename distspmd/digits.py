@@ -60,15 +60,24 @@ def refinements(source: Mesh, target: Mesh) -> Iterator[tuple[Digit, ...]]:
     cuts = sorted(_strides(source) | _strides(target))
     if any(high % low for low, high in itertools.pairwise(cuts)):
         return
-    orders = [
-        sorted(set(itertools.permutations(primes(high // low))))
-        for low, high in itertools.pairwise(cuts)
-    ]
+    orders = [list(_orders(primes(high // low))) for low, high in itertools.pairwise(cuts)]
     for order in itertools.product(*orders):
         bases = [base for segment in order for base in segment]
         strides = list(itertools.accumulate(bases, lambda a, b: a * b, initial=1))
         digits = zip(bases, strides, strict=False)
         yield tuple(_named([Digit(base, stride, "") for base, stride in digits], source))
+
+
+def _orders(bases: tuple[int, ...], most: int = 16) -> Iterator[tuple[int, ...]]:
+    """Different orders of bases, smallest first; not all of them where there are very many."""
+    if not bases:
+        yield ()
+        return
+    for first in sorted(set(bases)):
+        at = bases.index(first)
+        rest = (*bases[:at], *bases[at + 1 :])
+        for order in itertools.islice(_orders(rest, most), most):
+            yield (first, *order)
 
 
 def _strides(mesh: Mesh) -> set[int]:

@@ -136,10 +136,14 @@ class Layout:
     def _check_boxes(self, boxes: tuple[Box, ...]) -> None:
         if len(boxes) != self.mesh.size:
             raise LayoutError(f"{len(boxes)} boxes for the {self.mesh.size} ranks of a mesh.")
+        whole = intervals.whole(self.extents)
+        if {*map(len, boxes)} == {len(whole)}:
+            bounds = np.array(boxes, dtype=np.int64)
+            outside = (bounds < 0) | (bounds > np.array(self.extents)[:, None])
+            if not outside.any():
+                return
         for rank, box in enumerate(boxes):
-            if len(box) != len(self.extents) or not intervals.contains(
-                intervals.whole(self.extents), box
-            ):
+            if len(box) != len(self.extents) or not intervals.contains(whole, box):
                 raise LayoutError(
                     f"rank {rank} holds [{intervals.text(box)}], outside the array {self.extents}."
                 )

@@ -98,6 +98,10 @@ def ranges(counts: Numbers) -> Numbers:
     return np.arange(total) - np.repeat(starts, counts)
 
 
-def grid_size(sides: Sequence[Numbers]) -> int:
-    """Number of tiles of a grid."""
-    return math.prod(map(len, sides))
+def most_meeting(source: Layout, target: Layout) -> int:
+    """Most source tiles that meet one target tile, if both are grids; else 0."""
+    a, b = source.tiles.sides, target.tiles.sides
+    if a is None or b is None:
+        return 0
+    counts = (_meet(mine, other).sum(axis=0) for mine, other in zip(a, b, strict=True))
+    return math.prod(int(count.max(initial=0)) for count in counts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -64,7 +65,8 @@ def solve(
     for solver in solvers:
         if machine and hasattr(solver, "on"):
             solver = solver.on(machine)
-        answer = solver.plan(redistribution)
+        hopeless = _hopeless(solver, redistribution, costed, machine or Machine())
+        answer: Plan | Refusal = hopeless or solver.plan(redistribution)
         if isinstance(answer, Plan) and max_memory is not None:
             answer = within(answer, max_memory)
         if isinstance(answer, Plan):
@@ -75,6 +77,28 @@ def solve(
         raise NoSolver(f"no solver moves {redistribution}: " + "; ".join(map(str, refusals)) + ".")
     costed.sort(key=lambda item: item[1].seconds)
     return Solution(*costed[0], losers=tuple(costed[1:]), refusals=tuple(refusals))
+
+
+def _hopeless(
+    solver: Solver,
+    redistribution: Redistribution,
+    costed: Sequence[tuple[Plan, Cost]],
+    machine: Machine,
+) -> Refusal | None:
+    """A refusal for a solver whose messages alone cost more than a plan that is there.
+
+    Only where it has so many that to list them would take seconds.
+    """
+    calls = solver.calls(redistribution) if hasattr(solver, "calls") else 0
+    best = min((cost.seconds for _, cost in costed), default=math.inf)
+    if calls < _MANY or calls * machine.alpha <= best:
+        return None
+    return Refusal(
+        solver.name, f"{calls} messages to a rank cost more than the {best:.1e} s of another plan"
+    )
+
+
+_MANY = 64
 
 
 def within(plan: Plan, max_memory: int) -> Plan | Refusal:

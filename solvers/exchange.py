@@ -13,7 +13,7 @@ from distspmd import intervals
 from distspmd.intervals import Box
 from distspmd.layout import Layout
 from distspmd.messages import Message, Messages, Numbers
-from distspmd.overlaps import ranges
+from distspmd.overlaps import most_meeting, ranges
 from distspmd.plans import Plan, Refusal, Step, StepKind
 from distspmd.redistribution import Redistribution
 
@@ -27,6 +27,10 @@ class Exchange:
     """
 
     name: ClassVar[str] = "exchange"
+
+    def calls(self, redistribution: Redistribution) -> int:
+        """No more than the messages that some rank receives."""
+        return most_meeting(redistribution.source, redistribution.target) - 1
 
     def plan(self, redistribution: Redistribution) -> Plan | Refusal:
         """Plan an exchange; never refuses."""
