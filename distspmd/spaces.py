@@ -24,8 +24,9 @@ from dace.dtypes import DebugInfo
 from dace.sdfg import nodes
 from dace.sdfg import utils as sdfg_utils
 
+import distspmd.nodes.reductions  # noqa: F401  (registers its expansion)
 from distspmd.errors import UnsupportedProgram
-from distspmd.nodes import products
+from distspmd.nodes.products import LOOPS
 from distspmd.report import Table, as_html, as_text
 
 _ANONYMOUS = re.compile(r"__tmp\d+\Z")
@@ -288,7 +289,7 @@ def pure_expansion(state: SDFGState, node: nodes.LibraryNode) -> SDFG:
     ]:
         for found, parent in library:
             names = list(found.implementations)  # type: ignore[attr-defined]  # of its class
-            known = (products.LOOPS, "pure", "specialize")
+            known = (LOOPS, "pure", "specialize")
             implementation = next((n for n in known if n in names), None)
             if implementation is None:
                 raise UnsupportedProgram(

@@ -29,6 +29,7 @@ ORDER = """
     runtime runtime.toolchain runtime.agreement
     runtime.launch runtime.engine
     nodes.products
+    nodes.reductions
     spaces
     accesses schedule
     constraints
@@ -45,7 +46,8 @@ ORDER = """
 """
 FIRST_WITH_DACE = "nodes.products"
 IMPORTING_DACE = (
-    "nodes.products spaces accesses constraints nodes passes pipeline codegen program frontend cli"
+    "nodes.products nodes.reductions nodes spaces accesses constraints passes pipeline codegen "
+    "program frontend cli"
 )
 
 ROWS = {name: row for row, line in enumerate(ORDER.split("\n")) for name in line.split()}

@@ -93,10 +93,10 @@ def _wrap(state: SDFGState, tasklet: nodes.Tasklet) -> None:
     for edge in list(state.in_edges(tasklet)):
         state.remove_edge(edge)
         state.add_memlet_path(edge.src, entry, tasklet, dst_conn=edge.dst_conn, memlet=edge.data)
+    if not state.in_edges(tasklet):
+        state.add_nedge(entry, tasklet, Memlet())
     for edge in list(state.out_edges(tasklet)):
         state.remove_edge(edge)
         state.add_memlet_path(tasklet, leave, edge.dst, src_conn=edge.src_conn, memlet=edge.data)
-    if not state.in_edges(tasklet):
-        state.add_nedge(entry, tasklet, Memlet())
     if not state.out_edges(tasklet):
         state.add_nedge(tasklet, leave, Memlet())
