@@ -16,7 +16,7 @@ ORDER = """
     errors intervals report
     mesh reductions machine bounds
     layout
-    overlaps messages
+    overlaps messages notations enumeration
     redistribution
     plans
     calls
