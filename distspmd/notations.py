@@ -79,10 +79,9 @@ def spec(layout: Layout) -> Spec:
     Raises:
         LayoutError: the layout is partial, or no product of blocks.
     """
-    found: list[str | tuple[str, ...] | None] = []
-    for names in _names(layout):
-        found.append(None if not names else names[0] if len(names) == 1 else names)
-    return tuple(found)
+    return tuple(
+        None if not names else names[0] if len(names) == 1 else names for names in _names(layout)
+    )
 
 
 _PLACEMENT = re.compile(
@@ -154,10 +153,10 @@ def placements(layout: Layout) -> tuple[str, ...]:
 def _check_chunks(layout: Layout) -> None:
     """Refuse what DTensor cuts otherwise: it chunks the chunks of the axis before."""
     for at, split in enumerate(layout.splits or ()):
-        extent = split.extent
+        extent, parts = split.extent, split.parts(layout.mesh)
         for axis in reversed(split.axes[1:]):
-            extent = -(-extent // layout.mesh[axis])
-            if extent % split.tile(layout.mesh):
+            extent, parts = -(-extent // layout.mesh[axis]), parts // layout.mesh[axis]
+            if extent != parts * split.tile(layout.mesh):
                 raise LayoutError(
                     f"{layout}: placements cut dimension {at} axis by axis, into other tiles."
                 )
