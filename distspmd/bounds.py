@@ -105,6 +105,8 @@ def _of_parts(expression: sympy.Expr, parts: list[Range]) -> Range | None:
     if name == "Mul":
         constants = [p.lower for p in parts if p.lower == p.upper]
         varying = [p for p in parts if p.lower != p.upper]
+        if not varying:
+            return Range(sympy.Mul(*constants), sympy.Mul(*constants))
         sign = _sign(sympy.Mul(*constants))
         if len(varying) == 1 and sign is not None:
             factor = sympy.Mul(*constants)
