@@ -1,0 +1,207 @@
+"""Lowering as a whole: what it refuses, what it records, and that every plan of it is proved."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import pickle
+
+import dace
+import numpy as np
+import pytest
+
+import distspmd
+from distspmd import intervals
+from distspmd.errors import ScheduleError, UnsupportedProgram
+from distspmd.lowering import Lowering
+from distspmd.nodes.distributed_memlet import DistributedMemlet
+from distspmd.plans import StepKind
+
+M, N, K = 10, 6, 8
+
+
+@dace.program
+def product(a: dace.float64[M, K], b: dace.float64[K, N]):
+    return a @ b
+
+
+@dace.program
+def chain(x: dace.float64[M, N], y: dace.float64[N]):
+    return np.sin(x) * 2 + y
+
+
+@dace.program
+def in_place(x: dace.float64[M, N]):
+    x[:] = x * 2 + 1
+
+
+def lowered(program: dace.SDFG, schedule: dict[str, object]) -> tuple[dace.SDFG, Lowering]:
+    sdfg = program.to_sdfg()
+    return sdfg, distspmd.lower(sdfg, schedule)
+
+
+def received(lowering: Lowering, rank: int) -> int:
+    return sum(memlet.solution.plan.received(rank) for memlet in lowering.memlets)
+
+
+@pytest.mark.parametrize("parts", list(itertools.product((1, 2, 3), repeat=3)))
+def test_every_plan_is_proved_and_receives_the_fewest_bytes(parts: tuple[int, int, int]) -> None:
+    _, lowering = lowered(product, {"_MatMult_": parts})
+    for memlet in lowering.memlets:
+        distspmd.verify(memlet.solution.plan)
+    kinds = {
+        memlet.data: [s.kind for s in memlet.solution.plan.steps] for memlet in lowering.memlets
+    }
+    for name in "ab":
+        assert kinds.get(name, []) in (
+            [],
+            [StepKind.COPY],
+            [StepKind.SCATTER],
+            [StepKind.BROADCAST],
+            [StepKind.SCATTER, StepKind.BROADCAST],
+        )
+    rows, columns, inner = (-(-n // p) for n, p in zip((M, N, K), parts, strict=True))
+    for rank, (i, j, k) in enumerate(itertools.product(*map(range, parts))):
+        tile = [
+            max(0, min(n, (r + 1) * b) - min(n, r * b))
+            for n, r, b in zip((M, N, K), (i, j, k), (rows, columns, inner), strict=True)
+        ]
+        needed = 0 if rank == 0 or 0 in tile else 8 * (tile[0] * tile[2] + tile[2] * tile[1])
+        got = sum(
+            memlet.solution.plan.received(rank)
+            for memlet in lowering.memlets
+            if memlet.data in "ab"
+        )
+        assert got == needed
+
+
+def test_a_chain_on_one_grid_moves_arguments_and_results_alone() -> None:
+    _, lowering = lowered(chain, {"__return": (2, 3)})
+    assert [memlet.data for memlet in lowering.memlets] == ["x", "y", "__return"]
+    assert {space.parts for space in lowering.spaces} == {(2, 3)}
+    assert received(lowering, 5) == 8 * (5 * 2 + 2)
+
+
+def test_spaces_that_nobody_named_follow_and_the_record_says_so() -> None:
+    _, lowering = lowered(chain, {"__return": (2, 3)})
+    assert [space.scheduled for space in lowering.spaces] == [False, False, True]
+    assert "its neighbours" in str(lowering)
+
+
+def test_one_rank_works_on_the_arguments_themselves() -> None:
+    for program in (product, chain, in_place):
+        _, lowering = lowered(program, {})
+        assert lowering.memlets == ()
+        assert lowering.ranks == 1
+
+
+def test_an_array_in_place_is_loaded_and_stored() -> None:
+    _, lowering = lowered(in_place, {"x": (2, 1)})
+    assert [memlet.data for memlet in lowering.memlets] == ["x", "x"]
+    assert lowering.memlets[0].source_at_root
+    assert lowering.memlets[1].target_at_root
+
+
+@dace.program
+def overwritten(x: dace.float64[M], y: dace.float64[M]):
+    y[:] = x + 1
+
+
+@dace.program
+def partly(x: dace.float64[M], y: dace.float64[M]):
+    y[2:7] = x[2:7] + 1
+
+
+def test_what_is_overwritten_is_not_loaded() -> None:
+    for program in (overwritten, partly):
+        _, lowering = lowered(program, {"y": (3,)})
+        moved = [memlet for memlet in lowering.memlets if memlet.data == "y"]
+        (store,) = moved
+        assert store.target_at_root
+
+
+def test_the_rest_of_a_result_stays_as_it_was() -> None:
+    _, lowering = lowered(partly, {"y": (3,)})
+    (store,) = (memlet for memlet in lowering.memlets if memlet.data == "y")
+    boxes = {box for step in store.solution.plan.steps for *_, box in _ends(step)}
+    assert all(intervals.contains(((2, 7),), box) for box in boxes)
+
+
+def _ends(step: object) -> list[tuple[int, int, intervals.Box]]:
+    return [(m.sender, m.receiver, m.box) for m in step.messages]  # type: ignore[attr-defined]
+
+
+def test_the_nodes_show_both_layouts_and_survive_json() -> None:
+    sdfg, lowering = lowered(product, {"_MatMult_": (2, 1, 2)})
+    again = dace.SDFG.from_json(sdfg.to_json())
+    again.validate()
+    labels = [str(n) for n, _ in again.all_nodes_recursive() if isinstance(n, DistributedMemlet)]
+    assert len(labels) == len(lowering.memlets)
+    assert "a: root [10, 8] -> [5{__i0}10, 4{__i2}8] (scatter)" in labels
+    assert any("partial(sum){__i2} -> root [10, 6]" in label for label in labels)
+
+
+def test_the_record_travels_and_prints() -> None:
+    sdfg, lowering = lowered(product, {"_MatMult_": (2, 1, 2)})
+    travelled = pickle.loads(pickle.dumps(lowering))
+    assert str(travelled) == str(lowering)
+    assert "scatter + broadcast" in lowering._repr_html_()
+    assert copy.deepcopy(sdfg)._distspmd_lowering.ranks == 4
+
+
+def test_symbols_that_agree_on_all_ranks_are_constants() -> None:
+    _, lowering = lowered(product, {"_MatMult_": (2, 1, 1)})
+    uniform, mine = lowering.uniform_symbols(2), lowering.symbol_values(1)
+    assert set(uniform.values()) <= {K, N}
+    assert set(mine) - set(uniform)
+    assert all(value == 0 for value in lowering.symbol_values(2).values())
+    assert not lowering.uniform_symbols(3)
+
+
+def test_lowering_twice_is_refused() -> None:
+    sdfg, _ = lowered(product, {"_MatMult_": (2, 1, 1)})
+    with pytest.raises(ScheduleError, match="is lowered already"):
+        distspmd.lower(sdfg, {"_MatMult_": (2, 1, 1)})
+
+
+LENGTH = dace.symbol("LENGTH")
+
+
+@dace.program
+def symbolic_size(x: dace.float64[LENGTH]):
+    return x + 1
+
+
+@dace.program
+def branching(x: dace.float64[M], y: dace.float64[M]):
+    if x[0] > 0:
+        y[:] = x
+    else:
+        y[:] = x + 1
+
+
+@pytest.mark.parametrize(
+    ("program", "message"),
+    [
+        (symbolic_size, "symbolic sizes LENGTH"),
+        (branching, "control flow reads"),
+    ],
+)
+def test_what_cannot_be_partitioned_is_refused(program: dace.SDFG, message: str) -> None:
+    with pytest.raises(UnsupportedProgram, match=message):
+        lowered(program, {})
+
+
+def test_a_program_that_is_refused_still_lowers_with_another_schedule() -> None:
+    sdfg = product.to_sdfg()
+    with pytest.raises(ScheduleError):
+        distspmd.lower(sdfg, {"_MatMult_": (2, 1)})
+    assert distspmd.lower(sdfg, {"_MatMult_": (2, 1, 1)}).ranks == 2
+
+
+def test_the_solvers_can_be_chosen() -> None:
+    from distspmd.solvers.exchange import Exchange
+
+    sdfg = product.to_sdfg()
+    lowering = distspmd.lower(sdfg, {"_MatMult_": (2, 2, 1)}, solvers=[Exchange()])
+    assert {memlet.solution.plan.solver for memlet in lowering.memlets} == {"exchange"}
