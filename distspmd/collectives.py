@@ -17,6 +17,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
+import operator
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -70,6 +71,9 @@ class Price(Protocol):
     def of(self, kind: StepKind, factor: int, before: float) -> float:
         """Cost of a collective in groups of ``factor`` ranks on a tile of ``before`` elements."""
 
+    def gathers(self, factors: tuple[int, ...], before: float) -> float:
+        """Cost of the gathers at the end, one for each dimension, the smallest factor first."""
+
     def arrival(self, factor: int, tile: float) -> float:
         """At most the cost of all steps by which ``factor`` parts reach a dimension."""
 
@@ -85,6 +89,10 @@ class Transfers:
         if kind is StepKind.ALL_GATHER:
             return factor * before
         return 2 * before if kind is StepKind.ALL_REDUCE else before
+
+    def gathers(self, factors: tuple[int, ...], before: float) -> float:
+        """The tile after each."""
+        return sum(before * size for size in itertools.accumulate(factors, operator.mul))
 
     def arrival(self, factor: int, tile: float) -> float:
         """One tile."""
@@ -113,6 +121,10 @@ class Seconds:
             return 2 * tree * alpha + 2 * (before - share) * beta + before * copy
         calls = tree if kind is StepKind.REDUCE_SCATTER else 2 * (factor - 1)
         return calls * alpha + (before - share) * beta + share * copy
+
+    def gathers(self, factors: tuple[int, ...], before: float) -> float:
+        """One call for all."""
+        return self.of(StepKind.ALL_GATHER, math.prod(factors), before)
 
     def arrival(self, factor: int, tile: float) -> float:
         """The bytes that no sequence of steps saves, and the fewest calls."""
@@ -250,15 +262,13 @@ class _Search:
 
     def _gathered(self, held: WeakType, tile: float) -> _Reached:
         """All gathers, the smallest factor first: the tiles of the others are smaller then."""
-        pairs = zip(held.parts, self.goal, strict=True)
-        factors = sorted((have // want, at) for at, (have, want) in enumerate(pairs))
-        moves, spent = [], 0.0
-        for factor, at in factors:
-            if factor > 1:
-                moves.append(Move(StepKind.ALL_GATHER, factor, take=at))
-                spent += self.surcharge + self.price.of(StepKind.ALL_GATHER, factor, tile)
-                tile *= factor
-        return _Reached(WeakType(self.goal), _ARRIVED, tuple(moves), spent, 0.0)
+        pairs = enumerate(zip(held.parts, self.goal, strict=True))
+        factors = sorted((have // want, at) for at, (have, want) in pairs if have > want)
+        moves = tuple(Move(StepKind.ALL_GATHER, factor, take=at) for factor, at in factors)
+        spent = self.surcharge * len(moves)
+        if moves:
+            spent += self.price.gathers(tuple(factor for factor, _ in factors), tile)
+        return _Reached(WeakType(self.goal), _ARRIVED, moves, spent, 0.0)
 
     def _slices(self, held: WeakType, may_slice: int) -> Iterator[Move]:
         free = self.problem.ranks // (held.tiles * held.operands)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from distspmd.collectives import SLICE, Move, Price, Problem, WeakType, divisors
-from distspmd.digits import Digit, Placement, placement, refinements, size, top
+from distspmd.digits import Digit, Placement, Stack, placement, refinements, size, top
 from distspmd.plans import StepKind
 from distspmd.redistribution import Redistribution
 
@@ -112,39 +112,42 @@ def _placements(digits: tuple[Digit, ...], ndim: int) -> Iterator[Placement]:
             yield Placement(tuple(order))
 
 
-def _typed_moves(
-    problem: Problem, held: Placement, digits: tuple[Digit, ...]
-) -> Iterator[tuple[StepKind, int, Placement]]:
+Typed = tuple[StepKind, int, Placement]
+
+
+def _typed_moves(problem: Problem, held: Placement, digits: tuple[Digit, ...]) -> Iterator[Typed]:
     used = {digit for stack in (*held.stacks, held.partial) for digit in stack}
     free = [digit for digit in digits if digit not in used]
-
-    def pushed(at: int, order: tuple[Digit, ...], stacks: list[Any]) -> list[Any] | None:
-        if problem.extents[at] // size(stacks[at]) % size(order):
-            return None
-        return [(*order, *s) if k == at else s for k, s in enumerate(stacks)]
-
     for pool, kind in ((free, SLICE), (held.partial, StepKind.REDUCE_SCATTER)):
         for order in _orders(pool):
             left = tuple(digit for digit in held.partial if digit not in order)
-            for at in range(len(held.stacks)):
-                stacks = pushed(at, order, list(held.stacks))
-                if stacks:
-                    yield kind, size(order), Placement(tuple(stacks), left)
             if kind is StepKind.REDUCE_SCATTER:
                 yield StepKind.ALL_REDUCE, size(order), Placement(held.stacks, left)
+            for at in range(len(held.stacks)):
+                yield from _pushed(problem, kind, at, order, Placement(held.stacks, left))
     for at, stack in enumerate(held.stacks):
         for factor in divisors(size(stack)):
             taken = top(stack, factor)
-            if taken is None:
-                continue
-            rest = [s[len(taken) :] if k == at else s for k, s in enumerate(held.stacks)]
-            yield StepKind.ALL_GATHER, factor, Placement(tuple(rest), held.partial)
-            for give in range(len(held.stacks)):
-                for order in itertools.permutations(taken) if give != at else ():
-                    stacks = pushed(give, order, rest)
-                    if stacks:
-                        there = Placement(tuple(stacks), held.partial)
-                        yield StepKind.ALL_TO_ALL, factor, there
+            if taken is not None:
+                yield from _moved(problem, at, taken, held)
+
+
+def _moved(problem: Problem, at: int, taken: Stack, held: Placement) -> Iterator[Typed]:
+    """What leads a dimension's minor digits away."""
+    stacks = tuple(s[len(taken) :] if k == at else s for k, s in enumerate(held.stacks))
+    rest = Placement(stacks, held.partial)
+    yield StepKind.ALL_GATHER, size(taken), rest
+    for give in range(len(stacks)):
+        for order in itertools.permutations(taken) if give != at else ():
+            yield from _pushed(problem, StepKind.ALL_TO_ALL, give, order, rest)
+
+
+def _pushed(
+    problem: Problem, kind: StepKind, at: int, order: Stack, held: Placement
+) -> Iterator[Typed]:
+    if problem.extents[at] // size(held.stacks[at]) % size(order) == 0:
+        stacks = tuple((*order, *s) if k == at else s for k, s in enumerate(held.stacks))
+        yield kind, size(order), Placement(stacks, held.partial)
 
 
 def _orders(pool: Iterable[Digit]) -> Iterator[tuple[Digit, ...]]:
