@@ -35,6 +35,31 @@ def test_random_redistributions_agree_with_the_simulator(launch, ranks):
     assert f"agree on {ranks} ranks" in done.stdout
 
 
+def test_large_boxes_arrive_while_the_first_rank_copies_its_own(launch):
+    launch(
+        PRELUDE
+        + """
+from distspmd import intervals
+from distspmd.simulator import tiles_of
+
+array = np.random.default_rng(0).random((301, 302))
+mesh = Mesh(x=2, y=2)
+texts = ["[301, 302]", "[151{x}301, 302]", "[301, 151{x}302]", "[301, 76{x,y}302]"]
+layouts = [Layout.parse(text, mesh) for text in texts]
+plans = [GridMapped().plan(Redistribution(Layout.root((301, 302)), t, "float64")) for t in layouts]
+run = engine.Engine(comm, [(str(plan), plan) for plan in plans])
+for number, layout in enumerate(layouts):
+    tile = np.zeros(intervals.shape(layout.box(rank)))
+    for _ in range(3):
+        tile[...] = 0
+        run(number, array, tile)
+        assert (tile == tiles_of(layout, array)[rank]).all()
+run.close()
+""",
+        ranks=4,
+    )
+
+
 def failing(launch, program, ranks):
     """What a program that fails prints; the launch must end by itself."""
     done = launch(PRELUDE + program, ranks=ranks, timeout=30, check=False)

@@ -57,6 +57,7 @@ int never(Arguments...) {
 #define MPI_Allgatherv never
 #define MPI_Allreduce never
 #define MPI_Bcast never
+#define MPI_Ibcast never
 #define MPI_Irecv never
 #define MPI_Isend never
 #define MPI_Reduce never

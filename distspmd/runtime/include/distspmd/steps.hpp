@@ -29,6 +29,9 @@
 namespace distspmd {
 inline namespace v1 {
 
+// The first rank of a broadcast copies its own box meanwhile, where the box is worth it.
+constexpr std::int64_t overlapped_bytes = 1 << 18;
+
 /// A rank's group in a family.
 struct Group {
   MPI_Comm comm = MPI_COMM_NULL;
@@ -290,15 +293,16 @@ class Step {
 
   void broadcast(const char *from, char *to, char *send_staging, char *receive_staging) {
     if (send_.wires.empty() && receive_.wires.empty()) return;
-    if (!send_.wires.empty()) {
-      const Wire &wire = send_.wires[0];
+    const bool first = !send_.wires.empty();
+    if (first)
       for (const Move &move : packs_[0]) move(from, send_staging);
-      void *data = const_cast<char *>(wire.at(from, send_staging));
+    const Wire &wire = first ? send_.wires[0] : receive_.wires[0];
+    void *data =
+        first ? const_cast<char *>(wire.at(from, send_staging)) : wire.at(to, receive_staging);
+    if (wire.elements * itemsize_ < overlapped_bytes)
       return checked("MPI_Bcast", MPI_Bcast(data, wire.count, wire.type, 0, group_->comm));
-    }
-    const Wire &wire = receive_.wires[0];
-    checked("MPI_Bcast",
-            MPI_Bcast(wire.at(to, receive_staging), wire.count, wire.type, 0, group_->comm));
+    checked("MPI_Ibcast",
+            MPI_Ibcast(data, wire.count, wire.type, 0, group_->comm, requests_.data()));
   }
 
   void reduce(const char *from, char *to, char *send_staging, char *receive_staging) {
@@ -364,6 +368,7 @@ class Step {
   void unpack_arrivals(char *to, char *receive_staging) {
     const bool messages = kind_ == Kind::scatter || kind_ == Kind::gather ||
                           kind_ == Kind::exchange || kind_ == Kind::reduce_scatter;
+    if (!messages) finish(0, receive_.wires.size());
     for (std::size_t i = 0; i < receive_.wires.size(); ++i) {
       std::size_t wire = i;
       if (messages) {
