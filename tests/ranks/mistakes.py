@@ -1,0 +1,111 @@
+"""Every mistake of a call, made on rank 0 of three: all ranks get the error, and go on."""
+
+import os
+from collections.abc import Callable
+from functools import partial
+
+import dace
+import numpy as np
+import pytest
+from mpi4py import MPI
+
+import distspmd
+from distspmd.errors import ArgumentError, CompilationError, ScheduleError, ToolchainError
+
+comm = MPI.COMM_WORLD
+
+
+@dace.program
+def product(a: dace.float64[10, 8], b: dace.float64[8, 6]):
+    return a @ b
+
+
+@dace.program
+def scaled(x: dace.float32[9], s: dace.float32):
+    x[:] = x * s
+
+
+def expect(kind: type[Exception], text: str, call: Callable[[], object]) -> None:
+    """The call raises on this rank, and with the same text on all."""
+    with pytest.raises(kind) as raised:
+        call()
+    assert text in str(raised.value)
+    assert comm.rank == 0 or str(raised.value).startswith("rank 0: ")
+    comm.Barrier()
+
+
+def calls() -> None:
+    sdfg = product.to_sdfg()
+    distspmd.lower(sdfg, {"_MatMult_": (3, 1, 1)})
+    program = distspmd.compile(sdfg, comm)
+    rng = np.random.default_rng(0)
+    a, b = rng.random((10, 8)), rng.random((8, 6))
+    fortran = np.asfortranarray(a)
+    mistakes = [
+        ({"a": a}, "the argument 'b' is missing on rank 0; pass b=<float64[8, 6]>"),
+        ({"a": a[:9], "b": b}, "'a' must be float64[10, 8], but it has the shape [9, 8]"),
+        ({"a": a.astype("f"), "b": b}, "it has the type float32. Pass a.astype('float64')"),
+        ({"a": fortran, "b": b}, "C-contiguous, but it has the strides"),
+        ({"a": a[:, ::-1], "b": b}, "Pass np.ascontiguousarray(a)"),
+        ({"a": [1.0], "b": b}, "but [1.0] (list) was given. Pass a NumPy array"),
+        ({"a": None, "b": b}, "None (NoneType) was given"),
+        ({"a": a, "b": b, "c": b}, "has no argument 'c'; it has a, b"),
+    ]
+    for arguments, text in mistakes:
+        expect(ArgumentError, text, partial(program, **(arguments if comm.rank == 0 else {})))
+    for positional, named, text in [
+        ((a, b, b), {}, "takes 2 arguments (a, b), but 3 were given"),
+        ((a,), {"a": a, "b": b}, "the argument 'a' is given twice"),
+    ]:
+        given = (positional, named) if comm.rank == 0 else ((), {})
+        expect(ArgumentError, text, partial(program, *given[0], **given[1]))
+    for arguments in ((a, b), (2 * a, b)):
+        result = program(*arguments) if comm.rank == 0 else program()
+        assert (result is None) == (comm.rank != 0)
+        if comm.rank == 0:
+            np.testing.assert_allclose(result, arguments[0] @ b)
+    program.close()
+
+
+def scalars() -> None:
+    sdfg = scaled.to_sdfg()
+    distspmd.lower(sdfg, {"x": (2,)})
+    with distspmd.compile(sdfg, comm) as program:
+        x = np.arange(9, dtype=np.float32)
+        for wrong in (np.ones(2), "3", 1j):
+            given = {"x": x, "s": wrong} if comm.rank == 0 else {}
+            expect(ArgumentError, "'s' is a scalar of float32", partial(program, **given))
+        for right in (2, 2.0, np.float32(2), np.float64(2)):
+            before = x.copy()
+            program(x, right) if comm.rank == 0 else program()
+            assert comm.rank != 0 or np.array_equal(x, 2 * before)
+
+
+def compilations() -> None:
+    plain = product.to_sdfg()
+    expect(ScheduleError, "is not lowered", lambda: distspmd.compile(plain, comm))
+    large = product.to_sdfg()
+    distspmd.lower(large, {"_MatMult_": (2, 2, 1)})
+    text = "the parts (2, 2, 1), 4 ranks, but the communicator has 3"
+    expect(ScheduleError, text, lambda: distspmd.compile(large, comm))
+    broken = scaled.to_sdfg()
+    distspmd.lower(broken, {"x": (2,)})
+    for node, _ in broken.all_nodes_recursive():
+        if isinstance(node, dace.nodes.Tasklet):
+            node.code = dace.properties.CodeBlock("this is no C++;", dace.dtypes.Language.CPP)
+    expect(CompilationError, "does not compile", lambda: distspmd.compile(broken, comm))
+    fine = product.to_sdfg()
+    distspmd.lower(fine, {"_MatMult_": (3, 1, 1)})
+    os.environ["CXX"] = "/no/such/compiler"
+    expect(ToolchainError, "no such command", lambda: distspmd.compile(fine, comm))
+    del os.environ["CXX"]
+    with pytest.raises(ArgumentError, match=r"Pass MPI.COMM_WORLD"):
+        distspmd.compile(fine, "a string")
+
+
+calls()
+scalars()
+compilations()
+comm.Barrier()
+if comm.rank == 0:
+    print("all mistakes were told")
