@@ -76,6 +76,22 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--timeout", type=float, help="seconds after which all ranks are ended")
     run.set_defaults(command=_run)
 
+    reshard = commands.add_parser(
+        "reshard",
+        help="plan a redistribution and print its steps, bytes, memory and layouts",
+        description="Plan how an array gets from one layout to another, and print it. Layouts are "
+        "tile{axes minor to major}extent for each dimension: '[3{x}12, 2{y}12]'.",
+    )
+    reshard.add_argument("source", help="layout of the array, such as '[3{x}12, 2{y}12]'")
+    reshard.add_argument("target", help="layout that is wanted")
+    reshard.add_argument("--mesh", required=True, metavar="x=4,y=6", help="axes, the first major")
+    reshard.add_argument("--target-mesh", metavar="x=4,y=6", help="of the target, if another")
+    reshard.add_argument("--dtype", default="float32", help="default float32")
+    reshard.add_argument("--solver", help="a solver that shall plan it, such as exchange")
+    reshard.add_argument("--max-memory", type=int, metavar="BYTES", help="of a rank at once")
+    reshard.add_argument("--svg", metavar="FILE", help="draw the layouts into a file")
+    reshard.set_defaults(command=_reshard)
+
     check = commands.add_parser("doctor", help="check the compiler, the MPI and the BLAS")
     check.set_defaults(command=lambda _: doctor.main([]))
     return parser
@@ -205,6 +221,22 @@ def _spaces(options: argparse.Namespace) -> int:
     from distspmd.pipeline import iteration_spaces
 
     print(iteration_spaces(_load(options.program).to_sdfg()), end="")
+    return 0
+
+
+def _reshard(options: argparse.Namespace) -> int:
+    from distspmd.layout import Layout
+    from distspmd.mesh import Mesh
+    from distspmd.planning import plan
+    from distspmd.reshard import drawing, report
+
+    mesh = Mesh.parse(options.mesh)
+    source = Layout.parse(options.source, mesh)
+    target = Layout.parse(options.target, Mesh.parse(options.target_mesh or options.mesh))
+    found = plan(source, target, options.dtype, options.solver, options.max_memory)
+    print(report(found))
+    if options.svg:
+        Path(options.svg).write_text(drawing(found))
     return 0
 
 

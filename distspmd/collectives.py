@@ -92,7 +92,8 @@ class Transfers:
 
     def gathers(self, factors: tuple[int, ...], before: float) -> float:
         """The tile after each."""
-        return sum(before * size for size in itertools.accumulate(factors, operator.mul))
+        sizes: Iterator[int] = itertools.accumulate(factors, operator.mul)
+        return sum(before * size for size in sizes)
 
     def arrival(self, factor: int, tile: float) -> float:
         """One tile."""

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 
+import numpy as np
 from numpy.typing import DTypeLike
 
 from distspmd.cost import Cost, cost
-from distspmd.errors import NoSolver
+from distspmd.errors import LayoutError, NoSolver
 from distspmd.layout import Layout
 from distspmd.machine import Machine
 from distspmd.plans import Plan, Refusal
@@ -54,7 +55,11 @@ def plan(
         LayoutError: layouts of different arrays, or a reduction that the dtype lacks.
         NoSolver: there is no solver of that name, or no plan within the memory; says why.
     """
-    redistribution = Redistribution(source, target, dtype)  # type: ignore[arg-type]
+    try:
+        kind: np.dtype = np.dtype(dtype)
+    except TypeError:
+        raise LayoutError(f"there is no dtype {dtype!r}; write one of NumPy's.") from None
+    redistribution = Redistribution(source, target, kind)
     solution = solve(redistribution, _named(solver), machine, max_memory)
     inherited = {item.name: getattr(solution.plan, item.name) for item in fields(Plan)}
     return ChosenPlan(

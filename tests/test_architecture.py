@@ -16,7 +16,7 @@ ORDER = """
     errors intervals report
     mesh reductions machine bounds
     layout
-    overlaps messages notations enumeration
+    overlaps messages notations enumeration pictures
     redistribution
     plans
     calls
@@ -26,6 +26,7 @@ ORDER = """
     solve
     solvers
     planning
+    reshard
     runtime runtime.toolchain runtime.agreement
     runtime.launch runtime.engine
     nodes.products
