@@ -167,7 +167,7 @@ Sequence = tuple[float, tuple[Move, ...]]
 
 
 def sequences(
-    problem: Problem, price: Price, effort: int = 1000, more: int = 200, repeats: int = 8
+    problem: Problem, price: Price, effort: int = 700, more: int = 150, repeats: int = 8
 ) -> Iterator[Sequence]:
     """Sequences of collectives in the order of their cost, the cheapest first.
 
