@@ -85,6 +85,11 @@ def happens_once(state: SDFGState) -> bool:
     return state.parent_graph is state.sdfg and _runs_always(state)
 
 
+def bound_around(state: SDFGState) -> dict[str, Range | None]:
+    """Symbols that loops around a state, and edges between states, give other values in a run."""
+    return _bound_in(state.sdfg, [r for r in _regions(state) if isinstance(r, LoopRegion)])
+
+
 class _Walk:
     """Collects accesses; gives symbols that are bound inside names that no other symbol has."""
 

@@ -16,11 +16,19 @@ from typing import Any
 import numpy as np
 import sympy
 from dace import SDFG, SDFGState
+from dace.libraries import blas, linalg, standard
 from dace.sdfg import nodes
 from numpy.typing import NDArray
 
 from distspmd import intervals
-from distspmd.accesses import Access, Dimension, Edge, happens_once, map_accesses
+from distspmd.accesses import (
+    Access,
+    Dimension,
+    Edge,
+    bound_around,
+    happens_once,
+    map_accesses,
+)
 from distspmd.bounds import Range, Scope, bounds, is_dense
 from distspmd.errors import UnsupportedProgram
 from distspmd.intervals import Box
@@ -92,6 +100,7 @@ def uses(space: IterationSpace, tiling: Tiling) -> list[Use]:
         initialised: set[str] = set()
     else:
         accesses, initialised = _library_accesses(space)
+        _check_windowed(space, tiling)
     scoped = _Scoped(space, tiling, state.sdfg)
     reads = [a for a in accesses if not a.is_write]
     writes = [a for a in accesses if a.is_write]
@@ -102,7 +111,30 @@ def uses(space: IterationSpace, tiling: Tiling) -> list[Use]:
         scoped.write(data, edges, group, data in initialised)
         for data, edges, group in _groups(writes)
     ]
+    if not is_windowed(node):
+        found = [replace(use, index=()) for use in found]
     return [replace(use, certain=happens_once(state)) for use in found]
+
+
+_WINDOWED = (
+    *(blas.MatMul, blas.Gemm, blas.BatchedMatMul, blas.Gemv, blas.Dot, blas.Einsum),
+    *(linalg.TensorDot, linalg.TensorTranspose, linalg.Transpose, standard.Reduce),
+)
+"""Library nodes that compute, from windows of their operands, that window of their result."""
+
+
+def is_windowed(node: nodes.MapEntry | nodes.LibraryNode) -> bool:
+    """Whether a rank can run the node on tiles: a shift or a factorisation needs the whole."""
+    return isinstance(node, (nodes.MapEntry, *_WINDOWED))
+
+
+def _check_windowed(space: IterationSpace, tiling: Tiling) -> None:
+    if max(tiling.parts, default=1) > 1 and not is_windowed(space.node):
+        raise UnsupportedProgram(
+            f"{space.where}: the library node {space.label!r} ({type(space.node).__name__}) cannot "
+            f"run on tiles. Give the space {space.name!r} 1 part along each parameter, or write "
+            "the operation as a map."
+        )
 
 
 def _groups(accesses: Iterable[Access]) -> list[tuple[str, tuple[Edge, ...], list[Access]]]:
@@ -232,6 +264,7 @@ class _Scoped:
 
     def __init__(self, space: IterationSpace, tiling: Tiling, sdfg: SDFG) -> None:
         self.space, self.tiling, self.sdfg = space, tiling, sdfg
+        self.around = bound_around(space.state)
         self.ends = {
             name: Range(sympy.Symbol(f"{name}__first"), sympy.Symbol(f"{name}__last"))
             for name in space.parameters
@@ -256,7 +289,8 @@ class _Scoped:
             ) from None
 
     def _scope(self, access: Access) -> dict[str, Range | None]:
-        return {**access.scope, **{n: r for n, r in self.ends.items() if n in access.scope}}
+        tiled = {n: r for n, r in self.ends.items() if n in access.scope}
+        return {**self.around, **access.scope, **tiled}
 
     def _boxes(self, access: Access) -> tuple[list[Box], tuple[int, ...]]:
         """Box of each rank, and the dimensions taken whole for want of a bound."""
@@ -320,8 +354,15 @@ class _Scoped:
         exact = exact and len(reductions) == 1 and all(self._is_exact(access) for access in group)
         operation = self._operation(data, *reductions) if len(reductions) == 1 else None
         partial = self._partial(group, boxes, operation)
+        moved = any(map(self._is_moved, group))
         if partial is None:
             self._check_disjoint(data, boxes, exact)
+        elif initialised and moved:
+            raise UnsupportedProgram(
+                f"{self.space.where}: the space {self.space.name!r} reduces into a part of "
+                f"{data!r} that a loop chooses. Leave what is reduced whole (1 part), or reduce "
+                "into a temporary, and copy that."
+            )
         layout = Layout.of_boxes(self.tiling.mesh, self._extents(data), boxes, partial)
         return Use(
             self.space,
@@ -329,7 +370,7 @@ class _Scoped:
             True,
             layout,
             edges,
-            exact=exact or initialised,
+            exact=exact or (initialised and not moved),
             accumulates=operation is not None and not initialised,
             index=self._index(group),
         )
@@ -392,6 +433,8 @@ class _Scoped:
         """Whether the accesses of a rank touch each element of their box."""
         if access.conditional or any(d is None or not d.dense for d in access.dimensions):
             return False
+        if self._is_moved(access):
+            return False
         scope = self._scope(access)
         seen: set[str] = set()
         for dimension in access.dimensions:
@@ -405,6 +448,10 @@ class _Scoped:
             seen |= names
         steps = dict(zip(self.space.parameters, self.space.ranges, strict=True))
         return all(name not in steps or steps[name].step == 1 for name in seen)
+
+    def _is_moved(self, access: Access) -> bool:
+        """Whether the space touches other elements in another iteration of a loop around it."""
+        return bool(_names(access) & self.around.keys() - access.scope.keys())
 
     def _check_disjoint(self, data: str, boxes: list[Box], exact: bool) -> None:
         distinct = [box for box in dict.fromkeys(boxes) if not intervals.is_empty(box)]

@@ -85,6 +85,7 @@ def lower(
     _check_sizes(sdfg)
     prepare(sdfg)
     spaces = spaces_of(sdfg)
+    _check_ranges(spaces)
     grids = resolve(schedule, spaces)
     tilings = {
         space.name: Tiling.on_grid(space.parameters, space.ranges, grids[space.name])
@@ -132,6 +133,17 @@ def _check_sizes(sdfg: SDFG) -> None:
             "which cannot be partitioned yet. "
             f"Give them numbers first: sdfg.replace_dict({{{sizes[0]!r}: 1024}})."
         )
+
+
+def _check_ranges(spaces: Sequence[IterationSpace]) -> None:
+    for space in spaces:
+        for parameter, extent in zip(space.parameters, space.ranges, strict=True):
+            if not all(end.is_Integer for end in (extent.begin, extent.end, extent.step)):
+                raise UnsupportedProgram(
+                    f"{space.where}: the space {space.name!r} runs over {parameter}={extent}, "
+                    "which is not known before the run, and cannot be partitioned yet. Give the "
+                    "range as numbers, with a condition inside if need be."
+                )
 
 
 def _homes(sdfg: SDFG, uses: Sequence[Use]) -> dict[str, Home]:

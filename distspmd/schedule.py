@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from distspmd.errors import ScheduleError, UnsupportedProgram
+from distspmd.errors import ScheduleError
 from distspmd.layout import Split
 from distspmd.mesh import Mesh
 from distspmd.spaces import Extent, IterationSpace, IterationSpaces
@@ -44,12 +44,12 @@ class Tiling:
 
     @classmethod
     def of(cls, ranges: Sequence[Extent], mesh: Mesh, splits: Sequence[tuple[str, ...]]) -> Tiling:
-        """Tile ranges with constant ends."""
+        """Tile ranges of numbers."""
         shape = (mesh.size, len(ranges))
         lower, upper, last = (np.zeros(shape, np.int64) for _ in range(3))
         coordinates = [mesh.coordinates(rank) for rank in mesh]
         for d, (extent, split) in enumerate(zip(ranges, splits, strict=True)):
-            begin, end, step = _numbers(extent)
+            begin, end, step = int(extent.begin), int(extent.end), int(extent.step)
             iterations = Split(max(0, -(-(end - begin) // step)), split)
             tiles = np.array([iterations.interval(mesh, at) for at in coordinates], np.int64)
             lower[:, d] = begin + step * tiles[:, 0]
@@ -75,16 +75,6 @@ class Tiling:
         """Whether each rank runs no iteration."""
         found: NDArray[np.bool_] = np.any(self.upper <= self.lower, axis=1)
         return found
-
-
-def _numbers(extent: Extent) -> tuple[int, int, int]:
-    try:
-        return int(extent.begin), int(extent.end), int(extent.step)
-    except TypeError:
-        raise UnsupportedProgram(
-            f"a map runs over {extent}, which is not known before the run, so that it cannot be "
-            "partitioned. Give the range as numbers."
-        ) from None
 
 
 def resolve(schedule: Schedule, spaces: IterationSpaces) -> dict[str, tuple[int, ...]]:

@@ -28,7 +28,14 @@ def choose_implementations(sdfg: SDFG) -> bool:
             uses_blas |= fits
         elif isinstance(node, standard.Reduce) and node.implementation is None:
             node.implementation = "pure-seq"
+        elif node.implementation is None and "pure" in known and not _has_default(node):
+            node.implementation = "pure"
     return uses_blas
+
+
+def _has_default(node: nodes.LibraryNode) -> bool:
+    """Whether the kind of node has one; DaCe would try OpenBLAS, which not all of them know."""
+    return getattr(type(node), "default_implementation", None) is not None
 
 
 def _library_nodes(sdfg: SDFG) -> list[tuple[nodes.LibraryNode, SDFGState]]:

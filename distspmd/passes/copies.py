@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import sympy
@@ -22,6 +23,58 @@ from distspmd.errors import UnsupportedProgram
 from distspmd.spaces import source
 
 
+@dataclass(frozen=True)
+class _Side:
+    """One side of a copy: its window, and the order in which its dimensions are walked."""
+
+    node: nodes.AccessNode
+    window: subsets.Range
+    order: tuple[int, ...]
+
+    @classmethod
+    def of(cls, node: nodes.AccessNode, window: subsets.Range, strides: Sequence[Any]) -> _Side:
+        """Walk the dimensions of more than one element, those of the largest strides first."""
+        several = [d for d, n in enumerate(window.size()) if n != 1]
+        if all(sympy.sympify(strides[d]).is_Integer for d in several):
+            several.sort(key=lambda d: -int(strides[d]))
+        return cls(node, window, tuple(several))
+
+    @property
+    def extents(self) -> list[sympy.Expr]:
+        sizes = self.window.size()
+        return [sympy.sympify(sizes[d]) for d in self.order]
+
+    def walk(self, factors: Sequence[sympy.Expr]) -> list[list[tuple[str, sympy.Expr]]]:
+        """Per dimension, the parameters of a map over the factors that move in it, with steps."""
+        remaining = [(f"__i{k}", factor) for k, factor in enumerate(factors)]
+        moved: list[list[tuple[str, sympy.Expr]]] = [[] for _ in self.window.ranges]
+        for d, extent in zip(self.order, self.extents, strict=True):
+            covered = sympy.Integer(1)
+            while covered != extent:
+                name, factor = remaining.pop(0)
+                moved[d] = [(known, step * factor) for known, step in moved[d]]
+                moved[d].append((name, sympy.Integer(1)))
+                covered *= factor
+        return moved
+
+    def index(self, factors: Sequence[sympy.Expr]) -> str:
+        """Index of the element at the parameters."""
+        return ", ".join(
+            " + ".join([f"({begin})", *(f"{name} * ({step}) * ({by})" for name, by in moved)])
+            for (begin, _, step), moved in zip(self.window.ranges, self.walk(factors), strict=True)
+        )
+
+    def jumps(self, factors: Sequence[sympy.Expr], strides: Sequence[Any]) -> dict[str, sympy.Expr]:
+        """How far each parameter moves in memory."""
+        return {
+            name: sympy.simplify(by * step * stride)
+            for moved, (_, _, step), stride in zip(
+                self.walk(factors), self.window.ranges, strides, strict=True
+            )
+            for name, by in moved
+        }
+
+
 def views_to_arrays(sdfg: SDFG) -> None:
     """Give each view storage of its own, in place; edges to what it viewed become copies.
 
@@ -32,14 +85,14 @@ def views_to_arrays(sdfg: SDFG) -> None:
         name: desc for name, desc in sdfg.arrays.items() if isinstance(desc, data.View)
     }
     for state in sdfg.states():
-        for node in state.data_nodes():
+        for node in list(state.data_nodes()):
             if node.data in views and state.entry_node(node) is None:
-                _detach(state, node)
+                _detach(state, node, views)
     for name, view in views.items():
         sdfg.arrays[name] = data.Array(view.dtype, view.shape, transient=True)
 
 
-def _detach(state: SDFGState, view: nodes.AccessNode) -> None:
+def _detach(state: SDFGState, view: nodes.AccessNode, views: dict[str, Any]) -> None:
     edge = sdfg_utils.get_view_edge(state, view)
     viewed = None if edge is None else edge.src if edge.dst is view else edge.dst
     where = source(state, view) or view
@@ -47,7 +100,7 @@ def _detach(state: SDFGState, view: nodes.AccessNode) -> None:
         raise UnsupportedProgram(
             f"{where}: what {view.data!r} is a view of cannot be told. Copy the array instead."
         )
-    mine, other = view.desc(state.sdfg), viewed.desc(state.sdfg)
+    mine, other = views[view.data], state.sdfg.arrays[viewed.data]
     if mine.dtype != other.dtype:
         raise UnsupportedProgram(
             f"{where}: {view.data!r} is a view of {viewed.data!r} as {mine.dtype}, which cannot be "
@@ -55,28 +108,36 @@ def _detach(state: SDFGState, view: nodes.AccessNode) -> None:
         )
     if edge.src is view:
         _check_written(state, view)
-    own = edge.data.get_dst_subset(edge, state) if edge.dst is view else None
-    own = own if edge.dst is view else edge.data.get_src_subset(edge, state)
-    theirs = (
+    window = (
         edge.data.get_src_subset(edge, state)
         if edge.dst is view
         else edge.data.get_dst_subset(edge, state)
-    )
-    memlet = Memlet(data=viewed.data, subset=theirs or whole(state, viewed))
-    memlet.other_subset = own if own is not None and edge.data.other_subset else whole(state, view)
+    ) or _whole(state, viewed)
+    steps = [
+        step * stride for (_, _, step), stride in zip(window.ranges, other.strides, strict=True)
+    ]
+    theirs = _Side.of(viewed, window, steps)
+    own = _Side.of(view, _whole(state, view), mine.strides)
+    factors = _common_factors(theirs.extents, own.extents)
+    if factors is None or theirs.jumps(factors, other.strides) != own.jumps(factors, mine.strides):
+        raise UnsupportedProgram(
+            f"{where}: {view.data!r} is a view of {viewed.data}[{window}] in the shape "
+            f"{list(map(str, mine.shape))}, of which no common factors can be told. "
+            "Copy the array instead."
+        )
     for connectors in (view.in_connectors, view.out_connectors):
         connectors.pop("views", None)
     state.remove_edge(edge)
-    state.add_nedge(edge.src, edge.dst, memlet)
+    _add_map(state, *((theirs, own) if edge.dst is view else (own, theirs)), factors)
 
 
 def _check_written(state: SDFGState, view: nodes.AccessNode) -> None:
     """A view that is written must be written whole, or its copy would carry more than that."""
-    written = [edge.data.get_dst_subset(edge, state) for edge in state.in_edges(view)]
-    everything = whole(state, view)
-    if not any(subset is None or subset.covers(everything) for subset in written) or any(
-        edge.data.dynamic for edge in state.in_edges(view)
-    ):
+    edges = [edge for edge in state.in_edges(view) if not edge.data.is_empty()]
+    written = [edge.data.get_dst_subset(edge, state) for edge in edges]
+    everything = _whole(state, view)
+    whole = any(subset is None or subset.covers(everything) for subset in written)
+    if not whole or any(edge.data.dynamic for edge in edges):
         raise UnsupportedProgram(
             f"{source(state, view) or view}: a part of {view.data!r}, a view of another array, is "
             "written. Write into the array itself."
@@ -96,33 +157,48 @@ def copies_to_maps(state: SDFGState) -> None:
 
 
 def _copy_to_map(state: SDFGState, edge: Edge) -> None:
-    taken = edge.data.get_src_subset(edge, state) or whole(state, edge.src)
-    given = edge.data.get_dst_subset(edge, state) or whole(state, edge.dst)
-    factors = _common_factors(taken.size(), given.size())
+    origin, goal = edge.src, edge.dst
+    assert isinstance(origin, nodes.AccessNode)
+    assert isinstance(goal, nodes.AccessNode)
+    taken = edge.data.get_src_subset(edge, state) or _whole(state, origin)
+    given = edge.data.get_dst_subset(edge, state) or _whole(state, goal)
+    in_order = range(max(len(taken), len(given)), 0, -1)  # the order of the dimensions
+    sides = _Side.of(origin, taken, in_order), _Side.of(goal, given, in_order)
+    factors = _common_factors(sides[0].extents, sides[1].extents)
     if factors is None:
         raise UnsupportedProgram(
-            f"{source(state, edge.dst) or edge.dst}: the copy {edge.src.data}[{taken}] -> "
-            f"{edge.dst.data}[{given}] changes the shape, and cannot be partitioned: no extents "
-            "divide those of both."
+            f"{source(state, goal) or goal}: the copy {origin.data}[{taken}] -> "
+            f"{goal.data}[{given}] changes the shape, and cannot be partitioned: no extents divide "
+            "those of both."
         )
-    parameters = [f"__i{k}" for k in range(max(1, len(factors)))]
-    _, entry, _ = state.add_mapped_tasklet(
-        f"copy_{edge.src.data}_to_{edge.dst.data}",
-        {p: f"0:{n}" for p, n in zip(parameters, factors or [1], strict=True)},
-        {"__inp": Memlet(data=edge.src.data, subset=_walk(taken, factors))},
-        "__out = __inp",
-        {"__out": Memlet(data=edge.dst.data, subset=_walk(given, factors), wcr=edge.data.wcr)},
-        external_edges=True,
-        input_nodes={edge.src.data: edge.src},
-        output_nodes={edge.dst.data: edge.dst},
-        debuginfo=edge.dst.debuginfo,
-    )
-    entry.map.debuginfo = edge.dst.debuginfo
+    wcr: Any = edge.data.wcr
     state.remove_edge(edge)
+    _add_map(state, *sides, factors, wcr)
 
 
-def whole(state: SDFGState, node: nodes.AccessNode) -> subsets.Range:
-    """All of the container of an access node."""
+def _add_map(
+    state: SDFGState,
+    origin: _Side,
+    goal: _Side,
+    factors: Sequence[sympy.Expr],
+    wcr: str | None = None,
+) -> None:
+    name = f"copy_{origin.node.data}_to_{goal.node.data}"
+    _, entry, _ = state.add_mapped_tasklet(
+        name,
+        {f"__i{k}": f"0:{n}" for k, n in enumerate(factors or [1])},
+        {"__inp": Memlet(data=origin.node.data, subset=origin.index(factors))},
+        "__out = __inp",
+        {"__out": Memlet(data=goal.node.data, subset=goal.index(factors), wcr=wcr)},
+        external_edges=True,
+        input_nodes={origin.node.data: origin.node},
+        output_nodes={goal.node.data: goal.node},
+        debuginfo=goal.node.debuginfo,
+    )
+    entry.map.debuginfo = goal.node.debuginfo
+
+
+def _whole(state: SDFGState, node: nodes.AccessNode) -> subsets.Range:
     everything: subsets.Range = subsets.Range.from_array(node.desc(state.sdfg))
     return everything
 
@@ -130,30 +206,16 @@ def whole(state: SDFGState, node: nodes.AccessNode) -> subsets.Range:
 def _common_factors(
     taken: Sequence[sympy.Expr], given: Sequence[sympy.Expr]
 ) -> list[sympy.Expr] | None:
-    """Extents, none 1, whose groups multiply to those of either side, in row-major order."""
-    sides = [[sympy.sympify(n) for n in side if n != 1] for side in (taken, given)]
-    if list(map(str, sides[0])) == list(map(str, sides[1])):
-        return sides[0]
-    if not all(n.is_Integer for side in sides for n in side):
+    """Extents whose groups multiply to those of either side, in order; none of them is 1."""
+    if list(map(str, taken)) == list(map(str, given)):
+        return list(taken)
+    sides = [[int(n) for n in side if n.is_Integer] for side in (taken, given)]
+    if len(sides[0]) < len(taken) or len(sides[1]) < len(given):
         return None
-    ends = sorted({1, *(math.prod(map(int, side[d:])) for side in sides for d in range(len(side)))})
-    if math.prod(map(int, sides[0])) != math.prod(map(int, sides[1])):
+    if math.prod(sides[0]) != math.prod(sides[1]):
         return None
+    ends = sorted({1, *(math.prod(side[d:]) for side in sides for d in range(len(side)))})
     if any(above % below for below, above in itertools.pairwise(ends)):
         return None
     found = [above // below for below, above in itertools.pairwise(ends)]
     return [sympy.Integer(n) for n in reversed(found)]
-
-
-def _walk(subset: subsets.Range, factors: Sequence[sympy.Expr]) -> str:
-    """Index of the element at the parameters ``__i0, ...`` of a map over the factors."""
-    remaining = [(f"__i{k}", n) for k, n in enumerate(factors)]
-    index = []
-    for (begin, _, step), extent in zip(subset.ranges, subset.size(), strict=True):
-        at, covered = "0", sympy.Integer(1)
-        while extent != 1 and covered != extent and str(covered) != str(extent):
-            parameter, factor = remaining.pop(0)
-            at = f"({at}) * ({factor}) + {parameter}"
-            covered *= factor
-        index.append(f"({begin}) + ({at}) * ({step})")
-    return ", ".join(index)

@@ -80,9 +80,19 @@ def _check_control_flow(sdfg: SDFG) -> None:
     for name in sorted(sdfg.arrays):
         if any(True for _ in control_reads(sdfg, name)):
             raise UnsupportedProgram(
-                f"control flow reads {name!r}: branches and loops that depend on data cannot be "
-                "partitioned yet. Take the branch or the loop out of the program, to Python."
+                f"{_first_line(sdfg, name)}the values of {name!r} decide what runs or what is "
+                "indexed: a branch, a loop or an index outside of a map that depends on data cannot "
+                "be partitioned yet. Take it out of the program, to Python, or into a map."
             )
+
+
+def _first_line(sdfg: SDFG, name: str) -> str:
+    """Where the program first has the container, if DaCe kept it."""
+    nodes_of_it = [(s, n) for s in sdfg.states() for n in s.data_nodes() if n.data == name]
+    everything = [(s, n) for s in sdfg.states() for n in s.data_nodes()]
+    lines = [source(state, node) for state, node in nodes_of_it or everything]
+    found = min((line for line in lines if line), key=lambda line: line.line, default=None)
+    return f"{found}: " if found else ""
 
 
 def _wrap(state: SDFGState, tasklet: nodes.Tasklet) -> None:
