@@ -1,6 +1,7 @@
 """distspmd: partition array programs over MPI ranks, from a schedule of iteration spaces.
 
-What needs DaCe is imported when it is first used: the layouts, plans and the simulator do without.
+What needs DaCe or a compiler is imported when it is first used: layouts, plans and the simulator
+do without.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from distspmd.verifier import verify
 if TYPE_CHECKING:
     from distspmd.pipeline import iteration_spaces, lower
     from distspmd.program import Program, compile
+    from distspmd.runtime.tiles import redistribute
 
 __all__ = [
     "Layout",
@@ -26,19 +28,21 @@ __all__ = [
     "iteration_spaces",
     "lower",
     "plan",
+    "redistribute",
     "simulate",
     "verify",
 ]
 
-_WITH_DACE = {
+_LATER = {
     "Program": "distspmd.program",
     "compile": "distspmd.program",
     "iteration_spaces": "distspmd.pipeline",
     "lower": "distspmd.pipeline",
+    "redistribute": "distspmd.runtime.tiles",
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _WITH_DACE:
+    if name not in _LATER:
         raise AttributeError(f"module 'distspmd' has no attribute {name!r}")
-    return getattr(importlib.import_module(_WITH_DACE[name]), name)
+    return getattr(importlib.import_module(_LATER[name]), name)

@@ -20,12 +20,9 @@ from distspmd.layout import Layout
 from distspmd.lowering import ATTRIBUTE, Lowering, PlannedMemlet
 from distspmd.nodes.distributed_memlet import CONTEXT
 from distspmd.passes.local_tiles import tile_shape
-from distspmd.rounds import bounded
+from distspmd.rounds import MOST_ELEMENTS, bounded
 from distspmd.runtime.agreement import Agreement, end_all_on_exception, wait_quietly
 from distspmd.runtime.engine import Engine, Statistics
-
-MOST_ELEMENTS = 2**30
-"""Elements that a rank sends or receives in one call; MPI 3 counts them in 32 bits."""
 
 
 def compile(sdfg: SDFG | None, comm: Any) -> Program:

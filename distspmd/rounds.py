@@ -15,6 +15,9 @@ from distspmd.errors import PlanError
 from distspmd.intervals import Box
 from distspmd.plans import Message, Plan, Step, StepKind
 
+MOST_ELEMENTS = 2**30
+"""Elements that a rank sends or receives in one call; MPI 3 counts them in 32 bits."""
+
 _COMMON = (StepKind.BROADCAST, StepKind.REDUCE, StepKind.ALL_REDUCE)
 
 

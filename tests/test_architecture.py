@@ -29,6 +29,7 @@ ORDER = """
     reshard
     runtime runtime.toolchain runtime.agreement
     runtime.launch runtime.engine
+    runtime.tiles
     nodes.products
     nodes.reductions
     spaces

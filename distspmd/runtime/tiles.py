@@ -1,0 +1,190 @@
+"""Redistribution of NumPy arrays on the ranks of a communicator.
+
+Plans, communicators and staging buffers of a redistribution are made at its first call and kept
+with the communicator; a further call with the same layouts only moves data.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from distspmd import intervals
+from distspmd.codegen.tables import Storage
+from distspmd.errors import ArgumentError
+from distspmd.layout import Layout
+from distspmd.machine import Machine
+from distspmd.planning import plan as make_plan
+from distspmd.rounds import MOST_ELEMENTS, bounded
+from distspmd.runtime.agreement import Agreement
+from distspmd.runtime.engine import Engine
+from distspmd.solve import Solver
+
+Tile = NDArray[Any]
+
+
+def redistribute(
+    comm: Any,
+    tile: Tile | None,
+    source: Layout,
+    target: Layout,
+    *,
+    out: Tile | None = None,
+    dtype: np.dtype | str | None = None,
+    solver: str | Solver | None = None,
+    max_memory: int | None = None,
+    machine: Machine | None = None,
+) -> Tile | None:
+    """Bring an array from one layout to another; all ranks of the communicator call it together.
+
+    Args:
+        comm: an mpi4py communicator with a rank for each rank of both layouts.
+        tile: this rank's tile of the source, contiguous or not; None where it holds nothing.
+        source: which box of the array each rank holds.
+        target: which box it wants.
+        out: where to put the tile of the target; elements that no source tile has stay as they are.
+        dtype: of the array; for ranks that have neither a tile nor ``out``.
+        solver: see :func:`distspmd.plan`; so are ``max_memory`` and ``machine``.
+
+    Returns:
+        ``out``, or a new tile of the shape of this rank's target box (zeros where nothing arrives);
+        None where the rank wants nothing.
+
+    Raises:
+        ArgumentError: on all ranks: a tile is missing or of another shape or type than its box.
+        NoSolver: no plan fits.
+    """
+    known = _known(comm)
+    move = _Move(known, tile, source, target, out, dtype)
+    known.agreement.check(move.problem())
+    key = (source, target, move.dtype, move.strides(), solver, max_memory, machine)
+    engine = known.engines.get(key)
+    if known.anyone_lacks(engine is None):
+        chosen = make_plan(source, target, move.dtype, solver, max_memory, machine)
+        name = f"the redistribution {source} -> {target}"
+        storages = (move.storage(0), move.storage(1))
+        engine = Engine(comm, [(name, bounded(chosen, MOST_ELEMENTS), storages)])
+        known.engines[key] = engine
+    assert engine is not None
+    engine(0, move.tiles[0], move.tiles[1])
+    return move.tiles[1]
+
+
+@dataclass
+class _Known:
+    """What a communicator keeps between calls."""
+
+    comm: Any
+    agreement: Agreement
+    engines: dict[Any, Engine]
+
+    def anyone_lacks(self, lacks: bool) -> bool:
+        """Whether the engine is missing on any rank: engines are made by all ranks together."""
+        if self.agreement.ranks == 1:
+            return lacks
+        from mpi4py import MPI
+
+        mine, anyone = np.array([lacks], np.int32), np.empty(1, np.int32)
+        self.comm.Allreduce(mine, anyone, op=MPI.MAX)
+        return bool(anyone[0])
+
+
+@cache
+def _keyval() -> int:
+    from mpi4py import MPI
+
+    found: int = MPI.Comm.Create_keyval(delete_fn=_close)
+    return found
+
+
+def _close(comm: Any, keyval: int, known: _Known) -> None:
+    """The communicator is freed, by all ranks together."""
+    for engine in known.engines.values():
+        engine.close()
+
+
+def _known(comm: Any) -> _Known:
+    known: _Known | None = comm.Get_attr(_keyval())
+    if known is None:
+        known = _Known(comm, Agreement(comm), {})
+        comm.Set_attr(_keyval(), known)
+    return known
+
+
+class _Move:
+    """One call: its tiles, checked against the layouts."""
+
+    def __init__(
+        self,
+        known: _Known,
+        tile: Any,
+        source: Layout,
+        target: Layout,
+        out: Any,
+        dtype: np.dtype | str | None,
+    ) -> None:
+        self.rank, self.ranks = known.agreement.rank, known.agreement.ranks
+        self.layouts = (source, target)
+        self.given = (tile, out)
+        known_types = [t.dtype for t in (tile, out) if isinstance(t, np.ndarray)]
+        self.dtype = np.dtype(dtype) if dtype else (*known_types, np.dtype("V1"))[0]
+        self.fault = self._find_problem()
+        self.tiles = (tile, out) if self.fault else (_aligned(tile), self._target(out))
+
+    def problem(self) -> ArgumentError | None:
+        """What is wrong with the arguments of this rank, if anything."""
+        return ArgumentError(self.fault) if self.fault else None
+
+    def _find_problem(self) -> str:
+        needed = max(layout.ranks for layout in self.layouts)
+        if needed > self.ranks:
+            return f"the layouts have {needed} ranks, but the communicator has {self.ranks}."
+        if self.dtype == np.dtype("V1"):
+            return f"rank {self.rank} has no tile that tells the type of the array; pass dtype=."
+        for side, (layout, tile) in enumerate(zip(self.layouts, self.given, strict=True)):
+            box = layout.box(self.rank)
+            what = f"the {('source', 'target')[side]} tile of rank {self.rank}"
+            if tile is None:
+                if side == 0 and not intervals.is_empty(box):
+                    return f"{what} is missing; {layout} gives it [{intervals.text(box)}]."
+            elif not isinstance(tile, np.ndarray):
+                return f"{what} is a {type(tile).__name__}; pass a NumPy array."
+            elif not intervals.is_empty(box) and tile.shape != intervals.shape(box):
+                return (
+                    f"{what} has the shape {tile.shape}, but {layout} gives it "
+                    f"[{intervals.text(box)}], {intervals.shape(box)}."
+                )
+            elif tile.dtype != self.dtype:
+                return f"{what} has the type {tile.dtype}, but the array {self.dtype}."
+            elif side == 1 and (not tile.flags.writeable or _aligned(tile) is not tile):
+                return f"{what} cannot be written in place; pass a contiguous array as out."
+        return ""
+
+    def _target(self, out: Tile | None) -> Tile | None:
+        box = self.layouts[1].box(self.rank)
+        if out is not None or intervals.is_empty(box):
+            return out
+        return np.zeros(intervals.shape(box), self.dtype)
+
+    def storage(self, side: int) -> Storage:
+        """Where the tile of a side lies in memory."""
+        box, tile = self.layouts[side].box(self.rank), self.tiles[side]
+        if tile is None or intervals.is_empty(box):
+            return Storage.of(box)
+        strides = tuple(stride // tile.itemsize for stride in tile.strides)
+        return Storage(tuple(lo for lo, _ in box), strides)
+
+    def strides(self) -> tuple[tuple[int, ...] | None, ...]:
+        """Strides of both tiles, for which an engine is made."""
+        return tuple(None if tile is None else tile.strides for tile in self.tiles)
+
+
+def _aligned(tile: Tile | None) -> Tile | None:
+    """The tile, copied if its strides are negative or no multiples of its elements."""
+    if tile is None or all(s >= 0 and s % tile.itemsize == 0 for s in tile.strides):
+        return tile
+    return np.ascontiguousarray(tile)

@@ -1,0 +1,92 @@
+"""NumPy tiles from layout to layout on the ranks of the launch, against plain slicing."""
+
+import numpy as np
+import pytest
+from mpi4py import MPI
+
+import distspmd
+from distspmd import Layout, Mesh
+from distspmd.errors import ArgumentError
+from distspmd.simulator import tiles_of
+
+comm = MPI.COMM_WORLD
+two, four = Mesh(x=2), Mesh(x=2, y=2)
+shape = (7, 10)
+array = np.random.default_rng(0).random(shape)
+
+layouts = [
+    Layout.parse("[4{x}7, 10]", two),
+    Layout.parse("[7, 5{x}10]", two),
+    Layout.parse("[7, 10]", two),
+    Layout.root(shape),
+    Layout.parse("boxes[7, 10]{0: 0:5, 0:10; 1: 3:7, 0:10}", two),
+]
+if comm.size >= 4:
+    layouts += [
+        Layout.parse("[4{x}7, 5{y}10]", four),
+        Layout.parse("[4{y}7, 5{x}10]", four),
+        Layout.parse("[2{x,y}7, 10]", four),
+        Layout.parse("[2{y,x}7, 10]", four),
+    ]
+
+
+def mine(layout: Layout, whole: np.ndarray) -> np.ndarray | None:
+    return tiles_of(layout, whole)[comm.rank] if comm.rank < layout.ranks else None
+
+
+def same(tile: np.ndarray | None, layout: Layout, whole: np.ndarray) -> None:
+    expected = mine(layout, whole)
+    if expected is not None and expected.size:
+        np.testing.assert_array_equal(tile, expected)
+
+
+for dtype in ("float64", "int16", "complex64", "V5"):
+    whole = (
+        np.frombuffer((array * 1e3).astype("i8").tobytes()[: 70 * 5], "V5").reshape(shape)
+        if (dtype == "V5")
+        else (array * 100).astype(dtype)
+    )
+    for source in layouts:
+        for target in layouts:
+            for _ in range(2):
+                tile = distspmd.redistribute(comm, mine(source, whole), source, target, dtype=dtype)
+                same(tile, target, whole)
+
+source, target = layouts[0], layouts[1]
+tile = mine(source, array)
+if tile is not None:
+    wide = np.zeros((2 * tile.shape[0], 3 * tile.shape[1]))
+    for strided in (np.asfortranarray(tile), wide[::2, ::3], wide[::-2, ::3]):
+        strided[...] = tile
+        same(distspmd.redistribute(comm, strided, source, target), target, array)
+else:
+    for _ in range(3):
+        distspmd.redistribute(comm, None, source, target, dtype=float)
+
+out = np.full(tuple(hi - lo for lo, hi in target.box(comm.rank)), -1.0)
+given = distspmd.redistribute(comm, tile, source, target, out=out)
+assert given is out
+same(out, target, array)
+
+partial = Layout.parse("[7, 10] + partial(sum){x}", two)
+operand = array * (comm.rank + 1) if comm.rank < 2 else None
+total = distspmd.redistribute(comm, operand, partial, target, dtype=float)
+if comm.rank < 2:
+    np.testing.assert_allclose(total, mine(target, 3 * array))
+
+
+def refused(text: str, *arguments: object, **options: object) -> None:
+    with pytest.raises(ArgumentError, match=text) as raised:
+        distspmd.redistribute(comm, *arguments, **options)
+    assert comm.rank == 0 or str(raised.value).startswith("rank 0: ")
+
+
+first = comm.rank == 0
+refused("source tile of rank 0 is missing", None if first else tile, source, target, dtype=float)
+refused("has the shape", tile[:2] if first else tile, source, target, dtype=float)
+refused("has the type float32", tile.astype("f") if first else tile, source, target, dtype=float)
+refused("is a list", [1.0] if first else tile, source, target, dtype=float)
+large = Layout.parse("[1{x}9]", Mesh(x=9))
+refused("have 9 ranks, but the communicator has", np.zeros(1), large, large)
+if comm.rank == 0:
+    print("all tiles arrived")
