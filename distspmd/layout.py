@@ -1,7 +1,8 @@
 """Layouts: which box of an array each rank holds, and whether it holds values or summands.
 
 The text form is that of the redistribution paper: per dimension ``tile{axes}extent``, the axes
-minor to major, ``[64{x}256, 1024]``; partial axes behind, ``[256, 1024] + partial(sum){y}``. A
+minor to major, ``[64{x}256, 1024]``; a halo behind it, ``[64{x}256~1, 1024]``; partial axes behind
+all, ``[256, 1024] + partial(sum){y}``. A
 layout that is no product of blocks is written as its boxes, ``boxes[10]{0: 0:4; 1: 3:10}``.
 """
 
@@ -23,17 +24,26 @@ from distspmd.intervals import Box, Interval
 from distspmd.mesh import Mesh
 from distspmd.reductions import reduction
 
+Numbers = NDArray[np.int64]
+
 
 @dataclass(frozen=True, slots=True)
 class Split:
     """One dimension of an array: its extent, and the mesh axes that split it, minor first.
 
     Tile ``t`` of ``parts`` holds ``[t * tile, (t + 1) * tile)`` cut at the extent, with
-    ``tile = ceil(extent / parts)``: the last tiles may be smaller or empty.
+    ``tile = ceil(extent / parts)``: the last tiles may be smaller or empty. A tile that is not
+    empty also has the ``halo`` elements on either side, as far as the array reaches.
     """
 
     extent: int
     axes: tuple[str, ...] = ()
+    halo: int = 0
+
+    def widened(self, lows: Numbers, highs: Numbers) -> Numbers:
+        """Intervals with their halo: (intervals, 2)."""
+        wide = np.where(highs > lows, self.halo, 0)
+        return np.stack([np.maximum(lows - wide, 0), np.minimum(highs + wide, self.extent)], axis=1)
 
     def parts(self, mesh: Mesh) -> int:
         """Number of tiles along the dimension."""
@@ -49,7 +59,8 @@ class Split:
         for axis in reversed(self.axes):
             index = index * mesh[axis] + coordinates[axis]
         tile = self.tile(mesh)
-        return min(index * tile, self.extent), min((index + 1) * tile, self.extent)
+        lo, hi = min(index * tile, self.extent), min((index + 1) * tile, self.extent)
+        return (max(0, lo - self.halo), min(self.extent, hi + self.halo)) if lo < hi else (lo, hi)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +167,24 @@ class Layout:
         return cls(Mesh(), tuple(extents), splits=tuple(Split(extent) for extent in extents))
 
     @classmethod
+    def on_ranks(cls, layout: Layout, ranks: Sequence[int], mesh: Mesh) -> Layout:
+        """A layout whose rank ``r`` is the rank ``ranks[r]`` of a mesh; the others hold nothing.
+
+        Raises:
+            LayoutError: not one rank of the mesh for each rank of the layout, or a partial layout.
+        """
+        if layout.partial:
+            raise LayoutError(f"{layout} is partial; only values can be held by some ranks.")
+        if sorted({*ranks}) != sorted(ranks) or len(ranks) != layout.ranks:
+            raise LayoutError(f"{len(ranks)} ranks, or one twice, for {layout.ranks} of {layout}.")
+        if not {*ranks} <= {*range(mesh.size)}:
+            raise LayoutError(f"ranks {tuple(ranks)}: the mesh {mesh} has {mesh.size}.")
+        boxes = [intervals.empty(len(layout.extents))] * mesh.size
+        for rank, box in zip(ranks, layout.boxes, strict=True):
+            boxes[rank] = box
+        return cls(mesh, layout.extents, explicit=tuple(boxes))
+
+    @classmethod
     def of_boxes(
         cls,
         mesh: Mesh,
@@ -203,14 +232,15 @@ class Layout:
         return f"{body} + {self.partial}" if self.partial else body
 
     def _split_text(self, split: Split) -> str:
+        halo = f"~{split.halo}" if split.halo else ""
         if not split.axes:
-            return str(split.extent)
-        return f"{split.tile(self.mesh)}{{{','.join(split.axes)}}}{split.extent}"
+            return f"{split.extent}{halo}"
+        return f"{split.tile(self.mesh)}{{{','.join(split.axes)}}}{split.extent}{halo}"
 
     @property
     def is_blocks(self) -> bool:
         """Whether it is a product of blocks, which cut the array without overlapping."""
-        return self.splits is not None
+        return self.splits is not None and not any(split.halo for split in self.splits)
 
     @property
     def ranks(self) -> int:
@@ -226,8 +256,8 @@ class Layout:
         for dimension, split in enumerate(self.splits):
             tile = split.tile(self.mesh)
             low = self.indices(split.axes) * tile
-            found[:, dimension, 0] = np.minimum(low, split.extent)
-            found[:, dimension, 1] = np.minimum(low + tile, split.extent)
+            low, high = np.minimum(low, split.extent), np.minimum(low + tile, split.extent)
+            found[:, dimension] = split.widened(low, high)
         return found
 
     @cached_property
@@ -253,7 +283,7 @@ class Layout:
         for split in splits:
             tile = split.tile(self.mesh)
             lows = np.arange(0, split.extent, tile or 1)
-            sides.append(np.stack([lows, np.minimum(lows + tile, split.extent)], axis=1))
+            sides.append(split.widened(lows, np.minimum(lows + tile, split.extent)))
             index = self.indices(split.axes)
             held &= index < len(lows)
             of = of * len(lows) + index
@@ -369,7 +399,7 @@ def _agreeing_splits(
 
 
 _PARTIAL = re.compile(r"\s*\+\s*partial\((\w+)\)(?:\{([\w,\s]*)\})?\s*\Z")
-_SPLIT = re.compile(r"(?:(\d+)\s*\{([\w,\s]*)\}\s*)?(\d+)\Z")
+_SPLIT = re.compile(r"(?:(\d+)\s*\{([\w,\s]*)\}\s*)?(\d+)(?:\s*~\s*(\d+))?\Z")
 _BOXES = re.compile(r"boxes\[([\d,\s]*)\]\s*\{(.*)\}\Z", re.DOTALL)
 
 
@@ -400,7 +430,7 @@ def _parse_split(item: str, text: str, mesh: Mesh) -> Split:
     match = _SPLIT.match(item)
     if not match:
         raise LayoutError(f"layout {text!r}: {item!r} is not tile{{axes}}extent, such as 3{{x}}12.")
-    split = Split(int(match[3]), tuple(_items(match[2] or "")))
+    split = Split(int(match[3]), tuple(_items(match[2] or "")), int(match[4] or 0))
     for axis in split.axes:
         if axis not in mesh.names:
             raise LayoutError(

@@ -15,12 +15,14 @@ from distspmd.errors import LayoutError
 class Reduction:
     """An associative and commutative operation.
 
-    ``code`` names it in the tables that the C++ runtime reads (``reduction.hpp``).
+    ``code`` names it in the tables that the C++ runtime reads (``reduction.hpp``); 0 for those that
+    it does not know. ``neutral`` is the identity of a reduction of a user.
     """
 
     name: str
     ufunc: np.ufunc
     code: int
+    neutral: Any = None
 
     def identity(self, dtype: DTypeLike) -> Any:
         """Neutral element for a dtype.
@@ -31,6 +33,8 @@ class Reduction:
         kind: np.dtype[Any] = np.dtype(dtype)
         if not self.supports(kind):
             raise LayoutError(f"there is no {self.name} of {kind} values.")
+        if self.neutral is not None:
+            return kind.type(self.neutral)
         if self.name in ("min", "max"):
             lowest = self.name == "max"
             if kind.kind == "b":
@@ -43,6 +47,8 @@ class Reduction:
     def supports(self, dtype: DTypeLike) -> bool:
         """Whether values of the dtype can be combined."""
         kind = np.dtype(dtype).kind
+        if self.code == 0:
+            return kind in "biufc"
         return kind in "biuf" or (kind == "c" and self.name in ("sum", "prod"))
 
 
@@ -59,12 +65,35 @@ REDUCTIONS = {
 }
 
 
+_DEFINED: dict[str, Reduction] = {}
+
+
+def define(name: str, ufunc: np.ufunc, identity: Any = None) -> Reduction:
+    """Make a reduction of a user known by name: an associative and commutative NumPy ufunc.
+
+    The simulator and NumPy carry it out; the C++ runtime refuses it.
+
+    Raises:
+        LayoutError: a name that is taken, no ufunc of two operands, or no identity.
+    """
+    if name in REDUCTIONS or not name.isidentifier():
+        raise LayoutError(f"a reduction cannot be named {name!r}.")
+    if not isinstance(ufunc, np.ufunc) or (ufunc.nin, ufunc.nout) != (2, 1):
+        raise LayoutError(f"reduction {name!r}: {ufunc!r} is no ufunc of two operands.")
+    neutral = ufunc.identity if identity is None else identity
+    if neutral is None:
+        raise LayoutError(f"reduction {name!r}: {ufunc!r} has no identity; give one.")
+    _DEFINED[name] = Reduction(name, ufunc, 0, neutral)
+    return _DEFINED[name]
+
+
 def reduction(name: str) -> Reduction:
     """Look a reduction up by name.
 
     Raises:
         LayoutError: there is none of that name.
     """
-    if name not in REDUCTIONS:
-        raise LayoutError(f"no reduction {name!r}; there are {', '.join(REDUCTIONS)}.")
-    return REDUCTIONS[name]
+    known = {**REDUCTIONS, **_DEFINED}
+    if name not in known:
+        raise LayoutError(f"no reduction {name!r}; there are {', '.join(known)}.")
+    return known[name]

@@ -16,7 +16,7 @@ ORDER = """
     errors intervals report
     mesh reductions machine bounds
     layout
-    overlaps messages notations enumeration pictures
+    overlaps messages notations enumeration pictures cyclic
     redistribution
     plans
     calls

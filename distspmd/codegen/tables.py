@@ -135,7 +135,7 @@ def _plan(
             )
         body += [*_flat(box), *storage.origin, *storage.strides]
     for step in plan.steps:
-        if step.reduction is not None and dtype not in DTYPES:
+        if step.reduction and (dtype not in DTYPES or reduction(step.reduction).code == 0):
             raise PlanError(f"{name}: the runtime has no {step.reduction} of {dtype} values.")
         body += _step(step, rank, families, name)
     return [len(body) + 1, *body]
