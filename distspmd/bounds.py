@@ -128,10 +128,11 @@ def constant(expression: sympy.Expr) -> int | None:
 
 
 def is_dense(first: sympy.Expr, last: sympy.Expr, scope: Scope) -> bool:
-    """Whether the windows ``first..last`` over a scope leave no hole, whatever part of it is taken.
+    """Whether the windows ``first..last`` over a scope leave no hole.
 
-    True for windows that move by at most their own length when a symbol advances by one, symbols of
-    smaller coefficient filling the steps of larger ones (a mixed radix: ``4 * i + j``, j in 0:4).
+    Ends of a range that are no numbers stand for any ends. True for windows that move by at most
+    their own length when a symbol advances by one, symbols of smaller coefficient filling the steps
+    of larger ones (a mixed radix: ``4 * i + j``, j in 0:4).
     """
     window = constant(sympy.expand(last - first))
     if window is None:

@@ -265,14 +265,14 @@ class _Scoped:
     def __init__(self, space: IterationSpace, tiling: Tiling, sdfg: SDFG) -> None:
         self.space, self.tiling, self.sdfg = space, tiling, sdfg
         self.around = bound_around(space.state)
-        self.ends = {
-            name: Range(sympy.Symbol(f"{name}__first"), sympy.Symbol(f"{name}__last"))
-            for name in space.parameters
-        }
+        self.ends: dict[str, Range | None] = {}
         values = {}
-        for d, name in enumerate(space.parameters):
-            values[f"{name}__first"] = tiling.lower[:, d]
-            values[f"{name}__last"] = tiling.last[:, d]
+        for d, (name, parts) in enumerate(zip(space.parameters, tiling.parts, strict=True)):
+            first, last = sympy.Symbol(f"{name}__first"), sympy.Symbol(f"{name}__last")
+            values[first.name], values[last.name] = tiling.lower[:, d], tiling.last[:, d]
+            if parts == 1:
+                first, last = (sympy.Integer(ends[0, d]) for ends in (tiling.lower, tiling.last))
+            self.ends[name] = Range(first, last)
         self.values = values
         split = {axis for axes in tiling.splits for axis in axes}
         self.unsplit = {axis for axis in tiling.mesh.names if axis not in split}

@@ -81,8 +81,8 @@ def _check_control_flow(sdfg: SDFG) -> None:
         if any(True for _ in control_reads(sdfg, name)):
             raise UnsupportedProgram(
                 f"{_first_line(sdfg, name)}the values of {name!r} decide what runs or what is "
-                "indexed: a branch, a loop or an index outside of a map that depends on data cannot "
-                "be partitioned yet. Take it out of the program, to Python, or into a map."
+                "indexed: a branch, a loop or an index outside of a map that depends on data "
+                "cannot be partitioned yet. Take it out of the program, to Python, or into a map."
             )
 
 
