@@ -118,13 +118,9 @@ class Step:
         far = held.between
 
         def total(ends: Numbers, which: NDArray[np.bool_], once: bool) -> Numbers:
-            if once:
-                rows = np.column_stack([ends, held.volumes, held.table[:, 2:]])[which]
-                rows = np.unique(rows, axis=0)
-                ends, volumes = rows[:, 0], rows[:, 1]
-            else:
-                ends, volumes = ends[which], held.volumes[which]
-            return _sums(ends, volumes, ranks)
+            found = np.zeros(ranks, dtype=np.int64)
+            (np.maximum if once else np.add).at(found, ends[which], held.volumes[which])
+            return found
 
         ends = np.concatenate([held.senders[far], held.receivers[far]])
         return Traffic(
@@ -144,13 +140,6 @@ class Step:
     def sent(self) -> Counter[int]:
         """Elements that each rank sends to others; a broadcast counts once at its first rank."""
         return _counter(self.traffic.sent)
-
-
-def _sums(ends: Numbers, volumes: Numbers, ranks: int) -> Numbers:
-    """Sum of the volumes of each rank, exactly."""
-    found = np.zeros(ranks, dtype=np.int64)
-    np.add.at(found, ends, volumes)
-    return found
 
 
 def _counter(numbers: Numbers) -> Counter[int]:

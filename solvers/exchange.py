@@ -30,7 +30,11 @@ class Exchange:
 
     def calls(self, redistribution: Redistribution) -> int:
         """No more than the messages that some rank receives."""
-        return most_meeting(redistribution.source, redistribution.target) - 1
+        source = redistribution.source
+        tiles = most_meeting(source, redistribution.target)
+        if source.partial and tiles:
+            tiles *= int(_Holders(source).count.min())
+        return tiles - 1
 
     def plan(self, redistribution: Redistribution) -> Plan | Refusal:
         """Plan an exchange; never refuses."""
