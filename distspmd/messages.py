@@ -28,11 +28,34 @@ class Message:
     box: Box
 
 
-class Messages(Sequence[Message]):
-    """A frozen sequence of messages; row ``(sender, receiver, lo, hi, lo, hi, ...)`` each."""
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """Elements that each rank sends to others, receives from others, and copies; and its calls.
 
-    def __init__(self, table: Numbers | Callable[[], Numbers]) -> None:
+    Attributes:
+        sent: elements; a box that a call sends to all of a group counts once.
+        received: elements; a reduction delivers each box once, whatever way MPI takes.
+        copied: elements that stay on the rank.
+        partners: messages from and to other ranks.
+    """
+
+    sent: Numbers
+    received: Numbers
+    copied: Numbers
+    partners: Numbers
+
+
+class Messages(Sequence[Message]):
+    """A frozen sequence of messages; row ``(sender, receiver, lo, hi, lo, hi, ...)`` each.
+
+    A table that is made later comes with the traffic of its messages, as far as that is known.
+    """
+
+    def __init__(
+        self, table: Numbers | Callable[[], Numbers], traffic: Traffic | None = None
+    ) -> None:
         self._given = table
+        self.traffic = traffic
 
     @classmethod
     def of(cls, messages: Iterable[Message]) -> Messages:

@@ -6,7 +6,6 @@ overlaps are a product; any other boxes are compared with each other.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -100,8 +99,17 @@ def ranges(counts: Numbers) -> Numbers:
 
 def most_meeting(source: Layout, target: Layout) -> int:
     """Most source tiles that meet one target tile, if both are grids; else 0."""
-    a, b = source.tiles.sides, target.tiles.sides
-    if a is None or b is None:
+    if source.tiles.sides is None or target.tiles.sides is None:
         return 0
-    counts = (_meet(mine, other).sum(axis=0) for mine, other in zip(a, b, strict=True))
-    return math.prod(int(count.max(initial=0)) for count in counts)
+    return int(meeting(source, target).max(initial=0))
+
+
+def meeting(source: Layout, target: Layout) -> Numbers:
+    """How many source tiles meet each target tile of two grids."""
+    a, b = source.tiles.sides, target.tiles.sides
+    assert a is not None
+    assert b is not None
+    found = np.ones(1, dtype=np.int64)
+    for mine, other in zip(a, b, strict=True):
+        found = np.multiply.outer(found, _meet(mine, other).sum(axis=0)).ravel()
+    return found

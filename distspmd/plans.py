@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from distspmd.layout import Layout
 from distspmd.messages import Message as Message
-from distspmd.messages import Messages, Numbers
+from distspmd.messages import Messages, Numbers, Traffic
 from distspmd.redistribution import Bound, Redistribution
 
 
@@ -58,23 +58,6 @@ class StepKind(Enum):
 
     def __str__(self) -> str:
         return self.name.lower()
-
-
-@dataclass(frozen=True, slots=True)
-class Traffic:
-    """Elements that each rank sends to others, receives from others, and copies; and its calls.
-
-    Attributes:
-        sent: elements; a box that a call sends to all of a group counts once.
-        received: elements; a reduction delivers each box once, whatever way MPI takes.
-        copied: elements that stay on the rank.
-        partners: messages from and to other ranks.
-    """
-
-    sent: Numbers
-    received: Numbers
-    copied: Numbers
-    partners: Numbers
 
 
 _SENT_ONCE = (StepKind.BROADCAST, StepKind.ALL_GATHER, StepKind.ALL_REDUCE)
@@ -114,6 +97,8 @@ class Step:
     def traffic(self) -> Traffic:
         """What each rank sends, receives and copies; ranks beyond the last message are left out."""
         held = self.table
+        if held.traffic is not None:
+            return held.traffic
         ranks = int(held.table[:, :2].max(initial=-1)) + 1
         far = held.between
 

@@ -15,7 +15,7 @@ from distspmd.digits import Digit, Placement, placement, realised, refinements
 from distspmd.layout import Layout, Partial, Split
 from distspmd.machine import Machine
 from distspmd.mesh import Mesh
-from distspmd.messages import Messages, Numbers
+from distspmd.messages import Messages, Numbers, Traffic
 from distspmd.plans import Plan, Refusal, Step, StepKind
 from distspmd.redistribution import Redistribution
 from distspmd.tilemaps import (
@@ -265,10 +265,7 @@ class _Writer:
             receivers = np.repeat(np.arange(self.ranks), size)
             senders = table[place].ravel()
             groups = tuple(map(tuple, table.tolist()))
-        left, right = have[senders], want[receivers]
-        lows = np.maximum(left[:, :, 0], right[:, :, 0])
-        highs = np.minimum(left[:, :, 1], right[:, :, 1])
-        messages = Messages.columns(senders, receivers, np.stack([lows, highs], axis=2))
+        messages = _later(stage.kind, senders, receivers, have, want)
         reduces = stage.kind in (StepKind.REDUCE_SCATTER, StepKind.ALL_REDUCE)
         reduction = self.move.reduction if reduces else None
         return Step(stage.kind, source, target, groups, messages, reduction)
@@ -300,6 +297,47 @@ class _Writer:
             names = tuple(digit.name for digit in reversed(held.partial))
             partial = Partial(self.move.reduction, names)
         return Layout(mesh, self.move.source.extents, splits=splits, partial=partial)
+
+
+_MANY = 1 << 20
+"""More messages than these are listed when they are needed, not when they are planned."""
+
+
+def _later(
+    kind: StepKind, senders: Numbers, receivers: Numbers, have: Numbers, want: Numbers
+) -> Messages:
+    """Messages of what the senders have and the receivers want, listed now unless they are many."""
+
+    def listed() -> Messages:
+        bounds = _common(have[senders], want[receivers])
+        return Messages.columns(senders, receivers, bounds)
+
+    before, after_ = _volumes(have), _volumes(want)
+    even = len({*before.tolist()}) == len({*after_.tolist()}) == 1
+    calls = (StepKind.ALL_TO_ALL, StepKind.ALL_GATHER)
+    if len(senders) <= _MANY or kind not in calls or not even:
+        return listed()
+    kept = _volumes(_common(have, want))
+    partners = 2 * (len(senders) // len(have) - 1)
+    traffic = Traffic(
+        sent=before if kind is StepKind.ALL_GATHER else before - kept,
+        received=after_ - kept,
+        copied=kept,
+        partners=np.full(len(have), partners),
+    )
+    return Messages(lambda: listed().table, traffic)
+
+
+def _common(a: Numbers, b: Numbers) -> Numbers:
+    """Intersections of boxes, one by one."""
+    lows = np.maximum(a[:, :, 0], b[:, :, 0])
+    highs = np.minimum(a[:, :, 1], b[:, :, 1])
+    return np.stack([lows, highs], axis=2)
+
+
+def _volumes(bounds: Numbers) -> Numbers:
+    volumes: Numbers = np.maximum(bounds[:, :, 1] - bounds[:, :, 0], 0).prod(axis=1)
+    return volumes
 
 
 def _tile_map(layout: Layout, held: WeakType) -> TileMap:

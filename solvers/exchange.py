@@ -12,8 +12,8 @@ import numpy as np
 from distspmd import intervals
 from distspmd.intervals import Box
 from distspmd.layout import Layout
-from distspmd.messages import Message, Messages, Numbers
-from distspmd.overlaps import most_meeting, ranges
+from distspmd.messages import Message, Messages, Numbers, Traffic
+from distspmd.overlaps import meeting, most_meeting, ranges
 from distspmd.plans import Plan, Refusal, Step, StepKind
 from distspmd.redistribution import Redistribution
 
@@ -38,16 +38,7 @@ class Exchange:
 
     def plan(self, redistribution: Redistribution) -> Plan | Refusal:
         """Plan an exchange; never refuses."""
-        messages = (
-            _of_disjoint_tiles(redistribution)
-            if redistribution.disjoint
-            else Messages.of(_of_any_boxes(redistribution))
-        )
-        talks = np.zeros(redistribution.ranks, dtype=bool)
-        talks[messages.senders[messages.between]] = talks[messages.receivers[messages.between]] = (
-            True
-        )
-        ends = np.flatnonzero(talks)
+        messages, ends = _messages(redistribution)
         step = Step(
             StepKind.EXCHANGE if len(ends) else StepKind.COPY,
             source=0,
@@ -60,7 +51,50 @@ class Exchange:
         return Plan(redistribution, self.name, (step,))
 
 
+_MANY = 1 << 20
+"""More messages than these are listed when they are needed, not when they are planned."""
+
+
+def _messages(move: Redistribution) -> tuple[Messages, Numbers]:
+    """All messages, and the ranks that send or receive one."""
+    if not move.disjoint:
+        messages = Messages.of(_of_any_boxes(move))
+    elif move.ranks * most_meeting(move.source, move.target) > _MANY and _is_regular(move):
+        traffic = _traffic_of_grids(move)
+        later = Messages(lambda: _of_disjoint_tiles(move).table, traffic)
+        return later, np.flatnonzero(traffic.partners)
+    else:
+        messages = _of_disjoint_tiles(move)
+    talks = np.zeros(move.ranks, dtype=bool)
+    talks[messages.senders[messages.between]] = talks[messages.receivers[messages.between]] = True
+    return messages, np.flatnonzero(talks)
+
+
 # --- disjoint tiles ---
+
+
+def _is_regular(move: Redistribution) -> bool:
+    """Whether values go between grids on the same ranks, and each tile has one possible sender."""
+    blocks = move.source.is_blocks and move.target.is_blocks and not move.source.partial
+    alone = len(move.source.tiles.bounds) == (move.source.volumes > 0).sum()
+    return blocks and alone and move.source.ranks == move.target.ranks
+
+
+def _traffic_of_grids(move: Redistribution) -> Traffic:
+    """What a regular exchange sends and receives, without its messages."""
+    source, target = move.source, move.target
+    lows = np.maximum(source.bounds[:, :, 0], target.bounds[:, :, 0])
+    highs = np.minimum(source.bounds[:, :, 1], target.bounds[:, :, 1])
+    kept = np.maximum(highs - lows, 0).prod(axis=1)
+    copies = int((target.volumes > 0).sum()) // max(1, len(target.tiles.bounds))
+    senders = meeting(source, target)[target.tiles.of] * (target.volumes > 0)
+    receivers = meeting(target, source)[source.tiles.of] * copies * (source.volumes > 0)
+    return Traffic(
+        sent=copies * source.volumes - kept,
+        received=target.volumes - kept,
+        copied=kept,
+        partners=senders + receivers - 2 * (kept > 0),
+    )
 
 
 def _of_disjoint_tiles(move: Redistribution) -> Messages:
