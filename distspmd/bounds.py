@@ -37,7 +37,7 @@ def bounds(expression: sympy.Expr, scope: Scope) -> Range | None:
     expression = sympy.expand(sympy.sympify(expression))
     lower, upper = expression, expression
     for name in reversed(scope):
-        ends = _eliminate(lower, upper, name, scope[name])
+        ends = _eliminate(lower, upper, name, scope)
         if ends is None:
             return _interval(expression, scope)
         lower, upper = ends
@@ -45,9 +45,10 @@ def bounds(expression: sympy.Expr, scope: Scope) -> Range | None:
 
 
 def _eliminate(
-    lower: sympy.Expr, upper: sympy.Expr, name: str, values: Range | None
+    lower: sympy.Expr, upper: sympy.Expr, name: str, scope: Scope
 ) -> tuple[sympy.Expr, sympy.Expr] | None:
     """Bound both ends over one symbol in which they are affine; None where they are not."""
+    values = scope[name]
     result = []
     for end, least in ((lower, True), (upper, False)):
         symbol = _symbol(end, name)
@@ -56,6 +57,8 @@ def _eliminate(
             continue
         coefficient = end.coeff(symbol, 1)
         rest = sympy.expand(end - coefficient * symbol)
+        if any(factor.name in scope for factor in coefficient.free_symbols):
+            return None
         sign = _sign(coefficient)
         if values is None or sign is None or symbol in rest.free_symbols:
             return None
