@@ -211,6 +211,14 @@ class _Search:
         self.surcharge = _EACH_STEP * max(price.of(StepKind.ALL_GATHER, 2, 1.0), 1e-30)
         self.highest = max(problem.tile(problem.source), problem.tile(problem.target))
         self.sides = tuple(enumerate(problem.extents))
+        self.twins = tuple(
+            tuple(
+                other
+                for other in range(at)
+                if self.goal[at] == self.goal[other] == 1 and extent == problem.extents[other]
+            )
+            for at, extent in self.sides
+        )
         self.known: dict[tuple[WeakType, int], tuple[_Reached, ...]] = {}
 
     def run(self, weight: float, effort: int, more: int, repeats: int) -> Iterator[Sequence]:
@@ -274,15 +282,23 @@ class _Search:
     def _slices(self, held: WeakType, may_slice: int) -> Iterator[Move]:
         free = self.problem.ranks // (held.tiles * held.operands)
         for at, extent in self.sides[may_slice:]:
+            if self._has_twin(held, at, may_slice):
+                continue
             for factor in divisors(math.gcd(free, extent // held.parts[at])):
                 yield Move(SLICE, factor, give=at)
+
+    def _has_twin(self, held: WeakType, at: int, first: int = 0) -> bool:
+        """Whether an earlier dimension is just like this one: whole, and whole in the end."""
+        return held.parts[at] == 1 and any(
+            other >= first and held.parts[other] == 1 for other in self.twins[at]
+        )
 
     def _all_to_alls(self, held: WeakType) -> Iterator[Move]:
         for take, parts in enumerate(held.parts):
             if parts == 1:
                 continue
             for give, extent in self.sides:
-                if give == take:
+                if give == take or self._has_twin(held, give):
                     continue
                 for factor in divisors(math.gcd(parts, extent // held.parts[give])):
                     yield Move(StepKind.ALL_TO_ALL, factor, take, give)
@@ -302,6 +318,8 @@ class _Search:
         for factor in divisors(held.operands):
             yield Move(StepKind.ALL_REDUCE, factor)
         for give, extent in self.sides:
+            if self._has_twin(held, give):
+                continue
             for factor in divisors(math.gcd(held.operands, extent // held.parts[give])):
                 yield Move(StepKind.REDUCE_SCATTER, factor, give=give)
 
