@@ -48,13 +48,25 @@ class StepKind(Enum):
     ALL_TO_ALL = 6
     """MPI_Alltoallv: each rank of a group sends each other at most one box, all different."""
     ALL_GATHER = 7
-    """MPI_Allgatherv: each rank of a group sends one box, the same to each other."""
+    """MPI_Allgatherv: each rank of a group sends one box, the same to each other.
+
+    A rank whose box is empty sends none, and receives all the same.
+    """
     PERMUTE = 8
-    """Sends and receives: each rank sends its box to one rank, and receives one from one rank."""
+    """Sends and receives: each rank sends its box to one rank, and receives one from one rank.
+
+    The groups are the cycles; a rank that keeps its box is in none, and has a message to itself.
+    """
     REDUCE_SCATTER = 9
-    """MPI_Reduce_scatter: each rank of a group combines its own box out of those of all."""
+    """MPI_Reduce_scatter: each rank of a group combines its own box out of those of all.
+
+    It has a message with that box from every rank of the group, itself included.
+    """
     ALL_REDUCE = 10
-    """MPI_Allreduce: each rank of a group combines the same box of all."""
+    """MPI_Allreduce: each rank of a group combines the same box of all.
+
+    Every rank of the group has a message with that box to every rank of it, itself included.
+    """
 
     def __str__(self) -> str:
         return self.name.lower()
