@@ -433,7 +433,7 @@ class _Scoped:
         """Whether the accesses of a rank touch each element of their box."""
         if access.conditional or any(d is None or not d.dense for d in access.dimensions):
             return False
-        if self._is_moved(access):
+        if self._is_moved(access) or not self._surely_runs(access):
             return False
         scope = self._scope(access)
         seen: set[str] = set()
@@ -448,6 +448,17 @@ class _Scoped:
             seen |= names
         steps = dict(zip(self.space.parameters, self.space.ranges, strict=True))
         return all(name not in steps or steps[name].step == 1 for name in seen)
+
+    def _surely_runs(self, access: Access) -> bool:
+        """Whether no range of an inner map or loop around the access may be empty."""
+        scope = self._scope(access)
+        for name, values in access.scope.items():
+            if name in self.space.parameters:
+                continue
+            length = values and bounds(values.upper - values.lower, scope)
+            if length is None or (self._evaluate(length.lower) < 0)[~self.tiling.idle].any():
+                return False
+        return True
 
     def _is_moved(self, access: Access) -> bool:
         """Whether the space touches other elements in another iteration of a loop around it."""

@@ -1,0 +1,190 @@
+"""Cases: a program, a schedule and data; and what it means that the lowered program is right.
+
+The oracle is the program itself, run as plain Python on copies of the same NumPy arrays.
+"""
+
+import copy
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from dace import SDFG
+from dace.frontend.python.parser import DaceProgram
+
+import distspmd
+from distspmd.errors import DistSPMDError
+from distspmd.lowering import ATTRIBUTE
+
+RANKS = (1, 2, 3, 4, 6, 8)
+Schedule = Mapping[str, Any]
+Generator = np.random.Generator
+
+
+@dataclass(frozen=True)
+class Case:
+    """A program under one schedule, on one number of ranks.
+
+    Attributes:
+        inputs: how to draw arguments that are not just random numbers, by name.
+        reference: stands for the program where plain Python cannot run it.
+    """
+
+    program: DaceProgram
+    schedule: Schedule
+    ranks: int
+    inputs: Mapping[str, Callable[[Generator], Any]] = field(default_factory=dict)
+    reference: Callable[..., Any] | None = None
+
+    @property
+    def name(self) -> str:
+        grids = ",".join(f"{key}={_parts(parts)}" for key, parts in self.schedule.items())
+        return f"{self.program.f.__name__}[{grids}]-{self.ranks}"
+
+    def sdfg(self) -> SDFG:
+        """The program, parsed afresh and lowered."""
+        sdfg = self.program.to_sdfg()
+        distspmd.lower(sdfg, self.schedule)
+        return sdfg
+
+    def arguments(self, seed: int) -> dict[str, Any]:
+        """Random arguments of the program, by name."""
+        rng = np.random.default_rng(seed)
+        parsed = self.program.to_sdfg()
+        return {
+            name: self.inputs[name](rng) if name in self.inputs else _drawn(rng, container)
+            for name, container in parsed.arglist().items()
+            if not name.startswith("__return")
+        }
+
+    def expected(self, arguments: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+        """What the program returns, and its arguments after the call."""
+        after = copy.deepcopy(dict(arguments))
+        with np.errstate(all="ignore"):
+            result = (self.reference or self.program.f)(**after)
+        return result, after
+
+
+def cases(
+    program: DaceProgram,
+    *schedules: Schedule,
+    ranks: int | tuple[int, ...] = (),
+    reference: Callable[..., Any] | None = None,
+    **inputs: Callable[[Generator], Any],
+) -> list[Case]:
+    """A case for each schedule, on as many ranks as it needs (or as are given)."""
+    found = []
+    for schedule in schedules:
+        needed = max((math.prod(_values(parts)) for parts in schedule.values()), default=1)
+        counts = (ranks,) if isinstance(ranks, int) else ranks
+        counts = counts or (next(count for count in RANKS if count >= needed),)
+        found += [Case(program, schedule, count, inputs, reference) for count in counts]
+    return found
+
+
+def _values(parts: Any) -> list[int]:
+    return list(parts.values()) if isinstance(parts, Mapping) else list(parts)
+
+
+def _parts(parts: Any) -> str:
+    return "x".join(map(str, _values(parts)))
+
+
+def _drawn(rng: Generator, container: Any) -> Any:
+    dtype = np.dtype(container.dtype.as_numpy_dtype())
+    shape = tuple(container.shape)
+    if dtype.kind == "b":
+        values = rng.random(shape) < 0.5
+    elif dtype.kind in "iu":
+        values = rng.integers(-9 if dtype.kind == "i" else 0, 9, shape).astype(dtype)
+    elif dtype.kind == "c":
+        values = (rng.random(shape) - 0.5 + 1j * (rng.random(shape) - 0.5)).astype(dtype)
+    else:
+        values = (rng.random(shape) - 0.5).astype(dtype)
+    return (
+        values
+        if hasattr(container, "lifetime") and _is_array(container)
+        else dtype.type(values.flat[0])
+    )
+
+
+def _is_array(container: Any) -> bool:
+    return type(container).__name__ == "Array"
+
+
+def check(program: "distspmd.Program", data: Sequence[Any], comm: Any) -> str:
+    """Call a program on all ranks with arguments on rank 0; what is wrong with what it gives."""
+    if comm.rank != 0:
+        given = program()
+        return "" if given is None else f"rank {comm.rank} got {given!r}"
+    arguments, result, after = data
+    given = program(**arguments)
+    return _difference(given, result, "result") or "; ".join(
+        filter(None, (_difference(arguments[name], after[name], name) for name in after))
+    )
+
+
+def _difference(given: Any, wanted: Any, name: str) -> str:
+    if isinstance(wanted, tuple):
+        if not isinstance(given, tuple) or len(given) != len(wanted):
+            return f"{len(wanted)} results are wanted, {given!r} is given"
+        pairs = enumerate(zip(given, wanted, strict=True))
+        return "; ".join(filter(None, (_difference(g, w, f"{name} {n}") for n, (g, w) in pairs)))
+    if wanted is None:
+        return "" if given is None else f"no {name} is wanted, {given!r} is given"
+    wanted = np.asarray(wanted)
+    found = np.asarray(given)
+    if found.shape != wanted.shape and not (found.size == wanted.size == 1):
+        return f"{name} has the shape {found.shape}, not {wanted.shape}"
+    found = found.reshape(wanted.shape)
+    single = found.dtype.itemsize // (2 if found.dtype.kind == "c" else 1) == 4
+    if found.dtype.kind in "biu":
+        equal = found == wanted
+    else:
+        equal = np.isclose(
+            found, wanted, 2e-5 if single else 1e-12, 1e-5 if single else 1e-13, True
+        )
+    if np.all(equal):
+        return ""
+    at = tuple(int(i) for i in np.argwhere(~np.atleast_1d(equal))[0])
+    wrong = int(np.size(equal) - np.sum(equal))
+    return (
+        f"{name}: {wrong} of {wanted.size} elements differ, first at {at}: "
+        f"{np.atleast_1d(found)[at]!r} for {np.atleast_1d(wanted)[at]!r}"
+    )
+
+
+def outcome(case: Case, comm: Any) -> str:
+    """Lower, compile and run a case on all ranks, twice with different data; what is wrong."""
+    sdfg, problem, data = None, "", [(), ()]
+    if comm.rank == 0:
+        try:
+            sdfg = case.sdfg()
+            for memlet in getattr(sdfg, ATTRIBUTE).memlets:
+                distspmd.verify(memlet.solution.plan)
+            arguments = [case.arguments(seed) for seed in (1, 2)]
+            data = [(given, *case.expected(given)) for given in arguments]
+        except Exception as error:
+            problem = f"{type(error).__name__}: {error}"
+    problem = comm.bcast(problem)
+    if problem:
+        return problem
+    try:
+        program = distspmd.compile(sdfg, comm)
+    except DistSPMDError as error:
+        return f"{type(error).__name__}: {error}"
+    with program:
+        found = [check(program, item, comm) for item in data]
+        found += _miscounted(program)
+    return "; ".join(filter(None, comm.allreduce(found)))
+
+
+def _miscounted(program: "distspmd.Program") -> list[str]:
+    """Memlets that received other bytes than their plan says."""
+    return [
+        f"rank {program.rank} received {counted.received_bytes} bytes in {counted.calls} calls of "
+        f"{memlet.layouts}"
+        for memlet, counted in program.statistics()
+        if counted.received_bytes != counted.calls * memlet.solution.plan.received(program.rank)
+    ]

@@ -1,0 +1,19 @@
+"""The programs that the lowering is tested on, by what they try."""
+
+from lowering.harness import Case
+from lowering.programs import (
+    elementwise,
+    functions,
+    indices,
+    loops,
+    products,
+    reductions,
+    several,
+    views,
+)
+
+CASES: list[Case] = [
+    case
+    for module in (elementwise, functions, loops, reductions, products, indices, several, views)
+    for case in module.CASES
+]

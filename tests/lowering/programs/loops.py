@@ -1,0 +1,74 @@
+"""Sequential loops around spaces: what an index of the loop reads and writes."""
+
+import dace
+import numpy as np
+
+from lowering.harness import cases
+
+
+@dace.program
+def rows_in_turn(x: dace.float64[5, 6]):
+    for t in range(1, 5):
+        x[t] = x[t - 1] * 2 + x[t]
+
+
+@dace.program
+def columns_backwards(x: dace.float64[6, 5]):
+    for t in range(3, -1, -1):
+        x[:, t] = x[:, t + 1] + x[:, t]
+
+
+@dace.program
+def sum_of_each_row(x: dace.float64[4, 10]):
+    y = np.zeros((4,), np.float64)
+    for t in range(4):
+        y[t] = np.sum(x[t])
+    return y
+
+
+@dace.program
+def growing(x: dace.float64[8], y: dace.float64[8]):
+    for t in range(8):
+        for i in dace.map[0:8]:
+            if i <= t:
+                y[i] += x[t]
+
+
+@dace.program
+def powers(a: dace.float64[4, 4], x: dace.float64[4]):
+    for _t in range(3):
+        x[:] = a @ x
+    return x + 1
+
+
+@dace.program
+def every_other(x: dace.float64[9], y: dace.float64[9]):
+    for t in range(0, 8, 2):
+        for i in dace.map[0:9]:
+            y[i] = y[i] + x[t] * i
+
+
+@dace.program
+def two_deep(x: dace.float64[3, 4, 5]):
+    for s in range(1, 3):
+        for t in range(1, 4):
+            x[s, t] = x[s - 1, t] + x[s, t - 1]
+
+
+@dace.program
+def accumulated_in_loop(x: dace.float64[6, 5], y: dace.float64[5]):
+    for t in range(3):
+        for i, j in dace.map[0:6, 0:5]:
+            y[j] += x[i, j] * t
+
+
+CASES = [
+    *cases(rows_in_turn, {"x": (3,)}, {"x": (4,), "x_slice_times_2": (2,)}, {}),
+    *cases(columns_backwards, {"x": (4,)}, {"x": (3,)}),
+    *cases(sum_of_each_row, {}, ranks=3),
+    *cases(growing, {"y": (4,)}, {"y": (3,)}),
+    *cases(powers, {"x": (4,)}, {"_MatMult_": (2, 2)}),
+    *cases(every_other, {"y": (4,)}),
+    *cases(two_deep, {"x": (3,)}),
+    *cases(accumulated_in_loop, {"y": (2, 2)}, {"y": (3, 1)}),
+]
