@@ -180,11 +180,18 @@ def branching(x: dace.float64[M], y: dace.float64[M]):
         y[:] = x + 1
 
 
+@dace.program
+def unknown_range(x: dace.float64[M], n: dace.int64[1]):
+    for i in dace.map[0 : n[0]]:
+        x[i] = 1.0
+
+
 @pytest.mark.parametrize(
     ("program", "message"),
     [
         (symbolic_size, "symbolic sizes LENGTH"),
-        (branching, "control flow reads"),
+        (branching, "the values of 'x' decide what runs"),
+        (unknown_range, "which is not known before the run"),
     ],
 )
 def test_what_cannot_be_partitioned_is_refused(program: dace.SDFG, message: str) -> None:

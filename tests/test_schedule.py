@@ -13,7 +13,7 @@ import sympy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from distspmd.errors import ScheduleError, UnsupportedProgram
+from distspmd.errors import ScheduleError
 from distspmd.mesh import Mesh
 from distspmd.pipeline import iteration_spaces
 from distspmd.schedule import Tiling, resolve
@@ -132,9 +132,3 @@ def test_axes_that_split_nothing_replicate() -> None:
     tiling = Tiling.of(ranges, Mesh(x=2, y=2), [("y",)])
     assert tiling.lower[:, 0].tolist() == [0, 4, 0, 4]
     assert tiling.parts == (2,)
-
-
-def test_a_range_that_is_no_number_is_refused() -> None:
-    unknown = Extent(sympy.Integer(0), sympy.Symbol("n"), sympy.Integer(1))
-    with pytest.raises(UnsupportedProgram, match="0:n, which is not known before the run"):
-        Tiling.on_grid(["i"], [unknown], [2])
