@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import overload
 
 import dace
+import networkx as nx
 import sympy
 from dace import SDFG, SDFGState
 from dace.dtypes import DebugInfo
@@ -165,13 +166,20 @@ def spaces_of(sdfg: SDFG) -> IterationSpaces:
 def _spaces(sdfg: SDFG) -> Iterator[tuple[SDFGState, nodes.MapEntry | nodes.LibraryNode]]:
     """Top-level maps and library nodes in program order."""
     for block in _program_order(sdfg):
-        for node in sdfg_utils.dfs_topological_sort(block):
+        for node in _in_order(block):
             if block.entry_node(node) is not None:
                 continue
             if isinstance(node, (nodes.MapEntry, nodes.LibraryNode)):
                 yield block, node
             elif isinstance(node, nodes.NestedSDFG):
                 yield from _spaces(node.sdfg)
+
+
+def _in_order(state: SDFGState) -> Iterator[nodes.Node]:
+    """Nodes after those that they need; what is independent by its line, then as it was added."""
+    lines = {node: source(state, node) for node in state.nodes()}
+    order = {node: (at.line if at else 0, k) for k, (node, at) in enumerate(lines.items())}
+    yield from nx.lexicographical_topological_sort(state.nx, key=order.__getitem__)
 
 
 def _program_order(sdfg: SDFG) -> Iterator[SDFGState]:

@@ -1,102 +1,258 @@
-"""Iteration spaces: their names last, their order is the program's, and they print."""
+"""Names of iteration spaces, their order, their ranges, their places in the program."""
 
-from __future__ import annotations
+import copy
+import html
+from html.parser import HTMLParser
 
 import dace
 import numpy as np
+import pytest
 
-from distspmd.pipeline import iteration_spaces
-
-
-@dace.program
-def short(x: dace.float64[10, 6], w: dace.float64[6, 4]):
-    hidden = np.sin(x) + 1
-    return hidden @ w
+import distspmd
+from distspmd.errors import UnsupportedProgram
+from distspmd.spaces import Source, spaces_of
 
 
 @dace.program
-def longer(x: dace.float64[10, 6], w: dace.float64[6, 4], z: dace.float64[5]):
-    z[:] = z * 2 + 1
-    other = np.cos(x)
-    hidden = np.sin(x) + 1
-    x[:] = other
-    return hidden @ w
+def layer(x: dace.float64[8, 6], w: dace.float64[6, 4], b: dace.float64[4]):
+    hidden = x @ w + b
+    scaled = np.maximum(hidden, 0) * 2
+    total = np.sum(scaled, axis=1)
+    return total / 4
 
 
 @dace.program
-def looping(x: dace.float64[10], y: dace.float64[10]):
-    for t in range(5):
-        y[:] = x + t
-        for i in dace.map[1:9]:
-            x[i] = (y[i - 1] + y[i + 1]) / 2
+def layer_with_more_before(x: dace.float64[8, 6], w: dace.float64[6, 4], b: dace.float64[4]):
+    extra = np.exp(b) + 1
+    other = extra * extra
+    hidden = x @ w + b
+    scaled = np.maximum(hidden, 0) * 2
+    total = np.sum(scaled, axis=1)
+    return total / 4 + other[0]
 
 
 @dace.program
-def twice(x: dace.float64[10, 4], y: dace.float64[10]):
-    y[:] = 0.0
-    for i, j in dace.map[0:10, 0:4]:
-        y[i] += x[i, j]
+def layer_of_other_size(x: dace.float64[5, 6], w: dace.float64[6, 9], b: dace.float64[9]):
+    hidden = x @ w + b
+
+    scaled = np.maximum(hidden, 0) * 2
+    total = np.sum(scaled, axis=1)
+    return total / 4
 
 
-def test_names_are_unique_and_last_when_the_program_is_edited_elsewhere() -> None:
-    before = [space.name for space in iteration_spaces(short.to_sdfg())]
-    after = [space.name for space in iteration_spaces(longer.to_sdfg())]
-    assert len(set(after)) == len(after)
-    assert [name for name in after if name in before] == before
+@dace.program
+def time_steps(x: dace.float64[9], y: dace.float64[9]):
+    for _t in range(5):
+        for i in dace.map[1:8]:
+            y[i] = x[i - 1] + x[i + 1]
+        for i in dace.map[1:8]:
+            x[i] = y[i - 1] + y[i + 1]
+    x[:] = x * 2
 
 
-def test_spaces_that_write_the_same_container_are_numbered_in_order() -> None:
-    spaces = iteration_spaces(twice.to_sdfg())
-    assert [space.name for space in spaces] == ["y", "y.2"]
-    assert spaces[1].parameters == ("i", "j")
+@dace.program
+def one_container(x: dace.float64[9], y: dace.float64[9]):
+    y[:] = x + 1
+    y[:] = y * x
+    y[:] = np.sin(y)
 
 
-def test_spaces_come_in_program_order_with_lines_of_the_source() -> None:
-    spaces = iteration_spaces(short.to_sdfg())
-    assert [space.label for space in spaces] == ["_numpy_sin__map", "_Add__map", "_MatMult_"]
-    assert all(space.source is not None for space in spaces)
-    lines = [space.source.line for space in spaces if space.source]
+@dace.program
+def copies(x: dace.float64[9], y: dace.float64[9]):
+    y[0:2] = x[0:2]
+    y[2:9] = x[2:9] * 2
+    s = y[3] + 1
+    return x + s
+
+
+@dace.program
+def branches(x: dace.float64[9], n: dace.int64):
+    if n > 3:
+        x[:] = x + 1
+    else:
+        x[:] = x * 2
+
+
+@dace.program
+def stepped(x: dace.float64[20], y: dace.float64[20]):
+    for i, j in dace.map[2:20:3, 0:4]:
+        y[i] += x[i] * j
+
+
+def names(program) -> list[str]:
+    return [space.name for space in distspmd.iteration_spaces(program.to_sdfg())]
+
+
+def test_names_are_those_of_the_variables_and_unique():
+    found = names(layer)
+    assert len(found) == len(set(found))
+    assert {"hidden", "scaled", "total", "__return"} <= set(found)
+
+
+def test_names_stay_when_something_else_is_edited():
+    before, after = names(layer), names(layer_with_more_before)
+    assert set(before) - {"__return"} <= set(after)
+    assert names(layer_of_other_size) == before
+
+
+def test_names_stay_when_the_program_is_parsed_copied_or_stored_again():
+    sdfg = layer.to_sdfg()
+    wanted = [space.name for space in distspmd.iteration_spaces(sdfg)]
+    for other in (layer.to_sdfg(), copy.deepcopy(sdfg), dace.SDFG.from_json(sdfg.to_json())):
+        assert [space.name for space in distspmd.iteration_spaces(other)] == wanted
+
+
+def test_spaces_that_write_one_container_are_numbered_in_program_order():
+    spaces = distspmd.iteration_spaces(one_container.to_sdfg())
+    written = [space for space in spaces if space.writes == ("y",)]
+    assert [space.name for space in written] == ["y", "y.2", "y.3"]
+    lines = [space.source.line for space in spaces]
     assert lines == sorted(lines)
-    assert all(space.source.file.endswith("test_spaces.py") for space in spaces if space.source)
 
 
-def test_spaces_inside_loops_are_found() -> None:
-    spaces = iteration_spaces(looping.to_sdfg())
-    assert {"y", "x"} <= {space.name for space in spaces}
-    inner = next(space for space in spaces if space.name == "x")
-    assert [str(extent) for extent in inner.ranges] == ["1:9"]
+def test_the_table_names_what_a_schedule_can_name_copies_included():
+    sdfg = copies.to_sdfg()
+    listed = [space.name for space in distspmd.iteration_spaces(sdfg)]
+    assert listed == ["y", "y.2", "y_index", "s", "__return"]
+    lowered = distspmd.lower(sdfg, {"y.2": (2,)})
+    assert [space.name for space in lowered.spaces] == listed
+    assert {s.name: s.parts for s in lowered.spaces}["y.2"] == (2,)
 
 
-def test_spaces_inside_nested_sdfgs_are_found() -> None:
-    inner = short.to_sdfg()
-    outer = dace.SDFG("outer")
-    state = outer.add_state()
-    for name, shape in (("x", (10, 6)), ("w", (6, 4)), ("__return", (10, 4))):
-        outer.add_array(name, shape, dace.float64)
-    node = state.add_nested_sdfg(inner, {"x", "w"}, {"__return"})
-    for name in ("x", "w"):
-        state.add_edge(
-            state.add_read(name), None, node, name, dace.Memlet.from_array(name, outer.arrays[name])
-        )
-    result = dace.Memlet.from_array("__return", outer.arrays["__return"])
-    state.add_edge(node, "__return", state.add_write("__return"), None, result)
-    names = [space.name for space in iteration_spaces(outer)]
-    assert names == [space.name for space in iteration_spaces(short.to_sdfg())]
+def test_listing_leaves_the_program_as_it_is():
+    sdfg = copies.to_sdfg()
+    before = sdfg.to_json()
+    distspmd.iteration_spaces(sdfg)
+    assert sdfg.to_json() == before
 
 
-def test_library_nodes_have_the_space_of_their_expansion_and_stay() -> None:
-    sdfg = short.to_sdfg()
-    product = iteration_spaces(sdfg)[-1]
-    assert [str(extent) for extent in product.ranges] == ["0:10", "0:4", "0:6"]
-    assert type(product.node).__name__ == "MatMul"
-    assert any(type(node).__name__ == "MatMul" for node, _ in sdfg.all_nodes_recursive())
+def test_spaces_are_in_program_order_also_inside_loops():
+    spaces = distspmd.iteration_spaces(time_steps.to_sdfg())
+    assert [space.name for space in spaces] == ["y", "x", "x_slice", "x.2"]
+    assert [space.source.line for space in spaces] == sorted(s.source.line for s in spaces)
+    assert str(spaces[0].ranges[0]) == "1:8"
 
 
-def test_spaces_print_as_a_table_and_as_html() -> None:
-    spaces = iteration_spaces(short.to_sdfg())
-    text, page = str(spaces), spaces._repr_html_()
-    for part in ("sin_x", "__i0=0:10, __i1=0:6", "_MatMult_", "test_spaces.py:"):
-        assert part in text
-        assert part in page
-    assert page.startswith("<table>")
-    assert page.count("<tr>") == len(spaces) + 1
+def test_spaces_of_programs_that_cannot_be_lowered_are_listed_too():
+    found = [space.name for space in distspmd.iteration_spaces(branches.to_sdfg())]
+    assert found == ["x_slice", "x_slice_0"]
+
+
+def test_spaces_inside_nested_sdfgs_are_listed():
+    inner = dace.SDFG("inner")
+    inner.add_array("v", [6], dace.float64)
+    inner.add_state().add_mapped_tasklet(
+        "double",
+        {"i": "0:6"},
+        {"_i": dace.Memlet("v[i]")},
+        "_o = 2 * _i",
+        {"_o": dace.Memlet("v[i]")},
+        external_edges=True,
+    )
+    sdfg = dace.SDFG("outer")
+    sdfg.add_array("v", [6], dace.float64)
+    state = sdfg.add_state()
+    node = state.add_nested_sdfg(inner, {"v"}, {"v"})
+    state.add_edge(state.add_read("v"), None, node, "v", dace.Memlet("v[0:6]"))
+    state.add_edge(node, "v", state.add_write("v"), None, dace.Memlet("v[0:6]"))
+    (space,) = distspmd.iteration_spaces(sdfg)
+    assert space.name == "v"
+    with pytest.raises(UnsupportedProgram, match=r"nested SDFG 'inner' .*sdfg.simplify\(\)"):
+        distspmd.lower(sdfg, {"v": (2,)})
+
+
+def test_ranges_have_their_begins_and_steps():
+    (space,) = distspmd.iteration_spaces(stepped.to_sdfg())
+    assert space.parameters == ("i", "j")
+    assert [str(extent) for extent in space.ranges] == ["2:20:3", "0:4"]
+
+
+def test_a_library_node_has_the_space_of_its_pure_expansion_and_stays():
+    sdfg = layer.to_sdfg()
+    space = next(s for s in distspmd.iteration_spaces(sdfg) if s.label == "_MatMult_")
+    assert len(space.parameters) == 3
+    assert [str(extent) for extent in space.ranges] == ["0:8", "0:4", "0:6"]
+    assert type(space.node).__name__ == "MatMul"
+    assert space.node in space.state.nodes()
+    assert space.state.sdfg is sdfg
+
+
+def test_records_say_what_is_written_and_where_it_comes_from():
+    space = next(s for s in distspmd.iteration_spaces(layer.to_sdfg()) if s.name == "scaled")
+    assert space.writes == ("scaled",)
+    assert space.source.file.endswith("test_spaces.py")
+    line = open_lines()[space.source.line - 1]
+    assert "scaled = " in line
+    assert str(Source("/somewhere/model.py", 7)) == "model.py:7"
+
+
+def open_lines() -> list[str]:
+    with open(__file__) as file:
+        return file.read().splitlines()
+
+
+def test_every_space_of_a_numpy_program_has_its_line():
+    for space in distspmd.iteration_spaces(layer.to_sdfg()):
+        assert space.source is not None, space.name
+        assert space.where.startswith("test_spaces.py:")
+
+
+def test_the_table_has_a_row_for_each_space():
+    spaces = distspmd.iteration_spaces(layer.to_sdfg())
+    text = str(spaces)
+    for space in spaces:
+        (row,) = (line for line in text.splitlines() if f" {space.name} " in line)
+        assert str(space.source) in row
+        for parameter, extent in zip(space.parameters, space.ranges, strict=True):
+            assert f"{parameter}={extent}" in row
+    for title in ("name", "iterates over", "label", "source"):
+        assert title in text
+
+
+class Cells(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows: list[list[str]] = []
+
+    def handle_starttag(self, tag, attrs):
+        if tag == "tr":
+            self.rows.append([])
+        elif tag in ("td", "th"):
+            self.rows[-1].append("")
+
+    def handle_data(self, data):
+        if self.rows and self.rows[-1] and data.strip():
+            self.rows[-1][-1] += data
+
+
+def test_the_table_in_a_notebook_has_the_same_cells():
+    spaces = distspmd.iteration_spaces(layer.to_sdfg())
+    parser = Cells()
+    parser.feed(spaces._repr_html_())
+    rows = [row for row in parser.rows if row]
+    assert [row[0] for row in rows[-len(spaces) :]] == [space.name for space in spaces]
+    assert html.escape(spaces[0].label) in spaces._repr_html_()
+
+
+def test_spaces_are_a_sequence():
+    spaces = distspmd.iteration_spaces(time_steps.to_sdfg())
+    assert len(spaces) == 4
+    assert spaces[-1].name == "x.2"
+    assert [space.name for space in spaces[1:]] == ["x", "x_slice", "x.2"]
+
+
+def test_a_program_without_work_has_no_spaces():
+    sdfg = dace.SDFG("empty")
+    sdfg.add_array("x", [3], dace.float64)
+    sdfg.add_state()
+    assert list(distspmd.iteration_spaces(sdfg)) == []
+    assert "name" in str(distspmd.iteration_spaces(sdfg))
+
+
+def test_a_library_node_without_a_pure_expansion_is_refused_with_its_name():
+    @dace.program
+    def solved(a: dace.float64[4, 4], b: dace.float64[4]):
+        return np.linalg.solve(a, b)
+
+    with pytest.raises(UnsupportedProgram, match=r"test_spaces.py:\d+: .*solve \(Solve\) has no"):
+        spaces_of(solved.to_sdfg())
