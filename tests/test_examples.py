@@ -29,3 +29,16 @@ def test_the_matrix_product_receives_the_fewest_bytes(root: Path, tmp_path: Path
     lines = [line.split() for line in printed.splitlines() if " received " in line]
     assert len(lines) == 6
     assert all(words[3] == words[6] for words in lines)
+
+
+def test_redistributions_arrive_by_all_methods_that_are_installed(
+    root: Path, tmp_path: Path
+) -> None:
+    file = str(root / "benchmarks" / "redistribution.py")
+    arguments = ("--megabytes", "0.1", "--ranks", "8", "--sample", "2", "--repeat", "1")
+    methods = ("--methods", "limit", "distspmd", "Alltoallw", "pack+Alltoallv", "mpi4py-fft")
+    printed = printed_by(tmp_path, file, *arguments, *methods)
+    for case in ("row to column", "pencils x-y-z", "partial to split", "P4", "sample 1"):
+        assert f"\n{case} " in printed
+    assert "skipped: mpi4py-fft" in printed or " mpi4py-fft " in printed
+    assert "time / ours" in printed
