@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from distspmd.errors import DistSPMDError
 from distspmd.layout import Layout
 from distspmd.mesh import Mesh
 from distspmd.planning import plan
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from distspmd.runtime.tiles import redistribute
 
 __all__ = [
+    "DistSPMDError",
     "Layout",
     "Mesh",
     "Program",

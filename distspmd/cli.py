@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import math
 import os
 import sys
 import time
@@ -56,7 +57,12 @@ def _parser() -> argparse.ArgumentParser:
     lower = commands.add_parser("lower", help="lower a program and print what was decided")
     lower.add_argument("program", help=_PROGRAM)
     _add_schedule(lower)
-    lower.add_argument("-o", "--output", metavar="FILE.sdfg", help="save the lowered SDFG")
+    lower.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE.sdfg",
+        help="save the lowered SDFG, to look at; the record of the lowering is not in it",
+    )
     lower.add_argument(
         "--html", metavar="FILE.html", help="save a page that shows the lowered SDFG in a browser"
     )
@@ -266,12 +272,17 @@ def _run(options: argparse.Namespace) -> int:
 
 def _check_before(options: argparse.Namespace) -> None:
     """Lower once before the start, so that a mistake is told once and not by every rank."""
-    _, lowering = _lowered(options)
-    if lowering.ranks > options.ranks:
-        raise ScheduleError(
-            f"the schedule needs {lowering.ranks} ranks, but -n gives {options.ranks}. Write "
-            f"-n {lowering.ranks}, or give fewer parts."
-        )
+    from distspmd.pipeline import iteration_spaces, lower
+    from distspmd.schedule import resolve
+
+    sdfg, schedule = _load(options.program).to_sdfg(), parse_schedule(options.schedule)
+    for name, parts in resolve(schedule, iteration_spaces(sdfg)).items():
+        if math.prod(parts) > options.ranks:
+            raise ScheduleError(
+                f"the parts {parts} of the space {name!r} need {math.prod(parts)} ranks, but -n "
+                f"gives {options.ranks}. Write -n {math.prod(parts)}, or give fewer parts."
+            )
+    lower(sdfg, schedule)
 
 
 def _run_here(options: argparse.Namespace) -> int:

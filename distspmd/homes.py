@@ -73,7 +73,7 @@ def choose(
             store=outside and any(use.is_write for use in uses),
         )
         traffic = sum(
-            sum(map(move.bound.received, range(move.ranks))) for move in _moves(home, dtype, root)
+            sum(map(move.bound.received, range(move.ranks))) for move in moves(home, dtype)
         )
         if best is None or traffic < best[0]:
             best = traffic, home
@@ -164,8 +164,9 @@ def _needs_load(home: Layout, uses: Sequence[Use]) -> bool:
     return True
 
 
-def _moves(home: Home, dtype: np.dtype, root: Layout) -> Iterator[Redistribution]:
+def moves(home: Home, dtype: np.dtype) -> Iterator[Redistribution]:
     """What the home makes necessary; reads of a container that nobody writes are shared."""
+    root = Layout.root(home.layout.extents)
     if home.load:
         yield Redistribution(root, home.layout, dtype)
     if home.store:

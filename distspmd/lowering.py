@@ -27,8 +27,8 @@ class TiledSpace:
     """Each parameter with its range."""
     mesh: Mesh
     parts: tuple[int, ...]
-    scheduled: bool
-    """Whether the schedule named it; else it follows its neighbours."""
+    chosen_by: str
+    """What gave the space its grid: the schedule, its neighbours, or nothing (rank 0)."""
     source: str
 
 
@@ -77,6 +77,7 @@ class Lowering:
         symbols: value of each symbol on the first ranks; it is 0 on all further ones.
         approximate: reads of which a dimension was taken whole, as sentences.
         scalars: arguments that the caller passes as scalars.
+        written: containers that some space writes.
     """
 
     spaces: tuple[TiledSpace, ...]
@@ -85,6 +86,7 @@ class Lowering:
     symbols: dict[str, list[int]]
     approximate: tuple[str, ...]
     scalars: frozenset[str]
+    written: frozenset[str]
 
     @property
     def ranks(self) -> int:
@@ -111,7 +113,7 @@ class Lowering:
                 space.name,
                 ", ".join(f"{p}={r}" for p, r in space.iterates),
                 _grid(space),
-                "schedule" if space.scheduled else "its neighbours",
+                space.chosen_by,
                 space.source,
             )
             for space in self.spaces

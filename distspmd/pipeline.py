@@ -13,13 +13,15 @@ from dace.sdfg import nodes
 
 from distspmd.constraints import Use
 from distspmd.errors import NoSolver, ScheduleError, UnsupportedProgram
-from distspmd.homes import Home, choose
+from distspmd.homes import Home, choose, moves
 from distspmd.lowering import ATTRIBUTE, Dwelling, Lowering, PlannedMemlet, TiledSpace
 from distspmd.machine import Machine
+from distspmd.nodes.distributed_memlet import CONTEXT
 from distspmd.passes.distribute import Distributor, Movement
 from distspmd.passes.local_tiles import Symbols
 from distspmd.passes.prepare import prepare
-from distspmd.propagation import propagate
+from distspmd.propagation import Tiled, propagate
+from distspmd.redistribution import Redistribution
 from distspmd.schedule import Schedule, Tiling, resolve
 from distspmd.solve import Solution, Solver, solve
 from distspmd.solvers import SOLVERS
@@ -93,24 +95,26 @@ def lower(
         if space.name in grids
     }
     tiled = propagate(spaces, tilings)
-    homes = _homes(sdfg, [use for _, uses in tiled.values() for use in uses])
+    homes = _homes(sdfg, [use for space in tiled.values() for use in space.uses])
+    solutions = _solve_all(sdfg, homes, solvers or SOLVERS, machine)
     scalars = frozenset(
         name for name, container in sdfg.arrays.items() if isinstance(container, data.Scalar)
     )
     symbols = Symbols(sdfg)
     for space in spaces:
         if isinstance(space.node, nodes.MapEntry):
-            symbols.tile_map(space.name, tiled[space.name][0], space.node)
+            symbols.tile_map(space.name, tiled[space.name].tiling, space.node)
     distributor = Distributor(sdfg, homes, symbols)
     distributor.run()
-    memlets = tuple(_solve(move, solvers or SOLVERS, machine) for move in distributor.movements)
+    memlets = tuple(_planned(move, solutions) for move in distributor.movements)
     lowering = Lowering(
-        spaces=tuple(_record(space, tiled[space.name][0], space.name in grids) for space in spaces),
+        spaces=tuple(_record(space, tiled[space.name]) for space in spaces),
         homes=tuple(Dwelling(home.data, home.layout, home.at_root) for home in homes.values()),
         memlets=memlets,
         symbols=symbols.values,
         approximate=tuple(_approximations(tiled)),
         scalars=scalars,
+        written=frozenset(home.data for home in homes.values() if home.is_written),
     )
     setattr(sdfg, ATTRIBUTE, lowering)
     sdfg.validate()
@@ -118,7 +122,12 @@ def lower(
 
 
 def _check_not_lowered(sdfg: SDFG) -> None:
-    if getattr(sdfg, ATTRIBUTE, None) is not None:
+    if not isinstance(sdfg, SDFG):
+        raise UnsupportedProgram(
+            f"an SDFG is needed, but {type(sdfg).__name__} was given. Of a @dace.program, pass "
+            "program.to_sdfg()."
+        )
+    if CONTEXT in sdfg.arrays:
         raise ScheduleError(
             f"{sdfg.name!r} is lowered already. Parse the program again, or keep a copy with "
             "copy.deepcopy(sdfg) before the first lower, to try another schedule."
@@ -162,39 +171,56 @@ def _homes(sdfg: SDFG, uses: Sequence[Use]) -> dict[str, Home]:
     }
 
 
-def _solve(movement: Movement, solvers: Sequence[Solver], machine: Machine | None) -> PlannedMemlet:
-    where = str(movement.source or "")
-    try:
-        solution: Solution = solve(movement.redistribution, solvers, machine)
-    except NoSolver as error:
-        raise NoSolver(f"{where or movement.data}: {movement.data!r}: {error}") from None
+def _solve_all(
+    sdfg: SDFG, homes: Mapping[str, Home], solvers: Sequence[Solver], machine: Machine | None
+) -> dict[Redistribution, Solution]:
+    """Plan all that the homes make necessary, before the SDFG is touched."""
+    solutions: dict[Redistribution, Solution] = {}
+    for name, home in homes.items():
+        dtype = np.dtype(sdfg.arrays[name].dtype.as_numpy_dtype())
+        for move in moves(home, dtype):
+            if move in solutions:
+                continue
+            try:
+                solutions[move] = solve(move, solvers, machine)
+            except NoSolver as error:
+                where = home.uses[0].space.where
+                raise NoSolver(f"{where}: {name!r}: {error}") from None
+    return solutions
+
+
+def _planned(movement: Movement, solutions: Mapping[Redistribution, Solution]) -> PlannedMemlet:
     planned = PlannedMemlet(
-        movement.data, where, solution, movement.source_at_root, movement.target_at_root
+        movement.data,
+        str(movement.source or ""),
+        solutions[movement.redistribution],
+        movement.source_at_root,
+        movement.target_at_root,
     )
-    movement.node.solver = solution.plan.solver
+    movement.node.solver = planned.solution.plan.solver
     movement.node.steps = planned.steps
     return planned
 
 
-def _record(space: IterationSpace, tiling: Tiling, scheduled: bool) -> TiledSpace:
+def _record(space: IterationSpace, tiled: Tiled) -> TiledSpace:
     iterates = tuple((p, str(r)) for p, r in zip(space.parameters, space.ranges, strict=True))
     return TiledSpace(
         space.name,
         space.label,
         iterates,
-        tiling.mesh,
-        tiling.parts,
-        scheduled,
+        tiled.tiling.mesh,
+        tiled.tiling.parts,
+        tiled.chosen_by,
         str(space.source or ""),
     )
 
 
-def _approximations(tiled: Mapping[str, tuple[Tiling, list[Use]]]) -> list[str]:
+def _approximations(spaces: Mapping[str, Tiled]) -> list[str]:
     return [
         f"{use.space.where}: the space {name!r} reads all of dimension "
         f"{', '.join(map(str, use.approximate))} of {use.data!r}, because an index is not known "
         "before the run."
-        for name, (_, uses) in tiled.items()
-        for use in uses
+        for name, tiled in spaces.items()
+        for use in tiled.uses
         if use.approximate
     ]

@@ -83,6 +83,7 @@ class _Parameter:
     argument: Argument
     position: int
     scalar: bool
+    written: bool
     dtype: np.dtype
 
 
@@ -138,7 +139,11 @@ class Program:
             types.append(ctypes.c_void_p)
             call.append(nothing)
             parameter = _Parameter(
-                argument, position, argument.name in self.lowering.scalars, np.dtype(argument.dtype)
+                argument,
+                position,
+                argument.name in self.lowering.scalars,
+                argument.name in self.lowering.written,
+                np.dtype(argument.dtype),
             )
             if argument.name.startswith("__return"):
                 self._results.append(parameter)
@@ -163,23 +168,34 @@ class Program:
         """
         error: Exception | None = None
         results: list[NDArray[Any]] = []
-        call = self._call
         kept: list[NDArray[Any]] = []
         if self.rank == 0:
             try:
                 bound = self._bind(arguments, named) if arguments else named
                 self._fill(bound, kept)
+                results = self._allocate()
             except ArgumentError as problem:
                 error = problem
-            for parameter in self._results:
-                result = np.empty(parameter.argument.shape, parameter.dtype)
-                call[parameter.position] = result.ctypes.data
-                results.append(result)
+            except Exception as problem:  # all ranks must learn of it, whatever it is
+                error = ArgumentError(
+                    f"{self._build.name}: the arguments cannot be used: "
+                    f"{type(problem).__name__}: {problem}"
+                )
+                error.__cause__ = problem
         self._agreement.check(error)
-        self._run(*call)
+        self._run(*self._call)
         if self.rank != 0 or not results:
             return None
         return results[0] if self._single else tuple(results)
+
+    def _allocate(self) -> list[NDArray[Any]]:
+        """New arrays for the results, with their addresses in the call."""
+        results = []
+        for parameter in self._results:
+            result = np.empty(parameter.argument.shape, parameter.dtype)
+            self._call[parameter.position] = result.ctypes.data
+            results.append(result)
+        return results
 
     def _bind(self, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> dict[str, Any]:
         """Give positional arguments their names."""
@@ -205,10 +221,11 @@ class Program:
                 value = self._scalar(name, parameter, value)
                 kept.append(value)
             elif (
-                type(value) is not np.ndarray
+                not isinstance(value, np.ndarray)
                 or value.dtype != parameter.dtype
                 or value.shape != parameter.argument.shape
                 or not value.flags.c_contiguous
+                or (parameter.written and not value.flags.writeable)
             ):
                 self._refuse(name, parameter, value)
             self._call[parameter.position] = value.ctypes.data
@@ -229,7 +246,14 @@ class Program:
                 f"{self._build.name}: the argument {name!r} is a scalar of {parameter.dtype}, but "
                 f"{_describe(value)} was given."
             )
-        return array.astype(parameter.dtype).reshape(1)
+        converted = array.astype(parameter.dtype).reshape(1)
+        if parameter.dtype.kind in "iu" and converted[0] != array.reshape(1)[0]:
+            least, most = np.iinfo(parameter.dtype).min, np.iinfo(parameter.dtype).max
+            raise ArgumentError(
+                f"{self._build.name}: the argument {name!r} is a scalar of {parameter.dtype}, from "
+                f"{least} to {most}, but {_describe(value)} was given."
+            )
+        return converted
 
     def _refuse_missing(self, name: str) -> None:
         missing = self._parameters[name]
@@ -250,6 +274,11 @@ class Program:
             )
         if value.shape != parameter.argument.shape:
             raise ArgumentError(f"{start}, but it has the shape {list(value.shape)}.")
+        if value.flags.c_contiguous:
+            raise ArgumentError(
+                f"{start} that can be written, because the program writes it, but it is read-only. "
+                f"Pass {name}.copy()."
+            )
         raise ArgumentError(
             f"{start}, C-contiguous, but it has the strides {value.strides} (bytes). Pass "
             f"np.ascontiguousarray({name})."

@@ -8,6 +8,7 @@ Work that only makes arguments and has nothing to split runs on rank 0, where th
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from distspmd.constraints import Use, uses
 from distspmd.layout import Layout
@@ -15,12 +16,20 @@ from distspmd.mesh import Mesh
 from distspmd.schedule import Tiling
 from distspmd.spaces import IterationSpace
 
-Offer = tuple[int, IterationSpace, Mesh, list[tuple[str, ...]]]
+
+@dataclass(frozen=True, eq=False)
+class Tiled:
+    """A space with its tiling, the constraints that follow, and what gave it the tiling."""
+
+    tiling: Tiling
+    uses: list[Use]
+    chosen_by: str
 
 
-def propagate(
-    spaces: Sequence[IterationSpace], tilings: Mapping[str, Tiling]
-) -> dict[str, tuple[Tiling, list[Use]]]:
+Offer = tuple[int, IterationSpace, Mesh, list[tuple[str, ...]], str]
+
+
+def propagate(spaces: Sequence[IterationSpace], tilings: Mapping[str, Tiling]) -> dict[str, Tiled]:
     """Tile all spaces: as given, else after a neighbour, else on rank 0.
 
     Args:
@@ -28,10 +37,10 @@ def propagate(
         tilings: of the spaces that the schedule names.
 
     Returns:
-        Tiling and constraints of each space, by name, in program order.
+        Each space by name, tiled, in program order.
     """
     done = {
-        space.name: (tilings[space.name], uses(space, tilings[space.name]))
+        space.name: Tiled(tilings[space.name], uses(space, tilings[space.name]), "the schedule")
         for space in spaces
         if space.name in tilings
     }
@@ -43,12 +52,12 @@ def propagate(
     while waiting:
         offers = [offer for space, own in waiting.values() for offer in _offers(space, own, done)]
         if offers:
-            _, space, mesh, splits = max(offers, key=lambda offer: offer[0])
+            _, space, mesh, splits, why = max(offers, key=lambda offer: offer[0])
             tiling = Tiling.of(space.ranges, mesh, splits)
         else:
             space, _ = next(iter(waiting.values()))
-            tiling = _alone(space)
-        done[space.name] = (tiling, uses(space, tiling))
+            tiling, why = _alone(space), "rank 0: no neighbour"
+        done[space.name] = Tiled(tiling, uses(space, tiling), why)
         del waiting[space.name]
     return {space.name: done[space.name] for space in spaces}
 
@@ -58,22 +67,24 @@ def _alone(space: IterationSpace) -> Tiling:
 
 
 def _offers(
-    space: IterationSpace, own: Sequence[Use], done: Mapping[str, tuple[Tiling, list[Use]]]
+    space: IterationSpace, own: Sequence[Use], done: Mapping[str, Tiled]
 ) -> Iterator[Offer]:
     """What each tiled neighbour suggests, with the number of axes that the space could share."""
     arrays = space.state.sdfg.arrays
     written = {use.data for use in own if use.is_write}
-    seen_later = {u.data for _, others in done.values() for u in others if not u.is_write}
+    seen_later = {u.data for tiled in done.values() for u in tiled.uses if not u.is_write}
     final = not written & seen_later and not any(arrays[name].transient for name in written)
     for use in own:
-        for _, others in done.values():
-            for neighbour in others:
+        for name, tiled in done.items():
+            for neighbour in tiled.uses:
                 if neighbour.data == use.data:
                     mesh, splits = _follow(space, use, neighbour.layout)
                     shared = sum(map(len, splits))
                     if final and not shared:
                         mesh, splits = Mesh(), [()] * len(space.parameters)
-                    yield shared, space, mesh, splits
+                        yield 0, space, mesh, splits, "rank 0: where its results live"
+                    else:
+                        yield shared, space, mesh, splits, f"its neighbour {name}"
 
 
 def _follow(space: IterationSpace, use: Use, layout: Layout) -> tuple[Mesh, list[tuple[str, ...]]]:

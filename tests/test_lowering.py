@@ -12,10 +12,12 @@ import pytest
 
 import distspmd
 from distspmd import intervals
-from distspmd.errors import ScheduleError, UnsupportedProgram
+from distspmd.errors import NoSolver, ScheduleError, UnsupportedProgram
 from distspmd.lowering import Lowering
 from distspmd.nodes.distributed_memlet import DistributedMemlet
 from distspmd.plans import StepKind
+from distspmd.solvers.exchange import Exchange
+from distspmd.solvers.local import Nothing
 
 M, N, K = 10, 6, 8
 
@@ -84,8 +86,12 @@ def test_a_chain_on_one_grid_moves_arguments_and_results_alone() -> None:
 
 def test_spaces_that_nobody_named_follow_and_the_record_says_so() -> None:
     _, lowering = lowered(chain, {"__return": (2, 3)})
-    assert [space.scheduled for space in lowering.spaces] == [False, False, True]
-    assert "its neighbours" in str(lowering)
+    chosen = [space.chosen_by for space in lowering.spaces]
+    assert chosen[2] == "the schedule"
+    assert all(why.startswith("its neighbour ") for why in chosen[:2])
+    assert chosen[0] in str(lowering)
+    _, lowering = lowered(chain, {})
+    assert lowering.spaces[0].chosen_by == "rank 0: no neighbour"
 
 
 def test_one_rank_works_on_the_arguments_themselves() -> None:
@@ -206,9 +212,26 @@ def test_a_program_that_is_refused_still_lowers_with_another_schedule() -> None:
     assert distspmd.lower(sdfg, {"_MatMult_": (2, 1, 1)}).ranks == 2
 
 
-def test_the_solvers_can_be_chosen() -> None:
-    from distspmd.solvers.exchange import Exchange
+def test_a_program_without_a_plan_still_lowers_with_other_solvers() -> None:
+    sdfg = product.to_sdfg()
+    with pytest.raises(NoSolver, match=r"test_lowering.py:\d+: 'a': no solver moves"):
+        distspmd.lower(sdfg, {"_MatMult_": (2, 1, 1)}, solvers=[Nothing()])
+    assert distspmd.lower(sdfg, {"_MatMult_": (2, 1, 1)}).ranks == 2
 
+
+def test_what_is_no_sdfg_is_refused_with_what_to_pass() -> None:
+    for function in (distspmd.iteration_spaces, lambda given: distspmd.lower(given, {})):
+        with pytest.raises(UnsupportedProgram, match=r"pass program.to_sdfg\(\)"):
+            function(product)
+
+
+def test_an_sdfg_that_was_lowered_and_saved_is_known_as_such() -> None:
+    sdfg, _ = lowered(product, {"_MatMult_": (2, 1, 1)})
+    with pytest.raises(ScheduleError, match="is lowered already"):
+        distspmd.lower(dace.SDFG.from_json(sdfg.to_json()), {"_MatMult_": (2, 1, 1)})
+
+
+def test_the_solvers_can_be_chosen() -> None:
     sdfg = product.to_sdfg()
     lowering = distspmd.lower(sdfg, {"_MatMult_": (2, 2, 1)}, solvers=[Exchange()])
     assert {memlet.solution.plan.solver for memlet in lowering.memlets} == {"exchange"}

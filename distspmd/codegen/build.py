@@ -63,7 +63,9 @@ class Build:
         """Read the record of a finished build, if it is one."""
         try:
             fields = json.loads((folder / _RECORD).read_text())
-        except FileNotFoundError:
+        except (FileNotFoundError, json.JSONDecodeError):
+            return None
+        if not Path(fields["library"]).is_file():
             return None
         arguments = tuple(
             Argument(a["name"], a["dtype"], tuple(a["shape"]), tuple(a["strides"]))
@@ -104,6 +106,8 @@ def build(sdfg: SDFG, lowering: Lowering, ranks: int) -> Build:
             library = _compile(program, work)
         finished = _record(program, sdfg, folder / library.relative_to(work))
         finished.save(work)
+        if Build.load(folder) is None:  # what a cleaner has left of an old build
+            shutil.rmtree(folder, ignore_errors=True)
         with contextlib.suppress(OSError):  # another process may have finished the same build
             os.replace(work, folder)
     finally:

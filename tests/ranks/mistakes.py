@@ -1,6 +1,7 @@
 """Every mistake of a call, made on rank 0 of three: all ranks get the error, and go on."""
 
 import os
+import tempfile
 from collections.abc import Callable
 from functools import partial
 
@@ -23,6 +24,11 @@ def product(a: dace.float64[10, 8], b: dace.float64[8, 6]):
 @dace.program
 def scaled(x: dace.float32[9], s: dace.float32):
     x[:] = x * s
+
+
+@dace.program
+def shifted(x: dace.int32[9], k: dace.int32):
+    return x + k
 
 
 def expect(kind: type[Exception], text: str, call: Callable[[], object]) -> None:
@@ -75,10 +81,31 @@ def scalars() -> None:
         for wrong in (np.ones(2), "3", 1j):
             given = {"x": x, "s": wrong} if comm.rank == 0 else {}
             expect(ArgumentError, "'s' is a scalar of float32", partial(program, **given))
+        with_rows = {"x": x, "s": [[1], [2, 3]]} if comm.rank == 0 else {}
+        expect(ArgumentError, "cannot be used: ValueError", partial(program, **with_rows))
+        kept = x.copy()
+        kept.flags.writeable = False
+        locked = {"x": kept, "s": 2} if comm.rank == 0 else {}
+        expect(ArgumentError, "but it is read-only. Pass x.copy()", partial(program, **locked))
         for right in (2, 2.0, np.float32(2), np.float64(2)):
             before = x.copy()
             program(x, right) if comm.rank == 0 else program()
             assert comm.rank != 0 or np.array_equal(x, 2 * before)
+
+
+def integers() -> None:
+    sdfg = shifted.to_sdfg()
+    distspmd.lower(sdfg, {"__return": (3,)})
+    with distspmd.compile(sdfg, comm) as program:
+        x = np.arange(9, dtype=np.int32)
+        for wrong in (2**40, np.int64(-(2**33))):
+            given = {"x": x, "k": wrong} if comm.rank == 0 else {}
+            expect(ArgumentError, "from -2147483648 to 2147483647", partial(program, **given))
+        with tempfile.TemporaryFile() as file:
+            mapped = np.memmap(file, np.int32, "w+", shape=(9,))
+            mapped[:] = x
+            result = program(mapped, np.int64(5)) if comm.rank == 0 else program()
+            assert comm.rank != 0 or np.array_equal(result, x + 5)
 
 
 def compilations() -> None:
@@ -105,6 +132,7 @@ def compilations() -> None:
 
 calls()
 scalars()
+integers()
 compilations()
 comm.Barrier()
 if comm.rank == 0:
