@@ -85,6 +85,19 @@ def happens_once(state: SDFGState) -> bool:
     return state.parent_graph is state.sdfg and _runs_always(state)
 
 
+def times(state: SDFGState) -> int:
+    """How often a state runs, as far as loops around it tell; one of unknown length ten times."""
+    product = 1
+    for loop in _regions(state):
+        if not isinstance(loop, LoopRegion):
+            continue
+        values, stride = _loop_range(loop), sympy.sympify(loop_analysis.get_loop_stride(loop))
+        length = values.upper - values.lower if values else stride
+        known = values is not None and length.is_Integer and stride.is_Integer
+        product *= max(0, int(length // abs(stride)) + 1) if known else 10
+    return product
+
+
 def bound_around(state: SDFGState) -> dict[str, Range | None]:
     """Symbols that loops around a state, and edges between states, give other values in a run."""
     return _bound_in(state.sdfg, [r for r in _regions(state) if isinstance(r, LoopRegion)])

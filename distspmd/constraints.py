@@ -28,6 +28,7 @@ from distspmd.accesses import (
     bound_around,
     happens_once,
     map_accesses,
+    times,
 )
 from distspmd.bounds import Range, Scope, bounds, is_dense
 from distspmd.errors import UnsupportedProgram
@@ -60,6 +61,7 @@ class Use:
         edges: edges at the border of the space that carry the use.
         approximate: dimensions of a read that were taken whole because an index is unknown.
         certain: whether the use happens in every run, exactly once.
+        times: how often it happens, as far as that is known.
         index: parameter that indexes each dimension by itself; None where it is not so simple.
     """
 
@@ -72,6 +74,7 @@ class Use:
     accumulates: bool = False
     approximate: tuple[int, ...] = ()
     certain: bool = True
+    times: int = 1
     index: tuple[str | None, ...] = ()
 
     @property
@@ -113,7 +116,7 @@ def uses(space: IterationSpace, tiling: Tiling) -> list[Use]:
     ]
     if not is_windowed(node):
         found = [replace(use, index=()) for use in found]
-    return [replace(use, certain=happens_once(state)) for use in found]
+    return [replace(use, certain=happens_once(state), times=times(state)) for use in found]
 
 
 _WINDOWED = (

@@ -73,7 +73,8 @@ def choose(
             store=outside and any(use.is_write for use in uses),
         )
         traffic = sum(
-            sum(map(move.bound.received, range(move.ranks))) for move in moves(home, dtype)
+            times * sum(map(move.bound.received, range(move.ranks)))
+            for times, move in moves(home, dtype)
         )
         if best is None or traffic < best[0]:
             best = traffic, home
@@ -164,13 +165,13 @@ def _needs_load(home: Layout, uses: Sequence[Use]) -> bool:
     return True
 
 
-def moves(home: Home, dtype: np.dtype) -> Iterator[Redistribution]:
-    """What the home makes necessary; reads of a container that nobody writes are shared."""
+def moves(home: Home, dtype: np.dtype) -> Iterator[tuple[int, Redistribution]]:
+    """What the home makes necessary, and how often; reads of what nobody writes are shared."""
     root = Layout.root(home.layout.extents)
     if home.load:
-        yield Redistribution(root, home.layout, dtype)
+        yield 1, Redistribution(root, home.layout, dtype)
     if home.store:
-        yield Redistribution(home.layout, root, dtype)
+        yield 1, Redistribution(home.layout, root, dtype)
     shared: set[tuple[Box, ...]] = set()
     for use in home.uses:
         if in_place(use, home.layout):
@@ -179,7 +180,8 @@ def moves(home: Home, dtype: np.dtype) -> Iterator[Redistribution]:
             if use.layout.boxes in shared:
                 continue
             shared.add(use.layout.boxes)
-        yield from use_moves(use, home.layout, dtype)
+        times = use.times if home.is_written else 1
+        yield from ((times, move) for move in use_moves(use, home.layout, dtype))
 
 
 def use_moves(use: Use, home: Layout, dtype: np.dtype) -> Iterator[Redistribution]:

@@ -178,7 +178,7 @@ def _solve_all(
     solutions: dict[Redistribution, Solution] = {}
     for name, home in homes.items():
         dtype = np.dtype(sdfg.arrays[name].dtype.as_numpy_dtype())
-        for move in moves(home, dtype):
+        for _, move in moves(home, dtype):
             if move in solutions:
                 continue
             try:

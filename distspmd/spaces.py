@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import copy
 import io
+import itertools
+import os
 import re
 import warnings
 from collections.abc import Iterator, Sequence
@@ -30,6 +32,9 @@ from distspmd.errors import UnsupportedProgram
 from distspmd.nodes.products import LOOPS
 from distspmd.report import Table, as_html, as_text
 
+_LIBRARIES = tuple(
+    f"{Path(file).resolve().parent}{os.sep}" for file in (str(dace.__file__), __file__)
+)
 _ANONYMOUS = re.compile(r"__tmp\d+\Z")
 
 
@@ -234,14 +239,21 @@ def _base_name(state: SDFGState, node: nodes.MapEntry | nodes.LibraryNode) -> st
 
 
 def source(state: SDFGState, node: nodes.Node) -> Source | None:
-    """Line of the user's program that a node is from: its own, else of what it writes or reads."""
+    """Line of the user's program that a node is from.
+
+    Its own, else that of what it writes or reads, else of what comes after it. Lines of DaCe, which
+    some of what it adds has, are not the user's.
+    """
     around = [e.dst for e in state.out_edges(_exit(state, node))] + [
         e.src for e in state.in_edges(node)
     ]
-    for candidate in [node, *around]:
+    after = (found for _, found in nx.bfs_edges(state.nx, node))
+    for candidate in itertools.chain([node, *around], after):
         info: DebugInfo | None = getattr(candidate, "debuginfo", None)
         if info is not None and info.filename and info.start_line:
-            return Source(str(info.filename), int(info.start_line))
+            file = str(info.filename)
+            if not file.startswith(_LIBRARIES):
+                return Source(file, int(info.start_line))
     return None
 
 
