@@ -58,6 +58,13 @@ def ours(comm: Any, case: Case, tiles: Tiles) -> Prepared:
     return _in_place(run, case, tiles)
 
 
+def shared(comm: Any, case: Case, tiles: Tiles) -> Prepared:
+    """Ours, of tiles in memory that the ranks share."""
+    mine = [distspmd.allocate(comm, tile.shape, tile.dtype) for tile in tiles]
+    mine[0][...] = tiles[0]
+    return ours(comm, case, mine)
+
+
 # --- the limit ---
 
 
@@ -421,6 +428,7 @@ def _only_values(case: Case) -> None:
 METHODS: dict[str, Callable[..., Prepared]] = {
     "limit": limit,
     "distspmd": ours,
+    "shared tiles": shared,
     "Alltoallw": alltoallw,
     "pack+Alltoallv": packed,
     "one MPI call": collective,

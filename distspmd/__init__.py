@@ -19,13 +19,14 @@ from distspmd.verifier import verify
 if TYPE_CHECKING:
     from distspmd.pipeline import iteration_spaces, lower
     from distspmd.program import Program, compile
-    from distspmd.runtime.tiles import redistribute
+    from distspmd.runtime.tiles import allocate, redistribute
 
 __all__ = [
     "DistSPMDError",
     "Layout",
     "Mesh",
     "Program",
+    "allocate",
     "compile",
     "iteration_spaces",
     "lower",
@@ -37,6 +38,7 @@ __all__ = [
 
 _LATER = {
     "Program": "distspmd.program",
+    "allocate": "distspmd.runtime.tiles",
     "compile": "distspmd.program",
     "iteration_spaces": "distspmd.pipeline",
     "lower": "distspmd.pipeline",

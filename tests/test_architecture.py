@@ -27,7 +27,7 @@ ORDER = """
     solvers
     planning
     reshard
-    runtime runtime.toolchain runtime.agreement
+    runtime runtime.toolchain runtime.agreement runtime.shared
     runtime.launch runtime.engine
     runtime.tiles
     nodes.products

@@ -27,6 +27,7 @@ from distspmd.codegen.tables import Storage, words
 from distspmd.errors import ArgumentError, CompilationError, ToolchainError
 from distspmd.plans import Plan
 from distspmd.runtime.agreement import Agreement, wait_quietly
+from distspmd.runtime.shared import Lying, Node, can_pull
 from distspmd.runtime.toolchain import MPI, Compiler, find_compiler, find_mpi, home
 
 INCLUDE = Path(__file__).parent / "include"
@@ -71,6 +72,9 @@ class Engine:
         self.context: int = self._library.distspmd_create(
             _handleof(comm), table.ctypes.data_as(ctypes.POINTER(ctypes.c_int64)), len(table)
         )
+        self.pulls = 0
+        """Number of steps that copy out of memory that the ranks share."""
+        self._scratch: Tile | None = None  # where it lies in a window
 
     def __call__(self, number: int, source: Tile | None, target: Tile | None) -> None:
         """Run a plan on this rank's tiles (``None`` where it holds none).
@@ -84,6 +88,66 @@ class Engine:
             for side, tile in enumerate((source, target))
         ]
         self._library.distspmd_execute(self.context, number, *pointers)
+
+    def share(self, node: Node, tiles: Sequence[Sequence[Tile | None]], least: int = 0) -> None:
+        """Let steps pull from the memory of other ranks, where that holds their sources.
+
+        All ranks call it together. From then on the plans run on these tiles only.
+
+        Args:
+            node: the windows of the communicator.
+            tiles: source and target of each plan.
+            least: bytes that a rank receives in a step, from which on it pulls.
+        """
+        if any(plan.scratch for _, plan, _ in self.plans):
+            nbytes: int = self._library.distspmd_scratch_bytes(self.context)
+            self._scratch = node.allocate((nbytes,), np.dtype(np.uint8))
+            self._library.distspmd_use_scratch(self.context, self._scratch.ctypes.data)
+        everywhere = node.comm.allgather(
+            [self._lying(node, number, pair) for number, pair in enumerate(tiles)]
+        )
+        for number, (_, plan, _) in enumerate(self.plans):
+            lying = [held[number] for held in everywhere]
+            for at, step in enumerate(plan.steps):
+                if can_pull(plan, step, lying, node.of, least):
+                    self._pull(node, number, at, lying)
+                    self.pulls += 1
+
+    def _lying(self, node: Node, number: int, pair: Sequence[Tile | None]) -> Lying:
+        """Where the buffers of a plan lie on this rank."""
+        name, plan, storages = self.plans[number]
+        places: list[tuple[int, int] | None] = []
+        for side, tile in enumerate(pair):
+            place, pointer = (
+                node.place(tile),
+                _pointer(tile, plan, name, side, storages[side], self.rank),
+            )
+            if place is not None and tile is not None and pointer is not None:
+                place = (place[0], place[1] + pointer - tile.ctypes.data)
+            places.append(place)
+        at = node.place(self._scratch)
+        for buffer in range(2, len(plan.buffers)):
+            offset = self._library.distspmd_scratch_place(self.context, number, buffer)
+            places.append(at and (at[0], at[1] + offset))
+        held = [Storage.of(layout.box(self.rank)) for layout in plan.scratch]
+        source, target = pair
+        aliased = source is not None and target is not None and np.may_share_memory(source, target)
+        return Lying(tuple(places), (*storages, *held), aliased)
+
+    def _pull(self, node: Node, number: int, at: int, lying: Sequence[Lying]) -> None:
+        """Let a step of a plan pull."""
+        step = self.plans[number][1].steps[at]
+        group = next((group for group in step.groups if self.rank in group), ())
+        table: list[int] = []
+        for rank in group:
+            place, storage = lying[rank].places[step.source], lying[rank].storages[step.source]
+            address = 0 if place is None else node.windows[place[0]].addresses[rank] + place[1]
+            table += [address, *storage.origin, *storage.strides]
+        if len(group) > 1:
+            numbers = np.array(table, dtype=np.int64)
+            self._library.distspmd_pull(
+                self.context, number, at, numbers.ctypes.data_as(ctypes.POINTER(ctypes.c_int64))
+            )
 
     def statistics(self, number: int) -> Statistics:
         """What the calls of a plan took so far."""
@@ -102,6 +166,7 @@ class Engine:
         if self.context:
             self._library.distspmd_destroy(self.context)
             self.context = 0
+            self._scratch = None
 
     def __enter__(self) -> Engine:
         return self
@@ -256,6 +321,19 @@ def _load(path: Path) -> ctypes.CDLL:
         ctypes.c_int64,
         ctypes.POINTER(ctypes.c_double),
         ctypes.POINTER(ctypes.c_int64),
+        ctypes.POINTER(ctypes.c_int64),
+    ]
+    library.distspmd_scratch_bytes.restype = ctypes.c_int64
+    library.distspmd_scratch_bytes.argtypes = [ctypes.c_void_p]
+    library.distspmd_scratch_place.restype = ctypes.c_int64
+    library.distspmd_scratch_place.argtypes = [ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64]
+    library.distspmd_use_scratch.restype = None
+    library.distspmd_use_scratch.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
+    library.distspmd_pull.restype = None
+    library.distspmd_pull.argtypes = [
+        ctypes.c_void_p,
+        ctypes.c_int64,
+        ctypes.c_int64,
         ctypes.POINTER(ctypes.c_int64),
     ]
     library.distspmd_reset_statistics.restype = None

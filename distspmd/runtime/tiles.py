@@ -6,12 +6,12 @@ with the communicator; a further call with the same layouts only moves data.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from distspmd import intervals
 from distspmd.codegen.tables import Storage
@@ -22,6 +22,7 @@ from distspmd.planning import plan as make_plan
 from distspmd.rounds import MOST_ELEMENTS, bounded
 from distspmd.runtime.agreement import Agreement
 from distspmd.runtime.engine import Engine
+from distspmd.runtime.shared import Node
 from distspmd.solve import Solver
 
 Tile = NDArray[Any]
@@ -58,39 +59,90 @@ def redistribute(
         ArgumentError: on all ranks: a tile is missing or of another shape or type than its box.
         NoSolver: no plan fits.
     """
-    known = _known(comm)
+    known = known_of(comm)
     move = _Move(known, tile, source, target, out, dtype)
-    known.agreement.check(move.problem())
-    key = (source, target, move.dtype, move.strides(), solver, max_memory, machine)
-    engine = known.engines.get(key)
-    if known.anyone_lacks(engine is None):
+    shared = (source, target, move.dtype, solver, max_memory, machine)
+    mine = () if move.fault else (shared, move.strides(), *map(known.place, move.tiles))
+    serial = known.agree(move.problem(), known.latest.get(mine, -1))
+    if serial < 0:
+        serial = known.find((shared, tuple(known.comm.allgather(mine[1:]))))
+    if serial < 0:
         chosen = make_plan(source, target, move.dtype, solver, max_memory, machine)
         name = f"the redistribution {source} -> {target}"
         storages = (move.storage(0), move.storage(1))
         engine = Engine(comm, [(name, bounded(chosen, MOST_ELEMENTS), storages)])
-        known.engines[key] = engine
-    assert engine is not None
-    engine(0, move.tiles[0], move.tiles[1])
+        if known.agreement.ranks > 1:
+            known.node = known.node or Node(comm)
+            engine.share(known.node, [move.tiles], (machine or Machine()).pull_bytes)
+        serial = known.add(engine)
+    known.latest[mine] = serial
+    known.engines[serial](0, *move.tiles)
     return move.tiles[1]
 
 
-@dataclass
-class _Known:
-    """What a communicator keeps between calls."""
+def allocate(comm: Any, shape: Sequence[int] | int, dtype: DTypeLike = float) -> Tile:
+    """An array of zeros that the other ranks of the node see; all ranks call it together.
 
-    comm: Any
-    agreement: Agreement
-    engines: dict[Any, Engine]
+    A redistribution out of such tiles is one copy on each rank, without messages. Shapes may differ
+    between ranks. The memory is kept with the communicator, and used again when the arrays that it
+    was lent to are gone on all ranks.
+    """
+    known = known_of(comm)
+    if known.node is None:
+        known.node = Node(comm)
+    held = (shape,) if isinstance(shape, int) else tuple(shape)
+    return known.node.allocate(held, np.dtype(dtype))
 
-    def anyone_lacks(self, lacks: bool) -> bool:
-        """Whether the engine is missing on any rank: engines are made by all ranks together."""
-        if self.agreement.ranks == 1:
-            return lacks
-        from mpi4py import MPI
 
-        mine, anyone = np.array([lacks], np.int32), np.empty(1, np.int32)
-        self.comm.Allreduce(mine, anyone, op=MPI.MAX)
-        return bool(anyone[0])
+class Known:
+    """What a communicator keeps between calls.
+
+    Engines are made by all ranks together and have the same number on all. Ranks may come to one
+    engine by different arguments (the strides of a tile are a rank's own), so they agree on it.
+    """
+
+    def __init__(self, comm: Any) -> None:
+        self.comm = comm
+        self.agreement = Agreement(comm)
+        self.node: Node | None = None
+        self.engines: list[Engine] = []
+        self.latest: dict[Any, int] = {}
+        self._by_all: dict[Any, int] = {}
+        self._asked: Any = None
+        self._word = np.zeros(3, np.int64)
+
+    def place(self, tile: Tile | None) -> tuple[int, int] | None:
+        """Where a tile lies in memory that is shared, if it does."""
+        return None if self.node is None else self.node.place(tile)
+
+    def agree(self, error: Exception | None, serial: int) -> int:
+        """The number of an engine if all ranks have the same, else -1; raises the first error."""
+        ranks, rank = self.agreement.ranks, self.agreement.rank
+        if ranks > 1:
+            from mpi4py import MPI
+
+            self._word[:] = (rank if error else ranks), serial, -serial
+            self.comm.Allreduce(MPI.IN_PLACE, self._word, op=MPI.MIN)
+            failed, least, most = (
+                int(self._word[0]) < ranks,
+                int(self._word[1]),
+                -int(self._word[2]),
+            )
+            serial = least if least == most else -1
+        if error is not None or (ranks > 1 and failed):
+            self.agreement.check(error)
+        return serial
+
+    def find(self, asked: Any) -> int:
+        """The number of the engine for what all ranks asked for, or -1."""
+        self._asked = asked
+        return self._by_all.get(asked, -1)
+
+    def add(self, engine: Engine) -> int:
+        """Keep an engine for what all ranks asked for."""
+        self.engines.append(engine)
+        self._by_all[self._asked] = len(self.engines) - 1
+        return len(self.engines) - 1
 
 
 @cache
@@ -101,16 +153,17 @@ def _keyval() -> int:
     return found
 
 
-def _close(comm: Any, keyval: int, known: _Known) -> None:
+def _close(comm: Any, keyval: int, known: Known) -> None:
     """The communicator is freed, by all ranks together."""
-    for engine in known.engines.values():
+    for engine in known.engines:
         engine.close()
 
 
-def _known(comm: Any) -> _Known:
-    known: _Known | None = comm.Get_attr(_keyval())
+def known_of(comm: Any) -> Known:
+    """What a communicator keeps."""
+    known: Known | None = comm.Get_attr(_keyval())
     if known is None:
-        known = _Known(comm, Agreement(comm), {})
+        known = Known(comm)
         comm.Set_attr(_keyval(), known)
     return known
 
@@ -120,7 +173,7 @@ class _Move:
 
     def __init__(
         self,
-        known: _Known,
+        known: Known,
         tile: Any,
         source: Layout,
         target: Layout,

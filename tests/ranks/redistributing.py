@@ -7,6 +7,8 @@ from mpi4py import MPI
 import distspmd
 from distspmd import Layout, Mesh
 from distspmd.errors import ArgumentError
+from distspmd.machine import Machine
+from distspmd.runtime.tiles import known_of
 from distspmd.simulator import tiles_of
 
 comm = MPI.COMM_WORLD
@@ -67,6 +69,38 @@ out = np.full(tuple(hi - lo for lo, hi in target.box(comm.rank)), -1.0)
 given = distspmd.redistribute(comm, tile, source, target, out=out)
 assert given is out
 same(out, target, array)
+
+# One rank alone changes the strides of its tile: all of them go on with one engine.
+if tile is not None:
+    orders = [tile, np.asfortranarray(tile)] if comm.rank == 0 else [tile, tile]
+    for now in (*orders, *orders):
+        same(distspmd.redistribute(comm, now, source, target), target, array)
+else:
+    for _ in range(4):
+        distspmd.redistribute(comm, None, source, target, dtype=float)
+
+# Tiles in memory that the ranks share, used again when they are gone.
+known = known_of(comm)
+counts = []
+held = (0, 0) if tile is None else tile.shape
+for number in range(3):
+    sent = distspmd.allocate(comm, held)
+    got = distspmd.allocate(comm, [hi - lo for lo, hi in target.box(comm.rank)])
+    windows = len(known.node.windows)
+    if tile is not None:
+        sent[...] = tile + number
+    for _ in range(2):
+        options = {"out": got, "machine": Machine(pull_bytes=0)}
+        distspmd.redistribute(comm, sent, source, target, dtype=float, **options)
+        same(got, target, array + number)
+        got[...] = -1
+    assert comm.size == 1 or known.engines[-1].pulls == 1
+    del sent, got, options
+    counts.append(windows)
+assert counts[1] == counts[2]
+scalar = distspmd.allocate(comm, 3, "int16")
+assert scalar.shape == (3,)
+assert not scalar.any()
 
 partial = Layout.parse("[7, 10] + partial(sum){x}", two)
 operand = array * (comm.rank + 1) if comm.rank < 2 else None

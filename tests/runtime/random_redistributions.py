@@ -1,6 +1,8 @@
 """Run under mpiexec: random redistributions on the C++ runtime, each compared with the simulator.
 
-Usage: random_redistributions.py SEED CASES
+Usage: random_redistributions.py SEED CASES [shared]
+
+Shared: most tiles lie in memory that the ranks of the node share.
 """
 
 import random
@@ -23,25 +25,33 @@ from distspmd.redistribution import Redistribution
 from distspmd.reductions import REDUCTIONS
 from distspmd.rounds import bounded
 from distspmd.runtime.engine import Engine
+from distspmd.runtime.shared import Node
 from distspmd.simulator import simulate
 from distspmd.solvers import SOLVERS
 from distspmd.verifier import verify
 
 
-def main(seed, cases):
+def main(seed, cases, shared=False):
     comm = MPI.COMM_WORLD
     rng = random.Random(seed)
+    node, pulls = Node(comm), 0
     tried = []
     while len(tried) < cases:
         tried.extend(_cases(rng, comm.size))
     for start in range(0, len(tried), 16):
         batch = tried[start : start + 16]
+        if shared:
+            _arena[:] = [None]
+            _arena[:] = [node.allocate((1 << 20,), np.dtype(np.uint8))]
         mine = [case.tiles_on(comm.rank) for case in batch]
         plans = [
             (f"case {start + i}", case.plan, tiles.storages)
             for i, (case, tiles) in enumerate(zip(batch, mine, strict=True))
         ]
         with Engine(comm, plans) as engine:
+            if shared:
+                engine.share(node, [(tiles.source, tiles.target) for tiles in mine])
+                pulls += engine.pulls
             for number, case, tiles in zip(count(), batch, mine, strict=False):
                 for _ in range(2 if not tiles.aliased else 1):
                     tiles.reset()
@@ -53,7 +63,7 @@ def main(seed, cases):
                 assert found.received_bytes == times * case.plan.received(comm.rank), str(case.plan)
     kinds = Counter("+".join(sorted({str(s.kind) for s in case.plan.steps})) for case in tried)
     if comm.rank == 0:
-        print(f"{len(tried)} plans agree on {comm.size} ranks: {dict(kinds)}")
+        print(f"{len(tried)} plans agree on {comm.size} ranks: {dict(kinds)}, {pulls} pulls")
 
 
 _IN_AN_ORDER_OF_MPI = (StepKind.REDUCE, StepKind.ALL_REDUCE)
@@ -162,9 +172,22 @@ def _storage(rng, box, dtype):
         for (lo, hi), (before, after) in zip(box, pads, strict=True)
     ]
     order = rng.choice("CCCF")
-    return np.zeros(shape, dtype, order=order), [
+    return _zeros(rng, shape, dtype, order), [
         lo - before for (lo, _), (before, _) in zip(box, pads, strict=True)
     ]
+
+
+_arena = []  # what is left of the memory that is shared
+
+
+def _zeros(rng, shape, dtype, order):
+    nbytes = int(np.prod(shape)) * dtype.itemsize
+    if not _arena or rng.random() < 0.05:
+        return np.zeros(shape, dtype, order=order)
+    (left,) = _arena
+    taken, _arena[:] = left[:nbytes], [left[-(-nbytes // 64) * 64 :]]
+    taken[:] = 0
+    return taken.view(dtype).reshape(shape, order=order)
 
 
 def _values(numbers, move, exact):
@@ -314,4 +337,4 @@ def _halo(rng, source):
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]))
+    main(int(sys.argv[1]), int(sys.argv[2]), len(sys.argv) > 3)

@@ -35,6 +35,13 @@ def test_random_redistributions_agree_with_the_simulator(launch, ranks):
     assert f"agree on {ranks} ranks" in done.stdout
 
 
+@pytest.mark.parametrize("ranks", [1, 2, 4, 8])
+def test_pulls_from_shared_memory_agree_with_the_simulator(launch, ranks):
+    done = launch(PROGRAM, str(ranks + 100), "100", "shared", ranks=ranks)
+    assert f"agree on {ranks} ranks" in done.stdout
+    assert ranks == 1 or int(re.search(r"(\d+) pulls", done.stdout)[1]) > 20
+
+
 def test_large_boxes_arrive_while_the_first_rank_copies_its_own(launch):
     launch(
         PRELUDE

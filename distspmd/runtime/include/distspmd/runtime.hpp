@@ -16,6 +16,7 @@
 
 #include "errors.hpp"
 #include "execute.hpp"
+#include "pulls.hpp"
 #include "resources.hpp"
 #include "steps.hpp"
 #include "tables.hpp"
@@ -33,6 +34,9 @@ struct Plan {
   std::vector<Storage> storages;
   std::vector<Step> steps;
   std::vector<std::int64_t> scratch;  // bytes from the start of the scratch memory, by buffer
+  PlanTable table;                    // of which pulls are made
+  std::vector<const Group *> groups;  // by step; null where the rank is in none
+  std::vector<std::unique_ptr<Pull>> pulls;  // by step; null where messages carry it
   std::int64_t itemsize;
   bool same_strides, reads_input = false, writes_output = false;
   Statistics statistics;
@@ -43,7 +47,16 @@ class Memory {
  public:
   void reserve(std::int64_t bytes) { wanted_ = std::max(wanted_, bytes); }
   void allocate() { kept_.reset(new char[static_cast<std::size_t>(wanted_ + alignment)]); }
+  std::int64_t wanted() const { return wanted_; }
+
+  /// Use memory of somebody else instead, which is aligned.
+  void use(char *other) {
+    kept_.reset();
+    other_ = other;
+  }
+
   char *data() const {
+    if (other_) return other_;
     const auto at = reinterpret_cast<std::uintptr_t>(kept_.get());
     return reinterpret_cast<char *>((at + alignment - 1) / alignment * alignment);
   }
@@ -52,6 +65,7 @@ class Memory {
  private:
   std::int64_t wanted_ = 0;
   std::unique_ptr<char[]> kept_;
+  char *other_ = nullptr;
 };
 
 /// All plans of a rank, with the communicators, datatypes and memory that they share.
@@ -91,15 +105,48 @@ class Context : public Executable {
       fail(comm_, plan.name + ": its output is a null pointer.");
     const bool aliased = same_memory(plan, in, out);
     const double begin = MPI_Wtime();
-    for (Step &step : plan.steps) {
+    for (std::size_t s = 0; s < plan.steps.size(); ++s) {
+      Step &step = plan.steps[s];
       const char *from =
           step.source == 0 ? static_cast<const char *>(in) : buffer(plan, step.source, out);
+      if (plan.pulls[s]) {
+        plan.pulls[s]->run(from, buffer(plan, step.target, out));
+        plan.statistics.received_bytes += step.received();
+        continue;
+      }
       const bool shared = step.source == step.target || (step.source + step.target == 1 && aliased);
       plan.statistics.received_bytes += step.run(from, buffer(plan, step.target, out), shared,
                                                  send_staging_.data(), receive_staging_.data());
     }
     plan.statistics.seconds += MPI_Wtime() - begin;
     ++plan.statistics.calls;
+  }
+
+  /// Bytes of scratch that all plans share, and where a buffer of a plan lies in it.
+  std::int64_t scratch_bytes() const { return scratch_.wanted(); }
+  std::int64_t scratch_place(std::int64_t number, std::int64_t buffer) {
+    return plan_of(number).scratch.at(static_cast<std::size_t>(buffer));
+  }
+  void use_scratch(char *memory) { scratch_.use(memory); }
+
+  /// Let a step pull. For each rank of the group `words` has the address of its source tile in this
+  /// process (0: it holds nothing), and the origin and the strides of its storage.
+  void pull(std::int64_t number, std::int64_t step, const std::int64_t *words) {
+    Plan &plan = plan_of(number);
+    const std::size_t at = static_cast<std::size_t>(step);
+    const Group *group = plan.groups.at(at);
+    if (!group) return;
+    const std::size_t dimensions = plan.storages[0].tile.size();
+    std::vector<Shared> sources;
+    for (int position = 0; position < group->size; ++position) {
+      Shared shared{reinterpret_cast<const char *>(static_cast<std::intptr_t>(*words++)), {}};
+      for (auto *numbers : {&shared.storage.origin, &shared.storage.strides}) {
+        numbers->assign(words, words + dimensions);
+        words += dimensions;
+      }
+      sources.push_back(std::move(shared));
+    }
+    plan.pulls[at] = std::make_unique<Pull>(plan.table.steps[at], plan.table, *group, sources);
   }
 
   Statistics statistics(std::int64_t number) { return plan_of(number).statistics; }
@@ -166,6 +213,8 @@ class Context : public Executable {
           step.family < 0 ? nullptr : groups_[static_cast<std::size_t>(step.family)].get();
       if (group && group->comm == MPI_COMM_NULL) group = nullptr;
       plan.steps.emplace_back(step, table, group, resources_);
+      plan.groups.push_back(group);
+      plan.pulls.emplace_back();
       const Step &ready = plan.steps.back();
       send_staging_.reserve(ready.send_staging());
       receive_staging_.reserve(ready.receive_staging());
@@ -173,6 +222,7 @@ class Context : public Executable {
       plan.writes_output = plan.writes_output || (ready.target == 1 && ready.writes()) ||
                            (ready.source == 1 && ready.reads());
     }
+    plan.table = table;
     plans_.push_back(std::move(plan));
   }
 
@@ -241,6 +291,25 @@ DISTSPMD_EXPORT void distspmd_destroy(void *context) {
 
 DISTSPMD_EXPORT void distspmd_execute(void *context, std::int64_t plan, const void *in, void *out) {
   static_cast<distspmd::Context *>(context)->execute(plan, in, out);
+}
+
+DISTSPMD_EXPORT std::int64_t distspmd_scratch_bytes(void *context) {
+  return static_cast<distspmd::Context *>(context)->scratch_bytes();
+}
+
+DISTSPMD_EXPORT std::int64_t distspmd_scratch_place(void *context, std::int64_t plan,
+                                                    std::int64_t buffer) {
+  return static_cast<distspmd::Context *>(context)->scratch_place(plan, buffer);
+}
+
+DISTSPMD_EXPORT void distspmd_use_scratch(void *context, void *memory) {
+  static_cast<distspmd::Context *>(context)->use_scratch(static_cast<char *>(memory));
+}
+
+/// Let a step of a plan pull from memory that the ranks share; see Context::pull.
+DISTSPMD_EXPORT void distspmd_pull(void *context, std::int64_t plan, std::int64_t step,
+                                   const std::int64_t *words) {
+  static_cast<distspmd::Context *>(context)->pull(plan, step, words);
 }
 
 /// What the calls of a plan took on this rank, and the bytes that it received from others.

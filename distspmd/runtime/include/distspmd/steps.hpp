@@ -81,11 +81,41 @@ class Step {
 
   std::size_t source, target;  // numbers of the buffers
 
+  /// A part of a box that arrives: it replaces the target, or combines with it.
+  struct Piece {
+    Box box;
+    bool combine;
+  };
+
+  /// Of each box that arrives, what replaces the target and what combines with it.
+  static std::vector<std::vector<Piece>> pieces_of(const StepTable &table) {
+    std::vector<std::vector<Piece>> found;
+    std::vector<Box> reached;
+    for (const Part &part : table.receives) {
+      std::vector<Piece> pieces;
+      if (table.operation == Operation::none || table.accumulate) {
+        pieces.push_back({part.box, table.accumulate});
+      } else {
+        for (const Box &again : reached)
+          if (!disjoint(part.box, again)) pieces.push_back({intersect(part.box, again), true});
+        for (Box &fresh : subtract_all(part.box, reached)) {
+          pieces.push_back({fresh, false});
+          reached.push_back(std::move(fresh));
+        }
+      }
+      found.push_back(std::move(pieces));
+    }
+    return found;
+  }
+
   /// Bytes of staging that the step needs.
   std::int64_t send_staging() const {
     return (neutral_ ? receive_.elements : send_.staged) * itemsize_;
   }
   std::int64_t receive_staging() const { return receive_end_ * itemsize_; }
+
+  /// Bytes that come from other ranks.
+  std::int64_t received() const { return received_; }
 
   bool reads() const { return send_.elements > 0 || copies_; }
   bool writes() const { return receive_.elements > 0 || copies_; }
@@ -122,11 +152,6 @@ class Step {
   }
 
  private:
-  struct Piece {
-    Box box;
-    bool combine;
-  };
-
   /// A box that goes into the target: from the receive staging, or from the rank's own source.
   struct Delivery {
     Move move;
@@ -152,27 +177,6 @@ class Step {
       for (const Part &b : others)
         if (!disjoint(a.box, b.box)) return true;
     return false;
-  }
-
-  /// Of each box that arrives, what replaces the target and what combines with it.
-  static std::vector<std::vector<Piece>> pieces_of(const StepTable &table) {
-    std::vector<std::vector<Piece>> found;
-    std::vector<Box> reached;
-    for (const Part &part : table.receives) {
-      std::vector<Piece> pieces;
-      if (table.operation == Operation::none || table.accumulate) {
-        pieces.push_back({part.box, table.accumulate});
-      } else {
-        for (const Box &again : reached)
-          if (!disjoint(part.box, again)) pieces.push_back({intersect(part.box, again), true});
-        for (Box &fresh : subtract_all(part.box, reached)) {
-          pieces.push_back({fresh, false});
-          reached.push_back(std::move(fresh));
-        }
-      }
-      found.push_back(std::move(pieces));
-    }
-    return found;
   }
 
   void pack(const std::vector<Part> &outgoing, const Storage &from) {

@@ -1,0 +1,136 @@
+"""Memory that the ranks of a node share, and which steps of a plan may pull from it.
+
+A window is made by all ranks of a communicator together, with a segment for each. Who sees the
+others' segments copies out of them directly, where messages would copy twice or ask the kernel.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from distspmd import intervals
+from distspmd.codegen.tables import Storage
+from distspmd.plans import Plan, Step, StepKind
+
+Tile = NDArray[Any]
+
+PULLED = (
+    *(StepKind.SCATTER, StepKind.GATHER, StepKind.BROADCAST, StepKind.PERMUTE),
+    *(StepKind.EXCHANGE, StepKind.ALL_TO_ALL, StepKind.ALL_GATHER, StepKind.REDUCE_SCATTER),
+)
+"""Kinds that a rank can do alone: of a REDUCE or ALL_REDUCE each rank would read all operands."""
+
+_ALIGNMENT = 64
+
+
+class Window:
+    """One segment for each rank; ``addresses`` are those in this process, 0 on another node."""
+
+    def __init__(self, node: Any, peers: Sequence[int], nbytes: int) -> None:
+        from mpi4py import MPI
+
+        self.nbytes = nbytes
+        rounded = -(-max(nbytes, 1) // _ALIGNMENT) * _ALIGNMENT
+        self._window = MPI.Win.Allocate_shared(rounded + _ALIGNMENT, 1, comm=node)
+        found = [self._window.Shared_query(at)[0].address if at >= 0 else 0 for at in peers]
+        self.addresses = [-(-address // _ALIGNMENT) * _ALIGNMENT for address in found]
+        self._memory = self._window.Shared_query(node.rank)[0]
+        self._lent: weakref.ref[Tile] | None = None
+
+    @property
+    def free(self) -> bool:
+        """Whether no array of it is left."""
+        return self._lent is None or self._lent() is None
+
+    def array(self, rank: int, shape: Sequence[int], dtype: np.dtype) -> Tile:
+        """An array of zeros in the segment of this rank, which is lent until the array is gone."""
+        begin = self.addresses[rank] - self._memory.address
+        count = int(np.prod(shape, dtype=np.int64))
+        memory: Any = self._memory  # mypy knows no buffers but Python's own
+        whole: Tile = np.frombuffer(memory, np.uint8, count * dtype.itemsize, begin)
+        whole.fill(0)
+        self._lent = weakref.ref(whole)  # it is the base of all views of it
+        return whole.view(dtype).reshape(shape)
+
+
+class Node:
+    """The windows of a communicator."""
+
+    def __init__(self, comm: Any) -> None:
+        from mpi4py import MPI
+
+        self.comm, self.rank = comm, comm.Get_rank()
+        self.node = comm.Split_type(MPI.COMM_TYPE_SHARED, self.rank)
+        self.of: list[int] = comm.allgather(self.node.bcast(self.rank))
+        """A number of the node of each rank."""
+        mine = [rank for rank, of in enumerate(self.of) if of == self.of[self.rank]]
+        self._peers = [mine.index(rank) if rank in mine else -1 for rank in range(len(self.of))]
+        self.windows: list[Window] = []
+
+    def window(self, nbytes: int) -> Window:
+        """A window that is free and large enough on all ranks, else a new one."""
+        from mpi4py import MPI
+
+        fits = np.array([w.free and w.nbytes >= nbytes for w in self.windows] or [False], np.int32)
+        self.comm.Allreduce(MPI.IN_PLACE, fits, op=MPI.MIN)
+        if fits.any():
+            return self.windows[int(fits.argmax())]
+        self.windows.append(Window(self.node, self._peers, nbytes))
+        return self.windows[-1]
+
+    def allocate(self, shape: Sequence[int], dtype: np.dtype) -> Tile:
+        """An array that the other ranks of the node see."""
+        nbytes = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+        return self.window(nbytes).array(self.rank, shape, dtype)
+
+    def place(self, tile: Tile | None) -> tuple[int, int] | None:
+        """The window and the offset at which a tile begins, if it lies in one."""
+        if tile is None or tile.size == 0 or not self.windows:
+            return None
+        address: int = tile.ctypes.data
+        for number, window in enumerate(self.windows):
+            offset = address - window.addresses[self.rank]
+            if 0 <= offset < window.nbytes:
+                return number, offset
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Lying:
+    """Where the buffers of a plan lie on a rank, for the other ranks.
+
+    Attributes:
+        places: window and offset of the pointer that the plan gets, by buffer; None: in none.
+        storages: of each buffer.
+        aliased: whether source and target are one memory.
+    """
+
+    places: tuple[tuple[int, int] | None, ...]
+    storages: tuple[Storage, ...]
+    aliased: bool
+
+
+def can_pull(plan: Plan, step: Step, lying: Sequence[Lying], of: Sequence[int], least: int) -> bool:
+    """Whether a step may pull: its groups are each on one node, with all sources in windows.
+
+    It is the same on all ranks, and ``least`` is the number of bytes from which it pays.
+    """
+    if step.kind not in PULLED or step.source == step.target:
+        return False
+    if int(step.traffic.received.max(initial=0)) * plan.itemsize < least:
+        return False
+    layout = plan.buffers[step.source]
+    for group in step.groups:
+        for rank in group:
+            held = not intervals.is_empty(layout.box(rank))
+            if of[rank] != of[group[0]] or lying[rank].aliased:
+                return False
+            if held and lying[rank].places[step.source] is None:
+                return False
+    return True
