@@ -7,31 +7,19 @@ that elements it leaves out keep their values.
 
 from __future__ import annotations
 
-import functools
-import operator
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+import itertools
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field, replace
-from typing import Any
 
-import numpy as np
 import sympy
 from dace import SDFG, SDFGState
 from dace.libraries import blas, linalg, standard
 from dace.sdfg import nodes
-from numpy.typing import NDArray
 
 from distspmd import intervals
-from distspmd.accesses import (
-    Access,
-    Dimension,
-    Edge,
-    bound_around,
-    happens_once,
-    map_accesses,
-    times,
-)
-from distspmd.bounds import Range, Scope, bounds, is_dense
+from distspmd.accesses import Access, Dimension, Edge, happens_once, map_accesses, times
 from distspmd.errors import UnsupportedProgram
+from distspmd.evaluation import OnRanks, is_affine, names_in
 from distspmd.intervals import Box
 from distspmd.layout import Layout, Partial
 from distspmd.schedule import Tiling
@@ -263,82 +251,21 @@ def _in_window(access: Access, edge: Edge) -> Access:
 
 
 class _Scoped:
-    """Evaluates accesses over the tiles of all ranks at once."""
+    """Constraints of one space, from its accesses on all ranks."""
 
     def __init__(self, space: IterationSpace, tiling: Tiling, sdfg: SDFG) -> None:
-        self.space, self.tiling, self.sdfg = space, tiling, sdfg
-        self.around = bound_around(space.state)
-        self.ends: dict[str, Range | None] = {}
-        values = {}
-        for d, (name, parts) in enumerate(zip(space.parameters, tiling.parts, strict=True)):
-            first, last = sympy.Symbol(f"{name}__first"), sympy.Symbol(f"{name}__last")
-            values[first.name], values[last.name] = tiling.lower[:, d], tiling.last[:, d]
-            if parts == 1:
-                first, last = (sympy.Integer(ends[0, d]) for ends in (tiling.lower, tiling.last))
-            self.ends[name] = Range(first, last)
-        self.values = values
+        self.space, self.tiling = space, tiling
+        self.on_ranks = OnRanks(space, tiling, sdfg)
         split = {axis for axes in tiling.splits for axis in axes}
         self.unsplit = {axis for axis in tiling.mesh.names if axis not in split}
 
-    def _extents(self, data: str) -> tuple[int, ...]:
-        shape = self.sdfg.arrays[data].shape
-        try:
-            return tuple(int(extent) for extent in shape)
-        except TypeError:
-            raise UnsupportedProgram(
-                f"{self.space.where}: {data!r} has the extents {tuple(map(str, shape))}, "
-                "which are no numbers. "
-                "Give the sizes, for example with sdfg.replace_dict({'N': 1024})."
-            ) from None
-
-    def _scope(self, access: Access) -> dict[str, Range | None]:
-        tiled = {n: r for n, r in self.ends.items() if n in access.scope}
-        return {**self.around, **access.scope, **tiled}
-
-    def _boxes(self, access: Access) -> tuple[list[Box], tuple[int, ...]]:
-        """Box of each rank, and the dimensions taken whole for want of a bound."""
-        extents = self._extents(access.data)
-        scope = self._scope(access)
-        ranks = self.tiling.mesh.size
-        lower = np.zeros((ranks, len(extents)), np.int64)
-        upper = np.tile(np.array(extents, np.int64), (ranks, 1))
-        whole = []
-        for d, dimension in enumerate(access.dimensions):
-            first = bounds(dimension.first, scope) if dimension else None
-            last = bounds(dimension.last, scope) if dimension else None
-            if first is None or last is None:
-                whole.append(d)
-                continue
-            lower[:, d] = np.maximum(self._evaluate(first.lower), 0)
-            upper[:, d] = np.minimum(self._evaluate(last.upper) + 1, extents[d])
-        idle = self.tiling.idle | (upper <= lower).any(axis=1)
-        nothing = intervals.empty(len(extents))
-        boxes = [
-            nothing
-            if idle[rank]
-            else tuple(zip(lower[rank].tolist(), upper[rank].tolist(), strict=True))
-            for rank in range(ranks)
-        ]
-        return boxes, tuple(whole)
-
-    def _evaluate(self, expression: sympy.Expr) -> NDArray[np.int64]:
-        names = sorted(symbol.name for symbol in expression.free_symbols)
-        unknown = [name for name in names if name not in self.values]
-        if unknown:
-            raise UnsupportedProgram(
-                f"{self.space.where}: a subset of the space {self.space.name!r} depends on "
-                f"{', '.join(unknown)}, which has no value before the call. Give sizes as numbers."
-            )
-        value = _numeric(expression, self.values)
-        return np.broadcast_to(np.asarray(value, np.int64), (self.tiling.mesh.size,))
-
     def read(self, data: str, edges: tuple[Edge, ...], group: Sequence[Access]) -> Use:
         """Hull of all that the accesses read."""
-        boxes, whole = self._boxes(group[0])
+        boxes, whole = self.on_ranks.boxes(group[0])
         for access in group[1:]:
-            more, more_whole = self._boxes(access)
+            more, more_whole = self.on_ranks.boxes(access)
             boxes, whole = list(map(_hull, boxes, more)), tuple(sorted({*whole, *more_whole}))
-        layout = Layout.of_boxes(self.tiling.mesh, self._extents(data), boxes)
+        layout = Layout.of_boxes(self.tiling.mesh, self.on_ranks.extents(data), boxes)
         return Use(
             self.space, data, False, layout, edges, approximate=whole, index=self._index(group)
         )
@@ -347,26 +274,27 @@ class _Scoped:
         self, data: str, edges: tuple[Edge, ...], group: Sequence[Access], initialised: bool
     ) -> Use:
         """What the accesses write, and how the writes of several ranks to one element combine."""
-        boxes, whole = self._boxes(group[0])
+        boxes, whole = self.on_ranks.boxes(group[0])
         exact = not whole
         for access in group[1:]:
-            more, _ = self._boxes(access)
+            more, _ = self.on_ranks.boxes(access)
             exact = exact and more == boxes
             boxes = list(map(_hull, boxes, more))
         reductions = {access.reduction for access in group}
-        exact = exact and len(reductions) == 1 and all(self._is_exact(access) for access in group)
+        exact = exact and len(reductions) == 1 and all(map(self.on_ranks.is_exact, group))
         operation = self._operation(data, *reductions) if len(reductions) == 1 else None
         partial = self._partial(group, boxes, operation)
-        moved = any(map(self._is_moved, group))
+        moved = any(map(self.on_ranks.is_moved, group))
         if partial is None:
-            self._check_disjoint(data, boxes, exact)
+            known = not whole and all(map(is_affine, group))
+            self._check_disjoint(data, boxes, exact, known)
         elif initialised and moved:
             raise UnsupportedProgram(
                 f"{self.space.where}: the space {self.space.name!r} reduces into a part of "
                 f"{data!r} that a loop chooses. Leave what is reduced whole (1 part), or reduce "
                 "into a temporary, and copy that."
             )
-        layout = Layout.of_boxes(self.tiling.mesh, self._extents(data), boxes, partial)
+        layout = Layout.of_boxes(self.tiling.mesh, self.on_ranks.extents(data), boxes, partial)
         return Use(
             self.space,
             data,
@@ -410,7 +338,7 @@ class _Scoped:
         """Axes over which ranks write different operands of one element."""
         if operation is None:
             return None
-        used = set().union(*(_names(access) for access in group))
+        used = set().union(*(names_in(access) for access in group))
         mesh = self.tiling.mesh
         split = {
             axis: name in used
@@ -432,76 +360,37 @@ class _Scoped:
             if not any(place[axis] for axis in axes)
         ]
 
-    def _is_exact(self, access: Access) -> bool:
-        """Whether the accesses of a rank touch each element of their box."""
-        if access.conditional or any(d is None or not d.dense for d in access.dimensions):
-            return False
-        if self._is_moved(access) or not self._surely_runs(access):
-            return False
-        scope = self._scope(access)
-        seen: set[str] = set()
-        for dimension in access.dimensions:
-            assert dimension is not None
-            names = {s.name for s in dimension.first.free_symbols | dimension.last.free_symbols}
-            names &= scope.keys()
-            if names & seen or not is_dense(dimension.first, dimension.last, scope):
-                return False
-            if any(_depends(scope[name], scope) for name in names):
-                return False
-            seen |= names
-        steps = dict(zip(self.space.parameters, self.space.ranges, strict=True))
-        return all(name not in steps or steps[name].step == 1 for name in seen)
-
-    def _surely_runs(self, access: Access) -> bool:
-        """Whether no range of an inner map or loop around the access may be empty."""
-        scope = self._scope(access)
-        for name, values in access.scope.items():
-            if name in self.space.parameters:
-                continue
-            length = values and bounds(values.upper - values.lower, scope)
-            if length is None or (self._evaluate(length.lower) < 0)[~self.tiling.idle].any():
-                return False
-        return True
-
-    def _is_moved(self, access: Access) -> bool:
-        """Whether the space touches other elements in another iteration of a loop around it."""
-        return bool(_names(access) & self.around.keys() - access.scope.keys())
-
-    def _check_disjoint(self, data: str, boxes: list[Box], exact: bool) -> None:
+    def _check_disjoint(self, data: str, boxes: list[Box], exact: bool, known: bool) -> None:
         distinct = [box for box in dict.fromkeys(boxes) if not intervals.is_empty(box)]
         held = [b for b in self._at_origin(boxes, self.unsplit) if not intervals.is_empty(b)]
         if _disjoint(distinct) and (exact or len(held) == len(distinct)):
             return
         axes = ", ".join(f"{name}={size}" for name, size in self.tiling.mesh.axes)
+        where = f"{self.space.where}: with the grid {axes} several ranks "
+        if known:
+            raise UnsupportedProgram(
+                f"{where}write into one part of {data!r}: {_overlap(boxes)}, and what stays there "
+                "would depend on which of them comes last. Leave the parameters of the written "
+                "index whole (1 part), give each assignment a map of its own where one map has "
+                "several, or write with a reduction (+=)."
+            )
         raise UnsupportedProgram(
-            f"{self.space.where}: with the grid {axes} several ranks write the same elements of "
-            f"{data!r}, and which of them each writes is not known before the run. "
-            "Leave the parameters that the written index mixes whole (1 part), "
-            "or write with a reduction (+=)."
+            f"{where}may write the same elements of {data!r}: which elements each of them writes "
+            "is not known before the run. Leave the parameters that the written index mixes whole "
+            "(1 part), index with a parameter plus a constant, or write with a reduction (+=)."
         )
 
 
-_FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "Add": lambda *terms: sum(terms),
-    "Mul": lambda *factors: functools.reduce(operator.mul, factors),
-    "Min": lambda *values: functools.reduce(np.minimum, values),
-    "Max": lambda *values: functools.reduce(np.maximum, values),
-    "int_floor": operator.floordiv,
-    "__int_floor": operator.floordiv,
-    "int_ceil": lambda a, b: -(-a // b),
-}
+def _overlap(boxes: Sequence[Box]) -> str:
+    """Two ranks whose boxes overlap, and the boxes."""
+    for (a, left), (b, right) in itertools.combinations(enumerate(boxes), 2):
+        if not intervals.is_empty(intervals.intersect(left, right)):
+            return f"rank {a} into {_text(left)}, rank {b} into {_text(right)}"
+    raise AssertionError("no boxes overlap")
 
 
-def _numeric(expression: sympy.Expr, values: Mapping[str, NDArray[np.int64]]) -> Any:
-    """Value of an integer expression on all ranks, given those of its symbols."""
-    if expression.is_Integer:
-        return int(expression)
-    if expression.is_Symbol:
-        return values[expression.name]
-    name = expression.func.__name__
-    if name not in _FUNCTIONS:
-        raise UnsupportedProgram(f"an index has the expression {expression}: {name} is not known.")
-    return _FUNCTIONS[name](*(_numeric(part, values) for part in expression.args))
+def _text(box: Box) -> str:
+    return f"[{', '.join(f'{lo}:{hi}' for lo, hi in box)}]"
 
 
 def _disjoint(boxes: list[Box]) -> bool:
@@ -514,31 +403,3 @@ def _disjoint(boxes: list[Box]) -> bool:
             if not intervals.is_empty(intervals.intersect(box, other)):
                 return False
     return True
-
-
-def _names(access: Access) -> set[str]:
-    """Symbols that the indices of an access depend on, through the ranges of others too."""
-    pending = {
-        symbol.name
-        for dimension in access.dimensions
-        if dimension is not None
-        for symbol in dimension.first.free_symbols | dimension.last.free_symbols
-    }
-    if any(dimension is None for dimension in access.dimensions):
-        pending |= access.scope.keys()
-    found: set[str] = set()
-    while pending:
-        name = pending.pop()
-        found.add(name)
-        values = access.scope.get(name)
-        if values is not None:
-            more = {s.name for s in values.lower.free_symbols | values.upper.free_symbols}
-            pending |= more - found
-    return found
-
-
-def _depends(values: Range | None, scope: Scope) -> bool:
-    """Whether a range has ends that vary within the scope, or no known ends."""
-    if values is None:
-        return True
-    return any(s.name in scope for s in values.lower.free_symbols | values.upper.free_symbols)

@@ -34,6 +34,7 @@ ORDER = """
     nodes.reductions
     spaces
     accesses schedule
+    evaluation
     constraints
     homes propagation
     lowering nodes
@@ -48,8 +49,8 @@ ORDER = """
 """
 FIRST_WITH_DACE = "nodes.products"
 IMPORTING_DACE = (
-    "nodes.products nodes.reductions nodes spaces accesses constraints passes pipeline codegen "
-    "program frontend cli"
+    "nodes.products nodes.reductions nodes spaces accesses evaluation constraints passes pipeline "
+    "codegen program frontend cli"
 )
 
 ROWS = {name: row for row, line in enumerate(ORDER.split("\n")) for name in line.split()}
@@ -112,6 +113,11 @@ def test_only_some_modules_import_dace(name: str) -> None:
     if place(name) not in IMPORTING_DACE.split():
         targets = list(imported(parsed(name)))
         assert not [target for target in targets if target.partition(".")[0] == "dace"]
+
+
+@pytest.mark.parametrize("name", sorted(modules()))
+def test_no_module_has_more_than_500_lines(name: str) -> None:
+    assert len(modules()[name].read_text().splitlines()) <= 500
 
 
 def test_layouts_plans_and_solvers_work_without_dace() -> None:

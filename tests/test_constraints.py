@@ -342,6 +342,13 @@ def wrapped(x: dace.float64[10], y: dace.float64[4]):
 
 
 @dace.program
+def shifted_twice(x: dace.float64[10], y: dace.float64[11]):
+    for i in dace.map[0:10]:
+        y[i] = x[i]
+        y[i + 1] = x[i]
+
+
+@dace.program
 def subtracted(x: dace.float64[10], y: dace.float64[1]):
     for i in dace.map[0:10]:
         y[0] -= x[i]
@@ -425,16 +432,22 @@ def test_fir_reads_with_both_signs():
 
 
 @pytest.mark.parametrize(
-    ("program", "parts", "line"), [(race, (2, 1), "y[i + j] ="), (wrapped, (2,), "y[i % 4] =")]
+    ("program", "parts", "line", "reason"),
+    [
+        (race, (2, 1), "y[i + j] =", "write into one part of 'y': rank 0 into [0:6], rank 1"),
+        (shifted_twice, (2,), "y[i] =", "of 'y': rank 0 into [0:6], rank 1 into [5:11], and"),
+        (wrapped, (2,), "y[i % 4] =", "may write the same elements of 'y': which elements each"),
+    ],
 )
-def test_ranks_that_would_write_the_same_elements_are_an_error_with_the_line(program, parts, line):
+def test_ranks_that_write_the_same_elements_are_an_error(program, parts, line, reason):
     with pytest.raises(UnsupportedProgram) as caught:
         uses_of(program, parts)
     message = str(caught.value)
     number = int(message.split(":")[1])
     source = Path(__file__).read_text().splitlines()
     assert line in "".join(source[number - 1 : number + 1])
-    assert "several ranks write the same elements of 'y'" in message
+    assert reason in message
+    assert ("not known before the run" in message) == (program is wrapped)
     assert "(1 part)" in message
 
 
