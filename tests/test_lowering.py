@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import itertools
 import pickle
+from pathlib import Path
+from typing import Any
 
 import dace
 import numpy as np
@@ -15,6 +17,7 @@ from distspmd import intervals
 from distspmd.errors import NoSolver, ScheduleError, UnsupportedProgram
 from distspmd.lowering import Lowering
 from distspmd.nodes.distributed_memlet import DistributedMemlet
+from distspmd.passes.callbacks import REPLACEMENTS
 from distspmd.plans import StepKind
 from distspmd.solvers.exchange import Exchange
 from distspmd.solvers.local import Nothing
@@ -190,6 +193,86 @@ def branching(x: dace.float64[M], y: dace.float64[M]):
 def unknown_range(x: dace.float64[M], n: dace.int64[1]):
     for i in dace.map[0 : n[0]]:
         x[i] = 1.0
+
+
+@dace.program
+def counted(x: dace.bool[M, N]):
+    return np.sum(x, axis=0)
+
+
+@dace.program
+def all_of_many(x: dace.bool[M, N]):
+    return np.multiply.reduce(x, axis=1)
+
+
+@dace.program
+def multiplied(x: dace.float64[M, N]):
+    return np.prod(x, axis=0)
+
+
+@dace.program
+def outer(x: dace.float64[M], y: dace.float64[N]):
+    return np.outer(x, y)
+
+
+@dace.program
+def length(x: dace.float64[M]):
+    return np.linalg.norm(x)
+
+
+@dace.program
+def running(x: dace.float64[M]):
+    return np.cumsum(x)
+
+
+@dace.program
+def called_in_a_map(x: dace.float64[M, N], y: dace.float64[M]):
+    for i in dace.map[0:M]:
+        y[i] = np.prod(x[i])
+
+
+@pytest.mark.parametrize(
+    ("program", "line", "message"),
+    [
+        (counted, "np.sum(x", "of bools by np.sum gives a bool at DaCe, where NumPy counts"),
+        (counted, "np.sum(x", "np.sum(x.astype(np.int64), axis=...)"),
+        (all_of_many, "np.multiply", "np.multiply.reduce(x.astype(np.int64), axis=...)"),
+        (multiplied, "np.prod(x", "'np.prod' is a function that DaCe does not know, and calls"),
+        (multiplied, "np.prod(x", "Write np.multiply.reduce(x, axis=...) instead"),
+        (outer, "np.outer", "Write np.multiply.outer(x, y) instead"),
+        (length, "np.linalg", "'np.linalg.norm' is"),
+        (running, "np.cumsum", "'np.cumsum' is a function"),
+        (running, "np.cumsum", "Take the call out of the program"),
+        (called_in_a_map, "np.prod(x[i])", "Write np.multiply.reduce"),
+    ],
+)
+def test_what_dace_computes_otherwise_is_refused_with_what_to_write(
+    program: dace.SDFG, line: str, message: str
+) -> None:
+    with pytest.raises(UnsupportedProgram) as caught:
+        lowered(program, {})
+    assert message in str(caught.value)
+    name, number, _ = str(caught.value).split(":", 2)
+    assert name == Path(__file__).name
+    assert line in Path(__file__).read_text().splitlines()[int(number) - 1]
+
+
+@pytest.mark.parametrize(
+    ("code", "wanted"),
+    [
+        ("np.multiply.reduce(x, axis=0)", np.prod),
+        ("np.mean((x - np.mean(x, axis=0)) ** 2, axis=0)", np.var),
+        ("np.sqrt(np.mean((x - np.mean(x, axis=0)) ** 2, axis=0))", np.std),
+        ("np.sum((x != 0).astype(np.int64), axis=0)", np.count_nonzero),
+        ("np.max(x, axis=0) - np.min(x, axis=0)", np.ptp),
+        ("x[1:] - x[:-1]", np.diff),
+    ],
+)
+def test_the_replacements_of_calls_compute_the_same(code: str, wanted: Any) -> None:
+    advised = [text.replace("...", "0") for text in REPLACEMENTS.values()]
+    assert code in advised
+    x = np.random.default_rng(1).random((M, N))
+    assert np.allclose(eval(code), wanted(x, axis=0))
 
 
 @pytest.mark.parametrize(

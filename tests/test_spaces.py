@@ -3,6 +3,7 @@
 import copy
 import html
 from html.parser import HTMLParser
+from pathlib import Path
 
 import dace
 import numpy as np
@@ -195,6 +196,19 @@ def test_every_space_of_a_numpy_program_has_its_line():
     for space in distspmd.iteration_spaces(layer.to_sdfg()):
         assert space.source is not None, space.name
         assert space.where.startswith("test_spaces.py:")
+
+
+@dace.program
+def places(x: dace.float64[6, 4], y: dace.float64[4]):
+    z = y + 1
+    return z + np.argmax(x, axis=0) + np.mean(x, axis=0)
+
+
+def test_no_space_has_a_line_of_dace_itself():
+    spaces = spaces_of(places.to_sdfg())
+    files = {space.source and Path(space.source.file).name for space in spaces}
+    assert files <= {"test_spaces.py", None}
+    assert all(space.where == f"node {space.label}" for space in spaces if not space.source)
 
 
 def test_the_table_has_a_row_for_each_space():

@@ -1,19 +1,22 @@
 """Bring all top-level work into the form of maps and library nodes, or say what cannot be.
 
 before -> after:  ``x -> y`` (a copy)  ->  ``x -> map -> y``;  ``x -> tasklet -> y``  ->  the same
-in a map of one iteration.
+in a map of one iteration;  ``np.where``, a library node  ->  a map over its result.
 """
 
 from __future__ import annotations
 
 from dace import SDFG, Memlet, SDFGState, data, dtypes
-from dace.frontend.operations import detect_reduction_type
-from dace.libraries.standard import Reduce
+from dace.libraries.standard.helper import broadcast_indices
+from dace.libraries.standard.nodes import MergeLibraryNode
 from dace.sdfg import nodes
+from dace.subsets import Subset
 
-from distspmd.accesses import control_reads
+from distspmd.accesses import Edge, control_reads
 from distspmd.errors import UnsupportedProgram
+from distspmd.passes.callbacks import refuse_callbacks
 from distspmd.passes.copies import copies_to_maps, views_to_arrays
+from distspmd.passes.corrections import correct
 from distspmd.spaces import source
 
 
@@ -24,15 +27,20 @@ def prepare(sdfg: SDFG) -> None:
         UnsupportedProgram: a container or a node that has no place in a lowered program, or control
             flow that reads containers.
     """
+    refuse_callbacks(sdfg)
+    correct(sdfg)
     views_to_arrays(sdfg)
     for state in sdfg.states():
         for node in list(state.nodes()):
             _check(state, node)
-            _correct_identity(node)
         copies_to_maps(state)
         for node in list(state.nodes()):
-            if isinstance(node, nodes.Tasklet) and state.entry_node(node) is None:
+            if state.entry_node(node) is not None:
+                continue
+            if isinstance(node, nodes.Tasklet):
                 _wrap(state, node)
+            elif isinstance(node, MergeLibraryNode):
+                _merge_to_map(state, node)
     _check_control_flow(sdfg)
 
 
@@ -54,26 +62,10 @@ def _check(state: SDFGState, node: nodes.Node) -> None:
             f"{where}: the nested SDFG {node.label!r} cannot be partitioned as it stands. Run "
             "sdfg.simplify() before lower, which inlines it where that is possible."
         )
-    elif isinstance(node, nodes.Tasklet) and node.has_side_effects(state.sdfg):
-        raise UnsupportedProgram(
-            f"{where}: {node.label!r} calls back into Python or has other side effects, "
-            "which cannot be partitioned. Take the call out of the program."
-        )
     elif isinstance(node, nodes.EntryNode) and not isinstance(node, nodes.MapEntry):
         raise UnsupportedProgram(
             f"{where}: the {type(node).__name__} {node} cannot be partitioned."
         )
-
-
-def _correct_identity(node: nodes.Node) -> None:
-    """DaCe starts ``np.all`` at False (2.0.0b1), so that it is never True."""
-    if (
-        isinstance(node, Reduce)
-        and node.identity is not None
-        and node.wcr is not None
-        and detect_reduction_type(node.wcr) == dtypes.ReductionType.Logical_And
-    ):
-        node.identity = True
 
 
 def _check_control_flow(sdfg: SDFG) -> None:
@@ -110,3 +102,34 @@ def _wrap(state: SDFGState, tasklet: nodes.Tasklet) -> None:
         state.add_memlet_path(tasklet, leave, edge.dst, src_conn=edge.src_conn, memlet=edge.data)
     if not state.out_edges(tasklet):
         state.add_nedge(tasklet, leave, Memlet())
+
+
+def _merge_to_map(state: SDFGState, node: MergeLibraryNode) -> None:
+    """``x -> where -> y``  ->  ``x -> map -> y``, with the operands broadcast."""
+    (leaving,) = state.out_edges(node)
+    extents = leaving.data.subset.size()
+    parameters: dict[str, str | Subset] = {
+        f"__i{d}": f"0:{extent}" for d, extent in enumerate(extents)
+    }
+    entry, leave = state.add_map(node.label, parameters)
+    entry.map.debuginfo = leaving.dst.debuginfo
+    tasklet = state.add_tasklet(
+        node.label,
+        set(node.in_connectors),
+        set(node.out_connectors),
+        "_mrg_out = _mrg_t if _mrg_mask else _mrg_f",
+        debuginfo=leaving.dst.debuginfo,
+    )
+    for edge in state.in_edges(node):
+        element = _element(edge, broadcast_indices(edge.data.subset.size(), extents))
+        state.add_memlet_path(edge.src, entry, tasklet, dst_conn=edge.dst_conn, memlet=element)
+    element = _element(leaving, list(parameters))
+    state.add_memlet_path(tasklet, leave, leaving.dst, src_conn=leaving.src_conn, memlet=element)
+    state.remove_node(node)
+
+
+def _element(edge: Edge, indices: list[str]) -> Memlet:
+    """The element at the indices of the window that an edge has."""
+    ranges = zip(edge.data.subset.ranges, indices, strict=True)
+    subset = ", ".join(f"({begin}) + ({step}) * ({index})" for (begin, _, step), index in ranges)
+    return Memlet(data=edge.data.data, subset=subset)

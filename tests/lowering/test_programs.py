@@ -7,7 +7,9 @@ Where DaCe itself (2.0.0b1, one process, not lowered) is wrong, the cases say so
 =====================================================  ============================================
 program                                                plain DaCe
 =====================================================  ============================================
-``np.all(x, axis=...)``                                False always; corrected in passes/prepare.py
+``np.all(x, axis=...)``                                False always; passes/corrections.py
+``np.mean(z)`` of complex numbers                      does not compile; passes/corrections.py
+``np.sum(c)`` of bools                                 a bool: refused
 ``(1, 1) @ (1, 1)``                                    IndexError in its dispatch; ours is used
 ``x @ y`` of complex vectors                           does not compile; ours is used
 batches of a product of which a tile is taken          strides of the extents; ours is used

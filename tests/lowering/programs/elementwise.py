@@ -63,6 +63,21 @@ def choose(x: dace.float64[13], y: dace.float64[13]):
 
 
 @dace.program
+def where(x: dace.float64[7, 5], y: dace.float64[7, 5]):
+    return np.where(x > 0, x, y)
+
+
+@dace.program
+def where_of_one(x: dace.float64[9], c: dace.bool[9]):
+    return np.where(c, x, x)
+
+
+@dace.program
+def where_of_windows(x: dace.float64[7, 5], y: dace.float64[5], c: dace.bool[9, 5]):
+    return np.where(c[1:8], x, y), np.where(c[8], x[2:5], y)
+
+
+@dace.program
 def compare(x: dace.int32[13], y: dace.int32[13]):
     return x > y, np.logical_and(x > 0, y > 0), x == y
 
@@ -125,6 +140,9 @@ CASES = [
     *cases(several_results, {"__return_0": (4, 1), "__return_1": (1, 3), "__return_2": (2, 2)}),
     *cases(result_and_in_place, {"__return": (3,)}, {"y": (4,), "__return": (2,)}),
     *cases(choose, {"__return": (4,)}),
+    *cases(where, {}, {"__return": (2, 1)}, {"__return": (1, 3)}, {"__return": (2, 2)}),
+    *cases(where_of_one, {"__return": (4,)}),
+    *cases(where_of_windows, {"__return_0": (2, 2), "__return_1": (2, 1)}),
     *cases(compare, {"__return_0": (3,)}),
     *cases(single, {"__return": (2, 3)}),
     *cases(integers, {"__return_0": (4,)}),

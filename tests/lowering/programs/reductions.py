@@ -47,6 +47,23 @@ def means(x: dace.float64[10, 7]):
 
 
 @dace.program
+def complex_means(x: dace.complex128[10, 7], y: dace.complex64[9]):
+    return np.mean(x, axis=0), np.mean(x, axis=1), np.mean(y)
+
+
+@dace.program
+def counts(x: dace.bool[10, 7], y: dace.float64[10, 7]):
+    return np.sum(x.astype(np.int64), axis=0), np.sum((y > 0).astype(np.int64))
+
+
+@dace.program
+def moments(x: dace.float64[10, 7]):
+    variance = np.mean((x - np.mean(x, axis=0)) ** 2, axis=0)
+    deviation = np.sqrt(np.mean((x - np.mean(x)) ** 2))
+    return variance, deviation, np.sqrt(np.sum(x * x))
+
+
+@dace.program
 def centred(x: dace.float64[10]):
     m = np.sum(x) / 10
     return x - m
@@ -136,6 +153,9 @@ CASES = [
         {"mean_x": (1, 4), "mean_x_1": (2, 2), "__return_0": (3,)},
         ranks=(4, 6),
     ),
+    *cases(complex_means, {"__return_0": (3,), "__return_1": (2,), "mean_y": (4,)}),
+    *cases(counts, {"__return_0": (2, 2), "sum_expr": (4, 1)}),
+    *cases(moments, {"variance": (3,)}),
     *cases(centred, {"sum_x": (4,)}, {"__return": (3,)}, {"m": (2,)}),
     *cases(normalised, {"s": (2, 2)}, {"s": (4, 1), "__return": (4, 1)}),
     *cases(accumulated, {"y": (2, 2)}, {"y": (4, 1)}, {"y": (1, 4)}, {"y": (3, 1)}),
