@@ -47,7 +47,7 @@ def _check_bools(state: SDFGState, node: Reduce) -> None:
         raise UnsupportedProgram(
             f"{source(state, node) or node}: a reduction of bools by {_COUNTS[operation]} gives a "
             "bool at DaCe, where NumPy counts. Convert them first: "
-            f"{_COUNTS[operation]}(x.astype(np.int64), axis=...)."
+            f"{_COUNTS[operation]}(x.astype(np.int64), axis=...), or to np.float64 for a mean."
         )
 
 

@@ -17,6 +17,11 @@ def column_times_row(x: dace.float64[7, 1], y: dace.float64[1, 5]):
 
 
 @dace.program
+def outer_and_differences(x: dace.float64[7], y: dace.float64[5]):
+    return np.multiply.outer(x, y), x[1:] - x[:-1]
+
+
+@dace.program
 def tiny(x: dace.float64[3], y: dace.float64[1]):
     return x * y
 
@@ -131,6 +136,7 @@ CASES = [
     *cases(broadcast, {"__return": (1, 1, 1)}, {"__return": (2, 1, 2)}, {"__return": (1, 3, 2)}),
     *cases(broadcast, {"__return": (2, 2, 2)}, {"__return": {"__i1": 4}}),
     *cases(column_times_row, {"__return": (3, 1)}, {"__return": (2, 3)}, {"__return": (1, 8)}),
+    *cases(outer_and_differences, {"__return_0": (2, 2), "__return_1": (4,)}),
     *cases(tiny, {"__return": (4,)}, {"__return": (1,)}),
     *cases(one_element, {"__return": (1, 1)}, {"__return": (2, 1)}, ranks=3),
     *cases(scalars, {"__return": (4,)}, {"__return": (3,)}),
