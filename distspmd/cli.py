@@ -99,7 +99,10 @@ def _parser() -> argparse.ArgumentParser:
     reshard.set_defaults(command=_reshard)
 
     check = commands.add_parser("doctor", help="check the compiler, the MPI and the BLAS")
-    check.set_defaults(command=lambda _: doctor.main([]))
+    check.add_argument(
+        "--measure", action="store_true", help="measure messages and copies, and keep the figures"
+    )
+    check.set_defaults(command=lambda given: doctor.main(["--measure"] * given.measure))
     return parser
 
 

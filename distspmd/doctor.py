@@ -19,6 +19,7 @@ from rich.table import Table
 from distspmd.errors import LaunchError, ToolchainError
 from distspmd.runtime import toolchain
 from distspmd.runtime.launch import launch
+from distspmd.runtime.measure import NEVER, measure
 
 DACE = "2.0.0b1"
 _SECONDS = 60.0
@@ -35,11 +36,16 @@ class Check:
 
 
 def main(argv: Sequence[str] = ()) -> int:
-    """Print all checks as a table; 0 if nothing is missing, else 1."""
-    if argv:
-        print(f"distspmd doctor takes no arguments, got: {' '.join(argv)}", file=sys.stderr)
+    """Print all checks as a table; 0 if nothing is missing, else 1.
+
+    With ``--measure`` also measure what messages and copies cost here, and keep it.
+    """
+    if [*argv] not in ([], ["--measure"]):
+        print(f"distspmd doctor takes --measure alone, got: {' '.join(argv)}", file=sys.stderr)
         return 2
     results = checks()
+    if argv and all(check.ok for check in results):
+        results += (_guarded("measurement", _measured),)
     Console().print(table(results))
     return 0 if all(check.ok for check in results) else 1
 
@@ -145,6 +151,18 @@ def _blas() -> Check:
         core = _output([str(program)]).strip()
     found = f"{blas}{', kernels for ' if core else ''}{core}"
     return Check("BLAS", True, found, _faster(core) or _noted(blas.passed_over))
+
+
+def _measured() -> Check:
+    """What messages and copies cost on this host, which is kept for the cost model."""
+    machine, mpi = measure(), str(toolchain.find_mpi())
+    file = machine.store(mpi)
+    pulls = "never" if machine.pull_bytes == NEVER else f"from {machine.pull_bytes:,} bytes on"
+    found = (
+        f"a message {machine.alpha * 1e6:.1f} us, its bytes {1e-9 / machine.beta:.1f} GB/s, "
+        f"a copy {1e-9 / machine.copy:.1f} GB/s, shared memory {pulls}"
+    )
+    return Check("measurement", True, found, f"kept in {file}")
 
 
 def _faster(core: str) -> str:

@@ -1,8 +1,16 @@
-"""The machine model: what a message and a byte cost."""
+"""The machine model: what a message and a byte cost, as assumed or as measured on this host."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+import math
+import os
+import platform
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from distspmd.cache import cache_folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,3 +29,44 @@ class Machine:
     beta: float = 1e-10
     copy: float = 5e-11
     pull_bytes: int = 1 << 16
+
+    @classmethod
+    def measured(cls, mpi: str | None = None) -> Machine:
+        """What ``distspmd doctor --measure`` found on this host, else what is assumed.
+
+        Args:
+            mpi: with which MPI; the one that was measured last where left out.
+        """
+        held = _read()
+        found = held.get("machines", {}).get(mpi or held.get("latest"))
+        return cls(**found) if _is_machine(found) else cls()
+
+    def store(self, mpi: str) -> Path:
+        """Keep it as that of this host and an MPI; the file."""
+        held, file = _read(), measurements()
+        machines = {**held.get("machines", {}), mpi: asdict(self)}
+        file.parent.mkdir(parents=True, exist_ok=True)
+        draft = file.with_suffix(f".{os.getpid()}")
+        draft.write_text(json.dumps({"latest": mpi, "machines": machines}, indent=2) + "\n")
+        return draft.replace(file)
+
+
+def measurements() -> Path:
+    """The file of what was measured on this host."""
+    return cache_folder() / f"machine-{platform.node() or 'unnamed'}.json"
+
+
+def _read() -> dict[str, Any]:
+    """The file's content; nothing where there is none, or none that can be used."""
+    try:
+        held = json.loads(measurements().read_text())
+    except (OSError, ValueError):
+        return {}
+    return held if isinstance(held, dict) and isinstance(held.get("machines"), dict) else {}
+
+
+def _is_machine(found: object) -> bool:
+    """Whether it has a number for all that a machine has, and nothing else."""
+    if not isinstance(found, dict) or set(found) != {field.name for field in fields(Machine)}:
+        return False
+    return all(isinstance(n, int | float) and n >= 0 and math.isfinite(n) for n in found.values())

@@ -13,7 +13,7 @@ import pytest
 # A module imports only modules of the rows above its own; a package stands for its modules, which
 # may import each other. `distspmd/__init__.py` knows all.
 ORDER = """
-    errors intervals report
+    errors intervals report cache
     mesh reductions machine bounds
     layout
     overlaps messages notations enumeration pictures cyclic
@@ -30,6 +30,7 @@ ORDER = """
     runtime runtime.toolchain runtime.agreement runtime.shared
     runtime.launch runtime.engine
     runtime.tiles
+    runtime.measure
     nodes.products
     nodes.reductions
     spaces

@@ -10,6 +10,7 @@ import pytest
 
 from distspmd import doctor
 from distspmd.doctor import Check
+from distspmd.machine import Machine
 from distspmd.runtime import toolchain
 from distspmd.runtime.launch import Completed
 
@@ -23,6 +24,27 @@ def test_a_machine_that_runs_the_tests_is_well(capsys: pytest.CaptureFixture[str
     assert [check.name for check in doctor.checks() if not check.ok] == []
     assert doctor.main() == 0
     assert "2.0.0b1" in capsys.readouterr().out
+
+
+def test_a_measurement_is_told_and_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("DISTSPMD_CACHE", str(tmp_path))
+    found = Machine(alpha=4e-6, pull_bytes=doctor.NEVER)
+    monkeypatch.setattr(doctor, "checks", lambda: (Check("all", True, "well"),))
+    monkeypatch.setattr(doctor, "measure", lambda: found)
+    assert doctor.main(["--measure"]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "a message 4.0 us" in printed
+    assert "shared memory never" in printed
+    assert Machine.measured() == found
+
+
+def test_a_machine_that_is_not_well_is_not_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "checks", lambda: (Check("all", False, "nothing"),))
+    monkeypatch.setattr(doctor, "measure", lambda: pytest.fail("measured"))
+    assert doctor.main(["--measure"]) == 1
+    assert doctor.main(["--fast"]) == 2
 
 
 def test_the_kernels_of_the_blas_are_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from distspmd import intervals
+from distspmd.cache import cache_folder as cache_folder
 from distspmd.codegen.tables import Storage, words
 from distspmd.errors import ArgumentError, CompilationError, ToolchainError
 from distspmd.plans import Plan
@@ -281,14 +282,6 @@ def _compile(mpi: MPI, compiler: Compiler, work: Path) -> Path:
             f"the runtime does not compile: {shlex.join(command)}\n{done.stderr}"
         )
     return library
-
-
-def cache_folder() -> Path:
-    """Where compiled libraries are kept: DISTSPMD_CACHE, else the user's cache folder."""
-    if os.environ.get("DISTSPMD_CACHE"):
-        return Path(os.environ["DISTSPMD_CACHE"])
-    folder = os.environ.get("XDG_CACHE_HOME") or Path(home()) / ".cache"
-    return Path(folder) / "distspmd"
 
 
 @cache

@@ -49,7 +49,8 @@ def redistribute(
         target: which box it wants.
         out: where to put the tile of the target; elements that no source tile has stay as they are.
         dtype: of the array; for ranks that have neither a tile nor ``out``.
-        solver: see :func:`distspmd.plan`; so are ``max_memory`` and ``machine``.
+        solver: see :func:`distspmd.plan`; so is ``max_memory``.
+        machine: what messages and bytes cost; as measured on rank 0's host where left out.
 
     Returns:
         ``out``, or a new tile of the shape of this rank's target box (zeros where nothing arrives);
@@ -67,13 +68,14 @@ def redistribute(
     if serial < 0:
         serial = known.find((shared, tuple(known.comm.allgather(mine[1:]))))
     if serial < 0:
-        chosen = make_plan(source, target, move.dtype, solver, max_memory, machine)
+        model = machine or known.machine
+        chosen = make_plan(source, target, move.dtype, solver, max_memory, model)
         name = f"the redistribution {source} -> {target}"
         storages = (move.storage(0), move.storage(1))
         engine = Engine(comm, [(name, bounded(chosen, MOST_ELEMENTS), storages)])
         if known.agreement.ranks > 1:
             known.node = known.node or Node(comm)
-            engine.share(known.node, [move.tiles], (machine or Machine()).pull_bytes)
+            engine.share(known.node, [move.tiles], model.pull_bytes)
         serial = known.add(engine)
     known.latest[mine] = serial
     known.engines[serial](0, *move.tiles)
@@ -104,6 +106,8 @@ class Known:
     def __init__(self, comm: Any) -> None:
         self.comm = comm
         self.agreement = Agreement(comm)
+        self.machine: Machine = comm.bcast(Machine.measured())
+        """That of rank 0: all ranks must choose the same plan."""
         self.node: Node | None = None
         self.engines: list[Engine] = []
         self.latest: dict[Any, int] = {}

@@ -1,0 +1,123 @@
+"""Measures the machine model on ranks of this host: messages, copies, and which transport wins.
+
+``python -m distspmd.runtime.measure`` is what each rank runs; rank 0 prints the machine as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from distspmd.layout import Layout
+from distspmd.machine import Machine
+from distspmd.mesh import Mesh
+from distspmd.runtime.launch import launch
+from distspmd.runtime.tiles import allocate, redistribute
+
+NEVER = 1 << 62
+"""A ``pull_bytes`` for which messages carry all."""
+
+_LARGE = 1 << 24
+_SIZES = tuple(1 << power for power in range(12, 25, 2))
+_REPEAT = 15
+
+
+def measure(ranks: int | None = None, timeout: float = 60) -> Machine:
+    """Start ranks that measure, as many as there are cores, but 2 to 8.
+
+    Raises:
+        LaunchError: the ranks failed.
+        ToolchainError: there is no MPI.
+    """
+    cores = os.cpu_count() or 1
+    chosen = ranks or max(2, min(8, cores))
+    argv = ["-m", "distspmd.runtime.measure"]
+    done = launch(argv, ranks=chosen, threads=1, capture=True, timeout=timeout).check()
+    return Machine(**json.loads(done.stdout.splitlines()[-1]))
+
+
+def measured_on(comm: Any) -> Machine:
+    """The machine as all ranks of a communicator find it together."""
+    alpha = _exchange(comm, 8)
+    beta = max(1e-6, _exchange(comm, _LARGE) - alpha) / _LARGE  # noise is no negative time
+    here, there = np.zeros(_LARGE, np.uint8), np.zeros(_LARGE, np.uint8)
+    copy = _least(comm, lambda: np.copyto(there, here)) / _LARGE
+    return Machine(alpha, beta, copy, _threshold(comm))
+
+
+def _exchange(comm: Any, nbytes: int) -> float:
+    """Seconds in which a rank sends a message to its neighbour and gets one."""
+    sent, received = np.zeros(nbytes, np.uint8), np.zeros(nbytes, np.uint8)
+    right, left = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
+    return _least(comm, lambda: comm.Sendrecv(sent, right, 0, received, left))
+
+
+def _threshold(comm: Any) -> int:
+    """Bytes that a rank receives, from which on it is no slower to pull them."""
+    wins = [_pull_wins(comm, nbytes) for nbytes in _SIZES]
+    return threshold(_SIZES, wins)
+
+
+def threshold(sizes: Sequence[int], wins: Sequence[bool]) -> int:
+    """The least of the sizes that win together with all larger ones."""
+    found = NEVER
+    for size, won in zip(reversed(sizes), reversed(wins), strict=True):
+        if not won:
+            break
+        found = size
+    return found
+
+
+def _pull_wins(comm: Any, nbytes: int) -> bool:
+    """Whether rows become columns faster by pulls than by messages; the same on all ranks."""
+    n = max(comm.size, round((nbytes * comm.size / 4) ** 0.5) // comm.size * comm.size)
+    part, mesh = n // comm.size, Mesh(x=comm.size)
+    rows = Layout.parse(f"[{part}{{x}}{n}, {n}]", mesh)
+    columns = Layout.parse(f"[{n}, {part}{{x}}{n}]", mesh)
+    tile = allocate(comm, (part, n), np.float32)
+    out = allocate(comm, (n, part), np.float32)
+
+    def seconds(machine: Machine) -> Callable[[], Any]:
+        return lambda: redistribute(comm, tile, rows, columns, out=out, machine=machine)
+
+    ways = [seconds(Machine(pull_bytes=least)) for least in (0, NEVER)]
+    best = [float("inf")] * 2
+    for _ in range(3):  # the two alternate
+        for at, way in enumerate(ways):
+            best[at] = min(best[at], _least(comm, way, _REPEAT // 3 + 1))
+    return best[0] <= best[1]
+
+
+def _least(comm: Any, run: Callable[[], Any], repeat: int = _REPEAT) -> float:
+    """The smallest time from the first start to the last finish; the clock is that of the host."""
+    from mpi4py import MPI
+
+    run()
+    found = []
+    for _ in range(repeat):
+        comm.Barrier()
+        start = time.perf_counter()
+        run()
+        ends = np.array([-start, time.perf_counter()])
+        comm.Allreduce(MPI.IN_PLACE, ends, op=MPI.MAX)
+        found.append(float(ends.sum()))
+    return min(found)
+
+
+def main() -> None:
+    """Measure on all ranks of the launch; rank 0 prints."""
+    from mpi4py import MPI
+
+    found = measured_on(MPI.COMM_WORLD)
+    if MPI.COMM_WORLD.rank == 0:
+        print(json.dumps(asdict(found)), flush=True)
+
+
+if __name__ == "__main__":
+    main()

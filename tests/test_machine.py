@@ -1,0 +1,66 @@
+"""The machine as assumed, and as measured on this host."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from distspmd.machine import Machine, measurements
+from distspmd.runtime.measure import NEVER, measure, threshold
+
+SLOW = Machine(alpha=1.0, beta=2.0, copy=3.0, pull_bytes=4)
+
+
+@pytest.fixture(autouse=True)
+def _empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DISTSPMD_CACHE", str(tmp_path / "cache"))
+
+
+def test_a_machine_that_was_not_measured_is_as_assumed() -> None:
+    assert Machine.measured() == Machine()
+
+
+def test_the_last_measurement_counts_unless_an_mpi_is_named() -> None:
+    SLOW.store("one")
+    fast = Machine(alpha=0.5)
+    fast.store("other")
+    assert Machine.measured() == fast
+    assert Machine.measured("one") == SLOW
+    assert Machine.measured("none") == Machine()
+    SLOW.store("other")
+    assert Machine.measured() == SLOW
+    assert [file.name for file in measurements().parent.iterdir()] == [measurements().name]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "[]",
+        '{"latest": "x"}',
+        '{"latest": "x", "machines": {"x": {"alpha": 1}}}',
+        '{"latest": "x", "machines": {"x": {"alpha": "1", "beta": 1, "copy": 1, "pull_bytes": 1}}}',
+        '{"latest": "x", "machines": {"x": {"alpha": -1, "beta": 1, "copy": 1, "pull_bytes": 1}}}',
+    ],
+)
+def test_a_damaged_measurement_is_passed_over(content: str) -> None:
+    SLOW.store("x")
+    measurements().write_text(content)
+    assert Machine.measured() == Machine()
+    SLOW.store("x")
+    assert Machine.measured() == SLOW
+
+
+def test_pulls_begin_where_they_win_for_all_larger_sizes() -> None:
+    assert threshold((1, 2, 3), (True, False, True)) == 3
+    assert threshold((1, 2, 3), (True, True, True)) == 1
+    assert threshold((1, 2, 3), (True, True, False)) == NEVER
+
+
+def test_a_measurement_finds_sensible_numbers() -> None:
+    found = measure(ranks=2)
+    assert 1e-8 < found.alpha < 1
+    assert 1e-12 < found.beta < 1e-6
+    assert 1e-12 < found.copy < 1e-6
+    assert 1 << 12 <= found.pull_bytes <= NEVER
