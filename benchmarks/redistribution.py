@@ -30,7 +30,7 @@ from distspmd import intervals
 from distspmd.runtime.launch import launch, launched_ranks
 
 Row = dict[str, Any]  # case, ranks, megabytes, and milliseconds by method
-OURS = "distspmd"
+OURS = ("distspmd", "shared tiles")
 
 
 # --- on the ranks ---
@@ -55,9 +55,11 @@ def measure(comm: Any, case: Case, names: Iterable[str], repeat: int) -> Row:
         timed(comm, ready[name])
         check(comm, case, name, ready[name])
     best = dict.fromkeys(ready, math.inf)
+    turns = list(ready)
     for _ in range(repeat):
-        for name, prepared in ready.items():
-            best[name] = min(best[name], timed(comm, prepared))
+        for name in turns:
+            best[name] = min(best[name], timed(comm, ready[name]))
+        turns.append(turns.pop(0))  # none always follows one that let the ranks sleep
     return {"case": case.name, "ranks": comm.size, "megabytes": case.megabytes, "ms": best}
 
 
@@ -132,7 +134,7 @@ def on_ranks(options: argparse.Namespace) -> None:
         chosen += sample(options.sample, options.megabytes)
     header = f"{'ms':<22}{'MB':>6}" + "".join(f"{name:>15}" for name in names)
     if comm.rank == 0:
-        print(f"{comm.size} ranks\n{header}{'limit/ours':>12}", flush=True)
+        print(f"{comm.size} ranks\n{header}  limit/ours", flush=True)
     rows = []
     for case in chosen:
         rows.append(measure(comm, case, names, options.repeat))
@@ -145,29 +147,42 @@ def on_ranks(options: argparse.Namespace) -> None:
 
 def line(row: Row, names: Iterable[str]) -> str:
     figures = [f"{row['ms'][name]:15.2f}" if name in row["ms"] else f"{'-':>15}" for name in names]
-    ratio = f"{row['ms']['limit'] / row['ms'][OURS]:12.2f}" if "limit" in row["ms"] else ""
-    return f"{row['case']:<22}{row['megabytes']:6.0f}" + "".join(figures) + ratio
+    ratios = [
+        f"{row['ms']['limit'] / row['ms'][ours]:9.2f}"
+        for ours in OURS
+        if {"limit", ours} <= row["ms"].keys()
+    ]
+    return f"{row['case']:<22}{row['megabytes']:6.0f}" + "".join([*figures, *ratios])
 
 
 # --- afterwards ---
 
 
 def summary(rows: list[Row]) -> str:
-    """Ratios of the times of all other methods to ours, over the cases that both have."""
-    lines = [f"{'time / ours':<18}{'cases':>6}{'geomean':>9}{'least':>8}{'ahead in':>10}"]
+    """Ratios of the times of all other methods to each of ours, over the cases that both have."""
+    lines = []
     groups = {
         "named cases": [row for row in rows if not row["case"].startswith("sample")],
         "random sample": [row for row in rows if row["case"].startswith("sample")],
     }
-    for title, held in groups.items():
-        names = dict.fromkeys(name for row in held for name in row["ms"] if name != OURS)
-        lines += [title] if names else []
-        for name in names:
-            ratios = [row["ms"][name] / row["ms"][OURS] for row in held if name in row["ms"]]
-            mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
-            ahead = sum(ratio > 1 for ratio in ratios)
-            lines.append(f"  {name:<16}{len(ratios):6}{mean:9.2f}{min(ratios):8.2f}{ahead:10}")
+    for ours in OURS:
+        lines.append(
+            f"{'time / ' + ours:<24}{'cases':>6}{'geomean':>9}{'least':>8}{'ahead in':>10}"
+        )
+        for title, held in groups.items():
+            names = dict.fromkeys(name for row in held for name in row["ms"] if name not in OURS)
+            lines += [f" {title}"] if names else []
+            lines += [f"  {name:<22}{_compared(held, name, ours)}" for name in names]
     return "\n".join(lines)
+
+
+def _compared(rows: list[Row], name: str, ours: str) -> str:
+    both = [row["ms"] for row in rows if name in row["ms"] and ours in row["ms"]]
+    ratios = [ms[name] / ms[ours] for ms in both]
+    if not ratios:
+        return f"{0:6}"
+    mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+    return f"{len(ratios):6}{mean:9.2f}{min(ratios):8.2f}{sum(r > 1 for r in ratios):10}"
 
 
 def plot(rows: list[Row], file: str) -> None:
@@ -185,7 +200,7 @@ def plot(rows: list[Row], file: str) -> None:
     for at, name in enumerate(names):
         ratios = [row["ms"]["limit"] / row["ms"][name] for row in rows if name in row["ms"]]
         shifts = np.linspace(-0.3, 0.3, len(ratios))
-        axes.scatter(at + shifts, ratios, s=14, color="tab:red" if name == OURS else "tab:gray")
+        axes.scatter(at + shifts, ratios, s=14, color="tab:red" if name in OURS else "tab:gray")
     axes.axhline(1, color="black", linewidth=0.8)
     axes.set(
         yscale="log", ylabel="time of the limit / time", title="one dot a case; higher is faster"
