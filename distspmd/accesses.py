@@ -142,14 +142,14 @@ class _Walk:
         connector = edge.src_conn if is_write else edge.dst_conn
         if isinstance(node, nodes.NestedSDFG) and _same_shape(state, container, node, connector):
             for access in self._nested(node, connector, is_write, scope):
-                yield replace(access, data=container.data, edge=border)
+                yield _sparse(replace(access, data=container.data, edge=border), state, node)
             return
         subset = (
             edge.data.get_dst_subset(edge, state)
             if is_write
             else edge.data.get_src_subset(edge, state)
         )
-        yield Access(
+        access = Access(
             container.data,
             border,
             is_write,
@@ -158,17 +158,12 @@ class _Walk:
             conditional=is_write and (edge.data.dynamic or isinstance(node, nodes.NestedSDFG)),
             reduction=_reduction(edge.data),
         )
+        yield _sparse(access, state, node)
 
     def _around(self, state: SDFGState, node: nodes.Node) -> dict[str, Range | None]:
         """Ranges of the parameters of the maps around a node, outermost first."""
-        entries: list[nodes.MapEntry] = []
-        entry = state.entry_node(node)
-        while entry is not None:
-            assert isinstance(entry, nodes.MapEntry)
-            entries.append(entry)
-            entry = state.entry_node(entry)
         scope: dict[str, Range | None] = {}
-        for entry in reversed(entries):
+        for entry in reversed(_maps_around(state, node)):
             dynamic = {c for c in entry.in_connectors if not c.startswith("IN_")}
             scope.update(dict.fromkeys(dynamic))
             for name, (begin, end, step) in zip(
@@ -230,6 +225,39 @@ class _Walk:
             d and Dimension(moved(d.first), moved(d.last), d.dense) for d in access.dimensions
         )
         return replace(access, dimensions=dimensions, scope={**scope, **inner})
+
+
+def _maps_around(state: SDFGState, node: nodes.Node) -> list[nodes.MapEntry]:
+    """Maps of a state around a node, innermost first."""
+    entries: list[nodes.MapEntry] = []
+    entry = state.entry_node(node)
+    while entry is not None:
+        assert isinstance(entry, nodes.MapEntry)
+        entries.append(entry)
+        entry = state.entry_node(entry)
+    return entries
+
+
+def _sparse(access: Access, state: SDFGState, node: nodes.Node) -> Access:
+    """The access, not dense where the maps around it take steps of more than one."""
+    stepped = {
+        name
+        for entry in _maps_around(state, node)
+        for name, (_, _, step) in zip(entry.map.params, entry.map.range.ranges, strict=True)
+        if step != 1
+    }
+    if not stepped:
+        return access
+    dimensions = tuple(
+        d
+        and replace(
+            d,
+            dense=d.dense
+            and not stepped & {s.name for s in d.first.free_symbols | d.last.free_symbols},
+        )
+        for d in access.dimensions
+    )
+    return replace(access, dimensions=dimensions)
 
 
 def _enters(node: nodes.Node, inside: set[nodes.Node], sdfg: SDFG) -> bool:

@@ -51,6 +51,9 @@ class Use:
         certain: whether the use happens in every run, exactly once.
         times: how often it happens, as far as that is known.
         index: parameter that indexes each dimension by itself; None where it is not so simple.
+        works_on: of a write, the tiles of a body that also reads what it writes; None for those of
+            the layout.
+        reads_through: edges at the border through which such a body reads.
     """
 
     space: IterationSpace
@@ -64,6 +67,13 @@ class Use:
     certain: bool = True
     times: int = 1
     index: tuple[str | None, ...] = ()
+    works_on: Layout | None = None
+    reads_through: tuple[Edge, ...] = field(default=(), repr=False)
+
+    @property
+    def tiles(self) -> Layout:
+        """The tiles that the space works on."""
+        return self.works_on or self.layout
 
     @property
     def reduction(self) -> str | None:
@@ -73,6 +83,8 @@ class Use:
     @property
     def reads_before(self) -> bool:
         """Whether the space needs the values that its tile held before."""
+        if self.works_on:
+            return True
         if self.is_write and self.layout.partial:
             return False
         return not self.is_write or not self.exact or self.accumulates
@@ -102,6 +114,8 @@ def uses(space: IterationSpace, tiling: Tiling) -> list[Use]:
         scoped.write(data, edges, group, data in initialised)
         for data, edges, group in _groups(writes)
     ]
+    if isinstance(node, nodes.MapEntry):
+        found = _join_in_and_out(space, found)
     if not is_windowed(node):
         found = [replace(use, index=()) for use in found]
     return [replace(use, certain=happens_once(state), times=times(state)) for use in found]
@@ -164,6 +178,54 @@ def _merge_reads(reads: list[Use]) -> list[Use]:
         else:
             merged.append(read)
     return merged
+
+
+def _join_in_and_out(space: IterationSpace, found: list[Use]) -> list[Use]:
+    """One use for what a nested SDFG both reads and writes: it has one tile of each container.
+
+    Raises:
+        UnsupportedProgram: ranks write operands of a reduction that the body also reads.
+    """
+    inside = space.state.scope_subgraph(space.node).nodes()
+    both = {
+        name
+        for node in inside
+        if isinstance(node, nodes.NestedSDFG)
+        for name in _names_outside(space.state, node)
+    }
+    joined = []
+    for use in found:
+        if use.data not in both:
+            joined.append(use)
+        elif use.is_write:
+            reads = [other for other in found if other.data == use.data and not other.is_write]
+            joined.append(_joined(use, reads) if reads else use)
+        elif not any(other.data == use.data and other.is_write for other in found):
+            joined.append(use)
+    return joined
+
+
+def _names_outside(state: SDFGState, node: nodes.NestedSDFG) -> Iterable[str]:
+    """Containers at the connectors through which a nested SDFG both reads and writes."""
+    both = node.in_connectors.keys() & node.out_connectors.keys()
+    return (e.data.data for e in state.in_edges(node) if e.dst_conn in both and e.data.data)
+
+
+def _joined(write: Use, reads: Sequence[Use]) -> Use:
+    if write.layout.partial:
+        raise UnsupportedProgram(
+            f"{write.space.where}: the space {write.space.name!r} reads {write.data!r}, into which "
+            "its ranks also reduce. Reduce into a temporary, and copy that."
+        )
+    boxes = write.layout.boxes
+    for read in reads:
+        boxes = tuple(map(_hull, boxes, read.layout.boxes))
+    return replace(
+        write,
+        works_on=Layout.of_boxes(write.layout.mesh, write.layout.extents, boxes),
+        reads_through=tuple(edge for read in reads for edge in read.edges),
+        approximate=tuple(sorted({d for read in reads for d in read.approximate})),
+    )
 
 
 def _hull(a: Box, b: Box) -> Box:

@@ -90,9 +90,7 @@ def in_place(use: Use, home: Layout) -> bool:
     """
     if use.layout.partial:
         return False
-    if not all(
-        intervals.contains(home.box(rank), box) for rank, box in enumerate(use.layout.boxes)
-    ):
+    if not all(intervals.contains(home.box(rank), box) for rank, box in enumerate(use.tiles.boxes)):
         return False
     if not use.is_write:
         return True
@@ -113,7 +111,7 @@ def _candidates(uses: Sequence[Use], root: Layout | None) -> Iterator[Layout]:
     ordered = [u for u in uses if u.is_write and not u.layout.partial]
     ordered += [u for u in uses if not u.is_write]
     ordered += [u for u in uses if u.layout.partial]
-    needed = list(dict.fromkeys(box for use in uses for box in use.layout.holders()))
+    needed = list(dict.fromkeys(box for use in uses for box in use.tiles.holders()))
     seen: set[tuple[Box, ...]] = set()
     for use in ordered:
         plain = Layout.of_boxes(use.layout.mesh, use.layout.extents, use.layout.boxes)
@@ -187,7 +185,7 @@ def moves(home: Home, dtype: np.dtype) -> Iterator[tuple[int, Redistribution]]:
 def use_moves(use: Use, home: Layout, dtype: np.dtype) -> Iterator[Redistribution]:
     """Redistributions around a use that is not in place: before it, after it, or both."""
     if use.reads_before:
-        yield Redistribution(home, use.layout, dtype)
+        yield Redistribution(home, use.tiles, dtype)
     if use.is_write:
         yield Redistribution(
             use.layout, home, dtype, accumulate=use.accumulates and use.layout.partial is not None

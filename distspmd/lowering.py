@@ -49,8 +49,20 @@ class PlannedMemlet:
     data: str
     source: str
     solution: Solution
-    source_at_root: bool
-    target_at_root: bool
+    source_tiles: Layout | None
+    """Tiles of the storage that it moves from; None for the caller's array on rank 0."""
+    target_tiles: Layout | None
+    """Tiles of the storage that it moves to."""
+
+    @property
+    def source_at_root(self) -> bool:
+        """Whether it moves from the caller's array on rank 0."""
+        return self.source_tiles is None
+
+    @property
+    def target_at_root(self) -> bool:
+        """Whether it moves to the caller's array on rank 0."""
+        return self.target_tiles is None
 
     @property
     def layouts(self) -> str:

@@ -194,8 +194,8 @@ def _planned(movement: Movement, solutions: Mapping[Redistribution, Solution]) -
         movement.data,
         str(movement.source or ""),
         solutions[movement.redistribution],
-        movement.source_at_root,
-        movement.target_at_root,
+        movement.source_tiles,
+        movement.target_tiles,
     )
     movement.node.solver = planned.solution.plan.solver
     movement.node.steps = planned.steps

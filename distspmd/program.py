@@ -329,23 +329,24 @@ class Program:
 def _named(memlet: PlannedMemlet, rank: int) -> tuple[str, Any, list[Storage]]:
     """A memlet as the engine takes it: its name, its plan in bounded rounds, its storages."""
     plan = bounded(memlet.solution.plan, MOST_ELEMENTS)
-    move = plan.redistribution
+    extents = plan.redistribution.source.extents
     source = memlet.source or "the program"
     name = f"the distributed memlet {memlet.data} ({memlet.layouts}) of {source}"
     return (
         name,
         plan,
         [
-            _storage(move.source, memlet.source_at_root, rank),
-            _storage(move.target, memlet.target_at_root, rank),
+            _storage(memlet.source_tiles, extents, rank),
+            _storage(memlet.target_tiles, extents, rank),
         ],
     )
 
 
-def _storage(layout: Layout, at_root: bool, rank: int) -> Storage:
-    extents = layout.extents if at_root else tile_shape(layout)
-    strides = tuple(math.prod(extents[d + 1 :]) for d in range(len(extents)))
-    origin = tuple(0 if at_root else lo for lo, _ in layout.box(rank))
+def _storage(tiles: Layout | None, extents: tuple[int, ...], rank: int) -> Storage:
+    """The storage of a rank's tile, or of the caller's whole array."""
+    shape = tile_shape(tiles) if tiles else extents
+    strides = tuple(math.prod(shape[d + 1 :]) for d in range(len(shape)))
+    origin = tuple(lo for lo, _ in tiles.box(rank)) if tiles else (0,) * len(shape)
     return Storage(origin, strides)
 
 

@@ -15,6 +15,7 @@ from dace import SDFG, InterstateEdge, Memlet, SDFGState, data, dtypes
 from dace.sdfg import nodes
 from dace.sdfg import utils as sdfg_utils
 
+from distspmd.accesses import Edge
 from distspmd.constraints import Use
 from distspmd.homes import Home, in_place, use_moves
 from distspmd.layout import Layout
@@ -33,8 +34,9 @@ class Movement:
     redistribution: Redistribution
     source: Source | None
     node: DistributedMemlet = field(compare=False, repr=False)
-    source_at_root: bool
-    target_at_root: bool
+    source_tiles: Layout | None
+    """Tiles of the storage that it moves from; None for the caller's array on rank 0."""
+    target_tiles: Layout | None
 
 
 @dataclass
@@ -94,12 +96,13 @@ class Distributor:
         state = use.space.state
         if in_place(use, home.layout):
             if not home.at_root:
-                self._rename_edges(use, self.tiles[use.data])
+                self._rename_edges(use, self.tiles[use.data], use.edges + use.reads_through)
             elif isinstance(use.space.node, nodes.LibraryNode):
-                self._rename_edges(use, use.data)
+                self._rename_edges(use, use.data, use.edges)
             return
         if not home.is_written:
-            self._reroute(use, state, state.add_read(self._shared_tile(use, container)))
+            copy = state.add_read(self._shared_tile(use, container))
+            self._reroute(use, state, copy, use.edges)
             return
         moves = list(use_moves(use, home.layout, _dtype(container)))
         if not use.is_write:
@@ -129,7 +132,7 @@ class Distributor:
             copy = state.add_access(self._add_tile(f"{use.data}_copy", container, use.layout))
             self._fetched[key] = copy
             self._move(state, origin, copy, use.data, move, use.space.source)
-        self._reroute(use, state, self._fetched[key])
+        self._reroute(use, state, self._fetched[key], use.edges)
 
     def _write_copy(
         self,
@@ -139,7 +142,7 @@ class Distributor:
         fetch: Redistribution | None,
         store: Redistribution,
     ) -> None:
-        tile = self._add_tile(f"{use.data}_part", container, use.layout)
+        tile = self._add_tile(f"{use.data}_part", container, use.tiles)
         first = use.edges[0].dst
         entry = use.space.node
         if fetch is not None:
@@ -150,11 +153,13 @@ class Distributor:
                 or state.add_read(first.data)
             )
             self._move(state, origin, before, use.data, fetch, use.space.source)
-            state.add_nedge(before, entry, Memlet())
+            self._reroute(use, state, before, use.reads_through)
+            if not use.reads_through:
+                state.add_nedge(before, entry, Memlet())
         elif use.accumulates:
             state.add_nedge(self._identity(state, tile, use), entry, Memlet())
         after = state.add_access(tile)
-        self._rename_edges(use, tile)
+        self._rename_edges(use, tile, use.edges)
         for edge in use.edges:
             state.add_edge(edge.src, edge.src_conn, after, None, edge.data)
             state.remove_edge(edge)
@@ -184,21 +189,23 @@ class Distributor:
 
     # -- edges --------------------------------------------------------------------------------
 
-    def _reroute(self, use: Use, state: SDFGState, copy: nodes.AccessNode) -> None:
+    def _reroute(
+        self, use: Use, state: SDFGState, copy: nodes.AccessNode, edges: Sequence[Edge]
+    ) -> None:
         """Let a read come from a copy instead of the home."""
-        self._rename_edges(use, copy.data)
-        for edge in use.edges:
+        self._rename_edges(use, copy.data, edges)
+        for edge in edges:
             state.add_edge(copy, None, edge.dst, edge.dst_conn, edge.data)
             state.remove_edge(edge)
             if state.degree(edge.src) == 0:
                 state.remove_node(edge.src)
 
-    def _rename_edges(self, use: Use, tile: str) -> None:
+    def _rename_edges(self, use: Use, tile: str, edges: Sequence[Edge]) -> None:
         """Let the memlets of a use name another container, and nested SDFGs describe it."""
         state = use.space.state
-        window = self.symbols.window(tile, use.layout)
+        window = self.symbols.window(tile, use.tiles)
         container = self.sdfg.arrays[tile]
-        for border in use.edges:
+        for border in edges:
             sizes = border.data.subset.size()
             single = frozenset(d for d, n in enumerate(sizes) if (n == 1) == True)  # noqa: E712
             for leaf in state.memlet_tree(border).root().traverse_children(include_self=True):
@@ -243,8 +250,8 @@ class Distributor:
                 move,
                 source,
                 node,
-                source_at_root=origin.data not in self.layouts,
-                target_at_root=goal.data not in self.layouts,
+                source_tiles=self.layouts.get(origin.data),
+                target_tiles=self.layouts.get(goal.data),
             )
         )
 

@@ -14,6 +14,8 @@ program                                                plain DaCe
 ``x @ y`` of complex vectors                           does not compile; ours is used
 batches of a product of which a tile is taken          strides of the extents; ours is used
 ``np.tensordot``                                       asks for an implementation that is not there
+``x[(i - 5) // 2]``                                    rounds towards zero: not ours to correct
+``return y, y``                                        KeyError in its parser
 ``np.prod``, ``np.var``, ``np.outer``, ``np.cumsum``   call back into Python: refused
 =====================================================  ============================================
 """

@@ -4,6 +4,7 @@ from lowering.harness import Case
 from lowering.programs import (
     elementwise,
     functions,
+    hazards,
     indices,
     loops,
     products,
@@ -14,6 +15,16 @@ from lowering.programs import (
 
 CASES: list[Case] = [
     case
-    for module in (elementwise, functions, loops, reductions, products, indices, several, views)
+    for module in (
+        elementwise,
+        functions,
+        hazards,
+        loops,
+        reductions,
+        products,
+        indices,
+        several,
+        views,
+    )
     for case in module.CASES
 ]
