@@ -135,4 +135,6 @@ def test_any_space_of_a_chain_may_be_the_one_that_is_named(name):
 
 def test_the_record_says_which_spaces_were_named():
     lowering = lowered(network, {"active": (2, 1)})
-    assert [space.name for space in lowering.spaces if space.chosen_by == "the schedule"] == ["active"]
+    assert [space.name for space in lowering.spaces if space.chosen_by == "the schedule"] == [
+        "active"
+    ]
