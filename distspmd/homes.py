@@ -154,7 +154,7 @@ def _needs_load(home: Layout, uses: Sequence[Use]) -> bool:
     """Whether anything that the home held at the start can be seen later."""
     written: list[Box] = []
     for use in uses:
-        if use.reads_before:
+        if use.reads_before or use.accumulates:
             return True
         if use.exact and use.certain:
             written.extend(use.layout.holders())

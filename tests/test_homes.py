@@ -140,6 +140,13 @@ def test_what_is_reduced_for_the_caller_is_accumulated_at_the_root():
     assert str(store.source) == "[1] + partial(sum){i}"
 
 
+def test_what_operands_are_added_to_is_loaded():
+    operands = Layout.of_boxes(Mesh(i=2), (8,), [((1, 6),), ((0, 0),)], Partial("sum", ("i",)))
+    found = home(Use(None, "y", True, operands, (), accumulates=True))  # type: ignore[arg-type]
+    assert str(found.layout) == "boxes[8]{0: 1:6}"
+    assert found.load
+
+
 def test_readers_of_different_layouts_share_the_one_of_least_traffic():
     wide, narrow = (use(stencil, "x", 4, write=False), use(doubled, "x", 4, write=False))
     found = home(wide, narrow, argument=False)
