@@ -21,6 +21,7 @@ from dace.sdfg.state import (
     ControlFlowBlock,
     ControlFlowRegion,
     LoopRegion,
+    ReturnBlock,
 )
 from dace.transformation.passes.analysis import loop_analysis
 
@@ -82,7 +83,8 @@ def edges_of(state: SDFGState) -> list[Edge]:
 
 def happens_once(state: SDFGState) -> bool:
     """Whether a state runs exactly once in every run of its SDFG."""
-    return state.parent_graph is state.sdfg and _runs_always(state)
+    returns = any(isinstance(b, ReturnBlock) for b in state.sdfg.all_control_flow_blocks())
+    return state.parent_graph is state.sdfg and _runs_always(state) and not returns
 
 
 def times(state: SDFGState) -> int:

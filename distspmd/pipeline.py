@@ -16,7 +16,9 @@ from distspmd.errors import NoSolver, ScheduleError, UnsupportedProgram
 from distspmd.homes import Home, choose, moves
 from distspmd.lowering import ATTRIBUTE, Dwelling, Lowering, PlannedMemlet, TiledSpace
 from distspmd.machine import Machine
+from distspmd.mesh import Mesh
 from distspmd.nodes.distributed_memlet import CONTEXT
+from distspmd.passes.control import is_control_value
 from distspmd.passes.distribute import Distributor, Movement
 from distspmd.passes.local_tiles import Symbols
 from distspmd.passes.prepare import prepare
@@ -49,6 +51,8 @@ def iteration_spaces(sdfg: SDFG) -> IterationSpaces:
         return spaces_of(sdfg)
     found = []
     for space in spaces_of(twin):
+        if is_control_value(space.node):
+            continue
         node, state = originals.get(id(space.node), (space.node, space.state))
         found.append(replace(space, node=node, state=state))
     return IterationSpaces(found)
@@ -88,13 +92,14 @@ def lower(
     prepare(sdfg)
     spaces = spaces_of(sdfg)
     _check_ranges(spaces)
-    grids = resolve(schedule, spaces)
+    named = IterationSpaces([s for s in spaces if not is_control_value(s.node)])
+    grids = resolve(schedule, named)
     tilings = {
         space.name: Tiling.on_grid(space.parameters, space.ranges, grids[space.name])
         for space in spaces
         if space.name in grids
     }
-    tiled = propagate(spaces, tilings)
+    tiled = propagate(spaces, {**tilings, **_on_all_ranks(spaces, tilings)})
     homes = _homes(sdfg, [use for space in tiled.values() for use in space.uses])
     solutions = _solve_all(sdfg, homes, solvers or SOLVERS, machine)
     scalars = frozenset(
@@ -119,6 +124,18 @@ def lower(
     setattr(sdfg, ATTRIBUTE, lowering)
     sdfg.validate()
     return lowering
+
+
+def _on_all_ranks(
+    spaces: Sequence[IterationSpace], tilings: Mapping[str, Tiling]
+) -> dict[str, Tiling]:
+    """Tilings of the values that control flow reads: all ranks that run anything have them."""
+    ranks = max((tiling.mesh.size for tiling in tilings.values()), default=1)
+    return {
+        space.name: Tiling.of(space.ranges, Mesh(ranks=ranks), [()] * len(space.ranges))
+        for space in spaces
+        if is_control_value(space.node)
+    }
 
 
 def _check_not_lowered(sdfg: SDFG) -> None:

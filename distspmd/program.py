@@ -183,7 +183,8 @@ class Program:
                 )
                 error.__cause__ = problem
         self._agreement.check(error)
-        self._run(*self._call)
+        if self.rank < self.lowering.ranks:
+            self._run(*self._call)
         if self.rank != 0 or not results:
             return None
         return results[0] if self._single else tuple(results)

@@ -67,11 +67,9 @@ def copies(x: dace.float64[9], y: dace.float64[9]):
 
 
 @dace.program
-def branches(x: dace.float64[9], n: dace.int64):
-    if n > 3:
-        x[:] = x + 1
-    else:
-        x[:] = x * 2
+def calls_python(x: dace.float64[9]):
+    x[:] = x + 1
+    return np.cumsum(x)
 
 
 @dace.program
@@ -135,8 +133,8 @@ def test_spaces_are_in_program_order_also_inside_loops():
 
 
 def test_spaces_of_programs_that_cannot_be_lowered_are_listed_too():
-    found = [space.name for space in distspmd.iteration_spaces(branches.to_sdfg())]
-    assert found == ["x_slice", "x_slice_0"]
+    found = [space.name for space in distspmd.iteration_spaces(calls_python.to_sdfg())]
+    assert "x_slice" in found
 
 
 def test_spaces_inside_nested_sdfgs_are_listed():
@@ -158,8 +156,7 @@ def test_spaces_inside_nested_sdfgs_are_listed():
     state.add_edge(node, "v", state.add_write("v"), None, dace.Memlet("v[0:6]"))
     (space,) = distspmd.iteration_spaces(sdfg)
     assert space.name == "v"
-    with pytest.raises(UnsupportedProgram, match=r"nested SDFG 'inner' .*sdfg.simplify\(\)"):
-        distspmd.lower(sdfg, {"v": (2,)})
+    assert distspmd.lower(sdfg, {"v": (2,)}).ranks == 2
 
 
 def test_ranges_have_their_begins_and_steps():

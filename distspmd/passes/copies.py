@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import networkx as nx
 import sympy
 from dace import SDFG, Memlet, SDFGState, data, subsets
 from dace.sdfg import nodes
@@ -132,7 +133,10 @@ def _detach(state: SDFGState, view: nodes.AccessNode, views: dict[str, Any]) -> 
 
 
 def _check_written(state: SDFGState, view: nodes.AccessNode) -> None:
-    """A view that is written must be written whole, or its copy would carry more than that."""
+    """A view that is written must be read or written whole: its copy carries all of it."""
+    before = nx.ancestors(state.nx, view)
+    if any(isinstance(node, nodes.AccessNode) and node.data == view.data for node in before):
+        return
     edges = [edge for edge in state.in_edges(view) if not edge.data.is_empty()]
     written = [edge.data.get_dst_subset(edge, state) for edge in edges]
     everything = _whole(state, view)

@@ -14,6 +14,7 @@ import numpy as np
 from dace import SDFG, InterstateEdge, Memlet, SDFGState, data, dtypes
 from dace.sdfg import nodes
 from dace.sdfg import utils as sdfg_utils
+from dace.sdfg.state import ReturnBlock
 
 from distspmd.accesses import Edge
 from distspmd.constraints import Use
@@ -68,6 +69,7 @@ class Distributor:
                 self.tiles[name] = self._add_tile(f"{name}_tile", containers[name], home.layout)
         uses = [use for home in self.homes.values() for use in home.uses]
         self._rename_nodes(self.sdfg.states())
+        self._rename_control_values()
         self._load(containers)
         for use in uses:
             self._redirect(use, containers[use.data])
@@ -88,6 +90,13 @@ class Distributor:
             for node in state.data_nodes():
                 if state.entry_node(node) is None:
                     node.data = self.tiles.get(node.data, node.data)
+
+    def _rename_control_values(self) -> None:
+        """Edges between states that name a value read it from its tile."""
+        for edge in self.sdfg.all_interstate_edges(recursive=False):
+            for symbol, name in edge.data.assignments.items():
+                if name in self.homes:
+                    edge.data.assignments[symbol] = f"{self.tiles[name]}[0]"
 
     # -- one use ------------------------------------------------------------------------------
 
@@ -286,15 +295,20 @@ class Distributor:
         stores = {name: home for name, home in self.homes.items() if home.store}
         if not stores:
             return
-        sinks = self.sdfg.sink_nodes()
-        end = self.sdfg.add_state("collect")
-        for sink in sinks:
-            self.sdfg.add_edge(sink, end, InterstateEdge())
-        for name, home in stores.items():
-            root = Layout.root(home.layout.extents)
-            move = Redistribution(home.layout, root, _dtype(containers[name]))
-            origin, goal = end.add_read(self.tiles[name]), end.add_write(name)
-            self._move(end, origin, goal, name, move, _first_source(home.uses))
+        ends: list[SDFGState] = []
+        sinks = [block for block in self.sdfg.sink_nodes() if not isinstance(block, ReturnBlock)]
+        if sinks:
+            ends.append(self.sdfg.add_state("collect"))
+            for sink in sinks:
+                self.sdfg.add_edge(sink, ends[0], InterstateEdge())
+        blocks = list(self.sdfg.all_control_flow_blocks())
+        ends += [_state_before(block) for block in blocks if isinstance(block, ReturnBlock)]
+        for end in ends:
+            for name, home in stores.items():
+                root = Layout.root(home.layout.extents)
+                move = Redistribution(home.layout, root, _dtype(containers[name]))
+                origin, goal = end.add_read(self.tiles[name]), end.add_write(name)
+                self._move(end, origin, goal, name, move, _first_source(home.uses))
 
     def _home_node(self, begin: SDFGState, name: str) -> nodes.AccessNode:
         """The one node of a home in the first state: what loads it comes before what copies it."""
@@ -303,6 +317,18 @@ class Distributor:
             if node.data == home:
                 return node
         return begin.add_access(home)
+
+
+def _state_before(block: ReturnBlock) -> SDFGState:
+    """A new state through which control flow comes to a block."""
+    region = block.parent_graph
+    starts = region.start_block is block
+    state = region.add_state("collect", is_start_block=starts)
+    for edge in region.in_edges(block):
+        region.remove_edge(edge)
+        region.add_edge(edge.src, state, edge.data)
+    region.add_edge(state, block, InterstateEdge())
+    return state
 
 
 def _scalar_to_array(sdfg: SDFG, name: str) -> None:

@@ -12,11 +12,13 @@ from dace.libraries.standard.nodes import MergeLibraryNode
 from dace.sdfg import nodes
 from dace.subsets import Subset
 
-from distspmd.accesses import Edge, control_reads
+from distspmd.accesses import Edge
 from distspmd.errors import UnsupportedProgram
 from distspmd.passes.callbacks import refuse_callbacks
-from distspmd.passes.copies import copies_to_maps, views_to_arrays
+from distspmd.passes.control import control_values
+from distspmd.passes.copies import copies_to_maps
 from distspmd.passes.corrections import correct
+from distspmd.passes.nesting import inline_nested
 from distspmd.spaces import source
 
 
@@ -24,12 +26,12 @@ def prepare(sdfg: SDFG) -> None:
     """Rewrite copies and tasklets at the top level to maps, in place.
 
     Raises:
-        UnsupportedProgram: a container or a node that has no place in a lowered program, or control
-            flow that reads containers.
+        UnsupportedProgram: a container or a node that has no place in a lowered program.
     """
     refuse_callbacks(sdfg)
     correct(sdfg)
-    views_to_arrays(sdfg)
+    inline_nested(sdfg)
+    control_values(sdfg)
     for state in sdfg.states():
         for node in list(state.nodes()):
             _check(state, node)
@@ -41,7 +43,6 @@ def prepare(sdfg: SDFG) -> None:
                 _wrap(state, node)
             elif isinstance(node, MergeLibraryNode):
                 _merge_to_map(state, node)
-    _check_control_flow(sdfg)
 
 
 def _check(state: SDFGState, node: nodes.Node) -> None:
@@ -57,34 +58,10 @@ def _check(state: SDFGState, node: nodes.Node) -> None:
                 f"{where}: {node.data!r} is a {type(container).__name__} of {container.dtype}; "
                 "only arrays and scalars of numbers can be partitioned."
             )
-    elif isinstance(node, nodes.NestedSDFG):
-        raise UnsupportedProgram(
-            f"{where}: the nested SDFG {node.label!r} cannot be partitioned as it stands. Run "
-            "sdfg.simplify() before lower, which inlines it where that is possible."
-        )
     elif isinstance(node, nodes.EntryNode) and not isinstance(node, nodes.MapEntry):
         raise UnsupportedProgram(
             f"{where}: the {type(node).__name__} {node} cannot be partitioned."
         )
-
-
-def _check_control_flow(sdfg: SDFG) -> None:
-    for name in sorted(sdfg.arrays):
-        if any(True for _ in control_reads(sdfg, name)):
-            raise UnsupportedProgram(
-                f"{_first_line(sdfg, name)}the values of {name!r} decide what runs or what is "
-                "indexed: a branch, a loop or an index outside of a map that depends on data "
-                "cannot be partitioned yet. Take it out of the program, to Python, or into a map."
-            )
-
-
-def _first_line(sdfg: SDFG, name: str) -> str:
-    """Where the program first has the container, if DaCe kept it."""
-    nodes_of_it = [(s, n) for s in sdfg.states() for n in s.data_nodes() if n.data == name]
-    everything = [(s, n) for s in sdfg.states() for n in s.data_nodes()]
-    lines = [source(state, node) for state, node in nodes_of_it or everything]
-    found = min((line for line in lines if line), key=lambda line: line.line, default=None)
-    return f"{found}: " if found else ""
 
 
 def _wrap(state: SDFGState, tasklet: nodes.Tasklet) -> None:

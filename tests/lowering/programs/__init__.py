@@ -2,6 +2,7 @@
 
 from lowering.harness import Case
 from lowering.programs import (
+    control,
     elementwise,
     functions,
     hazards,
@@ -16,6 +17,7 @@ from lowering.programs import (
 CASES: list[Case] = [
     case
     for module in (
+        control,
         elementwise,
         functions,
         hazards,
