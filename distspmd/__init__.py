@@ -17,6 +17,7 @@ from distspmd.simulator import simulate
 from distspmd.verifier import verify
 
 if TYPE_CHECKING:
+    from distspmd.explanation import explain
     from distspmd.pipeline import iteration_spaces, lower
     from distspmd.program import Program, compile
     from distspmd.runtime.tiles import allocate, redistribute
@@ -28,6 +29,7 @@ __all__ = [
     "Program",
     "allocate",
     "compile",
+    "explain",
     "iteration_spaces",
     "lower",
     "plan",
@@ -40,6 +42,7 @@ _LATER = {
     "Program": "distspmd.program",
     "allocate": "distspmd.runtime.tiles",
     "compile": "distspmd.program",
+    "explain": "distspmd.explanation",
     "iteration_spaces": "distspmd.pipeline",
     "lower": "distspmd.pipeline",
     "redistribute": "distspmd.runtime.tiles",

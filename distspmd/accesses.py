@@ -7,6 +7,7 @@ propagated memlets around it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
@@ -89,15 +90,30 @@ def happens_once(state: SDFGState) -> bool:
 
 def times(state: SDFGState) -> int:
     """How often a state runs, as far as loops around it tell; one of unknown length ten times."""
-    product = 1
-    for loop in _regions(state):
-        if not isinstance(loop, LoopRegion):
-            continue
-        values, stride = _loop_range(loop), sympy.sympify(loop_analysis.get_loop_stride(loop))
-        length = values.upper - values.lower if values else stride
-        known = values is not None and length.is_Integer and stride.is_Integer
-        product *= max(0, int(length // abs(stride)) + 1) if known else 10
-    return product
+    lengths = [_iterations(loop) for loop in _regions(state) if isinstance(loop, LoopRegion)]
+    return math.prod(10 if length is None else length for length in lengths)
+
+
+def times_exactly(state: SDFGState) -> int | None:
+    """How often a state runs in every run of the program; None where that is not known before."""
+    regions = list(_regions(state))
+    loops = [region for region in regions if isinstance(region, LoopRegion)]
+    lengths = [_iterations(loop) for loop in loops]
+    branches = any(isinstance(region, ConditionalBlock) for region in regions)
+    leaves = any(loop.has_break or loop.has_return or loop.has_continue for loop in loops)
+    nested = state.sdfg is not state.sdfg.cfg_list[0]
+    known = [length for length in lengths if length is not None]
+    if branches or leaves or nested or len(known) < len(lengths):
+        return None
+    return math.prod(known) if all(map(_runs_always, [state, *regions])) else None
+
+
+def _iterations(loop: LoopRegion) -> int | None:
+    """Number of iterations of a loop; None where it is not known."""
+    values, stride = _loop_range(loop), sympy.sympify(loop_analysis.get_loop_stride(loop))
+    if values is None or not (stride.is_Integer and (values.upper - values.lower).is_Integer):
+        return None
+    return max(0, int((values.upper - values.lower) // abs(stride)) + 1)
 
 
 def bound_around(state: SDFGState) -> dict[str, Range | None]:
@@ -358,10 +374,13 @@ def _meta_reads(graph: AbstractControlFlowRegion) -> list[Memlet]:
     return []
 
 
-def _runs_always(state: SDFGState) -> bool:
-    """Whether no branch of an unstructured control flow goes round the state."""
-    graph = state.parent_graph
-    return all(len(graph.out_edges(block)) <= 1 for block in graph.nodes())
+def _runs_always(block: ControlFlowBlock) -> bool:
+    """Whether no branch of an unstructured control flow goes round the block."""
+    graph = block.parent_graph
+    if isinstance(graph, ConditionalBlock):
+        return False
+    plain = all(edge.data.is_unconditional() for edge in graph.edges())
+    return plain and all(len(graph.out_edges(node)) <= 1 for node in graph.nodes())
 
 
 def _loop_range(loop: LoopRegion) -> Range | None:

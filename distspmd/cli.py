@@ -68,6 +68,14 @@ def _parser() -> argparse.ArgumentParser:
     )
     lower.set_defaults(command=_lower)
 
+    explain = commands.add_parser(
+        "explain", help="lower a program and print what it will communicate, and why so"
+    )
+    explain.add_argument("program", help=_PROGRAM)
+    _add_schedule(explain)
+    explain.add_argument("--html", metavar="FILE.html", help="save it as a page")
+    explain.set_defaults(command=_explain)
+
     run = commands.add_parser(
         "run",
         help="run a program on ranks",
@@ -257,6 +265,16 @@ def _lower(options: argparse.Namespace) -> int:
         sdfg.save(options.output)
     if options.html:
         Path(options.html).write_text(f"<html><body>{sdfg._repr_html_()}</body></html>")
+    return 0
+
+
+def _explain(options: argparse.Namespace) -> int:
+    from distspmd.explanation import explain
+
+    explanation = explain(_lowered(options)[1])
+    print(explanation)
+    if options.html:
+        Path(options.html).write_text(f"<html><body>{explanation._repr_html_()}</body></html>")
     return 0
 
 

@@ -8,6 +8,9 @@ from __future__ import annotations
 import html
 from dataclasses import dataclass
 
+import numpy as np
+
+from distspmd import intervals
 from distspmd.layout import Layout
 from distspmd.mesh import Mesh
 from distspmd.report import Table, as_html, as_text
@@ -40,6 +43,12 @@ class Dwelling:
     layout: Layout
     at_root: bool
     """Whether the caller's array on rank 0 is the home."""
+    dtype: np.dtype
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the largest tile that a rank holds."""
+        return max(map(intervals.volume, self.layout.boxes)) * self.dtype.itemsize
 
 
 @dataclass(frozen=True)
@@ -53,6 +62,8 @@ class PlannedMemlet:
     """Tiles of the storage that it moves from; None for the caller's array on rank 0."""
     target_tiles: Layout | None
     """Tiles of the storage that it moves to."""
+    times: int | None = 1
+    """How often it moves in a run; None where that is not known before the run."""
 
     @property
     def source_at_root(self) -> bool:
@@ -67,10 +78,19 @@ class PlannedMemlet:
     @property
     def layouts(self) -> str:
         """Source and target layout."""
+        return f" {self.arrow} ".join(self.ends)
+
+    @property
+    def ends(self) -> tuple[str, str]:
+        """Source and target layout, each as text."""
         move = self.solution.plan.redistribution
-        arrow = "+>" if move.accumulate else "->"
         source = _place(move.source, self.source_at_root)
-        return f"{source} {arrow} {_place(move.target, self.target_at_root)}"
+        return source, _place(move.target, self.target_at_root)
+
+    @property
+    def arrow(self) -> str:
+        """Between the layouts: whether the target keeps what it held as an operand."""
+        return "+>" if self.solution.plan.redistribution.accumulate else "->"
 
     @property
     def steps(self) -> str:

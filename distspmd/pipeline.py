@@ -102,6 +102,7 @@ def lower(
     tiled = propagate(spaces, {**tilings, **_on_all_ranks(spaces, tilings)})
     homes = _homes(sdfg, [use for space in tiled.values() for use in space.uses])
     solutions = _solve_all(sdfg, homes, solvers or SOLVERS, machine)
+    dtypes = {name: _dtype(sdfg, name) for name in homes}
     scalars = frozenset(
         name for name, container in sdfg.arrays.items() if isinstance(container, data.Scalar)
     )
@@ -114,7 +115,10 @@ def lower(
     memlets = tuple(_planned(move, solutions) for move in distributor.movements)
     lowering = Lowering(
         spaces=tuple(_record(space, tiled[space.name]) for space in spaces),
-        homes=tuple(Dwelling(home.data, home.layout, home.at_root) for home in homes.values()),
+        homes=tuple(
+            Dwelling(home.data, home.layout, home.at_root, dtypes[home.data])
+            for home in homes.values()
+        ),
         memlets=memlets,
         symbols=symbols.values,
         approximate=tuple(_approximations(tiled)),
@@ -179,7 +183,7 @@ def _homes(sdfg: SDFG, uses: Sequence[Use]) -> dict[str, Home]:
     return {
         name: choose(
             name,
-            np.dtype(sdfg.arrays[name].dtype.as_numpy_dtype()),
+            _dtype(sdfg, name),
             uses_of_it,
             argument=not sdfg.arrays[name].transient,
             result=name.startswith("__return"),
@@ -188,14 +192,18 @@ def _homes(sdfg: SDFG, uses: Sequence[Use]) -> dict[str, Home]:
     }
 
 
+def _dtype(sdfg: SDFG, name: str) -> np.dtype:
+    dtype: np.dtype = np.dtype(sdfg.arrays[name].dtype.as_numpy_dtype())
+    return dtype
+
+
 def _solve_all(
     sdfg: SDFG, homes: Mapping[str, Home], solvers: Sequence[Solver], machine: Machine | None
 ) -> dict[Redistribution, Solution]:
     """Plan all that the homes make necessary, before the SDFG is touched."""
     solutions: dict[Redistribution, Solution] = {}
     for name, home in homes.items():
-        dtype = np.dtype(sdfg.arrays[name].dtype.as_numpy_dtype())
-        for _, move in moves(home, dtype):
+        for _, move in moves(home, _dtype(sdfg, name)):
             if move in solutions:
                 continue
             try:
@@ -213,9 +221,12 @@ def _planned(movement: Movement, solutions: Mapping[Redistribution, Solution]) -
         solutions[movement.redistribution],
         movement.source_tiles,
         movement.target_tiles,
+        movement.times,
     )
-    movement.node.solver = planned.solution.plan.solver
-    movement.node.steps = planned.steps
+    node, plan = movement.node, planned.solution.plan
+    node.solver, node.steps = plan.solver, planned.steps
+    node.received_bytes = planned.solution.cost.nbytes
+    node.seconds = planned.solution.cost.seconds
     return planned
 
 

@@ -47,3 +47,8 @@ def as_html(tables: Sequence[Table]) -> str:
         title = f"<h4>{html.escape(table.title)}</h4>" if table.title else ""
         pieces.append(f"{title}<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
     return "".join(pieces)
+
+
+def short(what: str, most: int = 72) -> str:
+    """A text that ends in dots where it is longer."""
+    return what if len(what) <= most else f"{what[: most - 3]}..."

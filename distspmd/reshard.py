@@ -8,7 +8,7 @@ from distspmd.cost import Cost, cost
 from distspmd.pictures import picture, svg
 from distspmd.planning import ChosenPlan
 from distspmd.plans import Plan, Step
-from distspmd.report import Table, as_text
+from distspmd.report import Table, as_text, short
 
 _MESSAGES = 4
 
@@ -52,7 +52,7 @@ def _steps(plan: ChosenPlan) -> Iterator[tuple[str, ...]]:
             f"{int(step.traffic.received.max(initial=0)) * plan.itemsize:,}",
             f"{int(step.traffic.sent.max(initial=0)) * plan.itemsize:,}",
             f"{alone.seconds:.2e}",
-            _short(str(plan.buffers[step.target])),
+            short(str(plan.buffers[step.target])),
         )
 
 
@@ -82,15 +82,11 @@ def _plans(plan: ChosenPlan) -> Iterator[tuple[str, ...]]:
         kinds = " + ".join(str(step.kind) for step in other.steps)
         yield (
             other.solver,
-            _short(kinds),
+            short(kinds),
             f"{price.nbytes:,}",
             f"{max(map(other.received, range(other.ranks))):,}",
             f"{int(other.peaks.max(initial=0)):,}",
             f"{price.seconds:.2e}",
         )
     for refusal in plan.refusals:
-        yield refusal.solver, f"refused: {_short(refusal.reason)}", "", "", "", ""
-
-
-def _short(what: str, most: int = 72) -> str:
-    return what if len(what) <= most else f"{what[: most - 3]}..."
+        yield refusal.solver, f"refused: {short(refusal.reason)}", "", "", "", ""

@@ -39,6 +39,7 @@ ORDER = """
     constraints
     homes propagation
     lowering nodes
+    explanation
     passes
     pipeline
     codegen

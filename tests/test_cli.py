@@ -65,6 +65,17 @@ def test_lower_prints_the_decisions_and_saves_the_sdfg(
     assert "5{__i0}10" in page.read_text()
 
 
+def test_explain_prints_what_moves_and_why_and_saves_a_page(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "explained.html"
+    asked = ["explain", f"{file}:product", "-s", "_MatMult_=2,1,2", "--html", str(page)]
+    printed = said(capsys, *asked)
+    assert "over nothing: refused, the layouts differ" in printed
+    assert "bytes received by all ranks" in printed
+    assert "<td>[5{__i0}10, 4{__i2}8]</td>" in page.read_text()
+
+
 def test_a_schedule_comes_from_options_and_from_files(tmp_path: Path) -> None:
     path = tmp_path / "schedule.yaml"
     path.write_text("hidden: [2, 2, 1]\nout: {i: 2}\n")

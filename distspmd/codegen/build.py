@@ -153,6 +153,7 @@ _VOLATILE = {
     "transformation_hist",
     "build_folder",
     "cfg_list_id",
+    "seconds",
 }
 
 

@@ -81,6 +81,8 @@ class DistributedMemlet(CommNode):
     target = Property(dtype=str, default="", desc="Layout that the array is wanted in")
     solver = Property(dtype=str, default="", desc="Solver whose plan runs")
     steps = Property(dtype=str, default="", desc="Steps of the plan")
+    received_bytes = Property(dtype=int, default=0, desc="Bytes that all ranks receive, each time")
+    seconds = Property(dtype=float, default=0.0, desc="Predicted time, each time")
 
     def __init__(self, name: str = "distributed_memlet", **keywords: Any) -> None:
         super().__init__(
@@ -88,4 +90,5 @@ class DistributedMemlet(CommNode):
         )
 
     def __str__(self) -> str:
-        return f"{self.array}: {self.source} -> {self.target} ({self.steps})"
+        moves = f"{self.array}: {self.source} -> {self.target}"
+        return f"{moves} ({self.steps}, {self.received_bytes:,} bytes)" if self.steps else moves

@@ -16,7 +16,7 @@ from dace.sdfg import nodes
 from dace.sdfg import utils as sdfg_utils
 from dace.sdfg.state import ReturnBlock
 
-from distspmd.accesses import Edge
+from distspmd.accesses import Edge, times_exactly
 from distspmd.constraints import Use
 from distspmd.homes import Home, in_place, use_moves
 from distspmd.layout import Layout
@@ -38,6 +38,8 @@ class Movement:
     source_tiles: Layout | None
     """Tiles of the storage that it moves from; None for the caller's array on rank 0."""
     target_tiles: Layout | None
+    times: int | None = 1
+    """How often it is made in a run; None where that is not known."""
 
 
 @dataclass
@@ -261,6 +263,7 @@ class Distributor:
                 node,
                 source_tiles=self.layouts.get(origin.data),
                 target_tiles=self.layouts.get(goal.data),
+                times=times_exactly(state),
             )
         )
 

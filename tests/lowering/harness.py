@@ -176,7 +176,7 @@ def outcome(case: Case, comm: Any) -> str:
         return f"{type(error).__name__}: {error}"
     with program:
         found = [check(program, item, comm) for item in data]
-        found += _miscounted(program)
+        found += [*_miscounted(program), *_misexplained(program, len(data), comm)]
     return "; ".join(filter(None, comm.allreduce(found)))
 
 
@@ -188,3 +188,17 @@ def _miscounted(program: "distspmd.Program") -> list[str]:
         for memlet, counted in program.statistics()
         if counted.received_bytes != counted.calls * memlet.solution.plan.received(program.rank)
     ]
+
+
+def _misexplained(program: "distspmd.Program", runs: int, comm: Any) -> list[str]:
+    """Whether the ranks received other bytes, or moved more often, than is explained."""
+    explained, statistics = distspmd.explain(program), program.statistics()
+    found = [
+        f"{memlet.layouts} moved {counted.calls} times in {runs} runs of {memlet.times}"
+        for memlet, counted in statistics
+        if memlet.times is not None and counted.calls != runs * memlet.times
+    ]
+    received = comm.allreduce(sum(counted.received_bytes for _, counted in statistics))
+    if not explained.undetermined and received != runs * explained.nbytes:
+        found.append(f"{received} bytes came in {runs} runs; {explained.nbytes} are explained")
+    return found

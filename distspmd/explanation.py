@@ -1,0 +1,201 @@
+"""What a lowered program will communicate: all decisions, and all that they were chosen over.
+
+It reads the objects that run, so that what it says is what happens: bytes are those of the plans,
+and the runtime counts the same (``Program.statistics``).
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from distspmd.cost import Cost
+from distspmd.errors import ScheduleError
+from distspmd.lowering import ATTRIBUTE, Lowering, PlannedMemlet
+from distspmd.plans import Plan
+from distspmd.report import Table, as_html, as_text, short
+
+
+def explain(lowered: Any) -> Explanation:
+    """Explain a lowering, the SDFG that carries it, or the program made of it.
+
+    Raises:
+        ScheduleError: it is not lowered.
+    """
+    for found in (lowered, getattr(lowered, ATTRIBUTE, None), getattr(lowered, "lowering", None)):
+        if isinstance(found, Lowering):
+            return Explanation(found)
+    raise ScheduleError(
+        f"there is nothing to explain: {type(lowered).__name__} is not lowered. Pass what "
+        "distspmd.lower(sdfg, schedule) returned, or the SDFG afterwards."
+    )
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Homes, communication and its totals; prints as text, and as HTML in Jupyter."""
+
+    lowering: Lowering
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that all ranks receive in a run, of the memlets whose number of moves is known."""
+        return sum(times * price.nbytes for times, price in self._counted)
+
+    @property
+    def seconds(self) -> float:
+        """Predicted seconds of a run in the memlets whose number of moves is known."""
+        return sum(times * price.seconds for times, price in self._counted)
+
+    @property
+    def peak(self) -> int:
+        """Most bytes that live on a rank in one memlet: its tiles, scratch and staging."""
+        return max((_peak(memlet.solution.plan) for memlet in self.lowering.memlets), default=0)
+
+    @property
+    def resident(self) -> int:
+        """Bytes of the homes' largest tiles, of all arrays together."""
+        return sum(home.nbytes for home in self.lowering.homes)
+
+    @property
+    def undetermined(self) -> tuple[PlannedMemlet, ...]:
+        """Memlets of which only the run tells how often they move."""
+        return tuple(memlet for memlet in self.lowering.memlets if memlet.times is None)
+
+    @property
+    def _counted(self) -> list[tuple[int, Cost]]:
+        memlets = self.lowering.memlets
+        return [(m.times, m.solution.cost) for m in memlets if m.times is not None]
+
+    # -- text -----------------------------------------------------------------------------------
+
+    def __str__(self) -> str:
+        blocks = [_block(*numbered) for numbered in enumerate(self.lowering.memlets)]
+        said = [
+            as_text([self._homes]),
+            "Communication",
+            *(blocks or ["none"]),
+            "",
+            as_text([self._totals]).rstrip("\n"),
+            *self.lowering.approximate,
+        ]
+        return "\n".join(said)
+
+    def _repr_html_(self) -> str:
+        rows = "".join(_row(*numbered) for numbered in enumerate(self.lowering.memlets))
+        head = "".join(f"<th>{name}</th>" for name in _HEAD)
+        moves = f"<h4>Communication</h4><table><tr>{head}</tr>{rows}</table>"
+        notes = "".join(f"<p>{html.escape(note)}</p>" for note in self.lowering.approximate)
+        return as_html([self._homes]) + moves + as_html([self._totals]) + notes
+
+    @property
+    def _homes(self) -> Table:
+        rows = tuple(
+            (
+                home.data,
+                str(home.dtype),
+                str(home.layout),
+                "rank 0" if home.at_root else str(home.layout.mesh) or "rank 0",
+                f"{home.nbytes:,}",
+            )
+            for home in self.lowering.homes
+        )
+        head = ("array", "dtype", "lives in", "on", "bytes on a rank")
+        return Table("Homes of the arrays", head, rows)
+
+    @property
+    def _totals(self) -> Table:
+        rows = [
+            ("bytes received by all ranks", f"{self.nbytes:,}"),
+            ("predicted seconds", f"{self.seconds:.1e}"),
+            ("most memory on a rank in one memlet, bytes", f"{self.peak:,}"),
+            ("tiles of the homes on a rank, bytes", f"{self.resident:,}"),
+        ]
+        if self.undetermined:
+            each = sum(memlet.solution.cost.nbytes for memlet in self.undetermined)
+            rows.append(("and each time that the run decides on, bytes", f"{each:,}"))
+        return Table("Totals of a run", ("", ""), tuple(rows))
+
+
+_LAYOUT = 120
+"""Letters of a layout that are shown."""
+
+_HEAD = (
+    "",
+    "array",
+    "at",
+    "from",
+    "to",
+    "by",
+    "bytes",
+    "least",
+    "peak",
+    "seconds",
+    "times",
+    "over",
+)
+
+
+def _block(number: int, memlet: PlannedMemlet) -> str:
+    """A memlet in lines, as a terminal shows it."""
+    plan, price = memlet.solution.plan, memlet.solution.cost
+    move = f"{plan.redistribution.dtype}, {_times(memlet)}"
+    source, target = memlet.ends
+    facts = f"{price.nbytes:,} bytes received (at least {_least(plan):,})"
+    lines = [
+        f"{number}. {memlet.data} at {memlet.source or 'the program'}, {move}",
+        f"   {short(source, _LAYOUT)} {memlet.arrow} {short(target, _LAYOUT)}",
+        f"   {plan.solver}: {memlet.steps or 'no step'}; {facts}, "
+        f"peak {_peak(plan):,} bytes on a rank, {price.seconds:.1e} s",
+        *(f"     over {loser}" for loser in _losers(memlet)),
+    ]
+    return "\n".join(lines)
+
+
+def _row(number: int, memlet: PlannedMemlet) -> str:
+    plan, price = memlet.solution.plan, memlet.solution.cost
+    source, target = (short(layout, _LAYOUT) for layout in memlet.ends)
+    cells = [
+        *(str(number), memlet.data, memlet.source, source, target),
+        f"{plan.solver}: {memlet.steps or 'no step'}",
+        *(f"{price.nbytes:,}", f"{_least(plan):,}", f"{_peak(plan):,}", f"{price.seconds:.1e}"),
+        _times(memlet),
+    ]
+    over = "<br>".join(html.escape(loser) for loser in _losers(memlet))
+    return "<tr>" + "".join(f"<td>{html.escape(c)}</td>" for c in cells) + f"<td>{over}</td></tr>"
+
+
+def _losers(memlet: PlannedMemlet) -> Iterator[str]:
+    """What the plan was chosen over, and why."""
+    for plan, price in memlet.solution.losers:
+        yield _lost(plan, price, memlet.solution.cost)
+    for refusal in memlet.solution.refusals:
+        yield f"{refusal.solver}: refused, {short(refusal.reason, 100)}"
+
+
+def _lost(plan: Plan, price: Cost, winner: Cost) -> str:
+    kinds = " + ".join(str(step.kind) for step in plan.steps)
+    slower = f"{price.seconds / winner.seconds:.2g} times" if winner.seconds else "all"
+    tie = price.seconds == winner.seconds
+    why = "as cheap, asked later" if tie else f"{slower} the time"
+    return (
+        f"{plan.solver}: {kinds}; {price.nbytes:,} bytes, peak {_peak(plan):,}, "
+        f"{price.seconds:.1e} s ({why})"
+    )
+
+
+def _times(memlet: PlannedMemlet) -> str:
+    if memlet.times is None:
+        return "as often as the run decides"
+    return "once" if memlet.times == 1 else f"{memlet.times} times"
+
+
+def _least(plan: Plan) -> int:
+    """Bytes that every plan brings to the ranks."""
+    return sum(plan.bound.received(rank) for rank in range(plan.ranks))
+
+
+def _peak(plan: Plan) -> int:
+    return int(plan.peaks.max(initial=0))

@@ -1,0 +1,137 @@
+"""What is explained of a lowered program: its numbers, its reasons, and how it is shown.
+
+That the ranks of a run receive the bytes that are explained is checked with every program of
+`lowering.programs`, in `lowering.harness`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+
+import dace
+import numpy as np
+import pytest
+from dace import SDFG
+from dace.sdfg import nodes
+
+import distspmd
+from distspmd.accesses import times_exactly
+from distspmd.errors import ScheduleError
+from distspmd.explanation import Explanation
+
+
+@dace.program
+def repeated(x: dace.float64[13, 8], y: dace.float64[13, 8]):
+    for _ in range(5):
+        for _ in range(2):
+            y[:] = np.sin(x)
+            x[:] = np.cos(y)
+
+
+@dace.program
+def undecided(x: dace.float64[4], n: dace.int64):
+    for i in range(3):
+        for j in range(i):
+            x[j] = 1.0
+    while n > 0:
+        x[0] = 2.0
+        n = n - 1
+    if n == 0:
+        x[0] = 3.0
+    for i in range(3):
+        if x[i] > 0:
+            break
+        x[i] = 4.0
+    x[0] = 5.0
+
+
+@dace.program
+def product(a: dace.float32[10, 8], b: dace.float32[8, 6]):
+    return a @ b
+
+
+@pytest.fixture(scope="module")
+def lowered() -> SDFG:
+    sdfg = product.to_sdfg()
+    distspmd.lower(sdfg, {"_MatMult_": (2, 1, 2)})
+    return sdfg
+
+
+@pytest.fixture(scope="module")
+def explained(lowered: SDFG) -> Explanation:
+    return distspmd.explain(lowered)
+
+
+def test_totals_are_those_of_the_plans(explained: Explanation) -> None:
+    plans = [memlet.solution.plan for memlet in explained.lowering.memlets]
+    assert explained.nbytes == sum(plan.received(rank) for plan in plans for rank in range(4))
+    assert explained.peak == max(plan.peak(rank) for plan in plans for rank in range(plan.ranks))
+    # tiles of a are 5 x 4, of b 4 x 6, and the result is reduced to rank 0
+    assert explained.resident == 4 * (5 * 4 + 4 * 6 + 10 * 6)
+    assert not explained.undetermined
+
+
+def test_text_says_where_arrays_live_what_moves_and_why_so(explained: Explanation) -> None:
+    said = str(explained)
+    assert "│ a        │ float32 │ [5{__i0}10, 4{__i2}8]" in said
+    assert re.search(r"0. a at test_explanation.py:\d+, float32, once", said)
+    assert "root [10, 8] -> [5{__i0}10, 4{__i2}8]" in said
+    assert "grid-mapped: scatter; 240 bytes received (at least 240)" in said
+    assert "over exchange: exchange; 240 bytes" in said
+    assert "over nothing: refused, the layouts differ" in said
+    assert f"bytes received by all ranks                │ {explained.nbytes:,}" in said
+
+
+def test_jupyter_shows_the_same_as_html(explained: Explanation) -> None:
+    page = explained._repr_html_()
+    assert "<td>root [10, 8]</td><td>[5{__i0}10, 4{__i2}8]</td>" in page
+    assert "nothing: refused, the layouts differ<br>" in page
+    assert f"<td>{explained.nbytes:,}</td>" in page
+
+
+def test_nodes_say_in_the_viewer_what_they_move(lowered: SDFG) -> None:
+    described = json.dumps(lowered.to_json())
+    label = "a: root [10, 8] -> [5{__i0}10, 4{__i2}8] (scatter, 240 bytes)"
+    assert f'"label": {json.dumps(label)}' in described
+    assert '"received_bytes": 240' in described
+
+
+def test_a_lowering_an_sdfg_and_a_program_explain_the_same(lowered: SDFG) -> None:
+    lowering = distspmd.explain(lowered).lowering
+    assert str(distspmd.explain(lowering)) == str(distspmd.explain(lowered))
+
+
+def test_what_is_not_lowered_has_nothing_to_explain() -> None:
+    with pytest.raises(ScheduleError, match="SDFG is not lowered"):
+        distspmd.explain(product.to_sdfg())
+
+
+def test_loops_repeat_what_is_in_them() -> None:
+    sdfg = repeated.to_sdfg()
+    lowering = distspmd.lower(sdfg, {"y": (3, 1), "x": (1, 4)})
+    explained = distspmd.explain(lowering)
+    assert {memlet.times for memlet in lowering.memlets} == {1, 10}
+    assert explained.nbytes == sum(m.times * m.solution.cost.nbytes for m in lowering.memlets)
+    assert "float64, 10 times" in str(explained)
+
+
+def test_what_the_run_decides_is_said_to_be_so() -> None:
+    sdfg = undecided.to_sdfg(simplify=False)
+    written = {
+        value[1]: times_exactly(state)
+        for node, state in sdfg.all_nodes_recursive()
+        if isinstance(node, nodes.Tasklet)
+        and (value := re.search(r"= (\d\.0)", node.code.as_string))
+    }
+    assert written == {"1.0": None, "2.0": None, "3.0": None, "4.0": None, "5.0": 1}
+
+    lowering = distspmd.lower(product.to_sdfg(), {"_MatMult_": (2, 1, 2)})
+    first, *rest = lowering.memlets
+    lowering = replace(lowering, memlets=(replace(first, times=None), *rest))
+    explained = distspmd.explain(lowering)
+    assert explained.undetermined == lowering.memlets[:1]
+    assert explained.nbytes == sum(memlet.solution.cost.nbytes for memlet in rest)
+    assert "as often as the run decides" in str(explained)
+    assert "and each time that the run decides on, bytes" in str(explained)
