@@ -17,6 +17,7 @@ from distspmd.simulator import simulate
 from distspmd.verifier import verify
 
 if TYPE_CHECKING:
+    from distspmd.checker import check
     from distspmd.explanation import explain
     from distspmd.pipeline import iteration_spaces, lower
     from distspmd.program import Program, compile
@@ -28,6 +29,7 @@ __all__ = [
     "Mesh",
     "Program",
     "allocate",
+    "check",
     "compile",
     "explain",
     "iteration_spaces",
@@ -41,6 +43,7 @@ __all__ = [
 _LATER = {
     "Program": "distspmd.program",
     "allocate": "distspmd.runtime.tiles",
+    "check": "distspmd.checker",
     "compile": "distspmd.program",
     "explain": "distspmd.explanation",
     "iteration_spaces": "distspmd.pipeline",

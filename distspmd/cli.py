@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
-import math
 import os
 import sys
-import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -16,13 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 from distspmd import doctor
 from distspmd.errors import DistSPMDError, ScheduleError, ToolchainError, UnsupportedProgram
-from distspmd.runtime.launch import launch, launched_ranks
+from distspmd.runtime.launch import launch, launched_ranks, rank_of_launch
 from distspmd.runtime.toolchain import find_mpi
 
 if TYPE_CHECKING:
     from dace import SDFG
     from dace.frontend.python.parser import DaceProgram
 
+    from distspmd.checker import Checked
     from distspmd.lowering import Lowering
 
 _PROGRAM = "file.py:function, a @dace.program whose arguments have constant sizes"
@@ -90,6 +89,18 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--timeout", type=float, help="seconds after which all ranks are ended")
     run.set_defaults(command=_run)
 
+    check = commands.add_parser(
+        "check",
+        help="prove the plans of a lowered program, and compare it with the original on ranks",
+    )
+    check.add_argument("program", help=_PROGRAM)
+    check.add_argument("-n", "--ranks", type=int, required=True, help="number of ranks")
+    _add_schedule(check)
+    check.add_argument("--seed", type=int, default=0, help="of the first inputs (default 0)")
+    check.add_argument("--runs", type=int, default=2, help="inputs to compare on (default 2)")
+    check.add_argument("--timeout", type=float, help="seconds after which all ranks are ended")
+    check.set_defaults(command=_check)
+
     reshard = commands.add_parser(
         "reshard",
         help="plan a redistribution and print its steps, bytes, memory and layouts",
@@ -106,11 +117,11 @@ def _parser() -> argparse.ArgumentParser:
     reshard.add_argument("--svg", metavar="FILE", help="draw the layouts into a file")
     reshard.set_defaults(command=_reshard)
 
-    check = commands.add_parser("doctor", help="check the compiler, the MPI and the BLAS")
-    check.add_argument(
+    diagnosis = commands.add_parser("doctor", help="check the compiler, the MPI and the BLAS")
+    diagnosis.add_argument(
         "--measure", action="store_true", help="measure messages and copies, and keep the figures"
     )
-    check.set_defaults(command=lambda given: doctor.main(["--measure"] * given.measure))
+    diagnosis.set_defaults(command=lambda given: doctor.main(["--measure"] * given.measure))
     return parser
 
 
@@ -279,107 +290,36 @@ def _explain(options: argparse.Namespace) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    if launched_ranks() is not None:
-        return _run_here(options)
     if options.program.endswith(".py"):
         argv = [options.program, *options.arguments]
-    else:
-        argv = ["-m", "distspmd", "run", options.program, "-n", str(options.ranks)]
-        argv += [f"--schedule={item}" for item in options.schedule]
-        argv += [f"--seed={options.seed}", f"--repeat={options.repeat}"]
-        _check_before(options)
-    return launch(argv, ranks=options.ranks, timeout=options.timeout).returncode
-
-
-def _check_before(options: argparse.Namespace) -> None:
-    """Lower once before the start, so that a mistake is told once and not by every rank."""
-    from distspmd.pipeline import iteration_spaces, lower
-    from distspmd.schedule import resolve
-
-    sdfg, schedule = _load(options.program).to_sdfg(), parse_schedule(options.schedule)
-    for name, parts in resolve(schedule, iteration_spaces(sdfg)).items():
-        if math.prod(parts) > options.ranks:
-            raise ScheduleError(
-                f"the parts {parts} of the space {name!r} need {math.prod(parts)} ranks, but -n "
-                f"gives {options.ranks}. Write -n {math.prod(parts)}, or give fewer parts."
-            )
-    lower(sdfg, schedule)
-
-
-def _run_here(options: argparse.Namespace) -> int:
-    """One rank of ``distspmd run``: the program on random arguments, against itself as it was."""
-    import copy
-
-    from mpi4py import MPI
-
-    import distspmd
-
-    comm = MPI.COMM_WORLD
-    original = _load(options.program).to_sdfg()
-    sdfg = copy.deepcopy(original)
-    lowering = distspmd.lower(sdfg, parse_schedule(options.schedule))
-    program = distspmd.compile(sdfg, comm)
-    if comm.Get_rank() != 0:
-        for _ in range(options.repeat):
-            program()
-        return 0
-    print(lowering)
-    given = _random_arguments(original, options.seed)
-    seconds = []
-    for number in range(options.repeat):
-        arguments = copy.deepcopy(given)
-        start = time.perf_counter()
-        results = program(**arguments)
-        seconds.append(time.perf_counter() - start)
-        if number == 0:
-            first = (arguments, results)
-    difference = _difference(original, given, *first)
-    print(f"{options.ranks} ranks: {min(seconds) * 1e3:.2f} ms (best of {len(seconds)})")
-    print(f"largest difference from one process, relative to the largest value: {difference:.1e}")
-    return 0 if difference < 1e-3 else 1
-
-
-def _random_arguments(sdfg: SDFG, seed: int) -> dict[str, Any]:
-    """Arguments with values in [0, 1), or small integers."""
-    import numpy as np
-    from dace import data
-
-    rng = np.random.default_rng(seed)
-    arguments: dict[str, Any] = {}
-    for name, container in sdfg.arrays.items():
-        if container.transient or name.startswith("__return"):
-            continue
-        dtype = np.dtype(container.dtype.as_numpy_dtype())
-        shape = tuple(int(extent) for extent in container.shape)
-        whole = dtype.kind in "biu"
-        values = (
-            rng.integers(0, 2 if dtype.kind == "b" else 10, shape) if whole else rng.random(shape)
+        return launch(argv, ranks=options.ranks, timeout=options.timeout).returncode
+    checked = _checked(options, runs=options.repeat)
+    if rank_of_launch() == 0:
+        milliseconds = min(run.seconds for run in checked.runs) * 1e3
+        print(checked.lowering)
+        print(f"{options.ranks} ranks: {milliseconds:.2f} ms (best of {len(checked.runs)})")
+        print(
+            "largest difference from one process, relative to the largest value: "
+            f"{checked.largest:.1e}"
         )
-        value = values.astype(dtype)
-        arguments[name] = value[0] if isinstance(container, data.Scalar) else value
-    return arguments
+    return 0
 
 
-def _difference(
-    original: SDFG, given: dict[str, Any], arguments: dict[str, Any], results: Any
-) -> float:
-    """Largest difference of results and arguments from what the original program makes of them."""
-    import copy
+def _check(options: argparse.Namespace) -> int:
+    checked = _checked(options, runs=options.runs)
+    if rank_of_launch() == 0:
+        print(checked, end="")
+    return 0
 
-    import numpy as np
 
-    from distspmd.codegen.build import plain
+def _checked(options: argparse.Namespace, runs: int) -> Checked:
+    from distspmd.checker import check
 
-    expected_arguments = copy.deepcopy(given)
-    expected = plain(original)(**expected_arguments)
-    pairs = [(arguments[name], expected_arguments[name]) for name in given]
-    if results is not None:
-        several = isinstance(results, tuple)
-        pairs += list(zip(results, expected, strict=True)) if several else [(results, expected)]
-    worst = 0.0
-    for found, wanted in pairs:
-        wide = np.complex128 if np.iscomplexobj(wanted) else np.float64
-        scale = max(float(np.abs(np.asarray(wanted, wide)).max(initial=0)), 1e-30)
-        apart = np.abs(np.asarray(found, wide) - np.asarray(wanted, wide))
-        worst = max(worst, float(apart.max(initial=0)) / scale)
-    return worst
+    return check(
+        _load(options.program).to_sdfg(),
+        parse_schedule(options.schedule),
+        options.ranks,
+        seed=options.seed,
+        runs=runs,
+        timeout=options.timeout,
+    )

@@ -49,3 +49,7 @@ class LaunchError(DistSPMDError):
 
 class ScheduleWarning(UserWarning):
     """An iteration space runs where the schedule did not say."""
+
+
+class CheckError(DistSPMDError):
+    """A lowered program that computes something else than the original; names the first index."""

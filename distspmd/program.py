@@ -47,7 +47,7 @@ def compile(sdfg: SDFG | None, comm: Any) -> Program:
     error: Exception | None = None
     if comm.Get_rank() == 0:
         try:
-            made = _build(sdfg, comm.Get_size())
+            made = build_for(sdfg, comm.Get_size())
         except DistSPMDError as problem:
             error = problem
         except Exception as problem:
@@ -59,7 +59,14 @@ def compile(sdfg: SDFG | None, comm: Any) -> Program:
     return Program(built, lowering, comm)
 
 
-def _build(sdfg: SDFG | None, ranks: int) -> tuple[Build, Lowering]:
+def build_for(sdfg: SDFG | None, ranks: int) -> tuple[Build, Lowering]:
+    """Compile a lowered SDFG for a number of ranks; with the record of its lowering.
+
+    Raises:
+        ScheduleError: the SDFG is not lowered, or its grids need more ranks.
+        CompilationError: with the compiler's message.
+        ToolchainError: the compiler or the BLAS is missing.
+    """
     lowering: Lowering | None = getattr(sdfg, ATTRIBUTE, None)
     if sdfg is None or lowering is None:
         raise ScheduleError(

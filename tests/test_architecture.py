@@ -13,7 +13,7 @@ import pytest
 # A module imports only modules of the rows above its own; a package stands for its modules, which
 # may import each other. `distspmd/__init__.py` knows all.
 ORDER = """
-    errors intervals report cache
+    errors intervals report cache comparison
     mesh reductions machine bounds
     layout
     overlaps messages notations enumeration pictures cyclic
@@ -44,6 +44,8 @@ ORDER = """
     pipeline
     codegen
     program
+    trials
+    checker
     frontend
     doctor
     cli
@@ -52,7 +54,7 @@ ORDER = """
 FIRST_WITH_DACE = "nodes.products"
 IMPORTING_DACE = (
     "nodes.products nodes.reductions nodes spaces accesses evaluation constraints passes pipeline "
-    "codegen program frontend cli"
+    "codegen program trials checker frontend cli"
 )
 
 ROWS = {name: row for row, line in enumerate(ORDER.split("\n")) for name in line.split()}

@@ -156,7 +156,7 @@ def test_run_tells_a_wrong_schedule_once_and_starts_nothing(
     asked = ["run", f"{file}:scaled", "-n", "2", "-s"]
     told = said(capsys, *asked, "__retrun=2,1", status=1)
     assert told.count("Did you mean '__return'?") == 1
-    assert "need 4 ranks, but -n gives 2" in said(capsys, *asked, "__return=4,1", status=1)
+    assert "4 ranks, but the communicator has 2" in said(capsys, *asked, "__return=4,1", status=1)
 
 
 def test_the_module_is_the_command(file: Path) -> None:

@@ -146,7 +146,7 @@ def test_the_nodes_show_both_layouts_and_survive_json() -> None:
     again.validate()
     labels = [str(n) for n, _ in again.all_nodes_recursive() if isinstance(n, DistributedMemlet)]
     assert len(labels) == len(lowering.memlets)
-    assert "a: root [10, 8] -> [5{__i0}10, 4{__i2}8] (scatter)" in labels
+    assert "a: root [10, 8] -> [5{__i0}10, 4{__i2}8] (scatter, 480 bytes)" in labels
     assert any("partial(sum){__i2} -> root [10, 6]" in label for label in labels)
 
 

@@ -128,6 +128,12 @@ def launched_ranks(environ: Mapping[str, str] = os.environ) -> int | None:
     return None
 
 
+def rank_of_launch(environ: Mapping[str, str] = os.environ) -> int:
+    """The rank of this process; 0 if it is no rank."""
+    names = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK", "PMIX_RANK")
+    return next((int(environ[name]) for name in names if environ.get(name, "").isdigit()), 0)
+
+
 def _check_start(program: tuple[str, ...], ranks: int, cwd: str | os.PathLike[str] | None) -> None:
     if ranks < 1:
         raise LaunchError(f"cannot launch {ranks} ranks; ask for 1 or more.")
