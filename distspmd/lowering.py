@@ -6,12 +6,13 @@ It holds no DaCe object, so that it travels between processes; the lowered SDFG 
 from __future__ import annotations
 
 import html
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from distspmd import intervals
 from distspmd.layout import Layout
+from distspmd.machine import Machine
 from distspmd.mesh import Mesh
 from distspmd.report import Table, as_html, as_text
 from distspmd.solve import Solution
@@ -110,6 +111,7 @@ class Lowering:
         approximate: reads of which a dimension was taken whole, as sentences.
         scalars: arguments that the caller passes as scalars.
         written: containers that some space writes.
+        machine: what messages and bytes were taken to cost.
     """
 
     spaces: tuple[TiledSpace, ...]
@@ -119,6 +121,7 @@ class Lowering:
     approximate: tuple[str, ...]
     scalars: frozenset[str]
     written: frozenset[str]
+    machine: Machine = field(default_factory=Machine)
 
     @property
     def ranks(self) -> int:

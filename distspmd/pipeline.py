@@ -77,7 +77,7 @@ def lower(
             its parameters, as a tuple or by name. Spaces that it does not name follow their
             neighbours; the returned record says how.
         solvers: asked for plans in this order (default: all).
-        machine: decides between plans.
+        machine: decides between plans; as measured on this host where left out.
 
     Returns:
         The record of all decisions; the SDFG carries it too.
@@ -89,6 +89,7 @@ def lower(
     """
     _check_not_lowered(sdfg)
     _check_sizes(sdfg)
+    machine = machine or Machine.measured()
     prepare(sdfg)
     spaces = spaces_of(sdfg)
     _check_ranges(spaces)
@@ -124,6 +125,7 @@ def lower(
         approximate=tuple(_approximations(tiled)),
         scalars=scalars,
         written=frozenset(home.data for home in homes.values() if home.is_written),
+        machine=machine,
     )
     setattr(sdfg, ATTRIBUTE, lowering)
     sdfg.validate()
@@ -198,7 +200,7 @@ def _dtype(sdfg: SDFG, name: str) -> np.dtype:
 
 
 def _solve_all(
-    sdfg: SDFG, homes: Mapping[str, Home], solvers: Sequence[Solver], machine: Machine | None
+    sdfg: SDFG, homes: Mapping[str, Home], solvers: Sequence[Solver], machine: Machine
 ) -> dict[Redistribution, Solution]:
     """Plan all that the homes make necessary, before the SDFG is touched."""
     solutions: dict[Redistribution, Solution] = {}

@@ -13,9 +13,11 @@ import numpy as np
 from dace import SDFG
 from numpy.typing import NDArray
 
+from distspmd import intervals
 from distspmd.codegen.build import Argument, Build, build
 from distspmd.codegen.tables import Storage
 from distspmd.errors import ArgumentError, CompilationError, DistSPMDError, ScheduleError
+from distspmd.intervals import Box
 from distspmd.layout import Layout
 from distspmd.lowering import ATTRIBUTE, Lowering, PlannedMemlet
 from distspmd.nodes.distributed_memlet import CONTEXT
@@ -23,6 +25,7 @@ from distspmd.passes.local_tiles import tile_shape
 from distspmd.rounds import MOST_ELEMENTS, bounded
 from distspmd.runtime.agreement import Agreement, end_all_on_exception, wait_quietly
 from distspmd.runtime.engine import Engine, Statistics
+from distspmd.runtime.shared import Node
 
 
 def compile(sdfg: SDFG | None, comm: Any) -> Program:
@@ -110,6 +113,7 @@ class Program:
         self._engine = Engine(comm, [_named(memlet, self.rank) for memlet in lowering.memlets])
         self._handle: int | None = None
         self._load()
+        self._tiles = self._lend_tiles()
         self._prepare_arguments()
 
     def _load(self) -> None:
@@ -130,6 +134,30 @@ class Program:
         self._init.restype = ctypes.c_void_p
         self._exit.argtypes = [ctypes.c_void_p]
 
+    def _lend_tiles(self) -> dict[str, NDArray[Any]]:
+        """Storage of the tiles, in memory that the ranks of a node share: they pull out of it."""
+        lent = [
+            argument for argument in self._build.arguments if argument.name in self._build.tiles
+        ]
+        if not lent:
+            return {}
+        node = Node(self.comm)
+        storage = node.allocate_all([(a.shape, np.dtype(a.dtype)) for a in lent])
+        tiles = {argument.name: tile for argument, tile in zip(lent, storage, strict=True)}
+        pairs = []
+        for memlet, ends in zip(self.lowering.memlets, self._build.ends, strict=True):
+            plan, held = memlet.solution.plan, (memlet.source_tiles, memlet.target_tiles)
+            pairs.append(
+                [
+                    _part(tiles[end], within, layout.box(self.rank), self.rank)
+                    if end in tiles and within
+                    else None
+                    for end, within, layout in zip(ends, held, plan.buffers[:2], strict=True)
+                ]
+            )
+        self._engine.share(node, pairs, self.lowering.machine.pull_bytes)
+        return tiles
+
     def _prepare_arguments(self) -> None:
         values = {**self.lowering.symbol_values(self.rank), CONTEXT: self._engine.context or 0}
         self._nothing = np.zeros(64, np.uint8)  # what a rank without a tile points at
@@ -144,6 +172,9 @@ class Program:
                 call.append(values[argument.name])
                 continue
             types.append(ctypes.c_void_p)
+            if argument.name in self._tiles:
+                call.append(self._tiles[argument.name].ctypes.data)
+                continue
             call.append(nothing)
             parameter = _Parameter(
                 argument,
@@ -356,6 +387,14 @@ def _storage(tiles: Layout | None, extents: tuple[int, ...], rank: int) -> Stora
     strides = tuple(math.prod(shape[d + 1 :]) for d in range(len(shape)))
     origin = tuple(lo for lo, _ in tiles.box(rank)) if tiles else (0,) * len(shape)
     return Storage(origin, strides)
+
+
+def _part(storage: NDArray[Any], tiles: Layout, box: Box, rank: int) -> NDArray[Any] | None:
+    """The part of a tile's storage that holds a box."""
+    if intervals.is_empty(box):
+        return None
+    origin = [lo for lo, _ in tiles.box(rank)]
+    return storage[tuple(slice(lo - at, hi - at) for (lo, hi), at in zip(box, origin, strict=True))]
 
 
 def _ctype(argument: Argument) -> Any:

@@ -9,12 +9,12 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import dace
-from dace import SDFG, config, data
+from dace import SDFG, SDFGState, config, data
 from dace.codegen import codegen, compiler
 from dace.codegen.compiled_sdfg import CompiledSDFG
 from dace.codegen.exceptions import CompilationError as DaceCompilationError
@@ -23,7 +23,7 @@ from distspmd.codegen.libraries import choose_implementations, linked_to
 from distspmd.errors import CompilationError
 from distspmd.lowering import Lowering
 from distspmd.nodes import products
-from distspmd.nodes.distributed_memlet import CONTEXT, INCLUDE
+from distspmd.nodes.distributed_memlet import CONTEXT, INCLUDE, DistributedMemlet
 from distspmd.runtime import toolchain
 from distspmd.runtime.engine import cache_folder
 from distspmd.spaces import quiet
@@ -53,6 +53,10 @@ class Build:
     """Symbols that the initialisation takes, in order."""
     positional: tuple[str, ...]
     """Arguments of the user's program in the order of its signature."""
+    tiles: tuple[str, ...]
+    """Arguments that are the storage of tiles, which whoever calls the program provides."""
+    ends: tuple[tuple[str, str], ...]
+    """Of each distributed memlet the containers that it moves from and to."""
 
     def save(self, folder: Path) -> None:
         """Write the record beside the library."""
@@ -77,6 +81,8 @@ class Build:
             arguments,
             tuple(fields["initial"]),
             tuple(fields["positional"]),
+            tuple(fields["tiles"]),
+            tuple((source, target) for source, target in fields["ends"]),
         )
 
 
@@ -93,6 +99,8 @@ def build(sdfg: SDFG, lowering: Lowering, ranks: int) -> Build:
     program = copy.deepcopy(sdfg)
     uniform = lowering.uniform_symbols(ranks)
     program.replace_dict(uniform)  # type: ignore[arg-type]  # DaCe takes numbers too
+    ends = _ends(program)
+    tiles = _lend(program, ends) if ranks > 1 else ()
     blas = toolchain.find_blas() if choose_implementations(program) else None
     folder = cache_folder() / "programs" / _key(program, str(compiler_found), str(blas))
     found = Build.load(folder)
@@ -104,7 +112,7 @@ def build(sdfg: SDFG, lowering: Lowering, ranks: int) -> Build:
         linking = linked_to(blas, work) if blas else contextlib.nullcontext()
         with linking, _settings(compiler_found):
             library = _compile(program, work)
-        finished = _record(program, sdfg, folder / library.relative_to(work))
+        finished = _record(program, sdfg, folder / library.relative_to(work), tiles, ends)
         finished.save(work)
         if Build.load(folder) is None:  # what a cleaner has left of an old build
             shutil.rmtree(folder, ignore_errors=True)
@@ -113,6 +121,30 @@ def build(sdfg: SDFG, lowering: Lowering, ranks: int) -> Build:
     finally:
         shutil.rmtree(work, ignore_errors=True)
     return finished
+
+
+def _ends(program: SDFG) -> tuple[tuple[str, str], ...]:
+    """Of each distributed memlet the containers that it moves from and to, by its number.
+
+    They are empty where it stands in a nested SDFG, whose containers have other names.
+    """
+    found: dict[int, tuple[str, str]] = {}
+    for node, graph in program.all_nodes_recursive():
+        if isinstance(node, DistributedMemlet) and isinstance(graph, SDFGState):
+            (entering,) = (e for e in graph.in_edges(node) if e.dst_conn == "_in")
+            (leaving,) = graph.out_edges(node)
+            outer = graph.sdfg is program
+            found[node.index] = (entering.data.data, leaving.data.data) if outer else ("", "")
+    return tuple(found.get(number, ("", "")) for number in range(max(found, default=-1) + 1))
+
+
+def _lend(program: SDFG, ends: Sequence[tuple[str, str]]) -> tuple[str, ...]:
+    """Make arguments of the tiles between which data move, so that ranks may share their memory."""
+    tiles = sorted({end for pair in ends for end in pair if end and program.arrays[end].transient})
+    for name in tiles:
+        program.arrays[name].transient = False
+        program.arrays[name].lifetime = dace.dtypes.AllocationLifetime.Scope
+    return tuple(tiles)
 
 
 def plain(sdfg: SDFG) -> CompiledSDFG:
@@ -202,7 +234,13 @@ def _settings(found: toolchain.Compiler) -> Iterator[None]:
             os.environ["PATH"] = path
 
 
-def _record(program: SDFG, original: SDFG, library: Path) -> Build:
+def _record(
+    program: SDFG,
+    original: SDFG,
+    library: Path,
+    tiles: tuple[str, ...],
+    ends: tuple[tuple[str, str], ...],
+) -> Build:
     arguments = []
     for name, container in program.arglist().items():
         is_array = isinstance(container, data.Array)
@@ -221,4 +259,12 @@ def _record(program: SDFG, original: SDFG, library: Path) -> Build:
     known = {a.name for a in arguments} | {CONTEXT}
     rest = [n for n, c in original.arrays.items() if not c.transient and n not in positional]
     positional += [n for n in rest if not n.startswith("__return") and n in known - {CONTEXT}]
-    return Build(program.name, str(library), tuple(arguments), tuple(initial), tuple(positional))
+    return Build(
+        program.name,
+        str(library),
+        tuple(arguments),
+        tuple(initial),
+        tuple(positional),
+        tiles,
+        ends,
+    )

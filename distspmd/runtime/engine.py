@@ -97,7 +97,7 @@ class Engine:
 
         Args:
             node: the windows of the communicator.
-            tiles: source and target of each plan.
+            tiles: source and target of each plan; None where the rank has none that stays.
             least: bytes that a rank receives in a step, from which on it pulls.
         """
         if any(plan.scratch for _, plan, _ in self.plans):
@@ -119,11 +119,10 @@ class Engine:
         name, plan, storages = self.plans[number]
         places: list[tuple[int, int] | None] = []
         for side, tile in enumerate(pair):
-            place, pointer = (
-                node.place(tile),
-                _pointer(tile, plan, name, side, storages[side], self.rank),
-            )
-            if place is not None and tile is not None and pointer is not None:
+            place = node.place(tile)
+            if place is not None and tile is not None:
+                pointer = _pointer(tile, plan, name, side, storages[side], self.rank)
+                assert pointer is not None
                 place = (place[0], place[1] + pointer - tile.ctypes.data)
             places.append(place)
         at = node.place(self._scratch)

@@ -89,6 +89,17 @@ class Node:
         nbytes = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
         return self.window(nbytes).array(self.rank, shape, dtype)
 
+    def allocate_all(self, wanted: Sequence[tuple[Sequence[int], np.dtype]]) -> list[Tile]:
+        """Arrays that the other ranks of the node see, one after the other in one window."""
+        sizes = [int(np.prod(shape, dtype=np.int64)) * dtype.itemsize for shape, dtype in wanted]
+        ends = np.cumsum([-(-size // _ALIGNMENT) * _ALIGNMENT for size in sizes]).tolist()
+        memory = self.allocate((ends[-1] if ends else 0,), np.dtype(np.uint8))
+        starts = [0, *ends]
+        return [
+            memory[start : start + size].view(dtype).reshape(shape)
+            for start, size, (shape, dtype) in zip(starts, sizes, wanted, strict=False)
+        ]
+
     def place(self, tile: Tile | None) -> tuple[int, int] | None:
         """The window and the offset at which a tile begins, if it lies in one."""
         if tile is None or tile.size == 0 or not self.windows:
