@@ -113,6 +113,7 @@ class Program:
         self._engine = Engine(comm, [_named(memlet, self.rank) for memlet in lowering.memlets])
         self._handle: int | None = None
         self._load()
+        self._node: Node | None = None
         self._tiles = self._lend_tiles()
         self._prepare_arguments()
 
@@ -141,7 +142,7 @@ class Program:
         ]
         if not lent:
             return {}
-        node = Node(self.comm)
+        node = self._node = Node(self.comm)
         storage = node.allocate_all([(a.shape, np.dtype(a.dtype)) for a in lent])
         tiles = {argument.name: tile for argument, tile in zip(lent, storage, strict=True)}
         pairs = []
@@ -341,6 +342,9 @@ class Program:
         if self._handle is not None:
             self._free_tiles()
             self._engine.close()
+            self._tiles.clear()
+            if self._node is not None:
+                self._node.close()
             self.comm.Free()
 
     def _free_tiles(self) -> None:

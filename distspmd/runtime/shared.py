@@ -6,6 +6,8 @@ others' segments copies out of them directly, where messages would copy twice or
 
 from __future__ import annotations
 
+import os
+import sys
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -48,6 +50,10 @@ class Window:
         """Whether no array of it is left."""
         return self._lent is None or self._lent() is None
 
+    def close(self) -> None:
+        """Free it; all ranks of the node call it together."""
+        self._window.Free()
+
     def array(self, rank: int, shape: Sequence[int], dtype: np.dtype) -> Tile:
         """An array of zeros in the segment of this rank, which is lent until the array is gone."""
         begin = self.addresses[rank] - self._memory.address
@@ -73,21 +79,25 @@ class Node:
         self._peers = [mine.index(rank) if rank in mine else -1 for rank in range(len(self.of))]
         self.windows: list[Window] = []
 
-    def window(self, nbytes: int) -> Window:
-        """A window that is free and large enough on all ranks, else a new one."""
+    def window(self, nbytes: int) -> Window | None:
+        """A window that is free and large enough on all ranks, else a new one if there is room."""
         from mpi4py import MPI
 
         fits = np.array([w.free and w.nbytes >= nbytes for w in self.windows] or [False], np.int32)
         self.comm.Allreduce(MPI.IN_PLACE, fits, op=MPI.MIN)
         if fits.any():
             return self.windows[int(fits.argmax())]
+        wanted = self.node.allreduce(nbytes + 2 * _ALIGNMENT)
+        if not self.comm.allreduce(wanted < free_bytes(), op=MPI.LAND):
+            return None
         self.windows.append(Window(self.node, self._peers, nbytes))
         return self.windows[-1]
 
     def allocate(self, shape: Sequence[int], dtype: np.dtype) -> Tile:
-        """An array that the other ranks of the node see."""
+        """Zeros that the other ranks of the node see, or for the rank alone if there is no room."""
         nbytes = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
-        return self.window(nbytes).array(self.rank, shape, dtype)
+        window = self.window(nbytes)
+        return window.array(self.rank, shape, dtype) if window else np.zeros(shape, dtype)
 
     def allocate_all(self, wanted: Sequence[tuple[Sequence[int], np.dtype]]) -> list[Tile]:
         """Arrays that the other ranks of the node see, one after the other in one window."""
@@ -110,6 +120,32 @@ class Node:
             if 0 <= offset < window.nbytes:
                 return number, offset
         return None
+
+    def close(self) -> None:
+        """Give back the windows of which no array is left on any rank; all ranks call it together.
+
+        The others stay until the program ends: somebody may still read them.
+        """
+        from mpi4py import MPI
+
+        if MPI.Is_finalized():
+            return
+        free = np.array([window.free for window in self.windows], np.int32)
+        self.node.Allreduce(MPI.IN_PLACE, free, op=MPI.MIN)
+        for window, unused in zip(self.windows, free, strict=True):
+            if unused:
+                window.close()
+        self.windows.clear()
+        self.node.Free()
+
+
+def free_bytes() -> int:
+    """Bytes that shared memory has room for; without room, MPI ends or waits for ever."""
+    try:
+        held = os.statvfs("/dev/shm")
+    except OSError:
+        return sys.maxsize
+    return held.f_bavail * held.f_frsize
 
 
 @dataclass(frozen=True, slots=True)

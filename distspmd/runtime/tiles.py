@@ -87,7 +87,8 @@ def allocate(comm: Any, shape: Sequence[int] | int, dtype: DTypeLike = float) ->
 
     A redistribution out of such tiles is one copy on each rank, without messages. Shapes may differ
     between ranks. The memory is kept with the communicator, and used again when the arrays that it
-    was lent to are gone on all ranks.
+    was lent to are gone on all ranks, or given back with the communicator. Where shared memory has
+    no room, it is memory of the rank alone.
     """
     known = known_of(comm)
     if known.node is None:
@@ -161,6 +162,8 @@ def _close(comm: Any, keyval: int, known: Known) -> None:
     """The communicator is freed, by all ranks together."""
     for engine in known.engines:
         engine.close()
+    if known.node is not None:
+        known.node.close()
 
 
 def known_of(comm: Any) -> Known:

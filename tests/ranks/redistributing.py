@@ -8,6 +8,7 @@ import distspmd
 from distspmd import Layout, Mesh
 from distspmd.errors import ArgumentError
 from distspmd.machine import Machine
+from distspmd.runtime import shared
 from distspmd.runtime.tiles import known_of
 from distspmd.simulator import tiles_of
 
@@ -101,6 +102,32 @@ assert counts[1] == counts[2]
 scalar = distspmd.allocate(comm, 3, "int16")
 assert scalar.shape == (3,)
 assert not scalar.any()
+
+# Where shared memory has no room, tiles are memory of their ranks, and messages carry them.
+free_bytes, shared.free_bytes = shared.free_bytes, lambda: 10**5
+apart = distspmd.allocate(comm, 10**5)
+shared.free_bytes = free_bytes
+assert apart.shape == (10**5,)
+assert known.node.place(apart) is None
+
+# Windows are given back with their communicator; those that an array is left of stay.
+twin = comm.Dup()
+kept, gone = distspmd.allocate(twin, 5), distspmd.allocate(twin, 6)
+mirrored = mine(source, array)
+if mirrored is not None:
+    mirrored = distspmd.allocate(twin, mirrored.shape)
+    mirrored[...] = tile
+else:
+    mirrored = distspmd.allocate(twin, (0, 0))
+pulls = Machine(pull_bytes=0)
+same(
+    distspmd.redistribute(twin, mirrored, source, target, dtype=float, machine=pulls),
+    target,
+    array,
+)
+del gone, mirrored
+twin.Free()
+kept[...] = 1
 
 partial = Layout.parse("[7, 10] + partial(sum){x}", two)
 operand = array * (comm.rank + 1) if comm.rank < 2 else None
