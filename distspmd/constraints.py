@@ -53,6 +53,7 @@ class Use:
         index: parameter that indexes each dimension by itself; None where it is not so simple.
         works_on: of a write, the tiles of a body that also reads what it writes; None for those of
             the layout.
+        needs: of a read, layouts whose tiles together are what is read; none for that of the use.
         reads_through: edges at the border through which such a body reads.
     """
 
@@ -68,6 +69,7 @@ class Use:
     times: int = 1
     index: tuple[str | None, ...] = ()
     works_on: Layout | None = None
+    needs: tuple[Layout, ...] = ()
     reads_through: tuple[Edge, ...] = field(default=(), repr=False)
 
     @property
@@ -164,7 +166,7 @@ def _merge_reads(reads: list[Use]) -> list[Use]:
         for position, other in enumerate(merged):
             if other.data != read.data:
                 continue
-            hulls = tuple(map(_hull, other.layout.boxes, read.layout.boxes))
+            hulls = tuple(map(intervals.hull, other.layout.boxes, read.layout.boxes))
             apart = [intervals.volume(b) for use in (other, read) for b in use.layout.boxes]
             if sum(map(intervals.volume, hulls)) <= sum(apart):
                 layout = Layout.of_boxes(read.layout.mesh, read.layout.extents, hulls)
@@ -172,12 +174,28 @@ def _merge_reads(reads: list[Use]) -> list[Use]:
                     other,
                     layout=layout,
                     edges=other.edges + read.edges,
+                    needs=_joined_exactly([*other.needs, *read.needs]),
                     approximate=tuple(sorted({*other.approximate, *read.approximate})),
                 )
                 break
         else:
             merged.append(read)
     return merged
+
+
+def _joined_exactly(layouts: Sequence[Layout]) -> tuple[Layout, ...]:
+    """Fewer layouts for the same elements: two become their hull where that has no others."""
+    found: list[Layout] = []
+    for layout in dict.fromkeys(layouts):
+        for position, other in enumerate(found):
+            hulls = tuple(map(intervals.hull, other.boxes, layout.boxes))
+            pairs = list(zip(other.boxes, layout.boxes, hulls, strict=True))
+            if all(intervals.volume(h) == intervals.union_volume([a, b]) for a, b, h in pairs):
+                found[position] = Layout.of_boxes(layout.mesh, layout.extents, hulls)
+                break
+        else:
+            found.append(layout)
+    return tuple(found) if len(found) == len(layouts) else _joined_exactly(found)
 
 
 def _join_in_and_out(space: IterationSpace, found: list[Use]) -> list[Use]:
@@ -219,20 +237,12 @@ def _joined(write: Use, reads: Sequence[Use]) -> Use:
         )
     boxes = write.layout.boxes
     for read in reads:
-        boxes = tuple(map(_hull, boxes, read.layout.boxes))
+        boxes = tuple(map(intervals.hull, boxes, read.layout.boxes))
     return replace(
         write,
         works_on=Layout.of_boxes(write.layout.mesh, write.layout.extents, boxes),
         reads_through=tuple(edge for read in reads for edge in read.edges),
         approximate=tuple(sorted({d for read in reads for d in read.approximate})),
-    )
-
-
-def _hull(a: Box, b: Box) -> Box:
-    if intervals.is_empty(a) or intervals.is_empty(b):
-        return b if intervals.is_empty(a) else a
-    return tuple(
-        (min(a_lo, b_lo), max(a_hi, b_hi)) for (a_lo, a_hi), (b_lo, b_hi) in zip(a, b, strict=True)
     )
 
 
@@ -324,12 +334,22 @@ class _Scoped:
     def read(self, data: str, edges: tuple[Edge, ...], group: Sequence[Access]) -> Use:
         """Hull of all that the accesses read."""
         boxes, whole = self.on_ranks.boxes(group[0])
+        apart = [boxes]
         for access in group[1:]:
             more, more_whole = self.on_ranks.boxes(access)
-            boxes, whole = list(map(_hull, boxes, more)), tuple(sorted({*whole, *more_whole}))
-        layout = Layout.of_boxes(self.tiling.mesh, self.on_ranks.extents(data), boxes)
+            apart.append(more)
+            boxes = list(map(intervals.hull, boxes, more))
+            whole = tuple(sorted({*whole, *more_whole}))
+        mesh, extents = self.tiling.mesh, self.on_ranks.extents(data)
         return Use(
-            self.space, data, False, layout, edges, approximate=whole, index=self._index(group)
+            self.space,
+            data,
+            False,
+            Layout.of_boxes(mesh, extents, boxes),
+            edges,
+            approximate=whole,
+            needs=_joined_exactly([Layout.of_boxes(mesh, extents, each) for each in apart]),
+            index=self._index(group),
         )
 
     def write(
@@ -341,7 +361,7 @@ class _Scoped:
         for access in group[1:]:
             more, _ = self.on_ranks.boxes(access)
             exact = exact and more == boxes
-            boxes = list(map(_hull, boxes, more))
+            boxes = list(map(intervals.hull, boxes, more))
         reductions = {access.reduction for access in group}
         exact = exact and len(reductions) == 1 and all(map(self.on_ranks.is_exact, group))
         operation = self._operation(data, *reductions) if len(reductions) == 1 else None

@@ -1,13 +1,16 @@
 """Homes: the one layout in which each container lives between its uses.
 
 A use that finds its box within the tile of the home works there in place; any other use gets a copy
-in its own layout, and a redistribution. Because a home does not depend on the path that control
+in its own layout, and a redistribution. Tiles of a home may overlap: then each write is followed by
+an exchange, in the home itself, of what other ranks have of it (a stencil's halo), and no more of a
+tile is kept up to date than some use needs. Because a home does not depend on the path that control
 flow took, loops and branches need no special case. The home is the candidate of least traffic: the
 layouts of the writers, of the readers, and rank 0 for what the caller holds there.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -17,6 +20,8 @@ from distspmd import intervals
 from distspmd.constraints import Use
 from distspmd.intervals import Box
 from distspmd.layout import Layout
+from distspmd.machine import Machine
+from distspmd.mesh import Mesh
 from distspmd.redistribution import Redistribution
 
 
@@ -26,7 +31,9 @@ class Home:
 
     Attributes:
         data: the container.
-        layout: its layout between uses.
+        layout: its layout between uses: the box of each rank's tile.
+        core: what surely is up to date of each tile; values leave the home from there.
+        fresh: what a write brings up to date, together; the whole tiles, if it is one layout.
         uses: all uses, in program order.
         at_root: whether the caller's array on rank 0 is the home itself.
         load: whether the caller's values must come to the home before the program starts.
@@ -35,6 +42,8 @@ class Home:
 
     data: str
     layout: Layout
+    core: Layout
+    fresh: tuple[Layout, ...]
     uses: tuple[Use, ...]
     at_root: bool
     load: bool
@@ -60,45 +69,105 @@ def choose(
     """
     extents = uses[0].layout.extents
     root = Layout.root(extents)
-    best: tuple[int, Home] | None = None
+    best: tuple[float, Home] | None = None
     for layout in _candidates(uses, root if argument else None):
         at_root = argument and layout.same_tiles(root)
         outside = argument and not at_root
+        core, fresh = _kept(layout, uses, dtype)
         home = Home(
             data,
             layout,
+            core,
+            fresh,
             tuple(uses),
             at_root,
             load=outside and not result and _needs_load(layout, uses),
             store=outside and any(use.is_write for use in uses),
         )
-        traffic = sum(
-            times * sum(map(move.bound.received, range(move.ranks)))
-            for times, move in moves(home, dtype)
-        )
+        traffic = _traffic(home, dtype)
         if best is None or traffic < best[0]:
             best = traffic, home
     assert best is not None
     return best[1]
 
 
-def in_place(use: Use, home: Layout) -> bool:
-    """Whether a use can work on the tiles of the home, without a copy.
+def _traffic(home: Home, dtype: np.dtype) -> float:
+    """Bytes that ranks receive because of a home; one that a rank copies counts by its cost."""
+    found = 0.0
+    for times, move in moves(home, dtype):
+        arriving = sum(map(move.bound.received, range(move.ranks)))
+        both = () if move.in_place else zip(move.source.boxes, move.target.boxes, strict=False)
+        copied = sum(intervals.volume(intervals.intersect(mine, wanted)) for mine, wanted in both)
+        found += times * (arriving + copied * dtype.itemsize * _COPY)
+    return found
 
-    Each rank must hold its box there; and of what a rank writes, each other rank that holds it must
-    write it too, or its replica would be stale.
+
+_COPY = Machine().copy / Machine().beta
+"""What a byte costs that is copied, against one that is received; the same on every machine, so
+that homes are."""
+
+
+def _kept(
+    layout: Layout, uses: Sequence[Use], dtype: np.dtype
+) -> tuple[Layout, tuple[Layout, ...]]:
+    """Core and fresh parts of a home: less than whole tiles where that spares bytes.
+
+    A stencil of five points reads no corners of its halo, so they need no exchange.
     """
-    if use.layout.partial:
-        return False
-    if not all(intervals.contains(home.box(rank), box) for rank, box in enumerate(use.tiles.boxes)):
-        return False
-    if not use.is_write:
-        return True
-    written = use.layout.holders()
+    inside = [use for use in uses if _within(use.tiles, layout)]
+    writes = [use.layout for use in inside if use.is_write and not use.layout.partial]
+    held = list(layout.holders())
+    stretched = (_stretched(write) for write in writes)
+    cores = (c for c in (*writes, *stretched) if _within(c, layout) and _covers(c, held))
+    core = next(cores, None)
+    if core is None or core.same_tiles(layout):
+        return layout, (layout,)
+    needs = [need for use in inside if use.reads_before for need in use.needs or (use.tiles,)]
+    fresh = _outermost([core, *needs])
+    parts = sum(_filling(write, part, dtype) for write in writes for part in fresh)
+    whole = sum(_filling(write, layout, dtype) for write in writes)
+    return (core, fresh) if parts < whole else (core, (layout,))
+
+
+def _outermost(layouts: Sequence[Layout]) -> tuple[Layout, ...]:
+    """The layouts whose tiles no other one has within its own."""
+    found: list[Layout] = []
+    for layout in layouts:
+        if any(_within(layout, other) for other in found):
+            continue
+        found = [other for other in found if not _within(other, layout)]
+        found.append(layout)
+    return tuple(found)
+
+
+def _filling(write: Layout, part: Layout, dtype: np.dtype) -> int:
+    """Bytes that ranks receive to fill a part of their tiles after a write."""
+    move = Redistribution(write, part, dtype, in_place=True)
+    return sum(map(move.bound.received, range(move.ranks)))
+
+
+def _within(inner: Layout, outer: Layout) -> bool:
+    """Whether each rank holds its box of one layout in another one, too."""
+    boxes = enumerate(inner.boxes)
+    return all(intervals.contains(outer.box(rank), box) for rank, box in boxes)
+
+
+def _covers(layout: Layout, boxes: Sequence[Box]) -> bool:
+    held = list(layout.holders())
+    return not any(intervals.subtract_all(box, held) for box in boxes)
+
+
+def works_in_place(use: Use, home: Layout) -> bool:
+    """Whether a use can work on the tiles of the home; a write may leave replicas of it stale."""
+    return not use.layout.partial and _within(use.tiles, home)
+
+
+def _leaves_stale(use: Use, home: Layout) -> bool:
+    """Whether another rank holds what a rank writes in place, and does not write it, too."""
     held = home.holders()
-    return all(
+    return not all(
         intervals.contains(use.layout.box(holder), common)
-        for box in written
+        for box in use.layout.holders()
         for other, ranks in held.items()
         for common in (intervals.intersect(box, other),)
         if not intervals.is_empty(common)
@@ -107,26 +176,39 @@ def in_place(use: Use, home: Layout) -> bool:
 
 
 def _candidates(uses: Sequence[Use], root: Layout | None) -> Iterator[Layout]:
-    """Writers' layouts, then readers', then rank 0; each that covers all uses, once."""
+    """Writers' layouts, then readers', what all on one mesh use, then rank 0.
+
+    Each covers all uses, and comes once.
+    """
     ordered = [u for u in uses if u.is_write and not u.layout.partial]
     ordered += [u for u in uses if not u.is_write]
     ordered += [u for u in uses if u.layout.partial]
     needed = list(dict.fromkeys(box for use in uses for box in use.tiles.holders()))
+    plain = [Layout.of_boxes(u.layout.mesh, u.layout.extents, u.layout.boxes) for u in ordered]
     seen: set[tuple[Box, ...]] = set()
-    for use in ordered:
-        plain = Layout.of_boxes(use.layout.mesh, use.layout.extents, use.layout.boxes)
-        for layout in (plain, _stretched(plain)):
-            held = list(layout.holders())
-            covers = not any(intervals.subtract_all(box, held) for box in needed)
-            if covers and layout.boxes not in seen:
-                seen.add(layout.boxes)
-                yield layout
+    for layout in (c for own in (*plain, *_hulls(uses)) for c in (own, _stretched(own))):
+        if layout.boxes not in seen and _covers(layout, needed):
+            seen.add(layout.boxes)
+            yield layout
     if root is not None:
         yield root
     elif not seen:
         mesh = uses[0].layout.mesh
         whole = intervals.whole(uses[0].layout.extents)
         yield Layout.of_boxes(mesh, uses[0].layout.extents, [whole] * mesh.size)
+
+
+def _hulls(uses: Sequence[Use]) -> Iterator[Layout]:
+    """On each mesh, what all uses of a rank lie in: the tile and all halos of it."""
+    by_mesh: dict[Mesh, list[Layout]] = {}
+    for use in uses:
+        if not use.layout.partial:
+            by_mesh.setdefault(use.layout.mesh, []).append(use.tiles)
+    for mesh, layouts in by_mesh.items():
+        if len(layouts) > 1:
+            together = zip(*(layout.boxes for layout in layouts), strict=True)
+            boxes = [functools.reduce(intervals.hull, boxes) for boxes in together]
+            yield Layout.of_boxes(mesh, layouts[0].extents, boxes)
 
 
 def _stretched(layout: Layout) -> Layout:
@@ -169,24 +251,38 @@ def moves(home: Home, dtype: np.dtype) -> Iterator[tuple[int, Redistribution]]:
     if home.load:
         yield 1, Redistribution(root, home.layout, dtype)
     if home.store:
-        yield 1, Redistribution(home.layout, root, dtype)
+        yield 1, Redistribution(home.core, root, dtype)
     shared: set[tuple[Box, ...]] = set()
     for use in home.uses:
-        if in_place(use, home.layout):
-            continue
-        if not home.is_written:
+        if not works_in_place(use, home.layout) and not home.is_written:
             if use.layout.boxes in shared:
                 continue
             shared.add(use.layout.boxes)
         times = use.times if home.is_written else 1
-        yield from ((times, move) for move in use_moves(use, home.layout, dtype))
+        before = fetch(use, home, dtype)
+        yield from ((times, move) for move in ([before] if before else []))
+        yield from ((times, move) for move in stores(use, home, dtype))
 
 
-def use_moves(use: Use, home: Layout, dtype: np.dtype) -> Iterator[Redistribution]:
-    """Redistributions around a use that is not in place: before it, after it, or both."""
-    if use.reads_before:
-        yield Redistribution(home, use.tiles, dtype)
-    if use.is_write:
-        yield Redistribution(
-            use.layout, home, dtype, accumulate=use.accumulates and use.layout.partial is not None
-        )
+def fetch(use: Use, home: Home, dtype: np.dtype) -> Redistribution | None:
+    """What brings a use that is not in place the values that it needs."""
+    if works_in_place(use, home.layout) or not use.reads_before:
+        return None
+    return Redistribution(home.core, use.tiles, dtype)
+
+
+def stores(use: Use, home: Home, dtype: np.dtype) -> list[Redistribution]:
+    """What brings the home up to date after a use: from its copy, or within the home itself."""
+    if not use.is_write:
+        return []
+    if use.layout.partial:
+        return [Redistribution(use.layout, home.layout, dtype, accumulate=use.accumulates)]
+    if not works_in_place(use, home.layout):
+        return [Redistribution(use.layout, part, dtype) for part in home.fresh]
+    if not _leaves_stale(use, home.layout):
+        return []
+    return [
+        Redistribution(use.layout, part, dtype, in_place=True)
+        for part in home.fresh
+        if _filling(use.layout, part, dtype)
+    ]

@@ -49,6 +49,15 @@ def intersect(a: Box, b: Box) -> Box:
     return empty(len(common)) if is_empty(common) else common
 
 
+def hull(a: Box, b: Box) -> Box:
+    """The smallest box with the elements of both."""
+    if is_empty(a) or is_empty(b):
+        return b if is_empty(a) else a
+    return tuple(
+        (min(a_lo, b_lo), max(a_hi, b_hi)) for (a_lo, a_hi), (b_lo, b_hi) in zip(a, b, strict=True)
+    )
+
+
 def contains(outer: Box, inner: Box) -> bool:
     """Whether each element of ``inner`` is in ``outer``; the empty box is in every box."""
     return is_empty(inner) or all(

@@ -210,7 +210,8 @@ class Plan:
 
     def resident(self, number: int) -> Numbers:
         """Elements of tiles and scratch that live on each rank during a step."""
-        found = sum((_volumes(layout, self.ranks) for layout in self.buffers[:2]), start=0)
+        tiles = self.buffers[1:2] if self.redistribution.in_place else self.buffers[:2]
+        found = sum((_volumes(layout, self.ranks) for layout in tiles), start=0)
         for buffer, layout in enumerate(self.scratch, start=2):
             first, last = self._life(buffer)
             if first <= number <= last:

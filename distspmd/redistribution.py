@@ -24,6 +24,9 @@ class Redistribution:
     source is reduced on the way. With ``accumulate`` what the target held before is one more
     operand of that reduction.
 
+    ``in_place`` says that each rank has both of its boxes in one storage: what it holds of the
+    target is there already, and only what it lacks moves. So a halo is filled around a tile.
+
     Raises:
         LayoutError: different extents, a partial target, or a reduction that the dtype lacks.
     """
@@ -32,6 +35,7 @@ class Redistribution:
     target: Layout
     dtype: np.dtype
     accumulate: bool = False
+    in_place: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "dtype", np.dtype(self.dtype))
@@ -52,9 +56,11 @@ class Redistribution:
                 )
         elif self.accumulate:
             raise LayoutError("only operands of a reduction accumulate; the source has values.")
+        if self.in_place and self.source.partial:
+            raise LayoutError(f"{self.source}: operands and values need a storage each.")
 
     def __str__(self) -> str:
-        arrow = "+>" if self.accumulate else "->"
+        arrow = "+>" if self.accumulate else "=>" if self.in_place else "->"
         return f"{self.source} {arrow} {self.target} of {self.dtype}"
 
     @property

@@ -44,6 +44,14 @@ def simulate(plan: Plan, tiles: Sequence[Tile], before: Sequence[Tile] | None = 
                     f"[{intervals.text(layout.box(rank))}] in {layout}."
                 )
             held[rank] = np.array(tile, move.dtype)
+    if move.in_place:
+        for rank, (mine, wanted) in enumerate(
+            zip(move.source.boxes, move.target.boxes, strict=False)
+        ):
+            common = intervals.intersect(mine, wanted)
+            if not intervals.is_empty(common):
+                kept = _view(buffers[0][rank], move.source, rank, common)
+                _view(buffers[1][rank], move.target, rank, common)[...] = kept
     for step in plan.steps:
         _run(step, plan, buffers)
     return buffers[1]

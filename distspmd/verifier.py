@@ -57,6 +57,12 @@ class _Proof:
         if self.move.accumulate:
             for held in self.state[1]:
                 held[...] = self.before
+        if self.move.in_place:
+            for rank, (mine, wanted) in enumerate(zip(source.boxes, target.boxes, strict=False)):
+                common = intervals.intersect(mine, wanted)
+                if not intervals.is_empty(common):
+                    mask = 1 << source.operand(rank)
+                    self.state[1][rank][self._cells(common, self.corners[1][rank])] = mask
 
     def _low(self, box: Box) -> list[int]:
         return [places[lo] for places, (lo, _) in zip(self.places, box, strict=True)]

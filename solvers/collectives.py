@@ -86,6 +86,8 @@ def _refusal(move: Redistribution) -> str:
         return f"the meshes have {source.ranks} and {target.ranks} ranks"
     if move.accumulate:
         return "the target accumulates"
+    if move.in_place:
+        return "the target is filled in place"
     if 0 in source.extents:
         return "the array is empty"
     for dimension, extent in enumerate(source.extents):

@@ -39,6 +39,8 @@ class Exchange:
     def plan(self, redistribution: Redistribution) -> Plan | Refusal:
         """Plan an exchange; never refuses."""
         messages, ends = _messages(redistribution)
+        if not len(ends) and redistribution.in_place:
+            return Plan(redistribution, self.name, ())
         step = Step(
             StepKind.EXCHANGE if len(ends) else StepKind.COPY,
             source=0,
@@ -57,7 +59,10 @@ _MANY = 1 << 20
 
 def _messages(move: Redistribution) -> tuple[Messages, Numbers]:
     """All messages, and the ranks that send or receive one."""
-    if not move.disjoint:
+    if move.in_place:
+        messages = _of_disjoint_tiles(move) if move.disjoint else Messages.of(_of_any_boxes(move))
+        messages = Messages(messages.table[messages.between])
+    elif not move.disjoint:
         messages = Messages.of(_of_any_boxes(move))
     elif move.ranks * most_meeting(move.source, move.target) > _MANY and _is_regular(move):
         traffic = _traffic_of_grids(move)

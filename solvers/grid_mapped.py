@@ -29,6 +29,8 @@ class GridMapped:
 
     def plan(self, redistribution: Redistribution) -> Plan | Refusal:
         """Plan a scatter or a gather, or refuse."""
+        if redistribution.in_place:
+            return Refusal(self.name, "the target is filled in place")
         if _is_root(redistribution.source):
             return self._scatter(redistribution)
         if _is_root(redistribution.target):

@@ -45,6 +45,8 @@ class LocalSlice:
 
 
 def _copies(redistribution: Redistribution, solver: str) -> Plan:
+    if redistribution.in_place:
+        return Plan(redistribution, solver, ())
     messages = tuple(
         Message(rank, rank, box)
         for rank, box in enumerate(redistribution.target.boxes)

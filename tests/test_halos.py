@@ -8,7 +8,10 @@ from distspmd import reductions
 from distspmd.errors import LayoutError
 from distspmd.layout import Layout, Split
 from distspmd.mesh import Mesh
+from distspmd.plans import Refusal
+from distspmd.redistribution import Redistribution
 from distspmd.simulator import simulate, tiles_of
+from distspmd.solvers import SOLVERS
 
 MESH = Mesh(x=4, y=2)
 
@@ -53,6 +56,29 @@ def test_a_halo_is_received_from_the_neighbours_alone():
     plan = moved(Layout.parse("[3{x}12, 8]", MESH), Layout.parse("[3{x}12~1, 8]", MESH), array)
     assert plan.received(0) == 8 * 4
     assert plan.received(2) == 2 * 8 * 4
+
+
+@pytest.mark.parametrize("array", [np.arange(96.0).reshape(12, 8)])
+def test_a_halo_is_filled_in_place_around_the_tile(array):
+    source, target = (Layout.parse(text, MESH) for text in ("[3{x}12, 4{y}8]", "[3{x}12~1, 4{y}8]"))
+    move = Redistribution(source, target, array.dtype, in_place=True)
+    for solver in SOLVERS:
+        plan = solver.plan(move)
+        if isinstance(plan, Refusal):
+            continue
+        distspmd.verify(plan)
+        found = simulate(plan, tiles_of(source, array))
+        assert all((a == b).all() for a, b in zip(found, tiles_of(target, array), strict=True))
+        assert not any(step.traffic.copied.any() for step in plan.steps)
+        assert plan.received(2) == 2 * 4 * 8
+        assert plan.peak(2) == 5 * 4 * 8 + 2 * 2 * 4 * 8  # the tile, and what is on its way
+    assert "=>" in str(move)
+
+
+def test_operands_are_never_turned_into_values_in_place():
+    partial = Layout.parse("[12] + partial(sum){x}", MESH)
+    with pytest.raises(LayoutError, match="a storage each"):
+        Redistribution(partial, Layout.parse("[12]", MESH), "f8", in_place=True)
 
 
 def test_a_layout_on_some_ranks_and_another_mesh():

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import distspmd
 from distspmd import intervals
 from distspmd.constraints import Use, uses
-from distspmd.homes import Home, choose, in_place, use_moves
+from distspmd.homes import Home, choose, stores, works_in_place
 from distspmd.layout import Layout, Partial
 from distspmd.lowering import Lowering
 from distspmd.mesh import Mesh
@@ -62,6 +62,15 @@ def steps(x: dace.float64[12], y: dace.float64[12]):
 
 
 @dace.program
+def five_points(x: dace.float64[10, 12], y: dace.float64[10, 12]):
+    for _t in range(3):
+        for i, j in dace.map[1:9, 1:11]:
+            y[i, j] = x[i, j] + x[i - 1, j] + x[i + 1, j] + x[i, j - 1] + x[i, j + 1]
+        for i, j in dace.map[1:9, 1:11]:
+            x[i, j] = y[i, j] + y[i - 1, j] + y[i + 1, j] + y[i, j - 1] + y[i, j + 1]
+
+
+@dace.program
 def chain(x: dace.float64[12]):
     a = x + 1
     b = a * 2
@@ -84,6 +93,12 @@ def use(program: Any, data: str, parts: int, *, write: bool, steps: tuple[int, .
 
 def home(*found: Use, argument: bool = True, result: bool = False) -> Home:
     return choose(found[0].data, FLOAT, found, argument=argument, result=result)
+
+
+def in_place(use: Use, layout: Layout) -> bool:
+    """Whether a use of a home moves nothing."""
+    home = Home("x", layout, layout, (layout,), (use,), False, False, False)
+    return works_in_place(use, layout) and not stores(use, home, FLOAT)
 
 
 def moved(lowering: Lowering) -> list[str]:
@@ -135,15 +150,20 @@ def test_what_is_reduced_for_the_caller_is_accumulated_at_the_root():
     writing = use(summed, "y", 4, write=True)
     found = home(writing)
     assert found.at_root
-    (store,) = use_moves(writing, found.layout, FLOAT)
+    (store,) = stores(writing, found, FLOAT)
     assert store.accumulate
     assert str(store.source) == "[1] + partial(sum){i}"
 
 
 def test_what_operands_are_added_to_is_loaded():
-    operands = Layout.of_boxes(Mesh(i=2), (8,), [((1, 6),), ((0, 0),)], Partial("sum", ("i",)))
-    found = home(Use(None, "y", True, operands, (), accumulates=True))  # type: ignore[arg-type]
-    assert str(found.layout) == "boxes[8]{0: 1:6}"
+    boxes = [((0, 0),), ((1, 6),)]
+    operands = Layout.of_boxes(Mesh(i=2), (8,), boxes, Partial("sum", ("i",)))
+    there = Layout.of_boxes(Mesh(i=2), (8,), boxes)
+    found = home(
+        Use(None, "y", True, operands, (), accumulates=True),  # type: ignore[arg-type]
+        Use(None, "y", False, there, (), times=9),  # type: ignore[arg-type]
+    )
+    assert str(found.layout) == "boxes[8]{1: 1:6}"
     assert found.load
 
 
@@ -173,6 +193,22 @@ def test_a_time_loop_exchanges_the_mismatch_and_nothing_else():
         for rank in range(4):  # two neighbours, an element each
             assert memlet.solution.plan.received(rank) <= 2 * 8
     assert {m.data for m in lowering.memlets if m.source_at_root} == {"x", "y"}
+
+
+def test_a_stencil_of_five_points_exchanges_its_halo_without_corners_in_place():
+    sdfg = five_points.to_sdfg()
+    lowering = distspmd.lower(sdfg, {"x": (2, 2), "y": (2, 2)})
+    inside = [m for m in lowering.memlets if not m.source_at_root and not m.target_at_root]
+    assert {m.solution.plan.redistribution.in_place for m in inside} == {True}
+    for data in "xy":
+        received = [
+            sum(m.solution.plan.received(rank) for m in inside if m.data == data)
+            for rank in range(4)
+        ]
+        assert received == [8 * (a + b) for a, b in ((5, 4), (5, 4), (5, 4), (5, 4))]
+    for memlet in inside:
+        assert not any(step.traffic.copied.any() for step in memlet.solution.plan.steps)
+    assert not [name for name in sdfg.arrays if "copy" in name or "part" in name]
 
 
 def test_operands_are_reduced_before_they_are_used():

@@ -18,7 +18,7 @@ from dace.sdfg.state import ReturnBlock
 
 from distspmd.accesses import Edge, times_exactly
 from distspmd.constraints import Use
-from distspmd.homes import Home, in_place, use_moves
+from distspmd.homes import Home, fetch, stores, works_in_place
 from distspmd.layout import Layout
 from distspmd.nodes.distributed_memlet import CONTEXT, DistributedMemlet
 from distspmd.passes.local_tiles import Symbols, add_tile, describe_inside, nested_ends
@@ -105,21 +105,25 @@ class Distributor:
     def _redirect(self, use: Use, container: data.Data) -> None:
         home = self.homes[use.data]
         state = use.space.state
-        if in_place(use, home.layout):
+        dtype = _dtype(container)
+        if works_in_place(use, home.layout):
             if not home.at_root:
                 self._rename_edges(use, self.tiles[use.data], use.edges + use.reads_through)
             elif isinstance(use.space.node, nodes.LibraryNode):
                 self._rename_edges(use, use.data, use.edges)
+            if moves := stores(use, home, dtype):
+                self._store_from(use, state, self.tiles[use.data], moves)
             return
         if not home.is_written:
             copy = state.add_read(self._shared_tile(use, container))
             self._reroute(use, state, copy, use.edges)
             return
-        moves = list(use_moves(use, home.layout, _dtype(container)))
-        if not use.is_write:
-            self._read_copy(use, state, container, moves[0])
+        before = fetch(use, home, dtype)
+        if use.is_write:
+            self._write_copy(use, state, container, before, stores(use, home, dtype))
         else:
-            self._write_copy(use, state, container, moves[0] if len(moves) > 1 else None, moves[-1])
+            assert before is not None
+            self._read_copy(use, state, container, before)
 
     def _shared_tile(self, use: Use, container: data.Data) -> str:
         """One copy in each layout of a container that nobody writes, loaded at the start."""
@@ -128,7 +132,7 @@ class Distributor:
             tile = self._add_tile(f"{use.data}_copy", container, use.layout)
             begin = self._start()
             origin = self._home_node(begin, use.data)
-            move = Redistribution(self.homes[use.data].layout, use.layout, _dtype(container))
+            move = Redistribution(self.homes[use.data].core, use.layout, _dtype(container))
             self._move(begin, origin, begin.add_write(tile), use.data, move, use.space.source)
             self._shared[key] = tile
         return self._shared[key]
@@ -150,32 +154,51 @@ class Distributor:
         use: Use,
         state: SDFGState,
         container: data.Data,
-        fetch: Redistribution | None,
-        store: Redistribution,
+        before: Redistribution | None,
+        after: Sequence[Redistribution],
     ) -> None:
         tile = self._add_tile(f"{use.data}_part", container, use.tiles)
         first = use.edges[0].dst
         entry = use.space.node
-        if fetch is not None:
-            before = state.add_access(tile)
+        if before is not None:
+            fetched = state.add_access(tile)
             origin = (
                 _latest(state, first.data, entry)
                 or self._stored.get((state, first.data))
                 or state.add_read(first.data)
             )
-            self._move(state, origin, before, use.data, fetch, use.space.source)
-            self._reroute(use, state, before, use.reads_through)
+            self._move(state, origin, fetched, use.data, before, use.space.source)
+            self._reroute(use, state, fetched, use.reads_through)
             if not use.reads_through:
-                state.add_nedge(before, entry, Memlet())
+                state.add_nedge(fetched, entry, Memlet())
         elif use.accumulates:
             state.add_nedge(self._identity(state, tile, use), entry, Memlet())
-        after = state.add_access(tile)
         self._rename_edges(use, tile, use.edges)
-        for edge in use.edges:
-            state.add_edge(edge.src, edge.src_conn, after, None, edge.data)
-            state.remove_edge(edge)
-        self._move(state, after, first, use.data, store, use.space.source)
+        self._store_from(use, state, tile, after)
         self._stored[state, first.data] = first
+
+    def _store_from(
+        self, use: Use, state: SDFGState, tile: str, moves: Sequence[Redistribution]
+    ) -> None:
+        """Let a use write a tile, from which moves bring its home up to date, one by one.
+
+        The nodes that the use wrote come after the last move, with all that reads them.
+        """
+        written = list(dict.fromkeys(edge.dst for edge in use.edges))
+        origin = state.add_access(tile)
+        for edge in use.edges:
+            state.add_edge(edge.src, edge.src_conn, origin, None, edge.data)
+            state.remove_edge(edge)
+        done: nodes.AccessNode | None = None
+        for move in moves:
+            last = move is moves[-1]
+            goal = written[0] if last else state.add_access(written[0].data)
+            node = self._move(state, origin, goal, use.data, move, use.space.source)
+            if done is not None:
+                state.add_nedge(done, node, Memlet())
+            done = goal
+        for other in written[1:]:
+            state.add_nedge(written[0], other, Memlet())
 
     def _identity(self, state: SDFGState, tile: str, use: Use) -> nodes.AccessNode:
         """Fill a tile with the neutral element of the reduction that the use writes with."""
@@ -241,7 +264,7 @@ class Distributor:
         name: str,
         move: Redistribution,
         source: Source | None,
-    ) -> None:
+    ) -> DistributedMemlet:
         node = DistributedMemlet(f"distribute_{name}")
         node.index, node.array = len(self.movements), name
         ends = [(move.source, origin), (move.target, goal)]
@@ -266,6 +289,7 @@ class Distributor:
                 times=times_exactly(state),
             )
         )
+        return node
 
     def _whole(self, name: str) -> Memlet:
         """All of a container that the rank holds."""
@@ -309,7 +333,7 @@ class Distributor:
         for end in ends:
             for name, home in stores.items():
                 root = Layout.root(home.layout.extents)
-                move = Redistribution(home.layout, root, _dtype(containers[name]))
+                move = Redistribution(home.core, root, _dtype(containers[name]))
                 origin, goal = end.add_read(self.tiles[name]), end.add_write(name)
                 self._move(end, origin, goal, name, move, _first_source(home.uses))
 

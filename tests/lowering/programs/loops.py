@@ -62,7 +62,26 @@ def accumulated_in_loop(x: dace.float64[6, 5], y: dace.float64[5]):
             y[j] += x[i, j] * t
 
 
+@dace.program
+def five_points(x: dace.float64[13, 11], y: dace.float64[13, 11]):
+    for _t in range(3):
+        for i, j in dace.map[1:12, 1:10]:
+            y[i, j] = 0.2 * (x[i, j] + x[i - 1, j] + x[i + 1, j] + x[i, j - 1] + x[i, j + 1])
+        for i, j in dace.map[1:12, 1:10]:
+            x[i, j] = 0.2 * (y[i, j] + y[i - 1, j] + y[i + 1, j] + y[i, j - 1] + y[i, j + 1])
+
+
+@dace.program
+def wide_and_narrow(x: dace.float64[3, 20]):
+    for t in range(1, 3):
+        x[t, 3:-3] = x[t - 1, :-6] - x[t - 1, 6:]
+        x[t, 1:-1] = x[t, 1:-1] + x[t - 1, 2:] * x[t, 5]
+
+
 CASES = [
+    *cases(five_points, {"x": (2, 2), "y": (2, 2)}, {"y": (3, 2)}, {"x": (4, 1), "y": (1, 3)}),
+    *cases(five_points, {"y": (8, 1)}),
+    *cases(wide_and_narrow, {"x": (4,)}, {"x": (3,), "x.2": (2,)}),
     *cases(rows_in_turn, {"x": (3,)}, {"x": (4,), "x_slice_times_2": (2,)}, {}),
     *cases(columns_backwards, {"x": (4,)}, {"x": (3,)}),
     *cases(sum_of_each_row, {}, ranks=3),
