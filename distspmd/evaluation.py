@@ -115,9 +115,11 @@ class OnRanks:
         return all(name not in steps or steps[name].step == 1 for name in seen)
 
     def _surely_runs(self, access: Access) -> bool:
-        """Whether no range of an inner map or loop around the access may be empty."""
+        """Whether no range that moves, or is inside, may be empty where a rank has a part."""
         scope = self._scope(access)
         for name, values in access.scope.items():
+            if name in self.space.moving:
+                return False
             if name in self.space.parameters:
                 continue
             length = values and bounds(values.upper - values.lower, scope)

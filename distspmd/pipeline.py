@@ -17,6 +17,7 @@ from distspmd.homes import Home, choose, moves
 from distspmd.lowering import ATTRIBUTE, Dwelling, Lowering, PlannedMemlet, TiledSpace
 from distspmd.machine import Machine
 from distspmd.mesh import Mesh
+from distspmd.moving import settled
 from distspmd.nodes.distributed_memlet import CONTEXT
 from distspmd.passes.control import is_control_value
 from distspmd.passes.distribute import Distributor, Movement
@@ -88,10 +89,10 @@ def lower(
         NoSolver: the given solvers have no plan for a redistribution.
     """
     _check_not_lowered(sdfg)
-    _check_sizes(sdfg)
     machine = machine or Machine.measured()
     prepare(sdfg)
-    spaces = spaces_of(sdfg)
+    _check_sizes(sdfg)
+    spaces = IterationSpaces([settled(space) for space in spaces_of(sdfg)])
     _check_ranges(spaces)
     named = IterationSpaces([s for s in spaces if not is_control_value(s.node)])
     grids = resolve(schedule, named)

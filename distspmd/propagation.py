@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from distspmd.constraints import Use, uses
+from distspmd.errors import UnsupportedProgram
 from distspmd.layout import Layout
 from distspmd.mesh import Mesh
 from distspmd.schedule import Tiling
@@ -53,17 +54,32 @@ def propagate(spaces: Sequence[IterationSpace], tilings: Mapping[str, Tiling]) -
         offers = [offer for space, own in waiting.values() for offer in _offers(space, own, done)]
         if offers:
             _, space, mesh, splits, why = max(offers, key=lambda offer: offer[0])
-            tiling = Tiling.of(space.ranges, mesh, splits)
+            done[space.name] = _tiled(space, mesh, splits, why)
         else:
             space, _ = next(iter(waiting.values()))
-            tiling, why = _alone(space), "rank 0: no neighbour"
-        done[space.name] = Tiled(tiling, uses(space, tiling), why)
+            done[space.name] = _tiled(space, Mesh(), _whole(space), "rank 0: no neighbour")
         del waiting[space.name]
     return {space.name: done[space.name] for space in spaces}
 
 
+def _tiled(space: IterationSpace, mesh: Mesh, splits: Sequence[tuple[str, ...]], why: str) -> Tiled:
+    """The space with these splits; whole on each rank where they cannot be, for nobody asked."""
+    tiling = Tiling.of(space.ranges, mesh, splits)
+    try:
+        return Tiled(tiling, uses(space, tiling), why)
+    except UnsupportedProgram:
+        if not any(splits):
+            raise
+    tiling = Tiling.of(space.ranges, mesh, _whole(space))
+    return Tiled(tiling, uses(space, tiling), f"{why}, whole on each rank")
+
+
+def _whole(space: IterationSpace) -> list[tuple[str, ...]]:
+    return [()] * len(space.ranges)
+
+
 def _alone(space: IterationSpace) -> Tiling:
-    return Tiling.of(space.ranges, Mesh(), [()] * len(space.ranges))
+    return Tiling.of(space.ranges, Mesh(), _whole(space))
 
 
 def _offers(

@@ -75,6 +75,7 @@ class IterationSpace:
         state: the state that has it (an SDFG's internals, for passes).
         node: the map entry or library node.
         expansion: of a library node, the throw-away SDFG of its pure expansion.
+        moving: parameters whose range loops choose; ``ranges`` has the hull of their values.
     """
 
     name: str
@@ -86,6 +87,7 @@ class IterationSpace:
     state: SDFGState = field(repr=False, compare=False)
     node: nodes.MapEntry | nodes.LibraryNode = field(repr=False, compare=False)
     expansion: SDFG | None = field(repr=False, compare=False)
+    moving: frozenset[str] = frozenset()
 
     @property
     def where(self) -> str:
@@ -302,7 +304,7 @@ def pure_expansion(state: SDFGState, node: nodes.LibraryNode) -> SDFG:
         else:
             inside.add_edge(twin, edge.src_conn, inside.add_write(name), None, memlet)
     for symbol in proxy.free_symbols:
-        if symbol in state.sdfg.symbols:
+        if symbol in state.sdfg.symbols and symbol not in proxy.symbols:
             proxy.add_symbol(symbol, state.sdfg.symbols[symbol])
     while library := [
         (n, s) for n, s in proxy.all_nodes_recursive() if isinstance(n, nodes.LibraryNode)

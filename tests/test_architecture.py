@@ -35,7 +35,7 @@ ORDER = """
     nodes.reductions
     spaces
     accesses schedule
-    evaluation
+    evaluation moving
     constraints
     homes propagation
     lowering nodes
@@ -53,8 +53,8 @@ ORDER = """
 """
 FIRST_WITH_DACE = "nodes.products"
 IMPORTING_DACE = (
-    "nodes.products nodes.reductions nodes spaces accesses evaluation constraints passes pipeline "
-    "codegen program trials checker frontend cli"
+    "nodes.products nodes.reductions nodes spaces accesses evaluation moving constraints passes "
+    "pipeline codegen program trials checker frontend cli"
 )
 
 ROWS = {name: row for row, line in enumerate(ORDER.split("\n")) for name in line.split()}

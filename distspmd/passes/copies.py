@@ -51,7 +51,7 @@ class _Side:
         moved: list[list[tuple[str, sympy.Expr]]] = [[] for _ in self.window.ranges]
         for d, extent in zip(self.order, self.extents, strict=True):
             covered = sympy.Integer(1)
-            while covered != extent:
+            while str(covered) != str(extent):  # symbols of one name may differ in type
                 name, factor = remaining.pop(0)
                 moved[d] = [(known, step * factor) for known, step in moved[d]]
                 moved[d].append((name, sympy.Integer(1)))
@@ -94,6 +94,8 @@ def views_to_arrays(sdfg: SDFG) -> None:
 
 
 def _detach(state: SDFGState, view: nodes.AccessNode, views: dict[str, Any]) -> None:
+    if not any(isinstance(node, nodes.AccessNode) for node in _neighbours(state, view)):
+        return  # DaCe copies descriptors of views for temporaries
     edge = sdfg_utils.get_view_edge(state, view)
     viewed = None if edge is None else edge.src if edge.dst is view else edge.dst
     where = source(state, view) or view
@@ -130,6 +132,10 @@ def _detach(state: SDFGState, view: nodes.AccessNode, views: dict[str, Any]) -> 
         connectors.pop("views", None)
     state.remove_edge(edge)
     _add_map(state, *((theirs, own) if edge.dst is view else (own, theirs)), factors)
+
+
+def _neighbours(state: SDFGState, node: nodes.Node) -> list[nodes.Node]:
+    return [*state.predecessors(node), *state.successors(node)]
 
 
 def _check_written(state: SDFGState, view: nodes.AccessNode) -> None:

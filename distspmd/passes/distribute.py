@@ -249,9 +249,10 @@ class Distributor:
                 for child, name in nested_ends(edge):
                     if name in child.sdfg.arrays:
                         describe_inside(self.sdfg, container, child, name)
-            border.data.subset = window.subset(
-                single if isinstance(use.space.node, nodes.LibraryNode) else frozenset()
-            )
+            if isinstance(use.space.node, nodes.LibraryNode):
+                border.data.subset = window.within(border.data.subset, single)
+            else:
+                border.data.subset = window.subset()
             border.data.other_subset = None
 
     # -- distributed memlets ------------------------------------------------------------------

@@ -33,14 +33,19 @@ class Window:
     lower: tuple[End, ...]
     upper: tuple[End, ...]
 
-    def subset(self, single: frozenset[int] = frozenset()) -> subsets.Range:
-        """The box as a subset; in the dimensions of ``single`` it has one element on each rank."""
-        return subsets.Range(
-            [
-                (lower, lower if d in single else upper - 1, 1)
-                for d, (lower, upper) in enumerate(zip(self.lower, self.upper, strict=True))
-            ]
-        )
+    def subset(self) -> subsets.Range:
+        """The box as a subset."""
+        ends = zip(self.lower, self.upper, strict=True)
+        return subsets.Range([(lower, upper - 1, 1) for lower, upper in ends])
+
+    def within(self, window: subsets.Range, single: frozenset[int]) -> subsets.Range:
+        """What the box has of a window; one element on each rank in the dimensions ``single``."""
+        found = []
+        ends = zip(window.ranges, self.lower, self.upper, strict=True)
+        for d, ((begin, end, _), lower, upper) in enumerate(ends):
+            first, last = common((begin, end), lower, upper)
+            found.append((first, first if d in single else last, 1))
+        return subsets.Range(found)
 
 
 @dataclass
@@ -85,14 +90,28 @@ class Symbols:
         """Make a map run the rank's part of its range, in global indices."""
         busy = ~tiling.idle
         ranges = []
-        for d, (parameter, (_, _, step)) in enumerate(
+        for d, (parameter, (begin, end, step)) in enumerate(
             zip(entry.map.params, entry.map.range.ranges, strict=True)
         ):
             stem = f"{name}_{parameter.strip('_')}"
             lower = self.end(f"{stem}_lo", (tiling.lower[:, d] * busy).tolist())
             upper = self.end(f"{stem}_hi", (tiling.upper[:, d] * busy).tolist())
-            ranges.append((lower, upper - 1, step))
+            ranges.append((*common((begin, end), lower, upper), step))
         entry.map.range = subsets.Range(ranges)
+
+
+def common(values: tuple[End, End], lower: End, upper: End) -> tuple[End, End]:
+    """First and last index of an interval that are in a range too, if that is one of symbols.
+
+    The last is at least one before the first, so that an empty intersection has the length 0.
+    """
+    first, last = map(sympy.sympify, values)
+    if first.is_Integer and last.is_Integer:
+        return lower, upper - 1
+    if lower.is_Integer and upper.is_Integer and lower != upper:  # the hull of the range
+        return first, last
+    begin = sympy.Max(first, lower)
+    return begin, sympy.Max(begin - 1, sympy.Min(last, upper - 1))
 
 
 def add_tile(sdfg: SDFG, name: str, like: data.Data, layout: Layout, symbols: Symbols) -> str:

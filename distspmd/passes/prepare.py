@@ -18,6 +18,7 @@ from distspmd.passes.callbacks import refuse_callbacks
 from distspmd.passes.control import control_values
 from distspmd.passes.copies import copies_to_maps
 from distspmd.passes.corrections import correct
+from distspmd.passes.loop_sizes import widen
 from distspmd.passes.nesting import inline_nested
 from distspmd.spaces import source
 
@@ -31,6 +32,7 @@ def prepare(sdfg: SDFG) -> None:
     refuse_callbacks(sdfg)
     correct(sdfg)
     inline_nested(sdfg)
+    widen(sdfg)
     control_values(sdfg)
     for state in sdfg.states():
         for node in list(state.nodes()):
