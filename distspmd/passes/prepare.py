@@ -14,6 +14,7 @@ from dace.subsets import Subset
 
 from distspmd.accesses import Edge
 from distspmd.errors import UnsupportedProgram
+from distspmd.passes.alignment import align
 from distspmd.passes.callbacks import refuse_callbacks
 from distspmd.passes.control import control_values
 from distspmd.passes.copies import copies_to_maps
@@ -45,6 +46,7 @@ def prepare(sdfg: SDFG) -> None:
                 _wrap(state, node)
             elif isinstance(node, MergeLibraryNode):
                 _merge_to_map(state, node)
+    align(sdfg)
 
 
 def _check(state: SDFGState, node: nodes.Node) -> None:

@@ -1,0 +1,84 @@
+"""Each kernel on one number of ranks: 3, or 4, where grids have two dimensions.
+
+``scripts/coverage.py`` runs all of them on 1, 2, 3, 4 and 6 ranks.
+"""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from distspmd.runtime.launch import launch
+from kernels import KERNELS
+from kernels.kernel import Kernel
+
+TESTS = Path(__file__).resolve().parent.parent
+COUNTS = (4, 3)
+
+
+def ranks_of(kernel: Kernel) -> int:
+    return COUNTS[KERNELS.index(kernel) % len(COUNTS)]
+
+
+class Results:
+    """What became of each kernel; the first to ask for a number of ranks starts them."""
+
+    def __init__(self, names: set[str], folder: Path) -> None:
+        self.names, self.folder = names, folder
+        self._of_ranks: dict[int, dict[str, dict[str, Any]]] = {}
+
+    def of(self, kernel: Kernel) -> dict[str, Any]:
+        ranks = ranks_of(kernel)
+        if ranks not in self._of_ranks:
+            self._of_ranks[ranks] = self._run(ranks)
+        ended = {"problem": f"the ranks ended before the kernel did, see {self.folder}"}
+        return self._of_ranks[ranks].get(kernel.name, ended)
+
+    def _run(self, ranks: int) -> dict[str, dict[str, Any]]:
+        names = [k.name for k in KERNELS if k.name in self.names and ranks_of(k) == ranks]
+        file = self.folder / f"kernels-{ranks}"
+        path = os.pathsep.join(filter(None, [str(TESTS), os.environ.get("PYTHONPATH")]))
+        done = launch(
+            ["-m", "kernels.run_kernels", file, *names],
+            ranks=ranks,
+            timeout=900,
+            capture=True,
+            env={"PYTHONPATH": path},
+            cwd=self.folder,
+        )
+        (self.folder / f"output-{ranks}").write_text(done.stdout + done.stderr)
+        lines = file.read_text().splitlines() if file.exists() else []
+        return {found["kernel"]: found for found in map(json.loads, lines)}
+
+
+@pytest.fixture(scope="module")
+def results(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Results:
+    selected = {
+        item.callspec.params["kernel"].name
+        for item in request.session.items
+        if isinstance(item, pytest.Function)
+        and hasattr(item, "callspec")
+        and "kernel" in item.callspec.params
+    }
+    return Results(selected, tmp_path_factory.mktemp("kernels"))
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.name)
+def test_a_kernel_computes_what_numpy_computes(kernel: Kernel, results: Results) -> None:
+    problem = results.of(kernel)["problem"]
+    if kernel.refused:
+        assert kernel.refused in problem
+    else:
+        assert not problem, problem
+
+
+def test_at_least_35_kernels_work_and_the_table_has_all(root: Path) -> None:
+    names = [kernel.name for kernel in KERNELS]
+    assert len(names) == len(set(names)) >= 40
+    assert sum(not kernel.refused for kernel in KERNELS) >= 35
+    table = (root / "docs" / "coverage.md").read_text()
+    assert [line.split("|")[1].strip() for line in table.splitlines() if "| `" in line] == [
+        f"`{name}`" for name in names
+    ]
