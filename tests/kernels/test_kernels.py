@@ -74,11 +74,7 @@ def test_a_kernel_computes_what_numpy_computes(kernel: Kernel, results: Results)
         assert not problem, problem
 
 
-def test_at_least_35_kernels_work_and_the_table_has_all(root: Path) -> None:
+def test_at_least_35_kernels_work() -> None:
     names = [kernel.name for kernel in KERNELS]
     assert len(names) == len(set(names)) >= 40
     assert sum(not kernel.refused for kernel in KERNELS) >= 35
-    table = (root / "docs" / "coverage.md").read_text()
-    assert [line.split("|")[1].strip() for line in table.splitlines() if "| `" in line] == [
-        f"`{name}`" for name in names
-    ]

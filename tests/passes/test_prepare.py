@@ -48,7 +48,7 @@ def unknown_range(x: dace.float64[10], n: dace.int64):
 @dace.program
 def range_of_a_loop(x: dace.float64[10]):
     for t in range(5):
-        for i in dace.map[t:9]:
+        for i in dace.map[t:9:2]:
             x[i] = x[i] + 1
 
 
@@ -158,7 +158,7 @@ def line_of(text: str) -> int:
     ("program", "line", "what", "instead"),
     [
         (unknown_range, "for i in dace.map[0:n]", "runs over i=0:", "Give the range as numbers"),
-        (range_of_a_loop, "for i in dace.map[t:9]", "runs over i=t:9", "a condition inside"),
+        (range_of_a_loop, "for i in dace.map[t:9:2]", "runs over i=t:9:2", "a condition inside"),
         (calls_python, "np.cumsum(x)", "calls back into Python", "Take the call out"),
     ],
     ids=lambda value: getattr(value, "name", None),

@@ -78,6 +78,40 @@ def wide_and_narrow(x: dace.float64[3, 20]):
         x[t, 1:-1] = x[t, 1:-1] + x[t - 1, 2:] * x[t, 5]
 
 
+@dace.program
+def triangle(x: dace.float64[9, 7]):
+    for t in range(2, 9):
+        x[t, : t - 2] += x[t - 1, : t - 2] * t
+
+
+@dace.program
+def corner(x: dace.float64[9, 9], y: dace.float64[9]):
+    for t in range(9):
+        for i, j in dace.map[0 : 9 - t, 0 : 9 - t]:
+            x[i + t, j + t] = x[i + t, j + t] * 2 - y[i]
+
+
+@dace.program
+def products_of_parts(a: dace.float64[9, 9], x: dace.float64[9]):
+    for t in range(9):
+        x[t] -= a[t, :t] @ x[:t]
+
+
+@dace.program
+def sums_of_parts(a: dace.float64[7, 9]):
+    y = np.zeros((9,), np.float64)
+    for t in range(8, 0, -1):
+        y[t] = np.sum(a[2:, t:])
+    return y
+
+
+@dace.program
+def two_triangles(a: dace.float64[8, 8], b: dace.float64[8, 8]):
+    for s in range(8):
+        for t in range(s, 8):
+            b[t, s:t] = a[t, s:t] @ a[s:t, s:t]
+
+
 CASES = [
     *cases(five_points, {"x": (2, 2), "y": (2, 2)}, {"y": (3, 2)}, {"x": (4, 1), "y": (1, 3)}),
     *cases(five_points, {"y": (8, 1)}),
@@ -90,4 +124,9 @@ CASES = [
     *cases(every_other, {"y": (4,)}),
     *cases(two_deep, {"x": (3,)}),
     *cases(accumulated_in_loop, {"y": (2, 2)}, {"y": (3, 1)}),
+    *cases(triangle, {"x": (3,)}, {"x_slice_times_t": (4,)}),
+    *cases(corner, {"x": (2, 2)}, {"x": (3, 1)}),
+    *cases(products_of_parts, {"a_slice_matmul_x_slice": (3,)}),
+    *cases(sums_of_parts, {"y_slice": (2, 2)}, {"y_slice": (1, 3)}),
+    *cases(two_triangles, {"b_slice": (4, 1)}, {"b": (3,)}),
 ]
