@@ -27,6 +27,14 @@ from dace.sdfg.state import (
 from dace.transformation.passes.analysis import loop_analysis
 
 from distspmd.bounds import Range
+from distspmd.loads import (
+    Load,
+    Value,
+    connector_values,
+    index_in_code,
+    load_through,
+    values_at,
+)
 
 Edge = MultiConnectorEdge[Memlet]
 
@@ -58,6 +66,7 @@ class Access:
         edge: the edge at the border of the space through which the access goes.
         dimensions: indices; None for a dimension of which nothing is known.
         scope: ranges of the symbols in them, outermost first.
+        values: what symbols hold whose range is unknown, as far as that is known.
         conditional: whether the access may not happen.
         reduction: conflict resolution of a write: its name in DaCe (``Sum``, ...), or None.
     """
@@ -67,6 +76,7 @@ class Access:
     is_write: bool
     dimensions: tuple[Dimension | None, ...]
     scope: dict[str, Range | None] = field(hash=False)
+    values: dict[str, Value] = field(hash=False, default_factory=dict)
     conditional: bool = False
     reduction: str | None = None
 
@@ -157,10 +167,16 @@ class _Walk:
     ) -> Iterator[Access]:
         node = edge.src if is_write else edge.dst
         scope = {**outer, **self._around(state, node)}
+        values = connector_values(state, _maps_around(state, node))
         connector = edge.src_conn if is_write else edge.dst_conn
         if isinstance(node, nodes.NestedSDFG) and _same_shape(state, container, node, connector):
             for access in self._nested(node, connector, is_write, scope):
-                yield _sparse(replace(access, data=container.data, edge=border), state, node)
+                inner = _values_outside(access.values, state, node)
+                yield _sparse(
+                    replace(access, data=container.data, edge=border, values={**values, **inner}),
+                    state,
+                    node,
+                )
             return
         subset = (
             edge.data.get_dst_subset(edge, state)
@@ -173,10 +189,39 @@ class _Walk:
             is_write,
             _dimensions(subset, state.sdfg.arrays[container.data].shape),
             scope,
+            values,
             conditional=is_write and (edge.data.dynamic or isinstance(node, nodes.NestedSDFG)),
             reduction=_reduction(edge.data),
         )
+        if isinstance(node, nodes.Tasklet) and not is_write:
+            access = self._indexed(access, state, node, edge)
         yield _sparse(access, state, node)
+
+    def _indexed(
+        self, access: Access, state: SDFGState, tasklet: nodes.Tasklet, edge: Edge
+    ) -> Access:
+        """The access, where the code of a tasklet chooses from a window: ``__arr[__inp0]``."""
+        windows = [d for d, size in enumerate(edge.data.subset.size()) if size != 1]
+        indices = index_in_code(tasklet, edge.dst_conn)
+        begins = edge.data.subset.min_element()
+        if not windows or indices is None or len(indices) != len(windows):
+            return access
+        operands = {e.dst_conn: e for e in state.in_edges(tasklet) if e.dst_conn}
+        names = {connector: self._unique(connector.strip("_")) for connector in operands}
+        loads = {names[c]: load_through(state, e) for c, e in operands.items()}
+        dimensions = list(access.dimensions)
+        for d, text in zip(windows, indices, strict=True):
+            index = symbolic.pystr_to_symbolic(text)
+            inner = {s: names[s.name] for s in index.free_symbols if s.name in names}
+            symbols = {s: symbolic.pystr_to_symbolic(name) for s, name in inner.items()}
+            chosen = sympy.sympify(begins[d]) + index.subs(symbols)
+            dimensions[d] = Dimension(chosen, chosen)
+        return replace(
+            access,
+            dimensions=tuple(dimensions),
+            scope={**access.scope, **dict.fromkeys(loads)},
+            values={**access.values, **{n: load for n, load in loads.items() if load}},
+        )
 
     def _around(self, state: SDFGState, node: nodes.Node) -> dict[str, Range | None]:
         """Ranges of the parameters of the maps around a node, outermost first."""
@@ -196,9 +241,11 @@ class _Walk:
     ) -> Iterator[Access]:
         """Accesses inside a nested SDFG to the container behind a connector, in outside symbols."""
         for block_scope, state, conditional in self._states(node.sdfg):
+            known = values_at(state)
             for access in self.state_accesses(state, set(_code(state, connector)), block_scope):
                 if access.data != connector or access.is_write != is_write:
                     continue
+                access = replace(access, values={**known, **access.values})
                 yield replace(
                     self._outside(access, node, scope),
                     conditional=access.conditional or (is_write and conditional),
@@ -242,7 +289,35 @@ class _Walk:
         dimensions = tuple(
             d and Dimension(moved(d.first), moved(d.last), d.dense) for d in access.dimensions
         )
-        return replace(access, dimensions=dimensions, scope={**scope, **inner})
+        values = {
+            names[name]: replace(value, indices=tuple(map(moved, value.indices)))
+            if isinstance(value, Load)
+            else moved(value)
+            for name, value in access.values.items()
+            if name in names
+        }
+        return replace(access, dimensions=dimensions, scope={**scope, **inner}, values=values)
+
+
+def _values_outside(
+    values: dict[str, Value], state: SDFGState, node: nodes.NestedSDFG
+) -> dict[str, Value]:
+    """Values seen from outside of a nested SDFG; those of its own containers are not known."""
+    found: dict[str, Value] = {}
+    for name, value in values.items():
+        if not isinstance(value, Load):
+            found[name] = value
+            continue
+        for edge in state.in_edges_by_connector(node, value.data):
+            border = state.memlet_path(edge)[0]
+            container = border.src
+            if (
+                isinstance(container, nodes.AccessNode)
+                and state.entry_node(container) is None
+                and _same_shape(state, container, node, value.data)
+            ):
+                found[name] = replace(value, data=container.data, edge=border)
+    return found
 
 
 def _maps_around(state: SDFGState, node: nodes.Node) -> list[nodes.MapEntry]:
@@ -353,19 +428,20 @@ def _bound_in(sdfg: SDFG, loops: Iterable[LoopRegion]) -> dict[str, Range | None
 def control_reads(sdfg: SDFG, data: str) -> Iterator[Access]:
     """Reads of a container by interstate edges, and by conditions of loops and branches."""
     arrays, shape = sdfg.arrays, sdfg.arrays[data].shape
-    reads: list[tuple[Memlet, list[AbstractControlFlowRegion]]] = []
+    reads: list[tuple[Memlet, list[AbstractControlFlowRegion], ControlFlowBlock]] = []
     for graph in sdfg.all_control_flow_regions(recursive=False):
         around: list[AbstractControlFlowRegion] = []
         if not isinstance(graph, SDFG):
             around = [graph, *_regions(graph)]
-        memlets = [
-            *(m for edge in graph.edges() for m in edge.data.get_read_memlets(arrays, True)),
-            *_meta_reads(graph),
+        found: list[tuple[Memlet, ControlFlowBlock]] = [
+            *((m, e.src) for e in graph.edges() for m in e.data.get_read_memlets(arrays, True)),
+            *((m, graph) for m in _meta_reads(graph)),
         ]
-        reads += ((memlet, around) for memlet in memlets if memlet.data == data)
-    for memlet, regions in reads:
+        reads += ((memlet, around, at) for memlet, at in found if memlet.data == data)
+    for memlet, regions, at in reads:
         scope = _bound_in(sdfg, (region for region in regions if isinstance(region, LoopRegion)))
-        yield Access(data, _NO_EDGE, False, _dimensions(memlet.subset, shape), scope)
+        dimensions = _dimensions(memlet.subset, shape)
+        yield Access(data, _NO_EDGE, False, dimensions, scope, values_at(at))
 
 
 def _meta_reads(graph: AbstractControlFlowRegion) -> list[Memlet]:

@@ -69,7 +69,7 @@ class Checked:
             for each in run.comparisons
         )
         head = ("seed", "array", "dtype", "elements", "differ", "largest difference", "allowed")
-        plans = len(self.lowering.memlets)
+        plans = len(self.lowering.memlets + self.lowering.fetches)
         return Table(
             f"{plans} plans proved, {len(self.runs)} runs on {self.ranks} ranks", head, rows
         )
@@ -199,7 +199,7 @@ def prepare(
     """
     lowered = copy.deepcopy(sdfg)
     lowering = lower(lowered, schedule, **options)
-    for memlet in lowering.memlets:
+    for memlet in lowering.memlets + lowering.fetches:
         verify(memlet.solution.plan)
     built, lowering = build_for(lowered, ranks)
     compiled = plain(sdfg)

@@ -17,13 +17,23 @@ from dace.libraries import blas, linalg, standard
 from dace.sdfg import nodes
 
 from distspmd import intervals
-from distspmd.accesses import Access, Dimension, Edge, happens_once, map_accesses, times
+from distspmd.accesses import (
+    Access,
+    Dimension,
+    Edge,
+    bound_around,
+    happens_once,
+    map_accesses,
+    times,
+)
 from distspmd.errors import UnsupportedProgram
 from distspmd.evaluation import OnRanks, is_affine, names_in
+from distspmd.inspection import Inspection, Read, inspections
 from distspmd.intervals import Box
 from distspmd.layout import Layout, Partial
+from distspmd.library_accesses import library_accesses
 from distspmd.schedule import Tiling
-from distspmd.spaces import IterationSpace, main_map, window_name
+from distspmd.spaces import IterationSpace
 
 _REDUCTIONS = {
     "Sum": "sum",
@@ -55,6 +65,9 @@ class Use:
             the layout.
         needs: of a read, layouts whose tiles together are what is read; none for that of the use.
         reads_through: edges at the border through which such a body reads.
+        accesses: of a read, all that it stands for.
+        inspection: of a read, how to find at run time what data let it touch; None if all of its
+            box is to be fetched.
     """
 
     space: IterationSpace
@@ -71,6 +84,8 @@ class Use:
     works_on: Layout | None = None
     needs: tuple[Layout, ...] = ()
     reads_through: tuple[Edge, ...] = field(default=(), repr=False)
+    accesses: tuple[Access, ...] = field(default=(), repr=False)
+    inspection: Inspection | None = field(default=None, repr=False)
 
     @property
     def tiles(self) -> Layout:
@@ -104,7 +119,7 @@ def uses(space: IterationSpace, tiling: Tiling) -> list[Use]:
         accesses = map_accesses(state, node)
         initialised: set[str] = set()
     else:
-        accesses, initialised = _library_accesses(space)
+        accesses, initialised = library_accesses(space)
         _check_windowed(space, tiling)
     scoped = _Scoped(space, tiling, state.sdfg)
     reads = [a for a in accesses if not a.is_write]
@@ -117,7 +132,7 @@ def uses(space: IterationSpace, tiling: Tiling) -> list[Use]:
         for data, edges, group in _groups(writes)
     ]
     if isinstance(node, nodes.MapEntry):
-        found = _join_in_and_out(space, found)
+        found = _inspected(space, _join_in_and_out(space, found))
     if not is_windowed(node):
         found = [replace(use, index=()) for use in found]
     return [replace(use, certain=happens_once(state), times=times(state)) for use in found]
@@ -142,6 +157,14 @@ def _check_windowed(space: IterationSpace, tiling: Tiling) -> None:
             f"run on tiles. Give the space {space.name!r} 1 part along each parameter, or write "
             "the operation as a map."
         )
+
+
+def _inspected(space: IterationSpace, found: list[Use]) -> list[Use]:
+    """Say of reads that data decide how what they touch is found at run time."""
+    reads = [Read(use.accesses, use.approximate, use.edges) for use in found if not use.is_write]
+    written = {use.data for use in found if use.is_write}
+    ways = iter(inspections(reads, written, bound_around(space.state).keys()))
+    return [use if use.is_write else replace(use, inspection=next(ways)) for use in found]
 
 
 def _groups(accesses: Iterable[Access]) -> list[tuple[str, tuple[Edge, ...], list[Access]]]:
@@ -176,6 +199,7 @@ def _merge_reads(reads: list[Use]) -> list[Use]:
                     edges=other.edges + read.edges,
                     needs=_joined_exactly([*other.needs, *read.needs]),
                     approximate=tuple(sorted({*other.approximate, *read.approximate})),
+                    accesses=other.accesses + read.accesses,
                 )
                 break
         else:
@@ -246,82 +270,6 @@ def _joined(write: Use, reads: Sequence[Use]) -> Use:
     )
 
 
-def _library_accesses(space: IterationSpace) -> tuple[list[Access], set[str]]:
-    """Accesses of the main map of the pure expansion, moved into the windows that the node has.
-
-    Also the containers that the expansion initialises before that map.
-    """
-    assert space.expansion is not None
-    proxy, state, node = space.expansion, space.state, space.node
-    inner_state, entry = main_map(proxy)
-    inner = inner_state.sdfg
-    windows = {
-        window_name(connector or default): edge
-        for connector, default, edge in [
-            *((e.dst_conn, "_in", e) for e in state.in_edges(node) if not e.data.is_empty()),
-            *((e.src_conn, "_out", e) for e in state.out_edges(node) if not e.data.is_empty()),
-        ]
-    }
-    edges = {
-        name: windows[origin]
-        for name in inner.arrays
-        if (origin := _outermost(inner, name)) in windows
-    }
-    found = []
-    for access in map_accesses(inner_state, entry):
-        if access.data not in edges:
-            raise UnsupportedProgram(
-                f"{space.label}: its expansion passes through the temporary {access.data!r}, "
-                "so it is not one map over its operands. Expand it before you lower the SDFG."
-            )
-        found.append(_in_window(access, edges[access.data]))
-    initialised = {
-        edges[n.data].data.data
-        for other in inner.states()
-        for n in other.data_nodes()
-        if n.data in edges and inner is not proxy and _initialises(other, n, entry)
-    }
-    return found, initialised
-
-
-def _outermost(sdfg: SDFG, name: str) -> str | None:
-    """The container of the outermost SDFG that a container is inside; None for a transient."""
-    while sdfg.parent is not None:
-        node = sdfg.parent_nsdfg_node
-        edges = [e for e in sdfg.parent.in_edges(node) if e.dst_conn == name]
-        edges += [e for e in sdfg.parent.out_edges(node) if e.src_conn == name]
-        if not edges:
-            return None
-        sdfg, name = sdfg.parent.sdfg, edges[0].data.data
-    return name  # type: ignore[unreachable]  # DaCe's parent may be None
-
-
-def _initialises(state: SDFGState, node: nodes.AccessNode, main: nodes.MapEntry) -> bool:
-    """Whether something other than the main map writes the node."""
-    return any(
-        edge.src is not (state.exit_node(main) if main in state.nodes() else None)
-        for edge in state.in_edges(node)
-    )
-
-
-def _in_window(access: Access, edge: Edge) -> Access:
-    """Shift an access to a window of a container to the container."""
-    starts = [sympy.sympify(begin) for begin, _, _ in edge.data.subset.ranges]
-    sizes = [sympy.sympify(size) for size in edge.data.subset.size()]
-    kept = list(range(len(starts)))
-    if len(access.dimensions) != len(starts):
-        kept = [d for d, size in enumerate(sizes) if size != 1]
-    shifted: list[Dimension | None] = [
-        Dimension(start, start + size - 1) for start, size in zip(starts, sizes, strict=True)
-    ]
-    if len(kept) == len(access.dimensions):
-        for d, inner in zip(kept, access.dimensions, strict=True):
-            shifted[d] = inner and Dimension(
-                inner.first + starts[d], inner.last + starts[d], inner.dense
-            )
-    return replace(access, data=edge.data.data, edge=edge, dimensions=tuple(shifted))
-
-
 class _Scoped:
     """Constraints of one space, from its accesses on all ranks."""
 
@@ -350,6 +298,7 @@ class _Scoped:
             approximate=whole,
             needs=_joined_exactly([Layout.of_boxes(mesh, extents, each) for each in apart]),
             index=self._index(group),
+            accesses=tuple(group),
         )
 
     def write(

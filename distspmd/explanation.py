@@ -77,6 +77,7 @@ class Explanation:
             as_text([self._homes]),
             "Communication",
             *(blocks or ["none"]),
+            *self._fetches,
             "",
             as_text([self._totals]).rstrip("\n"),
             *self.lowering.approximate,
@@ -87,8 +88,19 @@ class Explanation:
         rows = "".join(_row(*numbered) for numbered in enumerate(self.lowering.memlets))
         head = "".join(f"<th>{name}</th>" for name in _HEAD)
         moves = f"<h4>Communication</h4><table><tr>{head}</tr>{rows}</table>"
-        notes = "".join(f"<p>{html.escape(note)}</p>" for note in self.lowering.approximate)
+        sentences = (*self._fetches, *self.lowering.approximate)
+        notes = "".join(f"<p>{html.escape(note)}</p>" for note in sentences)
         return as_html([self._homes]) + moves + as_html([self._totals]) + notes
+
+    @property
+    def _fetches(self) -> list[str]:
+        """What is resolved at run time, as sentences; no total has it."""
+        return [
+            f"{memlet.data} at {memlet.source or 'the program'}, {_times(memlet)}: "
+            f"{short(memlet.layouts, _LAYOUT)}, only {memlet.inspection}, resolved at run time: "
+            f"at most {memlet.solution.cost.nbytes:,} bytes received"
+            for memlet in self.lowering.fetches
+        ]
 
     @property
     def _homes(self) -> Table:

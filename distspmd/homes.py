@@ -181,7 +181,7 @@ def _candidates(uses: Sequence[Use], root: Layout | None) -> Iterator[Layout]:
     Each covers all uses, and comes once.
     """
     ordered = [u for u in uses if u.is_write and not u.layout.partial]
-    ordered += [u for u in uses if not u.is_write]
+    ordered += [u for u in uses if not u.is_write and not u.inspection]
     ordered += [u for u in uses if u.layout.partial]
     needed = list(dict.fromkeys(box for use in uses for box in use.tiles.holders()))
     plain = [Layout.of_boxes(u.layout.mesh, u.layout.extents, u.layout.boxes) for u in ordered]
@@ -202,7 +202,7 @@ def _hulls(uses: Sequence[Use]) -> Iterator[Layout]:
     """On each mesh, what all uses of a rank lie in: the tile and all halos of it."""
     by_mesh: dict[Mesh, list[Layout]] = {}
     for use in uses:
-        if not use.layout.partial:
+        if not use.layout.partial and not use.inspection:
             by_mesh.setdefault(use.layout.mesh, []).append(use.tiles)
     for mesh, layouts in by_mesh.items():
         if len(layouts) > 1:
@@ -245,8 +245,12 @@ def _needs_load(home: Layout, uses: Sequence[Use]) -> bool:
     return True
 
 
-def moves(home: Home, dtype: np.dtype) -> Iterator[tuple[int, Redistribution]]:
-    """What the home makes necessary, and how often; reads of what nobody writes are shared."""
+def moves(home: Home, dtype: np.dtype) -> Iterator[tuple[float, Redistribution]]:
+    """What the home makes necessary, and how often; reads of what nobody writes are shared.
+
+    Of a read that data decide it is all that could be fetched: counted half as often, because it is
+    not known how much that is.
+    """
     root = Layout.root(home.layout.extents)
     if home.load:
         yield 1, Redistribution(root, home.layout, dtype)
@@ -258,7 +262,7 @@ def moves(home: Home, dtype: np.dtype) -> Iterator[tuple[int, Redistribution]]:
             if use.layout.boxes in shared:
                 continue
             shared.add(use.layout.boxes)
-        times = use.times if home.is_written else 1
+        times = (use.times if home.is_written else 1) * (0.5 if use.inspection else 1)
         before = fetch(use, home, dtype)
         yield from ((times, move) for move in ([before] if before else []))
         yield from ((times, move) for move in stores(use, home, dtype))

@@ -65,6 +65,10 @@ class PlannedMemlet:
     """Tiles of the storage that it moves to."""
     times: int | None = 1
     """How often it moves in a run; None where that is not known before the run."""
+    asked: tuple[int, ...] = ()
+    """Dimensions in which only what data decide is fetched, of what the plan could bring."""
+    inspection: str = ""
+    """What the ranks compute to find that out."""
 
     @property
     def source_at_root(self) -> bool:
@@ -96,6 +100,8 @@ class PlannedMemlet:
     @property
     def steps(self) -> str:
         """Calls of the plan."""
+        if self.asked:
+            return f"ask for, fetch {self.inspection}"
         return " + ".join(str(step.kind) for step in self.solution.plan.steps)
 
 
@@ -106,7 +112,8 @@ class Lowering:
     Attributes:
         spaces: all iteration spaces with their grids, in program order.
         homes: where each container lives.
-        memlets: all communication, in the order of the plans' numbers.
+        memlets: communication that is planned, in the order of the plans' numbers.
+        fetches: communication of what data decide, resolved at run time, in the order of numbers.
         symbols: value of each symbol on the first ranks; it is 0 on all further ones.
         approximate: reads of which a dimension was taken whole, as sentences.
         scalars: arguments that the caller passes as scalars.
@@ -117,6 +124,7 @@ class Lowering:
     spaces: tuple[TiledSpace, ...]
     homes: tuple[Dwelling, ...]
     memlets: tuple[PlannedMemlet, ...]
+    fetches: tuple[PlannedMemlet, ...]
     symbols: dict[str, list[int]]
     approximate: tuple[str, ...]
     scalars: frozenset[str]
@@ -161,12 +169,12 @@ class Lowering:
             (
                 memlet.data,
                 memlet.layouts,
-                memlet.solution.plan.solver,
+                "resolved at run time" if memlet.asked else memlet.solution.plan.solver,
                 memlet.steps,
-                f"{memlet.solution.cost.nbytes:,}",
+                f"{'at most ' * bool(memlet.asked)}{memlet.solution.cost.nbytes:,}",
                 memlet.source,
             )
-            for memlet in self.memlets
+            for memlet in self.memlets + self.fetches
         ]
         calls = ("array", "from -> to", "solver", "calls", "bytes received", "source")
         return [

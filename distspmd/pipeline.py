@@ -18,7 +18,7 @@ from distspmd.lowering import ATTRIBUTE, Dwelling, Lowering, PlannedMemlet, Tile
 from distspmd.machine import Machine
 from distspmd.mesh import Mesh
 from distspmd.moving import settled
-from distspmd.nodes.distributed_memlet import CONTEXT
+from distspmd.nodes.distributed_memlet import CONTEXT, DistributedMemlet
 from distspmd.passes.control import is_control_value
 from distspmd.passes.distribute import Distributor, Movement
 from distspmd.passes.local_tiles import Symbols
@@ -28,6 +28,7 @@ from distspmd.redistribution import Redistribution
 from distspmd.schedule import Schedule, Tiling, resolve
 from distspmd.solve import Solution, Solver, solve
 from distspmd.solvers import SOLVERS
+from distspmd.solvers.exchange import Exchange
 from distspmd.spaces import IterationSpace, IterationSpaces, spaces_of
 
 
@@ -115,6 +116,7 @@ def lower(
     distributor = Distributor(sdfg, homes, symbols)
     distributor.run()
     memlets = tuple(_planned(move, solutions) for move in distributor.movements)
+    fetches = tuple(_fetched(move, machine) for move in distributor.fetches)
     lowering = Lowering(
         spaces=tuple(_record(space, tiled[space.name]) for space in spaces),
         homes=tuple(
@@ -122,8 +124,9 @@ def lower(
             for home in homes.values()
         ),
         memlets=memlets,
+        fetches=fetches,
         symbols=symbols.values,
-        approximate=tuple(_approximations(tiled)),
+        approximate=tuple(_approximations(tiled, distributor.fetches)),
         scalars=scalars,
         written=frozenset(home.data for home in homes.values() if home.is_written),
         machine=machine,
@@ -227,10 +230,26 @@ def _planned(movement: Movement, solutions: Mapping[Redistribution, Solution]) -
         movement.times,
     )
     node, plan = movement.node, planned.solution.plan
-    node.solver, node.steps = plan.solver, planned.steps
-    node.received_bytes = planned.solution.cost.nbytes
-    node.seconds = planned.solution.cost.seconds
+    if isinstance(node, DistributedMemlet):
+        node.solver, node.steps = plan.solver, planned.steps
+        node.received_bytes = planned.solution.cost.nbytes
+        node.seconds = planned.solution.cost.seconds
     return planned
+
+
+def _fetched(movement: Movement, machine: Machine | None) -> PlannedMemlet:
+    """The exchange of all that could be fetched: who asks whom is planned, for what is not."""
+    assert movement.inspection is not None
+    return PlannedMemlet(
+        movement.data,
+        str(movement.source or ""),
+        solve(movement.redistribution, [Exchange()], machine),
+        movement.source_tiles,
+        movement.target_tiles,
+        movement.times,
+        movement.inspection.dimensions,
+        str(movement.inspection),
+    )
 
 
 def _record(space: IterationSpace, tiled: Tiled) -> TiledSpace:
@@ -246,12 +265,13 @@ def _record(space: IterationSpace, tiled: Tiled) -> TiledSpace:
     )
 
 
-def _approximations(spaces: Mapping[str, Tiled]) -> list[str]:
+def _approximations(spaces: Mapping[str, Tiled], fetches: Sequence[Movement]) -> list[str]:
+    fetched = {id(fetch.inspection) for fetch in fetches}
     return [
         f"{use.space.where}: the space {name!r} reads all of dimension "
         f"{', '.join(map(str, use.approximate))} of {use.data!r}, because an index is not known "
         "before the run."
         for name, tiled in spaces.items()
         for use in tiled.uses
-        if use.approximate
+        if use.approximate and id(use.inspection) not in fetched
     ]

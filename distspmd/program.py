@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from distspmd import intervals
 from distspmd.codegen.build import Argument, Build, build
+from distspmd.codegen.fetches import Fetch
 from distspmd.codegen.tables import Storage
 from distspmd.errors import ArgumentError, CompilationError, DistSPMDError, ScheduleError
 from distspmd.intervals import Box
@@ -22,6 +23,7 @@ from distspmd.layout import Layout
 from distspmd.lowering import ATTRIBUTE, Lowering, PlannedMemlet
 from distspmd.nodes.distributed_memlet import CONTEXT
 from distspmd.passes.local_tiles import tile_shape
+from distspmd.plans import Plan
 from distspmd.rounds import MOST_ELEMENTS, bounded
 from distspmd.runtime.agreement import Agreement, end_all_on_exception, wait_quietly
 from distspmd.runtime.engine import Engine, Statistics
@@ -110,7 +112,11 @@ class Program:
         self.rank: int = comm.Get_rank()
         self._build = built
         self._agreement = Agreement(comm)
-        self._engine = Engine(comm, [_named(memlet, self.rank) for memlet in lowering.memlets])
+        self._engine = Engine(
+            comm,
+            [_named(memlet, self.rank) for memlet in lowering.memlets],
+            [_fetch(memlet, self.rank) for memlet in lowering.fetches],
+        )
         self._handle: int | None = None
         self._load()
         self._node: Node | None = None
@@ -327,10 +333,17 @@ class Program:
     # -- what happened --------------------------------------------------------------------------
 
     def statistics(self) -> list[tuple[PlannedMemlet, Statistics]]:
-        """Of each distributed memlet: time, calls and bytes received on this rank so far."""
-        return [
+        """Of each distributed memlet: time, calls and bytes received on this rank so far.
+
+        Those that are planned come first, then those that are resolved at run time.
+        """
+        planned = [
             (memlet, self._engine.statistics(number))
             for number, memlet in enumerate(self.lowering.memlets)
+        ]
+        return planned + [
+            (memlet, self._engine.fetch_statistics(number))
+            for number, memlet in enumerate(self.lowering.fetches)
         ]
 
     def reset_statistics(self) -> None:
@@ -369,19 +382,26 @@ class Program:
             self.close()
 
 
-def _named(memlet: PlannedMemlet, rank: int) -> tuple[str, Any, list[Storage]]:
+def _named(memlet: PlannedMemlet, rank: int) -> tuple[str, Plan, tuple[Storage, Storage]]:
     """A memlet as the engine takes it: its name, its plan in bounded rounds, its storages."""
-    plan = bounded(memlet.solution.plan, MOST_ELEMENTS)
-    extents = plan.redistribution.source.extents
+    return _title(memlet), bounded(memlet.solution.plan, MOST_ELEMENTS), _storages(memlet, rank)
+
+
+def _fetch(memlet: PlannedMemlet, rank: int) -> Fetch:
+    """A memlet that is resolved at run time, as the engine takes it."""
+    return Fetch(_title(memlet), memlet.solution.plan, memlet.asked, _storages(memlet, rank))
+
+
+def _title(memlet: PlannedMemlet) -> str:
     source = memlet.source or "the program"
-    name = f"the distributed memlet {memlet.data} ({memlet.layouts}) of {source}"
+    return f"the distributed memlet {memlet.data} ({memlet.layouts}) of {source}"
+
+
+def _storages(memlet: PlannedMemlet, rank: int) -> tuple[Storage, Storage]:
+    extents = memlet.solution.plan.redistribution.source.extents
     return (
-        name,
-        plan,
-        [
-            _storage(memlet.source_tiles, extents, rank),
-            _storage(memlet.target_tiles, extents, rank),
-        ],
+        _storage(memlet.source_tiles, extents, rank),
+        _storage(memlet.target_tiles, extents, rank),
     )
 
 

@@ -21,6 +21,7 @@ ORDER = """
     plans
     calls
     cost problems simulator verifier rounds codegen.tables collectives
+    codegen.fetches
     digits
     tilemaps
     solve
@@ -34,7 +35,9 @@ ORDER = """
     nodes.products
     nodes.reductions
     spaces
+    loads
     accesses schedule
+    inspection library_accesses
     evaluation moving
     constraints
     homes propagation
@@ -53,8 +56,9 @@ ORDER = """
 """
 FIRST_WITH_DACE = "nodes.products"
 IMPORTING_DACE = (
-    "nodes.products nodes.reductions nodes spaces accesses evaluation moving constraints passes "
-    "pipeline codegen program trials checker frontend cli"
+    "nodes.products nodes.reductions nodes spaces loads accesses inspection "
+    "library_accesses evaluation moving constraints passes pipeline codegen program trials "
+    "checker frontend cli"
 )
 
 ROWS = {name: row for row, line in enumerate(ORDER.split("\n")) for name in line.split()}

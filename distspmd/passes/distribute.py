@@ -7,23 +7,28 @@ before -> after:  ``x -> map -> y``  ->
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import networkx as nx
 import numpy as np
+import sympy
 from dace import SDFG, InterstateEdge, Memlet, SDFGState, data, dtypes
+from dace.properties import CodeBlock
 from dace.sdfg import nodes
 from dace.sdfg import utils as sdfg_utils
 from dace.sdfg.state import ReturnBlock
 
-from distspmd.accesses import Edge, times_exactly
+from distspmd.accesses import Edge, bound_around, times_exactly
 from distspmd.constraints import Use
 from distspmd.homes import Home, fetch, stores, works_in_place
+from distspmd.inspection import Inspection
 from distspmd.layout import Layout
 from distspmd.nodes.distributed_memlet import CONTEXT, DistributedMemlet
-from distspmd.passes.local_tiles import Symbols, add_tile, describe_inside, nested_ends
+from distspmd.nodes.fetched_memlet import FetchedMemlet
+from distspmd.passes.fetching import Pointer, inspection_code
+from distspmd.passes.identities import add_identity
+from distspmd.passes.local_tiles import Symbols, Window, add_tile, describe_inside, nested_ends
 from distspmd.redistribution import Redistribution
-from distspmd.reductions import reduction
 from distspmd.spaces import Source
 
 
@@ -34,12 +39,14 @@ class Movement:
     data: str
     redistribution: Redistribution
     source: Source | None
-    node: DistributedMemlet = field(compare=False, repr=False)
+    node: DistributedMemlet | FetchedMemlet = field(compare=False, repr=False)
     source_tiles: Layout | None
     """Tiles of the storage that it moves from; None for the caller's array on rank 0."""
     target_tiles: Layout | None
     times: int | None = 1
     """How often it is made in a run; None where that is not known."""
+    inspection: Inspection | None = None
+    """How the ranks find out what of it they fetch; None where they get all of it."""
 
 
 @dataclass
@@ -50,6 +57,8 @@ class Distributor:
     homes: Mapping[str, Home]
     symbols: Symbols
     movements: list[Movement] = field(default_factory=list)
+    fetches: list[Movement] = field(default_factory=list)
+    """Movements of what data decide, which have numbers of their own."""
     tiles: dict[str, str] = field(default_factory=dict)
     """Tile of the home of each container that does not live at the root."""
     layouts: dict[str, Layout] = field(default_factory=dict)
@@ -58,6 +67,8 @@ class Distributor:
     _fetched: dict[tuple[nodes.AccessNode, object], nodes.AccessNode] = field(default_factory=dict)
     _stored: dict[tuple[SDFGState, str], nodes.AccessNode] = field(default_factory=dict)
     """Where a state last stored a copy of a home, so that the next one is fetched after."""
+    _rerouted: dict[int, tuple[Edge, nodes.AccessNode]] = field(default_factory=dict)
+    """What is read instead through an edge that is no more, by the identity of the edge."""
     _begin: SDFGState | None = None
 
     def run(self) -> None:
@@ -70,6 +81,7 @@ class Distributor:
             if not home.at_root:
                 self.tiles[name] = self._add_tile(f"{name}_tile", containers[name], home.layout)
         uses = [use for home in self.homes.values() for use in home.uses]
+        uses.sort(key=lambda use: use.inspection.depth if use.inspection else 0)
         self._rename_nodes(self.sdfg.states())
         self._rename_control_values()
         self._load(containers)
@@ -114,6 +126,9 @@ class Distributor:
             if moves := stores(use, home, dtype):
                 self._store_from(use, state, self.tiles[use.data], moves)
             return
+        if use.inspection is not None:
+            self._fetch(use, use.inspection, container)
+            return
         if not home.is_written:
             copy = state.add_read(self._shared_tile(use, container))
             self._reroute(use, state, copy, use.edges)
@@ -140,14 +155,74 @@ class Distributor:
     def _read_copy(
         self, use: Use, state: SDFGState, container: data.Data, move: Redistribution
     ) -> None:
-        readers = {edge.src for edge in use.edges}
-        origin = [n for n in sdfg_utils.dfs_topological_sort(state) if n in readers][-1]
+        origin = _last_reader(use)
         key = (origin, use.layout.boxes)
         if key not in self._fetched:
             copy = state.add_access(self._add_tile(f"{use.data}_copy", container, use.layout))
             self._fetched[key] = copy
             self._move(state, origin, copy, use.data, move, use.space.source)
         self._reroute(use, state, self._fetched[key], use.edges)
+
+    def _fetch(self, use: Use, asked: Inspection, container: data.Data) -> None:
+        """Read from a copy of what the use touches, which is found out when the program runs.
+
+        Once at the start, if neither the container nor what decides changes; what changes is
+        fetched before the use, and asked for there too if what decides changes.
+        """
+        state, home = use.space.state, self.homes[use.data]
+        tile = self._add_tile(f"{use.data}_copy", container, use.layout)
+        fixed = not any(self.homes[name].is_written for name in asked.sources)
+        entry = use.space.node
+        assert isinstance(entry, nodes.MapEntry)
+        names = asked.names | {str(symbol) for symbol in entry.map.range.free_symbols}
+        fixed = fixed and not names & bound_around(state).keys()
+        node = FetchedMemlet(f"fetch_{use.data}")
+        node.index = len(self.fetches)
+        move = Redistribution(home.core, use.layout, _dtype(container))
+        if fixed and not home.is_written:
+            begin, copy = self._start(), state.add_read(tile)
+            origin = self._home_node(begin, use.data)
+            made = self._add_movement(
+                begin, node, origin, begin.add_write(tile), use.data, move, use.space.source
+            )
+        else:
+            copy = state.add_access(tile)
+            made = self._add_movement(
+                state, node, _last_reader(use), copy, use.data, move, use.space.source
+            )
+        self.fetches.append(replace(made, inspection=asked))
+        if fixed and home.is_written:
+            fetching, node = node, FetchedMemlet(f"ask_for_{use.data}")
+            node.index, node.array = fetching.index, use.data
+            node.source, node.target = fetching.source, fetching.target
+            self._connect_context(self._start(), node)
+        self._ask(self._start() if fixed else state, node, use, asked)
+        self._reroute(use, state, copy, use.edges)
+
+    def _ask(self, state: SDFGState, node: FetchedMemlet, use: Use, asked: Inspection) -> None:
+        """Let a node find out what a use touches, from the tiles that the use reads."""
+        pointers: dict[int, Pointer] = {}
+        connectors: dict[str, str] = {}
+        for load in asked.loads:
+            assert load.edge is not None
+            if id(load.edge) in pointers:
+                continue
+            _, found = self._rerouted.get(id(load.edge), (load.edge, load.edge.src))
+            origin = found if state is use.space.state else _node_of(state, found.data)
+            window, container = self._window(origin.data), self.sdfg.arrays[origin.data]
+            if origin.data not in connectors:
+                connectors[origin.data] = f"_index{len(connectors)}"
+                node.add_in_connector(connectors[origin.data])
+                memlet = self._whole(origin.data)
+                state.add_edge(origin, None, node, connectors[origin.data], memlet)
+            pointers[id(load.edge)] = Pointer(
+                connectors[origin.data], window, tuple(container.strides)
+            )
+        entry = use.space.node
+        assert isinstance(entry, nodes.MapEntry)
+        steps = dict(zip(entry.map.params, entry.map.range.ranges, strict=True))
+        code = inspection_code(asked, steps, pointers)
+        node.asks, node.inspection = True, CodeBlock(code, dtypes.Language.CPP)
 
     def _write_copy(
         self,
@@ -203,23 +278,7 @@ class Distributor:
     def _identity(self, state: SDFGState, tile: str, use: Use) -> nodes.AccessNode:
         """Fill a tile with the neutral element of the reduction that the use writes with."""
         assert use.reduction is not None
-        dtype: dtypes.typeclass = self.sdfg.arrays[tile].dtype
-        neutral = reduction(use.reduction).identity(dtype.as_numpy_dtype())
-        window = self.symbols.window(tile, use.layout)
-        parameters = [f"__i{d}" for d in range(len(use.layout.extents))]
-        ends = zip(parameters, window.lower, window.upper, strict=True)
-        node = state.add_access(tile)
-        state.add_mapped_tasklet(
-            f"identity_of_{use.reduction}",
-            {p: f"{lower}:{upper}" for p, lower, upper in ends},
-            {},
-            f"__out = {_literal(neutral, dtype)};",
-            {"__out": Memlet(data=tile, subset=", ".join(parameters))},
-            language=dtypes.Language.CPP,
-            external_edges=True,
-            output_nodes={tile: node},
-        )
-        return node
+        return add_identity(state, tile, use.reduction, self.symbols.window(tile, use.layout))
 
     # -- edges --------------------------------------------------------------------------------
 
@@ -229,6 +288,7 @@ class Distributor:
         """Let a read come from a copy instead of the home."""
         self._rename_edges(use, copy.data, edges)
         for edge in edges:
+            self._rerouted[id(edge)] = edge, copy
             state.add_edge(copy, None, edge.dst, edge.dst_conn, edge.data)
             state.remove_edge(edge)
             if state.degree(edge.src) == 0:
@@ -267,38 +327,58 @@ class Distributor:
         source: Source | None,
     ) -> DistributedMemlet:
         node = DistributedMemlet(f"distribute_{name}")
-        node.index, node.array = len(self.movements), name
+        node.index = len(self.movements)
+        self.movements.append(self._add_movement(state, node, origin, goal, name, move, source))
+        return node
+
+    def _add_movement(
+        self,
+        state: SDFGState,
+        node: DistributedMemlet | FetchedMemlet,
+        origin: nodes.AccessNode,
+        goal: nodes.AccessNode,
+        name: str,
+        move: Redistribution,
+        source: Source | None,
+    ) -> Movement:
+        """Put a node between the storages of a movement."""
         ends = [(move.source, origin), (move.target, goal)]
+        node.array = name
         node.source, node.target = (
             f"{layout}" if end.data in self.layouts else f"root {layout}" for layout, end in ends
         )
-        state.add_node(node)
-        context = state.add_read(CONTEXT)
-        state.add_edge(context, None, node, "_context", Memlet(data=CONTEXT, subset="0"))
+        self._connect_context(state, node)
+        node.add_in_connector("_in")
+        node.add_out_connector("_out")
         state.add_edge(origin, None, node, "_in", self._whole(origin.data))
         leaving = self._whole(goal.data)
         leaving.dynamic = True
         state.add_edge(node, "_out", goal, None, leaving)
-        self.movements.append(
-            Movement(
-                name,
-                move,
-                source,
-                node,
-                source_tiles=self.layouts.get(origin.data),
-                target_tiles=self.layouts.get(goal.data),
-                times=times_exactly(state),
-            )
+        return Movement(
+            name,
+            move,
+            source,
+            node,
+            source_tiles=self.layouts.get(origin.data),
+            target_tiles=self.layouts.get(goal.data),
+            times=times_exactly(state),
         )
-        return node
+
+    def _connect_context(self, state: SDFGState, node: DistributedMemlet | FetchedMemlet) -> None:
+        state.add_node(node)
+        context = state.add_read(CONTEXT)
+        state.add_edge(context, None, node, "_context", Memlet(data=CONTEXT, subset="0"))
 
     def _whole(self, name: str) -> Memlet:
         """All of a container that the rank holds."""
-        if name not in self.layouts:
-            everything: Memlet = Memlet.from_array(name, self.sdfg.arrays[name])
-            return everything
-        window = self.symbols.window(name, self.layouts[name])
-        return Memlet(data=name, subset=window.subset())
+        return Memlet(data=name, subset=self._window(name).subset())
+
+    def _window(self, name: str) -> Window:
+        """The part of a container that the rank holds."""
+        if name in self.layouts:
+            return self.symbols.window(name, self.layouts[name])
+        shape = self.sdfg.arrays[name].shape
+        return Window((sympy.Integer(0),) * len(shape), tuple(map(sympy.sympify, shape)))
 
     # -- the ends of the program ----------------------------------------------------------------
 
@@ -340,11 +420,7 @@ class Distributor:
 
     def _home_node(self, begin: SDFGState, name: str) -> nodes.AccessNode:
         """The one node of a home in the first state: what loads it comes before what copies it."""
-        home = self.tiles.get(name, name)
-        for node in begin.data_nodes():
-            if node.data == home:
-                return node
-        return begin.add_access(home)
+        return _node_of(begin, self.tiles.get(name, name))
 
 
 def _state_before(block: ReturnBlock) -> SDFGState:
@@ -366,6 +442,21 @@ def _scalar_to_array(sdfg: SDFG, name: str) -> None:
         sdfg.arrays[name] = data.Array(scalar.dtype, (1,), transient=scalar.transient)
 
 
+def _node_of(state: SDFGState, name: str) -> nodes.AccessNode:
+    """The first node of a container in a state, or a new one."""
+    for node in state.data_nodes():
+        if node.data == name:
+            return node
+    return state.add_access(name)
+
+
+def _last_reader(use: Use) -> nodes.AccessNode:
+    """The last of the nodes that a use reads from."""
+    readers = {edge.src for edge in use.edges}
+    order: list[nodes.Node] = list(sdfg_utils.dfs_topological_sort(use.space.state))
+    return [n for n in order if isinstance(n, nodes.AccessNode) and n in readers][-1]
+
+
 def _latest(state: SDFGState, name: str, before: nodes.Node) -> nodes.AccessNode | None:
     """The last access node of a container that a node of the same state comes after."""
     earlier = nx.ancestors(state.nx, before)
@@ -384,16 +475,3 @@ def _dtype(container: data.Data) -> np.dtype:
 
 def _first_source(uses: Sequence[Use]) -> Source | None:
     return next((use.space.source for use in uses if use.space.source), None)
-
-
-def _literal(value: object, dtype: dtypes.typeclass) -> str:
-    """A C++ expression for a neutral element."""
-    if isinstance(value, (np.bool_, bool)):
-        return "true" if value else "false"
-    if isinstance(value, np.floating) and np.isinf(value):
-        sign = "-" if value < 0 else ""
-        return f"{sign}std::numeric_limits<{dtype.ctype}>::infinity()"
-    if isinstance(value, np.integer) and value == np.iinfo(value.dtype).min != 0:
-        return f"std::numeric_limits<{dtype.ctype}>::min()"
-    number = int(np.real(value)) if isinstance(value, (np.floating, np.complexfloating)) else value
-    return f"{dtype.ctype}({number})"

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from distspmd import intervals
 from distspmd.cache import cache_folder as cache_folder
+from distspmd.codegen.fetches import Fetch
 from distspmd.codegen.tables import Storage, words
 from distspmd.errors import ArgumentError, CompilationError, ToolchainError
 from distspmd.plans import Plan
@@ -46,6 +47,8 @@ class Statistics:
     seconds: float
     calls: int
     received_bytes: int
+    asked_bytes: int = 0
+    """Of a fetch: bytes of requests that came from other ranks."""
 
 
 class Engine:
@@ -55,6 +58,7 @@ class Engine:
         comm: an mpi4py communicator; duplicated.
         plans: a name for messages, the plan, and this rank's storage of its source and target tile
             (C-contiguous tiles where left out).
+        fetches: what programs ask for at run time.
 
     Raises:
         CompilationError: the runtime did not compile; raised on all ranks.
@@ -62,7 +66,10 @@ class Engine:
     """
 
     def __init__(
-        self, comm: Any, plans: Sequence[tuple[str, Plan] | tuple[str, Plan, Sequence[Storage]]]
+        self,
+        comm: Any,
+        plans: Sequence[tuple[str, Plan] | tuple[str, Plan, Sequence[Storage]]],
+        fetches: Sequence[Fetch] = (),
     ) -> None:
         from mpi4py.MPI import _handleof
 
@@ -71,8 +78,11 @@ class Engine:
         self._library = _load(shared_library(comm))
         table = words(self.plans, self.rank)
         self.context: int = self._library.distspmd_create(
-            _handleof(comm), table.ctypes.data_as(ctypes.POINTER(ctypes.c_int64)), len(table)
+            _handleof(comm), _pointer_to(table), len(table)
         )
+        for fetch in fetches:
+            asked = fetch.words(self.rank)
+            self._library.distspmd_add_fetch(self.context, _pointer_to(asked), len(asked))
         self.pulls = 0
         """Number of steps that copy out of memory that the ranks share."""
         self._scratch: Tile | None = None  # where it lies in a window
@@ -145,9 +155,7 @@ class Engine:
             table += [address, *storage.origin, *storage.strides]
         if len(group) > 1:
             numbers = np.array(table, dtype=np.int64)
-            self._library.distspmd_pull(
-                self.context, number, at, numbers.ctypes.data_as(ctypes.POINTER(ctypes.c_int64))
-            )
+            self._library.distspmd_pull(self.context, number, at, _pointer_to(numbers))
 
     def statistics(self, number: int) -> Statistics:
         """What the calls of a plan took so far."""
@@ -156,6 +164,14 @@ class Engine:
             self.context, number, ctypes.byref(seconds), ctypes.byref(calls), ctypes.byref(received)
         )
         return Statistics(seconds.value, calls.value, received.value)
+
+    def fetch_statistics(self, number: int) -> Statistics:
+        """What the calls of a fetch took so far."""
+        seconds, counted = ctypes.c_double(), [ctypes.c_int64() for _ in range(3)]
+        self._library.distspmd_fetch_statistics(
+            self.context, number, ctypes.byref(seconds), *map(ctypes.byref, counted)
+        )
+        return Statistics(seconds.value, *(count.value for count in counted))
 
     def reset_statistics(self) -> None:
         """Count from zero again."""
@@ -182,6 +198,10 @@ class Engine:
 
 
 Named = tuple[str, Plan, Sequence[Storage]]
+
+
+def _pointer_to(numbers: NDArray[np.int64]) -> Any:
+    return numbers.ctypes.data_as(ctypes.POINTER(ctypes.c_int64))
 
 
 def _with_storages(
@@ -330,4 +350,17 @@ def _load(path: Path) -> ctypes.CDLL:
     ]
     library.distspmd_reset_statistics.restype = None
     library.distspmd_reset_statistics.argtypes = [ctypes.c_void_p]
+    library.distspmd_add_fetch.restype = None
+    library.distspmd_add_fetch.argtypes = [
+        ctypes.c_void_p,
+        ctypes.POINTER(ctypes.c_int64),
+        ctypes.c_int64,
+    ]
+    library.distspmd_fetch_statistics.restype = None
+    library.distspmd_fetch_statistics.argtypes = [
+        ctypes.c_void_p,
+        ctypes.c_int64,
+        ctypes.POINTER(ctypes.c_double),
+        *([ctypes.POINTER(ctypes.c_int64)] * 3),
+    ]
     return library

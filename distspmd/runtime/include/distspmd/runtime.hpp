@@ -16,6 +16,7 @@
 
 #include "errors.hpp"
 #include "execute.hpp"
+#include "fetches.hpp"
 #include "pulls.hpp"
 #include "resources.hpp"
 #include "steps.hpp"
@@ -27,6 +28,13 @@ inline namespace v1 {
 struct Statistics {
   double seconds = 0;
   std::int64_t calls = 0, received_bytes = 0;
+  std::int64_t asked_bytes = 0;  // of requests that came from others
+};
+
+/// A fetch, and what its calls took.
+struct CountedFetch {
+  Fetch fetch;
+  Statistics statistics;
 };
 
 struct Plan {
@@ -71,7 +79,7 @@ class Memory {
 /// All plans of a rank, with the communicators, datatypes and memory that they share.
 class Context : public Executable {
  public:
-  Context(MPI_Comm comm, const std::int64_t *words, std::int64_t count) : Executable{run_plan} {
+  Context(MPI_Comm comm, const std::int64_t *words, std::int64_t count) : Executable{run_plan, touched_by, ask_for, run_fetch} {
     check(MPI_Comm_dup(comm, &comm_), comm, "MPI_Comm_dup", creation);
     check(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), comm_, "MPI_Comm_set_errhandler",
           creation);
@@ -149,10 +157,37 @@ class Context : public Executable {
     plan.pulls[at] = std::make_unique<Pull>(plan.table.steps[at], plan.table, *group, sources);
   }
 
+  /// Add a fetch, whose number is how many there were; all ranks add the same.
+  void add_fetch(const std::int64_t *words, std::int64_t count) {
+    int ranks = 0;
+    check(MPI_Comm_size(comm_, &ranks), comm_, "MPI_Comm_size", creation);
+    const FetchTable table = Reader(comm_, words, count).fetch(ranks);
+    fetches_.push_back(std::unique_ptr<CountedFetch>(new CountedFetch{{table, comm_}, {}}));
+  }
+
+  Touched &touched(std::int64_t number) { return fetch_of(number).fetch.touched(); }
+
+  void ask(std::int64_t number) {
+    CountedFetch &found = fetch_of(number);
+    const double begin = MPI_Wtime();
+    found.statistics.asked_bytes += found.fetch.ask();
+    found.statistics.seconds += MPI_Wtime() - begin;
+  }
+
+  void fetch(std::int64_t number, const void *in, void *out) {
+    CountedFetch &found = fetch_of(number);
+    const double begin = MPI_Wtime();
+    found.statistics.received_bytes += found.fetch.run(in, out);
+    found.statistics.seconds += MPI_Wtime() - begin;
+    ++found.statistics.calls;
+  }
+
   Statistics statistics(std::int64_t number) { return plan_of(number).statistics; }
+  Statistics fetch_statistics(std::int64_t number) { return fetch_of(number).statistics; }
 
   void reset_statistics() {
     for (Plan &plan : plans_) plan.statistics = {};
+    for (auto &fetch : fetches_) fetch->statistics = {};
   }
 
  private:
@@ -160,6 +195,23 @@ class Context : public Executable {
 
   static void run_plan(Executable *context, std::int64_t plan, const void *in, void *out) {
     static_cast<Context *>(context)->execute(plan, in, out);
+  }
+
+  static Touched *touched_by(Executable *context, std::int64_t fetch) {
+    return &static_cast<Context *>(context)->touched(fetch);
+  }
+  static void ask_for(Executable *context, std::int64_t fetch) {
+    static_cast<Context *>(context)->ask(fetch);
+  }
+  static void run_fetch(Executable *context, std::int64_t fetch, const void *in, void *out) {
+    static_cast<Context *>(context)->fetch(fetch, in, out);
+  }
+
+  CountedFetch &fetch_of(std::int64_t number) {
+    if (number < 0 || number >= static_cast<std::int64_t>(fetches_.size()))
+      fail(comm_, "there is no fetch " + std::to_string(number) + " of " +
+                      std::to_string(fetches_.size()) + ".");
+    return *fetches_[static_cast<std::size_t>(number)];
   }
 
   /// All ranks must have the same plans, for the right number of ranks.
@@ -254,6 +306,7 @@ class Context : public Executable {
   std::vector<std::unique_ptr<Group>> groups_;
   Resources resources_;
   std::vector<Plan> plans_;
+  std::vector<std::unique_ptr<CountedFetch>> fetches_;
   Memory send_staging_, receive_staging_, scratch_;
 };
 
@@ -293,6 +346,12 @@ DISTSPMD_EXPORT void distspmd_execute(void *context, std::int64_t plan, const vo
   static_cast<distspmd::Context *>(context)->execute(plan, in, out);
 }
 
+/// Add a fetch from a rank's words; all ranks add the same, in the same order.
+DISTSPMD_EXPORT void distspmd_add_fetch(void *context, const std::int64_t *words,
+                                        std::int64_t count) {
+  static_cast<distspmd::Context *>(context)->add_fetch(words, count);
+}
+
 DISTSPMD_EXPORT std::int64_t distspmd_scratch_bytes(void *context) {
   return static_cast<distspmd::Context *>(context)->scratch_bytes();
 }
@@ -319,6 +378,17 @@ DISTSPMD_EXPORT void distspmd_statistics(void *context, std::int64_t plan, doubl
   *seconds = found.seconds;
   *calls = found.calls;
   *received_bytes = found.received_bytes;
+}
+
+/// The same of a fetch, and the bytes of requests that came from others.
+DISTSPMD_EXPORT void distspmd_fetch_statistics(void *context, std::int64_t fetch, double *seconds,
+                                               std::int64_t *calls, std::int64_t *received_bytes,
+                                               std::int64_t *asked_bytes) {
+  const auto found = static_cast<distspmd::Context *>(context)->fetch_statistics(fetch);
+  *seconds = found.seconds;
+  *calls = found.calls;
+  *received_bytes = found.received_bytes;
+  *asked_bytes = found.asked_bytes;
 }
 
 DISTSPMD_EXPORT void distspmd_reset_statistics(void *context) {

@@ -58,6 +58,16 @@ struct PlanTable {
   std::vector<StepTable> steps;
 };
 
+/// What a rank may ask of others, and others of it; distspmd/codegen/fetches.py has the words.
+struct FetchTable {
+  std::string name;
+  std::int64_t itemsize;
+  std::vector<std::int64_t> extents;
+  std::vector<std::size_t> dimensions;  // those in which data decide
+  Storage source, target;
+  std::vector<Part> sends, receives;
+};
+
 struct Table {
   std::int64_t rank, ranks, fingerprint;
   std::vector<Family> families;
@@ -96,6 +106,31 @@ class Reader {
     where_ = "the table";
     if (at_ != count_) wrong("words are left over");
     return table;
+  }
+
+  FetchTable fetch(std::int64_t ranks) {
+    FetchTable fetch{};
+    where_ = "a fetch";
+    fetch.name = where_ = name();
+    fetch.itemsize = within(1, max_count, "itemsize");
+    const std::int64_t dimensions = within(1, 64, "number of dimensions");
+    for (std::int64_t d = 0; d < dimensions; ++d)
+      fetch.extents.push_back(within(0, INT64_MAX, "extent"));
+    const std::int64_t chosen = within(1, dimensions, "number of chosen dimensions");
+    for (std::int64_t c = 0; c < chosen; ++c)
+      fetch.dimensions.push_back(
+          static_cast<std::size_t>(within(0, dimensions - 1, "chosen dimension")));
+    fetch.source = storage(dimensions, fetch.itemsize);
+    fetch.target = storage(dimensions, fetch.itemsize);
+    const Family everyone{0, -1, ranks};
+    const std::int64_t sends = count("sends", 1 + 2 * dimensions);
+    for (std::int64_t i = 0; i < sends; ++i)
+      fetch.sends.push_back(part(everyone, fetch.source.tile));
+    const std::int64_t receives = count("receives", 1 + 2 * dimensions);
+    for (std::int64_t i = 0; i < receives; ++i)
+      fetch.receives.push_back(part(everyone, fetch.target.tile));
+    if (at_ != count_) wrong("words are left over");
+    return fetch;
   }
 
  private:
