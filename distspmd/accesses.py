@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 import sympy
-from dace import SDFG, Memlet, SDFGState, subsets, symbolic
+from dace import SDFG, Memlet, SDFGState, dtypes, subsets, symbolic
 from dace.frontend.operations import detect_reduction_type
 from dace.sdfg import nodes
 from dace.sdfg.graph import MultiConnectorEdge
@@ -26,6 +26,7 @@ from dace.sdfg.state import (
 )
 from dace.transformation.passes.analysis import loop_analysis
 
+from distspmd import lambdas
 from distspmd.bounds import Range
 from distspmd.loads import (
     Load,
@@ -68,7 +69,7 @@ class Access:
         scope: ranges of the symbols in them, outermost first.
         values: what symbols hold whose range is unknown, as far as that is known.
         conditional: whether the access may not happen.
-        reduction: conflict resolution of a write: its name in DaCe (``Sum``, ...), or None.
+        reduction: conflict resolution of a write: its name in DaCe (``Sum``), a lambda, or None.
     """
 
     data: str
@@ -401,7 +402,13 @@ def _dimensions(
 def _reduction(memlet: Memlet) -> str | None:
     if memlet.wcr is None:
         return None
-    return str(detect_reduction_type(memlet.wcr).name)
+    found = detect_reduction_type(memlet.wcr)
+    if found is not dtypes.ReductionType.Custom:
+        return str(found.name)
+    try:
+        return lambdas.canonical(str(memlet.wcr))
+    except ValueError:
+        return str(memlet.wcr)
 
 
 def _regions(block: ControlFlowBlock) -> Iterator[ControlFlowRegion]:

@@ -11,6 +11,7 @@ import itertools
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field, replace
 
+import numpy as np
 import sympy
 from dace import SDFG, SDFGState
 from dace.libraries import blas, linalg, standard
@@ -26,6 +27,7 @@ from distspmd.accesses import (
     map_accesses,
     times,
 )
+from distspmd.conflicts import operation_of
 from distspmd.errors import UnsupportedProgram
 from distspmd.evaluation import OnRanks, is_affine, names_in
 from distspmd.inspection import Inspection, Read, inspections
@@ -34,15 +36,6 @@ from distspmd.layout import Layout, Partial
 from distspmd.library_accesses import library_accesses
 from distspmd.schedule import Tiling
 from distspmd.spaces import IterationSpace
-
-_REDUCTIONS = {
-    "Sum": "sum",
-    "Product": "prod",
-    "Min": "min",
-    "Max": "max",
-    "Logical_And": "and",
-    "Logical_Or": "or",
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -313,8 +306,8 @@ class _Scoped:
             boxes = list(map(intervals.hull, boxes, more))
         reductions = {access.reduction for access in group}
         exact = exact and len(reductions) == 1 and all(map(self.on_ranks.is_exact, group))
-        operation = self._operation(data, *reductions) if len(reductions) == 1 else None
-        partial = self._partial(group, boxes, operation)
+        resolution = reductions.pop() if len(reductions) == 1 else None
+        partial = self._partial(data, group, boxes, resolution)
         moved = any(map(self.on_ranks.is_moved, group))
         if partial is None:
             known = not whole and all(map(is_affine, group))
@@ -333,7 +326,7 @@ class _Scoped:
             layout,
             edges,
             exact=exact or (initialised and not moved),
-            accumulates=operation is not None and not initialised,
+            accumulates=resolution is not None and not initialised,
             index=self._index(group),
         )
 
@@ -353,21 +346,11 @@ class _Scoped:
         constant = sympy.expand(dimension.first - symbol).is_Integer
         return name if constant and name in self.space.parameters else None
 
-    def _operation(self, data: str, name: str | None) -> str | None:
-        if name is None:
-            return None
-        if name not in _REDUCTIONS:
-            raise UnsupportedProgram(
-                f"{self.space.where}: the space {self.space.name!r} writes {data!r} with the "
-                f"conflict resolution {name}; there are {', '.join(_REDUCTIONS)}."
-            )
-        return _REDUCTIONS[name]
-
     def _partial(
-        self, group: Sequence[Access], boxes: list[Box], operation: str | None
+        self, data: str, group: Sequence[Access], boxes: list[Box], resolution: str | None
     ) -> Partial | None:
         """Axes over which ranks write different operands of one element."""
-        if operation is None:
+        if resolution is None:
             return None
         used = set().union(*(names_in(access) for access in group))
         mesh = self.tiling.mesh
@@ -380,7 +363,21 @@ class _Scoped:
         alone = self._at_origin(boxes, {axis for axis in mesh.names if not split.get(axis)})
         tiles = _disjoint(alone)
         axes = tuple(axis for axis in mesh.names if axis in split and not (split[axis] and tiles))
-        return Partial(operation, axes) if axes else None
+        if not axes:
+            return None
+        container = self.space.state.sdfg.arrays[data]
+        operation = operation_of(resolution, np.dtype(container.dtype.as_numpy_dtype()))
+        if operation is None:
+            raise UnsupportedProgram(
+                f"{self.space.where}: the space {self.space.name!r} writes {data!r} of "
+                f"{container.dtype} with the conflict resolution {resolution}, and ranks cannot "
+                "combine what each of them makes of it: it is neither an operation that is "
+                "associative, commutative and has a neutral element, nor a sum, product, minimum "
+                "or maximum of the old value and a function of the new one, such as a + 2*b. Leave "
+                "the parameters that the index of the write leaves out whole (1 part), or write "
+                "with +=."
+            )
+        return Partial(operation, axes)
 
     def _at_origin(self, boxes: Sequence[Box], axes: Set[str]) -> list[Box]:
         """Boxes of the ranks that are the first along all of these axes."""

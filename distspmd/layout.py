@@ -398,7 +398,7 @@ def _agreeing_splits(
                     yield (split, *others)
 
 
-_PARTIAL = re.compile(r"\s*\+\s*partial\((\w+)\)(?:\{([\w,\s]*)\})?\s*\Z")
+_PARTIAL = re.compile(r"\s*\+\s*partial\((\w+|lambda .+?)\)(?:\{([\w,\s]*)\})?\s*\Z")
 _SPLIT = re.compile(r"(?:(\d+)\s*\{([\w,\s]*)\}\s*)?(\d+)(?:\s*~\s*(\d+))?\Z")
 _BOXES = re.compile(r"boxes\[([\d,\s]*)\]\s*\{(.*)\}\Z", re.DOTALL)
 

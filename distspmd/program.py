@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from distspmd import intervals
 from distspmd.codegen.build import Argument, Build, build
 from distspmd.codegen.fetches import Fetch
+from distspmd.codegen.functions import addresses_of, functions_of
 from distspmd.codegen.tables import Storage
 from distspmd.errors import ArgumentError, CompilationError, DistSPMDError, ScheduleError
 from distspmd.intervals import Box
@@ -112,18 +113,17 @@ class Program:
         self.rank: int = comm.Get_rank()
         self._build = built
         self._agreement = Agreement(comm)
-        self._engine = Engine(
-            comm,
-            [_named(memlet, self.rank) for memlet in lowering.memlets],
-            [_fetch(memlet, self.rank) for memlet in lowering.fetches],
-        )
         self._handle: int | None = None
-        self._load()
+        library = self._load()
+        functions = addresses_of(library, functions_of(lowering.memlets))
+        plans = [_named(memlet, self.rank) for memlet in lowering.memlets]
+        fetches = [_fetch(memlet, self.rank) for memlet in lowering.fetches]
+        self._engine = Engine(comm, plans, fetches, functions)
         self._node: Node | None = None
         self._tiles = self._lend_tiles()
         self._prepare_arguments()
 
-    def _load(self) -> None:
+    def _load(self) -> ctypes.CDLL:
         error: Exception | None = None
         name = self._build.name
         try:
@@ -140,6 +140,7 @@ class Program:
         self._agreement.check(error)
         self._init.restype = ctypes.c_void_p
         self._exit.argtypes = [ctypes.c_void_p]
+        return library
 
     def _lend_tiles(self) -> dict[str, NDArray[Any]]:
         """Storage of the tiles, in memory that the ranks of a node share: they pull out of it."""

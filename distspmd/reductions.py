@@ -1,4 +1,7 @@
-"""The reductions that combine partial values: NumPy's ufunc, identity and MPI operation of each."""
+"""The reductions that combine partial values: NumPy's ufunc, identity and MPI operation of each.
+
+A conflict resolution of a user is one too, by the name ``lambda a, b: ...``.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
+from distspmd import lambdas
 from distspmd.errors import LayoutError
 
 
@@ -16,7 +20,8 @@ class Reduction:
     """An associative and commutative operation.
 
     ``code`` names it in the tables that the C++ runtime reads (``reduction.hpp``); 0 for those that
-    it does not know. ``neutral`` is the identity of a reduction of a user.
+    it does not know: a ufunc of a user, and a lambda, of which the generated program has the code.
+    ``neutral`` is the identity of a ufunc of a user.
     """
 
     name: str
@@ -35,6 +40,8 @@ class Reduction:
             raise LayoutError(f"there is no {self.name} of {kind} values.")
         if self.neutral is not None:
             return kind.type(self.neutral)
+        if self.is_lambda:
+            return kind.type(lambdas.neutral(self.name, kind.kind))
         if self.name in ("min", "max"):
             lowest = self.name == "max"
             if kind.kind == "b":
@@ -42,11 +49,22 @@ class Reduction:
             if kind.kind == "f":
                 return kind.type(-np.inf if lowest else np.inf)
             return kind.type(np.iinfo(kind).min if lowest else np.iinfo(kind).max)
-        return kind.type({"sum": 0, "prod": 1, "and": 1, "or": 0}[self.name])
+        if self.name == "bitand":
+            return kind.type(~kind.type(0))
+        return kind.type(self.name in ("prod", "and"))
+
+    @property
+    def is_lambda(self) -> bool:
+        """Whether it is a conflict resolution of a user."""
+        return self.name.startswith(lambdas.PREFIX)
 
     def supports(self, dtype: DTypeLike) -> bool:
         """Whether values of the dtype can be combined."""
         kind = np.dtype(dtype).kind
+        if self.is_lambda:
+            return kind in "biufc" and lambdas.neutral(self.name, kind) is not None
+        if self.name.startswith("bit"):
+            return kind in "biu"
         if self.code == 0:
             return kind in "biufc"
         return kind in "biuf" or (kind == "c" and self.name in ("sum", "prod"))
@@ -61,6 +79,10 @@ REDUCTIONS = {
         Reduction("max", np.maximum, 4),
         Reduction("and", np.logical_and, 5),
         Reduction("or", np.logical_or, 6),
+        Reduction("xor", np.logical_xor, 7),
+        Reduction("bitand", np.bitwise_and, 8),
+        Reduction("bitor", np.bitwise_or, 9),
+        Reduction("bitxor", np.bitwise_xor, 10),
     )
 }
 
@@ -94,6 +116,8 @@ def reduction(name: str) -> Reduction:
         LayoutError: there is none of that name.
     """
     known = {**REDUCTIONS, **_DEFINED}
+    if name.startswith(lambdas.PREFIX):
+        return Reduction(name, lambdas.ufunc(name), 0)
     if name not in known:
         raise LayoutError(f"no reduction {name!r}; there are {', '.join(known)}.")
     return known[name]

@@ -13,7 +13,7 @@ import pytest
 # A module imports only modules of the rows above its own; a package stands for its modules, which
 # may import each other. `distspmd/__init__.py` knows all.
 ORDER = """
-    errors intervals report cache comparison
+    errors intervals report cache comparison lambdas
     mesh reductions machine bounds
     layout
     overlaps messages notations enumeration pictures cyclic
@@ -36,7 +36,7 @@ ORDER = """
     nodes.reductions
     spaces
     loads
-    accesses schedule
+    accesses schedule conflicts
     inspection library_accesses
     evaluation moving
     constraints

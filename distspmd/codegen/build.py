@@ -19,6 +19,7 @@ from dace.codegen import codegen, compiler
 from dace.codegen.compiled_sdfg import CompiledSDFG
 from dace.codegen.exceptions import CompilationError as DaceCompilationError
 
+from distspmd.codegen.functions import add_functions, functions_of
 from distspmd.codegen.libraries import choose_implementations, linked_to
 from distspmd.errors import CompilationError
 from distspmd.lowering import Lowering
@@ -99,6 +100,7 @@ def build(sdfg: SDFG, lowering: Lowering, ranks: int) -> Build:
     program = copy.deepcopy(sdfg)
     uniform = lowering.uniform_symbols(ranks)
     program.replace_dict(uniform)  # type: ignore[arg-type]  # DaCe takes numbers too
+    add_functions(program, functions_of(lowering.memlets))
     ends = _ends(program)
     tiles = _lend(program, ends) if ranks > 1 else ()
     blas = toolchain.find_blas() if choose_implementations(program) else None

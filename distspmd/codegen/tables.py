@@ -57,6 +57,12 @@ _REDUCIBLE = (
     *("float32", "float64", "complex64", "complex128"),
 )
 
+Function = tuple[str, np.dtype]
+"""A reduction that the program has itself: its name, and the dtype of the operands."""
+
+FUNCTIONS = 11
+"""Code of the first of them, behind those of the runtime (``reductions.hpp``)."""
+
 DTYPES = {np.dtype(name): code for code, name in enumerate(_REDUCIBLE, start=1)}
 """Codes of the dtypes that the runtime can reduce; any other is 0 and moves as bytes."""
 
@@ -81,18 +87,25 @@ class Storage:
         return cls(tuple(lo for lo, _ in box), strides)
 
 
-def words(plans: Sequence[tuple[str, Plan, Sequence[Storage]]], rank: int) -> NDArray[np.int64]:
+def words(
+    plans: Sequence[tuple[str, Plan, Sequence[Storage]]],
+    rank: int,
+    functions: Sequence[Function] = (),
+) -> NDArray[np.int64]:
     """The table of a rank.
 
     Args:
         plans: of each plan a name for messages, and the rank's storage of its source and target.
         rank: whose part.
+        functions: reductions that the program has itself.
 
     Raises:
         PlanError: a reduction of a dtype that the runtime cannot reduce, or too few storages.
     """
     families: dict[Groups, int] = {}
-    bodies = [_plan(name, plan, storages, rank, families) for name, plan, storages in plans]
+    bodies = [
+        _plan(name, plan, storages, rank, families, functions) for name, plan, storages in plans
+    ]
     fingerprint = 0
     for name, plan, _ in plans:
         fingerprint = zlib.crc32(
@@ -115,7 +128,12 @@ def _place(groups: Groups, rank: int) -> tuple[int, int, int]:
 
 
 def _plan(
-    name: str, plan: Plan, storages: Sequence[Storage], rank: int, families: dict[Groups, int]
+    name: str,
+    plan: Plan,
+    storages: Sequence[Storage],
+    rank: int,
+    families: dict[Groups, int],
+    functions: Sequence[Function],
 ) -> list[int]:
     if len(storages) != 2:
         raise PlanError(
@@ -135,13 +153,25 @@ def _plan(
             )
         body += [*_flat(box), *storage.origin, *storage.strides]
     for step in plan.steps:
-        if step.reduction and (dtype not in DTYPES or reduction(step.reduction).code == 0):
-            raise PlanError(f"{name}: the runtime has no {step.reduction} of {dtype} values.")
-        body += _step(step, rank, families, name)
+        body += _step(step, rank, families, name, _code(step, dtype, functions, name))
     return [len(body) + 1, *body]
 
 
-def _step(step: Step, rank: int, families: dict[Groups, int], name: str) -> list[int]:
+def _code(step: Step, dtype: np.dtype, functions: Sequence[Function], name: str) -> int:
+    """The code of a step's reduction."""
+    if step.reduction is None:
+        return 0
+    if (step.reduction, dtype) in functions:
+        return FUNCTIONS + functions.index((step.reduction, dtype))
+    code = reduction(step.reduction).code
+    if dtype not in DTYPES or code == 0:
+        raise PlanError(f"{name}: the runtime has no {step.reduction} of {dtype} values.")
+    return code
+
+
+def _step(
+    step: Step, rank: int, families: dict[Groups, int], name: str, operation: int
+) -> list[int]:
     groups = tuple(group for group in step.groups if len(group) > 1)
     family = families.setdefault(groups, len(families)) if groups else -1
     kind = step.kind if step.kind in _CALLS else StepKind.EXCHANGE
@@ -151,7 +181,7 @@ def _step(step: Step, rank: int, families: dict[Groups, int], name: str) -> list
         step.source,
         step.target,
         family,
-        reduction(step.reduction).code if step.reduction else 0,
+        operation,
         int(step.accumulate),
         len(sends),
         len(receives),

@@ -25,10 +25,10 @@ def add_identity(state: SDFGState, tile: str, name: str, window: Window) -> node
     ends = zip(parameters, window.lower, window.upper, strict=True)
     node = state.add_access(tile)
     state.add_mapped_tasklet(
-        f"identity_of_{name}",
+        f"neutral_{tile}",
         {p: f"{lower}:{upper}" for p, lower, upper in ends},
         {},
-        f"__out = {_literal(neutral, dtype)};",
+        f"__out = {literal(neutral, dtype)};",
         {"__out": Memlet(data=tile, subset=", ".join(parameters))},
         language=dtypes.Language.CPP,
         external_edges=True,
@@ -37,7 +37,7 @@ def add_identity(state: SDFGState, tile: str, name: str, window: Window) -> node
     return node
 
 
-def _literal(value: object, dtype: dtypes.typeclass) -> str:
+def literal(value: object, dtype: dtypes.typeclass) -> str:
     """A C++ expression for a neutral element."""
     if isinstance(value, (np.bool_, bool)):
         return "true" if value else "false"

@@ -12,7 +12,7 @@ import os
 import shlex
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from distspmd import intervals
 from distspmd.cache import cache_folder as cache_folder
 from distspmd.codegen.fetches import Fetch
-from distspmd.codegen.tables import Storage, words
+from distspmd.codegen.tables import Function, Storage, words
 from distspmd.errors import ArgumentError, CompilationError, ToolchainError
 from distspmd.plans import Plan
 from distspmd.runtime.agreement import Agreement, wait_quietly
@@ -59,6 +59,8 @@ class Engine:
         plans: a name for messages, the plan, and this rank's storage of its source and target tile
             (C-contiguous tiles where left out).
         fetches: what programs ask for at run time.
+        functions: of each reduction that is not one of the runtime the addresses of three
+            functions (codegen/functions.py).
 
     Raises:
         CompilationError: the runtime did not compile; raised on all ranks.
@@ -70,15 +72,22 @@ class Engine:
         comm: Any,
         plans: Sequence[tuple[str, Plan] | tuple[str, Plan, Sequence[Storage]]],
         fetches: Sequence[Fetch] = (),
+        functions: Mapping[Function, tuple[int, int, int]] | None = None,
     ) -> None:
         from mpi4py.MPI import _handleof
 
         self.rank: int = comm.Get_rank()
         self.plans = tuple(_with_storages(entry, self.rank) for entry in plans)
         self._library = _load(shared_library(comm))
-        table = words(self.plans, self.rank)
+        own = functions or {}
+        table = words(self.plans, self.rank, tuple(own))
+        addresses = [address for three in own.values() for address in three]
         self.context: int = self._library.distspmd_create(
-            _handleof(comm), _pointer_to(table), len(table)
+            _handleof(comm),
+            _pointer_to(table),
+            len(table),
+            (ctypes.c_void_p * len(addresses))(*addresses),
+            len(own),
         )
         for fetch in fetches:
             asked = fetch.words(self.rank)
@@ -316,6 +325,8 @@ def _load(path: Path) -> ctypes.CDLL:
     library.distspmd_create.argtypes = [
         ctypes.c_int64,
         ctypes.POINTER(ctypes.c_int64),
+        ctypes.c_int64,
+        ctypes.POINTER(ctypes.c_void_p),
         ctypes.c_int64,
     ]
     library.distspmd_destroy.restype = None

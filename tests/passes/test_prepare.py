@@ -187,8 +187,11 @@ def test_a_library_node_that_needs_the_whole_is_refused_on_tiles_and_runs_whole(
     assert distspmd.lower(shifts_whole.to_sdfg(), {"__return": (1,)}).ranks == 1
 
 
-def test_a_reduction_of_pairs_is_refused():
-    assert "conflict resolution Custom; there are Sum, Product" in message(largest_place)
+def test_a_reduction_of_pairs_is_refused_on_ranks_and_runs_on_one():
+    found = message(largest_place, {"argmax_x.2": (2,)})
+    assert "with the conflict resolution lambda a, b: _val_and_idx(" in found
+    assert "ranks cannot combine" in found
+    assert distspmd.lower(largest_place.to_sdfg(), {}).ranks == 1
 
 
 def test_a_scatter_is_refused_on_ranks_and_runs_on_one():

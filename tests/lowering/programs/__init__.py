@@ -2,6 +2,7 @@
 
 from lowering.harness import Case
 from lowering.programs import (
+    conflicts,
     control,
     elementwise,
     functions,
@@ -17,6 +18,7 @@ from lowering.programs import (
 CASES: list[Case] = [
     case
     for module in (
+        conflicts,
         control,
         elementwise,
         functions,

@@ -40,7 +40,7 @@ class Pull {
       : comm_(group.comm), name_(plan.name) {
     const Storage &from = plan.buffers[static_cast<std::size_t>(step.source)];
     const Storage &to = plan.buffers[static_cast<std::size_t>(step.target)];
-    const Kernel kernel = reduction_of(step.operation, plan.dtype).kernel;
+    const Kernel kernel = step.reduction.kernel;
     const auto pieces = Step::pieces_of(step);
     for (const Box &slab : slabs(step, to, plan.itemsize)) {
       for (std::size_t i = 0; i < step.receives.size(); ++i) {

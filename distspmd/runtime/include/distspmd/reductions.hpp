@@ -17,8 +17,20 @@
 namespace distspmd {
 inline namespace v1 {
 
-enum class Operation : std::int64_t { none = 0, sum, prod, min, max, logical_and, logical_or };
-constexpr std::int64_t operations = 7;
+enum class Operation : std::int64_t {
+  none = 0,
+  sum,
+  prod,
+  min,
+  max,
+  logical_and,
+  logical_or,
+  logical_xor,
+  bit_and,
+  bit_or,
+  bit_xor,  // and from here on the functions that the program has itself
+};
+constexpr std::int64_t operations = 11;
 constexpr std::int64_t dtypes = 14;  // 0: bytes, 1: bool, 2-5: int8-int64, 6-9: uint8-uint64, ...
 
 /// Bring n elements to a target; strides are in bytes.
@@ -31,11 +43,37 @@ template <class T>
 struct is_complex<std::complex<T>> : std::true_type {};
 
 template <Operation O, class T>
+constexpr T neutral() {
+  if constexpr (std::is_same_v<T, bool>) {
+    return O == Operation::prod || O == Operation::min || O == Operation::logical_and ||
+           O == Operation::bit_and;
+  } else if constexpr (O == Operation::min || O == Operation::max) {
+    using Limits = std::numeric_limits<T>;
+    if constexpr (Limits::has_infinity) {
+      return O == Operation::min ? Limits::infinity() : -Limits::infinity();
+    } else {
+      return O == Operation::min ? Limits::max() : Limits::lowest();
+    }
+  } else if constexpr (O == Operation::bit_and) {
+    return static_cast<T>(~T(0));
+  } else {
+    return T(O == Operation::prod || O == Operation::logical_and ? 1 : 0);
+  }
+}
+
+template <Operation O, class T>
 inline T combined(T a, T b) {
   if constexpr (std::is_same_v<T, bool>) {
-    constexpr bool conjunction =
-        O == Operation::prod || O == Operation::min || O == Operation::logical_and;
-    return conjunction ? a && b : a || b;
+    if (O == Operation::logical_xor || O == Operation::bit_xor) return a != b;
+    return neutral<O, T>() ? a && b : a || b;
+  } else if constexpr (O == Operation::logical_xor) {
+    return static_cast<T>((a != T(0)) != (b != T(0)));
+  } else if constexpr (O == Operation::bit_and) {
+    return static_cast<T>(a & b);
+  } else if constexpr (O == Operation::bit_or) {
+    return static_cast<T>(a | b);
+  } else if constexpr (O == Operation::bit_xor) {
+    return static_cast<T>(a ^ b);
   } else if constexpr (O == Operation::logical_and) {
     return static_cast<T>(a != T(0) && b != T(0));
   } else if constexpr (O == Operation::logical_or) {
@@ -52,22 +90,6 @@ inline T combined(T a, T b) {
     return T(a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real());
   } else {
     return O == Operation::sum ? a + b : a * b;
-  }
-}
-
-template <Operation O, class T>
-inline T neutral() {
-  if constexpr (std::is_same_v<T, bool>) {
-    return O == Operation::prod || O == Operation::min || O == Operation::logical_and;
-  } else if constexpr (O == Operation::min || O == Operation::max) {
-    using Limits = std::numeric_limits<T>;
-    if constexpr (Limits::has_infinity) {
-      return O == Operation::min ? Limits::infinity() : -Limits::infinity();
-    } else {
-      return O == Operation::min ? Limits::max() : Limits::lowest();
-    }
-  } else {
-    return T(O == Operation::prod || O == Operation::logical_and ? 1 : 0);
   }
 }
 
@@ -106,7 +128,7 @@ struct Reduction {
   void (*fill)(char *target, std::int64_t n) = nullptr;  // with the neutral element
   MPI_User_function *function = nullptr;                 // for MPI, where it has no such operation
   MPI_Op op = MPI_OP_NULL;                               // for MPI, where it has one
-  MPI_Datatype type = MPI_DATATYPE_NULL;
+  MPI_Datatype type = MPI_DATATYPE_NULL;                 // null: that of so many bytes
 };
 
 template <class T>
@@ -131,7 +153,12 @@ MPI_Datatype mpi_type() {
 template <Operation O, class T>
 MPI_Op mpi_op() {
   constexpr bool real = std::is_floating_point_v<T>;
+  if constexpr (O == Operation::logical_xor && !real) return MPI_LXOR;
+  if constexpr (std::is_same_v<T, bool> && O == Operation::bit_xor) return MPI_LXOR;
   if constexpr (std::is_same_v<T, bool>) return neutral<O, T>() ? MPI_LAND : MPI_LOR;
+  if constexpr (O == Operation::bit_and) return MPI_BAND;
+  if constexpr (O == Operation::bit_or) return MPI_BOR;
+  if constexpr (O == Operation::bit_xor) return MPI_BXOR;
   if constexpr (O == Operation::sum) return MPI_SUM;
   if constexpr (O == Operation::prod) return MPI_PROD;
   if constexpr (O == Operation::min && !real) return MPI_MIN;
@@ -143,7 +170,10 @@ MPI_Op mpi_op() {
 
 template <Operation O, class T>
 Reduction reduction_of() {
+  constexpr bool bits = O >= Operation::bit_and;
   if constexpr (is_complex<T>::value && O != Operation::sum && O != Operation::prod) {
+    return {};
+  } else if constexpr (bits && !std::is_integral_v<T>) {
     return {};
   } else {
     return {combine<O, T>, fill_neutral<O, T>, mpi_combine<O, T>, mpi_op<O, T>(), mpi_type<T>()};
@@ -160,6 +190,10 @@ Reduction reduction_of(Operation operation) {
     case Operation::max: return reduction_of<Operation::max, T>();
     case Operation::logical_and: return reduction_of<Operation::logical_and, T>();
     case Operation::logical_or: return reduction_of<Operation::logical_or, T>();
+    case Operation::logical_xor: return reduction_of<Operation::logical_xor, T>();
+    case Operation::bit_and: return reduction_of<Operation::bit_and, T>();
+    case Operation::bit_or: return reduction_of<Operation::bit_or, T>();
+    case Operation::bit_xor: return reduction_of<Operation::bit_xor, T>();
   }
   return {};
 }

@@ -37,12 +37,12 @@ class Resources {
     return found->second;
   }
 
-  /// The operation that reduces values of a dtype as NumPy does.
-  MPI_Op operation(Operation operation, std::int64_t dtype) {
-    if (operation == Operation::none) return MPI_OP_NULL;
-    auto [found, fresh] = ops_.try_emplace({operation, dtype}, MPI_OP_NULL);
+  /// The operation by which a step reduces values of a dtype.
+  MPI_Op operation(const StepTable &step, std::int64_t dtype) {
+    if (step.operation == Operation::none) return MPI_OP_NULL;
+    auto [found, fresh] = ops_.try_emplace({step.operation, dtype}, MPI_OP_NULL);
     if (!fresh) return found->second;
-    const Reduction reduction = reduction_of(operation, dtype);
+    const Reduction &reduction = step.reduction;
     found->second = reduction.op;
     if (reduction.op == MPI_OP_NULL) {
       check(MPI_Op_create(reduction.function, 1, &found->second), comm, "MPI_Op_create", where);

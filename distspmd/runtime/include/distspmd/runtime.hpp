@@ -79,12 +79,14 @@ class Memory {
 /// All plans of a rank, with the communicators, datatypes and memory that they share.
 class Context : public Executable {
  public:
-  Context(MPI_Comm comm, const std::int64_t *words, std::int64_t count) : Executable{run_plan, touched_by, ask_for, run_fetch} {
+  Context(MPI_Comm comm, const std::int64_t *words, std::int64_t count,
+          std::vector<Reduction> functions = {})
+      : Executable{run_plan, touched_by, ask_for, run_fetch} {
     check(MPI_Comm_dup(comm, &comm_), comm, "MPI_Comm_dup", creation);
     check(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), comm_, "MPI_Comm_set_errhandler",
           creation);
     resources_.comm = comm_;
-    const Table table = Reader(comm_, words, count).table();
+    const Table table = Reader(comm_, words, count, std::move(functions)).table();
     agree(table);
     for (const Family &family : table.families) split(family);
     for (const PlanTable &plan : table.plans) add(plan);
@@ -327,12 +329,21 @@ Comm communicator(std::int64_t handle) {
 
 extern "C" {
 
-/// Make a rank's plans ready; all ranks of the communicator call it together.
+/// Make a rank's plans ready; all ranks of the communicator call it together. Of each reduction that
+/// the program has itself `addresses` has three functions: distspmd::Reduction's kernel, fill and
+/// function.
 DISTSPMD_EXPORT void *distspmd_create(std::int64_t comm_handle, const std::int64_t *words,
-                                      std::int64_t count) {
+                                      std::int64_t count, void *const *addresses,
+                                      std::int64_t reductions) {
   const MPI_Comm comm = distspmd::communicator(comm_handle);
   try {
-    return new distspmd::Context(comm, words, count);
+    std::vector<distspmd::Reduction> functions(static_cast<std::size_t>(reductions));
+    for (distspmd::Reduction &reduction : functions) {
+      reduction.kernel = reinterpret_cast<distspmd::Kernel>(*addresses++);
+      reduction.fill = reinterpret_cast<void (*)(char *, std::int64_t)>(*addresses++);
+      reduction.function = reinterpret_cast<MPI_User_function *>(*addresses++);
+    }
+    return new distspmd::Context(comm, words, count, std::move(functions));
   } catch (const std::exception &error) {
     distspmd::fail(comm, std::string("cannot make the plans: ") + error.what());
   }

@@ -47,11 +47,12 @@ class Step {
         kind_(table.kind),
         itemsize_(plan.itemsize),
         element_(resources.element(plan.itemsize)),
-        reduction_(reduction_of(table.operation, plan.dtype)),
-        op_(resources.operation(table.operation, plan.dtype)),
+        reduction_(table.reduction),
+        op_(resources.operation(table, plan.dtype)),
         group_(group),
         comm_(resources.comm),
         name_(plan.name) {
+    if (reduction_.type == MPI_DATATYPE_NULL) reduction_.type = element_;
     const Storage &from = plan.buffers[source], &to = plan.buffers[target];
     const bool common = is_common(kind_), to_all = common || kind_ == Kind::all_gather;
     const std::int64_t first = group ? group->position : 0, peers = group ? group->size : 0;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "boxes.hpp"
@@ -47,6 +48,7 @@ struct StepTable {
   Kind kind;
   std::int64_t source, target, family;
   Operation operation;
+  Reduction reduction;  // that the operation is for the dtype
   bool accumulate;
   std::vector<Part> sends, receives;
 };
@@ -77,8 +79,10 @@ struct Table {
 /// Reads words one by one, and fails on any that cannot be.
 class Reader {
  public:
-  Reader(MPI_Comm comm, const std::int64_t *words, std::int64_t count)
-      : comm_(comm), words_(words), count_(count) {}
+  /// `functions`: the reductions that the program has itself, numbered on from `operations`.
+  Reader(MPI_Comm comm, const std::int64_t *words, std::int64_t count,
+         std::vector<Reduction> functions = {})
+      : comm_(comm), words_(words), count_(count), functions_(std::move(functions)) {}
 
   Table table() {
     constexpr std::int64_t magic = 0x64697374'73706d64, version = 1;
@@ -228,10 +232,14 @@ class Reader {
     step.source = within(0, buffers - 1, "source buffer");
     step.target = within(1, buffers - 1, "target buffer");
     step.family = within(-1, static_cast<std::int64_t>(families.size()) - 1, "family");
-    step.operation = static_cast<Operation>(within(0, operations - 1, "reduction"));
+    const auto last = operations + static_cast<std::int64_t>(functions_.size()) - 1;
+    const std::int64_t operation = within(0, last, "reduction");
+    step.operation = static_cast<Operation>(operation);
+    step.reduction = operation < operations
+                         ? reduction_of(step.operation, plan.dtype)
+                         : functions_[static_cast<std::size_t>(operation - operations)];
     step.accumulate = within(0, 1, "accumulate") != 0;
-    if (step.operation != Operation::none &&
-        reduction_of(step.operation, plan.dtype).kernel == nullptr)
+    if (step.operation != Operation::none && step.reduction.kernel == nullptr)
       wrong("there is no such reduction of its dtype");
     if (step.operation == Operation::none && step.accumulate)
       wrong("accumulates without a reduction");
@@ -339,6 +347,7 @@ class Reader {
   MPI_Comm comm_;
   const std::int64_t *words_;
   std::int64_t count_;
+  std::vector<Reduction> functions_;
   std::int64_t at_ = 0;
   std::string where_ = "the table";
 };
