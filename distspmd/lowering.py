@@ -119,6 +119,7 @@ class Lowering:
         scalars: arguments that the caller passes as scalars.
         written: containers that some space writes.
         machine: what messages and bytes were taken to cost.
+        deterministic: whether results have the same bits on any number of ranks.
     """
 
     spaces: tuple[TiledSpace, ...]
@@ -130,6 +131,7 @@ class Lowering:
     scalars: frozenset[str]
     written: frozenset[str]
     machine: Machine = field(default_factory=Machine)
+    deterministic: bool = False
 
     @property
     def ranks(self) -> int:

@@ -21,6 +21,7 @@ from distspmd.moving import settled
 from distspmd.nodes.distributed_memlet import CONTEXT, DistributedMemlet
 from distspmd.passes.control import is_control_value
 from distspmd.passes.distribute import Distributor, Movement
+from distspmd.passes.in_order import reduce_in_order
 from distspmd.passes.local_tiles import Symbols
 from distspmd.passes.prepare import prepare
 from distspmd.propagation import Tiled, propagate
@@ -70,6 +71,7 @@ def lower(
     *,
     solvers: Sequence[Solver] | None = None,
     machine: Machine | None = None,
+    deterministic: bool = False,
 ) -> Lowering:
     """Turn an SDFG into one that each rank of a communicator runs, in place.
 
@@ -80,6 +82,9 @@ def lower(
             neighbours; the returned record says how.
         solvers: asked for plans in this order (default: all).
         machine: decides between plans; as measured on this host where left out.
+        deterministic: whether results shall have the same bits on any number of ranks, with the
+            same grids: operands are combined in the order of the coordinates, and loops that reduce
+            run in order.
 
     Returns:
         The record of all decisions; the SDFG carries it too.
@@ -104,7 +109,7 @@ def lower(
     }
     tiled = propagate(spaces, {**tilings, **_on_all_ranks(spaces, tilings)})
     homes = _homes(sdfg, [use for space in tiled.values() for use in space.uses])
-    solutions = _solve_all(sdfg, homes, solvers or SOLVERS, machine)
+    solutions = _solve_all(sdfg, homes, solvers or SOLVERS, machine, deterministic)
     dtypes = {name: _dtype(sdfg, name) for name in homes}
     scalars = frozenset(
         name for name, container in sdfg.arrays.items() if isinstance(container, data.Scalar)
@@ -130,7 +135,10 @@ def lower(
         scalars=scalars,
         written=frozenset(home.data for home in homes.values() if home.is_written),
         machine=machine,
+        deterministic=deterministic,
     )
+    if deterministic:
+        reduce_in_order(sdfg)
     setattr(sdfg, ATTRIBUTE, lowering)
     sdfg.validate()
     return lowering
@@ -204,7 +212,11 @@ def _dtype(sdfg: SDFG, name: str) -> np.dtype:
 
 
 def _solve_all(
-    sdfg: SDFG, homes: Mapping[str, Home], solvers: Sequence[Solver], machine: Machine
+    sdfg: SDFG,
+    homes: Mapping[str, Home],
+    solvers: Sequence[Solver],
+    machine: Machine,
+    in_order: bool,
 ) -> dict[Redistribution, Solution]:
     """Plan all that the homes make necessary, before the SDFG is touched."""
     solutions: dict[Redistribution, Solution] = {}
@@ -213,7 +225,7 @@ def _solve_all(
             if move in solutions:
                 continue
             try:
-                solutions[move] = solve(move, solvers, machine)
+                solutions[move] = solve(move, solvers, machine, in_order=in_order)
             except NoSolver as error:
                 where = home.uses[0].space.where
                 raise NoSolver(f"{where}: {name!r}: {error}") from None

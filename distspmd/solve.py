@@ -10,6 +10,7 @@ from typing import Protocol
 from distspmd.cost import Cost, cost
 from distspmd.errors import NoSolver, PlanError
 from distspmd.machine import Machine
+from distspmd.orders import ordered
 from distspmd.plans import Plan, Refusal
 from distspmd.redistribution import Redistribution
 from distspmd.rounds import bounded
@@ -48,6 +49,7 @@ def solve(
     solvers: Sequence[Solver],
     machine: Machine | None = None,
     max_memory: int | None = None,
+    in_order: bool = False,
 ) -> Solution:
     """Ask the solvers, in order; of equally cheap plans the first wins.
 
@@ -56,6 +58,7 @@ def solve(
         solvers: whom to ask.
         machine: what messages and bytes cost.
         max_memory: most bytes that may live on a rank at once; calls are cut into rounds for it.
+        in_order: whether operands of reductions shall be combined in the order of ranks.
 
     Raises:
         NoSolver: all refuse; says why.
@@ -67,6 +70,8 @@ def solve(
             solver = solver.on(machine)
         hopeless = _hopeless(solver, redistribution, costed, machine or Machine())
         answer: Plan | Refusal = hopeless or solver.plan(redistribution)
+        if isinstance(answer, Plan) and in_order:
+            answer = ordered(answer)
         if isinstance(answer, Plan) and max_memory is not None:
             answer = within(answer, max_memory)
         if isinstance(answer, Plan):

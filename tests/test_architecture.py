@@ -20,7 +20,7 @@ ORDER = """
     redistribution
     plans
     calls
-    cost problems simulator verifier rounds codegen.tables collectives
+    cost problems simulator verifier rounds orders codegen.tables collectives
     codegen.fetches
     digits
     tilemaps

@@ -30,6 +30,8 @@ from distspmd.runtime.engine import cache_folder
 from distspmd.spaces import quiet
 
 _RECORD = "program.json"
+_EXACT = "-fno-fast-math -ffp-contract=off"
+"""Flags by which an expression has the same bits in whatever loop the compiler puts it."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +106,8 @@ def build(sdfg: SDFG, lowering: Lowering, ranks: int) -> Build:
     ends = _ends(program)
     tiles = _lend(program, ends) if ranks > 1 else ()
     blas = toolchain.find_blas() if choose_implementations(program) else None
-    folder = cache_folder() / "programs" / _key(program, str(compiler_found), str(blas))
+    flags = _EXACT if lowering.deterministic else ""
+    folder = cache_folder() / "programs" / _key(program, str(compiler_found), str(blas), flags)
     found = Build.load(folder)
     if found is not None:
         return found
@@ -112,7 +115,7 @@ def build(sdfg: SDFG, lowering: Lowering, ranks: int) -> Build:
     work = Path(tempfile.mkdtemp(dir=folder.parent))
     try:
         linking = linked_to(blas, work) if blas else contextlib.nullcontext()
-        with linking, _settings(compiler_found):
+        with linking, _settings(compiler_found, flags):
             library = _compile(program, work)
         finished = _record(program, sdfg, folder / library.relative_to(work), tiles, ends)
         finished.save(work)
@@ -222,12 +225,16 @@ def _compile(program: SDFG, folder: Path) -> Path:
 
 
 @contextlib.contextmanager
-def _settings(found: toolchain.Compiler) -> Iterator[None]:
+def _settings(found: toolchain.Compiler, flags: str = "") -> Iterator[None]:
     """DaCe's surroundings while it compiles: the compiler that was found, and CMake on PATH."""
+    arguments = f"{config.Config.get('compiler', 'cpu', 'args')} {flags}".rstrip()
     path = os.environ.get("PATH")
     os.environ["PATH"] = toolchain.tool_path()
     try:
-        with config.set_temporary("compiler", "cpu", "executable", value=" ".join(found.command)):
+        with (
+            config.set_temporary("compiler", "cpu", "executable", value=" ".join(found.command)),
+            config.set_temporary("compiler", "cpu", "args", value=arguments),
+        ):
             yield
     finally:
         if path is None:

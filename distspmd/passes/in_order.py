@@ -1,0 +1,18 @@
+"""Loops that reduce run in order, so that a rank's operand has the same bits each time.
+
+Threads that combine their iterations in one element do it in the order in which they come.
+"""
+
+from __future__ import annotations
+
+from dace import SDFG, SDFGState, dtypes
+from dace.sdfg import nodes
+
+
+def reduce_in_order(sdfg: SDFG) -> None:
+    """Run maps on one thread that write with a conflict resolution, in place."""
+    for node, state in sdfg.all_nodes_recursive():
+        if isinstance(node, nodes.MapEntry) and isinstance(state, SDFGState):
+            leaving = state.out_edges(state.exit_node(node))
+            if any(edge.data.wcr is not None for edge in leaving):
+                node.map.schedule = dtypes.ScheduleType.Sequential
