@@ -8,6 +8,7 @@ from lowering.programs import (
     functions,
     hazards,
     indices,
+    irregular,
     loops,
     products,
     reductions,
@@ -27,6 +28,7 @@ CASES: list[Case] = [
         reductions,
         products,
         indices,
+        irregular,
         several,
         views,
     )
