@@ -23,6 +23,19 @@ def test_the_demo_partitions_runs_and_agrees_with_numpy(root: Path, tmp_path: Pa
     assert "one run on 4 ranks" in printed
 
 
+def test_a_sparse_product_fetches_what_its_rows_name(root: Path, tmp_path: Path) -> None:
+    printed = printed_by(tmp_path, str(root / "examples" / "spmv.py"))
+    lines = [line for line in printed.splitlines() if "each rank received" in line]
+    received = [
+        [int(n.replace(",", "")) for n in line.partition(":")[2].split(", ")] for line in lines
+    ]
+    col, val, x = received
+    assert sum(col) < 4 * 820_000 * 0.8
+    assert val == [2 * nbytes for nbytes in col]
+    assert all(0 < nbytes < 800_000 * 0.05 for nbytes in x)
+    assert "x: 800,000 bytes in all, fetched 10 times" in printed
+
+
 def test_the_matrix_product_receives_the_fewest_bytes(root: Path, tmp_path: Path) -> None:
     file = str(root / "benchmarks" / "matmul.py")
     printed = printed_by(tmp_path, file, "--size", "130", "--repeat", "1", "--ranks", "2")
