@@ -109,7 +109,7 @@ class Explanation:
                 home.data,
                 str(home.dtype),
                 str(home.layout),
-                "rank 0" if home.at_root else str(home.layout.mesh) or "rank 0",
+                str(home.layout.mesh) or "rank 0",
                 f"{home.nbytes:,}",
             )
             for home in self.lowering.homes

@@ -5,7 +5,7 @@ in its own layout, and a redistribution. Tiles of a home may overlap: then each 
 an exchange, in the home itself, of what other ranks have of it (a stencil's halo), and no more of a
 tile is kept up to date than some use needs. Because a home does not depend on the path that control
 flow took, loops and branches need no special case. The home is the candidate of least traffic: the
-layouts of the writers, of the readers, and rank 0 for what the caller holds there.
+layouts of the writers, of the readers, and that in which the caller holds it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ class Home:
         core: what surely is up to date of each tile; values leave the home from there.
         fresh: what a write brings up to date, together; the whole tiles, if it is one layout.
         uses: all uses, in program order.
-        at_root: whether the caller's array on rank 0 is the home itself.
+        caller: the layout in which the caller holds it; None for what it never sees.
+        at_caller: whether the caller's array is the home itself.
         load: whether the caller's values must come to the home before the program starts.
         store: whether the values of the home must go to the caller when it ends.
     """
@@ -45,7 +46,8 @@ class Home:
     core: Layout
     fresh: tuple[Layout, ...]
     uses: tuple[Use, ...]
-    at_root: bool
+    caller: Layout | None
+    at_caller: bool
     load: bool
     store: bool
 
@@ -56,7 +58,13 @@ class Home:
 
 
 def choose(
-    data: str, dtype: np.dtype, uses: Sequence[Use], *, argument: bool, result: bool
+    data: str,
+    dtype: np.dtype,
+    uses: Sequence[Use],
+    *,
+    caller: Layout | None,
+    distributed: bool = False,
+    result: bool = False,
 ) -> Home:
     """The home of least traffic.
 
@@ -64,23 +72,25 @@ def choose(
         data: the container.
         dtype: of its elements.
         uses: its uses in program order, at least one.
-        argument: whether the caller passes or receives it (else it is a transient).
+        caller: the layout in which the caller holds it; None for a transient.
+        distributed: whether the caller holds it in whatever layout its home has.
         result: whether it is made for the caller, so that it holds nothing before.
     """
-    extents = uses[0].layout.extents
-    root = Layout.root(extents)
+    whole = [intervals.whole(uses[0].layout.extents)] if distributed else []
     best: tuple[float, Home] | None = None
-    for layout in _candidates(uses, root if argument else None):
-        at_root = argument and layout.same_tiles(root)
-        outside = argument and not at_root
-        core, fresh = _kept(layout, uses, dtype)
+    for layout in _candidates(uses, caller, whole):
+        at_caller = caller is not None and layout.same_tiles(caller)
+        core, fresh = (layout, (layout,)) if at_caller else _kept(layout, uses, dtype)
+        held = core if distributed else caller
+        outside = held is not None and not at_caller
         home = Home(
             data,
             layout,
             core,
             fresh,
             tuple(uses),
-            at_root,
+            held,
+            at_caller,
             load=outside and not result and _needs_load(layout, uses),
             store=outside and any(use.is_write for use in uses),
         )
@@ -175,27 +185,28 @@ def _leaves_stale(use: Use, home: Layout) -> bool:
     )
 
 
-def _candidates(uses: Sequence[Use], root: Layout | None) -> Iterator[Layout]:
-    """Writers' layouts, then readers', what all on one mesh use, then rank 0.
+def _candidates(
+    uses: Sequence[Use], caller: Layout | None, wanted: Sequence[Box]
+) -> Iterator[Layout]:
+    """Writers' layouts, then readers', what all on one mesh use, then the caller's.
 
-    Each covers all uses, and comes once.
+    Each covers all uses and the boxes that are wanted besides, and comes once.
     """
     ordered = [u for u in uses if u.is_write and not u.layout.partial]
     ordered += [u for u in uses if not u.is_write and not u.inspection]
     ordered += [u for u in uses if u.layout.partial]
-    needed = list(dict.fromkeys(box for use in uses for box in use.tiles.holders()))
+    needed = [*dict.fromkeys(box for use in uses for box in use.tiles.holders()), *wanted]
     plain = [Layout.of_boxes(u.layout.mesh, u.layout.extents, u.layout.boxes) for u in ordered]
     seen: set[tuple[Box, ...]] = set()
     for layout in (c for own in (*plain, *_hulls(uses)) for c in (own, _stretched(own))):
         if layout.boxes not in seen and _covers(layout, needed):
             seen.add(layout.boxes)
             yield layout
-    if root is not None:
-        yield root
+    if caller is not None:
+        yield caller
     elif not seen:
-        mesh = uses[0].layout.mesh
-        whole = intervals.whole(uses[0].layout.extents)
-        yield Layout.of_boxes(mesh, uses[0].layout.extents, [whole] * mesh.size)
+        mesh, extents = uses[0].layout.mesh, uses[0].layout.extents
+        yield Layout.of_boxes(mesh, extents, [intervals.whole(extents)] * mesh.size)
 
 
 def _hulls(uses: Sequence[Use]) -> Iterator[Layout]:
@@ -251,11 +262,7 @@ def moves(home: Home, dtype: np.dtype) -> Iterator[tuple[float, Redistribution]]
     Of a read that data decide it is all that could be fetched: counted half as often, because it is
     not known how much that is.
     """
-    root = Layout.root(home.layout.extents)
-    if home.load:
-        yield 1, Redistribution(root, home.layout, dtype)
-    if home.store:
-        yield 1, Redistribution(home.core, root, dtype)
+    yield from ((1, move) for move in (load(home, dtype), store(home, dtype)) if move)
     shared: set[tuple[Box, ...]] = set()
     for use in home.uses:
         if not works_in_place(use, home.layout) and not home.is_written:
@@ -266,6 +273,20 @@ def moves(home: Home, dtype: np.dtype) -> Iterator[tuple[float, Redistribution]]
         before = fetch(use, home, dtype)
         yield from ((times, move) for move in ([before] if before else []))
         yield from ((times, move) for move in stores(use, home, dtype))
+
+
+def load(home: Home, dtype: np.dtype) -> Redistribution | None:
+    """What brings the caller's values to the home before the program starts."""
+    if not home.load or home.caller is None:
+        return None
+    return Redistribution(home.caller, home.layout, dtype)
+
+
+def store(home: Home, dtype: np.dtype) -> Redistribution | None:
+    """What brings the values of the home to the caller when the program ends."""
+    if not home.store or home.caller is None:
+        return None
+    return Redistribution(home.core, home.caller, dtype)
 
 
 def fetch(use: Use, home: Home, dtype: np.dtype) -> Redistribution | None:

@@ -6,6 +6,7 @@ It holds no DaCe object, so that it travels between processes; the lowered SDFG 
 from __future__ import annotations
 
 import html
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -42,8 +43,8 @@ class Dwelling:
 
     data: str
     layout: Layout
-    at_root: bool
-    """Whether the caller's array on rank 0 is the home."""
+    at_caller: bool
+    """Whether the caller's array is the home."""
     dtype: np.dtype
 
     @property
@@ -60,7 +61,7 @@ class PlannedMemlet:
     source: str
     solution: Solution
     source_tiles: Layout | None
-    """Tiles of the storage that it moves from; None for the caller's array on rank 0."""
+    """Tiles of the storage that it moves from; None for the caller's array."""
     target_tiles: Layout | None
     """Tiles of the storage that it moves to."""
     times: int | None = 1
@@ -71,13 +72,13 @@ class PlannedMemlet:
     """What the ranks compute to find that out."""
 
     @property
-    def source_at_root(self) -> bool:
-        """Whether it moves from the caller's array on rank 0."""
+    def from_caller(self) -> bool:
+        """Whether it moves from the caller's array."""
         return self.source_tiles is None
 
     @property
-    def target_at_root(self) -> bool:
-        """Whether it moves to the caller's array on rank 0."""
+    def to_caller(self) -> bool:
+        """Whether it moves to the caller's array."""
         return self.target_tiles is None
 
     @property
@@ -89,13 +90,14 @@ class PlannedMemlet:
     def ends(self) -> tuple[str, str]:
         """Source and target layout, each as text."""
         move = self.solution.plan.redistribution
-        source = _place(move.source, self.source_at_root)
-        return source, _place(move.target, self.target_at_root)
+        source = place(move.source, self.from_caller)
+        return source, place(move.target, self.to_caller)
 
     @property
     def arrow(self) -> str:
-        """Between the layouts: whether the target keeps what it held as an operand."""
-        return "+>" if self.solution.plan.redistribution.accumulate else "->"
+        """Between the layouts: whether the target accumulates, or is filled in place."""
+        move = self.solution.plan.redistribution
+        return "+>" if move.accumulate else "=>" if move.in_place else "->"
 
     @property
     def steps(self) -> str:
@@ -120,6 +122,7 @@ class Lowering:
         written: containers that some space writes.
         machine: what messages and bytes were taken to cost.
         deterministic: whether results have the same bits on any number of ranks.
+        held: layout of each argument and result that the caller does not hold on rank 0.
     """
 
     spaces: tuple[TiledSpace, ...]
@@ -132,6 +135,7 @@ class Lowering:
     written: frozenset[str]
     machine: Machine = field(default_factory=Machine)
     deterministic: bool = False
+    held: Mapping[str, Layout] = field(default_factory=dict)
 
     @property
     def ranks(self) -> int:
@@ -163,10 +167,7 @@ class Lowering:
             )
             for space in self.spaces
         ]
-        homes = [
-            (home.data, str(home.layout), "rank 0" if home.at_root else _mesh(home.layout.mesh))
-            for home in self.homes
-        ]
+        homes = [(home.data, str(home.layout), _mesh(home.layout.mesh)) for home in self.homes]
         moves = [
             (
                 memlet.data,
@@ -197,8 +198,10 @@ class Lowering:
         return as_html(self._tables()) + notes
 
 
-def _place(layout: Layout, at_root: bool) -> str:
-    return f"root {layout}" if at_root else str(layout)
+def place(layout: Layout, at_caller: bool) -> str:
+    """A layout as text; the caller's own says so."""
+    where = "root" if layout.mesh.size == 1 else "caller's"
+    return f"{where} {layout}" if at_caller else str(layout)
 
 
 def _mesh(mesh: Mesh) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 from dace import SDFG, SDFGState, data
 from dace.sdfg import nodes
 
+from distspmd.arguments import DISTRIBUTED, ROOT, check_arguments, held_by_caller
 from distspmd.constraints import Use
 from distspmd.errors import NoSolver, ScheduleError, UnsupportedProgram
 from distspmd.homes import Home, choose, moves
@@ -69,6 +70,7 @@ def lower(
     sdfg: SDFG,
     schedule: Schedule,
     *,
+    arguments: Mapping[str, str] | None = None,
     solvers: Sequence[Solver] | None = None,
     machine: Machine | None = None,
     deterministic: bool = False,
@@ -80,6 +82,9 @@ def lower(
         schedule: name (or unique label, or DaCe node) of an iteration space -> parts along each of
             its parameters, as a tuple or by name. Spaces that it does not name follow their
             neighbours; the returned record says how.
+        arguments: where the caller holds an argument or a result (``"__return"``): ``"root"``, all
+            of it on rank 0 (default); ``"replicated"``, all of it on every rank; or
+            ``"distributed"``, on each rank its tile of ``program.layout(name)``.
         solvers: asked for plans in this order (default: all).
         machine: decides between plans; as measured on this host where left out.
         deterministic: whether results shall have the same bits on any number of ranks, with the
@@ -90,12 +95,14 @@ def lower(
         The record of all decisions; the SDFG carries it too.
 
     Raises:
-        ScheduleError: the schedule does not fit, or the SDFG is lowered already.
+        ScheduleError: the schedule or the arguments do not fit, or the SDFG is lowered already.
         UnsupportedProgram: something that cannot be partitioned; the message names the source line.
         NoSolver: the given solvers have no plan for a redistribution.
     """
     _check_not_lowered(sdfg)
-    machine = machine or Machine.measured()
+    machine, arguments = machine or Machine.measured(), arguments or {}
+    visible = [name for name, container in sdfg.arrays.items() if not container.transient]
+    check_arguments(sdfg.name, visible, arguments)
     prepare(sdfg)
     _check_sizes(sdfg)
     spaces = IterationSpaces([settled(space) for space in spaces_of(sdfg)])
@@ -108,7 +115,7 @@ def lower(
         if space.name in grids
     }
     tiled = propagate(spaces, {**tilings, **_on_all_ranks(spaces, tilings)})
-    homes = _homes(sdfg, [use for space in tiled.values() for use in space.uses])
+    homes = _homes(sdfg, tiled, arguments)
     solutions = _solve_all(sdfg, homes, solvers or SOLVERS, machine, deterministic)
     dtypes = {name: _dtype(sdfg, name) for name in homes}
     scalars = frozenset(
@@ -125,7 +132,7 @@ def lower(
     lowering = Lowering(
         spaces=tuple(_record(space, tiled[space.name]) for space in spaces),
         homes=tuple(
-            Dwelling(home.data, home.layout, home.at_root, dtypes[home.data])
+            Dwelling(home.data, home.layout, home.at_caller, dtypes[home.data])
             for home in homes.values()
         ),
         memlets=memlets,
@@ -136,6 +143,11 @@ def lower(
         written=frozenset(home.data for home in homes.values() if home.is_written),
         machine=machine,
         deterministic=deterministic,
+        held={
+            name: home.caller
+            for name, home in homes.items()
+            if home.caller is not None and arguments.get(name, ROOT) != ROOT
+        },
     )
     if deterministic:
         reduce_in_order(sdfg)
@@ -190,20 +202,24 @@ def _check_ranges(spaces: Sequence[IterationSpace]) -> None:
                 )
 
 
-def _homes(sdfg: SDFG, uses: Sequence[Use]) -> dict[str, Home]:
+def _homes(sdfg: SDFG, tiled: Mapping[str, Tiled], arguments: Mapping[str, str]) -> dict[str, Home]:
+    ranks = max((space.tiling.mesh.size for space in tiled.values()), default=1)
     by_data: dict[str, list[Use]] = {}
-    for use in uses:
+    for use in (use for space in tiled.values() for use in space.uses):
         by_data.setdefault(use.data, []).append(use)
-    return {
-        name: choose(
+    homes = {}
+    for name, uses in by_data.items():
+        kind = arguments.get(name, ROOT)
+        held = held_by_caller(kind, uses[0].layout.extents, ranks)
+        homes[name] = choose(
             name,
             _dtype(sdfg, name),
-            uses_of_it,
-            argument=not sdfg.arrays[name].transient,
+            uses,
+            caller=None if sdfg.arrays[name].transient else held,
+            distributed=kind == DISTRIBUTED,
             result=name.startswith("__return"),
         )
-        for name, uses_of_it in by_data.items()
-    }
+    return homes
 
 
 def _dtype(sdfg: SDFG, name: str) -> np.dtype:

@@ -98,13 +98,19 @@ class _Parameter:
     scalar: bool
     written: bool
     dtype: np.dtype
+    shape: tuple[int, ...]
+    """Of what this rank passes or gets: the whole array, or its tile."""
+    here: bool
+    """Whether this rank passes or gets it."""
 
 
 class Program:
     """A lowered program that all ranks call together.
 
     ``program(x=x)`` takes arrays on rank 0 and returns the results there; other ranks call
-    ``program()`` and get None. What they pass is not looked at.
+    ``program()`` and get None. What they pass is not looked at. Of arguments and results that are
+    ``replicated`` or ``distributed`` (see :func:`distspmd.lower`), every rank passes and gets its
+    own: all of it, or its tile in ``program.layout(name)``.
     """
 
     def __init__(self, built: Build, lowering: Lowering, comm: Any) -> None:
@@ -116,8 +122,8 @@ class Program:
         self._handle: int | None = None
         library = self._load()
         functions = addresses_of(library, functions_of(lowering.memlets))
-        plans = [_named(memlet, self.rank) for memlet in lowering.memlets]
-        fetches = [_fetch(memlet, self.rank) for memlet in lowering.fetches]
+        plans = [_named(memlet, lowering, self.rank) for memlet in lowering.memlets]
+        fetches = [_fetch(memlet, lowering, self.rank) for memlet in lowering.fetches]
         self._engine = Engine(comm, plans, fetches, functions)
         self._node: Node | None = None
         self._tiles = self._lend_tiles()
@@ -184,18 +190,15 @@ class Program:
                 call.append(self._tiles[argument.name].ctypes.data)
                 continue
             call.append(nothing)
-            parameter = _Parameter(
-                argument,
-                position,
-                argument.name in self.lowering.scalars,
-                argument.name in self.lowering.written,
-                np.dtype(argument.dtype),
-            )
+            parameter = self._parameter(argument, position)
             if argument.name.startswith("__return"):
                 self._results.append(parameter)
             else:
                 self._parameters[argument.name] = parameter
         self._results.sort(key=lambda p: (len(p.argument.name), p.argument.name))
+        self._takes_part = self.rank == 0 or any(
+            parameter.here for parameter in (*self._parameters.values(), *self._results)
+        )
         self._single = [p.argument.name for p in self._results] == ["__return"]
         self._run.argtypes = types
         self._run.restype = None
@@ -203,19 +206,60 @@ class Program:
         self._init.argtypes = [ctypes.c_int64] * len(self._build.initial)
         call[0] = self._handle = self._init(*(values[name] for name in self._build.initial))
 
+    def _parameter(self, argument: Argument, position: int) -> _Parameter:
+        held = self.lowering.held.get(argument.name)
+        return _Parameter(
+            argument,
+            position,
+            argument.name in self.lowering.scalars,
+            argument.name in self.lowering.written,
+            np.dtype(argument.dtype),
+            argument.shape if held is None else intervals.shape(held.box(self.rank)),
+            self.rank == 0 if held is None else self.rank < held.ranks,
+        )
+
+    def layout(self, name: str) -> Layout:
+        """In which layout the caller holds an argument or a result.
+
+        Raises:
+            ArgumentError: the program has none of that name.
+        """
+        known = {p.argument.name: p for p in (*self._parameters.values(), *self._results)}
+        if name not in known:
+            raise ArgumentError(
+                f"{self._build.name} has no argument or result {name!r}; it has "
+                f"{', '.join(known) or 'none'}."
+            )
+        return self.lowering.held.get(name) or Layout.root(known[name].argument.shape)
+
+    def tile(self, name: str, array: NDArray[Any]) -> NDArray[Any]:
+        """What this rank passes for an argument, cut out of the whole array: a copy.
+
+        Raises:
+            ArgumentError: the program has none of that name, or the array has another shape.
+        """
+        layout = self.layout(name)
+        if np.shape(array) != layout.extents:
+            raise ArgumentError(
+                f"{self._build.name}: {name!r} has the shape {list(layout.extents)}, but the "
+                f"array given to cut a tile from has {list(np.shape(array))}."
+            )
+        return np.array(array[intervals.slices(layout.box(self.rank))], order="C")
+
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """Run the program; on rank 0 with the arguments of the original program.
 
         Returns:
-            On rank 0 what the original program returns; None on other ranks.
+            On rank 0 what the original program returns; None on other ranks. Results that are
+            replicated or distributed are returned on every rank.
 
         Raises:
             ArgumentError: on all ranks, before anything runs.
         """
         error: Exception | None = None
-        results: list[NDArray[Any]] = []
+        results: list[NDArray[Any] | None] = []
         kept: list[NDArray[Any]] = []
-        if self.rank == 0:
+        if self._takes_part:
             try:
                 bound = self._bind(arguments, named) if arguments else named
                 self._fill(bound, kept)
@@ -231,15 +275,18 @@ class Program:
         self._agreement.check(error)
         if self.rank < self.lowering.ranks:
             self._run(*self._call)
-        if self.rank != 0 or not results:
+        if all(result is None for result in results):
             return None
         return results[0] if self._single else tuple(results)
 
-    def _allocate(self) -> list[NDArray[Any]]:
+    def _allocate(self) -> list[NDArray[Any] | None]:
         """New arrays for the results, with their addresses in the call."""
-        results = []
+        results: list[NDArray[Any] | None] = []
         for parameter in self._results:
-            result = np.empty(parameter.argument.shape, parameter.dtype)
+            if not parameter.here:
+                results.append(None)
+                continue
+            result = np.empty(parameter.shape, parameter.dtype)
             self._call[parameter.position] = result.ctypes.data
             results.append(result)
         return results
@@ -261,6 +308,8 @@ class Program:
     def _fill(self, bound: Mapping[str, Any], kept: list[NDArray[Any]]) -> None:
         """Check the arguments and put their addresses into the call."""
         for name, parameter in self._parameters.items():
+            if not parameter.here:
+                continue
             if name not in bound:
                 self._refuse_missing(name)
             value = bound[name]
@@ -270,13 +319,13 @@ class Program:
             elif (
                 not isinstance(value, np.ndarray)
                 or value.dtype != parameter.dtype
-                or value.shape != parameter.argument.shape
+                or value.shape != parameter.shape
                 or not value.flags.c_contiguous
                 or (parameter.written and not value.flags.writeable)
             ):
                 self._refuse(name, parameter, value)
             self._call[parameter.position] = value.ctypes.data
-        if len(bound) > len(self._parameters):
+        if self.rank == 0 and len(bound) > len(self._parameters):
             unknown = [
                 n for n in bound if n not in self._parameters and n not in self._build.positional
             ]
@@ -305,13 +354,15 @@ class Program:
     def _refuse_missing(self, name: str) -> None:
         missing = self._parameters[name]
         raise ArgumentError(
-            f"{self._build.name}: the argument {name!r} is missing on rank 0; pass "
-            f"{name}=<{missing.dtype}{list(missing.argument.shape)}>."
+            f"{self._build.name}: the argument {name!r} is missing on rank {self.rank}; "
+            f"pass {name}=<{missing.dtype}{list(missing.shape)}>."
         )
 
     def _refuse(self, name: str, parameter: _Parameter, value: Any) -> None:
-        wanted = f"{parameter.dtype}{list(parameter.argument.shape)}"
+        wanted = f"{parameter.dtype}{list(parameter.shape)}"
         start = f"{self._build.name}: the argument {name!r} must be {wanted}"
+        if name in self.lowering.held:
+            start += f" on rank {self.rank}, its part of {self.lowering.held[name]}"
         if not isinstance(value, np.ndarray):
             raise ArgumentError(f"{start}, but {_describe(value)} was given. Pass a NumPy array.")
         if value.dtype != parameter.dtype:
@@ -319,7 +370,7 @@ class Program:
                 f"{start}, but it has the type {value.dtype}. "
                 f"Pass {name}.astype('{parameter.dtype}')."
             )
-        if value.shape != parameter.argument.shape:
+        if value.shape != parameter.shape:
             raise ArgumentError(f"{start}, but it has the shape {list(value.shape)}.")
         if value.flags.c_contiguous:
             raise ArgumentError(
@@ -383,14 +434,18 @@ class Program:
             self.close()
 
 
-def _named(memlet: PlannedMemlet, rank: int) -> tuple[str, Plan, tuple[Storage, Storage]]:
+def _named(
+    memlet: PlannedMemlet, lowering: Lowering, rank: int
+) -> tuple[str, Plan, tuple[Storage, Storage]]:
     """A memlet as the engine takes it: its name, its plan in bounded rounds, its storages."""
-    return _title(memlet), bounded(memlet.solution.plan, MOST_ELEMENTS), _storages(memlet, rank)
+    plan = bounded(memlet.solution.plan, MOST_ELEMENTS)
+    return _title(memlet), plan, _storages(memlet, lowering, rank)
 
 
-def _fetch(memlet: PlannedMemlet, rank: int) -> Fetch:
+def _fetch(memlet: PlannedMemlet, lowering: Lowering, rank: int) -> Fetch:
     """A memlet that is resolved at run time, as the engine takes it."""
-    return Fetch(_title(memlet), memlet.solution.plan, memlet.asked, _storages(memlet, rank))
+    storages = _storages(memlet, lowering, rank)
+    return Fetch(_title(memlet), memlet.solution.plan, memlet.asked, storages)
 
 
 def _title(memlet: PlannedMemlet) -> str:
@@ -398,20 +453,21 @@ def _title(memlet: PlannedMemlet) -> str:
     return f"the distributed memlet {memlet.data} ({memlet.layouts}) of {source}"
 
 
-def _storages(memlet: PlannedMemlet, rank: int) -> tuple[Storage, Storage]:
+def _storages(memlet: PlannedMemlet, lowering: Lowering, rank: int) -> tuple[Storage, Storage]:
     extents = memlet.solution.plan.redistribution.source.extents
+    held = lowering.held.get(memlet.data)
+    callers = Storage.of(held.box(rank) if held else intervals.whole(extents))
     return (
-        _storage(memlet.source_tiles, extents, rank),
-        _storage(memlet.target_tiles, extents, rank),
+        _storage(memlet.source_tiles, rank) if memlet.source_tiles else callers,
+        _storage(memlet.target_tiles, rank) if memlet.target_tiles else callers,
     )
 
 
-def _storage(tiles: Layout | None, extents: tuple[int, ...], rank: int) -> Storage:
-    """The storage of a rank's tile, or of the caller's whole array."""
-    shape = tile_shape(tiles) if tiles else extents
+def _storage(tiles: Layout, rank: int) -> Storage:
+    """The storage of a rank's tile."""
+    shape = tile_shape(tiles)
     strides = tuple(math.prod(shape[d + 1 :]) for d in range(len(shape)))
-    origin = tuple(lo for lo, _ in tiles.box(rank)) if tiles else (0,) * len(shape)
-    return Storage(origin, strides)
+    return Storage(tuple(lo for lo, _ in tiles.box(rank)), strides)
 
 
 def _part(storage: NDArray[Any], tiles: Layout, box: Box, rank: int) -> NDArray[Any] | None:

@@ -40,7 +40,7 @@ ORDER = """
     inspection library_accesses
     evaluation moving
     constraints
-    homes propagation
+    homes propagation arguments
     lowering nodes
     explanation
     passes

@@ -92,12 +92,18 @@ def use(program: Any, data: str, parts: int, *, write: bool, steps: tuple[int, .
 
 
 def home(*found: Use, argument: bool = True, result: bool = False) -> Home:
-    return choose(found[0].data, FLOAT, found, argument=argument, result=result)
+    return choose(
+        found[0].data,
+        FLOAT,
+        found,
+        caller=Layout.root(found[0].layout.extents) if argument else None,
+        result=result,
+    )
 
 
 def in_place(use: Use, layout: Layout) -> bool:
     """Whether a use of a home moves nothing."""
-    home = Home("x", layout, layout, (layout,), (use,), False, False, False)
+    home = Home("x", layout, layout, (layout,), (use,), None, False, False, False)
     return works_in_place(use, layout) and not stores(use, home, FLOAT)
 
 
@@ -108,7 +114,7 @@ def moved(lowering: Lowering) -> list[str]:
 def test_an_argument_that_is_read_lives_where_it_is_read_and_is_loaded():
     found = home(use(doubled, "x", 4, write=False))
     assert str(found.layout) == "[3{i}12]"
-    assert (found.at_root, found.load, found.store) == (False, True, False)
+    assert (found.at_caller, found.load, found.store) == (False, True, False)
 
 
 def test_an_argument_that_is_overwritten_is_stored_and_not_loaded():
@@ -141,7 +147,7 @@ def test_a_part_that_is_written_lives_alone_and_what_is_around_it_stays_with_the
 def test_one_rank_works_at_the_root_with_the_arrays_of_the_caller():
     for data, write in (("x", False), ("y", True)):
         found = home(use(doubled, data, 1, write=write))
-        assert found.at_root
+        assert found.at_caller
         assert not found.load
         assert not found.store
 
@@ -149,7 +155,7 @@ def test_one_rank_works_at_the_root_with_the_arrays_of_the_caller():
 def test_what_is_reduced_for_the_caller_is_accumulated_at_the_root():
     writing = use(summed, "y", 4, write=True)
     found = home(writing)
-    assert found.at_root
+    assert found.at_caller
     (store,) = stores(writing, found, FLOAT)
     assert store.accumulate
     assert str(store.source) == "[1] + partial(sum){i}"
@@ -187,18 +193,18 @@ def test_a_transient_lives_where_it_is_written_if_it_is_read_there():
 
 def test_a_time_loop_exchanges_the_mismatch_and_nothing_else():
     lowering = distspmd.lower(steps.to_sdfg(), {"y": (4,), "x": (4,)})
-    inside = [m for m in lowering.memlets if not m.source_at_root and not m.target_at_root]
+    inside = [m for m in lowering.memlets if not m.from_caller and not m.to_caller]
     assert inside
     for memlet in inside:
         for rank in range(4):  # two neighbours, an element each
             assert memlet.solution.plan.received(rank) <= 2 * 8
-    assert {m.data for m in lowering.memlets if m.source_at_root} == {"x", "y"}
+    assert {m.data for m in lowering.memlets if m.from_caller} == {"x", "y"}
 
 
 def test_a_stencil_of_five_points_exchanges_its_halo_without_corners_in_place():
     sdfg = five_points.to_sdfg()
     lowering = distspmd.lower(sdfg, {"x": (2, 2), "y": (2, 2)})
-    inside = [m for m in lowering.memlets if not m.source_at_root and not m.target_at_root]
+    inside = [m for m in lowering.memlets if not m.from_caller and not m.to_caller]
     assert {m.solution.plan.redistribution.in_place for m in inside} == {True}
     for data in "xy":
         received = [
@@ -215,7 +221,7 @@ def test_operands_are_reduced_before_they_are_used():
     lowering = distspmd.lower(reduced_then_used.to_sdfg(), {"s": (3, 2)})
     assert any("partial(sum)" in line for line in moved(lowering))
     partial = next(m for m in lowering.memlets if "partial" in m.layouts)
-    assert not partial.target_at_root
+    assert not partial.to_caller
 
 
 # --- in place ---

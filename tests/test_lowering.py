@@ -107,8 +107,8 @@ def test_one_rank_works_on_the_arguments_themselves() -> None:
 def test_an_array_in_place_is_loaded_and_stored() -> None:
     _, lowering = lowered(in_place, {"x": (2, 1)})
     assert [memlet.data for memlet in lowering.memlets] == ["x", "x"]
-    assert lowering.memlets[0].source_at_root
-    assert lowering.memlets[1].target_at_root
+    assert lowering.memlets[0].from_caller
+    assert lowering.memlets[1].to_caller
 
 
 @dace.program
@@ -126,7 +126,7 @@ def test_what_is_overwritten_is_not_loaded() -> None:
         _, lowering = lowered(program, {"y": (3,)})
         moved = [memlet for memlet in lowering.memlets if memlet.data == "y"]
         (store,) = moved
-        assert store.target_at_root
+        assert store.to_caller
 
 
 def test_the_rest_of_a_result_stays_as_it_was() -> None:

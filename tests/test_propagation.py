@@ -59,7 +59,7 @@ def lowered(program, schedule) -> Lowering:
 
 
 def inside(lowering: Lowering) -> list[str]:
-    return [m.data for m in lowering.memlets if not m.source_at_root and not m.target_at_root]
+    return [m.data for m in lowering.memlets if not m.from_caller and not m.to_caller]
 
 
 def test_with_no_schedule_everything_runs_on_rank_0():

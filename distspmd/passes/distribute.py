@@ -20,9 +20,10 @@ from dace.sdfg.state import ReturnBlock
 
 from distspmd.accesses import Edge, bound_around, times_exactly
 from distspmd.constraints import Use
-from distspmd.homes import Home, fetch, stores, works_in_place
+from distspmd.homes import Home, fetch, load, store, stores, works_in_place
 from distspmd.inspection import Inspection
 from distspmd.layout import Layout
+from distspmd.lowering import place
 from distspmd.nodes.distributed_memlet import CONTEXT, DistributedMemlet
 from distspmd.nodes.fetched_memlet import FetchedMemlet
 from distspmd.passes.fetching import Pointer, inspection_code
@@ -41,7 +42,7 @@ class Movement:
     source: Source | None
     node: DistributedMemlet | FetchedMemlet = field(compare=False, repr=False)
     source_tiles: Layout | None
-    """Tiles of the storage that it moves from; None for the caller's array on rank 0."""
+    """Tiles of the storage that it moves from; None for the caller's array."""
     target_tiles: Layout | None
     times: int | None = 1
     """How often it is made in a run; None where that is not known."""
@@ -78,7 +79,7 @@ class Distributor:
         containers = {name: self.sdfg.arrays[name] for name in self.homes}
         self.sdfg.add_scalar(CONTEXT, dtypes.int64)
         for name, home in self.homes.items():
-            if not home.at_root:
+            if not home.at_caller:
                 self.tiles[name] = self._add_tile(f"{name}_tile", containers[name], home.layout)
         uses = [use for home in self.homes.values() for use in home.uses]
         uses.sort(key=lambda use: use.inspection.depth if use.inspection else 0)
@@ -89,7 +90,7 @@ class Distributor:
             self._redirect(use, containers[use.data])
         self._store(containers)
         for name, home in self.homes.items():
-            if not home.at_root and containers[name].transient:
+            if not home.at_caller and containers[name].transient:
                 self.sdfg.remove_data(name, validate=False)
         for graph in self.sdfg.all_sdfgs_recursive():
             graph.openmp_sections = False
@@ -119,12 +120,12 @@ class Distributor:
         state = use.space.state
         dtype = _dtype(container)
         if works_in_place(use, home.layout):
-            if not home.at_root:
+            if not home.at_caller:
                 self._rename_edges(use, self.tiles[use.data], use.edges + use.reads_through)
             elif isinstance(use.space.node, nodes.LibraryNode):
                 self._rename_edges(use, use.data, use.edges)
             if moves := stores(use, home, dtype):
-                self._store_from(use, state, self.tiles[use.data], moves)
+                self._store_from(use, state, self.tiles.get(use.data, use.data), moves)
             return
         if use.inspection is not None:
             self._fetch(use, use.inspection, container)
@@ -203,11 +204,11 @@ class Distributor:
         """Let a node find out what a use touches, from the tiles that the use reads."""
         pointers: dict[int, Pointer] = {}
         connectors: dict[str, str] = {}
-        for load in asked.loads:
-            assert load.edge is not None
-            if id(load.edge) in pointers:
+        for read in asked.loads:
+            assert read.edge is not None
+            if id(read.edge) in pointers:
                 continue
-            _, found = self._rerouted.get(id(load.edge), (load.edge, load.edge.src))
+            _, found = self._rerouted.get(id(read.edge), (read.edge, read.edge.src))
             origin = found if state is use.space.state else _node_of(state, found.data)
             window, container = self._window(origin.data), self.sdfg.arrays[origin.data]
             if origin.data not in connectors:
@@ -215,7 +216,7 @@ class Distributor:
                 node.add_in_connector(connectors[origin.data])
                 memlet = self._whole(origin.data)
                 state.add_edge(origin, None, node, connectors[origin.data], memlet)
-            pointers[id(load.edge)] = Pointer(
+            pointers[id(read.edge)] = Pointer(
                 connectors[origin.data], window, tuple(container.strides)
             )
         entry = use.space.node
@@ -345,7 +346,7 @@ class Distributor:
         ends = [(move.source, origin), (move.target, goal)]
         node.array = name
         node.source, node.target = (
-            f"{layout}" if end.data in self.layouts else f"root {layout}" for layout, end in ends
+            place(layout, end.data not in self.layouts) for layout, end in ends
         )
         self._connect_context(state, node)
         node.add_in_connector("_in")
@@ -391,17 +392,16 @@ class Distributor:
     def _load(self, containers: Mapping[str, data.Data]) -> None:
         """Bring the caller's arrays to their homes at the start."""
         for name, home in self.homes.items():
-            if home.load:
+            if move := load(home, _dtype(containers[name])):
                 begin = self._start()
-                root = Layout.root(home.layout.extents)
-                move = Redistribution(root, home.layout, _dtype(containers[name]))
                 goal, origin = self._home_node(begin, name), begin.add_read(name)
                 self._move(begin, origin, goal, name, move, _first_source(home.uses))
 
     def _store(self, containers: Mapping[str, data.Data]) -> None:
         """Bring what the program wrote from the homes to the caller's arrays at the end."""
-        stores = {name: home for name, home in self.homes.items() if home.store}
-        if not stores:
+        dtypes_of = {name: _dtype(container) for name, container in containers.items()}
+        moves = {name: store(home, dtypes_of[name]) for name, home in self.homes.items()}
+        if not any(moves.values()):
             return
         ends: list[SDFGState] = []
         sinks = [block for block in self.sdfg.sink_nodes() if not isinstance(block, ReturnBlock)]
@@ -412,11 +412,11 @@ class Distributor:
         blocks = list(self.sdfg.all_control_flow_blocks())
         ends += [_state_before(block) for block in blocks if isinstance(block, ReturnBlock)]
         for end in ends:
-            for name, home in stores.items():
-                root = Layout.root(home.layout.extents)
-                move = Redistribution(home.core, root, _dtype(containers[name]))
-                origin, goal = end.add_read(self.tiles[name]), end.add_write(name)
-                self._move(end, origin, goal, name, move, _first_source(home.uses))
+            for name, move in moves.items():
+                if move is not None:
+                    origin, goal = end.add_read(self.tiles[name]), end.add_write(name)
+                    first = _first_source(self.homes[name].uses)
+                    self._move(end, origin, goal, name, move, first)
 
     def _home_node(self, begin: SDFGState, name: str) -> nodes.AccessNode:
         """The one node of a home in the first state: what loads it comes before what copies it."""

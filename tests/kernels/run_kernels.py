@@ -53,7 +53,7 @@ def run(kernel: Kernel, comm: Any) -> dict[str, Any]:
     with program:
         found = comm.allgather(check(program, data, comm))
         received = [(m, s.received_bytes) for m, s in program.statistics()]
-        arguments = sum(n for m, n in received if m.source_at_root or m.target_at_root)
+        arguments = sum(n for m, n in received if m.from_caller or m.to_caller)
         between = sum(n for _, n in received) - arguments
     return {
         "problem": "; ".join(filter(None, found)),

@@ -1,0 +1,13 @@
+"""Where the caller holds arguments and results."""
+
+from pathlib import Path
+
+import pytest
+from conftest import Launch
+
+PROGRAM = Path(__file__).parent / "ranks" / "holding.py"
+
+
+@pytest.mark.parametrize("ranks", [1, 3, 4])
+def test_ranks_hold_what_they_were_asked_to(ranks: int, launch: Launch) -> None:
+    assert "held as asked" in launch(PROGRAM, ranks=ranks, timeout=400).stdout
