@@ -10,6 +10,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from distspmd.errors import DistSPMDError
+from distspmd.extensions import extend_dace
 from distspmd.layout import Layout
 from distspmd.mesh import Mesh
 from distspmd.planning import plan
@@ -56,3 +57,6 @@ def __getattr__(name: str) -> Any:
     if name not in _LATER:
         raise AttributeError(f"module 'distspmd' has no attribute {name!r}")
     return getattr(importlib.import_module(_LATER[name]), name)
+
+
+extend_dace()

@@ -14,6 +14,7 @@ from dace import SDFG
 from numpy.typing import NDArray
 
 from distspmd import intervals
+from distspmd.binding import Binding, binding_of
 from distspmd.codegen.build import Argument, Build, build
 from distspmd.codegen.fetches import Fetch
 from distspmd.codegen.functions import addresses_of, functions_of
@@ -62,7 +63,7 @@ def compile(sdfg: SDFG | None, comm: Any) -> Program:
     wait_quietly(comm)
     Agreement(comm).check(error)
     built, lowering = comm.bcast(made, root=0)
-    return Program(built, lowering, comm)
+    return Program(built, lowering, comm, binding_of(sdfg))
 
 
 def build_for(sdfg: SDFG | None, ranks: int) -> tuple[Build, Lowering]:
@@ -113,8 +114,11 @@ class Program:
     own: all of it, or its tile in ``program.layout(name)``.
     """
 
-    def __init__(self, built: Build, lowering: Lowering, comm: Any) -> None:
+    def __init__(
+        self, built: Build, lowering: Lowering, comm: Any, binding: Binding | None = None
+    ) -> None:
         self.lowering = lowering
+        self._binding = binding
         self.comm = comm
         self.rank: int = comm.Get_rank()
         self._build = built
@@ -262,6 +266,9 @@ class Program:
         if self._takes_part:
             try:
                 bound = self._bind(arguments, named) if arguments else named
+                if self._binding:
+                    given = {n: self._binding.given(n, v) for n, v in bound.items()}
+                    bound = {**self._binding.arguments(), **given}
                 self._fill(bound, kept)
                 results = self._allocate()
             except ArgumentError as problem:
@@ -277,6 +284,8 @@ class Program:
             self._run(*self._call)
         if all(result is None for result in results):
             return None
+        if self._binding:
+            return self._binding.returned(results)
         return results[0] if self._single else tuple(results)
 
     def _allocate(self) -> list[NDArray[Any] | None]:

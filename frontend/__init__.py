@@ -1,4 +1,10 @@
-"""Frontends: each turns a program of another kind into an SDFG, with names and pinned layouts."""
+"""Frontends: each turns a program of another kind into an SDFG, with names and bound arguments."""
+
+from __future__ import annotations
 
 if __name__ != "distspmd.frontend":
     raise ImportError("this package is imported as distspmd.frontend")
+
+from distspmd.frontend.training import torch_module, training_step
+
+__all__ = ["torch_module", "training_step"]

@@ -22,13 +22,17 @@ MESSAGE
   return 1
 }
 
-# What to install: an MPI from the package index only where the site has none.
+# What to install: an MPI from the package index only where the site has none; PyTorch where it is
+# asked for, or was before.
 extras() {
-  local PATH="${PATH//"$venv/bin"/}"
+  local PATH="${PATH//"$venv/bin"/}" with=""
+  if [ "${1:-}" = torch ] || grep -qs torch "$venv/distspmd-setup"; then
+    with=",torch"
+  fi
   if [ -n "${DISTSPMD_MPI:-}" ] || { command -v mpicc && command -v mpiexec; } >/dev/null; then
-    echo "dev"
+    echo "dev$with"
   else
-    echo "dev,mpi"
+    echo "dev,mpi$with"
   fi
 }
 
@@ -41,7 +45,7 @@ state() {
 
 install() {
   local python="$venv/bin/python" what
-  what="$(extras)"
+  what="$(extras "${1:-}")"
   if [ "$("$python" -c 'print(1)' 2>/dev/null </dev/null)" = 1 ] \
     && [ "$(state "$what")" = "$(cat "$venv/distspmd-setup" 2>/dev/null)" ]; then
     return
@@ -66,7 +70,7 @@ fit_mpi4py() {
   if loads_mpi; then
     return
   fi
-  if [ "$1" = "dev" ]; then
+  if [[ "$1" != *mpi* ]]; then
     echo "building mpi4py with the site's MPI (some minutes)" >&2
     wheel=(--no-binary mpi4py)
     MPICC="$("$venv/bin/python" -c 'import distspmd.runtime.toolchain as t; print(t.find_mpi().mpicc)')"
@@ -89,13 +93,14 @@ pip_install() {
     --constraint "$root/scripts/pins.txt" </dev/null
 }
 
-# One set-up at a time; the lock is on the folder, so that a user who may not write can pass.
+# One set-up at a time; `setup torch` is one with PyTorch. The lock is on the folder, so that a user
+# who may not write can pass.
 setup() {
   exec 9<"$root"
   if command -v flock >/dev/null; then
     flock 9
   fi
-  install
+  install "${1:-}"
   exec 9<&-
   export PATH="$venv/bin:$PATH"
 }

@@ -13,7 +13,7 @@ import pytest
 # A module imports only modules of the rows above its own; a package stands for its modules, which
 # may import each other. `distspmd/__init__.py` knows all.
 ORDER = """
-    errors intervals report cache comparison lambdas
+    errors intervals report cache comparison lambdas extensions binding
     mesh reductions machine bounds
     layout
     overlaps messages notations enumeration pictures cyclic
@@ -33,7 +33,11 @@ ORDER = """
     runtime.tiles
     runtime.measure
     nodes.products
-    nodes.reductions
+    nodes.subscripts
+    nodes.operands
+    nodes.gemm
+    nodes.contraction nodes.reductions
+    nodes.einsum
     spaces
     loads
     accesses schedule conflicts
@@ -56,9 +60,9 @@ ORDER = """
 """
 FIRST_WITH_DACE = "nodes.products"
 IMPORTING_DACE = (
-    "nodes.products nodes.reductions nodes spaces loads accesses inspection "
-    "library_accesses evaluation moving constraints passes pipeline codegen program trials "
-    "checker frontend cli"
+    "nodes.products nodes.operands nodes.gemm nodes.contraction nodes.einsum nodes.reductions "
+    "nodes spaces loads accesses inspection library_accesses evaluation moving constraints passes "
+    "pipeline codegen program trials checker frontend cli"
 )
 
 ROWS = {name: row for row, line in enumerate(ORDER.split("\n")) for name in line.split()}

@@ -12,7 +12,7 @@ from dace.libraries import standard
 from dace.libraries.blas.environments import openblas
 from dace.sdfg import nodes
 
-from distspmd.nodes import products
+from distspmd.nodes import contraction, products
 from distspmd.runtime.toolchain import BLAS
 
 
@@ -21,7 +21,11 @@ def choose_implementations(sdfg: SDFG) -> bool:
     uses_blas = False
     for node, state in _library_nodes(sdfg):
         known = type(node).implementations  # type: ignore[attr-defined]  # of each kind of node
-        if products.CALL in known:
+        if isinstance(node, contraction.Contraction):
+            fits = contraction.on_blas(node, state)
+            node.implementation = products.CALL if fits else contraction.NEST
+            uses_blas |= fits
+        elif products.CALL in known:
             fits = products.on_blas(node, state)
             loops = products.LOOPS if products.LOOPS in known else "pure"
             node.implementation = products.CALL if fits else loops

@@ -3,6 +3,7 @@
 from lowering.harness import Case
 from lowering.programs import (
     conflicts,
+    contractions,
     control,
     elementwise,
     functions,
@@ -20,6 +21,7 @@ CASES: list[Case] = [
     case
     for module in (
         conflicts,
+        contractions,
         control,
         elementwise,
         functions,

@@ -1,0 +1,38 @@
+"""What a program's caller need not pass: arguments that the SDFG is bound to, fetched at each call.
+
+A front end binds an SDFG to the live objects that it was made from; a compiled program asks the
+binding on rank 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from numpy.typing import NDArray
+
+_ATTRIBUTE = "_distspmd_binding"
+
+
+class Binding(Protocol):
+    """Stands between a program and its caller."""
+
+    def arguments(self) -> Mapping[str, NDArray[Any]]:
+        """Arguments that the caller does not pass, as arrays over their own memory."""
+
+    def given(self, name: str, value: Any) -> Any:
+        """What the caller passed, as an array."""
+
+    def returned(self, results: Sequence[NDArray[Any] | None]) -> Any:
+        """What the caller gets for the results; None stands for those that are elsewhere."""
+
+
+def bind(sdfg: Any, binding: Binding) -> None:
+    """Let an SDFG carry a binding."""
+    setattr(sdfg, _ATTRIBUTE, binding)
+
+
+def binding_of(sdfg: Any) -> Binding | None:
+    """The binding that an SDFG carries."""
+    found: Binding | None = getattr(sdfg, _ATTRIBUTE, None)
+    return found

@@ -1,0 +1,86 @@
+"""Windows of a contraction: which letters index them, and how they move in memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import sympy
+from dace import dtypes
+
+from distspmd.nodes.subscripts import Dimension, plain
+
+
+@dataclass(frozen=True)
+class Operand:
+    """A window of a container: for each dimension its index, begin, extent, and storage stride."""
+
+    connector: str
+    dtype: dtypes.typeclass
+    dimensions: tuple[Dimension, ...]
+    begins: tuple[sympy.Expr, ...]
+    extents: tuple[sympy.Expr, ...]
+    strides: tuple[sympy.Expr, ...]
+
+    @cached_property
+    def letters(self) -> str:
+        """Its letters, outermost first."""
+        return "".join(dict.fromkeys(x for dim in self.dimensions for x, _ in dim))
+
+    @cached_property
+    def steps(self) -> dict[str, sympy.Expr]:
+        """How far it moves in memory with each letter: 0 along those that broadcast it."""
+        found = dict.fromkeys(self.letters, sympy.Integer(0))
+        for dim, extent, stride in zip(self.dimensions, self.extents, self.strides, strict=False):
+            for letter, factor in dim:
+                found[letter] += stride * factor * (extent != 1)
+        return found
+
+    def indices(self, names: dict[str, str]) -> list[str]:
+        """Index in each dimension of the window; one of one element is broadcast."""
+        found = [
+            "0" if extent == 1 else " + ".join(f"{names[x]} * {factor}" for x, factor in dim)
+            for dim, extent in zip(self.dimensions, self.extents, strict=False)
+        ]
+        return found or ["0"]  # one element has a dimension and no letter
+
+
+@dataclass(frozen=True)
+class Einsum:
+    """A contraction between windows: what the node computes, without DaCe's graph around it."""
+
+    operands: tuple[Operand, ...]
+    result: Operand
+    letters: str
+    reduced: str
+
+    @cached_property
+    def _plain(self) -> dict[str, tuple[sympy.Expr, sympy.Expr]]:
+        """Begin and extent of each letter, from a dimension that it indexes by itself.
+
+        An extent of 1 gives way to any other, as NumPy broadcasts it.
+        """
+        found: dict[str, tuple[sympy.Expr, sympy.Expr]] = {}
+        for operand in (self.result, *self.operands):
+            for dim, begin, extent in zip(
+                operand.dimensions, operand.begins, operand.extents, strict=False
+            ):
+                letter = plain(dim)
+                if letter and (letter not in found or found[letter][1] == 1):
+                    found[letter] = begin, extent
+        return found
+
+    @cached_property
+    def extents(self) -> dict[str, sympy.Expr]:
+        """Extent of each letter."""
+        return {x: extent for x, (_, extent) in self._plain.items()}
+
+    @cached_property
+    def begins(self) -> dict[str, sympy.Expr]:
+        """First value of each letter, counted in the whole container."""
+        return {x: begin for x, (begin, _) in self._plain.items()}
+
+    @property
+    def writes_once(self) -> bool:
+        """Whether no two values of the result's letters write one element."""
+        return all(map(plain, self.result.dimensions))

@@ -1,0 +1,223 @@
+"""From traced operators to kernels: maps over expressions, and contractions.
+
+Pointwise operators and views stay expressions until something needs their elements stored: several
+users, a contraction, or a broadcast that would compute them again and again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import fx
+
+from distspmd.errors import UnsupportedProgram
+from distspmd.frontend.values import (
+    Array,
+    Expression,
+    Index,
+    Load,
+    Value,
+    Variable,
+    cost,
+    fresh,
+    loads,
+)
+
+CHEAP = 2
+"""Work, in additions, that is done again rather than stored."""
+_MOST = 120
+"""Work of one kernel's element beyond which it is cut."""
+
+
+@dataclass(eq=False)
+class Kernel:
+    """One iteration space: a map with one or more results, or a reduction with one."""
+
+    variables: tuple[Variable, ...]
+    results: list[tuple[Array, Expression]]
+    label: str
+    operation: str | None = None
+    reduced: tuple[Variable, ...] = ()
+
+    @property
+    def read(self) -> list[Load]:
+        """All that it loads."""
+        return [load for _, expression in self.results for load in loads(expression)]
+
+
+@dataclass
+class Builder:
+    """The kernels of a graph, in order, and what is known of its values."""
+
+    arrays: dict[str, Array] = field(default_factory=dict)
+    kernels: list[Kernel] = field(default_factory=list)
+    values: dict[fx.Node, Any] = field(default_factory=dict)
+    origins: dict[Expression, fx.Node] = field(default_factory=dict)
+    """The operator that made an expression."""
+    seed: Array | None = None
+    draws: int = 0
+
+    # -- containers -----------------------------------------------------------------------------
+
+    def argument(self, name: str, shape: Sequence[int], dtype: torch.dtype) -> Value:
+        """A container of the caller."""
+        dims = fresh(shape)
+        variables = [v for dim in dims for v in dim]
+        array = self.container(name, variables, dtype)
+        array.is_argument = True
+        return Value(dims, array.load(variables), tuple(shape))
+
+    def container(self, name: str, variables: Sequence[Variable], dtype: torch.dtype) -> Array:
+        """A new container, of which the variables index the dimensions."""
+        base = identifier(name)
+        unique, count = base, 1
+        while unique in self.arrays:
+            count += 1
+            unique = f"{base}_{count}"
+        array = Array(unique, tuple(v.extent for v in variables), dtype)
+        self.arrays[unique] = array
+        return array
+
+    # -- kernels --------------------------------------------------------------------------------
+
+    def stored(self, value: Value, node: fx.Node) -> Value:
+        """A value whose elements are in an array: itself, or after a kernel that stores them."""
+        if isinstance(value.expression, Load):
+            return value
+        node = self.origins.get(value.expression, node)
+        variables = value.variables
+        array = self.container(name_of(node), variables, value.dtype)
+        self.kernels.append(Kernel(variables, [(array, value.expression)], array.name))
+        return Value(value.dims, array.load(variables), value.shape)
+
+    def reduced(
+        self,
+        value: Value,
+        dims: Sequence[int],
+        operation: str,
+        node: fx.Node,
+        keep: bool = False,
+    ) -> Value:
+        """Reduce along dimensions."""
+        axes = {d % len(value.shape) for d in dims} if value.shape else set()
+        gone = [v for d in sorted(axes) for v in value.dim(d)]
+        known = {
+            index.terms[0][0]
+            for load in loads(value.expression)
+            for index in load.index
+            if len(index.terms) == 1 and index.terms[0][1] == 1 and not index.constant
+        }
+        if not known.issuperset(gone):
+            value = self.stored(value, node)
+            gone = [v for d in sorted(axes) for v in value.dim(d)]
+        left = [value.dim(d) for d in range(len(value.shape)) if d not in axes]
+        kept = tuple(v for dim in left for v in dim)
+        shape = [1 if d in axes else n for d, n in enumerate(value.shape) if keep or d not in axes]
+        out = [
+            () if d in axes else value.dim(d)
+            for d in range(len(value.shape))
+            if keep or d not in axes
+        ]
+        array = self.container(name_of(node), kept, value.dtype)
+        results: list[tuple[Array, Expression]] = [(array, value.expression)]
+        self.kernels.append(Kernel(kept, results, array.name, operation, tuple(gone)))
+        return Value(tuple(out), array.load(kept), tuple(shape)).renamed()
+
+    def settled(self, value: Any, node: fx.Node) -> Any:
+        """What a node's users see: stored, where several would compute it."""
+        if not isinstance(value, Value) or isinstance(value.expression, Load):
+            return value
+        self.origins.setdefault(value.expression, node)
+        work = cost(value.expression)
+        if work > _MOST or (work > CHEAP and _users(node) > 1):
+            return self.stored(value, node)
+        return value
+
+    def spread(self, value: Value, shape: Sequence[int], node: fx.Node) -> Value:
+        """A value before it is broadcast to a shape: stored, if its elements cost something."""
+        if tuple(value.shape) != tuple(shape) and cost(value.expression) > CHEAP:
+            return self.stored(value, node)
+        return value
+
+
+def _users(node: fx.Node) -> int:
+    """Users of a node, where a view counts as its own users."""
+    count = 0
+    for user in node.users:
+        count += _users(user) if operator_of(user) in VIEWS else 1
+    return count
+
+
+VIEWS = {
+    *("view", "_unsafe_view", "reshape", "permute", "t", "transpose", "expand", "unsqueeze"),
+    *("squeeze", "select", "slice", "alias", "detach", "clone", "lift_fresh_copy", "split"),
+    *("split_with_sizes", "getitem", "contiguous"),
+}
+"""Operators that only regroup indices."""
+
+
+def operator_of(node: fx.Node) -> str:
+    """Name of a node's operator, without its overload."""
+    target = node.target
+    if isinstance(target, torch._ops.OpOverload):
+        return str(target.overloadpacket.__name__)
+    return str(getattr(target, "__name__", target))
+
+
+def name_of(node: fx.Node) -> str:
+    """Name of a node's elements: the path of its module, its operator, and the phase."""
+    place = node.meta.get("custom") or {}
+    path, phase = place.get("path", ""), place.get("phase", "forward")
+    name = operator_of(node).strip("_")
+    return "_".join(filter(None, [path, name, "" if phase == "forward" else phase]))
+
+
+def identifier(text: str) -> str:
+    """A name as C++ takes it."""
+    name = re.sub(r"\W+", "_", text).strip("_")
+    return f"t_{name}" if not name or name[0].isdigit() else name
+
+
+def refuse(node: fx.Node, known: Sequence[str]) -> UnsupportedProgram:
+    """The error for an operator that is not covered."""
+    place = node.meta.get("custom") or {}
+    where = place.get("path") or "the step itself"
+    return UnsupportedProgram(
+        f"the operator {node.target} (in the {place.get('phase', 'forward')} of {where}) is not "
+        f"covered. Covered are {', '.join(known)}."
+    )
+
+
+def digits(index: Index, extents: Sequence[int]) -> list[Index]:
+    """An index of a dimension as one index for each of its parts, the last one fastest.
+
+    Raises:
+        UnsupportedProgram: some index would carry over from one part into the next.
+    """
+    strides = [1]
+    for extent in reversed(extents[1:]):
+        strides.insert(0, strides[0] * extent)
+    parts: list[dict[Variable, int]] = [{} for _ in extents]
+    constants, rest = [], index.constant
+    for stride in strides:
+        constants.append(rest // stride)
+        rest %= stride
+    split = [
+        (leaf, factor * inner)
+        for variable, factor in index.terms
+        for leaf, inner in Index.of(variable.leaves()).terms
+    ]
+    for variable, factor in split:
+        place = next(p for p, stride in enumerate(strides) if factor % stride == 0)
+        parts[place][variable] = factor // strides[place]
+    for part, constant, extent in zip(parts, constants, extents, strict=True):
+        if constant + sum(f * (v.length - 1) for v, f in part.items()) >= extent:
+            raise UnsupportedProgram(
+                "a slice of a dimension crosses the groups in which it is viewed elsewhere. Copy "
+                "it for one of them: x + 0."
+            )
+    return [Index(tuple(p.items()), c) for p, c in zip(parts, constants, strict=True)]

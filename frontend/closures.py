@@ -1,0 +1,163 @@
+"""What a function closes over: modules and optimizers, in cells, globals, defaults, and self."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import types
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import nn
+
+from distspmd.errors import UnsupportedProgram
+
+
+@dataclass
+class Closed:
+    """Modules and optimizers, and their tensors, each once, under its first name.
+
+    Attributes:
+        modules: by the name under which the function knows them.
+        optimizers: likewise.
+        parameters: by their names in PyTorch, after the module's where there are several.
+        buffers: likewise.
+        owners: the module that holds a tensor, and the key there.
+        names: name of each tensor, by its identity.
+    """
+
+    modules: dict[str, nn.Module]
+    optimizers: dict[str, torch.optim.Optimizer]
+    parameters: dict[str, torch.Tensor] = field(default_factory=dict)
+    buffers: dict[str, torch.Tensor] = field(default_factory=dict)
+    owners: dict[str, tuple[nn.Module, str]] = field(default_factory=dict)
+    names: dict[int, str] = field(default_factory=dict)
+
+    def prefix(self, root: str) -> str:
+        """What the names in a module start with: its own, where several modules have tensors."""
+        holding = [m for m in self.modules.values() if m.state_dict()]
+        return root if len(holding) > 1 or self.modules[root] not in holding else ""
+
+    @property
+    def places(self) -> dict[tuple[nn.Module, str], str]:
+        """Name of the buffer at each place."""
+        return {self.owners[name]: name for name in self.buffers}
+
+    def all_modules(self) -> Iterator[nn.Module]:
+        """All modules, each once."""
+        seen: set[int] = set()
+        for root in self.modules.values():
+            for module in root.modules():
+                if id(module) not in seen:
+                    seen.add(id(module))
+                    yield module
+
+
+def closed_over(function: Callable[..., Any]) -> Closed:
+    """Find the modules and optimizers of a function.
+
+    Raises:
+        UnsupportedProgram: an optimizer has a parameter that no module has.
+    """
+    modules: dict[str, nn.Module] = {}
+    optimizers: dict[str, torch.optim.Optimizer] = {}
+    for name, value in _reachable(function, set()):
+        if isinstance(value, nn.Module) and not _inside(value, modules):
+            modules = {n: m for n, m in modules.items() if not _inside(m, {name: value})}
+            modules[name] = value
+        elif isinstance(value, torch.optim.Optimizer) and value not in optimizers.values():
+            optimizers[name] = value
+    closed = Closed(modules, optimizers)
+    for root, module in modules.items():
+        for path, owner in module.named_modules():
+            for table, found in (
+                (owner._parameters, closed.parameters),
+                (owner._buffers, closed.buffers),
+            ):
+                for key, tensor in table.items():
+                    if tensor is not None and id(tensor) not in closed.names:
+                        name = ".".join(filter(None, [closed.prefix(root), path, key]))
+                        closed.names[id(tensor)] = name
+                        closed.owners[name] = owner, key
+                        found[name] = tensor
+    _check_owned(closed)
+    _check_device(closed)
+    return closed
+
+
+def _check_owned(closed: Closed) -> None:
+    for name, optimizer in closed.optimizers.items():
+        for group in optimizer.param_groups:
+            for tensor in group["params"]:
+                if id(tensor) not in closed.names:
+                    raise UnsupportedProgram(
+                        f"the optimizer {name!r} updates a tensor of the shape "
+                        f"{list(tensor.shape)} that is in no module that the function closes over. "
+                        "Let the function use the module itself."
+                    )
+
+
+def _check_device(closed: Closed) -> None:
+    for name, tensor in {**closed.parameters, **closed.buffers}.items():
+        if tensor.device.type != "cpu":
+            raise UnsupportedProgram(
+                f"{name!r} is on the device {tensor.device}; programs run on the CPU yet. Move the "
+                "module: module.to('cpu')."
+            )
+
+
+def _inside(module: nn.Module, roots: dict[str, nn.Module]) -> bool:
+    return any(module is other for root in roots.values() for other in root.modules())
+
+
+def _reachable(value: Any, seen: set[int], name: str = "") -> Iterator[tuple[str, Any]]:
+    """Modules and optimizers that a value leads to, with the name of the last variable."""
+    if id(value) in seen:
+        return
+    seen.add(id(value))
+    if isinstance(value, (nn.Module, torch.optim.Optimizer)):
+        yield name or "module", value
+    for inner, item in _leads_to(value, name):
+        yield from _reachable(item, seen, inner)
+
+
+def _leads_to(value: Any, name: str) -> Iterator[tuple[str, Any]]:
+    """What a function, a bound method or a container holds, with names."""
+    if isinstance(value, types.MethodType):
+        yield "", value.__func__
+        if isinstance(value.__self__, (nn.Module, torch.optim.Optimizer)):
+            yield "self", value.__self__
+        else:
+            yield from vars(value.__self__).items()
+    elif isinstance(value, functools.partial):
+        yield from (("", item) for item in (value.func, *value.args, *value.keywords.values()))
+    elif isinstance(value, types.FunctionType):
+        yield from _variables(value)
+    elif isinstance(value, (list, tuple)):
+        yield from ((f"{name}.{number}", item) for number, item in enumerate(value))
+    elif isinstance(value, dict):
+        yield from ((str(key), item) for key, item in value.items())
+
+
+def _variables(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
+    """Free variables, globals and defaults of a function."""
+    code = function.__code__
+    for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
+        with contextlib.suppress(ValueError):  # not assigned yet
+            yield name, cell.cell_contents
+    names = set(code.co_names)
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            names.update(constant.co_names)
+    if not function.__module__.startswith("torch"):
+        for name in sorted(names & function.__globals__.keys()):
+            item = function.__globals__[name]
+            if not isinstance(item, types.ModuleType):
+                yield name, item
+    defaults = function.__defaults__ or ()
+    for name, item in zip(
+        code.co_varnames[: code.co_argcount][-len(defaults) :], defaults, strict=False
+    ):
+        yield name, item

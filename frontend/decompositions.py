@@ -1,0 +1,83 @@
+"""Operators of ATen in terms of others, so that few are left to be covered."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+
+import torch
+from torch._decomp import core_aten_decompositions, get_decompositions
+
+aten = torch.ops.aten
+
+_MORE = [
+    *(aten.native_layer_norm, aten.native_layer_norm_backward),
+    *(aten._softmax, aten._softmax_backward_data),
+    *(aten._log_softmax, aten._log_softmax_backward_data),
+    *(aten.gelu, aten.gelu_backward, aten.threshold_backward, aten.hardtanh_backward),
+    *(aten.nll_loss_forward, aten.nll_loss_backward, aten.mse_loss, aten.mse_loss_backward),
+    *(aten._native_batch_norm_legit, aten._native_batch_norm_legit_functional),
+    *(
+        aten.native_batch_norm,
+        aten.native_batch_norm_backward,
+        aten._native_batch_norm_legit_no_training,
+    ),
+    *(aten.addcmul, aten.addcdiv, aten.lerp, aten.sigmoid_backward, aten.tanh_backward),
+    *(aten.silu, aten.silu_backward, aten.elu, aten.elu_backward, aten.leaky_relu),
+    *(aten.leaky_relu_backward, aten.softplus, aten.softplus_backward, aten.huber_loss),
+    *(aten.native_group_norm, aten.native_group_norm_backward, aten.rsub, aten.clamp_min),
+    *(aten.smooth_l1_loss, aten.smooth_l1_loss_backward, aten.binary_cross_entropy),
+    *(aten.masked_fill, aten.baddbmm, aten.addbmm, aten.norm, aten.linalg_vector_norm),
+    *(aten.slice_backward, aten.select_backward, aten.std, aten.zeros_like, aten.ones_like),
+]
+_KEPT = (aten.embedding_dense_backward, aten.native_dropout, aten.native_dropout_backward)
+
+
+@cache
+def decompositions() -> dict[Any, Callable[..., Any]]:
+    """The table for the tracer."""
+    table = dict(core_aten_decompositions())
+    table.update(get_decompositions(_MORE))
+    for packet in _KEPT:
+        for overload in packet.overloads():
+            table.pop(getattr(packet, overload), None)
+    table[aten.var_mean.correction] = _var_mean
+    table[aten.var.correction] = lambda *a, **k: _var_mean(*a, **k)[0]
+    table[aten.mean.dim] = _mean
+    table[aten.mean.default] = lambda x, **k: _mean(x, None, **k)
+    return table
+
+
+def _dims(x: torch.Tensor, dims: Sequence[int] | None) -> list[int]:
+    return [d % x.dim() for d in dims] if dims else list(range(x.dim()))
+
+
+def _mean(
+    x: torch.Tensor,
+    dim: Sequence[int] | None = None,
+    keepdim: bool = False,
+    *,
+    dtype: torch.dtype | None = None,
+) -> torch.Tensor:
+    dims = _dims(x, dim)
+    total = aten.sum.dim_IntList(x, dims, keepdim, dtype=dtype)
+    mean: torch.Tensor = total / math.prod(x.shape[d] for d in dims)
+    return mean
+
+
+def _var_mean(
+    x: torch.Tensor,
+    dim: Sequence[int] | None = None,
+    *,
+    correction: float | None = 1,
+    keepdim: bool = False,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    dims = _dims(x, dim)
+    count = math.prod(x.shape[d] for d in dims)
+    mean = _mean(x, dims, True)
+    square = (x - mean) * (x - mean)
+    over = max(0.0, count - (1 if correction is None else correction))
+    variance = aten.sum.dim_IntList(square, dims, keepdim) / over
+    return variance, mean if keepdim else aten.squeeze.dims(mean, dims)

@@ -1,0 +1,110 @@
+"""Kernels that run over the same indices become one, where no other stands between them.
+
+before -> after:  ``t = f(x); y = g(t)``  ->  ``y = g(f(x))``; ``t`` stays if others read it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from distspmd.frontend.builder import Kernel
+from distspmd.frontend.emit import indices
+from distspmd.frontend.values import Expression, Index, Load, Variable, replace_loads, substitute
+
+
+def here(load: Load, variables: Sequence[Variable]) -> bool:
+    """Whether a load is of the element at the kernel's own indices."""
+    at = [(((v, 1),), 0) for v in variables]
+    return [(i.terms, i.constant) for i in indices(load)] == at
+
+
+def inlined(kernels: Sequence[Kernel], late: Sequence[Kernel]) -> list[Kernel]:
+    """Compute in the updates what only they read; the kernels that are left."""
+    left = list(kernels)
+    for kernel in reversed(kernels):
+        users = _users(kernel, [*left, *late])
+        if not users or kernel.operation is not None:
+            continue
+        if all(any(u is k for k in late) and _fits(kernel, u) for u in users):
+            for user in users:
+                _inline(kernel, user)
+            left.remove(kernel)
+    return left
+
+
+def fused(kernels: Sequence[Kernel], late: Sequence[Kernel]) -> list[Kernel]:
+    """Join maps with maps that read them, in an order in which all can run."""
+    done: list[Kernel] = []
+    for kernel in kernels:
+        place = _partner(kernel, done)
+        if place is None:
+            done.append(kernel)
+            continue
+        first = done[place]
+        _inline(first, kernel)
+        by = _renaming(kernel, first)
+        first.results += [(a, substitute(e, by)) for a, e in kernel.results]
+    read = {load.array.name for kernel in (*done, *late) for load in kernel.read}
+    for kernel in done:
+        needed = [r for r in kernel.results if r[0].name in read or r[0].is_argument]
+        kernel.results = needed or kernel.results[:1]
+    return done
+
+
+def _partner(kernel: Kernel, done: Sequence[Kernel]) -> int | None:
+    """The place of an earlier map into which a kernel can go: all else that it reads is older."""
+    if kernel.operation is not None or not done:
+        return None
+    made = {a.name: place for place, k in enumerate(done) for a, _ in k.results}
+    newest = max((made.get(load.array.name, -1) for load in kernel.read), default=-1)
+    if newest < 0:
+        return _scalars(kernel, done, newest)
+    other = done[newest]
+    if other.operation is None and _fits(other, kernel) and len(other.results) < 8:
+        return newest
+    return _scalars(kernel, done, newest)
+
+
+def _scalars(kernel: Kernel, done: Sequence[Kernel], newest: int) -> int | None:
+    """Maps of one element go together, whatever they read."""
+    if kernel.variables:
+        return None
+    places = range(max(newest, 0), len(done))
+    return next((p for p in places if not done[p].variables and done[p].operation is None), None)
+
+
+def _users(kernel: Kernel, kernels: Iterable[Kernel]) -> list[Kernel]:
+    names = {array.name for array, _ in kernel.results}
+    return [k for k in kernels if any(load.array.name in names for load in k.read)]
+
+
+def _fits(kernel: Kernel, user: Kernel) -> bool:
+    """Whether a user runs over the same indices, and reads the kernel's results at its own."""
+    if user.operation is not None or _lengths(kernel) != _lengths(user):
+        return False
+    names = {array.name for array, _ in kernel.results}
+    leaves = _leaves(user)
+    return all(here(load, leaves) for load in user.read if load.array.name in names)
+
+
+def _inline(kernel: Kernel, user: Kernel) -> None:
+    """Let a user compute what it read."""
+    by = _renaming(kernel, user)
+    made: dict[str, Expression] = {a.name: substitute(e, by) for a, e in kernel.results}
+    user.results = [
+        (array, replace_loads(expression, lambda load: made.get(load.array.name, load)))
+        for array, expression in user.results
+    ]
+
+
+def _renaming(kernel: Kernel, other: Kernel) -> dict[Variable, Index]:
+    pairs = zip(_leaves(kernel), _leaves(other), strict=True)
+    return {mine: Index(((theirs, 1),)) for mine, theirs in pairs}
+
+
+def _leaves(kernel: Kernel) -> list[Variable]:
+    return [leaf for v in kernel.variables for leaf in v.leaves()]
+
+
+def _lengths(kernel: Kernel) -> list[int]:
+    return [leaf.length for leaf in _leaves(kernel)]

@@ -1,0 +1,131 @@
+"""What is chosen by the values of tensors, or drawn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import fx
+
+from distspmd.frontend import values as v
+from distspmd.frontend.builder import Builder, refuse
+from distspmd.frontend.operators.registry import (
+    cast,
+    number,
+    operator,
+    shape_of,
+)
+from distspmd.frontend.values import At, Call, Expression, Index, Load, Value, Variable
+
+
+@operator("gather")
+def _gather(builder: Builder, node: fx.Node, x: Value, dim: int, index: Value, **_: Any) -> Value:
+    """The one element of ``x`` whose place is the index: a sum, so that ``x`` may be split."""
+    dim %= len(x.shape)
+    x, index = builder.stored(x, node).renamed(), index.renamed()
+    by: dict[Variable, Index] = {}
+    for d in range(len(x.shape)):
+        if d != dim and x.dims[d] and index.dims[d]:
+            by |= v.align(x.dims[d], index.dims[d])
+    chosen = v.substitute(index.expression, by)
+    place = At(Index.of(x.dim(dim)))
+    dtype = x.dtype
+    picked = Call(
+        "({0} == {1} ? {2} : {3})", (chosen, place, x.expression, number(0, dtype)), dtype, 1
+    )
+    out = [index.dim(d) if d == dim else x.dim(d) for d in range(len(x.shape))]
+    whole = Value((*out, x.dim(dim)), picked, (*shape_of(node), x.shape[dim]))
+    return builder.reduced(whole, [-1], "sum", node)
+
+
+@operator("scatter")
+def _scatter(
+    builder: Builder, node: fx.Node, x: Value, dim: int, index: Value, value: Any, **_: Any
+) -> Value:
+    dim %= len(x.shape)
+    if index.shape[dim] != 1 or isinstance(value, Value):
+        raise refuse(node, ["scatter of a number at one place"])
+    dtype = node.meta["val"].dtype
+    index = builder.spread(index, shape_of(node), node)
+
+    def build(old: Expression, chosen: Expression, place: Expression) -> Expression:
+        return Call(
+            "({0} == {1} ? {2} : {3})", (chosen, place, number(value, dtype), old), dtype, 1
+        )
+
+    places = _place(x, dim)
+    return v.pointwise(build, [x, index, places], shape_of(node))
+
+
+def _place(x: Value, dim: int) -> Value:
+    """The index of each element along a dimension."""
+    dims = tuple(
+        tuple(Variable(u.extent) for u in x.dim(d)) if d == dim else () for d in range(len(x.shape))
+    )
+    shape = tuple(n if d == dim else 1 for d, n in enumerate(x.shape))
+    return Value(dims, At(Index.of(dims[dim])), shape)
+
+
+@operator("embedding")
+def _embedding(builder: Builder, node: fx.Node, table: Value, index: Value, *_: Any) -> Value:
+    """Rows chosen by values: a sum over all rows would be right, and slow, so a look-up."""
+    return _one_hot(builder, node, table, index)
+
+
+def _one_hot(builder: Builder, node: fx.Node, table: Value, index: Value) -> Value:
+    table, index = builder.stored(table, node).renamed(), index.renamed()
+    rows = table.dim(0)
+    dtype = table.dtype
+    picked = Call(
+        "({0} == {1} ? {2} : {3})",
+        (index.expression, At(Index.of(rows)), table.expression, number(0, dtype)),
+        dtype,
+        1,
+    )
+    dims = (*(index.dim(d) for d in range(len(index.dims))), table.dim(1), rows)
+    whole = Value(dims, picked, (*index.shape, table.shape[1], table.shape[0]))
+    return builder.reduced(whole, [-1], "sum", node)
+
+
+@operator("embedding_dense_backward")
+def _embedding_backward(
+    builder: Builder, node: fx.Node, gradient: Value, index: Value, rows: int, padding: int, *_: Any
+) -> Value:
+    gradient = builder.stored(gradient, node).renamed()
+    index = builder.stored(index, node).renamed()
+    by: dict[Variable, Index] = {}
+    for d in range(len(index.shape)):
+        if index.dims[d]:
+            by |= v.align(gradient.dims[d], index.dims[d])
+    dtype = node.meta["val"].dtype
+    (row,) = v.fresh([rows])
+    place = At(Index.of(row))
+    chosen = v.substitute(index.expression, by)
+    test = "({0} == {1} ? {2} : {3})"
+    if padding >= 0:
+        test = f"({{0}} == {{1}} && {{0}} != {padding} ? {{2}} : {{3}})"
+    picked = Call(test, (chosen, place, gradient.expression, number(0, dtype)), dtype, 1)
+    summed = [gradient.dim(d) for d in range(len(index.shape))]
+    dims = (row, gradient.dim(len(gradient.dims) - 1), *summed)
+    whole = Value(dims, picked, (rows, gradient.shape[-1], *index.shape))
+    return builder.reduced(whole, list(range(2, len(dims))), "sum", node)
+
+
+@operator("bernoulli")
+def _bernoulli(builder: Builder, node: fx.Node, x: Value, p: float = 0.5, **_: Any) -> Value:
+    """Drawn from a counter: the same numbers for each place at any number of ranks."""
+    shape, dtype = shape_of(node), node.meta["val"].dtype
+    dims = v.fresh(shape)
+    index = Index.of([u for dim in dims for u in dim])
+    if builder.seed is None:
+        builder.argument("seed", (1,), torch.int64)
+        builder.seed = builder.arrays["seed"]
+    builder.draws += 1
+    drawn = Call(
+        f"distspmd_uniform({{0}}, {builder.draws}, {{1}})",
+        (Load(builder.seed, ()), At(index)),
+        torch.float64,
+        10,
+    )
+    chosen = Call(f"({{0}} < {p!r})", (drawn,), torch.bool, 1)
+    return Value(dims, cast(chosen, dtype), shape)

@@ -1,0 +1,134 @@
+"""The table of operators, and what they are made of."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import fx
+
+from distspmd.frontend import values as v
+from distspmd.frontend.builder import Builder, operator_of, refuse
+from distspmd.frontend.values import Call, Expression, Value
+
+Operator = Callable[..., Any]
+OPERATORS: dict[str, Operator] = {}
+
+CTYPES = {
+    torch.float32: "float",
+    torch.float64: "double",
+    torch.int64: "int64_t",
+    torch.int32: "int32_t",
+    torch.bool: "bool",
+    torch.int8: "int8_t",
+    torch.uint8: "uint8_t",
+    torch.int16: "int16_t",
+}
+
+_IGNORED = ("_record_function_enter_new", "_record_function_exit")
+
+
+def evaluate(builder: Builder, node: fx.Node) -> Any:
+    """The value of a call in a graph, whose arguments have values.
+
+    Raises:
+        UnsupportedProgram: the operator is not covered.
+    """
+    name = operator_of(node)
+    if name in _IGNORED:
+        return None
+    known = OPERATORS.get(name)
+    if known is None:
+        raise refuse(node, sorted(name for name in OPERATORS if not name.startswith("_")))
+    args, kwargs = fx.node.map_arg(
+        (node.args, dict(node.kwargs)), lambda argument: builder.values[argument]
+    )
+    return builder.settled(known(builder, node, *args, **kwargs), node)
+
+
+def operator(*names: str) -> Callable[[Operator], Operator]:
+    """Register what operators mean."""
+
+    def register(function: Operator) -> Operator:
+        OPERATORS.update(dict.fromkeys(names, function))
+        return function
+
+    return register
+
+
+def shape_of(node: fx.Node) -> tuple[int, ...]:
+    """Shape of a node's value."""
+    return tuple(int(n) for n in node.meta["val"].shape)
+
+
+def cast(expression: Expression, dtype: torch.dtype) -> Expression:
+    """Convert an expression."""
+    if expression.dtype == dtype:
+        return expression
+    return Call(f"{CTYPES[dtype]}({{0}})", (expression,), dtype, 0)
+
+
+def number(value: Any, dtype: torch.dtype) -> Expression:
+    """A number of Python in C++."""
+    ctype = CTYPES[dtype]
+    if dtype == torch.bool:
+        return v.constant("true" if value else "false", dtype)
+    if isinstance(value, float) and not math.isfinite(value) and dtype.is_floating_point:
+        limits = f"std::numeric_limits<{ctype}>::"
+        text = "quiet_NaN()" if math.isnan(value) else "infinity()"
+        return v.constant(f"{'-' if value < 0 else ''}{limits}{text}", dtype)
+    if not dtype.is_floating_point:
+        value = int(value)
+        text = f"{value}" if value != -(2**63) else "std::numeric_limits<int64_t>::min()"
+        return v.constant(f"{ctype}({text})", dtype)
+    return v.constant(f"{ctype}({float(value)!r})", dtype)
+
+
+def combine(
+    builder: Builder,
+    node: fx.Node,
+    operands: Sequence[Any],
+    build: Callable[..., Expression],
+    dtype: torch.dtype,
+) -> Value:
+    """A pointwise operator: operands are converted, and broadcast to the node's shape."""
+    shape = shape_of(node)
+    tensors = [
+        builder.spread(operand, shape, node) if isinstance(operand, Value) else operand
+        for operand in operands
+    ]
+
+    def whole(*loaded: Expression) -> Expression:
+        waiting = iter(loaded)
+        return build(
+            *(
+                cast(next(waiting), dtype) if isinstance(t, Value) else number(t, dtype)
+                for t in tensors
+            )
+        )
+
+    return v.pointwise(whole, [t for t in tensors if isinstance(t, Value)], shape)
+
+
+def promoted(operands: Sequence[Any], node: fx.Node) -> torch.dtype:
+    """The type in which operands are compared: that of torch, of the tensors' fake values."""
+    fakes = [
+        argument.meta["val"] if isinstance(argument, fx.Node) else argument
+        for argument in node.args[: len(operands)]
+    ]
+    a, b = fakes
+    return torch.result_type(a, b)  # type: ignore[arg-type]
+
+
+def scaled(operand: Any, by: Any, dtype: torch.dtype) -> Any:
+    """An operand times a number, or times a value of one element."""
+    if not isinstance(operand, Value):
+        return operand * by
+    if not isinstance(by, Value):
+        factor: Expression = number(by, dtype)
+    else:
+        factor = cast(by.expression, dtype)
+    scaled = Call("({0} * {1})", (cast(operand.expression, dtype), factor), dtype, 1)
+    return Value(operand.dims, scaled, operand.shape)

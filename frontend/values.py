@@ -1,0 +1,361 @@
+"""Tensors as expressions of their indices.
+
+A value is ``lambda i, j: expression``; a view only regroups the indices, so nothing is copied and
+the heads, batches and sequences that torch merged stay apart. A variable splits into two when some
+view needs it, everywhere at once: variables of one ``Extent`` are split together.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import torch
+
+from distspmd.errors import UnsupportedProgram
+
+
+class Extent:
+    """The length of a dimension, or of several that are split alike; a node of a union-find."""
+
+    def __init__(self, length: int) -> None:
+        self.length = length
+        self.parent: Extent | None = None
+        self.parts: tuple[Extent, Extent] | None = None
+        self.solid = False
+
+    def find(self) -> Extent:
+        """The one that stands for all."""
+        root = self
+        while root.parent is not None:
+            root = root.parent
+        return root
+
+
+class Variable:
+    """An index: it runs over an extent, or stands for the variables of its parts."""
+
+    def __init__(self, extent: Extent) -> None:
+        self.extent = extent
+        self._parts: tuple[Variable, Variable] | None = None
+
+    @property
+    def length(self) -> int:
+        """Number of its values."""
+        return self.extent.length
+
+    def leaves(self) -> tuple[Variable, ...]:
+        """The variables that it stands for, outermost first."""
+        parts = self.extent.find().parts
+        if parts is None:
+            return (self,)
+        if self._parts is None:
+            self._parts = Variable(parts[0]), Variable(parts[1])
+        return tuple(leaf for part in self._parts for leaf in part.leaves())
+
+
+@dataclass(frozen=True)
+class Index:
+    """``constant + sum of variable * factor``."""
+
+    terms: tuple[tuple[Variable, int], ...] = ()
+    constant: int = 0
+
+    @classmethod
+    def of(cls, variables: Sequence[Variable]) -> Index:
+        """The index that variables make together, the last one fastest."""
+        factor, terms = 1, []
+        for variable in reversed(variables):
+            terms.append((variable, factor))
+            factor *= variable.length
+        return cls(tuple(reversed(terms)))
+
+    def substitute(self, by: Mapping[Variable, Index]) -> Index:
+        """Put other indices in for variables."""
+        if not any(v in by or v.extent.find().parts for v, _ in self.terms):
+            return self
+        constant, terms = self.constant, dict[Variable, int]()
+        for variable, factor in self.terms:
+            pairs = [(variable, 1)] if variable in by else _split_terms(variable)
+            for leaf, inner in pairs:
+                other = by.get(leaf, Index(((leaf, 1),)))
+                constant += factor * inner * other.constant
+                for v, f in other.terms:
+                    terms[v] = terms.get(v, 0) + factor * inner * f
+        return Index(tuple(terms.items()), constant)
+
+
+def _split_terms(variable: Variable) -> list[tuple[Variable, int]]:
+    return list(Index.of(variable.leaves()).terms)
+
+
+@dataclass(frozen=True, eq=False)
+class Load:
+    """An element of an array, at one index for each of its dimensions."""
+
+    array: Array
+    index: tuple[Index, ...]
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Type of the element."""
+        return self.array.dtype
+
+
+@dataclass(frozen=True, eq=False)
+class At:
+    """The value of an index."""
+
+    index: Index
+    dtype: torch.dtype = torch.int64
+
+
+@dataclass(frozen=True, eq=False)
+class Call:
+    """C++ with ``{0}``, ``{1}``, ... for its arguments; ``cost`` in additions, about."""
+
+    text: str
+    arguments: tuple[Expression, ...]
+    dtype: torch.dtype
+    cost: int = 1
+
+
+Expression: TypeAlias = "Load | At | Call"
+
+
+@dataclass(eq=False)
+class Array:
+    """A container of the program; its dimensions may still be split."""
+
+    name: str
+    extents: tuple[Extent, ...]
+    dtype: torch.dtype
+    is_argument: bool = False
+
+    def load(self, variables: Sequence[Variable]) -> Load:
+        """The element at variables."""
+        return Load(self, tuple(Index(((v, 1),)) for v in variables))
+
+
+@dataclass(frozen=True, eq=False)
+class Value:
+    """A tensor: for each dimension the variables that make its index, and its elements."""
+
+    dims: tuple[tuple[Variable, ...], ...]
+    expression: Expression
+    shape: tuple[int, ...]
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Type of the elements."""
+        return self.expression.dtype
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """All variables of its indices, split as far as they are by now."""
+        return tuple(leaf for dim in self.dims for v in dim for leaf in v.leaves())
+
+    def dim(self, d: int) -> tuple[Variable, ...]:
+        """The variables of a dimension, split as far as they are by now."""
+        return tuple(leaf for v in self.dims[d] for leaf in v.leaves())
+
+    def renamed(self) -> Value:
+        """The same with variables of its own."""
+        fresh = {v: Variable(v.extent) for v in self.variables}
+        by = {old: Index(((new, 1),)) for old, new in fresh.items()}
+        dims = tuple(tuple(fresh[v] for v in self.dim(d)) for d in range(len(self.dims)))
+        return Value(dims, substitute(self.expression, by), self.shape)
+
+
+def substitute(expression: Expression, by: Mapping[Variable, Index]) -> Expression:
+    """Put other indices in for variables."""
+    known: dict[int, Expression] = {}
+
+    def visit(node: Expression) -> Expression:
+        found = known.get(id(node))
+        if found is None:
+            if isinstance(node, Load):
+                found = Load(node.array, tuple(i.substitute(by) for i in node.index))
+            elif isinstance(node, At):
+                found = At(node.index.substitute(by), node.dtype)
+            else:
+                found = Call(node.text, tuple(map(visit, node.arguments)), node.dtype, node.cost)
+            known[id(node)] = found
+        return found
+
+    return visit(expression)
+
+
+def replace_loads(expression: Expression, replace: Callable[[Load], Expression]) -> Expression:
+    """Put other loads in for loads."""
+    if isinstance(expression, Load):
+        return replace(expression)
+    if isinstance(expression, At):
+        return expression
+    arguments = tuple(replace_loads(argument, replace) for argument in expression.arguments)
+    return Call(expression.text, arguments, expression.dtype, expression.cost)
+
+
+def loads(expression: Expression) -> list[Load]:
+    """All loads, each occurrence of the same one once."""
+    found: dict[int, Load] = {}
+    seen: set[int] = set()
+
+    def visit(node: Expression) -> None:
+        if id(node) in seen:
+            return
+        seen.add(id(node))
+        if isinstance(node, Load):
+            found[id(node)] = node
+        elif isinstance(node, Call):
+            for argument in node.arguments:
+                visit(argument)
+
+    visit(expression)
+    return list(found.values())
+
+
+def cost(expression: Expression) -> int:
+    """Work of one element, as it would be written out."""
+    if isinstance(expression, Call):
+        return expression.cost + sum(map(cost, expression.arguments))
+    return 0
+
+
+def fresh(lengths: Sequence[int]) -> tuple[tuple[Variable, ...], ...]:
+    """New variables for dimensions of these lengths; none where there is one element."""
+    return tuple((Variable(Extent(n)),) if n != 1 else () for n in lengths)
+
+
+def split(variable: Variable, inner: int) -> None:
+    """Split a variable, and all that share its extent, so that the last part has a length.
+
+    Raises:
+        UnsupportedProgram: it is split otherwise already.
+    """
+    done = 1
+    for leaf in reversed(variable.leaves()):
+        if done == inner:
+            return
+        if done * leaf.length <= inner:
+            if inner % (done * leaf.length):
+                break
+            done *= leaf.length
+            continue
+        root = leaf.extent.find()
+        part, odd = divmod(inner, done)
+        if odd or leaf.length % part or root.solid:
+            break
+        root.parts = Extent(leaf.length // part), Extent(part)
+        return
+    if done != inner:
+        raise UnsupportedProgram(
+            f"a dimension of {variable.length} elements is viewed in groups of {inner}, and "
+            f"elsewhere as {' x '.join(str(v.length) for v in variable.leaves())}, which do not "
+            "go together. Copy it for one of the views: x.clone() does not help, x + 0 does."
+        )
+
+
+def unify(a: Variable, b: Variable) -> None:
+    """Let two variables of one length be split alike from now on."""
+    if a.extent.find() is b.extent.find():
+        return
+    for one, other in ((a, b), (b, a)):
+        for inner in itertools.accumulate(
+            (leaf.length for leaf in reversed(one.leaves()[1:])), lambda x, y: x * y
+        ):
+            split(other, inner)
+    for one, other in zip(a.leaves(), b.leaves(), strict=True):
+        left, right = one.extent.find(), other.extent.find()
+        if left is not right:
+            left.solid = left.solid or right.solid
+            right.parent = left
+
+
+def align(a: Sequence[Variable], b: Sequence[Variable]) -> dict[Variable, Index]:
+    """Split two groups of one length alike; what to put in for the variables of the second."""
+    left = [leaf for v in a for leaf in v.leaves()]
+    right = [leaf for v in b for leaf in v.leaves()]
+    while left and right:
+        one, other = left[-1], right[-1]
+        if one.length == other.length:
+            unify(one, other)
+            left.pop()
+            right.pop()
+        elif one.length > other.length:
+            split(one, other.length)
+            left[-1:] = one.leaves()
+        else:
+            split(other, one.length)
+            right[-1:] = other.leaves()
+    ours = [leaf for v in a for leaf in v.leaves()]
+    theirs = [leaf for v in b for leaf in v.leaves()]
+    return {t: Index(((o, 1),)) for o, t in zip(ours, theirs, strict=True)}
+
+
+def regroup(value: Value, shape: Sequence[int]) -> Value:
+    """A view of the same elements in another shape."""
+    waiting = list(value.variables)
+    dims = []
+    for extent in shape:
+        taken: list[Variable] = []
+        done = 1
+        while done < extent:
+            variable = waiting.pop(0)
+            needed, odd = divmod(extent, done)
+            if not odd and variable.length > needed:
+                split(variable, variable.length // needed)
+                outer, *inner = _halves(variable, needed)
+                waiting = [v for half in inner for v in half] + waiting
+                taken += outer
+            else:
+                taken.append(variable)
+            done = math.prod(v.length for v in taken)
+        if done != extent:
+            raise UnsupportedProgram(
+                f"the view of {list(value.shape)} as {list(shape)} mixes dimensions that do not "
+                "divide each other."
+            )
+        dims.append(tuple(taken))
+    return Value(tuple(dims), value.expression, tuple(shape))
+
+
+def _halves(variable: Variable, outer: int) -> tuple[list[Variable], list[Variable]]:
+    leaves, done, first = list(variable.leaves()), 1, list[Variable]()
+    while done < outer:
+        first.append(leaves.pop(0))
+        done *= first[-1].length
+    return first, leaves
+
+
+def pointwise(
+    build: Callable[..., Expression], operands: Sequence[Value], shape: Sequence[int]
+) -> Value:
+    """A value of one shape from the elements of others, which are broadcast to it."""
+    dims: list[tuple[Variable, ...]] = [()] * len(shape)
+    substitutions: list[dict[Variable, Index]] = [{} for _ in operands]
+    for d in range(1, len(shape) + 1):
+        if shape[-d] == 1:
+            continue
+        for operand, by in zip(operands, substitutions, strict=True):
+            if d > len(operand.shape) or operand.shape[-d] == 1:
+                continue
+            own = operand.dims[-d]
+            if not dims[-d]:
+                dims[-d] = tuple(Variable(v.extent) for v in operand.dim(len(operand.dims) - d))
+            by.update(align(dims[-d], own))
+        if not dims[-d]:
+            dims[-d] = (Variable(Extent(shape[-d])),)
+    arguments = [
+        substitute(operand.expression, by)
+        for operand, by in zip(operands, substitutions, strict=True)
+    ]
+    return Value(tuple(dims), build(*arguments), tuple(shape))
+
+
+def constant(text: str, dtype: torch.dtype) -> Call:
+    """A number in C++."""
+    return Call(text, (), dtype, 0)

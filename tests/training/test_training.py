@@ -1,0 +1,33 @@
+"""Training steps on ranks do what torch does: loss, parameters, buffers, optimizer state."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from distspmd.runtime.launch import launch
+from training.models import MODELS
+
+TESTS = Path(__file__).resolve().parent.parent
+ON_RANKS = {
+    1: [model.name for model in MODELS],
+    2: ["perceptron", "keep_gradients"],
+    4: ["perceptron_adam"],
+}
+
+
+@pytest.mark.parametrize("ranks", ON_RANKS)
+def test_training_is_what_torch_does(ranks: int, tmp_path: Path) -> None:
+    path = os.pathsep.join(filter(None, [str(TESTS), os.environ.get("PYTHONPATH")]))
+    done = launch(
+        ["-m", "training.run_models", *ON_RANKS[ranks]],
+        ranks=ranks,
+        timeout=900,
+        capture=True,
+        env={"PYTHONPATH": path, "MALLOC_PERTURB_": "165"},
+        cwd=tmp_path,
+    ).check()
+    outcomes = [line for line in done.stdout.splitlines() if ": " in line]
+    assert outcomes == [f"{name}: right" for name in ON_RANKS[ranks]], done.stdout
