@@ -65,7 +65,7 @@ class Bound:
         return value.reshape(self.shapes[name])
 
     def returned(self, results: Sequence[NDArray[Any] | None]) -> Any:
-        """The results as the function returns them, as tensors; None where another rank has them."""
+        """The results as the function returns them, as tensors; None for what others have."""
         tensors = [
             None if array is None else torch.from_numpy(array).reshape(shape)
             for array, shape in zip(results, self.results, strict=True)
