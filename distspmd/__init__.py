@@ -20,15 +20,19 @@ from distspmd.verifier import verify
 if TYPE_CHECKING:
     from distspmd.checker import check
     from distspmd.explanation import explain
-    from distspmd.pipeline import iteration_spaces, lower
-    from distspmd.program import Program, compile
+    from distspmd.pipeline import iteration_spaces
+    from distspmd.program import Program
     from distspmd.runtime.tiles import allocate, redistribute
+    from distspmd.symbolic import SymbolicLowering, lower
+    from distspmd.symbolic_program import SymbolicProgram, compile
 
 __all__ = [
     "DistSPMDError",
     "Layout",
     "Mesh",
     "Program",
+    "SymbolicLowering",
+    "SymbolicProgram",
     "allocate",
     "check",
     "compile",
@@ -43,12 +47,14 @@ __all__ = [
 
 _LATER = {
     "Program": "distspmd.program",
+    "SymbolicLowering": "distspmd.symbolic",
+    "SymbolicProgram": "distspmd.symbolic_program",
     "allocate": "distspmd.runtime.tiles",
     "check": "distspmd.checker",
-    "compile": "distspmd.program",
+    "compile": "distspmd.symbolic_program",
     "explain": "distspmd.explanation",
     "iteration_spaces": "distspmd.pipeline",
-    "lower": "distspmd.pipeline",
+    "lower": "distspmd.symbolic",
     "redistribute": "distspmd.runtime.tiles",
 }
 

@@ -27,6 +27,7 @@ from distspmd.report import Table, as_html, as_text
 from distspmd.runtime.agreement import Agreement, end_all_on_exception, wait_quietly
 from distspmd.runtime.launch import launch, launched_ranks
 from distspmd.schedule import Schedule
+from distspmd.symbolic import with_sizes
 from distspmd.trials import Arguments, Run, Sets, Trial, called, perform, read, write
 from distspmd.verifier import verify
 
@@ -86,6 +87,7 @@ def check(
     schedule: Schedule,
     ranks: int,
     *,
+    sizes: Mapping[str, int] | None = None,
     inputs: Inputs | None = None,
     reference: Callable[..., Any] | None = None,
     tolerance: float | None = None,
@@ -105,6 +107,7 @@ def check(
         sdfg: the program; it stays as it is.
         schedule: as for :func:`distspmd.lower`.
         ranks: how many to start.
+        sizes: numbers for symbolic sizes.
         inputs: by name of an argument: its value, or a function of a generator that draws it, or
             the ends ``(low, high)`` of integers, ``high`` excluded, as for indices. Or a function
             of a generator that returns such a mapping. Others are drawn by dtype.
@@ -123,6 +126,7 @@ def check(
     """
     if runs < 1:
         raise ArgumentError(f"check: {runs} runs compare nothing; ask for 1 or more.")
+    sdfg = with_sizes(sdfg, sizes) if sizes else sdfg
 
     def make() -> Trial:
         return prepare(sdfg, schedule, ranks, tolerance=tolerance, seed=seed, **options)

@@ -13,7 +13,13 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from distspmd import doctor
-from distspmd.errors import DistSPMDError, ScheduleError, ToolchainError, UnsupportedProgram
+from distspmd.errors import (
+    ArgumentError,
+    DistSPMDError,
+    ScheduleError,
+    ToolchainError,
+    UnsupportedProgram,
+)
 from distspmd.runtime.launch import launch, launched_ranks, rank_of_launch
 from distspmd.runtime.toolchain import find_mpi
 
@@ -135,6 +141,13 @@ def _add_schedule(parser: argparse.ArgumentParser) -> None:
         help="parts of an iteration space, such as hidden=2,2,1 or hidden=__i0:2,__i1:2; may be "
         "repeated; or a YAML or JSON file with space: parts",
     )
+    parser.add_argument(
+        "--size",
+        action="append",
+        default=[],
+        metavar="N=NUMBER",
+        help="number for a symbolic size; may be repeated",
+    )
 
 
 def parse_schedule(given: Sequence[str]) -> dict[str, Any]:
@@ -155,6 +168,19 @@ def parse_schedule(given: Sequence[str]) -> dict[str, Any]:
                 f"--schedule {item!r}: neither space=parts, such as hidden=2,2,1, nor a file."
             )
     return schedule
+
+
+def parse_sizes(given: Sequence[str]) -> dict[str, int]:
+    """Sizes from the options, ``N=100`` each.
+
+    Raises:
+        ArgumentError: something else.
+    """
+    pairs = [item.partition("=") for item in given]
+    for item, (name, _, number) in zip(given, pairs, strict=True):
+        if not name.isidentifier() or not number.isdigit():
+            raise ArgumentError(f"--size {item!r} is no size. Write N=100.")
+    return {name: int(number) for name, _, number in pairs}
 
 
 def _parse_parts(item: str, parts: str) -> tuple[int, ...] | dict[str, int]:
@@ -235,10 +261,18 @@ def _import(path: Path) -> ModuleType:
     return module
 
 
+def _parsed(options: argparse.Namespace) -> SDFG:
+    """The program that is asked for, with the sizes that are."""
+    from distspmd.symbolic import with_sizes
+
+    sdfg: SDFG = _load(options.program).to_sdfg()
+    return with_sizes(sdfg, parse_sizes(options.size)) if options.size else sdfg
+
+
 def _lowered(options: argparse.Namespace) -> tuple[SDFG, Lowering]:
     from distspmd.pipeline import lower
 
-    sdfg = _load(options.program).to_sdfg()
+    sdfg = _parsed(options)
     return sdfg, lower(sdfg, parse_schedule(options.schedule))
 
 
@@ -316,7 +350,7 @@ def _checked(options: argparse.Namespace, runs: int) -> Checked:
     from distspmd.checker import check
 
     return check(
-        _load(options.program).to_sdfg(),
+        _parsed(options),
         parse_schedule(options.schedule),
         options.ranks,
         seed=options.seed,

@@ -27,6 +27,11 @@ def explain(lowered: Any) -> Explanation:
     for found in (lowered, getattr(lowered, ATTRIBUTE, None), getattr(lowered, "lowering", None)):
         if isinstance(found, Lowering):
             return Explanation(found)
+    if hasattr(lowered, "at"):
+        raise ScheduleError(
+            "nothing is decided yet of a program with symbolic sizes. Explain it for some: "
+            "distspmd.explain(lowering.at(N=100))."
+        )
     raise ScheduleError(
         f"there is nothing to explain: {type(lowered).__name__} is not lowered. Pass what "
         "distspmd.lower(sdfg, schedule) returned, or the SDFG afterwards."

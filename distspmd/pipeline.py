@@ -185,9 +185,8 @@ def _check_sizes(sdfg: SDFG) -> None:
     sizes = sorted({str(s) for container in sdfg.arrays.values() for s in container.free_symbols})
     if sizes:
         raise UnsupportedProgram(
-            f"{sdfg.name!r} has the symbolic sizes {', '.join(sizes)}, "
-            "which cannot be partitioned yet. "
-            f"Give them numbers first: sdfg.replace_dict({{{sizes[0]!r}: 1024}})."
+            f"{sdfg.name!r} has the symbolic sizes {', '.join(sizes)}, and plans are made for "
+            f"numbers. Give them: sizes={{{sizes[0]!r}: 1024}}, or --size {sizes[0]}=1024."
         )
 
 

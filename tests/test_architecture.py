@@ -14,7 +14,7 @@ import pytest
 # may import each other. `distspmd/__init__.py` knows all.
 ORDER = """
     errors intervals report cache comparison lambdas extensions binding
-    mesh reductions machine bounds
+    mesh reductions machine bounds sizes
     layout
     overlaps messages notations enumeration pictures cyclic
     redistribution
@@ -51,6 +51,8 @@ ORDER = """
     pipeline
     codegen
     program
+    symbolic
+    symbolic_program
     trials
     checker
     frontend
@@ -62,7 +64,7 @@ FIRST_WITH_DACE = "nodes.products"
 IMPORTING_DACE = (
     "nodes.products nodes.operands nodes.gemm nodes.contraction nodes.einsum nodes.reductions "
     "nodes spaces loads accesses inspection library_accesses evaluation moving constraints passes "
-    "pipeline codegen program trials checker frontend cli"
+    "pipeline codegen program symbolic symbolic_program trials checker frontend cli"
 )
 
 ROWS = {name: row for row, line in enumerate(ORDER.split("\n")) for name in line.split()}

@@ -173,14 +173,6 @@ def test_lowering_twice_is_refused() -> None:
         distspmd.lower(sdfg, {"_MatMult_": (2, 1, 1)})
 
 
-LENGTH = dace.symbol("LENGTH")
-
-
-@dace.program
-def symbolic_size(x: dace.float64[LENGTH]):
-    return x + 1
-
-
 @dace.program
 def unknown_range(x: dace.float64[M], n: dace.int64[1]):
     for i in dace.map[0 : n[0]]:
@@ -270,7 +262,6 @@ def test_the_replacements_of_calls_compute_the_same(code: str, wanted: Any) -> N
 @pytest.mark.parametrize(
     ("program", "message"),
     [
-        (symbolic_size, "symbolic sizes LENGTH"),
         (unknown_range, "which is not known before the run"),
     ],
 )
