@@ -19,6 +19,7 @@ from distspmd.passes.callbacks import refuse_callbacks
 from distspmd.passes.control import control_values
 from distspmd.passes.copies import copies_to_maps
 from distspmd.passes.corrections import correct
+from distspmd.passes.data_loops import map_data_loops
 from distspmd.passes.loop_sizes import widen
 from distspmd.passes.nesting import inline_nested
 from distspmd.spaces import source
@@ -33,6 +34,7 @@ def prepare(sdfg: SDFG) -> None:
     refuse_callbacks(sdfg)
     correct(sdfg)
     inline_nested(sdfg)
+    map_data_loops(sdfg)
     widen(sdfg)
     control_values(sdfg)
     for state in sdfg.states():

@@ -1,5 +1,7 @@
 """Indices that data decide: ranks fetch what their indices name, which they find at run time."""
 
+import itertools
+
 import dace
 import numpy as np
 
@@ -35,6 +37,29 @@ def spmv_of_slices(
         cols = col[row[i] : row[i + 1]]
         vals = val[row[i] : row[i + 1]]
         y[i] = vals @ x[cols]
+
+
+@dace.program
+def spmv_in_a_loop(
+    row: dace.uint32[ROWS + 1],
+    col: dace.uint32[ENTRIES],
+    val: dace.float64[ENTRIES],
+    x: dace.float64[COLUMNS],
+):
+    y = np.empty(ROWS, val.dtype)
+    for i in range(ROWS):
+        start = dace.define_local_scalar(dace.uint32)
+        stop = dace.define_local_scalar(dace.uint32)
+        start = row[i]
+        stop = row[i + 1]
+        cols = col[start:stop]
+        vals = val[start:stop]
+        y[i] = vals @ x[cols]
+    return y
+
+
+def spmv_in_numpy(row, col, val, x):
+    return np.array([val[a:b] @ x[col[a:b]] for a, b in itertools.pairwise(row)])
 
 
 @dace.program
@@ -185,6 +210,13 @@ CASES = [
     *cases(
         spmv_of_slices,
         {"y": (4,)},
+        row=bounds_of(ROWS, np.uint32),
+        col=below(COLUMNS, ENTRIES, dtype=np.uint32),
+    ),
+    *cases(
+        spmv_in_a_loop,
+        {"__return": (3,)},
+        reference=spmv_in_numpy,
         row=bounds_of(ROWS, np.uint32),
         col=below(COLUMNS, ENTRIES, dtype=np.uint32),
     ),

@@ -167,6 +167,9 @@ class Context : public Executable {
     fetches_.push_back(std::unique_ptr<CountedFetch>(new CountedFetch{{table, comm_}, {}}));
   }
 
+  /// End all ranks.
+  [[noreturn]] void end(const std::string &message) const { fail(comm_, message); }
+
   Touched &touched(std::int64_t number) { return fetch_of(number).fetch.touched(); }
 
   void ask(std::int64_t number) {
@@ -360,7 +363,12 @@ DISTSPMD_EXPORT void distspmd_execute(void *context, std::int64_t plan, const vo
 /// Add a fetch from a rank's words; all ranks add the same, in the same order.
 DISTSPMD_EXPORT void distspmd_add_fetch(void *context, const std::int64_t *words,
                                         std::int64_t count) {
-  static_cast<distspmd::Context *>(context)->add_fetch(words, count);
+  distspmd::Context *made = static_cast<distspmd::Context *>(context);
+  try {
+    made->add_fetch(words, count);
+  } catch (const std::exception &error) {
+    made->end(std::string("cannot make a fetch: ") + error.what());
+  }
 }
 
 DISTSPMD_EXPORT std::int64_t distspmd_scratch_bytes(void *context) {
