@@ -49,7 +49,8 @@ def plan(
         dtype: of the array.
         solver: its name, if one in particular is to plan.
         max_memory: most bytes that may live on a rank at once.
-        machine: what messages and bytes cost.
+        machine: what messages and bytes cost; as measured on this host where left out. Ranks that
+            plan on several hosts pass one machine, as :func:`distspmd.redistribute` does.
 
     Raises:
         LayoutError: layouts of different arrays, or a reduction that the dtype lacks.
@@ -60,11 +61,12 @@ def plan(
     except TypeError:
         raise LayoutError(f"there is no dtype {dtype!r}; write one of NumPy's.") from None
     redistribution = Redistribution(source, target, kind)
-    solution = solve(redistribution, _named(solver), machine, max_memory)
+    model = machine or Machine.measured()
+    solution = solve(redistribution, _named(solver), model, max_memory)
     inherited = {item.name: getattr(solution.plan, item.name) for item in fields(Plan)}
     return ChosenPlan(
         **inherited,
-        machine=machine or Machine(),
+        machine=model,
         losers=solution.losers,
         refusals=solution.refusals,
     )

@@ -5,7 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from conftest import Launch
 
+import distspmd
+from distspmd import Layout, Mesh
 from distspmd.machine import Machine, measurements
 from distspmd.runtime.measure import NEVER, measure, threshold
 
@@ -58,9 +61,27 @@ def test_pulls_begin_where_they_win_for_all_larger_sizes() -> None:
     assert threshold((1, 2, 3), (True, True, False)) == NEVER
 
 
-def test_a_measurement_finds_sensible_numbers() -> None:
+def test_a_measurement_is_what_plans_and_all_ranks_go_by(launch: Launch) -> None:
     found = measure(ranks=2)
     assert 1e-8 < found.alpha < 1
     assert 1e-12 < found.beta < 1e-6
     assert 1e-12 < found.copy < 1e-6
     assert 1 << 12 <= found.pull_bytes <= NEVER
+    found.store("x")
+    rows, columns = (Layout.parse(text, Mesh(x=2)) for text in ("[2{x}4, 4]", "[4, 2{x}4]"))
+    assert distspmd.plan(rows, columns).machine == found
+    assert distspmd.plan(rows, columns, machine=SLOW).machine == SLOW
+    launch(
+        f"""
+import os
+from mpi4py import MPI
+from distspmd.machine import Machine
+from distspmd.runtime.tiles import known_of
+
+if MPI.COMM_WORLD.rank == 1:
+    os.environ["DISTSPMD_CACHE"] += "-of-another-host"
+    assert Machine.measured() == Machine()
+assert known_of(MPI.COMM_WORLD).machine == {found}
+""",
+        ranks=2,
+    )

@@ -29,7 +29,7 @@ from distspmd.codegen.tables import Function, Storage, words
 from distspmd.errors import ArgumentError, CompilationError, ToolchainError
 from distspmd.plans import Plan
 from distspmd.runtime.agreement import Agreement, wait_quietly
-from distspmd.runtime.shared import Lying, Node, can_pull
+from distspmd.runtime.shared import Lying, Node, can_pull, can_write_letters
 from distspmd.runtime.toolchain import MPI, Compiler, find_compiler, find_mpi, home
 
 INCLUDE = Path(__file__).parent / "include"
@@ -94,6 +94,8 @@ class Engine:
             self._library.distspmd_add_fetch(self.context, _pointer_to(asked), len(asked))
         self.pulls = 0
         """Number of steps that copy out of memory that the ranks share."""
+        self.letters = 0
+        """Number of steps that go through the letter boxes of the node."""
         self._scratch: Tile | None = None  # where it lies in a window
 
     def __call__(self, number: int, source: Tile | None, target: Tile | None) -> None:
@@ -112,13 +114,19 @@ class Engine:
     def share(self, node: Node, tiles: Sequence[Sequence[Tile | None]], least: int = 0) -> None:
         """Let steps pull from the memory of other ranks, where that holds their sources.
 
-        All ranks call it together. From then on the plans run on these tiles only.
+        Others go by letters, if their ranks are on one node. All ranks call it together. From then
+        on the plans run only on tiles that lie where these do.
 
         Args:
             node: the windows of the communicator.
             tiles: source and target of each plan; None where the rank has none that stays.
             least: bytes that a rank receives in a step, from which on it pulls.
         """
+        post = node.post()
+        if post is None:
+            return
+        numbers = post.ctypes.data_as(ctypes.POINTER(ctypes.c_int64))
+        self._library.distspmd_use_post(self.context, numbers, len(post))
         if any(plan.scratch for _, plan, _ in self.plans):
             nbytes: int = self._library.distspmd_scratch_bytes(self.context)
             self._scratch = node.allocate((nbytes,), np.dtype(np.uint8))
@@ -132,6 +140,9 @@ class Engine:
                 if can_pull(plan, step, lying, node.of, least):
                     self._pull(node, number, at, lying)
                     self.pulls += 1
+                elif can_write_letters(plan, step, lying, node.of, int(post[1])):
+                    self._write_letters(node, number, at)
+                    self.letters += 1
 
     def _lying(self, node: Node, number: int, pair: Sequence[Tile | None]) -> Lying:
         """Where the buffers of a plan lie on this rank."""
@@ -161,10 +172,20 @@ class Engine:
         for rank in group:
             place, storage = lying[rank].places[step.source], lying[rank].storages[step.source]
             address = 0 if place is None else node.windows[place[0]].addresses[rank] + place[1]
-            table += [address, *storage.origin, *storage.strides]
+            table += [node.numbers[rank], address, *storage.origin, *storage.strides]
         if len(group) > 1:
             numbers = np.array(table, dtype=np.int64)
             self._library.distspmd_pull(self.context, number, at, _pointer_to(numbers))
+
+    def _write_letters(self, node: Node, number: int, at: int) -> None:
+        """Let a step of a plan go by letters."""
+        step = self.plans[number][1].steps[at]
+        group = next((group for group in step.groups if self.rank in group), ())
+        if len(group) > 1:
+            numbers = np.array([node.numbers[rank] for rank in group], dtype=np.int64)
+            self._library.distspmd_write_letters(
+                self.context, number, at, numbers.ctypes.data_as(ctypes.POINTER(ctypes.c_int64))
+            )
 
     def statistics(self, number: int) -> Statistics:
         """What the calls of a plan took so far."""
@@ -359,6 +380,14 @@ def _load(path: Path) -> ctypes.CDLL:
         ctypes.c_int64,
         ctypes.POINTER(ctypes.c_int64),
     ]
+    library.distspmd_use_post.restype = None
+    library.distspmd_use_post.argtypes = [
+        ctypes.c_void_p,
+        ctypes.POINTER(ctypes.c_int64),
+        ctypes.c_int64,
+    ]
+    library.distspmd_write_letters.restype = None
+    library.distspmd_write_letters.argtypes = library.distspmd_pull.argtypes
     library.distspmd_reset_statistics.restype = None
     library.distspmd_reset_statistics.argtypes = [ctypes.c_void_p]
     library.distspmd_add_fetch.restype = None

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from distspmd import intervals
 from distspmd.codegen.tables import Storage
+from distspmd.intervals import Box
 from distspmd.plans import Plan, Step, StepKind
 
 Tile = NDArray[Any]
@@ -28,7 +29,16 @@ PULLED = (
 )
 """Kinds that a rank can do alone: of a REDUCE or ALL_REDUCE each rank would read all operands."""
 
+LETTERS = (
+    *(StepKind.SCATTER, StepKind.GATHER, StepKind.PERMUTE, StepKind.EXCHANGE),
+    *(StepKind.ALL_TO_ALL, StepKind.REDUCE_SCATTER),
+)
+"""Kinds that are messages from one rank to another."""
+
 _ALIGNMENT = 64
+_LETTERS = 1 << 19
+_SMALLEST_LETTER, _LARGEST_LETTER = 1 << 13, 1 << 17
+"""Bytes of a letter: those of a rank to all others stay in its cache."""
 
 
 class Window:
@@ -76,8 +86,10 @@ class Node:
         self.of: list[int] = comm.allgather(self.node.bcast(self.rank))
         """A number of the node of each rank."""
         mine = [rank for rank, of in enumerate(self.of) if of == self.of[self.rank]]
-        self._peers = [mine.index(rank) if rank in mine else -1 for rank in range(len(self.of))]
+        self.numbers = [mine.index(rank) if rank in mine else -1 for rank in range(len(self.of))]
+        """A number of each rank on this node, -1 on another."""
         self.windows: list[Window] = []
+        self._boxes: Tile | None = None
 
     def window(self, nbytes: int) -> Window | None:
         """A window that is free and large enough on all ranks, else a new one if there is room."""
@@ -90,7 +102,7 @@ class Node:
         wanted = self.node.allreduce(nbytes + 2 * _ALIGNMENT)
         if not self.comm.allreduce(wanted < free_bytes(), op=MPI.LAND):
             return None
-        self.windows.append(Window(self.node, self._peers, nbytes))
+        self.windows.append(Window(self.node, self.numbers, nbytes))
         return self.windows[-1]
 
     def allocate(self, shape: Sequence[int], dtype: np.dtype) -> Tile:
@@ -109,6 +121,25 @@ class Node:
             memory[start : start + size].view(dtype).reshape(shape)
             for start, size, (shape, dtype) in zip(starts, sizes, wanted, strict=False)
         ]
+
+    def post(self) -> NDArray[np.int64] | None:
+        """The letter boxes of this node, as ``post.hpp`` takes them; None if there is no room."""
+        from mpi4py import MPI
+
+        ranks: int = self.comm.allreduce(self.node.size, op=MPI.MAX)
+        letter = min(_LARGEST_LETTER, max(_SMALLEST_LETTER, _LETTERS // (2 * ranks)))
+        if self._boxes is None:
+            nbytes = ranks * (3 * _ALIGNMENT + 2 * letter)
+            self._boxes = self.allocate((nbytes,), np.dtype(np.uint8))
+            self.comm.Barrier()  # all boxes are empty before the first letter
+        place = self.place(self._boxes)
+        if place is None:
+            return None
+        window = self.windows[place[0]]
+        segments = [
+            window.addresses[rank] for rank, number in enumerate(self.numbers) if number >= 0
+        ]
+        return np.array([self.numbers[self.rank], letter, *segments], dtype=np.int64)
 
     def place(self, tile: Tile | None) -> tuple[int, int] | None:
         """The window and the offset at which a tile begins, if it lies in one."""
@@ -130,6 +161,7 @@ class Node:
 
         if MPI.Is_finalized():
             return
+        self._boxes = None
         free = np.array([window.free for window in self.windows], np.int32)
         self.node.Allreduce(MPI.IN_PLACE, free, op=MPI.MIN)
         for window, unused in zip(self.windows, free, strict=True):
@@ -162,6 +194,16 @@ class Lying:
     storages: tuple[Storage, ...]
     aliased: bool
 
+    def contiguous(self, buffer: int, box: Box) -> bool:
+        """Whether a box is one run of elements of a buffer."""
+        run = 1
+        strides = self.storages[buffer].strides
+        for (lo, hi), stride in zip(reversed(box), reversed(strides), strict=True):
+            if hi - lo != 1 and stride != run:
+                return False
+            run *= hi - lo
+        return True
+
 
 def can_pull(plan: Plan, step: Step, lying: Sequence[Lying], of: Sequence[int], least: int) -> bool:
     """Whether a step may pull: its groups are each on one node, with all sources in windows.
@@ -181,3 +223,32 @@ def can_pull(plan: Plan, step: Step, lying: Sequence[Lying], of: Sequence[int], 
             if held and lying[rank].places[step.source] is None:
                 return False
     return True
+
+
+def can_write_letters(
+    plan: Plan, step: Step, lying: Sequence[Lying], of: Sequence[int], letter: int
+) -> bool:
+    """Whether a step goes by letters of so many bytes; the same on all ranks.
+
+    Its groups are each on one node, and it has strided boxes: runs go as messages, in one copy. Of
+    a sum all operands that a rank receives are of one box.
+    """
+    if step.kind not in LETTERS or not step.messages or plan.itemsize > letter:
+        return False
+    if any(of[rank] != of[group[0]] for group in step.groups for rank in group):
+        return False
+    if step.reduction:
+        return _operands_agree(step)
+    large = int(step.traffic.received.max(initial=0)) * plan.itemsize > letter
+    return not large or any(
+        not (
+            lying[m.sender].contiguous(step.source, m.box)
+            and lying[m.receiver].contiguous(step.target, m.box)
+        )
+        for m in step.messages
+    )
+
+
+def _operands_agree(step: Step) -> bool:
+    boxes: dict[int, Box] = {}
+    return all(boxes.setdefault(m.receiver, m.box) == m.box for m in step.messages)

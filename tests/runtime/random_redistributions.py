@@ -1,8 +1,9 @@
 """Run under mpiexec: random redistributions on the C++ runtime, each compared with the simulator.
 
-Usage: random_redistributions.py SEED CASES [shared]
+Usage: random_redistributions.py SEED CASES [shared | letters]
 
-Shared: most tiles lie in memory that the ranks of the node share.
+Shared: most tiles lie in memory that the ranks of the node share. Letters: none does, and the
+letters between the ranks are tiny.
 """
 
 import random
@@ -24,23 +25,26 @@ from distspmd.plans import Message, Plan, Refusal, Step, StepKind
 from distspmd.redistribution import Redistribution
 from distspmd.reductions import REDUCTIONS
 from distspmd.rounds import bounded
+from distspmd.runtime import shared as shared_memory
 from distspmd.runtime.engine import Engine
+from distspmd.runtime.measure import NEVER
 from distspmd.runtime.shared import Node
 from distspmd.simulator import simulate
 from distspmd.solvers import SOLVERS
 from distspmd.verifier import verify
 
 
-def main(seed, cases, shared=False):
+def main(seed, cases, how=""):
+    shared_memory._LARGEST_LETTER = shared_memory._SMALLEST_LETTER = 32
     comm = MPI.COMM_WORLD
     rng = random.Random(seed)
-    node, pulls = Node(comm), 0
+    node, pulls, letters = Node(comm), 0, 0
     tried = []
     while len(tried) < cases:
         tried.extend(_cases(rng, comm.size))
     for start in range(0, len(tried), 16):
         batch = tried[start : start + 16]
-        if shared:
+        if how == "shared":
             _arena[:] = [None]
             _arena[:] = [node.allocate((1 << 20,), np.dtype(np.uint8))]
         mine = [case.tiles_on(comm.rank) for case in batch]
@@ -49,9 +53,10 @@ def main(seed, cases, shared=False):
             for i, (case, tiles) in enumerate(zip(batch, mine, strict=True))
         ]
         with Engine(comm, plans) as engine:
-            if shared:
-                engine.share(node, [(tiles.source, tiles.target) for tiles in mine])
-                pulls += engine.pulls
+            if how:
+                least = 0 if how == "shared" else NEVER
+                engine.share(node, [(tiles.source, tiles.target) for tiles in mine], least)
+                pulls, letters = pulls + engine.pulls, letters + engine.letters
             for number, case, tiles in zip(count(), batch, mine, strict=False):
                 for _ in range(2 if not tiles.aliased else 1):
                     tiles.reset()
@@ -63,7 +68,8 @@ def main(seed, cases, shared=False):
                 assert found.received_bytes == times * case.plan.received(comm.rank), str(case.plan)
     kinds = Counter("+".join(sorted({str(s.kind) for s in case.plan.steps})) for case in tried)
     if comm.rank == 0:
-        print(f"{len(tried)} plans agree on {comm.size} ranks: {dict(kinds)}, {pulls} pulls")
+        print(f"{len(tried)} plans agree on {comm.size} ranks: {dict(kinds)}")
+        print(f"{pulls} pulls, {letters} by letters")
 
 
 _IN_AN_ORDER_OF_MPI = (StepKind.REDUCE, StepKind.ALL_REDUCE)
@@ -337,4 +343,4 @@ def _halo(rng, source):
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]), len(sys.argv) > 3)
+    main(int(sys.argv[1]), int(sys.argv[2]), *sys.argv[3:])

@@ -42,6 +42,13 @@ def test_pulls_from_shared_memory_agree_with_the_simulator(launch, ranks):
     assert ranks == 1 or int(re.search(r"(\d+) pulls", done.stdout)[1]) > 20
 
 
+@pytest.mark.parametrize("ranks", [2, 3, 8])
+def test_letters_agree_with_the_simulator(launch, ranks):
+    done = launch(PROGRAM, str(ranks + 200), "100", "letters", ranks=ranks)
+    assert f"agree on {ranks} ranks" in done.stdout
+    assert int(re.search(r"(\d+) by letters", done.stdout)[1]) > 20
+
+
 def test_large_boxes_arrive_while_the_first_rank_copies_its_own(launch):
     launch(
         PRELUDE

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "boxes.hpp"
+#include "copies.hpp"
 #include "reductions.hpp"
 
 namespace distspmd {
@@ -40,13 +41,15 @@ inline Kernel copy_kernel(std::int64_t itemsize) {
 /// A strided nest of runs, found once and run often.
 class Move {
  public:
-  /// The same box in two storages, `base` elements into each; copied where there is no reduction.
+  /// The same box in two storages, `base` elements into each; copied where there is no reduction,
+  /// past the cache if it streams.
   Move(const Storage &from, std::int64_t from_base, const Storage &to, std::int64_t to_base,
-       const Box &box, std::int64_t itemsize, Kernel reduction = nullptr)
+       const Box &box, std::int64_t itemsize, Kernel reduction = nullptr, bool streams = false)
       : itemsize_(itemsize),
         source_offset_((from_base + from.offset(box)) * itemsize),
         target_offset_((to_base + to.offset(box)) * itemsize),
-        kernel_(reduction) {
+        kernel_(reduction),
+        streams_(streams) {
     std::vector<Loop> loops;
     for (std::size_t d = 0; d < box.size(); ++d) {
       const std::int64_t extent = box[d].hi - box[d].lo;
@@ -92,12 +95,14 @@ class Move {
     } else if (kernel_) {
       kernel_(target, inner_.target, source, inner_.source, inner_.extent);
     } else {
-      std::memcpy(target, source, static_cast<std::size_t>(inner_.extent * itemsize_));
+      (streams_ ? stream_run : copy_run)(target, source,
+                                         static_cast<std::size_t>(inner_.extent * itemsize_));
     }
   }
 
   std::int64_t itemsize_, source_offset_, target_offset_;
   Kernel kernel_;
+  bool streams_;
   std::vector<Loop> outer_;
   Loop inner_{};
 };

@@ -1,22 +1,21 @@
 // Pulls: a step whose ranks are on one node, and whose sources lie in memory that they share.
 //
-// Each rank brings what it wants out of the tiles of the others, with one copy and no message. Two
-// barriers of the group are all that MPI does: before, so that the sources are there, and after, so
-// that they may change.
+// Each rank brings what it wants out of the tiles of the others, with one copy and no message. The
+// group meets twice: before, so that the sources are there, and after, so that they may change.
 #pragma once
 
 #include <mpi.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstdint>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include "boxes.hpp"
+#include "copies.hpp"
 #include "errors.hpp"
 #include "moves.hpp"
+#include "post.hpp"
 #include "reductions.hpp"
 #include "steps.hpp"
 #include "tables.hpp"
@@ -36,24 +35,28 @@ class Pull {
   static constexpr std::int64_t piece_bytes = 1 << 16, most_pieces = 4096;
 
   Pull(const StepTable &step, const PlanTable &plan, const Group &group,
-       const std::vector<Shared> &sources)
-      : comm_(group.comm), name_(plan.name) {
+       const std::vector<Shared> &sources, std::vector<std::int64_t> ranks,
+       const Post &post)
+      : comm_(group.comm), ranks_(std::move(ranks)), post_(&post) {
     const Storage &from = plan.buffers[static_cast<std::size_t>(step.source)];
     const Storage &to = plan.buffers[static_cast<std::size_t>(step.target)];
     const Kernel kernel = step.reduction.kernel;
     const auto pieces = Step::pieces_of(step);
+    std::int64_t bytes = 0;
+    for (const Part &part : step.receives) bytes += volume(part.box) * plan.itemsize;
+    const bool streams = step.operation == Operation::none && exceeds_cache(bytes, group.size);
     for (const Box &slab : slabs(step, to, plan.itemsize)) {
       for (std::size_t i = 0; i < step.receives.size(); ++i) {
         const Part &part = step.receives[i];
         const bool own = part.peer == self;
         const Shared *source = own ? nullptr : &sources[static_cast<std::size_t>(part.peer)];
         if (source && source->data == nullptr)
-          fail(comm_, name_ + ": a rank that holds nothing has a box to pull.");
+          fail(comm_, plan.name + ": a rank that holds nothing has a box to pull.");
         for (const Step::Piece &piece : pieces[i]) {
           const Box box = intersect(piece.box, slab);
           if (is_empty(box)) continue;
           moves_.push_back({Move(own ? from : source->storage, 0, to, 0, box, plan.itemsize,
-                                 piece.combine ? kernel : nullptr),
+                                 piece.combine ? kernel : nullptr, streams),
                             own ? nullptr : source->data});
         }
       }
@@ -61,18 +64,13 @@ class Pull {
   }
 
   void run(const char *from, char *to) const {
-    wait();
+    post_->meet(ranks_, comm_);
     for (const auto &[move, data] : moves_) move(data ? data : from, to);
-    wait();
+    finish_streams();
+    post_->meet(ranks_, comm_);
   }
 
  private:
-  void wait() const {
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-    check(MPI_Barrier(comm_), comm_, "MPI_Barrier", name_);
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-  }
-
   /// All that arrives, cut along the dimension whose elements lie farthest apart; in one piece
   /// where nothing is combined.
   static std::vector<Box> slabs(const StepTable &step, const Storage &to, std::int64_t itemsize) {
@@ -101,7 +99,8 @@ class Pull {
   }
 
   MPI_Comm comm_;
-  std::string name_;
+  std::vector<std::int64_t> ranks_;  // numbers of the group on the node
+  const Post *post_;
   std::vector<std::pair<Move, const char *>> moves_;  // null: from the rank's own source
 };
 

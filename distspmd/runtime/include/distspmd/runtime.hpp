@@ -17,6 +17,8 @@
 #include "errors.hpp"
 #include "execute.hpp"
 #include "fetches.hpp"
+#include "letters.hpp"
+#include "post.hpp"
 #include "pulls.hpp"
 #include "resources.hpp"
 #include "steps.hpp"
@@ -44,7 +46,8 @@ struct Plan {
   std::vector<std::int64_t> scratch;  // bytes from the start of the scratch memory, by buffer
   PlanTable table;                    // of which pulls are made
   std::vector<const Group *> groups;  // by step; null where the rank is in none
-  std::vector<std::unique_ptr<Pull>> pulls;  // by step; null where messages carry it
+  std::vector<std::unique_ptr<Pull>> pulls;  // by step; null where it goes another way
+  std::vector<std::unique_ptr<Letters>> letters;  // likewise; messages carry what has neither
   std::int64_t itemsize;
   bool same_strides, reads_input = false, writes_output = false;
   Statistics statistics;
@@ -125,6 +128,11 @@ class Context : public Executable {
         continue;
       }
       const bool shared = step.source == step.target || (step.source + step.target == 1 && aliased);
+      if (plan.letters[s]) {
+        plan.letters[s]->run(from, buffer(plan, step.target, out), shared);
+        plan.statistics.received_bytes += step.received();
+        continue;
+      }
       plan.statistics.received_bytes += step.run(from, buffer(plan, step.target, out), shared,
                                                  send_staging_.data(), receive_staging_.data());
     }
@@ -139,8 +147,25 @@ class Context : public Executable {
   }
   void use_scratch(char *memory) { scratch_.use(memory); }
 
-  /// Let a step pull. For each rank of the group `words` has the address of its source tile in this
-  /// process (0: it holds nothing), and the origin and the strides of its storage.
+  /// Use the post of a node; see Post.
+  void use_post(const std::int64_t *words, std::int64_t count) {
+    post_ = std::make_unique<Post>(words, count);
+  }
+
+  /// Let a step go by letters; `words` has the number on the node of each rank of the group.
+  void write_letters(std::int64_t number, std::int64_t step, const std::int64_t *words) {
+    Plan &plan = plan_of(number);
+    const std::size_t at = static_cast<std::size_t>(step);
+    const Group *group = plan.groups.at(at);
+    if (!group) return;
+    const std::vector<std::int64_t> ranks(words, words + group->size);
+    plan.letters[at] =
+        std::make_unique<Letters>(plan.table.steps[at], plan.table, *group, ranks, *post_);
+  }
+
+  /// Let a step pull. For each rank of the group `words` has its number on the node, the address of
+  /// its source tile in this process (0: it holds nothing), and the origin and the strides of its
+  /// storage.
   void pull(std::int64_t number, std::int64_t step, const std::int64_t *words) {
     Plan &plan = plan_of(number);
     const std::size_t at = static_cast<std::size_t>(step);
@@ -148,7 +173,9 @@ class Context : public Executable {
     if (!group) return;
     const std::size_t dimensions = plan.storages[0].tile.size();
     std::vector<Shared> sources;
+    std::vector<std::int64_t> ranks;
     for (int position = 0; position < group->size; ++position) {
+      ranks.push_back(*words++);
       Shared shared{reinterpret_cast<const char *>(static_cast<std::intptr_t>(*words++)), {}};
       for (auto *numbers : {&shared.storage.origin, &shared.storage.strides}) {
         numbers->assign(words, words + dimensions);
@@ -156,7 +183,8 @@ class Context : public Executable {
       }
       sources.push_back(std::move(shared));
     }
-    plan.pulls[at] = std::make_unique<Pull>(plan.table.steps[at], plan.table, *group, sources);
+    plan.pulls[at] = std::make_unique<Pull>(plan.table.steps[at], plan.table, *group, sources,
+                                            std::move(ranks), *post_);
   }
 
   /// Add a fetch, whose number is how many there were; all ranks add the same.
@@ -272,6 +300,7 @@ class Context : public Executable {
       plan.steps.emplace_back(step, table, group, resources_);
       plan.groups.push_back(group);
       plan.pulls.emplace_back();
+      plan.letters.emplace_back();
       const Step &ready = plan.steps.back();
       send_staging_.reserve(ready.send_staging());
       receive_staging_.reserve(ready.receive_staging());
@@ -310,6 +339,7 @@ class Context : public Executable {
   MPI_Comm comm_ = MPI_COMM_NULL;
   std::vector<std::unique_ptr<Group>> groups_;
   Resources resources_;
+  std::unique_ptr<Post> post_;
   std::vector<Plan> plans_;
   std::vector<std::unique_ptr<CountedFetch>> fetches_;
   Memory send_staging_, receive_staging_, scratch_;
@@ -382,6 +412,17 @@ DISTSPMD_EXPORT std::int64_t distspmd_scratch_place(void *context, std::int64_t 
 
 DISTSPMD_EXPORT void distspmd_use_scratch(void *context, void *memory) {
   static_cast<distspmd::Context *>(context)->use_scratch(static_cast<char *>(memory));
+}
+
+/// Use the post of a node, and let a step of a plan go by letters; see Context.
+DISTSPMD_EXPORT void distspmd_use_post(void *context, const std::int64_t *words,
+                                       std::int64_t count) {
+  static_cast<distspmd::Context *>(context)->use_post(words, count);
+}
+
+DISTSPMD_EXPORT void distspmd_write_letters(void *context, std::int64_t plan, std::int64_t step,
+                                            const std::int64_t *words) {
+  static_cast<distspmd::Context *>(context)->write_letters(plan, step, words);
 }
 
 /// Let a step of a plan pull from memory that the ranks share; see Context::pull.
