@@ -26,9 +26,8 @@ from distspmd.lowering import ATTRIBUTE, Lowering, PlannedMemlet
 from distspmd.nodes.distributed_memlet import CONTEXT
 from distspmd.passes.local_tiles import tile_shape
 from distspmd.plans import Plan
-from distspmd.rounds import MOST_ELEMENTS, bounded
 from distspmd.runtime.agreement import Agreement, end_all_on_exception, wait_quietly
-from distspmd.runtime.engine import Engine, Statistics
+from distspmd.runtime.engine import Engine, Statistics, runnable
 from distspmd.runtime.shared import Node
 
 
@@ -447,7 +446,7 @@ def _named(
     memlet: PlannedMemlet, lowering: Lowering, rank: int
 ) -> tuple[str, Plan, tuple[Storage, Storage]]:
     """A memlet as the engine takes it: its name, its plan in bounded rounds, its storages."""
-    plan = bounded(memlet.solution.plan, MOST_ELEMENTS)
+    plan = runnable(memlet.solution.plan)
     return _title(memlet), plan, _storages(memlet, lowering, rank)
 
 

@@ -22,6 +22,7 @@ ORDER = """
     calls
     cost problems simulator verifier rounds orders codegen.tables collectives
     codegen.fetches
+    allreduce
     digits
     tilemaps
     solve

@@ -23,11 +23,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from distspmd import intervals
+from distspmd.allreduce import scattered
 from distspmd.cache import cache_folder as cache_folder
 from distspmd.codegen.fetches import Fetch
 from distspmd.codegen.tables import Function, Storage, words
 from distspmd.errors import ArgumentError, CompilationError, ToolchainError
 from distspmd.plans import Plan
+from distspmd.rounds import MOST_ELEMENTS, bounded
 from distspmd.runtime.agreement import Agreement, wait_quietly
 from distspmd.runtime.shared import Lying, Node, can_pull, can_write_letters
 from distspmd.runtime.toolchain import MPI, Compiler, find_compiler, find_mpi, home
@@ -225,6 +227,11 @@ class Engine:
     ) -> None:
         if kind is None:
             self.close()
+
+
+def runnable(plan: Plan) -> Plan:
+    """The plan as it runs: in calls that MPI can count, none of which combines elements twice."""
+    return bounded(scattered(plan), MOST_ELEMENTS)
 
 
 Named = tuple[str, Plan, Sequence[Storage]]

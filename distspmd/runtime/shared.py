@@ -210,7 +210,7 @@ def can_pull(plan: Plan, step: Step, lying: Sequence[Lying], of: Sequence[int], 
 
     It is the same on all ranks, and ``least`` is the number of bytes from which it pays.
     """
-    if step.kind not in PULLED or step.source == step.target:
+    if step.kind not in PULLED or (step.source == step.target and not _apart(step)):
         return False
     if int(step.traffic.received.max(initial=0)) * plan.itemsize < least:
         return False
@@ -223,6 +223,23 @@ def can_pull(plan: Plan, step: Step, lying: Sequence[Lying], of: Sequence[int], 
             if held and lying[rank].places[step.source] is None:
                 return False
     return True
+
+
+def _apart(step: Step) -> bool:
+    """Whether no rank writes what another reads, in a step within one buffer."""
+    sent: dict[int, set[Box]] = {}
+    received: dict[int, set[Box]] = {}
+    for m in step.messages:
+        if m.sender == m.receiver:
+            return False
+        sent.setdefault(m.sender, set()).add(m.box)
+        received.setdefault(m.receiver, set()).add(m.box)
+    return all(
+        intervals.is_empty(intervals.intersect(ours, theirs))
+        for rank, boxes in sent.items()
+        for ours in boxes
+        for theirs in received.get(rank, ())
+    )
 
 
 def can_write_letters(

@@ -19,9 +19,8 @@ from distspmd.errors import ArgumentError
 from distspmd.layout import Layout
 from distspmd.machine import Machine
 from distspmd.planning import plan as make_plan
-from distspmd.rounds import MOST_ELEMENTS, bounded
 from distspmd.runtime.agreement import Agreement
-from distspmd.runtime.engine import Engine
+from distspmd.runtime.engine import Engine, runnable
 from distspmd.runtime.shared import Node
 from distspmd.solve import Solver
 
@@ -72,7 +71,7 @@ def redistribute(
         chosen = make_plan(source, target, move.dtype, solver, max_memory, model)
         name = f"the redistribution {source} -> {target}"
         storages = (move.storage(0), move.storage(1))
-        engine = Engine(comm, [(name, bounded(chosen, MOST_ELEMENTS), storages)])
+        engine = Engine(comm, [(name, runnable(chosen), storages)])
         if known.agreement.ranks > 1:
             known.node = known.node or Node(comm)
             engine.share(known.node, [move.tiles], model.pull_bytes)

@@ -17,6 +17,7 @@ import numpy as np
 from mpi4py import MPI
 
 from distspmd import intervals
+from distspmd.allreduce import scattered
 from distspmd.codegen.tables import DTYPES, Storage
 from distspmd.errors import PlanError
 from distspmd.layout import Layout, Partial, Split
@@ -220,6 +221,8 @@ def _cases(rng, ranks):
         if rng.random() < 0.4:
             with suppress(PlanError):  # fewer elements than a rank receives operands of one
                 plan = bounded(plan, rng.randint(1, 12))
+        if rng.random() < 0.5:
+            plan = scattered(plan, least=1)
         verify(plan)
         can_alias = move.source.splits == move.target.splits or kind in ("halo", "gathered")
         aliased = can_alias and not move.accumulate and rng.random() < 0.5
