@@ -36,9 +36,9 @@ LETTERS = (
 """Kinds that are messages from one rank to another."""
 
 _ALIGNMENT = 64
-_LETTERS = 1 << 19
-_SMALLEST_LETTER, _LARGEST_LETTER = 1 << 13, 1 << 17
-"""Bytes of a letter: those of a rank to all others stay in its cache."""
+_LETTERS = 1 << 21
+_SMALLEST_LETTER, _LARGEST_LETTER = 1 << 13, 1 << 18
+"""Bytes of a letter: those of all ranks together stay in the cache until they are read."""
 
 
 class Window:
