@@ -11,15 +11,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from dace.codegen.compiler import load_precompiled_sdfg
+from numpy.typing import NDArray
 
+from distspmd import intervals
 from distspmd.codegen.build import Build
 from distspmd.comparison import Comparison, compare
+from distspmd.layout import Layout
 from distspmd.lowering import Lowering
 from distspmd.program import Program
 from distspmd.runtime.agreement import end_all_on_exception
 
 Arguments = dict[str, Any]
+Tile = NDArray[Any]
 Sets = Iterator[tuple[Arguments, Arguments | None]]
 """Arguments, and what is wanted; None for what the original makes of them."""
 
@@ -71,16 +76,15 @@ def perform(trial: Trial, comm: Any, sets: Sets, runs: int) -> tuple[Run, ...]:
         sets: on rank 0, inputs of the runs.
         runs: how many sets.
     """
-    original = _load(trial) if comm.Get_rank() == 0 else None
+    first = comm.Get_rank() == 0
+    original = _load(trial) if first else None
     found = []
     with Program(trial.build, trial.lowering, comm.Dup()) as program:
         for number in range(runs):
-            seconds, comparisons = 0.0, tuple[Comparison, ...]()
-            if original is None:
-                program()
-            else:
-                given, wanted = next(sets)
-                have, seconds = _timed(program, given)
+            given, wanted = next(sets) if first else ({}, None)
+            have, seconds = _timed(program, comm, given)
+            comparisons = tuple[Comparison, ...]()
+            if original is not None:
                 want = called(original, given) if wanted is None else wanted
                 comparisons = tuple(
                     compare(n, have[n], value, trial.tolerance) for n, value in want.items()
@@ -92,12 +96,36 @@ def perform(trial: Trial, comm: Any, sets: Sets, runs: int) -> tuple[Run, ...]:
     return tuple(found)
 
 
-def _timed(program: Program, given: Arguments) -> tuple[Arguments, float]:
-    """Arguments and results after a call, on rank 0, and the seconds that it took."""
-    mine = copy.deepcopy(given)
+def _timed(program: Program, comm: Any, given: Arguments) -> tuple[Arguments, float]:
+    """Arguments and results after a call, whole on rank 0, and the seconds that it took."""
+    held, mine = program.lowering.held, copy.deepcopy(given)
+    shared: Arguments = comm.bcast({n: value for n, value in given.items() if n in held})
+    for name, value in shared.items():
+        if program.rank < held[name].ranks:
+            mine[name] = program.tile(name, value) if np.ndim(value) else value
+        else:
+            mine.pop(name, None)
     start = time.perf_counter()
     results = program(**mine)
-    return {**mine, **_results(results)}, time.perf_counter() - start
+    seconds = time.perf_counter() - start
+    have = {**mine, **_results(results)}
+    for name, layout in held.items():
+        if np.ndim(shared.get(name, [])):
+            have[name] = _whole(layout, have.get(name), shared.get(name), comm)
+    return have, seconds
+
+
+def _whole(layout: Layout, tile: Tile | None, before: Tile | None, comm: Any) -> Tile | None:
+    """An array put together from the tiles of all ranks, on rank 0."""
+    tiles: list[Tile | None] | None = comm.gather(tile)
+    if tiles is None:
+        return None
+    kind = next(tile.dtype for tile in tiles if tile is not None)
+    whole = np.zeros(layout.extents, kind) if before is None else before.copy()
+    for box, part in zip(layout.boxes, tiles, strict=False):
+        if part is not None and not intervals.is_empty(box):
+            whole[intervals.slices(box)] = part
+    return whole
 
 
 def _load(trial: Trial) -> Callable[..., Any]:
