@@ -76,13 +76,18 @@ class Window:
 
 
 class Node:
-    """The windows of a communicator."""
+    """The windows of a communicator.
 
-    def __init__(self, comm: Any) -> None:
+    Args:
+        comm: an mpi4py communicator.
+        node: of its ranks those that share memory with this one; found where left out.
+    """
+
+    def __init__(self, comm: Any, node: Any = None) -> None:
         from mpi4py import MPI
 
         self.comm, self.rank = comm, comm.Get_rank()
-        self.node = comm.Split_type(MPI.COMM_TYPE_SHARED, self.rank)
+        self.node = node or comm.Split_type(MPI.COMM_TYPE_SHARED, self.rank)
         self.of: list[int] = comm.allgather(self.node.bcast(self.rank))
         """A number of the node of each rank."""
         mine = [rank for rank, of in enumerate(self.of) if of == self.of[self.rank]]

@@ -1,9 +1,9 @@
 """Run under mpiexec: random redistributions on the C++ runtime, each compared with the simulator.
 
-Usage: random_redistributions.py SEED CASES [shared | letters]
+Usage: random_redistributions.py SEED CASES [shared | letters | nodes]
 
 Shared: most tiles lie in memory that the ranks of the node share. Letters: none does, and the
-letters between the ranks are tiny.
+letters between the ranks are tiny. Nodes: as shared, but only three ranks at a time share memory.
 """
 
 import random
@@ -39,13 +39,14 @@ def main(seed, cases, how=""):
     shared_memory._LARGEST_LETTER = shared_memory._SMALLEST_LETTER = 32
     comm = MPI.COMM_WORLD
     rng = random.Random(seed)
-    node, pulls, letters = Node(comm), 0, 0
+    near = comm.Split(comm.rank // 3, comm.rank) if how == "nodes" else None
+    node, pulls, letters = Node(comm, near), 0, 0
     tried = []
     while len(tried) < cases:
         tried.extend(_cases(rng, comm.size))
     for start in range(0, len(tried), 16):
         batch = tried[start : start + 16]
-        if how == "shared":
+        if how in ("shared", "nodes"):
             _arena[:] = [None]
             _arena[:] = [node.allocate((1 << 20,), np.dtype(np.uint8))]
         mine = [case.tiles_on(comm.rank) for case in batch]
@@ -55,7 +56,7 @@ def main(seed, cases, how=""):
         ]
         with Engine(comm, plans) as engine:
             if how:
-                least = 0 if how == "shared" else NEVER
+                least = NEVER if how == "letters" else 0
                 engine.share(node, [(tiles.source, tiles.target) for tiles in mine], least)
                 pulls, letters = pulls + engine.pulls, letters + engine.letters
             for number, case, tiles in zip(count(), batch, mine, strict=False):

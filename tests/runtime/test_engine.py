@@ -42,6 +42,13 @@ def test_pulls_from_shared_memory_agree_with_the_simulator(launch, ranks):
     assert ranks == 1 or int(re.search(r"(\d+) pulls", done.stdout)[1]) > 20
 
 
+@pytest.mark.parametrize("ranks", [4, 8])
+def test_steps_between_nodes_go_as_messages(launch, ranks):
+    done = launch(PROGRAM, str(ranks + 300), "100", "nodes", ranks=ranks)
+    assert f"agree on {ranks} ranks" in done.stdout
+    assert int(re.search(r"(\d+) pulls", done.stdout)[1]) > 5
+
+
 @pytest.mark.parametrize("ranks", [2, 3, 8])
 def test_letters_agree_with_the_simulator(launch, ranks):
     done = launch(PROGRAM, str(ranks + 200), "100", "letters", ranks=ranks)
