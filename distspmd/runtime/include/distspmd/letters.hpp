@@ -70,8 +70,8 @@ class Letters {
         if (!(*queues)[at].letters.empty()) kept->push_back(std::move((*queues)[at]));
       }
     if (in_order_) interleave(operands);
-    const bool may_alias =
-        step.source == step.target || (step.source + step.target == 1 && from_.strides == to.strides);
+    const bool may_alias = step.source == step.target ||
+                           (step.source + step.target == 1 && from_.strides == to.strides);
     keeps_ = may_alias && (in_order_ || meet(step));
   }
 

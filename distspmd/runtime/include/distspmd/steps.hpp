@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "boxes.hpp"
+#include "copies.hpp"
 #include "errors.hpp"
 #include "moves.hpp"
 #include "reductions.hpp"
@@ -149,6 +150,7 @@ class Step {
         bring(delivery, from, to, aliased, receive_staging);
     }
     finish_sends();
+    finish_streams();
     return received_;
   }
 
@@ -193,6 +195,12 @@ class Step {
   void deliver(const std::vector<Part> &receives, const std::vector<std::vector<Piece>> &pieces,
                const Storage &from, const Storage &to, bool may_alias) {
     receive_end_ = receive_.staged;
+    std::int64_t bytes = 0;
+    for (const Part &part : receives)
+      if (part.peer == self) bytes += volume(part.box) * itemsize_;
+    int ranks = 1;  // all copy at the same time
+    checked("MPI_Comm_size", MPI_Comm_size(comm_, &ranks));
+    const bool streams = exceeds_cache(bytes, ranks);
     arrivals_.resize(receive_.wires.size());
     std::size_t arrived = 0;
     for (std::size_t i = 0; i < receives.size(); ++i) {
@@ -207,7 +215,7 @@ class Step {
       const bool hazard = local && may_alias && touched(receives, i);
       for (const Piece &piece : pieces[i]) {
         const Kernel kernel = piece.combine ? reduction_.kernel : nullptr;
-        Delivery delivery{{held, place, to, 0, piece.box, itemsize_, kernel},
+        Delivery delivery{{held, place, to, 0, piece.box, itemsize_, kernel, local && streams},
                           wire,
                           piece.box,
                           local,
