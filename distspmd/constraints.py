@@ -53,6 +53,7 @@ class Use:
         accumulates: of a write, whether the old values are operands too.
         edges: edges at the border of the space that carry the use.
         approximate: dimensions of a read that were taken whole because an index is unknown.
+        moved: dimensions of a read in which loops around the space choose what is read.
         certain: whether the use happens in every run, exactly once.
         times: how often it happens, as far as that is known.
         index: parameter that indexes each dimension by itself; None where it is not so simple.
@@ -73,6 +74,7 @@ class Use:
     exact: bool = True
     accumulates: bool = False
     approximate: tuple[int, ...] = ()
+    moved: tuple[int, ...] = ()
     certain: bool = True
     times: int = 1
     index: tuple[str | None, ...] = ()
@@ -91,6 +93,13 @@ class Use:
     def reduction(self) -> str | None:
         """Reduction that combines the operands of ranks, if they write operands."""
         return self.layout.partial.reduction if self.layout.partial else None
+
+    def is_asked_for(self, written: bool) -> bool:
+        """Whether only what the use touches is fetched, found when the program runs.
+
+        What loops choose of a container that nobody writes is fetched once, for all iterations.
+        """
+        return self.inspection is not None and (written or bool(self.approximate))
 
     @property
     def reads_before(self) -> bool:
@@ -155,8 +164,12 @@ def _check_windowed(space: IterationSpace, tiling: Tiling) -> None:
 
 
 def _inspected(space: IterationSpace, found: list[Use]) -> list[Use]:
-    """Say of reads that data decide how what they touch is found at run time."""
-    reads = [Read(use.accesses, use.approximate, use.edges) for use in found if not use.is_write]
+    """Say of reads that data or loops decide how what they touch is found at run time."""
+    reads = [
+        Read(use.accesses, sorted({*use.approximate, *use.moved}), use.edges)
+        for use in found
+        if not use.is_write
+    ]
     written = {use.data for use in found if use.is_write}
     ways = iter(inspections(reads, written, bound_around(space.state).keys()))
     return [use if use.is_write else replace(use, inspection=next(ways)) for use in found]
@@ -182,7 +195,7 @@ def _merge_reads(reads: list[Use]) -> list[Use]:
     merged: list[Use] = []
     for read in reads:
         for position, other in enumerate(merged):
-            if other.data != read.data:
+            if other.data != read.data or other.moved or read.moved:
                 continue
             hulls = tuple(map(intervals.hull, other.layout.boxes, read.layout.boxes))
             apart = [intervals.volume(b) for use in (other, read) for b in use.layout.boxes]
@@ -291,6 +304,7 @@ class _Scoped:
             Layout.of_boxes(mesh, extents, boxes),
             edges,
             approximate=whole,
+            moved=tuple(sorted(set().union(*map(self.on_ranks.moved, group)))),
             needs=_joined_exactly([Layout.of_boxes(mesh, extents, each) for each in apart]),
             index=self._index(group),
             accesses=tuple(group),

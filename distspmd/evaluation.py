@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -130,6 +131,15 @@ class OnRanks:
     def is_moved(self, access: Access) -> bool:
         """Whether the space touches other elements in another iteration of a loop around it."""
         return bool(names_in(access) & self.around.keys() - access.scope.keys())
+
+    def moved(self, access: Access) -> set[int]:
+        """Dimensions in which an iteration of a loop around the space chooses what is touched."""
+        chosen = self.around.keys() - access.scope.keys()
+        return {
+            d
+            for d, dimension in enumerate(access.dimensions)
+            if dimension and names_in(replace(access, dimensions=(dimension,))) & chosen
+        }
 
 
 def is_affine(access: Access) -> bool:

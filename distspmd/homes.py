@@ -193,7 +193,8 @@ def _candidates(
     Each covers all uses and the boxes that are wanted besides, and comes once.
     """
     ordered = [u for u in uses if u.is_write and not u.layout.partial]
-    ordered += [u for u in uses if not u.is_write and not u.inspection]
+    written = any(use.is_write for use in uses)
+    ordered += [u for u in uses if not u.is_write and not u.is_asked_for(written)]
     ordered += [u for u in uses if u.layout.partial]
     needed = [*dict.fromkeys(box for use in uses for box in use.tiles.holders()), *wanted]
     plain = [Layout.of_boxes(u.layout.mesh, u.layout.extents, u.layout.boxes) for u in ordered]
@@ -212,8 +213,9 @@ def _candidates(
 def _hulls(uses: Sequence[Use]) -> Iterator[Layout]:
     """On each mesh, what all uses of a rank lie in: the tile and all halos of it."""
     by_mesh: dict[Mesh, list[Layout]] = {}
+    written = any(use.is_write for use in uses)
     for use in uses:
-        if not use.layout.partial and not use.inspection:
+        if not use.layout.partial and not use.is_asked_for(written):
             by_mesh.setdefault(use.layout.mesh, []).append(use.tiles)
     for mesh, layouts in by_mesh.items():
         if len(layouts) > 1:
@@ -259,8 +261,8 @@ def _needs_load(home: Layout, uses: Sequence[Use]) -> bool:
 def moves(home: Home, dtype: np.dtype) -> Iterator[tuple[float, Redistribution]]:
     """What the home makes necessary, and how often; reads of what nobody writes are shared.
 
-    Of a read that data decide it is all that could be fetched: counted half as often, because it is
-    not known how much that is.
+    Of a read that is asked for it is all that could be fetched: of what data decide counted half as
+    often, because it is not known how much that is; of what loops choose once for all iterations.
     """
     yield from ((1, move) for move in (load(home, dtype), store(home, dtype)) if move)
     shared: set[tuple[Box, ...]] = set()
@@ -269,7 +271,9 @@ def moves(home: Home, dtype: np.dtype) -> Iterator[tuple[float, Redistribution]]
             if use.layout.boxes in shared:
                 continue
             shared.add(use.layout.boxes)
-        times = (use.times if home.is_written else 1) * (0.5 if use.inspection else 1)
+        times: float = use.times if home.is_written else 1
+        if use.is_asked_for(home.is_written):
+            times = times / 2 if use.approximate else 1
         before = fetch(use, home, dtype)
         yield from ((times, move) for move in ([before] if before else []))
         yield from ((times, move) for move in stores(use, home, dtype))

@@ -71,6 +71,20 @@ def five_points(x: dace.float64[10, 12], y: dace.float64[10, 12]):
 
 
 @dace.program
+def elimination(x: dace.float64[12, 12]):
+    for k in range(11):
+        for i, j in dace.map[0:12, 0:12]:
+            x[i, j] = x[i, j] - x[i, k] * x[k, j]
+
+
+@dace.program
+def rows_in_turn(x: dace.float64[9], y: dace.float64[12]):
+    for k in range(9):
+        for i in dace.map[0:12]:
+            y[i] = y[i] + x[k]
+
+
+@dace.program
 def chain(x: dace.float64[12]):
     a = x + 1
     b = a * 2
@@ -215,6 +229,20 @@ def test_a_stencil_of_five_points_exchanges_its_halo_without_corners_in_place():
     for memlet in inside:
         assert not any(step.traffic.copied.any() for step in memlet.solution.plan.steps)
     assert not [name for name in sdfg.arrays if "copy" in name or "part" in name]
+
+
+def test_what_a_loop_chooses_is_asked_for_and_no_more():
+    lowering = distspmd.lower(elimination.to_sdfg(), {"x": (4, 1)})
+    (fetch,) = lowering.fetches
+    assert fetch.data == "x"
+    assert fetch.inspection == "k"
+    assert not [m for m in lowering.memlets if not m.from_caller and not m.to_caller]
+
+
+def test_what_a_loop_chooses_of_what_nobody_writes_is_copied_once():
+    lowering = distspmd.lower(rows_in_turn.to_sdfg(), {"y": (4,)})
+    assert not lowering.fetches
+    assert {m.times for m in lowering.memlets} == {1}
 
 
 def test_operands_are_reduced_before_they_are_used():

@@ -127,7 +127,7 @@ class Distributor:
             if moves := stores(use, home, dtype):
                 self._store_from(use, state, self.tiles.get(use.data, use.data), moves)
             return
-        if use.inspection is not None:
+        if use.inspection is not None and use.is_asked_for(home.is_written):
             self._fetch(use, use.inspection, container)
             return
         if not home.is_written:

@@ -22,6 +22,7 @@ from distspmd.passes.corrections import correct
 from distspmd.passes.data_loops import map_data_loops
 from distspmd.passes.loop_sizes import widen
 from distspmd.passes.nesting import inline_nested
+from distspmd.passes.reads import separate_reads
 from distspmd.spaces import source
 
 
@@ -48,6 +49,7 @@ def prepare(sdfg: SDFG) -> None:
                 _wrap(state, node)
             elif isinstance(node, MergeLibraryNode):
                 _merge_to_map(state, node)
+        separate_reads(state)
     align(sdfg)
 
 

@@ -112,7 +112,17 @@ def two_triangles(a: dace.float64[8, 8], b: dace.float64[8, 8]):
             b[t, s:t] = a[t, s:t] @ a[s:t, s:t]
 
 
+@dace.program
+def eliminated(a: dace.float64[13, 13]):
+    for k in range(12):
+        for i in dace.map[k + 1 : 13]:
+            a[i, k] = a[i, k] / (a[k, k] + 20)
+        for i, j in dace.map[k + 1 : 13, k + 1 : 13]:
+            a[i, j] = a[i, j] - a[i, k] * a[k, j]
+
+
 CASES = [
+    *cases(eliminated, {"a": (4,), "a.2": (4, 1)}, {"a.2": (2, 3)}),
     *cases(five_points, {"x": (2, 2), "y": (2, 2)}, {"y": (3, 2)}, {"x": (4, 1), "y": (1, 3)}),
     *cases(five_points, {"y": (8, 1)}),
     *cases(wide_and_narrow, {"x": (4,)}, {"x": (3,), "x.2": (2,)}),
