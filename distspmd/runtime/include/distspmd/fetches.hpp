@@ -35,6 +35,7 @@ class Fetch {
         dimensions_(table.dimensions),
         touched_(extents_of(table)),
         comm_(comm) {
+    if (!table.receives.empty()) slab_ = slab_of(table);
     for (const Part &part : table.receives) {
       if (part.peer == self)
         own_.push_back(piece(part.box, &table.source, &table.target));
@@ -52,8 +53,8 @@ class Fetch {
 
   /// Exchange what is touched, and forget it; returns the bytes of requests that came from others.
   std::int64_t ask() {
-    std::int64_t wanted = 0, found = 0, bytes = 0;
-    touched_.runs(0, INT64_MAX, [&](std::int64_t, std::int64_t length) { wanted += length; });
+    std::int64_t wanted = 0, found = 0, bytes = 0;  // elements, but of the requests
+    touched_.runs(0, INT64_MAX, [&](std::int64_t, std::int64_t length) { wanted += length * slab_; });
     for (Piece &piece : own_) found += collect(piece);
     std::vector<MPI_Request> requests;
     for (auto &[peer, far] : owners_) {
@@ -69,7 +70,7 @@ class Fetch {
                                      peer, asks, comm_, &requests.back()));
     }
     if (found != wanted)
-      fail(comm_, name_ + ": " + std::to_string(wanted) + " indices are touched, but of " +
+      fail(comm_, name_ + ": " + std::to_string(wanted) + " elements are touched, but of " +
                       std::to_string(found) + " there is a rank to ask.");
     for (auto &[peer, far] : askers_) bytes += listen(peer, far);
     finish(requests);
@@ -169,6 +170,16 @@ class Fetch {
     return extents;
   }
 
+  /// Elements of one index: what the boxes of all owners have together in the other dimensions.
+  std::int64_t slab_of(const FetchTable &table) const {
+    Box hull = table.receives.front().box;
+    for (const Part &part : table.receives)
+      for (std::size_t d = 0; d < hull.size(); ++d)
+        hull[d] = {std::min(hull[d].lo, part.box[d].lo), std::max(hull[d].hi, part.box[d].hi)};
+    for (const std::size_t d : dimensions_) hull[d] = {0, 1};
+    return volume(hull);
+  }
+
   /// A box between two storages; one that is null is packed.
   Piece piece(const Box &box, const Storage *from, const Storage *to) const {
     Box slab = box, chosen;
@@ -193,12 +204,12 @@ class Fetch {
     return found;
   }
 
-  /// Find what is touched of a piece; returns the number of indices.
+  /// Find what is touched of a piece; returns the number of its elements.
   std::int64_t collect(Piece &piece) {
     piece.runs.clear();
     piece.indices = 0;
     rows(piece, 0, 0);
-    return piece.indices;
+    return piece.indices * (piece.nslab / itemsize_);
   }
 
   void rows(Piece &piece, std::size_t d, std::int64_t base) {
@@ -300,6 +311,7 @@ class Fetch {
   std::string name_;
   std::int64_t itemsize_;
   std::vector<std::size_t> dimensions_;  // those that data decide
+  std::int64_t slab_ = 1;
   Touched touched_;
   MPI_Comm comm_;
   std::vector<Piece> own_;
