@@ -88,9 +88,12 @@ class Builder:
         """A value whose elements are in an array: itself, or after a kernel that stores them."""
         if isinstance(value.expression, Load):
             return value
-        node = self.origins.get(value.expression, node)
+        return self.stored_anew(value, self.origins.get(value.expression, node))
+
+    def stored_anew(self, value: Value, node: fx.Node) -> Value:
+        """A value in an array of its own."""
+        array = self.container(name_of(node), value.variables, value.dtype)
         variables = value.variables
-        array = self.container(name_of(node), variables, value.dtype)
         self.kernels.append(Kernel(variables, [(array, value.expression)], array.name))
         return Value(value.dims, array.load(variables), value.shape)
 
@@ -198,6 +201,8 @@ def digits(index: Index, extents: Sequence[int]) -> list[Index]:
     Raises:
         UnsupportedProgram: some index would carry over from one part into the next.
     """
+    if index.within is not None and len(extents) == 1:
+        return [index]
     strides = [1]
     for extent in reversed(extents[1:]):
         strides.insert(0, strides[0] * extent)
@@ -212,10 +217,11 @@ def digits(index: Index, extents: Sequence[int]) -> list[Index]:
         for leaf, inner in Index.of(variable.leaves()).terms
     ]
     for variable, factor in split:
-        place = next(p for p, stride in enumerate(strides) if factor % stride == 0)
+        place = next(p for p, stride in enumerate(strides) if abs(factor) % stride == 0)
         parts[place][variable] = factor // strides[place]
     for part, constant, extent in zip(parts, constants, extents, strict=True):
-        if constant + sum(f * (v.length - 1) for v, f in part.items()) >= extent:
+        most = constant + sum(f * (v.length - 1) for v, f in part.items() if f > 0)
+        if most >= extent or index.within is not None:
             raise UnsupportedProgram(
                 "a slice of a dimension crosses the groups in which it is viewed elsewhere. Copy "
                 "it for one of them: x + 0."

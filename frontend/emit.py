@@ -207,7 +207,10 @@ def _affine(index: Index, names: dict[Variable, str]) -> str:
     terms = [names[v] if f == 1 else f"{names[v]} * {f}" for v, f in index.terms]
     if index.constant or not terms:
         terms.append(str(index.constant))
-    return " + ".join(terms)
+    text = " + ".join(terms)
+    if index.divisor != 1:
+        text = f"int_floor({text}, {index.divisor})"
+    return text if index.within is None else f"Max(0, Min({text}, {index.within - 1}))"
 
 
 class _Code:

@@ -5,29 +5,36 @@ before -> after:  ``t = f(x); y = g(t)``  ->  ``y = g(f(x))``; ``t`` stays if ot
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from distspmd.frontend.builder import Kernel
 from distspmd.frontend.emit import indices
 from distspmd.frontend.values import Expression, Index, Load, Variable, replace_loads, substitute
 
+_MOST = 16
+"""Results of one map, beyond which nothing is added to it."""
+
 
 def here(load: Load, variables: Sequence[Variable]) -> bool:
     """Whether a load is of the element at the kernel's own indices."""
     at = [(((v, 1),), 0) for v in variables]
-    return [(i.terms, i.constant) for i in indices(load)] == at
+    found = indices(load)
+    return [(i.terms, i.constant) for i in found] == at and all(i.within is None for i in found)
 
 
 def inlined(kernels: Sequence[Kernel], late: Sequence[Kernel]) -> list[Kernel]:
     """Compute in the updates what only they read; the kernels that are left."""
     left = list(kernels)
+    read = {id(kernel): _read(kernel) for kernel in (*kernels, *late)}
     for kernel in reversed(kernels):
-        users = _users(kernel, [*left, *late])
+        names = {array.name for array, _ in kernel.results}
+        users = [k for k in (*left, *late) if names & read[id(k)]]
         if not users or kernel.operation is not None:
             continue
         if all(any(u is k for k in late) and _fits(kernel, u) for u in users):
             for user in users:
                 _inline(kernel, user)
+                read[id(user)] = _read(user)
             left.remove(kernel)
     return left
 
@@ -42,13 +49,21 @@ def fused(kernels: Sequence[Kernel], late: Sequence[Kernel]) -> list[Kernel]:
             continue
         first = done[place]
         _inline(first, kernel)
-        by = _renaming(kernel, first)
-        first.results += [(a, substitute(e, by)) for a, e in kernel.results]
-    read = {load.array.name for kernel in (*done, *late) for load in kernel.read}
-    for kernel in done:
-        needed = [r for r in kernel.results if r[0].name in read or r[0].is_argument]
-        kernel.results = needed or kernel.results[:1]
-    return done
+        by, known = _renaming(kernel, first), dict[int, Expression]()
+        first.results += [(a, substitute(e, by, known)) for a, e in kernel.results]
+    return _needed(done, late)
+
+
+def _needed(kernels: Sequence[Kernel], late: Sequence[Kernel]) -> list[Kernel]:
+    """Without results that nobody reads."""
+    read = {load.array.name for kernel in late for load in kernel.read}
+    left = []
+    for kernel in reversed(kernels):
+        kernel.results = [r for r in kernel.results if r[0].name in read or r[0].is_argument]
+        if kernel.results:
+            left.append(kernel)
+            read |= {load.array.name for load in kernel.read}
+    return left[::-1]
 
 
 def _partner(kernel: Kernel, done: Sequence[Kernel]) -> int | None:
@@ -60,7 +75,7 @@ def _partner(kernel: Kernel, done: Sequence[Kernel]) -> int | None:
     if newest < 0:
         return _scalars(kernel, done, newest)
     other = done[newest]
-    if other.operation is None and _fits(other, kernel) and len(other.results) < 8:
+    if other.operation is None and _fits(other, kernel) and len(other.results) < _MOST:
         return newest
     return _scalars(kernel, done, newest)
 
@@ -69,13 +84,15 @@ def _scalars(kernel: Kernel, done: Sequence[Kernel], newest: int) -> int | None:
     """Maps of one element go together, whatever they read."""
     if kernel.variables:
         return None
-    places = range(max(newest, 0), len(done))
-    return next((p for p in places if not done[p].variables and done[p].operation is None), None)
+    for place in range(max(newest, 0), len(done)):
+        other = done[place]
+        if not other.variables and other.operation is None and len(other.results) < _MOST:
+            return place
+    return None
 
 
-def _users(kernel: Kernel, kernels: Iterable[Kernel]) -> list[Kernel]:
-    names = {array.name for array, _ in kernel.results}
-    return [k for k in kernels if any(load.array.name in names for load in k.read)]
+def _read(kernel: Kernel) -> set[str]:
+    return {load.array.name for load in kernel.read}
 
 
 def _fits(kernel: Kernel, user: Kernel) -> bool:
@@ -89,11 +106,17 @@ def _fits(kernel: Kernel, user: Kernel) -> bool:
 
 def _inline(kernel: Kernel, user: Kernel) -> None:
     """Let a user compute what it read."""
-    by = _renaming(kernel, user)
-    made: dict[str, Expression] = {a.name: substitute(e, by) for a, e in kernel.results}
+    by, known = _renaming(kernel, user), dict[int, Expression]()
+    read = {load.array.name for load in user.read}
+    made: dict[str, Expression] = {
+        a.name: substitute(e, by, known) for a, e in kernel.results if a.name in read
+    }
+    if not made:
+        return
+    replaced: dict[int, Expression] = {}
     user.results = [
-        (array, replace_loads(expression, lambda load: made.get(load.array.name, load)))
-        for array, expression in user.results
+        (array, replace_loads(e, lambda load: made.get(load.array.name, load), replaced))
+        for array, e in user.results
     ]
 
 

@@ -78,8 +78,9 @@ def trace(function: Callable[..., Any], inputs: Sequence[Any], names: Sequence[s
         except Exception as error:
             raise UnsupportedProgram(_explained(error)) from error
     second.graph.eliminate_dead_code()
-    constants = _constants(first, second)
-    assert not constants
+    _check_constants(first, second)
+    _check_shapes(second.graph)
+    _check_rates(second.graph, slots)
     for place, slot in enumerate(slots):
         if slot.name in state.kept:
             tensor = closed.parameters[slot.name.removesuffix(".grad")]
@@ -87,14 +88,35 @@ def trace(function: Callable[..., Any], inputs: Sequence[Any], names: Sequence[s
     return Trace(second.graph, slots, list(names), state.results)
 
 
-def _constants(*modules: fx.GraphModule) -> list[str]:
-    found = [str(n.target) for g in modules for n in g.graph.nodes if n.op == "get_attr"]
-    if found:
+def _check_constants(*modules: fx.GraphModule) -> None:
+    if any(node.op == "get_attr" for module in modules for node in module.graph.nodes):
         raise UnsupportedProgram(
             "the function uses a tensor that is neither an argument nor in a module that it closes "
             "over. Register it: module.register_buffer(name, tensor), or pass it."
         )
-    return found
+
+
+def _check_shapes(graph: fx.Graph) -> None:
+    for node in graph.nodes:
+        shape = getattr(node.meta.get("val"), "shape", ())
+        if any(isinstance(extent, torch.SymInt) for extent in shape):
+            raise UnsupportedProgram(
+                f"the shape of what {node.target} gives depends on the values of tensors. Write it "
+                "without: with a mask of the whole shape, and torch.where."
+            )
+
+
+_INSIDE = (
+    "the learning rate changes inside of the function. Call scheduler.step() outside: the program "
+    "reads the rate of each parameter group at each call."
+)
+
+
+def _check_rates(graph: fx.Graph, slots: Sequence[Slot]) -> None:
+    for node, slot in zip(graph.nodes, slots, strict=False):  # placeholders come first
+        written = any("copy_" in str(user.target) and user.args[0] is node for user in node.users)
+        if slot.kind == "rate" and written:
+            raise UnsupportedProgram(_INSIDE)
 
 
 def _explained(error: Exception) -> str:
@@ -139,10 +161,7 @@ class _Run:
     def _check_rates(self, rates: Sequence[tuple[dict[str, Any], Any]]) -> None:
         for group, rate in rates:
             if group["lr"] is not rate:
-                raise UnsupportedProgram(
-                    "the learning rate changes inside of the function. Call scheduler.step() "
-                    "outside: the program reads the rate of each parameter group at each call."
-                )
+                raise UnsupportedProgram(_INSIDE)
 
     def _keep_gradients(
         self, traced: dict[str, torch.Tensor], swapped: dict[int, torch.Tensor]

@@ -37,6 +37,7 @@ def torch_module(module: nn.Module, *example_inputs: torch.Tensor, name: str | N
         UnsupportedProgram: an operator that is not covered, or what cannot be traced.
     """
     names = _input_names(module.forward, len(example_inputs))
+    _check_inputs(example_inputs, names)
     title = name or type(module).__name__.lower()
     with torch.no_grad():
         return _program(trace(module.forward, example_inputs, names), title, example_inputs)
@@ -57,6 +58,7 @@ def training_step(
         UnsupportedProgram: an operator that is not covered, or what cannot be traced.
     """
     names = _input_names(step, len(example_inputs))
+    _check_inputs(example_inputs, names)
     title = str(name or getattr(step, "__name__", "step"))
     return _program(trace(step, example_inputs, names), title, example_inputs)
 
@@ -68,7 +70,6 @@ def _input_names(function: Callable[..., Any], count: int) -> list[str]:
 
 
 def _program(traced: Trace, title: str, inputs: Sequence[torch.Tensor]) -> SDFG:
-    _check_inputs(inputs, traced.inputs)
     builder = Builder()
     slots = {slot.name: slot for slot in traced.slots}
     containers: dict[str, str] = {}

@@ -12,6 +12,7 @@ from distspmd.frontend.builder import Builder, Kernel
 from distspmd.frontend.fusion import here
 from distspmd.frontend.values import (
     Array,
+    Expression,
     Index,
     Load,
     Value,
@@ -89,6 +90,7 @@ def joined(kernels: Sequence[Kernel]) -> list[Kernel]:
                 theirs: Index(((ours, 1),))
                 for ours, theirs in zip(first.variables, other.variables, strict=True)
             }
-            first.results += [(array, substitute(e, by)) for array, e in other.results]
+            known: dict[int, Expression] = {}
+            first.results += [(a, substitute(e, by, known)) for a, e in other.results]
         found.append(first)
     return found

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import torch
@@ -59,10 +59,15 @@ class Variable:
 
 @dataclass(frozen=True)
 class Index:
-    """``constant + sum of variable * factor``."""
+    """``constant + sum of variable * factor``; divided, and kept within an extent, if that is set.
+
+    What is outside of the extent gives some element, which the expression around does not use.
+    """
 
     terms: tuple[tuple[Variable, int], ...] = ()
     constant: int = 0
+    divisor: int = 1
+    within: int | None = None
 
     @classmethod
     def of(cls, variables: Sequence[Variable]) -> Index:
@@ -85,7 +90,7 @@ class Index:
                 constant += factor * inner * other.constant
                 for v, f in other.terms:
                     terms[v] = terms.get(v, 0) + factor * inner * f
-        return Index(tuple(terms.items()), constant)
+        return Index(tuple(terms.items()), constant, self.divisor, self.within)
 
 
 def _split_terms(variable: Variable) -> list[tuple[Variable, int]]:
@@ -115,12 +120,19 @@ class At:
 
 @dataclass(frozen=True, eq=False)
 class Call:
-    """C++ with ``{0}``, ``{1}``, ... for its arguments; ``cost`` in additions, about."""
+    """C++ with ``{0}``, ``{1}``, ... for its arguments; ``cost`` in additions, about.
+
+    Arguments are shared; ``total`` is the cost of all, as it would be written out.
+    """
 
     text: str
     arguments: tuple[Expression, ...]
     dtype: torch.dtype
     cost: int = 1
+    total: int = field(init=False, default=0)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "total", self.cost + sum(map(cost, self.arguments)))
 
 
 Expression: TypeAlias = "Load | At | Call"
@@ -170,9 +182,15 @@ class Value:
         return Value(dims, substitute(self.expression, by), self.shape)
 
 
-def substitute(expression: Expression, by: Mapping[Variable, Index]) -> Expression:
-    """Put other indices in for variables."""
-    known: dict[int, Expression] = {}
+def substitute(
+    expression: Expression,
+    by: Mapping[Variable, Index],
+    known: dict[int, Expression] | None = None,
+) -> Expression:
+    """Put other indices in for variables; ``known`` is shared by expressions that share parts."""
+    if not by:
+        return expression
+    known = {} if known is None else known
 
     def visit(node: Expression) -> Expression:
         found = known.get(id(node))
@@ -189,14 +207,25 @@ def substitute(expression: Expression, by: Mapping[Variable, Index]) -> Expressi
     return visit(expression)
 
 
-def replace_loads(expression: Expression, replace: Callable[[Load], Expression]) -> Expression:
-    """Put other loads in for loads."""
-    if isinstance(expression, Load):
-        return replace(expression)
-    if isinstance(expression, At):
-        return expression
-    arguments = tuple(replace_loads(argument, replace) for argument in expression.arguments)
-    return Call(expression.text, arguments, expression.dtype, expression.cost)
+def replace_loads(
+    expression: Expression,
+    replace: Callable[[Load], Expression],
+    known: dict[int, Expression] | None = None,
+) -> Expression:
+    """Put other expressions in for loads; ``known`` as in :func:`substitute`."""
+    known = {} if known is None else known
+
+    def visit(node: Expression) -> Expression:
+        found = known.get(id(node), node)
+        if id(node) not in known:
+            if isinstance(node, Load):
+                found = replace(node)
+            elif isinstance(node, Call):
+                found = Call(node.text, tuple(map(visit, node.arguments)), node.dtype, node.cost)
+            known[id(node)] = found
+        return found
+
+    return visit(expression)
 
 
 def loads(expression: Expression) -> list[Load]:
@@ -220,9 +249,7 @@ def loads(expression: Expression) -> list[Load]:
 
 def cost(expression: Expression) -> int:
     """Work of one element, as it would be written out."""
-    if isinstance(expression, Call):
-        return expression.cost + sum(map(cost, expression.arguments))
-    return 0
+    return expression.total if isinstance(expression, Call) else 0
 
 
 def fresh(lengths: Sequence[int]) -> tuple[tuple[Variable, ...], ...]:

@@ -1,6 +1,15 @@
 """What each operator of ATen means, in expressions and kernels."""
 
-from distspmd.frontend.operators import indexing, pointwise, reductions, views
+from distspmd.frontend.operators import convolutions, indexing, pointwise, reductions, views
 from distspmd.frontend.operators.registry import CTYPES, OPERATORS, evaluate
 
-__all__ = ["CTYPES", "OPERATORS", "evaluate", "indexing", "pointwise", "reductions", "views"]
+__all__ = [
+    "CTYPES",
+    "OPERATORS",
+    "convolutions",
+    "evaluate",
+    "indexing",
+    "pointwise",
+    "reductions",
+    "views",
+]

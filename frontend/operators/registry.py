@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -11,7 +12,7 @@ from torch import fx
 
 from distspmd.frontend import values as v
 from distspmd.frontend.builder import Builder, operator_of, refuse
-from distspmd.frontend.values import Call, Expression, Value
+from distspmd.frontend.values import Call, Expression, Index, Load, Value, Variable
 
 Operator = Callable[..., Any]
 OPERATORS: dict[str, Operator] = {}
@@ -132,3 +133,31 @@ def scaled(operand: Any, by: Any, dtype: torch.dtype) -> Any:
         factor = cast(by.expression, dtype)
     scaled = Call("({0} * {1})", (cast(operand.expression, dtype), factor), dtype, 1)
     return Value(operand.dims, scaled, operand.shape)
+
+
+def within(
+    value: Value, dims: Sequence[tuple[Variable, ...]], moved: Mapping[int, Index]
+) -> Expression:
+    """An element of a stored value at other indices, which are kept inside of it.
+
+    Args:
+        value: its moved dimensions are not split from now on.
+        dims: variables of the other dimensions.
+        moved: index in each of the other dimensions.
+    """
+    by: dict[Variable, Index] = {}
+    ends: dict[Variable, Index] = {}
+    for d, own in enumerate(value.dims):
+        if d not in moved and own:
+            by |= v.align(dims[d], own)
+        elif own:
+            (variable,) = value.dim(d)
+            variable.extent.find().solid = True
+            ends[variable] = replace(moved[d], within=value.shape[d])
+    found = value.expression
+    assert isinstance(found, Load)
+    index = [
+        ends[i.terms[0][0]] if i.terms and i.terms[0][0] in ends else i.substitute(by)
+        for i in found.index
+    ]
+    return Load(found.array, tuple(index))

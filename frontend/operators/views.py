@@ -15,8 +15,9 @@ from distspmd.frontend.operators.registry import (
     number,
     operator,
     shape_of,
+    within,
 )
-from distspmd.frontend.values import At, Call, Index, Value, Variable
+from distspmd.frontend.values import At, Call, Expression, Extent, Index, Value, Variable
 
 
 @operator("view", "_unsafe_view", "reshape")
@@ -131,24 +132,36 @@ def _getitem(builder: Builder, node: fx.Node, values: Sequence[Any], index: int)
 def _cat(builder: Builder, node: fx.Node, parts: Sequence[Value], dim: int = 0) -> Value:
     shape, dtype = shape_of(node), node.meta["val"].dtype
     dim %= len(shape)
-    dims = list(v.fresh(shape))
-    at = Index.of(dims[dim])
-    start, chosen = 0, number(0, dtype)
-    pieces = []
-    for part in parts:
-        stored = builder.stored(part, node)
+    lengths = {part.shape[dim] for part in parts}
+    if len(lengths) > 1 or len(parts) == 1:
+        return _uneven_cat(builder, node, parts, dim)
+    (length,) = lengths
+    outer = Variable(Extent(len(parts)))
+    dims = [*v.fresh([*shape[:dim], length, *shape[dim + 1 :]])]
+    chosen: Expression = number(0, dtype)
+    for place, part in enumerate(parts):
         by: dict[Variable, Index] = {}
-        for d in range(len(shape)):
-            if d != dim and stored.dims[d]:
-                by.update(v.align(dims[d], stored.dims[d]))
-        moved = Index(at.terms, -start)
-        for variable in stored.dim(dim):
-            variable.extent.find().solid = True
-            by[variable] = moved
-        pieces.append((start, v.substitute(stored.expression, by)))
-        start += part.shape[dim]
-    for start, piece in pieces:
-        chosen = Call(
-            f"({{0}} >= {start} ? {{1}} : {{2}})", (At(at), cast(piece, dtype), chosen), dtype, 1
-        )
+        stored = builder.stored(part, node).renamed()
+        for own, theirs in zip(dims, stored.dims, strict=True):
+            if own:
+                by |= v.align(own, theirs)
+        piece = cast(v.substitute(stored.expression, by), dtype)
+        test = f"({{0}} == {place} ? {{1}} : {{2}})"
+        chosen = Call(test, (At(Index(((outer, 1),))), piece, chosen), dtype, 1)
+    dims[dim] = (outer, *dims[dim])
     return Value(tuple(dims), chosen, shape)
+
+
+def _uneven_cat(builder: Builder, node: fx.Node, parts: Sequence[Value], dim: int) -> Value:
+    shape, dtype = shape_of(node), node.meta["val"].dtype
+    dims = v.fresh(shape)
+    at = Index.of(dims[dim])
+    chosen: Expression = number(0, dtype)
+    start = 0
+    for part in parts:
+        stored = builder.stored(part, node).renamed()
+        piece = cast(within(stored, dims, {dim: Index(at.terms, -start)}), dtype)
+        test = f"({{0}} >= {start} ? {{1}} : {{2}})"
+        chosen = Call(test, (At(at), piece, chosen), dtype, 1)
+        start += part.shape[dim]
+    return Value(dims, chosen, shape)

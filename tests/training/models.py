@@ -261,7 +261,33 @@ def of_batch(name: str) -> Callable[[int], dict[str, Any]]:
 MODELS = [
     Model("perceptron", perceptron, momentum, classify, vectors, of_batch("t_0_addmm")),
     Model("perceptron_adam", perceptron, adam, classify, vectors, of_batch("t_0_addmm")),
+    Model(
+        "attention",
+        lambda: Block(Attention(8, 2), 8),
+        momentum,
+        regress,
+        sequences,
+        of_batch("attention_qkv_addmm"),
+    ),
+    Model(
+        "einsums",
+        lambda: Block(EinsumAttention(8, 2), 8),
+        momentum,
+        regress,
+        sequences,
+        of_batch("attention_bmm"),
+    ),
     Model("encoder", layer, sgd, regress, sequences, of_batch("linear1_addmm")),
+    Model(
+        "gpt",
+        lambda: GPT(11, 8, 2, 4, 4),
+        adamw,
+        speak,
+        sentences,
+        of_batch("blocks_0_attention_qkv_addmm"),
+    ),
+    Model("lenet", LeNet, momentum, classify, digits, of_batch("features_0_convolution")),
+    Model("residual", Residual, sgd, classify, pictures, of_batch("stem_convolution")),
     Model("accumulate", perceptron, adam, accumulate, targets, of_batch("t_0_addmm")),
     Model("keep_gradients", perceptron, sgd, keep_gradients, targets, of_batch("t_0_addmm")),
 ]

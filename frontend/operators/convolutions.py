@@ -1,0 +1,264 @@
+"""Convolutions and pooling in two dimensions: contractions of windows of a padded array."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import fx
+
+from distspmd.errors import UnsupportedProgram
+from distspmd.frontend import values as v
+from distspmd.frontend.builder import Builder
+from distspmd.frontend.operators.registry import number, operator, shape_of, within
+from distspmd.frontend.values import At, Call, Expression, Index, Value, Variable
+
+Pair = Sequence[int]
+
+
+def _pair(value: Any) -> tuple[int, int]:
+    values = [value] if isinstance(value, int) else list(value)
+    return (values[0], values[-1])
+
+
+def _inside(at: Index, length: int, apart: int) -> Expression:
+    """Whether an index hits one of ``length`` elements, which are apart."""
+    text = f"({{0}} >= 0 && {{0}} <= {(length - 1) * apart}"
+    text += f" && {{0}} % {apart} == 0)" if apart > 1 else ")"
+    return Call(text, (At(at),), torch.bool, 2)
+
+
+def _and(tests: Sequence[Expression]) -> Expression:
+    found = tests[0]
+    for test in tests[1:]:
+        found = Call("({0} && {1})", (found, test), torch.bool, 1)
+    return found
+
+
+def _spaced(
+    builder: Builder,
+    node: fx.Node,
+    x: Value,
+    lengths: Pair,
+    before: Pair,
+    apart: Pair = (1, 1),
+    fill: float = 0.0,
+) -> Value:
+    """Images of other heights and widths, their elements apart and behind a border."""
+    x = builder.stored(x, node).renamed()
+    rank = len(x.shape)
+    if x.shape[-2:] == tuple(lengths) and tuple(before) == (0, 0) and tuple(apart) == (1, 1):
+        return x
+    shape = (*x.shape[:-2], *lengths)
+    sizes = (Variable(v.Extent(lengths[0])), Variable(v.Extent(lengths[1])))
+    dims = (*v.fresh(x.shape[:-2]), (sizes[0],), (sizes[1],))
+    moved, tests = {}, []
+    for k, d in enumerate((rank - 2, rank - 1)):
+        at = Index(((sizes[k], 1),), -before[k])
+        moved[d] = Index(at.terms, at.constant, apart[k])
+        tests.append(_inside(at, x.shape[d], apart[k]))
+    element = within(x, dims, moved)
+    chosen = Call("({0} ? {1} : {2})", (_and(tests), element, number(fill, x.dtype)), x.dtype, 1)
+    return builder.stored_anew(Value(dims, chosen, shape), node)
+
+
+def _windows(x: Value, places: Pair, kernel: Pair, stride: Pair, dilation: Pair) -> Value:
+    """``[.., *places, *kernel]``: all windows of stored images."""
+    x = x.renamed()
+    out = [Variable(v.Extent(n)) for n in places]
+    inner = [Variable(v.Extent(n)) for n in kernel]
+    by = {}
+    for k in range(2):
+        for variable in x.dim(len(x.shape) - 2 + k):
+            variable.extent.find().solid = True
+            by[variable] = Index(((out[k], stride[k]), (inner[k], dilation[k])))
+    dims = (*x.dims[:-2], *((u,) for u in (*out, *inner)))
+    shape = (*x.shape[:-2], *places, *kernel)
+    return Value(dims, v.substitute(x.expression, by), shape)
+
+
+def _check(transposed: bool, rank: int) -> None:
+    if transposed or rank != 4:
+        raise UnsupportedProgram(
+            "of convolutions those of images ([batch, channels, height, width]) that are not "
+            "transposed are covered."
+        )
+
+
+def _grouped(x: Value, dim: int, groups: int) -> Value:
+    shape = (*x.shape[:dim], groups, x.shape[dim] // groups, *x.shape[dim + 1 :])
+    return v.regroup(x, shape)
+
+
+def _contract(
+    builder: Builder, node: fx.Node, terms: Sequence[tuple[str, Value]], out: str
+) -> Value:
+    """An einsum of two values, whose dimensions have names of one letter."""
+    dims: dict[str, tuple[Variable, ...]] = {}
+    lengths: dict[str, int] = {}
+    factors: list[Expression] = []
+    for names, value in terms:
+        by: dict[Variable, Index] = {}
+        for d, (name, n) in enumerate(zip(names, value.shape, strict=True)):
+            own = value.dim(d)
+            lengths[name] = max(n, lengths.get(name, 1))
+            if dims.get(name) and own:
+                by |= v.align(dims[name], own)
+            elif own or name not in dims:
+                dims[name] = own
+        factors.append(v.substitute(value.expression, by))
+    order = out + "".join(n for n in dims if n not in out)
+    product = Call("({0} * {1})", tuple(factors), terms[0][1].dtype, 1)
+    whole = Value(tuple(dims[n] for n in order), product, tuple(lengths[n] for n in order))
+    return builder.reduced(whole, range(len(out), len(order)), "sum", node)
+
+
+def _reach(places: Pair, kernel: Pair, stride: Pair, dilation: Pair) -> list[int]:
+    """Heights and widths that all windows together cover."""
+    return [(places[k] - 1) * stride[k] + (kernel[k] - 1) * dilation[k] + 1 for k in range(2)]
+
+
+def _convolve(
+    builder: Builder,
+    node: fx.Node,
+    x: Value,
+    w: Value,
+    stride: Pair,
+    padding: Pair,
+    dilation: Pair,
+    places: Pair,
+) -> Value:
+    """A convolution without a bias; weights are ``[groups, out, in, height, width]``."""
+    groups, outputs, _, *kernel = w.shape
+    padded = _spaced(builder, node, x, _reach(places, kernel, stride, dilation), padding)
+    windows = _grouped(_windows(padded, places, kernel, stride, dilation), 1, groups)
+    result = _contract(builder, node, [("ngchwkl", windows), ("gockl", w)], "ngohw")
+    return v.regroup(result, (x.shape[0], groups * outputs, *places))
+
+
+@operator("convolution")
+def _convolution(
+    builder: Builder, node: fx.Node, x: Value, w: Value, bias: Value | None, *settings: Any
+) -> Value:
+    stride, padding, dilation, transposed, _, groups = settings
+    _check(transposed, len(x.shape))
+    shape = shape_of(node)
+    weights = _grouped(builder.stored(w, node).renamed(), 0, groups)
+    pairs = (_pair(stride), _pair(padding), _pair(dilation))
+    result = _convolve(builder, node, x, weights, *pairs, _pair(shape[2:]))
+    if bias is None:
+        return result
+    along = Value(((), *bias.dims, (), ()), bias.expression, (1, *bias.shape, 1, 1))
+    dtype = result.dtype
+    return v.pointwise(lambda *e: Call("({0} + {1})", e, dtype, 1), [result, along], shape)
+
+
+@operator("convolution_backward")
+def _convolution_backward(
+    builder: Builder, node: fx.Node, g: Value, x: Value, w: Value, _: Any, *settings: Any
+) -> list[Value | None]:
+    strides, paddings, dilations, transposed, _output_padding, groups, mask = settings
+    _check(transposed, len(x.shape))
+    stride, padding, dilation = _pair(strides), _pair(paddings), _pair(dilations)
+    kernel, places = _pair(w.shape[2:]), _pair(g.shape[2:])
+    g = builder.stored(g, node)
+    results: list[Value | None] = [None, None, None]
+    if mask[0]:
+        border = [dilation[k] * (kernel[k] - 1) - padding[k] for k in range(2)]
+        lengths = [x.shape[2 + k] + dilation[k] * (kernel[k] - 1) for k in range(2)]
+        spread = _spaced(builder, node, g, lengths, border, stride)
+        turned = _turned(builder, node, w, groups)
+        pairs = ((1, 1), (0, 0), dilation, _pair(x.shape[2:]))
+        results[0] = _convolve(builder, node, spread, turned, *pairs)
+    if mask[1]:
+        padded = _spaced(builder, node, x, _reach(places, kernel, stride, dilation), padding)
+        windows = _grouped(_windows(padded, places, kernel, stride, dilation), 1, groups)
+        terms = [("ngohw", _grouped(g.renamed(), 1, groups)), ("ngchwkl", windows)]
+        results[1] = v.regroup(_contract(builder, node, terms, "gockl"), w.shape)
+    if mask[2]:
+        results[2] = builder.reduced(g.renamed(), [0, 2, 3], "sum", node)
+    return results
+
+
+def _turned(builder: Builder, node: fx.Node, w: Value, groups: int) -> Value:
+    """Weights turned round, ``[groups, in, out, height, width]``."""
+    w = builder.stored(w, node).renamed()
+    by = {}
+    for d in (2, 3):
+        for variable in w.dim(d):
+            variable.extent.find().solid = True
+            by[variable] = Index(((variable, -1),), variable.length - 1)
+    turned = _grouped(Value(w.dims, v.substitute(w.expression, by), w.shape), 0, groups)
+    order = (0, 2, 1, 3, 4)
+    dims, shape = tuple(turned.dims[d] for d in order), tuple(turned.shape[d] for d in order)
+    return builder.stored_anew(Value(dims, turned.expression, shape), node).renamed()
+
+
+@operator("max_pool2d_with_indices")
+def _max_pool(
+    builder: Builder,
+    node: fx.Node,
+    x: Value,
+    kernel: Any,
+    stride: Any = (),
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+) -> list[Value]:
+    """The maxima, and for each the number of its place in the window: the first, of equal ones."""
+    sizes, steps, dilations = _pair(kernel), _pair(stride or kernel), _pair(dilation)
+    places = _pair(node.meta["val"][0].shape[2:])
+    reach = _reach(places, sizes, steps, dilations)
+    padded = _spaced(builder, node, x, reach, _pair(padding), fill=float("-inf"))
+    windows = builder.stored_anew(_windows(padded, places, sizes, steps, dilations), node)
+    highest = builder.reduced(windows.renamed(), [-2, -1], "max", node)
+    windows = windows.renamed()
+    by: dict[Variable, Index] = {}
+    for d in range(4):
+        if highest.dims[d]:
+            by |= v.align(windows.dims[d], highest.dims[d])
+    best = v.substitute(highest.expression, by)
+    place = At(Index.of((*windows.dim(4), *windows.dim(5))))
+    most = number(sizes[0] * sizes[1], torch.int64)
+    test = "({0} == {1} ? {2} : {3})"
+    found = Call(test, (windows.expression, best, place, most), torch.int64, 1)
+    numbers = Value(windows.dims, found, windows.shape)
+    return [highest, builder.reduced(numbers, [-2, -1], "min", node)]
+
+
+@operator("max_pool2d_with_indices_backward")
+def _max_pool_backward(
+    builder: Builder,
+    node: fx.Node,
+    g: Value,
+    x: Value,
+    kernel: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    ceil_mode: bool,
+    indices: Value,
+) -> Value:
+    """Each element gets the gradients of those windows of which it is the maximum."""
+    sizes, steps = _pair(kernel), _pair(stride or kernel)
+    paddings, dilations = _pair(padding), _pair(dilation)
+    g, indices = builder.stored(g, node).renamed(), builder.stored(indices, node).renamed()
+    shape: tuple[int, ...] = (*x.shape, *sizes)
+    images = [Variable(v.Extent(n)) for n in shape[2:]]
+    dims = (*v.fresh(shape[:2]), *((variable,) for variable in images))
+    moved, tests = {}, []
+    for k in range(2):
+        terms = ((images[k], 1), (images[2 + k], -dilations[k]))
+        moved[2 + k] = Index(terms, paddings[k], steps[k])
+        tests.append(_inside(Index(terms, paddings[k]), g.shape[2 + k], steps[k]))
+    place = At(Index.of(images[2:]))
+    is_it = Call("({0} == {1})", (within(indices, dims, moved), place), torch.bool, 1)
+    value = Call(
+        "({0} ? {1} : {2})",
+        (_and([*tests, is_it]), within(g, dims, moved), number(0, g.dtype)),
+        g.dtype,
+        1,
+    )
+    whole = builder.stored_anew(Value(dims, value, shape), node).renamed()
+    return builder.reduced(whole, [-2, -1], "sum", node)
