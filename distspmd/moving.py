@@ -9,21 +9,23 @@ from __future__ import annotations
 from dataclasses import replace
 
 import sympy
+from dace.sdfg import nodes
 
 from distspmd.accesses import bound_around
 from distspmd.bounds import Scope, bounds
-from distspmd.spaces import Extent, IterationSpace
+from distspmd.spaces import Extent, IterationSpace, parameters_of
 
 
 def settled(space: IterationSpace) -> IterationSpace:
     """The space with the hulls of its ranges, and the names of parameters whose range moves."""
+    now = parameters_of(space.node)[1] if isinstance(space.node, nodes.MapEntry) else space.ranges
     scope = bound_around(space.state)
     hulls = {
         name: hull
-        for name, extent in zip(space.parameters, space.ranges, strict=True)
+        for name, extent in zip(space.parameters, now, strict=True)
         if (hull := _hull(extent, scope)) is not None
     }
-    ranges = [hulls.get(n, e) for n, e in zip(space.parameters, space.ranges, strict=True)]
+    ranges = [hulls.get(name, extent) for name, extent in zip(space.parameters, now, strict=True)]
     return replace(space, ranges=tuple(ranges), moving=frozenset(hulls))
 
 

@@ -20,8 +20,10 @@ from distspmd.machine import Machine
 from distspmd.mesh import Mesh
 from distspmd.moving import settled
 from distspmd.nodes.distributed_memlet import CONTEXT, DistributedMemlet
+from distspmd.passes.alignment import align
 from distspmd.passes.control import is_control_value
 from distspmd.passes.distribute import Distributor, Movement
+from distspmd.passes.fusion import fuse as fuse_maps
 from distspmd.passes.in_order import reduce_in_order
 from distspmd.passes.local_tiles import Symbols
 from distspmd.passes.prepare import prepare
@@ -74,6 +76,7 @@ def lower(
     solvers: Sequence[Solver] | None = None,
     machine: Machine | None = None,
     deterministic: bool = False,
+    fuse: bool = True,
 ) -> Lowering:
     """Turn an SDFG into one that each rank of a communicator runs, in place.
 
@@ -90,6 +93,8 @@ def lower(
         deterministic: whether results shall have the same bits on any number of ranks, with the
             same grids: operands are combined in the order of the coordinates, and loops that reduce
             run in order.
+        fuse: whether maps that pass temporaries on become one. Spaces that the schedule names take
+            others in, and are not taken.
 
     Returns:
         The record of all decisions; the SDFG carries it too.
@@ -105,15 +110,7 @@ def lower(
     check_arguments(sdfg.name, visible, arguments)
     prepare(sdfg)
     _check_sizes(sdfg)
-    spaces = IterationSpaces([settled(space) for space in spaces_of(sdfg)])
-    _check_ranges(spaces)
-    named = IterationSpaces([s for s in spaces if not is_control_value(s.node)])
-    grids = resolve(schedule, named)
-    tilings = {
-        space.name: Tiling.on_grid(space.parameters, space.ranges, grids[space.name])
-        for space in spaces
-        if space.name in grids
-    }
+    spaces, tilings = _tilings(sdfg, schedule, fuse)
     tiled = propagate(spaces, {**tilings, **_on_all_ranks(spaces, tilings)})
     homes = _homes(sdfg, tiled, arguments)
     solutions = _solve_all(sdfg, homes, solvers or SOLVERS, machine, deterministic)
@@ -154,6 +151,26 @@ def lower(
     setattr(sdfg, ATTRIBUTE, lowering)
     sdfg.validate()
     return lowering
+
+
+def _tilings(
+    sdfg: SDFG, schedule: Schedule, fuse: bool
+) -> tuple[list[IterationSpace], dict[str, Tiling]]:
+    """The spaces that are tiled, and the tilings of those that the schedule names."""
+    spaces: Sequence[IterationSpace] = spaces_of(sdfg)
+    named = IterationSpaces([s for s in spaces if not is_control_value(s.node)])
+    grids = resolve(schedule, named)
+    if fuse:
+        spaces = fuse_maps(sdfg, spaces, grids)
+    align(sdfg)
+    spaces = [settled(space) for space in spaces]
+    _check_ranges(spaces)
+    tilings = {
+        space.name: Tiling.on_grid(space.parameters, space.ranges, grids[space.name])
+        for space in spaces
+        if space.name in grids
+    }
+    return spaces, tilings
 
 
 def _on_all_ranks(

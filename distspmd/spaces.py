@@ -153,7 +153,7 @@ def spaces_of(sdfg: SDFG) -> IterationSpaces:
         else:
             expansion = pure_expansion(state, node)
             _, entry = main_map(expansion)
-        parameters, ranges = _parameters(entry)
+        parameters, ranges = parameters_of(entry)
         named.append(
             IterationSpace(
                 name,
@@ -259,7 +259,8 @@ def source(state: SDFGState, node: nodes.Node) -> Source | None:
     return None
 
 
-def _parameters(entry: nodes.MapEntry) -> tuple[tuple[str, ...], tuple[Extent, ...]]:
+def parameters_of(entry: nodes.MapEntry) -> tuple[tuple[str, ...], tuple[Extent, ...]]:
+    """Parameters of a map and the values of each."""
     ranges = tuple(
         Extent(sympy.sympify(begin), sympy.sympify(end) + 1, sympy.sympify(step))
         for begin, end, step in entry.map.range.ranges

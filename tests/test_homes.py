@@ -195,7 +195,7 @@ def test_readers_of_different_layouts_share_the_one_of_least_traffic():
 
 
 def test_a_transient_lives_where_it_is_written_if_it_is_read_there():
-    lowering = distspmd.lower(chain.to_sdfg(), {"a": (4,)})
+    lowering = distspmd.lower(chain.to_sdfg(), {"a": (4,)}, fuse=False)
     assert {h.data: str(h.layout) for h in lowering.homes} == dict.fromkeys(
         ("x", "a", "b", "__return"), "[3{__i0}12]"
     )

@@ -40,9 +40,11 @@ def in_place(x: dace.float64[M, N]):
     x[:] = x * 2 + 1
 
 
-def lowered(program: dace.SDFG, schedule: dict[str, object]) -> tuple[dace.SDFG, Lowering]:
+def lowered(
+    program: dace.SDFG, schedule: dict[str, object], **options: bool
+) -> tuple[dace.SDFG, Lowering]:
     sdfg = program.to_sdfg()
-    return sdfg, distspmd.lower(sdfg, schedule)
+    return sdfg, distspmd.lower(sdfg, schedule, **options)
 
 
 def received(lowering: Lowering, rank: int) -> int:
@@ -88,7 +90,7 @@ def test_a_chain_on_one_grid_moves_arguments_and_results_alone() -> None:
 
 
 def test_spaces_that_nobody_named_follow_and_the_record_says_so() -> None:
-    _, lowering = lowered(chain, {"__return": (2, 3)})
+    _, lowering = lowered(chain, {"__return": (2, 3)}, fuse=False)
     chosen = [space.chosen_by for space in lowering.spaces]
     assert chosen[2] == "the schedule"
     assert all(why.startswith("its neighbour ") for why in chosen[:2])

@@ -14,7 +14,6 @@ from dace.subsets import Subset
 
 from distspmd.accesses import Edge
 from distspmd.errors import UnsupportedProgram
-from distspmd.passes.alignment import align
 from distspmd.passes.callbacks import refuse_callbacks
 from distspmd.passes.control import control_values
 from distspmd.passes.copies import copies_to_maps
@@ -50,7 +49,6 @@ def prepare(sdfg: SDFG) -> None:
             elif isinstance(node, MergeLibraryNode):
                 _merge_to_map(state, node)
         separate_reads(state)
-    align(sdfg)
 
 
 def _check(state: SDFGState, node: nodes.Node) -> None:

@@ -150,18 +150,27 @@ def scattering_self_energies(
     d: dace.complex128[NQZ, NW, NA, NB, N3D, N3D],
     sigma: dace.complex128[NKZ, NE, NA, NORB, NORB],
 ):
-    for k in range(NKZ):
-        for e in range(NE):
-            for q in range(NQZ):
-                for w in range(NW):
-                    for i in range(N3D):
-                        for j in range(N3D):
-                            for a in range(NA):
-                                for b in range(NB):
-                                    if e - w >= 0:
-                                        dhg = g[k, e - w, neigh_idx[a, b]] @ dh[a, b, i]
-                                        dhd = dh[a, b, j] * d[q, w, a, b, i, j]
-                                        sigma[k, e, a] += dhg @ dhd
+    for k, e, a in dace.map[0:NKZ, 0:NE, 0:NA]:
+        for q, w, i, j, b in dace.map[0:NQZ, 0:NW, 0:N3D, 0:N3D, 0:NB]:
+            if e - w >= 0:
+                near = neigh_idx[a, b]
+                for m, n, o, p in dace.map[0:NORB, 0:NORB, 0:NORB, 0:NORB]:
+                    sigma[k, e, a, m, n] += (
+                        g[k, e - w, near, m, o] * dh[a, b, i, o, p] * dh[a, b, j, p, n]
+                    ) * d[q, w, a, b, i, j]
+
+
+def neighbours(rng):
+    return rng.integers(0, NA, (NA, NB)).astype(np.int32)
+
+
+def self_energies(neigh_idx, dh, g, d, sigma):
+    for e in range(NE):
+        for w in range(min(e + 1, NW)):
+            near = g[:, e - w][:, neigh_idx]
+            sigma[:, e] += np.einsum(
+                "kabmo,abiop,abjpn,qabij->kamn", near, dh, dh, d[:, w], optimize=True
+            )
 
 
 ROWS, COLUMNS, STORED = 12, 10, 40
@@ -241,7 +250,7 @@ KERNELS = [
             "pairs.2": "i j",
         },
     ),
-    kernel(scattering_self_energies, {}),
+    kernel(scattering_self_energies, {"sigma": "e a"}, self_energies, neigh_idx=neighbours),
     kernel(spmv, {"__return.2": "i"}, in_scipy_words),
     kernel(
         stockham_fft,

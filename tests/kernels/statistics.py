@@ -7,7 +7,7 @@ import numpy as np
 
 from kernels.kernel import kernel
 
-M, N = 11, 13
+M, N, BASES = 11, 13, 7
 
 
 @dace.program
@@ -42,16 +42,16 @@ def floyd_warshall(path: dace.int32[N, N]):
 
 
 def bases(rng):
-    return rng.integers(0, 4, N).astype(np.int32)
+    return rng.integers(0, 4, BASES).astype(np.int32)
 
 
 @dace.program
-def nussinov(seq: dace.int32[N]):
-    table = np.zeros((N, N), np.int32)
-    for i in range(N - 1, -1, -1):
-        for j in range(i + 1, N):
+def nussinov(seq: dace.int32[BASES]):
+    table = np.zeros((BASES, BASES), np.int32)
+    for i in range(BASES - 1, -1, -1):
+        for j in range(i + 1, BASES):
             table[i, j] = np.maximum(table[i, j], table[i, j - 1])
-            if i + 1 < N:
+            if i + 1 < BASES:
                 table[i, j] = np.maximum(table[i, j], table[i + 1, j])
                 if i < j - 1:
                     pair = np.int32(seq[i] + seq[j] == 3)
@@ -114,10 +114,10 @@ def hist_reference(data, radius):
 
 
 KERNELS = [
-    kernel(correlation, {"data": "__i0 __i1", "corr_slice": "__i0 __i1"}),
-    kernel(covariance, {"data": "__i0 __i1", "cov_slice": "__i0 __i1"}),
+    kernel(correlation, {"data": "__i0 __i1", "corr_slice": "__i0"}),
+    kernel(covariance, {"data": "__i0 __i1", "cov_slice": "__i0"}),
     kernel(floyd_warshall, {"path": "__i0 __i1"}),
-    kernel(nussinov, {}, seq=bases),
+    kernel(nussinov, {"__return": "__i0 __i1"}, seq=bases),
     kernel(azimint_naive, {"mask": "__i0", "on_values.2": "j"}, azimint_reference, radius=radii),
     kernel(azimint_hist, {"counts.2": "i"}, hist_reference, radius=radii),
 ]

@@ -1,0 +1,58 @@
+"""Ranges that loops choose: what is tiled, and maps that run over the indices that they write."""
+
+import dace
+import numpy as np
+import pytest
+
+import distspmd
+from distspmd.errors import UnsupportedProgram
+
+
+@dace.program
+def triangle(x: dace.float64[9, 7]):
+    for t in range(1, 6):
+        for i in dace.map[t - 1 : 2 * t]:
+            x[i, t] = x[i, t] + 1
+
+
+@dace.program
+def corner(x: dace.float64[9, 9]):
+    for t in range(2, 9):
+        for i, j in dace.map[0 : 9 - t, 0 : 9 - t]:
+            x[i + t, j + t] = x[i + t, j + t] * 2
+
+
+@dace.program
+def sums(a: dace.float64[7, 9], y: dace.float64[9]):
+    for t in range(9):
+        y[t] = np.sum(a[:, t:])
+
+
+@dace.program
+def until_a_value(x: dace.float64[9], n: dace.int64[1]):
+    m = n[0]
+    for i in dace.map[0:m]:
+        x[i] = x[i] + 1
+
+
+def test_the_hull_of_all_ranges_is_tiled() -> None:
+    lowering = distspmd.lower(triangle.to_sdfg(), {"x": (3,)})
+    assert dict(lowering.spaces[-1].iterates) == {"i": "0:10"}
+
+
+def test_a_map_runs_over_what_it_writes() -> None:
+    lowering = distspmd.lower(corner.to_sdfg(), {"x": (2, 2)})
+    assert dict(lowering.spaces[-1].iterates) == {"i": "2:9", "j": "2:9"}
+
+
+def test_a_temporary_is_as_large_as_it_becomes() -> None:
+    sdfg = sums.to_sdfg()
+    distspmd.lower(sdfg, {"y": (1,)})
+    shapes = {tuple(map(str, array.shape)) for array in sdfg.arrays.values()}
+    assert ("7", "9") in shapes
+    assert not any(array.free_symbols & {"t"} for array in sdfg.arrays.values())
+
+
+def test_a_range_that_no_loop_bounds_is_refused() -> None:
+    with pytest.raises(UnsupportedProgram, match="not known before the run"):
+        distspmd.lower(until_a_value.to_sdfg(), {"x": (3,)})
