@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from distspmd import intervals
 from distspmd.binding import Binding, binding_of
-from distspmd.codegen.build import Argument, Build, build
+from distspmd.codegen.build import ARITHMETIC, Argument, Build, build
 from distspmd.codegen.fetches import Fetch
 from distspmd.codegen.functions import addresses_of, functions_of
 from distspmd.codegen.tables import Storage
@@ -31,12 +31,16 @@ from distspmd.runtime.engine import Engine, Statistics, runnable
 from distspmd.runtime.shared import Node
 
 
-def compile(sdfg: SDFG | None, comm: Any) -> Program:
+def compile(sdfg: SDFG | None, comm: Any, *, arithmetic: str = "vector") -> Program:
     """Compile a lowered SDFG on rank 0, and load it on all ranks of a communicator.
 
     Args:
         sdfg: what :func:`distspmd.lower` lowered; ranks other than 0 may pass None.
         comm: an mpi4py communicator with at least ``lowering.ranks`` ranks; it is duplicated.
+        arithmetic: of loops that the compiler vectorises. ``"vector"``: functions such as ``exp``
+            come from the vector library and may differ in the last bits (4 units at most);
+            ``"strict"``: they do not; ``"fast"``: sums may also be taken in another order. What was
+            lowered as deterministic has neither, whatever is asked for.
 
     Raises:
         ScheduleError: the SDFG is not lowered, or its grids need more ranks.
@@ -53,7 +57,7 @@ def compile(sdfg: SDFG | None, comm: Any) -> Program:
     error: Exception | None = None
     if comm.Get_rank() == 0:
         try:
-            made = build_for(sdfg, comm.Get_size())
+            made = build_for(sdfg, comm.Get_size(), arithmetic)
         except DistSPMDError as problem:
             error = problem
         except Exception as problem:
@@ -65,14 +69,19 @@ def compile(sdfg: SDFG | None, comm: Any) -> Program:
     return Program(built, lowering, comm, binding_of(sdfg))
 
 
-def build_for(sdfg: SDFG | None, ranks: int) -> tuple[Build, Lowering]:
+def build_for(sdfg: SDFG | None, ranks: int, arithmetic: str = "vector") -> tuple[Build, Lowering]:
     """Compile a lowered SDFG for a number of ranks; with the record of its lowering.
 
     Raises:
         ScheduleError: the SDFG is not lowered, or its grids need more ranks.
+        ArgumentError: an unknown kind of arithmetic.
         CompilationError: with the compiler's message.
         ToolchainError: the compiler or the BLAS is missing.
     """
+    if arithmetic not in ARITHMETIC:
+        raise ArgumentError(
+            f"compile has the arithmetic {', '.join(ARITHMETIC)}, but {arithmetic!r} was given."
+        )
     lowering: Lowering | None = getattr(sdfg, ATTRIBUTE, None)
     if sdfg is None or lowering is None:
         raise ScheduleError(
@@ -86,7 +95,7 @@ def build_for(sdfg: SDFG | None, ranks: int) -> tuple[Build, Lowering]:
             f"{largest.mesh.size} ranks, but the communicator has {ranks}. Start at least "
             f"{lowering.ranks} ranks (mpiexec -n {lowering.ranks}), or give fewer parts."
         )
-    return build(sdfg, lowering, ranks), lowering
+    return build(sdfg, lowering, ranks, arithmetic), lowering
 
 
 @dataclass(frozen=True)

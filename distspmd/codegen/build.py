@@ -33,6 +33,20 @@ _RECORD = "program.json"
 _EXACT = "-fno-fast-math -ffp-contract=off"
 """Flags by which an expression has the same bits in whatever loop the compiler puts it."""
 
+_OVERLOADS = "#include <math.h>\n"
+"""Brings the overloads of ``exp`` and others for float into reach of DaCe's code, as in NumPy."""
+
+ARITHMETIC = {
+    "strict": "",
+    "vector": "-D__FAST_MATH__",
+    "fast": "-D__FAST_MATH__ -fassociative-math",
+}
+"""Flags of each kind of arithmetic.
+
+``-D__FAST_MATH__`` makes the C library declare its vector functions. ``-ffast-math`` would do so
+too, but a library that is linked with it makes the whole process flush denormal numbers to zero.
+"""
+
 
 @dataclass(frozen=True)
 class Argument:
@@ -89,7 +103,7 @@ class Build:
         )
 
 
-def build(sdfg: SDFG, lowering: Lowering, ranks: int) -> Build:
+def build(sdfg: SDFG, lowering: Lowering, ranks: int, arithmetic: str = "vector") -> Build:
     """Compile a lowered SDFG for a number of ranks, unless that was done before.
 
     Symbols that are the same on all ranks become constants first.
@@ -105,8 +119,10 @@ def build(sdfg: SDFG, lowering: Lowering, ranks: int) -> Build:
     add_functions(program, functions_of(lowering.memlets))
     ends = _ends(program)
     tiles = _lend(program, ends) if ranks > 1 else ()
-    blas = toolchain.find_blas() if choose_implementations(program) else None
-    flags = _EXACT if lowering.deterministic else ""
+    strict = lowering.deterministic or arithmetic == "strict"
+    blas = toolchain.find_blas() if choose_implementations(program, strict) else None
+    flags = _EXACT if lowering.deterministic else ARITHMETIC[arithmetic]
+    program.append_global_code(_OVERLOADS)
     folder = cache_folder() / "programs" / _key(program, str(compiler_found), str(blas), flags)
     found = Build.load(folder)
     if found is not None:

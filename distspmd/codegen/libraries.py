@@ -12,12 +12,15 @@ from dace.libraries import standard
 from dace.libraries.blas.environments import openblas
 from dace.sdfg import nodes
 
-from distspmd.nodes import contraction, products
+from distspmd.nodes import contraction, products, vector_reductions
 from distspmd.runtime.toolchain import BLAS
 
 
-def choose_implementations(sdfg: SDFG) -> bool:
-    """Settle the implementation of all library nodes, in place; whether any needs BLAS."""
+def choose_implementations(sdfg: SDFG, in_order: bool = False) -> bool:
+    """Settle the implementation of all library nodes, in place; whether any needs BLAS.
+
+    Reductions that stand ``in_order`` combine their operands one by one.
+    """
     uses_blas = False
     for node, state in _library_nodes(sdfg):
         known = type(node).implementations  # type: ignore[attr-defined]  # of each kind of node
@@ -31,7 +34,8 @@ def choose_implementations(sdfg: SDFG) -> bool:
             node.implementation = products.CALL if fits else loops
             uses_blas |= fits
         elif isinstance(node, standard.Reduce) and node.implementation is None:
-            node.implementation = "pure-seq"
+            vector = not in_order and vector_reductions.fits(node, state)
+            node.implementation = vector_reductions.VECTOR if vector else "pure-seq"
         elif node.implementation is None and "pure" in known and not _has_default(node):
             node.implementation = "pure"
     return uses_blas

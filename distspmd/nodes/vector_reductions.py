@@ -1,0 +1,153 @@
+"""Reductions as C++ loops that the compiler vectorises, without atomics.
+
+Along the dimension that is contiguous each lane takes a part of the operands, so that sums are not
+taken one by one (nor are NumPy's); along others, rows are combined as a whole.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import dace.library
+from dace import SDFG, SDFGState, dtypes, symbolic
+from dace.frontend.operations import detect_reduction_type
+from dace.libraries.standard import Reduce
+from dace.sdfg import nodes
+from dace.transformation.transformation import ExpandTransformation
+
+VECTOR = "vector"
+"""Name of the implementation."""
+
+_COMBINE = {
+    dtypes.ReductionType.Sum: ("+", "{a} += {b};"),
+    dtypes.ReductionType.Product: ("*", "{a} *= {b};"),
+    dtypes.ReductionType.Min: ("min", "{a} = {b} < {a} ? {b} : {a};"),
+    dtypes.ReductionType.Max: ("max", "{a} = {b} > {a} ? {b} : {a};"),
+}
+_TYPES = (dtypes.float32, dtypes.float64, dtypes.int32, dtypes.int64)
+
+
+def fits(node: Reduce, state: SDFGState) -> bool:
+    """Whether the node is one that this implementation takes."""
+    if node.wcr is None or node.identity is None:
+        return False
+    (entering,), (leaving,) = state.in_edges(node), state.out_edges(node)
+    arrays = [state.sdfg.arrays[edge.data.data] for edge in (entering, leaving)]
+    ends = [entering.data.subset, leaving.data.subset]
+    plain = all(step == 1 for subset in ends for _, _, step in subset.ranges)
+    return (
+        detect_reduction_type(node.wcr) in _COMBINE
+        and arrays[0].dtype == arrays[1].dtype
+        and arrays[0].dtype in _TYPES
+        and leaving.data.wcr is None
+        and plain
+    )
+
+
+@dataclass(frozen=True)
+class _Dimension:
+    """One dimension of the operand: its extent, its stride, and that of the result."""
+
+    name: str
+    extent: str
+    stride: Any
+    target: Any
+    reduced: bool
+
+    @property
+    def loop(self) -> str:
+        return f"for (long {self.name} = 0; {self.name} < {self.extent}; ++{self.name})"
+
+
+@dace.library.expansion
+class ExpandToVector(ExpandTransformation):
+    """Loops in C++, the contiguous dimension innermost."""
+
+    environments: list[type] = []  # noqa: RUF012 (the form that DaCe asks for)
+
+    @staticmethod
+    def expansion(node: nodes.LibraryNode, state: SDFGState, sdfg: SDFG) -> nodes.Tasklet:
+        """Replace the node by a tasklet."""
+        assert isinstance(node, Reduce)
+        (entering,), (leaving,) = state.in_edges(node), state.out_edges(node)
+        dimensions = _dimensions(node, entering, leaving, sdfg)
+        dtype = sdfg.arrays[entering.data.data].dtype
+        single = all(size == 1 for size in leaving.data.subset.size())
+        entering.dst_conn, leaving.src_conn = "_in", "_out"
+        node.add_in_connector("_in")
+        node.add_out_connector("_out")
+        body = _code(dimensions, dtype.ctype, detect_reduction_type(node.wcr), node.identity)
+        code = body.replace("TARGET", "_single" if single else "_out")
+        if single:
+            code = f"{dtype.ctype} _single[1];\n{code}\n_out = _single[0];"
+        return nodes.Tasklet(
+            node.label,
+            {"_in": dtypes.pointer(dtype)},
+            {"_out": dtype if single else dtypes.pointer(dtype)},
+            code,
+            language=dtypes.Language.CPP,
+        )
+
+
+def _dimensions(node: Reduce, entering: Any, leaving: Any, sdfg: SDFG) -> list[_Dimension]:
+    """Dimensions of the operand, those of the largest strides first."""
+    sizes, given = entering.data.subset.size(), leaving.data.subset.size()
+    strides = sdfg.arrays[entering.data.data].strides
+    out = list(sdfg.arrays[leaving.data.data].strides)
+    count = len(sizes)
+    axes = set(range(count)) if node.axes is None else {a % count for a in node.axes}
+    kept = [d for d in range(count) if d not in axes]
+    places = kept if len(given) == count else range(len(kept))
+    target = dict(zip(kept, [out[d] for d in places], strict=True))
+    return [
+        _Dimension(
+            f"__d{d}",
+            symbolic.symstr(sizes[d], cpp_mode=True),
+            symbolic.symstr(strides[d], cpp_mode=True),
+            symbolic.symstr(target.get(d, 0), cpp_mode=True),
+            d in axes,
+        )
+        for d in range(count)
+    ]
+
+
+def _code(
+    dimensions: list[_Dimension], ctype: str, operation: dtypes.ReductionType, identity: Any
+) -> str:
+    """Loops over all dimensions: those that are left outside, where the operand allows it."""
+    clause, combine = _COMBINE[operation]
+    start = _literal(identity, ctype)
+    place = " + ".join(f"{d.name} * ({d.stride})" for d in dimensions) or "0"
+    kept = [d for d in dimensions if not d.reduced]
+    goal = " + ".join(f"{d.name} * ({d.target})" for d in kept) or "0"
+    inner = dimensions[-1]
+    if inner.reduced:
+        outer = [d for d in dimensions if d.reduced and d is not inner]
+        lines = [*(d.loop for d in kept), "{", f"{ctype} _acc = {start};"]
+        lines += [d.loop for d in outer]
+        lines += [f"{{\n#pragma omp simd reduction({clause}: _acc)", inner.loop, "{"]
+        lines += [f"const {ctype} _value = _in[{place}];", combine.format(a="_acc", b="_value")]
+        lines += ["}", "}", f"TARGET[{goal}] = _acc;", "}"]
+        return "\n".join(lines)
+    reduced = [d for d in dimensions if d.reduced]
+    lines = [*(d.loop for d in kept[:-1]), "{", "#pragma omp simd", inner.loop]
+    lines += [f"TARGET[{goal}] = {start};", *(d.loop for d in reduced)]
+    lines += ["{", "#pragma omp simd", inner.loop, "{", f"const {ctype} _value = _in[{place}];"]
+    lines += [f"{ctype}& _acc = TARGET[{goal}];", combine.format(a="_acc", b="_value")]
+    return "\n".join([*lines, "}", "}", "}"])
+
+
+def _literal(value: Any, ctype: str) -> str:
+    number = float(value)
+    if math.isinf(number):
+        return f"{'-' if number < 0 else ''}std::numeric_limits<{ctype}>::infinity()"
+    return (
+        f"{ctype}({number!r})"
+        if "float" in ctype or "double" in ctype
+        else f"{ctype}({int(value)}LL)"
+    )
+
+
+Reduce.register_implementation(VECTOR, ExpandToVector)
