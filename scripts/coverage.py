@@ -1,6 +1,9 @@
 """Runs the kernels of `tests/kernels` on 1 to 6 ranks and writes the table `docs/coverage.md`.
 
-``python scripts/coverage.py [--ranks 1 2] [kernel ...]`` runs some of them, and writes no table.
+    python scripts/coverage.py [--ranks 1 2] [--results FILE] [kernel ...]
+
+runs some of them, and writes no table. With a file of results, those of earlier runs are kept in it,
+and the table is written when all are there: so a slow machine may do it in several turns.
 """
 
 import argparse
@@ -35,23 +38,28 @@ the solvers of all distributed memlets. {works} of {all} kernels work on all the
 """
 
 
-def run(ranks: int, names: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Result of each kernel on a number of ranks."""
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "results"
-        path = os.pathsep.join(
-            filter(None, [str(ROOT), str(ROOT / "tests"), os.environ.get("PYTHONPATH")])
-        )
-        done = launch(
-            ["-m", "kernels.run_kernels", file, *names],
-            ranks=ranks,
-            env={"PYTHONPATH": path},
-            threads=1,
-        )
-        lines = file.read_text().splitlines() if file.exists() else []
+def run(ranks: int, names: Sequence[str], file: Path) -> None:
+    """Run kernels on a number of ranks; the file gets a line of JSON for each."""
+    path = os.pathsep.join(
+        filter(None, [str(ROOT), str(ROOT / "tests"), os.environ.get("PYTHONPATH")])
+    )
+    done = launch(
+        ["-m", "kernels.run_kernels", file, *names],
+        ranks=ranks,
+        env={"PYTHONPATH": path},
+        threads=1,
+    )
     if done.returncode:
         print(f"{ranks} ranks ended with code {done.returncode}", file=sys.stderr)
-    return {found["kernel"]: found for found in map(json.loads, lines)}
+
+
+def results(file: Path) -> dict[int, dict[str, dict[str, Any]]]:
+    """The last result of each kernel on each number of ranks."""
+    of_ranks: dict[int, dict[str, dict[str, Any]]] = {}
+    for line in file.read_text().splitlines() if file.exists() else ():
+        found = json.loads(line)
+        of_ranks.setdefault(found["ranks"], {})[found["kernel"]] = found
+    return dict(sorted(of_ranks.items()))
 
 
 def row(kernel: Kernel, of_ranks: dict[int, dict[str, dict[str, Any]]]) -> str:
@@ -75,17 +83,22 @@ def row(kernel: Kernel, of_ranks: dict[int, dict[str, dict[str, Any]]]) -> str:
 
 
 def main() -> None:
-    """Run what was asked for, print the rows, write the table."""
+    """Run what was asked for, print the rows, write the table when it has all."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("kernels", nargs="*", metavar="kernel")
-    parser.add_argument("--ranks", type=int, nargs="+", default=list(RANKS))
+    parser.add_argument("--ranks", type=int, nargs="*", default=list(RANKS))
+    parser.add_argument("--results", type=Path)
     options = parser.parse_args()
     selected = [kernel for kernel in KERNELS if kernel.name in options.kernels] or KERNELS
-    of_ranks = {ranks: run(ranks, [kernel.name for kernel in selected]) for ranks in options.ranks}
+    with tempfile.TemporaryDirectory() as folder:
+        file = (options.results or Path(folder) / "results").resolve()
+        for ranks in options.ranks:
+            run(ranks, [kernel.name for kernel in selected], file)
+        of_ranks = results(file)
     rows = [row(kernel, of_ranks) for kernel in selected]
     works = sum("| works |" in text for text in rows)
     print("".join(rows), f"{works} of {len(rows)} kernels work", sep="")
-    if len(selected) == len(KERNELS) and tuple(options.ranks) == RANKS:
+    if len(selected) == len(KERNELS) and tuple(of_ranks) == RANKS:
         ranks = f"{', '.join(map(str, RANKS[:-1]))} and {RANKS[-1]}"
         head = HEAD.format(ranks=ranks, most=RANKS[-1], works=works, all=len(rows))
         (ROOT / "docs" / "coverage.md").write_text(head + "".join(rows))

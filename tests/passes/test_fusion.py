@@ -91,7 +91,7 @@ def test_a_map_keeps_its_parameters_when_it_takes_others_in() -> None:
 def test_a_fused_stencil_exchanges_its_halo_and_no_more() -> None:
     lowering = lowering_of(five_points, {"x": (2, 2), "z": (2, 2)})
     assert [space.name for space in lowering.spaces] == ["z", "x"]
-    inside = [m for m in lowering.memlets if not (m.source_at_root or m.target_at_root)]
+    inside = [m for m in lowering.memlets if not (m.from_caller or m.to_caller)]
     halo = 2 * 5 * np.dtype(np.float64).itemsize  # a row and a column of 5 from two neighbours
     for name in ("x", "z"):
         plans = [memlet.solution.plan for memlet in inside if memlet.data == name]
