@@ -2,8 +2,8 @@
 
     python scripts/coverage.py [--ranks 1 2] [--results FILE] [kernel ...]
 
-runs some of them, and writes no table. With a file of results, those of earlier runs are kept in it,
-and the table is written when all are there: so a slow machine may do it in several turns.
+runs some of them, and writes no table. With a file of results, those of earlier runs are kept in
+it, and the table is written when all are there: so a slow machine may do it in several turns.
 """
 
 import argparse
