@@ -21,7 +21,7 @@ from dace.codegen.exceptions import CompilationError as DaceCompilationError
 
 from distspmd.codegen.functions import add_functions, functions_of
 from distspmd.codegen.libraries import choose_implementations, linked_to
-from distspmd.errors import CompilationError
+from distspmd.errors import ArgumentError, CompilationError
 from distspmd.lowering import Lowering
 from distspmd.nodes import products
 from distspmd.nodes.distributed_memlet import CONTEXT, INCLUDE, DistributedMemlet
@@ -109,9 +109,14 @@ def build(sdfg: SDFG, lowering: Lowering, ranks: int, arithmetic: str = "vector"
     Symbols that are the same on all ranks become constants first.
 
     Raises:
+        ArgumentError: an unknown kind of arithmetic.
         CompilationError: with the compiler's message.
         ToolchainError: there is no compiler, or no BLAS that the program needs.
     """
+    if arithmetic not in ARITHMETIC:
+        raise ArgumentError(
+            f"compile has the arithmetic {', '.join(ARITHMETIC)}, but {arithmetic!r} was given."
+        )
     compiler_found = toolchain.find_compiler()
     program = copy.deepcopy(sdfg)
     uniform = lowering.uniform_symbols(ranks)

@@ -1,0 +1,96 @@
+"""Self-attention of BERT-large as Megatron partitions it: by heads.
+
+Each rank has the projections of its heads, and computes their queries, keys, values, scores and
+weighted values; nothing moves between ranks until the end of the attention. The output projection
+sums over heads, so its results are summands of all ranks: one reduction (an all-reduce where every
+rank needs the result, here a reduction to rank 0, where the caller is).
+
+The fused variant has one projection for queries, keys and values, which is split afterwards; the
+split is along a dimension of its own, so it moves nothing.
+"""
+
+import dace
+import numpy as np
+from showing import SMALL, Example, main
+
+B, S, H, P = (2, 6, 4, 3) if SMALL else (8, 512, 16, 64)
+E = H * P
+RANKS = 4
+
+
+@dace.program
+def attention(
+    x: dace.float32[B, S, E],
+    wq: dace.float32[H, P, E],
+    wk: dace.float32[H, P, E],
+    wv: dace.float32[H, P, E],
+    wo: dace.float32[H, P, E],
+):
+    q = np.einsum("bse,hpe->bhsp", x, wq)
+    k = np.einsum("bse,hpe->bhsp", x, wk)
+    v = np.einsum("bse,hpe->bhsp", x, wv)
+    scores = np.einsum("bhsp,bhtp->bhst", q, k) * np.float32(P**-0.5)
+    top = np.maximum.reduce(scores, axis=-1, keepdims=True)
+    e = np.exp(scores - top)
+    weights = e / np.add.reduce(e, axis=-1, keepdims=True)
+    heads = np.einsum("bhst,bhtp->bhsp", weights, v)
+    return np.einsum("bhsp,hpe->bse", heads, wo)
+
+
+@dace.program
+def fused_attention(
+    x: dace.float32[B, S, E], wqkv: dace.float32[3, H, P, E], wo: dace.float32[H, P, E]
+):
+    qkv = np.einsum("bse,khpe->kbhsp", x, wqkv)
+    scores = np.einsum("bhsp,bhtp->bhst", qkv[0], qkv[1]) * np.float32(P**-0.5)
+    top = np.maximum.reduce(scores, axis=-1, keepdims=True)
+    e = np.exp(scores - top)
+    weights = e / np.add.reduce(e, axis=-1, keepdims=True)
+    heads = np.einsum("bhst,bhtp->bhsp", weights, qkv[2])
+    return np.einsum("bhsp,hpe->bse", heads, wo)
+
+
+def in_numpy(x, wo, wq=None, wk=None, wv=None, wqkv=None):
+    wq, wk, wv = (wq, wk, wv) if wqkv is None else wqkv
+    q, k, v = (np.einsum("bse,hpe->bhsp", x, w, optimize=True) for w in (wq, wk, wv))
+    scores = q @ k.swapaxes(-1, -2) * np.float32(P**-0.5)
+    e = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    heads = (e / e.sum(axis=-1, keepdims=True)) @ v
+    return np.einsum("bhsp,hpe->bse", heads, wo, optimize=True)
+
+
+def draw(rng):
+    weights = ("wq", "wk", "wv", "wo")
+    given = {name: rng.standard_normal((H, P, E), np.float32) / 32 for name in weights}
+    return {"x": rng.standard_normal((B, S, E), np.float32), **given}
+
+
+def draw_fused(rng):
+    wqkv = rng.standard_normal((3, H, P, E), np.float32) / 32
+    return {
+        "x": rng.standard_normal((B, S, E), np.float32),
+        "wqkv": wqkv,
+        "wo": rng.standard_normal((H, P, E), np.float32) / 32,
+    }
+
+
+WORDS = "nothing moves between ranks; the results of all heads are summed at the end"
+EXAMPLES = [
+    Example(
+        attention,
+        {name: {"h": RANKS} for name in ("q", "k", "v", "__return")},
+        WORDS,
+        draw,
+        in_numpy,
+    ),
+    Example(
+        fused_attention,
+        {name: {"h": RANKS} for name in ("qkv", "__return")},
+        WORDS,
+        draw_fused,
+        in_numpy,
+    ),
+]
+
+if __name__ == "__main__":
+    main(__file__, EXAMPLES, RANKS)

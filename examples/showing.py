@@ -1,0 +1,98 @@
+"""What the examples share: start ranks, lower, print the communication, run, compare with NumPy."""
+
+from __future__ import annotations
+
+import copy
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from dace.frontend.python.parser import DaceProgram
+
+import distspmd
+from distspmd.lowering import Lowering
+from distspmd.runtime.launch import launch, launched_ranks
+
+SMALL = "--small" in sys.argv
+"""Whether sizes that take no time were asked for."""
+
+
+@dataclass(frozen=True)
+class Example:
+    """A program under one schedule.
+
+    Attributes:
+        schedule: iteration space -> parts along each parameter.
+        communication: what moves, in words.
+        draw: random arguments, by name.
+        reference: the same in NumPy, where plain Python cannot run the program.
+    """
+
+    program: DaceProgram
+    schedule: Mapping[str, Any]
+    communication: str
+    draw: Callable[[np.random.Generator], dict[str, Any]]
+    reference: Callable[..., Any] | None = None
+    lower: Mapping[str, Any] = field(default_factory=dict)
+
+    def lowered(self) -> tuple[Any, Lowering]:
+        """The program, parsed and lowered."""
+        sdfg = self.program.to_sdfg()
+        return sdfg, distspmd.lower(sdfg, self.schedule, **self.lower)
+
+
+def inside(lowering: Lowering) -> list[Any]:
+    """Distributed memlets between ranks: all but those that carry arguments and results."""
+    return [m for m in lowering.memlets if not (m.from_caller or m.to_caller)]
+
+
+def received(memlets: Sequence[Any]) -> int:
+    """Bytes that all ranks receive, each time."""
+    return sum(memlet.solution.cost.nbytes for memlet in memlets)
+
+
+def show(example: Example, comm: Any) -> bool:
+    """Lower, compile and run an example; rank 0 prints, and says whether it is right."""
+    if comm.rank != 0:
+        with distspmd.compile(None, comm) as program:
+            program()
+        return True
+    sdfg, lowering = example.lowered()
+    grids = ", ".join(f"{name}={tuple(parts)}" for name, parts in example.schedule.items())
+    print(f"\n{example.program.f.__name__} [{grids}]\n  {example.communication}")
+    for memlet in lowering.memlets:
+        ends = memlet.from_caller or memlet.to_caller
+        nbytes = f"{memlet.solution.cost.nbytes:,} bytes"
+        print(f"  {'argument' if ends else 'between '} {memlet.data}: {memlet.steps}, {nbytes}")
+    given = example.draw(np.random.default_rng(0))
+    after = copy.deepcopy(given)
+    with distspmd.compile(sdfg, comm) as program:
+        start = time.perf_counter()
+        result = program(**given)
+        seconds = time.perf_counter() - start
+    expected = (example.reference or example.program.f)(**after)
+    found = [result] if expected is not None else [given[name] for name in after]
+    wanted = [expected] if expected is not None else list(after.values())
+    difference = max(map(_difference, found, wanted))
+    print(f"  {seconds * 1e3:.1f} ms, largest difference from NumPy {difference:.1e}")
+    return difference < 1e-4
+
+
+def _difference(found: Any, wanted: Any) -> float:
+    scale = np.abs(wanted).max() or 1
+    return float(np.abs(np.asarray(found) - wanted).max() / scale)
+
+
+def main(file: str, examples: Sequence[Example], ranks: int = 4) -> None:
+    """Run all examples on ranks that this process starts; it ends with an error if one is wrong."""
+    if launched_ranks() is None:
+        sys.exit(launch([Path(file).resolve(), *sys.argv[1:]], ranks=ranks).returncode)
+    from mpi4py import MPI
+
+    right = [show(example, MPI.COMM_WORLD) for example in examples]
+    if not all(right):
+        sys.exit("a result is wrong")

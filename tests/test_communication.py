@@ -1,0 +1,112 @@
+"""What the examples communicate, to the byte at full size; that they are right, in small."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from distspmd.runtime.launch import launch
+
+MODULES = ("matrix_products", "softmax", "attention", "stencils", "reductions")
+
+
+@pytest.fixture(scope="module")
+def examples(request: pytest.FixtureRequest) -> Iterator[dict[str, Any]]:
+    sys.path.insert(0, str(request.config.rootpath / "examples"))
+    yield {name: importlib.import_module(name) for name in (*MODULES, "showing")}
+    sys.path.pop(0)
+
+
+def moved(examples: dict[str, Any], module: str, number: int) -> tuple[dict[str, int], Any]:
+    """Bytes that all ranks receive of each array between ranks, each time; and the lowering."""
+    _, lowering = examples[module].EXAMPLES[number].lowered()
+    found: dict[str, int] = {}
+    for memlet in examples["showing"].inside(lowering):
+        found[memlet.data] = found.get(memlet.data, 0) + memlet.solution.cost.nbytes
+    return found, lowering
+
+
+def to_caller(lowering: Any, name: str) -> list[Any]:
+    return [memlet for memlet in lowering.memlets if memlet.to_caller and memlet.data == name]
+
+
+@pytest.mark.parametrize("number", range(5))
+def test_matrix_products_move_only_arguments_and_results(
+    examples: dict[str, Any], number: int
+) -> None:
+    found, lowering = moved(examples, "matrix_products", number)
+    assert not found
+    parts = list(examples["matrix_products"].SCHEMES)[number]
+    (result,) = to_caller(lowering, "__return")
+    partial = result.solution.plan.redistribution.source.partial
+    assert bool(partial) == (parts[2] > 1)
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_softmax_over_its_rows_moves_nothing(examples: dict[str, Any], number: int) -> None:
+    assert moved(examples, "softmax", number)[0] == {}
+
+
+def test_softmax_along_the_rows_combines_two_values_a_row(examples: dict[str, Any]) -> None:
+    module = examples["softmax"]
+    found, lowering = moved(examples, "softmax", 2)
+    rows = module.B * module.H * module.S
+    assert found.keys() == {"top_keepdims", "reduce_e_keepdims"}
+    assert set(found.values()) == {4 * rows * 4}  # each of 4 ranks, a float for each row
+    partials = [
+        m.solution.plan.redistribution.source.partial for m in examples["showing"].inside(lowering)
+    ]
+    assert [partial.reduction for partial in partials] == ["max", "sum"]
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_attention_by_heads_moves_nothing_until_its_end(
+    examples: dict[str, Any], number: int
+) -> None:
+    module = examples["attention"]
+    found, lowering = moved(examples, "attention", number)
+    assert found == {}
+    (result,) = to_caller(lowering, "__return")
+    plan = result.solution.plan
+    assert plan.redistribution.source.partial is not None
+    assert [str(step.kind) for step in plan.steps] == ["reduce"]
+    assert plan.redistribution.source.extents == (module.B, module.S, module.E)
+
+
+def test_stencils_move_the_rims_of_their_blocks(examples: dict[str, Any]) -> None:
+    module = examples["stencils"]
+    inner, deep = module.N - 2, module.M - 2
+    square, _ = moved(examples, "stencils", 0)
+    assert square == dict.fromkeys("ab", 4 * 2 * (inner // 2) * 4)  # 4 ranks, 2 sides, floats
+    rows, _ = moved(examples, "stencils", 1)
+    assert rows == dict.fromkeys("ab", 3 * 2 * inner * 4)  # 3 borders, 2 ways
+    space, _ = moved(examples, "stencils", 2)
+    assert space == dict.fromkeys("ab", 4 * 2 * (deep // 2) * deep * 8)
+
+
+def test_reductions_combine_the_operands_of_ranks_once(examples: dict[str, Any]) -> None:
+    for number, name in enumerate(("y", "__return", "__return")):
+        found, lowering = moved(examples, "reductions", number)
+        assert found == {}
+        (result,) = to_caller(lowering, name)
+        assert result.solution.plan.redistribution.source.partial is not None
+    assert moved(examples, "reductions", 3)[0] == {}
+    assert moved(examples, "reductions", 4)[0] == {"inside": 8}
+
+
+def test_the_examples_compute_what_numpy_computes(root: Path) -> None:
+    code = (
+        f"import sys, importlib; sys.path.insert(0, {str(root / 'examples')!r})\n"
+        "sys.argv.append('--small')\n"
+        "from mpi4py import MPI\n"
+        "from showing import show\n"
+        f"modules = map(importlib.import_module, {MODULES!r})\n"
+        "right = [show(e, MPI.COMM_WORLD) for m in modules for e in m.EXAMPLES]\n"
+        "assert all(right), right\n"
+    )
+    launch(["-c", code], ranks=4, timeout=600, capture=True).check()
