@@ -251,7 +251,7 @@ KERNELS = [
         },
     ),
     kernel(scattering_self_energies, {"sigma": "e a"}, self_energies, neigh_idx=neighbours),
-    kernel(spmv, {"__return.2": "i"}, in_scipy_words),
+    kernel(spmv, {"__return.2": "i"}, in_scipy_words, row=rows, column=columns),
     kernel(
         stockham_fft,
         {"product": "__i1", "product.2": "__i1", "product.3": "__i1", "product.4": "__i1"},
