@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 from distspmd.constraints import Use, uses
 from distspmd.errors import UnsupportedProgram
-from distspmd.layout import Layout
 from distspmd.mesh import Mesh
 from distspmd.schedule import Tiling
 from distspmd.spaces import IterationSpace
@@ -94,7 +93,7 @@ def _offers(
         for name, tiled in done.items():
             for neighbour in tiled.uses:
                 if neighbour.data == use.data:
-                    mesh, splits = _follow(space, use, neighbour.layout)
+                    mesh, splits = _follow(space, use, neighbour, tiled.tiling)
                     shared = sum(map(len, splits))
                     if final and not shared:
                         mesh, splits = Mesh(), [()] * len(space.parameters)
@@ -103,10 +102,26 @@ def _offers(
                         yield shared, space, mesh, splits, f"its neighbour {name}"
 
 
-def _follow(space: IterationSpace, use: Use, layout: Layout) -> tuple[Mesh, list[tuple[str, ...]]]:
-    """The mesh of a layout, and its axes for the parameters that index its split dimensions."""
+def _follow(
+    space: IterationSpace, use: Use, neighbour: Use, tiling: Tiling
+) -> tuple[Mesh, list[tuple[str, ...]]]:
+    """The mesh of a neighbour, and its axes for the parameters that index what it splits."""
     splits: dict[str, tuple[str, ...]] = {}
-    for split, parameter in zip(layout.splits or (), use.index, strict=False):
-        if parameter is not None and split.axes and parameter not in splits:
-            splits[parameter] = split.axes
-    return layout.mesh, [splits.get(parameter, ()) for parameter in space.parameters]
+    for axes, parameter in zip(_axes(neighbour, tiling), use.index, strict=False):
+        if parameter is not None and axes and parameter not in splits:
+            splits[parameter] = axes
+    return neighbour.layout.mesh, [splits.get(parameter, ()) for parameter in space.parameters]
+
+
+def _axes(use: Use, tiling: Tiling) -> list[tuple[str, ...]]:
+    """Axes that split each dimension of a container: those of its parameter, else of its tiles.
+
+    The tiles of a map over a part of an array are no even blocks, and tell no axes.
+    """
+    by_name = dict(zip(use.space.parameters, tiling.splits, strict=True))
+    extents = use.layout.extents
+    found = [split.axes for split in use.layout.splits or ()] or [()] * len(extents)
+    for d, parameter in enumerate(use.index):
+        if parameter is not None:
+            found[d] = by_name[parameter]
+    return found

@@ -231,6 +231,15 @@ def test_a_stencil_of_five_points_exchanges_its_halo_without_corners_in_place():
     assert not [name for name in sdfg.arrays if "copy" in name or "part" in name]
 
 
+def test_a_stencil_follows_its_neighbour_over_the_inside_of_an_array():
+    lowering = distspmd.lower(five_points.to_sdfg(), {"y": (4, 1)})
+    assert {space.name: space.parts for space in lowering.spaces} == {"x": (4, 1), "y": (4, 1)}
+    inside = [m for m in lowering.memlets if not m.from_caller and not m.to_caller]
+    for memlet in inside:
+        for rank in range(4):
+            assert memlet.solution.plan.received(rank) <= 2 * 12 * 8
+
+
 def test_what_a_loop_chooses_is_asked_for_and_no_more():
     lowering = distspmd.lower(elimination.to_sdfg(), {"x": (4, 1)})
     (fetch,) = lowering.fetches
