@@ -95,8 +95,12 @@ def edges_of(state: SDFGState) -> list[Edge]:
 
 def happens_once(state: SDFGState) -> bool:
     """Whether a state runs exactly once in every run of its SDFG."""
-    returns = any(isinstance(b, ReturnBlock) for b in state.sdfg.all_control_flow_blocks())
-    return state.parent_graph is state.sdfg and _runs_always(state) and not returns
+    return state.parent_graph is state.sdfg and _runs_always(state) and not _returns(state.sdfg)
+
+
+def _returns(sdfg: SDFG) -> bool:
+    """Whether a program may end before its last state."""
+    return any(isinstance(block, ReturnBlock) for block in sdfg.all_control_flow_blocks())
 
 
 def times(state: SDFGState) -> int:
@@ -113,8 +117,9 @@ def times_exactly(state: SDFGState) -> int | None:
     branches = any(isinstance(region, ConditionalBlock) for region in regions)
     leaves = any(loop.has_break or loop.has_return or loop.has_continue for loop in loops)
     nested = state.sdfg is not state.sdfg.cfg_list[0]
+    ends_early = _returns(state.sdfg) and state is not state.sdfg.start_block
     known = [length for length in lengths if length is not None]
-    if branches or leaves or nested or len(known) < len(lengths):
+    if branches or leaves or nested or ends_early or len(known) < len(lengths):
         return None
     return math.prod(known) if all(map(_runs_always, [state, *regions])) else None
 
