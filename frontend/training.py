@@ -20,6 +20,7 @@ from distspmd.frontend.operators import evaluate
 from distspmd.frontend.trace import Trace, trace
 from distspmd.frontend.updates import copies, joined, updates
 from distspmd.frontend.values import Array, Value
+from distspmd.runtime.engine import INCLUDE
 
 
 def torch_module(module: nn.Module, *example_inputs: torch.Tensor, name: str | None = None) -> SDFG:
@@ -100,6 +101,8 @@ def _program(traced: Trace, title: str, inputs: Sequence[torch.Tensor]) -> SDFG:
     live = {containers[name]: slot for name, slot in slots.items() if name in containers}
     shown = [tuple(map(int, result.shape)) for result in results]
     draws = builder.seed is not None
+    if draws:
+        sdfg.append_global_code((INCLUDE / "distspmd" / "random.hpp").read_text())
     bind(sdfg, Bound(live, shapes, expected, shown, traced.results, draws))
     return sdfg
 

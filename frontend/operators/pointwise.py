@@ -154,7 +154,7 @@ def _clamp(builder: Builder, node: fx.Node, x: Value, low: Any = None, high: Any
 
 
 @operator("full", "full_like", "new_full", "scalar_tensor", "zeros", "ones", "new_zeros")
-@operator("new_empty_strided", "empty_strided")
+@operator("new_empty_strided", "empty_strided", "empty_permuted")
 @operator("new_ones", "empty", "empty_like", "new_empty", "zeros_like", "ones_like", "fill")
 def _full(builder: Builder, node: fx.Node, *args: Any, **_: Any) -> Value:
     name = operator_of(node)

@@ -37,3 +37,19 @@ def test_three_steps_are_those_of_torch(model: Model) -> None:
             result = run(**binding.arguments(), **given)
         assert farthest(binding.returned([result]), reference(*batch)) < 1e-5
         assert farthest(module.state_dict(), same.state_dict()) < 1e-5
+
+
+def test_dropout_draws_by_place_and_call() -> None:
+    torch.manual_seed(3)
+    x = torch.rand(40, 30) + 1
+    sdfg = frontend.torch_module(torch.nn.Dropout(0.25).train(), x, name="dropped")
+    binding, run = binding_of(sdfg), plain(sdfg)
+    assert binding is not None
+    with dace.config.set_temporary("compiler", "allow_view_arguments", value=True):
+        given = {n: binding.given(n, x) for n in sdfg.arg_names}
+        first, second = (torch.tensor(run(**binding.arguments(), **given)) for _ in range(2))
+    kept = first != 0
+    assert 0.7 < kept.double().mean() < 0.8
+    assert torch.allclose(first[kept], x[kept] / 0.75)
+    assert (kept != (second != 0)).any()
+    assert len({tuple(row) for row in kept.tolist()}) > 30
