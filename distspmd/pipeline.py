@@ -15,6 +15,7 @@ from distspmd.arguments import DISTRIBUTED, ROOT, check_arguments, held_by_calle
 from distspmd.constraints import Use
 from distspmd.errors import NoSolver, ScheduleError, UnsupportedProgram
 from distspmd.homes import Home, choose, moves
+from distspmd.layout import Layout
 from distspmd.lowering import ATTRIBUTE, Dwelling, Lowering, PlannedMemlet, TiledSpace
 from distspmd.machine import Machine
 from distspmd.mesh import Mesh
@@ -128,10 +129,7 @@ def lower(
     fetches = tuple(_fetched(move, machine) for move in distributor.fetches)
     lowering = Lowering(
         spaces=tuple(_record(space, tiled[space.name]) for space in spaces),
-        homes=tuple(
-            Dwelling(home.data, home.layout, home.at_caller, dtypes[home.data])
-            for home in homes.values()
-        ),
+        homes=tuple(_dwelling(home, dtypes[home.data]) for home in homes.values()),
         memlets=memlets,
         fetches=fetches,
         symbols=symbols.values,
@@ -140,17 +138,26 @@ def lower(
         written=frozenset(home.data for home in homes.values() if home.is_written),
         machine=machine,
         deterministic=deterministic,
-        held={
-            name: home.caller
-            for name, home in homes.items()
-            if home.caller is not None and arguments.get(name, ROOT) != ROOT
-        },
+        held=_held(homes, arguments),
     )
     if deterministic:
         reduce_in_order(sdfg)
     setattr(sdfg, ATTRIBUTE, lowering)
     sdfg.validate()
     return lowering
+
+
+def _dwelling(home: Home, dtype: np.dtype) -> Dwelling:
+    return Dwelling(home.data, home.layout, home.at_caller, dtype)
+
+
+def _held(homes: Mapping[str, Home], arguments: Mapping[str, str]) -> dict[str, Layout]:
+    """Layouts of what the caller does not hold on rank 0."""
+    return {
+        name: home.caller
+        for name, home in homes.items()
+        if home.caller is not None and arguments.get(name, ROOT) != ROOT
+    }
 
 
 def _tilings(
