@@ -82,6 +82,7 @@ def choose(
         at_caller = caller is not None and layout.same_tiles(caller)
         core, fresh = (layout, (layout,)) if at_caller else _kept(layout, uses, dtype)
         held = core if distributed else caller
+        at_caller = at_caller or (distributed and core is layout and _has_one_stride(layout))
         outside = held is not None and not at_caller
         home = Home(
             data,
@@ -99,6 +100,12 @@ def choose(
             best = traffic, home
     assert best is not None
     return best[1]
+
+
+def _has_one_stride(layout: Layout) -> bool:
+    """Whether all tiles, stored without gaps, have the same strides: so one kernel runs on them."""
+    shapes = {intervals.shape(box)[1:] for box in layout.boxes if not intervals.is_empty(box)}
+    return len(shapes) <= 1
 
 
 def _traffic(home: Home, dtype: np.dtype) -> float:

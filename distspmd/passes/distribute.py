@@ -18,6 +18,7 @@ from dace.sdfg import nodes
 from dace.sdfg import utils as sdfg_utils
 from dace.sdfg.state import ReturnBlock
 
+from distspmd import intervals
 from distspmd.accesses import Edge, bound_around, times_exactly
 from distspmd.constraints import Use
 from distspmd.homes import Home, fetch, load, store, stores, works_in_place
@@ -79,7 +80,9 @@ class Distributor:
         containers = {name: self.sdfg.arrays[name] for name in self.homes}
         self.sdfg.add_scalar(CONTEXT, dtypes.int64)
         for name, home in self.homes.items():
-            if not home.at_caller:
+            if home.at_caller:
+                self._describe(name, home.layout)
+            else:
                 self.tiles[name] = self._add_tile(f"{name}_tile", containers[name], home.layout)
         uses = [use for home in self.homes.values() for use in home.uses]
         uses.sort(key=lambda use: use.inspection.depth if use.inspection else 0)
@@ -94,6 +97,18 @@ class Distributor:
                 self.sdfg.remove_data(name, validate=False)
         for graph in self.sdfg.all_sdfgs_recursive():
             graph.openmp_sections = False
+
+    def _describe(self, name: str, layout: Layout) -> None:
+        """Give a container that the caller holds in tiles the descriptor of a tile."""
+        if all(box == intervals.whole(layout.extents) for box in layout.holders()):
+            return
+        tile = self._add_tile(name, self.sdfg.arrays[name], layout)
+        described = self.sdfg.arrays.pop(tile)
+        described.transient = False
+        described.lifetime = dtypes.AllocationLifetime.Scope
+        self.sdfg.arrays[name] = described
+        self.layouts[name] = self.layouts.pop(tile)
+        self.tiles[name] = name
 
     def _add_tile(self, name: str, like: data.Data, layout: Layout) -> str:
         tile = add_tile(self.sdfg, name, like, layout, self.symbols)
@@ -120,7 +135,7 @@ class Distributor:
         state = use.space.state
         dtype = _dtype(container)
         if works_in_place(use, home.layout):
-            if not home.at_caller:
+            if use.data in self.tiles:
                 self._rename_edges(use, self.tiles[use.data], use.edges + use.reads_through)
             elif isinstance(use.space.node, nodes.LibraryNode):
                 self._rename_edges(use, use.data, use.edges)

@@ -86,6 +86,8 @@ for kinds in (
         {"w", "s"} & kinds.keys()
     )
     assert not moved & held, (kinds, moved)
+    in_place = {name for name, kind in kinds.items() if kind == "distributed"}
+    assert not in_place & {m.data for m in lowering.memlets}  # not even a copy
 for kinds in (
     {"x": "distributed", "y": "distributed"},
     {"x": "replicated", "y": "distributed"},
