@@ -32,12 +32,19 @@ class Pointer:
 def inspection_code(asked: Inspection, steps: Steps, pointers: Mapping[int, Pointer]) -> str:
     """C++ that calls ``touched(first, last)`` with all that the accesses touch.
 
+    A rank that has no part of the space touches nothing, also where loops around it choose what.
+
     Args:
         asked: the inspection.
         steps: what the parameters of the space run over on this rank.
         pointers: the array behind each border edge of a load, by the identity of the edge.
     """
-    return "\n".join(_nest(touch, steps, pointers) for touch in asked.touches)
+    runs = " && ".join(
+        f"std::int64_t({sym2cpp(first)}) <= std::int64_t({sym2cpp(last)})"
+        for first, last, _ in steps.values()
+    )
+    touched = "\n".join(_nest(touch, steps, pointers) for touch in asked.touches)
+    return f"if ({runs or 'true'}) {{\n{touched}\n}}"
 
 
 def _nest(touch: Touch, steps: Steps, pointers: Mapping[int, Pointer]) -> str:

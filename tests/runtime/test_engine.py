@@ -94,8 +94,8 @@ def test_an_error_of_mpi_ends_all_ranks_and_names_the_call_and_the_memlet(launch
     said = failing(
         launch,
         """
-def spoilt(plans, rank, words=engine.words):
-    table = words(plans, rank)
+def spoilt(plans, rank, *more, words=engine.words):
+    table = words(plans, rank, *more)
     if rank == 1:  # its part of the box ends one element early: the message is too long for it
         table[-1] -= 1
     return table
@@ -141,7 +141,8 @@ def test_a_table_that_is_cut_off_ends_with_its_word(launch):
     said = failing(
         launch,
         """
-engine.words = lambda plans, rank, words=engine.words: words(plans, rank)[:-1].copy()
+words = engine.words
+engine.words = lambda *given: words(*given)[:-1].copy()
 engine.Engine(comm, [scattered(1)])
 print("survived")
 """,
