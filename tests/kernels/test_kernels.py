@@ -43,7 +43,7 @@ class Results:
         done = launch(
             ["-m", "kernels.run_kernels", file, *names],
             ranks=ranks,
-            timeout=900,
+            timeout=2400,
             capture=True,
             env={"PYTHONPATH": path},
             cwd=self.folder,

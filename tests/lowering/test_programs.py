@@ -53,7 +53,7 @@ class Outcomes:
         done = launch(
             ["-m", "lowering.run_cases", file, *self.names],
             ranks=ranks,
-            timeout=900,
+            timeout=2400,
             capture=True,
             env={"PYTHONPATH": path},
             cwd=self.folder,
