@@ -54,7 +54,7 @@ def nodes_of(sdfg):
             },
         ),
         (irregular.table_rows, {"out": (2,)}, {"table": "index[i]"}),
-        (irregular.chosen_columns, {"__return": (2, 2)}, {"table": "index[__ind0]"}),
+        (irregular.chosen_columns, {"__return": (2, 2)}, {"table": "index[__i1]"}),
         (
             irregular.index_of_indices,
             {"y": (2,)},
