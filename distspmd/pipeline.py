@@ -82,7 +82,7 @@ def lower(
     """Turn an SDFG into one that each rank of a communicator runs, in place.
 
     Args:
-        sdfg: a program with constant sizes.
+        sdfg: a program; of one with symbolic sizes see docs/sizes.md.
         schedule: name (or unique label, or DaCe node) of an iteration space -> parts along each of
             its parameters, as a tuple or by name. Spaces that it does not name follow their
             neighbours; the returned record says how.
