@@ -135,7 +135,7 @@ def build(sdfg: SDFG, lowering: Lowering, ranks: int, arithmetic: str = "vector"
     folder.parent.mkdir(parents=True, exist_ok=True)
     work = Path(tempfile.mkdtemp(dir=folder.parent))
     try:
-        linking = linked_to(blas, work) if blas else contextlib.nullcontext()
+        linking = linked_to(blas) if blas else contextlib.nullcontext()
         with linking, _settings(compiler_found, flags):
             library = _compile(program, work)
         finished = _record(program, sdfg, folder / library.relative_to(work), tiles, ends)
@@ -186,7 +186,7 @@ def plain(sdfg: SDFG) -> CompiledSDFG:
     folder = cache_folder() / "plain" / _key(program, str(blas))
     folder.mkdir(parents=True, exist_ok=True)
     program.build_folder = str(folder)
-    linking = linked_to(blas, folder) if blas else contextlib.nullcontext()
+    linking = linked_to(blas) if blas else contextlib.nullcontext()
     with linking, _settings(toolchain.find_compiler()), quiet():
         return program.compile()
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 import re
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +16,7 @@ from dace.libraries.blas.environments import openblas
 from dace.sdfg import nodes
 
 from distspmd.nodes import contraction, products, vector_reductions
+from distspmd.runtime.engine import cache_folder
 from distspmd.runtime.toolchain import BLAS
 
 
@@ -55,14 +59,12 @@ def _library_nodes(sdfg: SDFG) -> list[tuple[nodes.LibraryNode, SDFGState]]:
 
 
 @contextmanager
-def linked_to(blas: BLAS, folder: Path) -> Iterator[None]:
+def linked_to(blas: BLAS) -> Iterator[None]:
     """Let DaCe's OpenBLAS environment stand for a BLAS, while code is generated and compiled.
 
     DaCe finds OpenBLAS through CMake in system folders alone, and wants LAPACKE's headers.
     """
-    header = folder / "distspmd_blas.h"
-    header.parent.mkdir(parents=True, exist_ok=True)
-    header.write_text(_header(blas))
+    header = _declared(blas)
     environment = openblas.OpenBLAS
     settings = {
         "cmake_packages": [],
@@ -81,6 +83,23 @@ def linked_to(blas: BLAS, folder: Path) -> Iterator[None]:
     finally:
         for name, value in before.items():
             setattr(environment, name, value)
+
+
+def _declared(blas: BLAS) -> Path:
+    """A file with the header of a BLAS.
+
+    All programs name the same file: DaCe runs CMake anew for each other set of folders.
+    """
+    text = _header(blas)
+    folder = cache_folder() / "blas" / hashlib.sha256(text.encode()).hexdigest()[:32]
+    header = folder / "distspmd_blas.h"
+    if not header.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile("w", dir=folder, delete=False) as file:
+            file.write(text)
+        os.chmod(file.name, 0o644)  # a cache may serve several users
+        os.replace(file.name, header)  # at once, for other processes may be reading
+    return header
 
 
 def _header(blas: BLAS) -> str:

@@ -1,57 +1,24 @@
 """All ranks run the named kernels; rank 0 writes a line of JSON for each into a file."""
 
-import copy
 import json
 import sys
 import warnings
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from lowering.harness import check
+from lowering.harness import Prepared, ahead, check, prepared
 
 import distspmd
-from distspmd.codegen.build import build
-from distspmd.lowering import ATTRIBUTE
 from kernels import KERNELS
-from kernels.kernel import Kernel
 
 
-def attempt(work: Callable[[], Any]) -> tuple[Any, str]:
-    """What the work gives, and what a user would be told where it fails."""
-    try:
-        return work(), ""
-    except Exception as error:
-        return None, f"{type(error).__name__}: {error}"
-
-
-def build_ahead(kernels: list[Kernel], comm: Any, builders: int) -> None:
-    """Compile the kernels into the cache, some ranks at the same time."""
-    if comm.rank >= builders:
-        return
-    for kernel in kernels[comm.rank :: builders]:
-        sdfg, _ = attempt(kernel.case(comm.size).sdfg)
-        if sdfg is not None:  # a failure comes again, and is reported, when the kernel runs
-            attempt(lambda lowered=sdfg: build(lowered, getattr(lowered, ATTRIBUTE), comm.size))
-
-
-def run(kernel: Kernel, comm: Any) -> dict[str, Any]:
-    """Lower, compile and run a kernel on all ranks; its problem, its bytes and its solvers."""
-    case = kernel.case(comm.size)
-    sdfg, data, problem = None, (), ""
-    if comm.rank == 0:
-        sdfg, problem = attempt(case.sdfg)
-        if not problem:
-            given = case.arguments(1)
-            data = (given, *case.expected(copy.deepcopy(given)))
-    problem = comm.bcast(problem)
+def run(ready: Prepared | None, comm: Any) -> dict[str, Any]:
+    """Run a kernel that rank 0 has prepared on all ranks; its problem, bytes and solvers."""
+    problem = comm.bcast(ready and ready.problem)
     if problem:
         return {"problem": problem}
-    program, problem = attempt(lambda: distspmd.compile(sdfg, comm))
-    if problem:
-        return {"problem": problem}
-    with program:
-        found = comm.allgather(check(program, data, comm))
+    with distspmd.compile(ready and ready.sdfg, comm) as program:
+        found = comm.allgather(check(program, ready and ready.data[0], comm))
         received = [(m, s.received_bytes) for m, s in program.statistics()]
         arguments = sum(n for m, n in received if m.from_caller or m.to_caller)
         between = sum(n for _, n in received) - arguments
@@ -66,18 +33,15 @@ def run(kernel: Kernel, comm: Any) -> dict[str, Any]:
 def main(file: str, *names: str) -> None:
     from mpi4py import MPI
 
-    from distspmd.runtime.agreement import wait_quietly
-
-    comm = MPI.COMM_WORLD
+    world = MPI.COMM_WORLD
     warnings.simplefilter("ignore")
     selected = [kernel for kernel in KERNELS if not names or kernel.name in names]
-    build_ahead(selected, comm, builders=min(2, comm.size))
-    wait_quietly(comm)
-    for kernel in selected:
-        if comm.rank == 0:
+    work = ahead(lambda kernel: prepared(kernel.case(world.size), 1), selected, world)
+    for kernel, ready, comm in work:
+        if ready:
             print(f"{kernel.name} on {comm.size}", flush=True)
-        result = {"kernel": kernel.name, "ranks": comm.size, **run(kernel, comm)}
-        if comm.rank == 0:
+        result = {"kernel": kernel.name, "ranks": comm.size, **run(ready, comm)}
+        if ready:
             with Path(file).open("a") as out:
                 out.write(json.dumps(result) + "\n")
 

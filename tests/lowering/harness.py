@@ -6,22 +6,26 @@ The oracle is the program itself, run as plain Python on copies of the same NumP
 import copy
 import math
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from dace import SDFG
 from dace.frontend.python.parser import DaceProgram
 
 import distspmd
+from distspmd.codegen.build import build
 from distspmd.errors import DistSPMDError
 from distspmd.lowering import ATTRIBUTE
 from distspmd.machine import Machine
+from distspmd.runtime.agreement import wait_quietly
 
 RANKS = (1, 2, 3, 4, 6, 8)
 Schedule = Mapping[str, Any]
 Generator = np.random.Generator
+_Item = TypeVar("_Item")
+_Done = TypeVar("_Done")
 
 
 @dataclass(frozen=True)
@@ -56,14 +60,19 @@ class Case:
         pulls = zlib.crc32(self.name.encode()) % 2 == 0
         return Machine(pull_bytes=0) if pulls else Machine()
 
-    def arguments(self, seed: int) -> dict[str, Any]:
-        """Random arguments of the program, by name."""
-        rng = np.random.default_rng(seed)
-        parsed = self.program.to_sdfg()
+    def arguments(self, *seeds: int) -> list[dict[str, Any]]:
+        """Random arguments of the program, by name, for each seed."""
+        containers = {
+            name: container
+            for name, container in self.program.to_sdfg().arglist().items()
+            if not name.startswith("__return")
+        }
+        return [self._arguments(containers, np.random.default_rng(seed)) for seed in seeds]
+
+    def _arguments(self, containers: Mapping[str, Any], rng: Generator) -> dict[str, Any]:
         return {
             name: self.inputs[name](rng) if name in self.inputs else _drawn(rng, container)
-            for name, container in parsed.arglist().items()
-            if not name.startswith("__return")
+            for name, container in containers.items()
         }
 
     def expected(self, arguments: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
@@ -121,9 +130,9 @@ def _is_array(container: Any) -> bool:
     return type(container).__name__ == "Array"
 
 
-def check(program: "distspmd.Program", data: Sequence[Any], comm: Any) -> str:
+def check(program: "distspmd.Program", data: Sequence[Any] | None, comm: Any) -> str:
     """Call a program on all ranks with arguments on rank 0; what is wrong with what it gives."""
-    if comm.rank != 0:
+    if data is None:
         given = program()
         return "" if given is None else f"rank {comm.rank} got {given!r}"
     arguments, result, after = data
@@ -163,29 +172,59 @@ def _difference(given: Any, wanted: Any, name: str) -> str:
     )
 
 
-def outcome(case: Case, comm: Any) -> str:
-    """Lower, compile and run a case on all ranks, twice with different data; what is wrong."""
-    sdfg, problem, data = None, "", [(), ()]
-    if comm.rank == 0:
-        try:
-            sdfg = case.sdfg()
-            lowering = getattr(sdfg, ATTRIBUTE)
-            for memlet in lowering.memlets + lowering.fetches:
-                distspmd.verify(memlet.solution.plan)
-            arguments = [case.arguments(seed) for seed in (1, 2)]
-            data = [(given, *case.expected(given)) for given in arguments]
-        except Exception as error:
-            problem = f"{type(error).__name__}: {error}"
-    problem = comm.bcast(problem)
+@dataclass(frozen=True)
+class Prepared:
+    """A lowered and compiled case with data for its calls; or the problem that it has."""
+
+    sdfg: SDFG | None
+    data: Sequence[tuple[dict[str, Any], Any, dict[str, Any]]]
+    """Of each call the arguments, the result, and the arguments after it."""
+    problem: str = ""
+
+
+def prepared(case: Case, calls: int = 2) -> Prepared:
+    """Lower a case, prove its plans, compile it into the cache, and draw data."""
+    try:
+        sdfg = case.sdfg()
+        lowering = getattr(sdfg, ATTRIBUTE)
+        for memlet in lowering.memlets + lowering.fetches:
+            distspmd.verify(memlet.solution.plan)
+        build(sdfg, lowering, case.ranks)
+        drawn = case.arguments(*range(1, calls + 1))
+        return Prepared(sdfg, [(given, *case.expected(given)) for given in drawn])
+    except Exception as error:
+        return Prepared(None, [], f"{type(error).__name__}: {error}")
+
+
+def ahead(
+    work: Callable[[_Item], _Done], items: Sequence[_Item], comm: Any
+) -> Iterator[tuple[_Item, _Done | None, Any]]:
+    """Do the work of all items, two ranks side by side; then each item, one after the other.
+
+    An item comes with a communicator of all ranks, and, on rank 0 of that one, with what the work
+    gave.
+    """
+    workers = min(2, comm.size)
+    done = {n: work(items[n]) for n in range(comm.rank, len(items), workers) if comm.rank < workers}
+    wait_quietly(comm)
+    led = [comm.Split(0, (comm.rank - worker) % comm.size) for worker in range(workers)]
+    for n, item in enumerate(items):
+        yield item, done.pop(n, None), led[n % workers]
+
+
+def outcome(ready: Prepared | None, comm: Any) -> str:
+    """Run a case that rank 0 has prepared on all ranks, with all its data; what is wrong."""
+    problem = comm.bcast(ready and ready.problem)
     if problem:
         return problem
     try:
-        program = distspmd.compile(sdfg, comm)
+        program = distspmd.compile(ready and ready.sdfg, comm)
     except DistSPMDError as error:
         return f"{type(error).__name__}: {error}"
+    calls = comm.bcast(ready and len(ready.data))
     with program:
-        found = [check(program, item, comm) for item in data]
-        found += [*_miscounted(program), *_misexplained(program, len(data), comm)]
+        found = [check(program, ready and ready.data[n], comm) for n in range(calls)]
+        found += [*_miscounted(program), *_misexplained(program, calls, comm)]
     return "; ".join(filter(None, comm.allreduce(found)))
 
 
