@@ -36,6 +36,7 @@ from distspmd.intervals import Box
 from distspmd.layout import Layout, Partial
 from distspmd.library_accesses import library_accesses
 from distspmd.nodes.contraction import Contraction
+from distspmd.nodes.solving import System
 from distspmd.schedule import Tiling
 from distspmd.spaces import IterationSpace
 
@@ -145,6 +146,7 @@ def uses(space: IterationSpace, tiling: Tiling) -> list[Use]:
 _WINDOWED = (
     *(blas.MatMul, blas.Gemm, blas.BatchedMatMul, blas.Gemv, blas.Dot, blas.Einsum),
     *(linalg.TensorDot, linalg.TensorTranspose, linalg.Transpose, standard.Reduce, Contraction),
+    *(linalg.Solve, System),
 )
 """Library nodes that compute, from windows of their operands, that window of their result."""
 

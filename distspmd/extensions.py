@@ -1,4 +1,4 @@
-"""What DaCe learns from this package when both are imported, in whichever order: ``np.einsum``."""
+"""What DaCe learns when this package is imported too, in whichever order: NumPy functions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from types import ModuleType
 
-_EXTENSIONS = ("distspmd.nodes.einsum",)
+_EXTENSIONS = ("distspmd.nodes.einsum", "distspmd.nodes.solving")
 
 
 def extend_dace() -> None:

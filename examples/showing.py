@@ -56,11 +56,37 @@ def received(memlets: Sequence[Any]) -> int:
 
 
 def show(example: Example, comm: Any) -> bool:
-    """Lower, compile and run an example; rank 0 prints, and says whether it is right."""
-    if comm.rank != 0:
-        with distspmd.compile(None, comm) as program:
-            program()
-        return True
+    """Lower, compile and run an example; every rank compares what it has with NumPy.
+
+    Rank 0 prints. Each rank passes and gets what the program's layouts say, so that arguments may
+    live on rank 0, on every rank, or in tiles.
+    """
+    sdfg, given, wanted = None, {}, {}
+    if comm.rank == 0:
+        sdfg = _lowered_and_printed(example)
+    if comm.rank == 0 or "arguments" in example.lower:
+        given, wanted = _drawn(example)
+    with distspmd.compile(sdfg, comm) as program:
+        mine = {name: program.tile(name, array) for name, array in given.items()}
+        comm.Barrier()
+        start = time.perf_counter()
+        result = program(**mine)
+        seconds = time.perf_counter() - start
+        if result is not None:
+            mine["__return"] = result
+        differences = [
+            _difference(mine[name], tile, np.abs(array).max() or 1)
+            for name, array in wanted.items()
+            for tile in (program.tile(name, array),)
+            if tile.size
+        ]
+    difference = max(comm.allgather(max(differences, default=0.0)))
+    if comm.rank == 0:
+        print(f"  {seconds * 1e3:.1f} ms, largest difference from NumPy {difference:.1e}")
+    return difference < 1e-4
+
+
+def _lowered_and_printed(example: Example) -> Any:
     sdfg, lowering = example.lowered()
     grids = ", ".join(f"{name}={tuple(parts)}" for name, parts in example.schedule.items())
     print(f"\n{example.program.f.__name__} [{grids}]\n  {example.communication}")
@@ -68,22 +94,18 @@ def show(example: Example, comm: Any) -> bool:
         ends = memlet.from_caller or memlet.to_caller
         nbytes = f"{memlet.solution.cost.nbytes:,} bytes"
         print(f"  {'argument' if ends else 'between '} {memlet.data}: {memlet.steps}, {nbytes}")
+    return sdfg
+
+
+def _drawn(example: Example) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Arguments, and what NumPy makes of them: the result, or the arguments after the call."""
     given = example.draw(np.random.default_rng(0))
     after = copy.deepcopy(given)
-    with distspmd.compile(sdfg, comm) as program:
-        start = time.perf_counter()
-        result = program(**given)
-        seconds = time.perf_counter() - start
-    expected = (example.reference or example.program.f)(**after)
-    found = [result] if expected is not None else [given[name] for name in after]
-    wanted = [expected] if expected is not None else list(after.values())
-    difference = max(map(_difference, found, wanted))
-    print(f"  {seconds * 1e3:.1f} ms, largest difference from NumPy {difference:.1e}")
-    return difference < 1e-4
+    result = (example.reference or example.program.f)(**after)
+    return given, after if result is None else {"__return": result}
 
 
-def _difference(found: Any, wanted: Any) -> float:
-    scale = np.abs(wanted).max() or 1
+def _difference(found: Any, wanted: Any, scale: Any) -> float:
     return float(np.abs(np.asarray(found) - wanted).max() / scale)
 
 

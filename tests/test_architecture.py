@@ -34,6 +34,7 @@ ORDER = """
     runtime.tiles
     runtime.measure
     nodes.products
+    nodes.solving
     nodes.subscripts
     nodes.operands
     nodes.gemm
@@ -63,10 +64,10 @@ ORDER = """
 """
 FIRST_WITH_DACE = "nodes.products"
 IMPORTING_DACE = (
-    "nodes.products nodes.operands nodes.gemm nodes.contraction nodes.einsum nodes.reductions "
-    "nodes.vector_reductions nodes spaces loads accesses inspection library_accesses evaluation "
-    "moving constraints passes pipeline codegen program symbolic symbolic_program trials checker "
-    "frontend cli"
+    "nodes.products nodes.solving nodes.operands nodes.gemm nodes.contraction nodes.einsum "
+    "nodes.reductions nodes.vector_reductions nodes spaces loads accesses inspection "
+    "library_accesses evaluation moving constraints passes pipeline codegen program symbolic "
+    "symbolic_program trials checker frontend cli"
 )
 
 ROWS = {name: row for row, line in enumerate(ORDER.split("\n")) for name in line.split()}

@@ -78,6 +78,28 @@ def test_attention_by_heads_moves_nothing_until_its_end(
     assert plan.redistribution.source.extents == (module.B, module.S, module.E)
 
 
+def test_attention_ends_with_one_all_reduce_or_one_reduce_scatter(examples: dict[str, Any]) -> None:
+    module = examples["attention"]
+    ranks, nbytes = module.RANKS, module.B * module.S * module.E * 4
+    _, lowering = moved(examples, "attention", 2)
+    (summed,) = lowering.memlets  # weights and inputs are there, nothing else moves
+    assert summed.data == "__return"
+    plan = summed.solution.plan
+    assert plan.redistribution.source.partial.reduction == "sum"
+    # An all-reduce in two halves: each rank gets its part of the sum, then those of the others.
+    assert [str(step.kind) for step in plan.steps] == ["reduce_scatter", "all_gather"]
+    assert summed.solution.cost.nbytes == nbytes + (ranks - 1) * nbytes
+    _, lowering = moved(examples, "attention", 3)
+    (summed,) = lowering.memlets
+    assert summed.data == "projected"
+    assert [str(step.kind) for step in summed.solution.plan.steps] == ["reduce_scatter"]
+    assert summed.solution.cost.nbytes == nbytes
+    assert (
+        str(lowering.held["__return"])
+        == f"[{module.B}, {module.S // ranks}{{__i1}}{module.S}, {module.E}]"
+    )
+
+
 def test_stencils_move_the_rims_of_their_blocks(examples: dict[str, Any]) -> None:
     module = examples["stencils"]
     inner, deep = module.N - 2, module.M - 2

@@ -20,7 +20,7 @@ from dace.codegen.compiled_sdfg import CompiledSDFG
 from dace.codegen.exceptions import CompilationError as DaceCompilationError
 
 from distspmd.codegen.functions import add_functions, functions_of
-from distspmd.codegen.libraries import choose_implementations, linked_to
+from distspmd.codegen.libraries import check_lapack, choose_implementations, linked_to
 from distspmd.errors import ArgumentError, CompilationError
 from distspmd.lowering import Lowering
 from distspmd.nodes import products
@@ -126,6 +126,8 @@ def build(sdfg: SDFG, lowering: Lowering, ranks: int, arithmetic: str = "vector"
     tiles = _lend(program, ends) if ranks > 1 else ()
     strict = lowering.deterministic or arithmetic == "strict"
     blas = toolchain.find_blas() if choose_implementations(program, strict) else None
+    if blas is not None:
+        check_lapack(program, blas)
     flags = _EXACT if lowering.deterministic else ARITHMETIC[arithmetic]
     program.append_global_code(_OVERLOADS)
     folder = cache_folder() / "programs" / _key(program, str(compiler_found), str(blas), flags)

@@ -15,7 +15,8 @@ from dace.libraries import standard
 from dace.libraries.blas.environments import openblas
 from dace.sdfg import nodes
 
-from distspmd.nodes import contraction, products, vector_reductions
+from distspmd.errors import ToolchainError
+from distspmd.nodes import contraction, products, solving, vector_reductions
 from distspmd.runtime.engine import cache_folder
 from distspmd.runtime.toolchain import BLAS
 
@@ -32,6 +33,8 @@ def choose_implementations(sdfg: SDFG, in_order: bool = False) -> bool:
             fits = contraction.on_blas(node, state)
             node.implementation = products.CALL if fits else contraction.NEST
             uses_blas |= fits
+        elif solving.LAPACK in known:
+            node.implementation, uses_blas = solving.LAPACK, True
         elif products.CALL in known:
             fits = products.on_blas(node, state)
             loops = products.LOOPS if products.LOOPS in known else "pure"
@@ -43,6 +46,21 @@ def choose_implementations(sdfg: SDFG, in_order: bool = False) -> bool:
         elif node.implementation is None and "pure" in known and not _has_default(node):
             node.implementation = "pure"
     return uses_blas
+
+
+def check_lapack(sdfg: SDFG, blas: BLAS) -> None:
+    """See to it that a BLAS has what the program needs of LAPACK.
+
+    Raises:
+        ToolchainError: it does not.
+    """
+    needed = [n for n, _ in _library_nodes(sdfg) if n.implementation == solving.LAPACK]
+    missing = [f for f in solving.FUNCTIONS.values() if needed and not blas.has(f)]
+    if missing:
+        raise ToolchainError(
+            f"the program solves linear equations (np.linalg.solve), but {blas} does not have "
+            f"{missing[0]} of LAPACK. Choose another with DISTSPMD_BLAS, such as scipy-openblas32."
+        )
 
 
 def _has_default(node: nodes.LibraryNode) -> bool:
@@ -103,10 +121,14 @@ def _declared(blas: BLAS) -> Path:
 
 
 def _header(blas: BLAS) -> str:
-    """A header that declares ``cblas_*``, whatever the library calls these functions."""
+    """A header that declares ``cblas_*``, whatever the library calls these functions.
+
+    What is used of LAPACK has its names, too.
+    """
     lines = [f'#include "{blas.include_dir / blas.header}"']
     if blas.symbol_prefix:
         declared = (blas.include_dir / blas.header).read_text()
-        names = sorted(set(re.findall(rf"\b{blas.symbol_prefix}(cblas_\w+)\s*\(", declared)))
+        names = [*solving.FUNCTIONS.values()]
+        names += sorted(set(re.findall(rf"\b{blas.symbol_prefix}(cblas_\w+)\s*\(", declared)))
         lines += [f"#define {name} {blas.symbol_prefix}{name}" for name in names]
     return "\n".join([*lines, ""])

@@ -100,6 +100,10 @@ class BLAS:
     def __str__(self) -> str:
         return f"{self.name} ({self.library}, {self.origin})"
 
+    def has(self, function: str) -> bool:
+        """Whether the library has a function, given without the prefix, such as ``dgesv_``."""
+        return f"\0{self.symbol_prefix}{function}\0".encode() in self.library.read_bytes()
+
     @property
     def compile_arguments(self) -> tuple[str, ...]:
         """Arguments that let a source include ``header``."""

@@ -157,6 +157,30 @@ SCHEMES = [
     (4, 1, 2),
 ]
 
+
+@dace.program
+def solved(a: dace.float64[7, 7], b: dace.float64[7, 5]):
+    return np.linalg.solve(a, b)
+
+
+@dace.program
+def solved_for_a_vector(a: dace.float32[7, 7], b: dace.float32[7]):
+    x = np.linalg.solve(a, b)
+    return 2 * x
+
+
+@dace.program
+def solved_windows(
+    a: dace.complex128[2, 7, 7], b: dace.complex128[9, 10], c: dace.complex128[2, 7, 5]
+):
+    for k in range(2):
+        c[k] = np.linalg.solve(a[k], b[1:8, 2:7])
+
+
+def far_from_singular(dtype, *stack):
+    return lambda rng: (rng.random((*stack, 7, 7)) + 7 * np.eye(7)).astype(dtype)
+
+
 CASES = [
     *(case for grid in SCHEMES for case in cases(matmul, {"_MatMult_": grid})),
     *cases(matmul, {"_MatMult_": (2, 2, 1)}, {"_MatMult_": (1, 1, 3)}, ranks=6),
@@ -211,5 +235,8 @@ CASES = [
         {"__return": (1, 2, 1, 2, 1)},
         {"__return": (1, 1, 2, 2, 2)},
     ),
+    *cases(solved, {"__return": (3,)}, {"__return": (4,)}, a=far_from_singular(float)),
+    *cases(solved_for_a_vector, {"__return": (3,)}, a=far_from_singular(np.float32)),
+    *cases(solved_windows, {"c_slice": (2,)}, a=far_from_singular(complex, 2)),
     *cases(broadcast_batch, {"__return": (2, 1, 2, 1)}, {"__return": (1, 3, 1, 1)}),
 ]
