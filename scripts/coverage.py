@@ -69,7 +69,6 @@ def row(kernel: Kernel, of_ranks: dict[int, dict[str, dict[str, Any]]]) -> str:
         ranks: result["problem"] if result else "the ranks ended" for ranks, result in found.items()
     }
     wrong = {ranks: problem for ranks, problem in problems.items() if problem}
-    split = ", ".join(f"{space}: {words}" for space, words in kernel.split.items())
     last = found[max(found)] or {}
     if not wrong:
         result = "works"
@@ -79,7 +78,7 @@ def row(kernel: Kernel, of_ranks: dict[int, dict[str, dict[str, Any]]]) -> str:
         result = f"{on}{first}"
     received = [f"{last[key]:,}" if key in last else "" for key in ("arguments", "between")]
     solvers = ", ".join(last.get("solvers", ()))
-    return f"| `{kernel.name}` | {split} | {result} | {' | '.join(received)} | {solvers} |\n"
+    return f"| `{kernel.name}` | {kernel.words} | {result} | {' | '.join(received)} | {solvers} |\n"
 
 
 def main() -> None:

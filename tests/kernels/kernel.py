@@ -22,18 +22,21 @@ class Kernel:
         split: iteration space -> the parameters that are split, one or two, as words.
         inputs: how to draw arguments that are not just random numbers, by name.
         reference: stands for the program where plain Python cannot run it.
-        refused: a part of the error that a user gets; empty for a kernel that works.
     """
 
     program: DaceProgram
     split: Mapping[str, str]
     reference: Callable[..., Any] | None = None
-    refused: str = ""
     inputs: Mapping[str, Callable[[np.random.Generator], Any]] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
         return self.program.f.__name__
+
+    @property
+    def words(self) -> str:
+        """Which parameters of which spaces are split."""
+        return ", ".join(f"{space}: {words}" for space, words in self.split.items())
 
     def case(self, ranks: int) -> Case:
         """The kernel with a grid of that many ranks over each split space."""
@@ -50,9 +53,7 @@ def kernel(
     program: DaceProgram,
     split: Mapping[str, str],
     reference: Callable[..., Any] | None = None,
-    *,
-    refused: str = "",
     **inputs: Callable[[np.random.Generator], Any],
 ) -> Kernel:
     """A kernel, with the arguments that are drawn in their own way by name."""
-    return Kernel(program, split, reference, refused, inputs)
+    return Kernel(program, split, reference, inputs)

@@ -68,13 +68,9 @@ def results(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.name)
 def test_a_kernel_computes_what_numpy_computes(kernel: Kernel, results: Results) -> None:
     problem = results.of(kernel)["problem"]
-    if kernel.refused:
-        assert kernel.refused in problem
-    else:
-        assert not problem, problem
+    assert not problem, problem
 
 
-def test_at_least_35_kernels_work() -> None:
+def test_there_are_at_least_40_kernels() -> None:
     names = [kernel.name for kernel in KERNELS]
     assert len(names) == len(set(names)) >= 40
-    assert sum(not kernel.refused for kernel in KERNELS) >= 35
