@@ -83,17 +83,17 @@ def in_jax(name: str, given: Arrays, parts: int) -> Prepared:
     mesh = jax.sharding.Mesh(np.array(jax.devices()[:parts]), ("x",))
     split, whole = NamedSharding(mesh, PartitionSpec("x")), NamedSharding(mesh, PartitionSpec())
     function, replicated = _jax_programs(jax)[name]
-    passed = [
-        jax.device_put(array, whole if argument in replicated else split)
+    passed = {
+        argument: jax.device_put(array, whole if argument in replicated else split)
         for argument, array in given.items()
         if name != "softmax" or argument == "x"
-    ]
+    }
     out = whole if name == "attention" else split
     compiled = jax.jit(function, out_shardings=out)
     made: list[Any] = [None]
 
     def run() -> None:
-        made[0] = jax.block_until_ready(compiled(*passed))
+        made[0] = jax.block_until_ready(compiled(**passed))
 
     return run, lambda: np.asarray(made[0])
 
@@ -252,7 +252,7 @@ def milliseconds(peer: str, name: str, parts: int, repeat: int) -> str:
     done = launch(
         [Path(__file__).resolve(), *arguments], ranks=ranks, threads=threads, capture=True
     )
-    return done.check().stdout.strip().splitlines()[-1]
+    return "".join(done.check().stdout.strip().splitlines()[-1:])
 
 
 def measure(peer: str, name: str, parts: int, repeat: int) -> str:
