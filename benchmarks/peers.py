@@ -20,7 +20,7 @@ from typing import Any
 
 import dace
 import numpy as np
-from array_programs import LEFT, PROGRAMS, STEPS, B, H, N, P, S, drawn, numpy_softmax, wanted
+from array_programs import LEFT, PROGRAMS, SMALL, STEPS, B, H, N, P, S, drawn, numpy_softmax, wanted
 
 from distspmd.codegen.build import plain
 from distspmd.runtime.launch import launch
@@ -248,11 +248,11 @@ PEERS = {
 def milliseconds(peer: str, name: str, parts: int, repeat: int) -> str:
     """Of the best call of a peer, as it is printed; or why there is none."""
     ranks, threads = (parts, 1) if PEERS[peer].on_ranks else (1, parts)
-    arguments = [peer, name, f"--parts={parts}", f"--repeat={repeat}"]
+    arguments = [peer, name, f"--parts={parts}", f"--repeat={repeat}", *SMALL * ["--small"]]
     done = launch(
         [Path(__file__).resolve(), *arguments], ranks=ranks, threads=threads, capture=True
     )
-    return "".join(done.check().stdout.strip().splitlines()[-1:])
+    return "".join(done.check().stdout.splitlines()[-1:])
 
 
 def measure(peer: str, name: str, parts: int, repeat: int) -> str:
@@ -279,7 +279,7 @@ def measure(peer: str, name: str, parts: int, repeat: int) -> str:
         start = time.perf_counter()
         run()
         best = min(best, comm.allreduce(time.perf_counter() - start, MPI.MAX))
-    return f"{best * 1e3:.1f}"
+    return f"{best * 1e3:8.1f} ms"
 
 
 def main() -> None:
@@ -288,6 +288,7 @@ def main() -> None:
     parser.add_argument("program", choices=PROGRAMS)
     parser.add_argument("--parts", type=int, default=1)
     parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument("--small", action="store_true")
     options = parser.parse_args()
     line = measure(options.peer, options.program, options.parts, options.repeat)
     from mpi4py import MPI

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-from array_programs import LEFT, PROGRAMS, drawn, wanted
+from array_programs import LEFT, PROGRAMS, SMALL, drawn, wanted
 from peers import PEERS, milliseconds
 
 import distspmd
@@ -51,6 +51,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("programs", nargs="*", metavar="program", choices=[*PROGRAMS, []])
     parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument("--small", action="store_true", help="sizes that take no time")
     parser.add_argument("--ranks", type=int, nargs="*", default=[1, 2])
     parser.add_argument("--peers", nargs="*", default=list(PEERS), choices=[*PEERS, []])
     options = parser.parse_args()
@@ -65,14 +66,14 @@ def main() -> None:
         return
     for name in names:
         for ranks in options.ranks:
-            arguments = [name, f"--repeat={options.repeat}"]
+            arguments = [name, f"--repeat={options.repeat}", *SMALL * ["--small"]]
             done = launch([Path(__file__).resolve(), *arguments], ranks=ranks, threads=1)
             if done.returncode:
                 sys.exit(done.returncode)
             for peer in options.peers:
                 figure = milliseconds(peer, name, ranks, options.repeat)
                 if figure:
-                    print(f"    {peer:12} {figure:>8} ms", flush=True)
+                    print(f"    {peer:12} {figure}", flush=True)
 
 
 if __name__ == "__main__":

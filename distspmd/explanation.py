@@ -13,6 +13,7 @@ from typing import Any
 
 from distspmd.cost import Cost
 from distspmd.errors import ScheduleError
+from distspmd.layout import Layout
 from distspmd.lowering import ATTRIBUTE, Lowering, PlannedMemlet
 from distspmd.plans import Plan
 from distspmd.report import Table, as_html, as_text, short
@@ -79,7 +80,7 @@ class Explanation:
     def __str__(self) -> str:
         blocks = [_block(*numbered) for numbered in enumerate(self.lowering.memlets)]
         said = [
-            as_text([self._homes]),
+            as_text([self._homes, self._candidates]),
             "Communication",
             *(blocks or ["none"]),
             *self._fetches,
@@ -95,7 +96,7 @@ class Explanation:
         moves = f"<h4>Communication</h4><table><tr>{head}</tr>{rows}</table>"
         sentences = (*self._fetches, *self.lowering.approximate)
         notes = "".join(f"<p>{html.escape(note)}</p>" for note in sentences)
-        return as_html([self._homes]) + moves + as_html([self._totals]) + notes
+        return as_html([self._homes, self._candidates]) + moves + as_html([self._totals]) + notes
 
     @property
     def _fetches(self) -> list[str]:
@@ -123,6 +124,19 @@ class Explanation:
         return Table("Homes of the arrays", head, rows)
 
     @property
+    def _candidates(self) -> Table:
+        """Of each home that was chosen, its traffic and that of the nearest it was chosen over."""
+        rows: list[tuple[str, ...]] = []
+        for home in self.lowering.homes:
+            if not home.over:
+                continue
+            rows.append(_weighed(home.data, home.layout, home.traffic, "the home"))
+            for layout, traffic in sorted(home.over, key=lambda pair: pair[1])[:_CANDIDATES]:
+                rows.append(_weighed("", layout, traffic, _behind(traffic, home.traffic)))
+        head = ("array", "could live in", "on", "traffic, bytes", "")
+        return Table("What the homes were chosen over", head, tuple(rows))
+
+    @property
     def _totals(self) -> Table:
         rows = [
             ("bytes received by all ranks", f"{self.nbytes:,}"),
@@ -139,6 +153,9 @@ class Explanation:
 _LAYOUT = 120
 """Letters of a layout that are shown."""
 
+_CANDIDATES = 3
+"""Layouts that are shown of those that a home was chosen over."""
+
 _HEAD = (
     "",
     "array",
@@ -153,6 +170,19 @@ _HEAD = (
     "times",
     "over",
 )
+
+
+def _weighed(data: str, layout: Layout, traffic: float, why: str) -> tuple[str, ...]:
+    """A layout in which an array could live: a row."""
+    on = str(layout.mesh) or "rank 0"
+    return data, short(str(layout), _LAYOUT), on, f"{traffic:,.0f}", why
+
+
+def _behind(traffic: float, least: float) -> str:
+    """Why a layout was not chosen."""
+    if traffic == least:
+        return "as cheap, considered later"
+    return f"{traffic / least:.3g} times the traffic" if least else "the home has none"
 
 
 def _block(number: int, memlet: PlannedMemlet) -> str:

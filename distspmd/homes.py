@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -39,6 +39,8 @@ class Home:
         at_caller: whether the caller's array is the home itself.
         load: whether the caller's values must come to the home before the program starts.
         store: whether the values of the home must go to the caller when it ends.
+        traffic: bytes that ranks receive because of the home, and those that they copy, by weight.
+        over: the layouts that it was chosen over, each with its traffic.
     """
 
     data: str
@@ -50,6 +52,8 @@ class Home:
     at_caller: bool
     load: bool
     store: bool
+    traffic: float = 0.0
+    over: tuple[tuple[Layout, float], ...] = ()
 
     @property
     def is_written(self) -> bool:
@@ -77,7 +81,7 @@ def choose(
         result: whether it is made for the caller, so that it holds nothing before.
     """
     whole = [intervals.whole(uses[0].layout.extents)] if distributed else []
-    best: tuple[float, Home] | None = None
+    weighed: list[tuple[float, Home]] = []
     for layout in _candidates(uses, caller, whole):
         at_caller = caller is not None and layout.same_tiles(caller)
         core, fresh = (layout, (layout,)) if at_caller else _kept(layout, uses, dtype)
@@ -95,11 +99,10 @@ def choose(
             load=outside and not result and _needs_load(layout, uses),
             store=outside and any(use.is_write for use in uses),
         )
-        traffic = _traffic(home, dtype)
-        if best is None or traffic < best[0]:
-            best = traffic, home
-    assert best is not None
-    return best[1]
+        weighed.append((_traffic(home, dtype), home))
+    traffic, chosen = min(weighed, key=lambda pair: pair[0])  # of equals the first
+    over = tuple((home.layout, cost) for cost, home in weighed if home is not chosen)
+    return replace(chosen, traffic=traffic, over=over)
 
 
 def _has_one_stride(layout: Layout) -> bool:

@@ -46,6 +46,10 @@ class Dwelling:
     at_caller: bool
     """Whether the caller's array is the home."""
     dtype: np.dtype
+    traffic: float = 0.0
+    """Bytes that ranks receive because of it, and those that they copy, at half their weight."""
+    over: tuple[tuple[Layout, float], ...] = ()
+    """The layouts that it was chosen over, with their traffic."""
 
     @property
     def nbytes(self) -> int:

@@ -148,7 +148,7 @@ def lower(
 
 
 def _dwelling(home: Home, dtype: np.dtype) -> Dwelling:
-    return Dwelling(home.data, home.layout, home.at_caller, dtype)
+    return Dwelling(home.data, home.layout, home.at_caller, dtype, home.traffic, home.over)
 
 
 def _held(homes: Mapping[str, Home], arguments: Mapping[str, str]) -> dict[str, Layout]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -42,6 +43,17 @@ def test_the_matrix_product_receives_the_fewest_bytes(root: Path, tmp_path: Path
     lines = [line.split() for line in printed.splitlines() if " received " in line]
     assert len(lines) == 6
     assert all(words[3] == words[6] for words in lines)
+
+
+def test_whole_programs_are_timed_beside_their_peers(root: Path, tmp_path: Path) -> None:
+    file = str(root / "benchmarks" / "programs.py")
+    peers = ["C", "JAX", "NumPy+MPI"]
+    arguments = ("--small", "--repeat", "1", "--ranks", "2", "--peers", *peers)
+    first, *others = printed_by(tmp_path, file, "jacobi", *arguments).splitlines()
+    assert re.match(r"jacobi +2 rank\(s\): +[\d.]+ ms, +[\d.]+% of it communication", first)
+    for peer, line in zip(peers, others, strict=True):
+        missing = r"|not installed \(jax\)" if peer == "JAX" else ""
+        assert re.match(rf" +{re.escape(peer)} +([\d.]+ ms{missing})$", line)
 
 
 def test_redistributions_arrive_by_all_methods_that_are_installed(

@@ -117,6 +117,20 @@ def test_loops_repeat_what_is_in_them() -> None:
     assert "float64, 10 times" in str(explained)
 
 
+def test_homes_say_what_they_were_chosen_over_and_what_that_costs() -> None:
+    lowering = distspmd.lower(repeated.to_sdfg(), {"y": (3, 1), "x": (1, 4)})
+    (home,) = (home for home in lowering.homes if home.data == "x")
+    # 832 bytes, written by columns and read by rows 10 times; what a rank copies counts half
+    between = 10 * (832 - 26 * 8 / 2)
+    assert home.traffic == 2 * (832 - 40 * 8 / 2) + between
+    costs = {str(layout): traffic for layout, traffic in home.over}
+    assert costs["[13, 2{__i1}8]"] == 2 * (832 - 26 * 8 / 2) + between
+    assert home.traffic == min(home.traffic, *costs.values())
+    said = str(distspmd.explain(lowering))
+    assert re.search(r"│ x +│ \[5\{__i0\}13, 8\] │ \S+ +│ 8,624 +│ the home", said)
+    assert re.search(r"│ +│ \[13, 2\{__i1\}8\] │ \S+ +│ 8,736 +│ 1.01 times the traffic", said)
+
+
 def test_what_the_run_decides_is_said_to_be_so() -> None:
     sdfg = undecided.to_sdfg(simplify=False)
     written = {
