@@ -116,8 +116,8 @@ def uses(space: IterationSpace, tiling: Tiling) -> list[Use]:
     """Constraints of an iteration space on the containers that it touches.
 
     Raises:
-        UnsupportedProgram: a write that ranks would do to overlapping boxes, a reduction that MPI
-            has no operation for, or an extent that is no number.
+        UnsupportedProgram: a write that ranks would do to overlapping boxes, or to one that they
+            read too, a reduction that MPI has no operation for, or an extent that is no number.
     """
     state, node = space.state, space.node
     if isinstance(node, nodes.MapEntry):
@@ -137,6 +137,7 @@ def uses(space: IterationSpace, tiling: Tiling) -> list[Use]:
         for data, edges, group in _groups(writes)
     ]
     if isinstance(node, nodes.MapEntry):
+        scoped.check_no_race(found)
         found = _inspected(space, _join_in_and_out(space, found))
     if not is_windowed(node):
         found = [replace(use, index=()) for use in found]
@@ -405,6 +406,27 @@ class _Scoped:
             for box, place in zip(boxes, places, strict=True)
             if not any(place[axis] for axis in axes)
         ]
+
+    def check_no_race(self, found: Sequence[Use]) -> None:
+        """Refuse what several ranks read and write: each would go on from what it read itself."""
+        for write in found:
+            if not write.is_write or write.layout.partial:
+                continue
+            held = self._at_origin(write.layout.boxes, self.unsplit)
+            boxes = [box for box in held if not intervals.is_empty(box)]
+            repeated = {box for box in boxes if boxes.count(box) > 1}
+            reads = [use for use in found if use.data == write.data and not use.is_write]
+            read = {box for use in reads for box in use.layout.holders()}
+            if any(
+                not intervals.is_empty(intervals.intersect(a, b)) for a in repeated for b in read
+            ):
+                raise UnsupportedProgram(
+                    f"{self.space.where}: the space {self.space.name!r} reads {write.data!r} and "
+                    f"writes it in iterations of several ranks: {_overlap(list(held))}. Leave the "
+                    "parameters that the index of the write leaves out whole (1 part), or let "
+                    "DaCe see a reduction: +=, or a memlet such as "
+                    "y(1, lambda a, b: min(a, b))[j]."
+                )
 
     def _check_disjoint(self, data: str, boxes: list[Box], exact: bool, known: bool) -> None:
         distinct = [box for box in dict.fromkeys(boxes) if not intervals.is_empty(box)]

@@ -5,12 +5,16 @@ in its own layout, and a redistribution. Tiles of a home may overlap: then each 
 an exchange, in the home itself, of what other ranks have of it (a stencil's halo), and no more of a
 tile is kept up to date than some use needs. Because a home does not depend on the path that control
 flow took, loops and branches need no special case. The home is the candidate of least traffic: the
-layouts of the writers, of the readers, and that in which the caller holds it.
+layouts of the writers, of the readers, and that in which the caller holds it. Where ranks write
+operands of a reduction, a home may be partial: each rank adds to its own tile, and the operands are
+reduced when the value is read. A value comes into such a home on one of the ranks, the others get
+the neutral element.
 """
 
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -22,6 +26,7 @@ from distspmd.intervals import Box
 from distspmd.layout import Layout
 from distspmd.machine import Machine
 from distspmd.mesh import Mesh
+from distspmd.overlaps import are_disjoint
 from distspmd.redistribution import Redistribution
 
 
@@ -56,6 +61,19 @@ class Home:
     over: tuple[tuple[Layout, float], ...] = ()
 
     @property
+    def entrance(self) -> Layout:
+        """Where values come into the home: all of it, or of a partial one the first operands."""
+        return _first_operands(self.layout) if self.layout.partial else self.layout
+
+    def needs_neutral(self, use: Use | None) -> bool:
+        """Whether the home is filled with the neutral element before a value comes into it.
+
+        Args:
+            use: which writes the value; None for the caller.
+        """
+        return self.layout.partial is not None and not (use and use.layout.partial)
+
+    @property
     def is_written(self) -> bool:
         """Whether any space writes the container."""
         return any(use.is_write for use in self.uses)
@@ -82,9 +100,11 @@ def choose(
     """
     whole = [intervals.whole(uses[0].layout.extents)] if distributed else []
     weighed: list[tuple[float, Home]] = []
-    for layout in _candidates(uses, caller, whole):
+    partial = () if distributed else _partial_candidates(uses)
+    for layout in itertools.chain(_candidates(uses, caller, whole), partial):
         at_caller = caller is not None and layout.same_tiles(caller)
-        core, fresh = (layout, (layout,)) if at_caller else _kept(layout, uses, dtype)
+        whole_tiles = at_caller or layout.partial
+        core, fresh = (layout, (layout,)) if whole_tiles else _kept(layout, uses, dtype)
         held = core if distributed else caller
         at_caller = at_caller or (distributed and core is layout and _has_one_stride(layout))
         outside = held is not None and not at_caller
@@ -179,7 +199,9 @@ def _covers(layout: Layout, boxes: Sequence[Box]) -> bool:
 
 def works_in_place(use: Use, home: Layout) -> bool:
     """Whether a use can work on the tiles of the home; a write may leave replicas of it stale."""
-    return not use.layout.partial and _within(use.tiles, home)
+    if home.partial or use.layout.partial:
+        return _same_operands(use.layout, home)
+    return _within(use.tiles, home)
 
 
 def _leaves_stale(use: Use, home: Layout) -> bool:
@@ -218,6 +240,45 @@ def _candidates(
     elif not seen:
         mesh, extents = uses[0].layout.mesh, uses[0].layout.extents
         yield Layout.of_boxes(mesh, extents, [intervals.whole(extents)] * mesh.size)
+
+
+def _partial_candidates(uses: Sequence[Use]) -> Iterator[Layout]:
+    """The layout in which all operands are written, if each other write replaces all of it."""
+    operands = [use for use in uses if use.is_write and use.layout.partial]
+    values = [use for use in uses if use.is_write and not use.layout.partial]
+    if not operands or any(use.is_asked_for(True) for use in uses):
+        return
+    layout = operands[0].layout
+    held = list(layout.holders())
+    if (
+        all(_same_operands(use.layout, layout) and not use.works_on for use in operands)
+        and all(_covers(layout, list(use.tiles.holders())) for use in uses)
+        and all(use.exact and _covers(use.layout, held) for use in values)
+        and are_disjoint(layout)
+    ):
+        yield layout
+
+
+def _same_operands(layout: Layout, other: Layout) -> bool:
+    """Whether each rank holds the same box of the same operand in both, to be reduced alike."""
+    reductions = [of.partial and of.partial.reduction for of in (layout, other)]
+    return (
+        None not in reductions
+        and reductions[0] == reductions[1]
+        and layout.boxes == other.boxes
+        and bool((layout.operands == other.operands).all())
+    )
+
+
+def _first_operands(layout: Layout) -> Layout:
+    """The layout with each tile where the first of its operands lies, as a value."""
+    nothing = intervals.empty(len(layout.extents))
+    first = {box: layout.operand(ranks[0]) for box, ranks in layout.holders().items()}
+    boxes = [
+        box if first.get(box) == layout.operand(rank) else nothing
+        for rank, box in enumerate(layout.boxes)
+    ]
+    return Layout.of_boxes(layout.mesh, layout.extents, boxes)
 
 
 def _hulls(uses: Sequence[Use]) -> Iterator[Layout]:
@@ -293,7 +354,7 @@ def load(home: Home, dtype: np.dtype) -> Redistribution | None:
     """What brings the caller's values to the home before the program starts."""
     if not home.load or home.caller is None:
         return None
-    return Redistribution(home.caller, home.layout, dtype)
+    return Redistribution(home.caller, home.entrance, dtype)
 
 
 def store(home: Home, dtype: np.dtype) -> Redistribution | None:
@@ -312,8 +373,10 @@ def fetch(use: Use, home: Home, dtype: np.dtype) -> Redistribution | None:
 
 def stores(use: Use, home: Home, dtype: np.dtype) -> list[Redistribution]:
     """What brings the home up to date after a use: from its copy, or within the home itself."""
-    if not use.is_write:
+    if not use.is_write or (home.layout.partial and use.layout.partial):
         return []
+    if home.layout.partial:
+        return [Redistribution(use.layout, home.entrance, dtype)]
     if use.layout.partial:
         return [Redistribution(use.layout, home.layout, dtype, accumulate=use.accumulates)]
     if not works_in_place(use, home.layout):

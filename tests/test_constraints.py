@@ -133,7 +133,7 @@ def test_boxes_hold_what_a_program_touches(case):
     (parts,) = case.schedule.values()
     tiling, found = uses_of(case.program, parts)
     steps = [int(r.step) for r in found[0].space.ranges]
-    trace = traced(case.program, case.arguments(1)[0])
+    trace = traced(case.program, case.arguments(case.program.to_sdfg(), 1))
     points = {point for point, _ in [*trace.reads, *trace.writes]}
     seen = set()
     for rank in range(tiling.mesh.size):

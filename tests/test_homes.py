@@ -1,5 +1,6 @@
 """Homes: where a container lives, what that makes necessary, and that it is the least."""
 
+from dataclasses import replace
 from typing import Any
 
 import dace
@@ -185,6 +186,29 @@ def test_what_operands_are_added_to_is_loaded():
     )
     assert str(found.layout) == "boxes[8]{1: 1:6}"
     assert found.load
+
+
+def test_operands_that_are_added_up_in_a_loop_are_reduced_once_when_they_are_read():
+    written = replace(use(summed, "y", 4, write=True), times=5)
+    read = replace(use(doubled, "x", 4, write=False), data="y")
+    alone = replace(read, layout=Layout.of_boxes(Mesh(i=4), (1,), [((0, 1),)] * 4), times=1)
+    found = home(written, alone, argument=False)
+    assert str(found.layout) == "[1] + partial(sum){i}"
+    assert stores(written, found, FLOAT) == []
+    assert [found.entrance.volume(rank) for rank in range(4)] == [1, 0, 0, 0]
+    often = home(replace(written, times=1), replace(alone, times=2), argument=False)
+    assert str(often.layout) == "[1]"
+
+
+def test_operands_live_apart_only_if_every_other_write_replaces_them_all():
+    written = replace(use(summed, "y", 4, write=True), times=5)
+    value = Layout.of_boxes(Mesh(i=4), (1,), [((0, 1),)] + [((0, 0),)] * 3)
+    start = Use(None, "y", True, value, ())  # type: ignore[arg-type]
+    assert home(start, written, argument=False).layout.partial
+    assert not home(replace(start, exact=False), written, argument=False).layout.partial
+    other = Partial("max", ("i",))
+    greatest = replace(written, layout=replace(written.layout, partial=other))
+    assert not home(start, written, greatest, argument=False).layout.partial
 
 
 def test_readers_of_different_layouts_share_the_one_of_least_traffic():

@@ -9,13 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-import networkx as nx
 import numpy as np
 import sympy
 from dace import SDFG, InterstateEdge, Memlet, SDFGState, data, dtypes
 from dace.properties import CodeBlock
 from dace.sdfg import nodes
-from dace.sdfg import utils as sdfg_utils
 from dace.sdfg.state import ReturnBlock
 
 from distspmd import intervals
@@ -28,6 +26,7 @@ from distspmd.lowering import place
 from distspmd.nodes.distributed_memlet import CONTEXT, DistributedMemlet
 from distspmd.nodes.fetched_memlet import FetchedMemlet
 from distspmd.passes.fetching import Pointer, inspection_code
+from distspmd.passes.graphs import last, latest_before, node_of, state_before
 from distspmd.passes.identities import add_identity
 from distspmd.passes.local_tiles import Symbols, Window, add_tile, describe_inside, nested_ends
 from distspmd.redistribution import Redistribution
@@ -204,7 +203,13 @@ class Distributor:
         else:
             copy = state.add_access(tile)
             made = self._add_movement(
-                state, node, _last_reader(use), copy, use.data, move, use.space.source
+                state,
+                node,
+                _last_reader(use),
+                copy,
+                use.data,
+                move,
+                use.space.source,
             )
         self.fetches.append(replace(made, inspection=asked))
         if fixed and home.is_written:
@@ -224,7 +229,7 @@ class Distributor:
             if id(read.edge) in pointers:
                 continue
             _, found = self._rerouted.get(id(read.edge), (read.edge, read.edge.src))
-            origin = found if state is use.space.state else _node_of(state, found.data)
+            origin = found if state is use.space.state else node_of(state, found.data)
             window, container = self._window(origin.data), self.sdfg.arrays[origin.data]
             if origin.data not in connectors:
                 connectors[origin.data] = f"_index{len(connectors)}"
@@ -254,7 +259,7 @@ class Distributor:
         if before is not None:
             fetched = state.add_access(tile)
             origin = (
-                _latest(state, first.data, entry)
+                latest_before(state, first.data, entry)
                 or self._stored.get((state, first.data))
                 or state.add_read(first.data)
             )
@@ -263,7 +268,7 @@ class Distributor:
             if not use.reads_through:
                 state.add_nedge(fetched, entry, Memlet())
         elif use.accumulates:
-            state.add_nedge(self._identity(state, tile, use), entry, Memlet())
+            state.add_nedge(self._neutral(state, tile, use.layout), entry, Memlet())
         self._rename_edges(use, tile, use.edges)
         self._store_from(use, state, tile, after)
         self._stored[state, first.data] = first
@@ -280,10 +285,10 @@ class Distributor:
         for edge in use.edges:
             state.add_edge(edge.src, edge.src_conn, origin, None, edge.data)
             state.remove_edge(edge)
-        done: nodes.AccessNode | None = None
+        home = self.homes[use.data]
+        done = self._empty(state, home, origin) if home.needs_neutral(use) else None
         for move in moves:
-            last = move is moves[-1]
-            goal = written[0] if last else state.add_access(written[0].data)
+            goal = written[0] if move is moves[-1] else state.add_access(written[0].data)
             node = self._move(state, origin, goal, use.data, move, use.space.source)
             if done is not None:
                 state.add_nedge(done, node, Memlet())
@@ -291,10 +296,23 @@ class Distributor:
         for other in written[1:]:
             state.add_nedge(written[0], other, Memlet())
 
-    def _identity(self, state: SDFGState, tile: str, use: Use) -> nodes.AccessNode:
-        """Fill a tile with the neutral element of the reduction that the use writes with."""
-        assert use.reduction is not None
-        return add_identity(state, tile, use.reduction, self.symbols.window(tile, use.layout))
+    def _neutral(
+        self,
+        state: SDFGState,
+        tile: str,
+        layout: Layout,
+        after: nodes.AccessNode | None = None,
+    ) -> nodes.AccessNode:
+        """Fill a tile with the neutral element of the reduction of its layout."""
+        assert layout.partial is not None
+        window = self.symbols.window(tile, layout)
+        return add_identity(state, tile, layout.partial.reduction, window, after)
+
+    def _empty(
+        self, state: SDFGState, home: Home, after: nodes.AccessNode | None = None
+    ) -> nodes.AccessNode:
+        """Take all operands out of a partial home, for a value that comes into it next."""
+        return self._neutral(state, self.tiles[home.data], home.layout, after)
 
     # -- edges --------------------------------------------------------------------------------
 
@@ -410,7 +428,9 @@ class Distributor:
             if move := load(home, _dtype(containers[name])):
                 begin = self._start()
                 goal, origin = self._home_node(begin, name), begin.add_read(name)
-                self._move(begin, origin, goal, name, move, _first_source(home.uses))
+                node = self._move(begin, origin, goal, name, move, _first_source(home.uses))
+                if home.needs_neutral(None):
+                    begin.add_nedge(self._empty(begin, home), node, Memlet())
 
     def _store(self, containers: Mapping[str, data.Data]) -> None:
         """Bring what the program wrote from the homes to the caller's arrays at the end."""
@@ -425,7 +445,7 @@ class Distributor:
             for sink in sinks:
                 self.sdfg.add_edge(sink, ends[0], InterstateEdge())
         blocks = list(self.sdfg.all_control_flow_blocks())
-        ends += [_state_before(block) for block in blocks if isinstance(block, ReturnBlock)]
+        ends += [state_before(block) for block in blocks if isinstance(block, ReturnBlock)]
         for end in ends:
             for name, move in moves.items():
                 if move is not None:
@@ -435,19 +455,7 @@ class Distributor:
 
     def _home_node(self, begin: SDFGState, name: str) -> nodes.AccessNode:
         """The one node of a home in the first state: what loads it comes before what copies it."""
-        return _node_of(begin, self.tiles.get(name, name))
-
-
-def _state_before(block: ReturnBlock) -> SDFGState:
-    """A new state through which control flow comes to a block."""
-    region = block.parent_graph
-    starts = region.start_block is block
-    state = region.add_state("collect", is_start_block=starts)
-    for edge in region.in_edges(block):
-        region.remove_edge(edge)
-        region.add_edge(edge.src, state, edge.data)
-    region.add_edge(state, block, InterstateEdge())
-    return state
+        return node_of(begin, self.tiles.get(name, name))
 
 
 def _scalar_to_array(sdfg: SDFG, name: str) -> None:
@@ -457,32 +465,6 @@ def _scalar_to_array(sdfg: SDFG, name: str) -> None:
         sdfg.arrays[name] = data.Array(scalar.dtype, (1,), transient=scalar.transient)
 
 
-def _node_of(state: SDFGState, name: str) -> nodes.AccessNode:
-    """The first node of a container in a state, or a new one."""
-    for node in state.data_nodes():
-        if node.data == name:
-            return node
-    return state.add_access(name)
-
-
-def _last_reader(use: Use) -> nodes.AccessNode:
-    """The last of the nodes that a use reads from."""
-    readers = {edge.src for edge in use.edges}
-    order: list[nodes.Node] = list(sdfg_utils.dfs_topological_sort(use.space.state))
-    return [n for n in order if isinstance(n, nodes.AccessNode) and n in readers][-1]
-
-
-def _latest(state: SDFGState, name: str, before: nodes.Node) -> nodes.AccessNode | None:
-    """The last access node of a container that a node of the same state comes after."""
-    earlier = nx.ancestors(state.nx, before)
-    found = [
-        node
-        for node in sdfg_utils.dfs_topological_sort(state)
-        if node in earlier and isinstance(node, nodes.AccessNode) and node.data == name
-    ]
-    return found[-1] if found else None
-
-
 def _dtype(container: data.Data) -> np.dtype:
     dtype: np.dtype = np.dtype(container.dtype.as_numpy_dtype())
     return dtype
@@ -490,3 +472,8 @@ def _dtype(container: data.Data) -> np.dtype:
 
 def _first_source(uses: Sequence[Use]) -> Source | None:
     return next((use.space.source for use in uses if use.space.source), None)
+
+
+def _last_reader(use: Use) -> nodes.AccessNode:
+    """The last of the nodes that a use reads from."""
+    return last(use.space.state, {edge.src for edge in use.edges})

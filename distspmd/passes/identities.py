@@ -10,7 +10,13 @@ from distspmd.passes.local_tiles import Window
 from distspmd.reductions import reduction
 
 
-def add_identity(state: SDFGState, tile: str, name: str, window: Window) -> nodes.AccessNode:
+def add_identity(
+    state: SDFGState,
+    tile: str,
+    name: str,
+    window: Window,
+    after: nodes.AccessNode | None = None,
+) -> nodes.AccessNode:
     """Add a map that fills the window of a tile; returns the node that it writes.
 
     Args:
@@ -18,13 +24,14 @@ def add_identity(state: SDFGState, tile: str, name: str, window: Window) -> node
         tile: the container.
         name: of the reduction.
         window: the rank's part of the container.
+        after: the node that it comes after, if any.
     """
     dtype: dtypes.typeclass = state.sdfg.arrays[tile].dtype
     neutral = reduction(name).identity(dtype.as_numpy_dtype())
     parameters = [f"__i{d}" for d in range(len(window.lower))]
     ends = zip(parameters, window.lower, window.upper, strict=True)
     node = state.add_access(tile)
-    state.add_mapped_tasklet(
+    _, entry, _ = state.add_mapped_tasklet(
         f"neutral_{tile}",
         {p: f"{lower}:{upper}" for p, lower, upper in ends},
         {},
@@ -34,6 +41,8 @@ def add_identity(state: SDFGState, tile: str, name: str, window: Window) -> node
         external_edges=True,
         output_nodes={tile: node},
     )
+    if after is not None:
+        state.add_nedge(after, entry, Memlet())
     return node
 
 

@@ -48,9 +48,8 @@ class Case:
         grids = ",".join(f"{key}={_parts(parts)}" for key, parts in self.schedule.items())
         return f"{self.program.f.__name__}[{grids}]-{self.ranks}"
 
-    def sdfg(self) -> SDFG:
-        """The program, parsed afresh and lowered."""
-        sdfg = self.program.to_sdfg()
+    def lowered(self, sdfg: SDFG) -> SDFG:
+        """The parsed program, lowered in place."""
         distspmd.lower(sdfg, self.schedule, machine=self.machine)
         return sdfg
 
@@ -60,19 +59,13 @@ class Case:
         pulls = zlib.crc32(self.name.encode()) % 2 == 0
         return Machine(pull_bytes=0) if pulls else Machine()
 
-    def arguments(self, *seeds: int) -> list[dict[str, Any]]:
-        """Random arguments of the program, by name, for each seed."""
-        containers = {
-            name: container
-            for name, container in self.program.to_sdfg().arglist().items()
-            if not name.startswith("__return")
-        }
-        return [self._arguments(containers, np.random.default_rng(seed)) for seed in seeds]
-
-    def _arguments(self, containers: Mapping[str, Any], rng: Generator) -> dict[str, Any]:
+    def arguments(self, parsed: SDFG, seed: int) -> dict[str, Any]:
+        """Random arguments of the parsed program, by name."""
+        rng = np.random.default_rng(seed)
         return {
             name: self.inputs[name](rng) if name in self.inputs else _drawn(rng, container)
-            for name, container in containers.items()
+            for name, container in parsed.arglist().items()
+            if not name.startswith("__return")
         }
 
     def expected(self, arguments: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
@@ -185,12 +178,13 @@ class Prepared:
 def prepared(case: Case, calls: int = 2) -> Prepared:
     """Lower a case, prove its plans, compile it into the cache, and draw data."""
     try:
-        sdfg = case.sdfg()
+        parsed = case.program.to_sdfg()
+        drawn = [case.arguments(parsed, seed) for seed in range(1, calls + 1)]
+        sdfg = case.lowered(parsed)
         lowering = getattr(sdfg, ATTRIBUTE)
         for memlet in lowering.memlets + lowering.fetches:
             distspmd.verify(memlet.solution.plan)
         build(sdfg, lowering, case.ranks)
-        drawn = case.arguments(*range(1, calls + 1))
         return Prepared(sdfg, [(given, *case.expected(given)) for given in drawn])
     except Exception as error:
         return Prepared(None, [], f"{type(error).__name__}: {error}")

@@ -202,6 +202,19 @@ def test_a_scatter_is_refused_on_ranks_and_runs_on_one():
     assert distspmd.lower(scattered.to_sdfg(), {"y": (1,)}).ranks == 1
 
 
+@dace.program
+def smallest_so_far(x: dace.float64[9], y: dace.float64[1]):
+    for i in dace.map[0:9]:
+        y[0] = min(y[0], x[i])
+
+
+def test_a_reduction_that_dace_does_not_see_is_refused_on_ranks_and_runs_on_one():
+    found = message(smallest_so_far, {"y": (3,)})
+    assert "reads 'y' and writes it in iterations of several ranks" in found
+    assert "rank 0 into [0:1], rank 1 into [0:1]" in found
+    assert distspmd.lower(smallest_so_far.to_sdfg(), {"y": (1,)}).ranks == 1
+
+
 def test_streams_and_objects_are_refused():
     sdfg = dace.SDFG("streams")
     sdfg.add_stream("s", dace.float64, transient=True)

@@ -31,6 +31,16 @@ def bits(x: dace.uint32[10, 5], both: dace.uint32[5], some: dace.uint32[5], odd:
 
 
 @dace.program
+def least_of_steps(x: dace.float64[9, 4, 5], y: dace.float64[5]):
+    for t in range(4):
+        for i, j in dace.map[0:9, 0:5]:
+            with dace.tasklet:
+                value << x[i, t, j]
+                least >> y(1, lambda a, b: min(a, b))[j]
+                least = value
+
+
+@dace.program
 def doubled_squares(x: dace.complex128[10, 5], y: dace.complex128[5]):
     for i, j in dace.map[0:10, 0:5]:
         with dace.tasklet:
@@ -65,6 +75,10 @@ def places(x: dace.float64[10, 6]):
     return np.argmax(x, axis=0), np.argmin(x, axis=1)
 
 
+def _least_of_steps(x, y):
+    y[:] = np.minimum(y, x.min(axis=(0, 1)))
+
+
 def _folded(function):
     def run(x, y, z=None):
         for row in x:
@@ -91,6 +105,7 @@ CASES = [
         x=_wide,
         both=lambda rng: rng.integers(2**31, 2**32, 5, np.uint32),
     ),
+    *cases(least_of_steps, {"y": (4, 1)}, {"y": (2, 2)}, {"y": (3, 1)}, reference=_least_of_steps),
     *cases(doubled_squares, {"y": (3, 1)}, reference=_folded(lambda p, q: p + 2 * q * q)),
     *cases(
         any_of,

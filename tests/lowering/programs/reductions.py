@@ -112,6 +112,30 @@ def greatest(x: dace.float64[9], y: dace.float64[1]):
 
 
 @dace.program
+def sums_of_steps(x: dace.float64[8, 5]):
+    y = np.zeros((5,), np.float64)
+    for t in range(4):
+        for i, j in dace.map[0:8, 0:5]:
+            y[j] += x[i, j] * t
+        for k, j in dace.map[0:8, 0:5]:
+            y[j] += x[k, j] / (t + 1)
+    return y
+
+
+@dace.program
+def restarted(x: dace.float64[9, 5], z: dace.float64[5]):
+    y = np.zeros((5,), np.float64)
+    for t in range(6):
+        if t % 3 == 2:
+            z[:] = z + y
+            y[:] = x[t]
+        for s in range(3):
+            for i, j in dace.map[0:9, 0:5]:
+                y[j] += x[i, j] * (t + s)
+    return y
+
+
+@dace.program
 def histogram(c: dace.int64[20], h: dace.int64[5]):
     for i in dace.map[0:20]:
         h[c[i]] += 1
@@ -162,6 +186,12 @@ CASES = [
     *cases(from_zeros, {"__return.2": (2, 2)}, {"__return": (2,), "__return.2": (4, 1)}),
     *cases(twice_from_zeros, {"__return.2": (2, 2), "__return.3": (1, 4)}, {"__return.2": (1, 3)}),
     *cases(to_one_element, {"y": (4,)}, {"y": (1,)}, {"y": (2,)}),
+    *cases(
+        sums_of_steps,
+        *map(_each("__return.2", "__return.3"), [(4, 1), (3, 1), (2, 2), (6, 1)]),
+        {"__return.2": (4, 1)},
+    ),
+    *cases(restarted, *map(_each("__return.3"), [(4, 1), (2, 2), (1, 3)])),
     *cases(greatest, {"y": (1,)}),
     *cases(histogram, {"h": (4,)}, {"h": (3,)}, c=bins),
     *cases(tiny, {"__return_0": (1, 3), "sum_x_0": (2, 1), "max_x": (1, 2)}),
