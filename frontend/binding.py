@@ -65,12 +65,15 @@ class Bound:
         return value.reshape(self.shapes[name])
 
     def returned(self, results: Sequence[NDArray[Any] | None]) -> Any:
-        """The results as the function returns them, as tensors; None for what others have."""
+        """The results as the function returns them; None for what others have."""
         tensors = [
-            None if array is None else torch.from_numpy(array).reshape(shape)
+            None if array is None else self._result(array, shape)
             for array, shape in zip(results, self.results, strict=True)
         ]
         return pytree.tree_unflatten(tensors, self.structure)
+
+    def _result(self, array: NDArray[Any], shape: tuple[int, ...]) -> Any:
+        return torch.from_numpy(array).reshape(shape)
 
 
 def seed(initial: int, calls: int) -> NDArray[np.int64]:

@@ -114,8 +114,8 @@ class Builder:
             for index in load.index
             if len(index.terms) == 1 and index.terms[0][1] == 1 and not index.constant
         }
-        if not known.issuperset(gone):
-            value = self.stored(value, node)
+        if not known.issuperset(gone) or not all(map(is_plain, loads(value.expression))):
+            value = self.stored_anew(value, node)
             gone = [v for d in sorted(axes) for v in value.dim(d)]
         left = [value.dim(d) for d in range(len(value.shape)) if d not in axes]
         kept = tuple(v for dim in left for v in dim)
@@ -227,3 +227,25 @@ def digits(index: Index, extents: Sequence[int]) -> list[Index]:
                 "it for one of them: x + 0."
             )
     return [Index(tuple(p.items()), c) for p, c in zip(parts, constants, strict=True)]
+
+
+def indices(load: Load) -> list[Index]:
+    """One index for each dimension that the array has by now."""
+    found: list[Index] = []
+    for extent, index in zip(load.array.extents, load.index, strict=True):
+        found += digits(index, [leaf.length for leaf in Variable(extent).leaves()])
+    return found
+
+
+def is_plain(load: Load) -> bool:
+    """Whether a contraction can take it: a dimension from its start, forwards, or one place."""
+    return all(
+        not index.terms
+        or (
+            index.constant == 0
+            and index.divisor == 1
+            and index.within is None
+            and all(factor > 0 for _, factor in index.terms)
+        )
+        for index in indices(load)
+    )

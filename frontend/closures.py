@@ -38,7 +38,8 @@ class Closed:
     def prefix(self, root: str) -> str:
         """What the names in a module start with: its own, where several modules have tensors."""
         holding = [m for m in self.modules.values() if m.state_dict()]
-        return root if len(holding) > 1 or self.modules[root] not in holding else ""
+        alone = len(self.modules) == 1 or self.modules[root] in holding
+        return root if len(holding) > 1 or not alone else ""
 
     @property
     def places(self) -> dict[tuple[nn.Module, str], str]:

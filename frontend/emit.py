@@ -12,7 +12,7 @@ from dace import SDFG, Memlet, SDFGState, dtypes
 from dace.sdfg import nodes as dace_nodes
 from dace.subsets import Subset
 
-from distspmd.frontend.builder import Builder, Kernel, digits
+from distspmd.frontend.builder import Builder, Kernel, indices, is_plain
 from distspmd.frontend.operators import CTYPES
 from distspmd.frontend.values import Array, At, Call, Expression, Index, Load, Variable, loads
 from distspmd.nodes.contraction import Contraction, parameter
@@ -54,14 +54,6 @@ def emit(name: str, builder: Builder, main: Sequence[Kernel], update: Sequence[K
 
 def _leaves(array: Array) -> list[Variable]:
     return [leaf for extent in array.extents for leaf in Variable(extent).leaves()]
-
-
-def indices(load: Load) -> list[Index]:
-    """One index for each dimension that the array has in the end."""
-    found: list[Index] = []
-    for extent, index in zip(load.array.extents, load.index, strict=True):
-        found += digits(index, [leaf.length for leaf in Variable(extent).leaves()])
-    return found
 
 
 @dataclass
@@ -128,6 +120,7 @@ class _State:
         kept = [leaf for v in kernel.variables for leaf in v.leaves()]
         gone = [leaf for v in kernel.reduced for leaf in v.leaves()]
         operands = _distinct(loads(expression))
+        assert all(map(is_plain, operands)), "a contraction takes dimensions from their start"
         letters = _letters(kept, gone, operands)
         terms = ["".join(_term(i, letters) for i in indices(load)) for load in operands]
         subscripts = f"{','.join(terms)}->{''.join(letters[v] for v in kept)}"
@@ -140,13 +133,18 @@ class _State:
         self.state.add_node(node)
         for n, load in enumerate(operands):
             subset = ", ".join(
-                f"0:{v.length}" if index.terms else f"{index.constant}"
-                for v, index in zip(_leaves(load.array), indices(load), strict=True)
+                f"0:{_reach(index)}" if index.terms else f"{index.constant}"
+                for index in indices(load)
             )
             memlet = Memlet(data=load.array.name, subset=subset or "0")
             self.state.add_edge(self._read(load.array.name), None, node, f"_in{n}", memlet)
         whole = Memlet.from_array(array.name, self.state.sdfg.arrays[array.name])
         self.state.add_edge(node, "_out", self._write(array.name), None, whole)
+
+
+def _reach(index: Index) -> int:
+    """How many elements of a dimension an index runs over, from the first one."""
+    return 1 + sum(factor * (v.length - 1) for v, factor in index.terms)
 
 
 def _is_product(expression: Expression, kernel: Kernel, operands: Sequence[Load]) -> bool:

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from distspmd.frontend.builder import Kernel
-from distspmd.frontend.emit import indices
+from distspmd.frontend.builder import Kernel, indices
 from distspmd.frontend.values import Expression, Index, Load, Variable, replace_loads, substitute
 
 _MOST = 16

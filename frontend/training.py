@@ -41,7 +41,7 @@ def torch_module(module: nn.Module, *example_inputs: torch.Tensor, name: str | N
     _check_inputs(example_inputs, names)
     title = name or type(module).__name__.lower()
     with torch.no_grad():
-        return _program(trace(module.forward, example_inputs, names), title, example_inputs)
+        return program_of(trace(module.forward, example_inputs, names), title, example_inputs)
 
 
 def training_step(
@@ -61,7 +61,7 @@ def training_step(
     names = _input_names(step, len(example_inputs))
     _check_inputs(example_inputs, names)
     title = str(name or getattr(step, "__name__", "step"))
-    return _program(trace(step, example_inputs, names), title, example_inputs)
+    return program_of(trace(step, example_inputs, names), title, example_inputs)
 
 
 def _input_names(function: Callable[..., Any], count: int) -> list[str]:
@@ -70,7 +70,10 @@ def _input_names(function: Callable[..., Any], count: int) -> list[str]:
     return [names[n] if n < len(names) else f"input_{n}" for n in range(count)]
 
 
-def _program(traced: Trace, title: str, inputs: Sequence[torch.Tensor]) -> SDFG:
+def program_of(
+    traced: Trace, title: str, inputs: Sequence[torch.Tensor], bound: type[Bound] = Bound
+) -> SDFG:
+    """The SDFG of what was traced at some inputs, bound to the tensors that it closes over."""
     builder = Builder()
     slots = {slot.name: slot for slot in traced.slots}
     containers: dict[str, str] = {}
@@ -103,7 +106,7 @@ def _program(traced: Trace, title: str, inputs: Sequence[torch.Tensor]) -> SDFG:
     draws = builder.seed is not None
     if draws:
         sdfg.append_global_code((INCLUDE / "distspmd" / "random.hpp").read_text())
-    bind(sdfg, Bound(live, shapes, expected, shown, traced.results, draws))
+    bind(sdfg, bound(live, shapes, expected, shown, traced.results, draws))
     return sdfg
 
 

@@ -22,12 +22,12 @@ MESSAGE
   return 1
 }
 
-# What to install: an MPI from the package index only where the site has none; PyTorch where it is
-# asked for, or was before.
+# What to install: an MPI from the package index only where the site has none; PyTorch and ONNX where
+# they are asked for, or were before.
 extras() {
   local PATH="${PATH//"$venv/bin"/}" with=""
   if [ "${1:-}" = torch ] || grep -qs torch "$venv/distspmd-setup"; then
-    with=",torch"
+    with=",torch,onnx"
   fi
   if [ -n "${DISTSPMD_MPI:-}" ] || { command -v mpicc && command -v mpiexec; } >/dev/null; then
     echo "dev$with"

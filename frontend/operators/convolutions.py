@@ -12,6 +12,7 @@ from distspmd.errors import UnsupportedProgram
 from distspmd.frontend import values as v
 from distspmd.frontend.builder import Builder
 from distspmd.frontend.operators.registry import number, operator, shape_of, within
+from distspmd.frontend.operators.views import turned
 from distspmd.frontend.values import At, Call, Expression, Index, Value, Variable
 
 Pair = Sequence[int]
@@ -168,9 +169,9 @@ def _convolution_backward(
         border = [dilation[k] * (kernel[k] - 1) - padding[k] for k in range(2)]
         lengths = [x.shape[2 + k] + dilation[k] * (kernel[k] - 1) for k in range(2)]
         spread = _spaced(builder, node, g, lengths, border, stride)
-        turned = _turned(builder, node, w, groups)
+        reverse = _turned(builder, node, w, groups)
         pairs = ((1, 1), (0, 0), dilation, _pair(x.shape[2:]))
-        results[0] = _convolve(builder, node, spread, turned, *pairs)
+        results[0] = _convolve(builder, node, spread, reverse, *pairs)
     if mask[1]:
         padded = _spaced(builder, node, x, _reach(places, kernel, stride, dilation), padding)
         windows = _grouped(_windows(padded, places, kernel, stride, dilation), 1, groups)
@@ -184,15 +185,11 @@ def _convolution_backward(
 def _turned(builder: Builder, node: fx.Node, w: Value, groups: int) -> Value:
     """Weights turned round, ``[groups, in, out, height, width]``."""
     w = builder.stored(w, node).renamed()
-    by = {}
-    for d in (2, 3):
-        for variable in w.dim(d):
-            variable.extent.find().solid = True
-            by[variable] = Index(((variable, -1),), variable.length - 1)
-    turned = _grouped(Value(w.dims, v.substitute(w.expression, by), w.shape), 0, groups)
+    by = turned(w, (2, 3))
+    back = _grouped(Value(w.dims, v.substitute(w.expression, by), w.shape), 0, groups)
     order = (0, 2, 1, 3, 4)
-    dims, shape = tuple(turned.dims[d] for d in order), tuple(turned.shape[d] for d in order)
-    return builder.stored_anew(Value(dims, turned.expression, shape), node).renamed()
+    dims, shape = tuple(back.dims[d] for d in order), tuple(back.shape[d] for d in order)
+    return builder.stored_anew(Value(dims, back.expression, shape), node).renamed()
 
 
 @operator("max_pool2d_with_indices")

@@ -8,7 +8,7 @@ import torch
 from torch import fx
 
 from distspmd.frontend import values as v
-from distspmd.frontend.builder import Builder, operator_of
+from distspmd.frontend.builder import Builder, operator_of, refuse
 from distspmd.frontend.operators.registry import (
     OPERATORS,
     Operator,
@@ -27,17 +27,19 @@ _ARITHMETIC: dict[str, tuple[str, int]] = {
     "add": ("({0} + {1})", 1),
     "sub": ("({0} - {1})", 1),
     "mul": ("({0} * {1})", 1),
-    "div": ("({0} / {1})", 4),
     "maximum": ("(({0} > {1} || {0} != {0}) ? {0} : {1})", 1),
     "minimum": ("(({0} < {1} || {0} != {0}) ? {0} : {1})", 1),
     "pow": ("std::pow({0}, {1})", 20),
     "fmod": ("std::fmod({0}, {1})", 10),
+    "bitwise_left_shift": ("({0} << {1})", 1),
+    "bitwise_right_shift": ("({0} >> {1})", 1),
     "atan2": ("std::atan2({0}, {1})", 20),
     "bitwise_and": ("({0} & {1})", 1),
     "bitwise_or": ("({0} | {1})", 1),
     "bitwise_xor": ("({0} ^ {1})", 1),
     "logical_and": ("({0} && {1})", 1),
     "logical_or": ("({0} || {1})", 1),
+    "logical_xor": ("({0} != {1})", 1),
     "neg": ("(-{0})", 1),
     "abs": ("std::abs({0})", 1),
     "exp": ("std::exp({0})", 15),
@@ -53,8 +55,15 @@ _ARITHMETIC: dict[str, tuple[str, int]] = {
     "erf": ("std::erf({0})", 20),
     "sin": ("std::sin({0})", 15),
     "cos": ("std::cos({0})", 15),
+    "tan": ("std::tan({0})", 20),
+    "asin": ("std::asin({0})", 20),
+    "acos": ("std::acos({0})", 20),
+    "atan": ("std::atan({0})", 20),
     "sinh": ("std::sinh({0})", 20),
     "cosh": ("std::cosh({0})", 20),
+    "asinh": ("std::asinh({0})", 20),
+    "acosh": ("std::acosh({0})", 20),
+    "atanh": ("std::atanh({0})", 20),
     "floor": ("std::floor({0})", 2),
     "ceil": ("std::ceil({0})", 2),
     "trunc": ("std::trunc({0})", 2),
@@ -94,6 +103,64 @@ for _name, (_text, _work) in _ARITHMETIC.items():
     OPERATORS[_name] = _arithmetic(_text, _work)
 for _name, _sign in _COMPARISONS.items():
     OPERATORS[_name] = _comparison(_sign)
+
+
+@operator("div")
+def _div(
+    builder: Builder, node: fx.Node, *operands: Any, rounding_mode: str | None = None
+) -> Value:
+    dtype = node.meta["val"].dtype
+
+    def build(x: Expression, y: Expression) -> Expression:
+        if rounding_mode is not None and not dtype.is_floating_point:
+            return _floor_div(x, y) if rounding_mode == "floor" else Call(_OVER, (x, y), dtype, 4)
+        quotient = Call(_OVER, (x, y), dtype, 4)
+        if rounding_mode is None:
+            return quotient
+        return Call(f"std::{rounding_mode}({{0}})", (quotient,), dtype, 2)
+
+    return combine(builder, node, operands, build, dtype)
+
+
+_OVER = "({0} / {1})"
+
+
+def _floor_div(x: Expression, y: Expression) -> Expression:
+    rest = _remainder_of(x, y)
+    return Call("(({0} - {1}) / {2})", (x, rest, y), x.dtype, 5)
+
+
+def _remainder_of(x: Expression, y: Expression) -> Expression:
+    """What is left of a division that rounds down; it has the sign of the divisor."""
+    modulo = "std::fmod({0}, {1})" if x.dtype.is_floating_point else "({0} % {1})"
+    rest = Call(modulo, (x, y), x.dtype, 10)
+    text = "(({0} != 0 && ({0} < 0) != ({1} < 0)) ? {0} + {1} : {0})"
+    return Call(text, (rest, y), x.dtype, 3)
+
+
+@operator("remainder")
+def _remainder(builder: Builder, node: fx.Node, *operands: Any) -> Value:
+    return combine(builder, node, operands, _remainder_of, node.meta["val"].dtype)
+
+
+@operator("floor_divide")
+def _floor_divide(builder: Builder, node: fx.Node, *operands: Any) -> Value:
+    found: Value = _div(builder, node, *operands, rounding_mode="floor")
+    return found
+
+
+@operator("round")
+def _round(builder: Builder, node: fx.Node, x: Value, decimals: int = 0) -> Value:
+    if decimals:
+        raise refuse(node, ["round to whole numbers"])
+    dtype = x.dtype
+    return combine(builder, node, [x], lambda e: Call("std::nearbyint({0})", (e,), dtype, 2), dtype)
+
+
+@operator("isnan")
+def _isnan(builder: Builder, node: fx.Node, x: Value) -> Value:
+    test = lambda e: Call("({0} != {0})", (e,), torch.bool, 1)  # noqa: E731
+    return combine(builder, node, [x], test, x.dtype)
 
 
 @operator("logical_not", "bitwise_not")

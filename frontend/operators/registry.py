@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import fx
 
+from distspmd.errors import UnsupportedProgram
 from distspmd.frontend import values as v
 from distspmd.frontend.builder import Builder, operator_of, refuse
 from distspmd.frontend.values import Call, Expression, Index, Load, Value, Variable
@@ -151,7 +152,12 @@ def within(
         if d not in moved and own:
             by |= v.align(dims[d], own)
         elif own:
-            (variable,) = value.dim(d)
+            variable, *others = value.dim(d)
+            if others:
+                raise UnsupportedProgram(
+                    f"a dimension of {list(value.shape)} that is viewed in groups elsewhere is "
+                    "padded, or joined with others of other lengths. Copy it for one: x + 0."
+                )
             variable.extent.find().solid = True
             ends[variable] = replace(moved[d], within=value.shape[d])
     found = value.expression

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import torch
 from torch import fx
 
 from distspmd.errors import UnsupportedProgram
@@ -75,25 +76,45 @@ def _slice(
     end: int | None = None,
     step: int = 1,
 ) -> Value:
-    return _part(x, dim % len(x.shape), start or 0, shape_of(node)[dim], step)
+    dim %= len(x.shape)
+    lengths = {
+        shape_of(other)[dim]
+        for other in node.args[0].users  # type: ignore[union-attr]
+        if operator_of(other) == "slice"
+        and len(other.args) > 1
+        and other.args[1] in (dim, dim - len(x.shape))
+    }
+    return _part(x, dim, start or 0, shape_of(node)[dim], step, grouped=len(lengths) == 1)
 
 
-def _part(x: Value, dim: int, start: int, length: int, step: int = 1) -> Value:
-    """``x[start : start + length * step : step]`` in one dimension."""
+def _part(
+    x: Value, dim: int, start: int, length: int, step: int = 1, grouped: bool = True
+) -> Value:
+    """``x[start : start + length * step : step]`` in one dimension.
+
+    Args:
+        grouped: whether the dimension may be split in groups of this length.
+    """
     whole = x.shape[dim]
     if length == whole:
         return x
     start = max(0, start + whole if start < 0 else start)
     shape = (*x.shape[:dim], length, *x.shape[dim + 1 :])
-    if step == 1 and whole % length == 0 and start % length == 0 and len(x.dims[dim]) == 1:
-        grouped = v.regroup(x, (*x.shape[:dim], whole // length, length, *x.shape[dim + 1 :]))
+    may_split = grouped and len(x.dims[dim]) == 1
+    if step > 1 and may_split and whole == length * step and start < step:
+        parts = v.regroup(x, (*x.shape[:dim], length, step, *x.shape[dim + 1 :]))
+        (inner,) = parts.dim(dim + 1)
+        dims = parts.dims[: dim + 1] + parts.dims[dim + 2 :]
+        return Value(dims, v.substitute(parts.expression, {inner: Index((), start)}), shape)
+    if step == 1 and may_split and whole % length == 0 and start % length == 0:
+        groups = v.regroup(x, (*x.shape[:dim], whole // length, length, *x.shape[dim + 1 :]))
         by: dict[Variable, Index] = {}
         index = start // length
-        for variable in reversed(grouped.dim(dim)):
+        for variable in reversed(groups.dim(dim)):
             index, digit = divmod(index, variable.length)
             by[variable] = Index((), digit)
-        dims = grouped.dims[:dim] + grouped.dims[dim + 1 :]
-        return Value(dims, v.substitute(grouped.expression, by), shape)
+        dims = groups.dims[:dim] + groups.dims[dim + 1 :]
+        return Value(dims, v.substitute(groups.expression, by), shape)
     (new,) = v.fresh([length])
     moved = Index.of(new)
     moved = Index(tuple((u, f * step) for u, f in moved.terms), start)
@@ -113,14 +134,60 @@ def _crossing(x: Value) -> Exception:
 
 
 @operator("split", "split_with_sizes")
-def _split(builder: Builder, node: fx.Node, x: Value, sizes: Any, dim: int = 0) -> list[Value]:
+def _split(builder: Builder, node: fx.Node, x: Value, sizes: Any, dim: int = 0) -> list[Any]:
     dim %= len(x.shape)
     parts, start = [], 0
-    for part in node.meta["val"]:
-        length = int(part.shape[dim])
-        parts.append(_part(x, dim, start, length))
+    lengths = [int(part.shape[dim]) for part in node.meta["val"]]
+    for length in lengths:
+        grouped = len(set(lengths)) == 1
+        parts.append(_part(x, dim, start, length, grouped=grouped) if length else None)
         start += length
     return parts
+
+
+@operator("flip")
+def _flip(builder: Builder, node: fx.Node, x: Value, dims: Sequence[int]) -> Value:
+    return Value(x.dims, v.substitute(x.expression, turned(x, dims)), x.shape)
+
+
+def turned(x: Value, dims: Sequence[int]) -> dict[Variable, Index]:
+    """What to put in for the variables of dimensions to go backwards through them."""
+    by = {}
+    for d in dims:
+        for variable in x.dim(d % len(x.shape)):
+            by[variable] = Index(((variable, -1),), variable.length - 1)
+    return by
+
+
+@operator("repeat")
+def _repeat(builder: Builder, node: fx.Node, x: Value, repeats: Sequence[int]) -> Value:
+    shape = shape_of(node)
+    x = builder.spread(x, shape, node)
+    own = ((),) * (len(shape) - len(x.shape)) + x.dims
+    outer = v.fresh(repeats)
+    return Value(tuple((*o, *i) for o, i in zip(outer, own, strict=True)), x.expression, shape)
+
+
+@operator("constant_pad_nd")
+def _pad(builder: Builder, node: fx.Node, x: Value, pads: Sequence[int], fill: Any = 0) -> Value:
+    shape = shape_of(node)
+    stored = builder.stored(x, node).renamed()
+    dims, moved, inside = v.fresh(shape), {}, list[Expression]()
+    for d, n in enumerate(x.shape):
+        before = pads[2 * (len(shape) - 1 - d)] if len(shape) - d <= len(pads) // 2 else 0
+        if before or shape[d] != n:
+            at = Index(Index.of(dims[d]).terms, -before)
+            moved[d] = at
+            test = f"({{0}} >= 0 && {{0}} < {n})"
+            inside.append(Call(test, (At(at),), torch.bool, 2))
+    if not inside:
+        return x
+    all_inside = inside[0]
+    for other in inside[1:]:
+        all_inside = Call("({0} && {1})", (all_inside, other), torch.bool, 1)
+    element = within(stored, dims, moved)
+    arguments = (all_inside, element, number(fill, x.dtype))
+    return Value(dims, Call("({0} ? {1} : {2})", arguments, x.dtype, 1), shape)
 
 
 @operator("getitem")

@@ -1,0 +1,71 @@
+"""Operators beside torch: many small modules in one program, each with arguments of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import dace
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from distspmd import frontend
+from distspmd.binding import binding_of
+from distspmd.codegen.build import plain
+
+Function = Callable[[Tensor, Tensor], Tensor]
+
+VIEWS: list[Function] = [
+    lambda x, y: x[:, 1:5].sum(0),
+    lambda x, y: x[:, 1::2].sum(1),
+    lambda x, y: x[1:4, 2:] @ y[2:],
+    lambda x, y: x.flip(1).sum(0),
+    lambda x, y: x.flip(1) @ y,
+    lambda x, y: x.flip(1).reshape(5, 2, 3).sum(1),
+    lambda x, y: x[:, :2].sum() + x[:, 2:].sum(),
+    lambda x, y: x.repeat(2, 3).view(2, 5, 18).sum(1),
+    lambda x, y: x.unsqueeze(0).expand(3, 5, 6).sum(0),
+    lambda x, y: functional.pad(x, (1, 2, 3, 0), value=2.0).amax(1),
+    lambda x, y: functional.pad(x, (-1, 2)).sum(0),
+    lambda x, y: functional.pad(x, (1, 1)) @ functional.pad(y, (0, 0, 1, 1)),
+    lambda x, y: torch.cat([p * k for k, p in enumerate(x.split([1, 3, 2], 1))], 1),
+]
+DIVISIONS: list[Function] = [
+    lambda x, y: x // y.t()[:5, :6],
+    lambda x, y: torch.div(x, y.t()[:5, :6], rounding_mode="trunc"),
+    lambda x, y: torch.remainder(x, y.t()[:5, :6]),
+    lambda x, y: torch.fmod(x, y.t()[:5, :6]),
+    lambda x, y: (4 * x).to(torch.int64) // -3,
+    lambda x, y: (4 * x).to(torch.int32) % -3,
+    lambda x, y: (4 * x).to(torch.int64).div(3, rounding_mode="trunc"),
+    lambda x, y: (2 * x).round(),
+]
+
+
+class Many(nn.Module):
+    """The results of all functions."""
+
+    def __init__(self, functions: Sequence[Function]) -> None:
+        super().__init__()
+        self.functions = functions
+
+    def forward(self, *inputs: Tensor) -> tuple[Tensor, ...]:
+        pairs = zip(self.functions, inputs[::2], inputs[1::2], strict=True)
+        return tuple(function(x, y) for function, x, y in pairs)
+
+
+@pytest.mark.parametrize("functions", [VIEWS, DIVISIONS], ids=["views", "divisions"])
+def test_results_are_those_of_torch(functions: list[Function]) -> None:
+    torch.manual_seed(3)
+    inputs = [x for _ in functions for x in (torch.randn(5, 6), torch.randn(6, 7))]
+    module = Many(functions)
+    sdfg = frontend.torch_module(module, *inputs, name="many_functions")
+    binding, run = binding_of(sdfg), plain(sdfg)
+    assert binding is not None
+    given = {n: binding.given(n, x) for n, x in zip(sdfg.arg_names, inputs, strict=True)}
+    with dace.config.set_temporary("compiler", "allow_view_arguments", value=True):
+        found = binding.returned(run(**binding.arguments(), **given))
+    for place, (result, wanted) in enumerate(zip(found, module(*inputs), strict=True)):
+        assert result.shape == wanted.shape, place
+        assert torch.allclose(result, wanted, rtol=1e-5, atol=1e-5), place
