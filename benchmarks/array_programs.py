@@ -48,10 +48,12 @@ def attention(
     q = np.einsum("bse,hpe->bhsp", x, wq)
     k = np.einsum("bse,hpe->bhsp", x, wk)
     v = np.einsum("bse,hpe->bhsp", x, wv)
-    scores = np.einsum("bhsp,bhtp->bhst", q, k) * np.float32(P**-0.5)
-    top = np.maximum.reduce(scores, axis=-1, keepdims=True)
-    e = np.exp(scores - top)
-    weights = e / np.add.reduce(e, axis=-1, keepdims=True)
+    scores = np.einsum("bhsp,bhtp->bhst", q, k)
+    weights = np.empty_like(scores)
+    for b, h, s in dace.map[0:B, 0:H, 0:S]:
+        scaled = scores[b, h, s, :] * np.float32(P**-0.5)
+        e = np.exp(scaled - np.max(scaled))
+        weights[b, h, s, :] = e / np.sum(e)
     heads = np.einsum("bhst,bhtp->bhsp", weights, v)
     return np.einsum("bhsp,hpe->bse", heads, wo)
 

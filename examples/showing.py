@@ -80,10 +80,13 @@ def show(example: Example, comm: Any) -> bool:
             for tile in (program.tile(name, array),)
             if tile.size
         ]
+        planned = distspmd.explain(program).nbytes
+        counted = comm.allreduce(sum(s.received_bytes for _, s in program.statistics()))
     difference = max(comm.allgather(max(differences, default=0.0)))
     if comm.rank == 0:
-        print(f"  {seconds * 1e3:.1f} ms, largest difference from NumPy {difference:.1e}")
-    return difference < 1e-4
+        print(f"  {seconds * 1e3:.1f} ms, {counted:,} bytes received, planned {planned:,}")
+        print(f"  largest difference from NumPy {difference:.1e}")
+    return difference < 1e-4 and counted == planned
 
 
 def _lowered_and_printed(example: Example) -> Any:
