@@ -157,10 +157,14 @@ def _measured() -> Check:
     """What messages and copies cost on this host, which is kept for the cost model."""
     machine, mpi = measure(), str(toolchain.find_mpi())
     file = machine.store(mpi)
-    pulls = "never" if machine.pull_bytes == NEVER else f"from {machine.pull_bytes:,} bytes on"
+    pulls, runs = (
+        "never" if least == NEVER else f"from {least:,} bytes on"
+        for least in (machine.pull_bytes, machine.run_bytes)
+    )
     found = (
         f"a message {machine.alpha * 1e6:.1f} us, its bytes {1e-9 / machine.beta:.1f} GB/s, "
-        f"a copy {1e-9 / machine.copy:.1f} GB/s, shared memory {pulls}"
+        f"a copy {1e-9 / machine.copy:.1f} GB/s, shared memory {pulls}, "
+        f"messages rather than letters {runs}"
     )
     return Check("measurement", True, found, f"kept in {file}")
 

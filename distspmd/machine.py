@@ -23,12 +23,15 @@ class Machine:
         copy: seconds for one byte copied within a rank's memory.
         pull_bytes: bytes that a rank receives, from which on it rather copies them out of memory
             that ranks of a node share than gets messages.
+        run_bytes: bytes that a rank receives in boxes that are each one run of memory on both
+            sides, from which on messages beat letters between two ranks.
     """
 
     alpha: float = 2e-6
     beta: float = 1e-10
     copy: float = 5e-11
     pull_bytes: int = 1 << 16
+    run_bytes: int = 1 << 16
 
     @classmethod
     def measured(cls, mpi: str | None = None) -> Machine:

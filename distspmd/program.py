@@ -176,7 +176,7 @@ class Program:
                     for end, within, layout in zip(ends, held, plan.buffers[:2], strict=True)
                 ]
             )
-        self._engine.share(node, pairs, self.lowering.machine.pull_bytes)
+        self._engine.share(node, pairs, self.lowering.machine)
         return tiles
 
     def _prepare_arguments(self) -> None:

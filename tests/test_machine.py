@@ -8,11 +8,17 @@ import pytest
 from conftest import Launch
 
 import distspmd
-from distspmd import Layout, Mesh
+from distspmd import Layout, Mesh, cli, doctor
+from distspmd.doctor import Check
 from distspmd.machine import Machine, measurements
-from distspmd.runtime.measure import NEVER, measure, threshold
+from distspmd.runtime.measure import NEVER, threshold
 
-SLOW = Machine(alpha=1.0, beta=2.0, copy=3.0, pull_bytes=4)
+SLOW = Machine(alpha=1.0, beta=2.0, copy=3.0, pull_bytes=4, run_bytes=5)
+
+
+def stored(alpha: str) -> str:
+    numbers = f'{{"alpha": {alpha}, "beta": 1, "copy": 1, "pull_bytes": 1, "run_bytes": 1}}'
+    return f'{{"latest": "x", "machines": {{"x": {numbers}}}}}'
 
 
 @pytest.fixture(autouse=True)
@@ -43,12 +49,14 @@ def test_the_last_measurement_counts_unless_an_mpi_is_named() -> None:
         "[]",
         '{"latest": "x"}',
         '{"latest": "x", "machines": {"x": {"alpha": 1}}}',
-        '{"latest": "x", "machines": {"x": {"alpha": "1", "beta": 1, "copy": 1, "pull_bytes": 1}}}',
-        '{"latest": "x", "machines": {"x": {"alpha": -1, "beta": 1, "copy": 1, "pull_bytes": 1}}}',
+        stored('"1"'),
+        stored("-1"),
     ],
 )
 def test_a_damaged_measurement_is_passed_over(content: str) -> None:
     SLOW.store("x")
+    measurements().write_text(stored("7"))
+    assert Machine.measured().alpha == 7
     measurements().write_text(content)
     assert Machine.measured() == Machine()
     SLOW.store("x")
@@ -61,13 +69,20 @@ def test_pulls_begin_where_they_win_for_all_larger_sizes() -> None:
     assert threshold((1, 2, 3), (True, True, False)) == NEVER
 
 
-def test_a_measurement_is_what_plans_and_all_ranks_go_by(launch: Launch) -> None:
-    found = measure(ranks=2)
+def test_what_the_doctor_measures_is_what_plans_and_all_ranks_go_by(
+    launch: Launch, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(doctor, "checks", lambda: (Check("all", True, "well"),))
+    monkeypatch.setenv("COLUMNS", "400")
+    assert cli.main(["doctor", "--measure"]) == 0
+    assert str(measurements()) in capsys.readouterr().out
+    found = Machine.measured()
+    assert found != Machine()
     assert 1e-8 < found.alpha < 1
     assert 1e-12 < found.beta < 1e-6
     assert 1e-12 < found.copy < 1e-6
     assert 1 << 12 <= found.pull_bytes <= NEVER
-    found.store("x")
+    assert 1 << 12 <= found.run_bytes <= NEVER
     rows, columns = (Layout.parse(text, Mesh(x=2)) for text in ("[2{x}4, 4]", "[4, 2{x}4]"))
     assert distspmd.plan(rows, columns).machine == found
     assert distspmd.plan(rows, columns, machine=SLOW).machine == SLOW

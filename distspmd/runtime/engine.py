@@ -28,10 +28,11 @@ from distspmd.cache import cache_folder as cache_folder
 from distspmd.codegen.fetches import Fetch
 from distspmd.codegen.tables import Function, Storage, words
 from distspmd.errors import ArgumentError, CompilationError, ToolchainError
+from distspmd.machine import Machine
 from distspmd.plans import Plan
 from distspmd.rounds import MOST_ELEMENTS, bounded
 from distspmd.runtime.agreement import Agreement, wait_quietly
-from distspmd.runtime.shared import Lying, Node, can_pull, can_write_letters
+from distspmd.runtime.shared import Lying, Node, can_pull, writes_letters
 from distspmd.runtime.toolchain import MPI, Compiler, find_compiler, find_mpi, home
 
 INCLUDE = Path(__file__).parent / "include"
@@ -113,7 +114,12 @@ class Engine:
         ]
         self._library.distspmd_execute(self.context, number, *pointers)
 
-    def share(self, node: Node, tiles: Sequence[Sequence[Tile | None]], least: int = 0) -> None:
+    def share(
+        self,
+        node: Node,
+        tiles: Sequence[Sequence[Tile | None]],
+        machine: Machine,
+    ) -> None:
         """Let steps pull from the memory of other ranks, where that holds their sources.
 
         Others go by letters, if their ranks are on one node. All ranks call it together. From then
@@ -122,7 +128,7 @@ class Engine:
         Args:
             node: the windows of the communicator.
             tiles: source and target of each plan; None where the rank has none that stays.
-            least: bytes that a rank receives in a step, from which on it pulls.
+            machine: from how many bytes on which transport wins.
         """
         post = node.post()
         if post is None:
@@ -139,10 +145,10 @@ class Engine:
         for number, (_, plan, _) in enumerate(self.plans):
             lying = [held[number] for held in everywhere]
             for at, step in enumerate(plan.steps):
-                if can_pull(plan, step, lying, node.of, least):
+                if can_pull(plan, step, lying, node.of, machine.pull_bytes):
                     self._pull(node, number, at, lying)
                     self.pulls += 1
-                elif can_write_letters(plan, step, lying, node.of, int(post[1])):
+                elif writes_letters(plan, step, lying, node.of, int(post[1]), machine.run_bytes):
                     self._write_letters(node, number, at)
                     self.letters += 1
 

@@ -21,14 +21,14 @@ from distspmd.runtime.launch import launch
 from distspmd.runtime.tiles import allocate, redistribute
 
 NEVER = 1 << 62
-"""A ``pull_bytes`` for which messages carry all."""
+"""A number of bytes from which on nothing is done."""
 
 _LARGE = 1 << 24
 _SIZES = tuple(1 << power for power in range(12, 25, 2))
 _REPEAT = 15
 
 
-def measure(ranks: int | None = None, timeout: float = 60) -> Machine:
+def measure(ranks: int | None = None, timeout: float = 120) -> Machine:
     """Start ranks that measure, as many as there are cores, but 2 to 8.
 
     Raises:
@@ -48,7 +48,8 @@ def measured_on(comm: Any) -> Machine:
     beta = max(1e-6, _exchange(comm, _LARGE) - alpha) / _LARGE  # noise is no negative time
     here, there = np.zeros(_LARGE, np.uint8), np.zeros(_LARGE, np.uint8)
     copy = _least(comm, lambda: np.copyto(there, here)) / _LARGE
-    return Machine(alpha, beta, copy, _threshold(comm))
+    pulls, runs = (_threshold(comm, wins) for wins in (_pull_wins, _run_wins))
+    return Machine(alpha, beta, copy, pulls, runs)
 
 
 def _exchange(comm: Any, nbytes: int) -> float:
@@ -58,10 +59,9 @@ def _exchange(comm: Any, nbytes: int) -> float:
     return _least(comm, lambda: comm.Sendrecv(sent, right, 0, received, left))
 
 
-def _threshold(comm: Any) -> int:
-    """Bytes that a rank receives, from which on it is no slower to pull them."""
-    wins = [_pull_wins(comm, nbytes) for nbytes in _SIZES]
-    return threshold(_SIZES, wins)
+def _threshold(comm: Any, wins: Callable[[Any, int], bool]) -> int:
+    """Bytes that a rank receives, from which on a transport wins."""
+    return threshold(_SIZES, [wins(comm, nbytes) for nbytes in _SIZES])
 
 
 def threshold(sizes: Sequence[int], wins: Sequence[bool]) -> int:
@@ -75,18 +75,37 @@ def threshold(sizes: Sequence[int], wins: Sequence[bool]) -> int:
 
 
 def _pull_wins(comm: Any, nbytes: int) -> bool:
-    """Whether rows become columns faster by pulls than by messages; the same on all ranks."""
+    """Whether rows become columns faster by pulls than without; the same on all ranks."""
     n = max(comm.size, round((nbytes * comm.size / 4) ** 0.5) // comm.size * comm.size)
     part, mesh = n // comm.size, Mesh(x=comm.size)
     rows = Layout.parse(f"[{part}{{x}}{n}, {n}]", mesh)
     columns = Layout.parse(f"[{n}, {part}{{x}}{n}]", mesh)
     tile = allocate(comm, (part, n), np.float32)
     out = allocate(comm, (n, part), np.float32)
+    machines = [Machine(pull_bytes=least) for least in (0, NEVER)]
+    return _first_wins(comm, tile, out, rows, columns, machines)
+
+
+def _run_wins(comm: Any, nbytes: int) -> bool:
+    """Whether the next rank's row comes faster by a message than by letters."""
+    mesh, n = Mesh(x=comm.size), max(1, nbytes // 4)
+    rows = Layout.parse(f"[1{{x}}{comm.size}, {n}]", mesh)
+    turned = tuple(rows.box((rank + 1) % comm.size) for rank in mesh)
+    tile, out = np.zeros((1, n), np.float32), np.zeros((1, n), np.float32)
+    machines = [Machine(run_bytes=least) for least in (0, NEVER)]
+    next_rows = Layout(mesh, rows.extents, explicit=turned)
+    return _first_wins(comm, tile, out, rows, next_rows, machines)
+
+
+def _first_wins(
+    comm: Any, tile: Any, out: Any, source: Layout, target: Layout, machines: Sequence[Machine]
+) -> bool:
+    """Whether a redistribution takes no longer on the first of two machines."""
 
     def seconds(machine: Machine) -> Callable[[], Any]:
-        return lambda: redistribute(comm, tile, rows, columns, out=out, machine=machine)
+        return lambda: redistribute(comm, tile, source, target, out=out, machine=machine)
 
-    ways = [seconds(Machine(pull_bytes=least)) for least in (0, NEVER)]
+    ways = [seconds(machine) for machine in machines]
     best = [float("inf")] * 2
     for _ in range(3):  # the two alternate
         for at, way in enumerate(ways):

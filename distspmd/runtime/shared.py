@@ -29,16 +29,13 @@ PULLED = (
 )
 """Kinds that a rank can do alone: of a REDUCE or ALL_REDUCE each rank would read all operands."""
 
-LETTERS = (
-    *(StepKind.SCATTER, StepKind.GATHER, StepKind.PERMUTE, StepKind.EXCHANGE),
-    *(StepKind.ALL_TO_ALL, StepKind.REDUCE_SCATTER),
-)
-"""Kinds that are messages from one rank to another."""
+_TO_ALL = (StepKind.BROADCAST, StepKind.ALL_GATHER)
 
 _ALIGNMENT = 64
-_LETTERS = 1 << 21
-_SMALLEST_LETTER, _LARGEST_LETTER = 1 << 13, 1 << 18
-"""Bytes of a letter: those of all ranks together stay in the cache until they are read."""
+_POOL = 1 << 19
+_SMALLEST_LETTER, _LARGEST_LETTER = 1 << 13, 1 << 16
+"""Bytes of the letters of a rank, and of one: they stay in the cache until they are read."""
+_FEWEST_SLOTS = 8
 
 
 class Window:
@@ -94,7 +91,7 @@ class Node:
         self.numbers = [mine.index(rank) if rank in mine else -1 for rank in range(len(self.of))]
         """A number of each rank on this node, -1 on another."""
         self.windows: list[Window] = []
-        self._boxes: Tile | None = None
+        self._letters: Tile | None = None
 
     def window(self, nbytes: int) -> Window | None:
         """A window that is free and large enough on all ranks, else a new one if there is room."""
@@ -128,23 +125,27 @@ class Node:
         ]
 
     def post(self) -> NDArray[np.int64] | None:
-        """The letter boxes of this node, as ``post.hpp`` takes them; None if there is no room."""
+        """The pools of letters of this node, as ``post.hpp`` takes them; None without room."""
         from mpi4py import MPI
 
         ranks: int = self.comm.allreduce(self.node.size, op=MPI.MAX)
-        letter = min(_LARGEST_LETTER, max(_SMALLEST_LETTER, _LETTERS // (2 * ranks)))
-        if self._boxes is None:
-            nbytes = ranks * (3 * _ALIGNMENT + 2 * letter)
-            self._boxes = self.allocate((nbytes,), np.dtype(np.uint8))
-            self.comm.Barrier()  # all boxes are empty before the first letter
-        place = self.place(self._boxes)
+        slots = max(_FEWEST_SLOTS, ranks)
+        letter = min(_LARGEST_LETTER, max(_SMALLEST_LETTER, _POOL // slots))
+        if self._letters is None:
+            self._letters = self.allocate(
+                (_segment_bytes(ranks, letter, slots),), np.dtype(np.uint8)
+            )
+            self.comm.Barrier()  # all slots are free before the first letter
+        place = self.place(self._letters)
         if place is None:
             return None
         window = self.windows[place[0]]
         segments = [
             window.addresses[rank] for rank, number in enumerate(self.numbers) if number >= 0
         ]
-        return np.array([self.numbers[self.rank], letter, *segments], dtype=np.int64)
+        nbytes = _segment_bytes(len(segments), letter, slots)
+        head = [self.numbers[self.rank], letter, slots, nbytes]
+        return np.array([*head, *segments], dtype=np.int64)
 
     def place(self, tile: Tile | None) -> tuple[int, int] | None:
         """The window and the offset at which a tile begins, if it lies in one."""
@@ -166,7 +167,7 @@ class Node:
 
         if MPI.Is_finalized():
             return
-        self._boxes = None
+        self._letters = None
         free = np.array([window.free for window in self.windows], np.int32)
         self.node.Allreduce(MPI.IN_PLACE, free, op=MPI.MIN)
         for window, unused in zip(self.windows, free, strict=True):
@@ -174,6 +175,11 @@ class Node:
                 window.close()
         self.windows.clear()
         self.node.Free()
+
+
+def _segment_bytes(ranks: int, letter: int, slots: int) -> int:
+    """Bytes of a rank's segment: its letters, counters, envelopes, and records of the slots."""
+    return slots * (letter + 8 * (1 + 2 * ranks)) + ranks * (3 * _ALIGNMENT + 8 * slots)
 
 
 def free_bytes() -> int:
@@ -247,22 +253,24 @@ def _apart(step: Step) -> bool:
     )
 
 
-def can_write_letters(
-    plan: Plan, step: Step, lying: Sequence[Lying], of: Sequence[int], letter: int
+def writes_letters(
+    plan: Plan, step: Step, lying: Sequence[Lying], of: Sequence[int], letter: int, least: int
 ) -> bool:
     """Whether a step goes by letters of so many bytes; the same on all ranks.
 
-    Its groups are each on one node, and it has strided boxes: runs go as messages, in one copy. Of
-    a sum all operands that a rank receives are of one box.
+    Its groups are each on one node. Of a sum all operands that a rank receives are of one box.
+    Runs of memory go between two ranks as messages, in one copy, from ``least`` bytes on.
     """
-    if step.kind not in LETTERS or not step.messages or plan.itemsize > letter:
+    if step.kind not in PULLED or not step.messages or plan.itemsize > letter:
         return False
     if any(of[rank] != of[group[0]] for group in step.groups for rank in group):
         return False
     if step.reduction:
         return _operands_agree(step)
-    large = int(step.traffic.received.max(initial=0)) * plan.itemsize > letter
-    return not large or any(
+    if step.kind in _TO_ALL and max(map(len, step.groups)) > 2:
+        return True
+    few = int(step.traffic.received.max(initial=0)) * plan.itemsize < least
+    return few or any(
         not (
             lying[m.sender].contiguous(step.source, m.box)
             and lying[m.receiver].contiguous(step.target, m.box)

@@ -74,7 +74,7 @@ def redistribute(
         engine = Engine(comm, [(name, runnable(chosen), storages)])
         if known.agreement.ranks > 1:
             known.node = known.node or Node(comm)
-            engine.share(known.node, [move.tiles], model.pull_bytes)
+            engine.share(known.node, [move.tiles], model)
         serial = known.add(engine)
     known.latest[mine] = serial
     known.engines[serial](0, *move.tiles)

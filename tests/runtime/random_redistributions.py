@@ -21,6 +21,7 @@ from distspmd.allreduce import scattered
 from distspmd.codegen.tables import DTYPES, Storage
 from distspmd.errors import PlanError
 from distspmd.layout import Layout, Partial, Split
+from distspmd.machine import Machine
 from distspmd.mesh import Mesh
 from distspmd.plans import Message, Plan, Refusal, Step, StepKind
 from distspmd.redistribution import Redistribution
@@ -56,8 +57,8 @@ def main(seed, cases, how=""):
         ]
         with Engine(comm, plans) as engine:
             if how:
-                least = NEVER if how == "letters" else 0
-                engine.share(node, [(tiles.source, tiles.target) for tiles in mine], least)
+                machine = Machine(pull_bytes=NEVER if how == "letters" else 0, run_bytes=NEVER)
+                engine.share(node, [(tiles.source, tiles.target) for tiles in mine], machine)
                 pulls, letters = pulls + engine.pulls, letters + engine.letters
             for number, case, tiles in zip(count(), batch, mine, strict=False):
                 for _ in range(2 if not tiles.aliased else 1):

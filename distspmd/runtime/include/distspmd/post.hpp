@@ -1,28 +1,38 @@
-// The post of the ranks of a node: two letter boxes from each rank to each, in shared memory.
+// The post of the ranks of a node: a pool of letters for each rank, in shared memory.
 //
-// A rank that writes to another fills one of the two boxes between them, and the other one empties
-// it: neither waits for the other while there is a full box to read or an empty one to fill. The
-// boxes are so small that what is in them is still in the cache when it is read. All ranks use
-// them for the same steps in the same order, so that no letter says what it is about.
+// A rank writes a letter into a slot of its own pool, and puts an envelope into the letter box of
+// each rank that it is for: the number of the slot, and which letter of the step it is. The slot is
+// free again when all of them have read it. So one letter may be for many ranks, and the pools are
+// so small that what is in them is still in the cache when it is read. All ranks use them for the
+// same steps in the same order, so that no letter says what step it belongs to.
 #pragma once
 
 #include <mpi.h>
 #include <sched.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstdint>
+#include <utility>
 #include <vector>
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
 
 namespace distspmd {
 inline namespace v1 {
 
 /// What a rank does while it waits: it lets others run, and MPI go on.
+///
+/// Ranks that have a core each rather turn a while: who yields to another program comes back when
+/// that has had its time.
 class Pause {
  public:
-  explicit Pause(MPI_Comm comm) : comm_(comm) {}
+  Pause(MPI_Comm comm, bool crowded) : comm_(comm), spins_(crowded ? 32 : 4096) {}
 
   void operator()() {
-    if (++turns_ < spins) return;
+    if (++turns_ < spins_) return relax();
     sched_yield();
     if (turns_ % each != 0) return;
     int found;
@@ -31,46 +41,91 @@ class Pause {
   void reset() { turns_ = 0; }
 
  private:
-  static constexpr std::int64_t spins = 32, each = 64;
+  static constexpr std::int64_t each = 64;
+
+  static void relax() {
+#if defined(__SSE2__)
+    _mm_pause();
+#endif
+  }
+
   MPI_Comm comm_;
-  std::int64_t turns_ = 0;
+  std::int64_t spins_, turns_ = 0;
 };
 
-/// The segments of all ranks of the node, each with the boxes from that rank.
+/// The rank on the node that a letter is for, and which of the letters for it in the step it is.
+struct Recipient {
+  std::int64_t peer, index;
+};
+
+/// A letter that came: which of the step, and its content.
+struct Arrival {
+  std::int64_t index;
+  const char *data;  // null: none came
+};
+
+/// The segments of all ranks of the node, each with that rank's pool and the envelopes from it.
 class Post {
  public:
-  static constexpr std::int64_t boxes = 2, line = 64;
+  static constexpr std::int64_t line = 64, heading = 4;
 
-  /// `words`: this rank's number on the node, bytes of a box, and the address of each segment.
+  /// `words`: this rank's number on the node, bytes of a letter, slots of a pool, bytes of a
+  /// segment, and the address of each segment.
   Post(const std::int64_t *words, std::int64_t count)
-      : me_(words[0]), bytes_(words[1]) {
-    for (std::int64_t i = 2; i < count; ++i)
+      : me_(words[0]), bytes_(words[1]), slots_(words[2]) {
+    for (std::int64_t i = heading; i < count; ++i)
       segments_.push_back(reinterpret_cast<char *>(static_cast<std::intptr_t>(words[i])));
+    crowded_ = ranks() > sysconf(_SC_NPROCESSORS_ONLN);
+    fits_ = words[3] == segment_bytes(count - heading, bytes_, slots_);
   }
 
-  /// Bytes of a box.
-  std::int64_t bytes() const { return bytes_; }
-
-  /// An empty box to a peer, or null; it goes with `send`.
-  char *empty_box(std::int64_t peer) const {
-    const std::int64_t filled = counter(me_, peer, 0).load(std::memory_order_relaxed);
-    if (filled - counter(me_, peer, 1).load(std::memory_order_acquire) >= boxes) return nullptr;
-    return box(me_, peer, filled);
+  /// Bytes of the segment of one rank among so many; shared.py knows it too.
+  static constexpr std::int64_t segment_bytes(std::int64_t ranks, std::int64_t bytes,
+                                              std::int64_t slots) {
+    return ranks * (3 * line + slots * word) + slots * ((1 + 2 * ranks) * word + bytes);
   }
-  void send(std::int64_t peer) const { advance(me_, peer, 0); }
+  bool fits() const { return fits_; }
 
-  /// A full box from a peer, or null; `discard` empties it.
-  const char *full_box(std::int64_t peer) const {
-    const std::int64_t emptied = counter(peer, me_, 1).load(std::memory_order_relaxed);
-    if (counter(peer, me_, 0).load(std::memory_order_acquire) <= emptied) return nullptr;
-    return box(peer, me_, emptied);
+  std::int64_t bytes() const { return bytes_; }  // of a letter
+
+  /// Whether the ranks of the node have no core each.
+  bool crowded() const { return crowded_; }
+
+  /// A free slot of this rank's pool, or -1; the letter in it goes with `send`.
+  std::int64_t free_slot() const {
+    for (std::int64_t slot = 0; slot < slots_; ++slot)
+      if (is_free(slot)) return slot;
+    return -1;
+  }
+  char *letter(std::int64_t slot) const { return letter(me_, slot); }
+
+  void send(std::int64_t slot, const std::vector<Recipient> &recipients) const {
+    std::int64_t *record = record_of(slot);
+    record[0] = 0;
+    for (const Recipient &to : recipients) {
+      Counter &sent = counter(me_, to.peer, 0);
+      const std::int64_t number = sent.load(std::memory_order_relaxed);
+      envelope(me_, to.peer, number) = to.index * slots_ + slot;
+      record[1 + 2 * record[0]] = to.peer;
+      record[2 + 2 * record[0]] = number + 1;
+      ++record[0];
+      sent.store(number + 1, std::memory_order_release);
+    }
+  }
+
+  /// The next letter from a peer; `discard` frees its slot.
+  Arrival next(std::int64_t peer) const {
+    const std::int64_t read = counter(peer, me_, 1).load(std::memory_order_relaxed);
+    if (counter(peer, me_, 0).load(std::memory_order_acquire) <= read) return {0, nullptr};
+    const std::int64_t found = envelope(peer, me_, read);
+    return {found / slots_, letter(peer, found % slots_)};
   }
   void discard(std::int64_t peer) const { advance(peer, me_, 1); }
 
   /// Wait until all of some ranks of the node have come here as often as this one.
   void meet(const std::vector<std::int64_t> &peers, MPI_Comm comm) const {
     for (std::int64_t peer : peers) advance(me_, peer, 2);
-    Pause pause(comm);
+    Pause pause(comm, crowded_);
     for (std::int64_t peer : peers)
       while (counter(peer, me_, 2).load(std::memory_order_acquire) <
              counter(me_, peer, 2).load(std::memory_order_relaxed))
@@ -79,26 +134,49 @@ class Post {
 
  private:
   using Counter = std::atomic<std::int64_t>;
-  static_assert(Counter::is_always_lock_free && sizeof(Counter) == sizeof(std::int64_t),
+  static constexpr std::int64_t word = sizeof(std::int64_t);
+  static_assert(Counter::is_always_lock_free && sizeof(Counter) == word,
                 "counters are words of shared memory");
 
-  /// Of the boxes between two ranks: 0 those that were filled, 1 emptied, 2 how often they met.
+  std::int64_t ranks() const { return static_cast<std::int64_t>(segments_.size()); }
+  char *segment(std::int64_t rank) const { return segments_[static_cast<std::size_t>(rank)]; }
+
+  /// Between two ranks: 0 letters that were sent, 1 those that were read, 2 how often they met.
   Counter &counter(std::int64_t from, std::int64_t to, std::int64_t which) const {
-    return *reinterpret_cast<Counter *>(segments_[static_cast<std::size_t>(from)] +
-                                        (3 * to + which) * line);
+    return *reinterpret_cast<Counter *>(segment(from) + slots_ * bytes_ + (3 * to + which) * line);
   }
   void advance(std::int64_t from, std::int64_t to, std::int64_t which) const {
     Counter &moved = counter(from, to, which);
     moved.store(moved.load(std::memory_order_relaxed) + 1, std::memory_order_release);
   }
-  char *box(std::int64_t from, std::int64_t to, std::int64_t number) const {
-    const std::int64_t ranks = static_cast<std::int64_t>(segments_.size());
-    return segments_[static_cast<std::size_t>(from)] + 3 * ranks * line +
-           (to * boxes + number % boxes) * bytes_;
+
+  char *letter(std::int64_t rank, std::int64_t slot) const {
+    return segment(rank) + slot * bytes_;
   }
 
-  std::int64_t me_, bytes_;
+  /// No more letters than slots are on their way to a rank.
+  std::int64_t &envelope(std::int64_t from, std::int64_t to, std::int64_t number) const {
+    char *words = segment(from) + slots_ * bytes_ + ranks() * 3 * line;
+    return reinterpret_cast<std::int64_t *>(words)[to * slots_ + number % slots_];
+  }
+
+  /// Of a slot of this rank: how many have not read it, and for each who, and his letter's number.
+  std::int64_t *record_of(std::int64_t slot) const {
+    char *words = segment(me_) + slots_ * bytes_ + ranks() * (3 * line + slots_ * word);
+    return reinterpret_cast<std::int64_t *>(words) + slot * (1 + 2 * ranks());
+  }
+
+  bool is_free(std::int64_t slot) const {
+    std::int64_t *record = record_of(slot), &left = record[0];
+    while (left > 0 && counter(me_, record[2 * left - 1], 1).load(std::memory_order_acquire) >=
+                           record[2 * left])
+      --left;
+    return left == 0;
+  }
+
+  std::int64_t me_, bytes_, slots_;
   std::vector<char *> segments_;
+  bool fits_, crowded_;
 };
 
 }  // namespace v1

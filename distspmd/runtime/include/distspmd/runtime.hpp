@@ -150,6 +150,7 @@ class Context : public Executable {
   /// Use the post of a node; see Post.
   void use_post(const std::int64_t *words, std::int64_t count) {
     post_ = std::make_unique<Post>(words, count);
+    if (!post_->fits()) fail(comm_, "the segments of the post have another size.");
   }
 
   /// Let a step go by letters; `words` has the number on the node of each rank of the group.
