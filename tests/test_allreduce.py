@@ -1,11 +1,13 @@
-"""An all-reduce in two steps means the same, and receives the same bytes."""
+"""A reduction in two steps means the same, and who gets it receives the same bytes."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
+from distspmd import intervals
 from distspmd.allreduce import scattered
+from distspmd.intervals import Box
 from distspmd.layout import Layout
 from distspmd.mesh import Mesh
 from distspmd.planning import plan
@@ -55,6 +57,38 @@ def test_two_steps_give_what_one_gives(source: str, target: str, mesh: Mesh) -> 
     for one, two in zip(simulate(whole, tiles), simulate(cut, tiles), strict=True):
         np.testing.assert_array_equal(one, two)
     assert [cut.received(rank) for rank in mesh] == [whole.received(rank) for rank in mesh]
+
+
+@pytest.mark.parametrize("accumulate", [False, True])
+@pytest.mark.parametrize(("source", "mesh"), [(source, mesh) for source, _, mesh in PROBLEMS])
+def test_one_rank_gets_what_all_combine(source: str, mesh: Mesh, accumulate: bool) -> None:
+    layout = Layout.parse(source, mesh)
+    move = Redistribution(layout, Layout.root(layout.extents), "int64", accumulate)
+    groups: dict[Box, list[int]] = {}
+    for rank in mesh:
+        groups.setdefault(layout.box(rank), []).append(rank)
+    one_group = Step(
+        StepKind.REDUCE,
+        0,
+        1,
+        (tuple(groups[layout.box(0)]),),
+        tuple(Message(sender, 0, layout.box(0)) for sender in groups[layout.box(0)]),
+        move.reduction,
+        accumulate,
+    )
+    whole = Plan(move, "test", (one_group,))
+    cut = scattered(whole, least=1)
+    assert [step.kind for step in cut.steps] == [StepKind.REDUCE_SCATTER, StepKind.GATHER]
+    if len(groups) == 1:
+        verify(cut)
+    numbers = np.random.default_rng(0)
+    tiles = [numbers.integers(-9, 9, intervals.shape(layout.box(rank))) for rank in mesh]
+    before = [numbers.integers(-9, 9, layout.extents)]
+    one, two = (simulate(way, tiles, before)[0] for way in (whole, cut))
+    np.testing.assert_array_equal(one, two)
+    assert cut.received(0) == whole.received(0)
+    most = max(map(cut.received, mesh))
+    assert most <= whole.received(0)
 
 
 def test_small_boxes_and_other_steps_stay() -> None:
