@@ -21,7 +21,7 @@ import operator
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from distspmd.machine import Machine
 from distspmd.plans import StepKind
@@ -147,17 +147,6 @@ class Problem:
         return math.prod(self.extents) / held.tiles
 
 
-class _Node(NamedTuple):
-    estimate: float
-    order: int
-    """Of equal estimates the last comes first."""
-    spent: float
-    held: WeakType
-    may_slice: int
-    """First dimension that may still be sliced; the slices of a sequence come first, in order."""
-    path: tuple[Move, ...]
-
-
 _EACH_STEP = 1e-9
 """Of equally cheap sequences the shorter wins: relative surcharge for each step."""
 
@@ -201,6 +190,19 @@ class _Reached(NamedTuple):
     rest: float
 
 
+_Path = tuple[Any, ...]
+"""The moves of a sequence, the last ones behind all before them: ``(path, moves)``, or nothing."""
+
+
+def _moves(path: _Path) -> tuple[Move, ...]:
+    """All moves of a path, the first one first."""
+    found: list[tuple[Move, ...]] = []
+    while path:
+        path, moves = path
+        found.append(moves)
+    return tuple(itertools.chain.from_iterable(reversed(found)))
+
+
 class _Search:
     """Best first, by what is spent and what is left to pay at least."""
 
@@ -220,29 +222,35 @@ class _Search:
             for at, extent in self.sides
         )
         self.known: dict[tuple[WeakType, int], tuple[_Reached, ...]] = {}
+        self.rests: dict[tuple[WeakType, int], float] = {}
 
     def run(self, weight: float, effort: int, more: int, repeats: int) -> Iterator[Sequence]:
-        """Sequences in the order of their cost; a ``weight`` above one hurries to the target."""
-        heap = [_Node(0.0, 0, 0.0, self.problem.source, 0, ())]
+        """Sequences in the order of their cost; a ``weight`` above one hurries to the target.
+
+        The heap has estimates; of equal ones the last comes first.
+        """
+        begin = _Reached(self.problem.source, 0, (), 0.0, 0.0)
+        heap: list[tuple[float, int, float, _Reached, _Path]] = [(0.0, 0, 0.0, begin, ())]
         seen: dict[tuple[WeakType, int], int] = {}
-        number = itertools.count(1)
+        number = 0
         while heap and effort > 0:
-            node = heapq.heappop(heap)
-            if node.may_slice == _ARRIVED:
+            _, _, spent, reached, before = heapq.heappop(heap)
+            path = (before, reached.moves)
+            if reached.may_slice == _ARRIVED:
                 effort = min(effort, more)
-                yield node.spent, node.path
+                yield spent, _moves(path)
                 continue
-            key = (node.held, node.may_slice)
+            key = (reached.held, reached.may_slice)
             seen[key] = seen.get(key, 0) + 1
             if seen[key] > repeats:
                 continue
             effort -= 1
             for there in self.from_here(key):
-                if seen.get((there.held, there.may_slice), 0) < repeats:
-                    spent, path = node.spent + there.spent, (*node.path, *there.moves)
-                    estimate = spent + weight * there.rest
-                    entry = (estimate, -next(number), spent, there.held, there.may_slice, path)
-                    heapq.heappush(heap, _Node(*entry))
+                if seen.get(there[:2], 0) < repeats:
+                    number -= 1
+                    total = spent + there.spent
+                    estimate = total + weight * there.rest
+                    heapq.heappush(heap, (estimate, number, total, there, path))
 
     def from_here(self, key: tuple[WeakType, int]) -> tuple[_Reached, ...]:
         """What one collective leads to, or all gathers at the end."""
@@ -267,7 +275,11 @@ class _Search:
     def _reached(self, held: WeakType, tile: float, move: Move, may_slice: int) -> _Reached:
         there = held.after(move)
         spent = self.surcharge + self.price.of(move.kind, move.factor, tile)
-        return _Reached(there, may_slice, (move,), spent, self.rest(there, may_slice))
+        key = (there, may_slice)
+        rest = self.rests.get(key)
+        if rest is None:
+            rest = self.rests[key] = self.rest(*key)
+        return _Reached(there, may_slice, (move,), spent, rest)
 
     def _gathered(self, held: WeakType, tile: float) -> _Reached:
         """All gathers, the smallest factor first: the tiles of the others are smaller then."""

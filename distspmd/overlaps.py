@@ -84,10 +84,31 @@ def _meet(a: Numbers, b: Numbers) -> NDArray[np.bool_]:
 def _meeting_grids(a: Sequence[Numbers], b: Sequence[Numbers]) -> tuple[Numbers, Numbers]:
     first = second = np.zeros(1, dtype=np.int64)
     for mine, other in zip(a, b, strict=True):
-        here, there = np.nonzero(_meet(mine, other))
+        here, there = _met(mine, other)
         first = (first[:, None] * len(mine) + here).ravel()
         second = (second[:, None] * len(other) + there).ravel()
     return first, second
+
+
+def _met(a: Numbers, b: Numbers) -> tuple[Numbers, Numbers]:
+    """Pairs of intervals that have an index in common, in order."""
+    if not (_ascend(a) and _ascend(b)):
+        here, there = np.nonzero(_meet(a, b))
+        return here, there
+    begin, counts = _reach(a, b)
+    return np.repeat(np.arange(len(a)), counts), np.repeat(begin, counts) + ranges(counts)
+
+
+def _reach(a: Numbers, b: Numbers) -> tuple[Numbers, Numbers]:
+    """Of intervals that ascend the first of ``b`` that meets each of ``a``, and how many do."""
+    begin = np.searchsorted(b[:, 1], a[:, 0], side="right")
+    end = np.searchsorted(b[:, 0], a[:, 1], side="left")
+    return begin, np.maximum(end - begin, 0)
+
+
+def _ascend(a: Numbers) -> bool:
+    """Whether intervals have elements, and both ends of each are no less than those before."""
+    return bool((a[:, 0] < a[:, 1]).all() and (a[1:] >= a[:-1]).all())
 
 
 def ranges(counts: Numbers) -> Numbers:
@@ -111,5 +132,7 @@ def meeting(source: Layout, target: Layout) -> Numbers:
     assert b is not None
     found = np.ones(1, dtype=np.int64)
     for mine, other in zip(a, b, strict=True):
-        found = np.multiply.outer(found, _meet(mine, other).sum(axis=0)).ravel()
+        both = _ascend(mine) and _ascend(other)
+        counts = _reach(other, mine)[1] if both else _meet(mine, other).sum(axis=0)
+        found = np.multiply.outer(found, counts).ravel()
     return found

@@ -90,12 +90,14 @@ def _hopeless(
     costed: Sequence[tuple[Plan, Cost]],
     machine: Machine,
 ) -> Refusal | None:
-    """A refusal for a solver whose messages alone cost more than a plan that is there.
+    """A refusal for a solver whose messages would take seconds to list, where a plan is there.
 
-    Only where it has so many that to list them would take seconds.
+    Of some messages for each rank only where these alone cost more than that plan.
     """
     calls = solver.calls(redistribution) if hasattr(solver, "calls") else 0
     best = min((cost.seconds for _, cost in costed), default=math.inf)
+    if costed and calls * redistribution.ranks > _MOST:
+        return Refusal(solver.name, f"{calls * redistribution.ranks} messages, and there is a plan")
     if calls < _MANY or calls * machine.alpha <= best:
         return None
     return Refusal(
@@ -103,7 +105,7 @@ def _hopeless(
     )
 
 
-_MANY = 64
+_MANY, _MOST = 64, 1 << 24
 
 
 def within(plan: Plan, max_memory: int) -> Plan | Refusal:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from distspmd.collectives import SLICE, Move, Price, Problem, Seconds, WeakType, sequences
 from distspmd.digits import Digit, Placement, placement, realised, refinements
@@ -27,6 +28,8 @@ from distspmd.tilemaps import (
     permutation,
     place_among_holders,
 )
+
+Bools = NDArray[np.bool_]
 
 _SEQUENCES = 24
 _ORDERS = 16
@@ -256,18 +259,15 @@ class _Writer:
         extents, padding = self.move.source.extents, self.problem.extents
         have, want = (held.bounds(extents, padding) for held in (before, stage.held))
         if stage.kind is StepKind.PERMUTE:
-            receivers, senders = np.arange(self.ranks), stage.group
-            groups = _cycles(senders)
+            bounds = _common(have[stage.group], want)
+            messages = Messages.columns(stage.group, np.arange(self.ranks), bounds)
+            groups = _cycles(stage.group)
         else:
             members = np.argsort(stage.group, kind="stable")
             size = self.ranks // len(np.unique(stage.group))
             table = members.reshape(-1, size)
-            place = np.empty(self.ranks, dtype=np.int64)
-            place[members] = np.arange(self.ranks) // size
-            receivers = np.repeat(np.arange(self.ranks), size)
-            senders = table[place].ravel()
+            messages = _later(stage.kind, table, have, want)
             groups = tuple(map(tuple, table.tolist()))
-        messages = _later(stage.kind, senders, receivers, have, want)
         reduces = stage.kind in (StepKind.REDUCE_SCATTER, StepKind.ALL_REDUCE)
         reduction = self.move.reduction if reduces else None
         return Step(stage.kind, source, target, groups, messages, reduction)
@@ -301,31 +301,46 @@ class _Writer:
         return Layout(mesh, self.move.source.extents, splits=splits, partial=partial)
 
 
+def _pairs(table: Numbers, have: Bools, want: Bools) -> tuple[Numbers, Numbers]:
+    """Each sender that has something, with each receiver of its group that wants something."""
+    groups, size = table.shape
+    if have.all() and want.all():
+        place = np.empty(groups * size, dtype=np.int64)
+        place[table.ravel()] = np.arange(groups * size) // size
+        return table[place].ravel(), np.repeat(np.arange(groups * size), size)
+    held = [(group[have[group]], group[want[group]]) for group in table]
+    senders = np.concatenate([np.tile(some, len(others)) for some, others in held])
+    receivers = np.concatenate([np.repeat(others, len(some)) for some, others in held])
+    order = np.argsort(receivers, kind="stable")
+    return senders[order], receivers[order]
+
+
 _MANY = 1 << 20
 """More messages than these are listed when they are needed, not when they are planned."""
 
 
-def _later(
-    kind: StepKind, senders: Numbers, receivers: Numbers, have: Numbers, want: Numbers
-) -> Messages:
-    """Messages of what the senders have and the receivers want, listed now unless they are many."""
+def _later(kind: StepKind, groups: Numbers, have: Numbers, want: Numbers) -> Messages:
+    """Messages of what ranks have and others of their group want.
+
+    Listed now unless they are many.
+    """
+    before, after_ = _volumes(have), _volumes(want)
 
     def listed() -> Messages:
-        bounds = _common(have[senders], want[receivers])
-        return Messages.columns(senders, receivers, bounds)
+        senders, receivers = _pairs(groups, before > 0, after_ > 0)
+        return Messages.columns(senders, receivers, _common(have[senders], want[receivers]))
 
-    before, after_ = _volumes(have), _volumes(want)
     even = len({*before.tolist()}) == len({*after_.tolist()}) == 1
-    calls = (StepKind.ALL_TO_ALL, StepKind.ALL_GATHER)
-    if len(senders) <= _MANY or kind not in calls or not even:
+    calls = (StepKind.ALL_TO_ALL, StepKind.ALL_GATHER, StepKind.REDUCE_SCATTER)
+    size = groups.shape[1]
+    if groups.size * size <= _MANY or kind not in calls or not even:
         return listed()
     kept = _volumes(_common(have, want))
-    partners = 2 * (len(senders) // len(have) - 1)
     traffic = Traffic(
         sent=before if kind is StepKind.ALL_GATHER else before - kept,
-        received=after_ - kept,
+        received=after_ if kind is StepKind.REDUCE_SCATTER else after_ - kept,
         copied=kept,
-        partners=np.full(len(have), partners),
+        partners=np.full(len(have), 2 * (size - 1)),
     )
     return Messages(lambda: listed().table, traffic)
 
