@@ -20,7 +20,7 @@ class Reduction:
     """An associative and commutative operation.
 
     ``code`` names it in the tables that the C++ runtime reads (``reduction.hpp``); 0 for those that
-    it does not know: a ufunc of a user, and a lambda, of which the generated program has the code.
+    it calls by address: a ufunc of a user, and a lambda, of which generated programs have the code.
     ``neutral`` is the identity of a ufunc of a user.
     """
 
@@ -93,7 +93,7 @@ _DEFINED: dict[str, Reduction] = {}
 def define(name: str, ufunc: np.ufunc, identity: Any = None) -> Reduction:
     """Make a reduction of a user known by name: an associative and commutative NumPy ufunc.
 
-    The simulator and NumPy carry it out; the C++ runtime refuses it.
+    All ranks define it. `redistribute` calls it back for each run of elements; programs have none.
 
     Raises:
         LayoutError: a name that is taken, no ufunc of two operands, or no identity.

@@ -22,6 +22,7 @@ from distspmd.planning import plan as make_plan
 from distspmd.runtime.agreement import Agreement
 from distspmd.runtime.engine import Engine, runnable
 from distspmd.runtime.shared import Node
+from distspmd.runtime.ufuncs import functions_of
 from distspmd.solve import Solver
 
 Tile = NDArray[Any]
@@ -71,7 +72,8 @@ def redistribute(
         chosen = make_plan(source, target, move.dtype, solver, max_memory, model)
         name = f"the redistribution {source} -> {target}"
         storages = (move.storage(0), move.storage(1))
-        engine = Engine(comm, [(name, runnable(chosen), storages)])
+        ready = runnable(chosen)
+        engine = Engine(comm, [(name, ready, storages)], functions=functions_of(ready))
         if known.agreement.ranks > 1:
             known.node = known.node or Node(comm)
             engine.share(known.node, [move.tiles], model)

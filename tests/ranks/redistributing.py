@@ -135,6 +135,25 @@ total = distspmd.redistribute(comm, operand, partial, target, dtype=float)
 if comm.rank < 2:
     np.testing.assert_allclose(total, mine(target, 3 * array))
 
+# A ufunc of a user combines as any other, also where MPI reduces to one rank.
+distspmd.reductions.define("gcd", np.gcd, 0)
+for dtype, extents in (("int64", shape), ("int16", (300, 700))):
+    whole = np.random.default_rng(1).integers(1, 9, extents) * 12
+    operands = [(whole * factor).astype(dtype) for factor in (5, 7)]
+    partial = Layout.parse(f"{list(extents)} + partial(gcd){{x}}", two)
+    operand = operands[comm.rank] if comm.rank < 2 else None
+    for target in (
+        Layout.parse(f"[{extents[0]}, {extents[1] // 2}{{x}}{extents[1]}]", two),
+        Layout.parse(f"{list(extents)}", two),
+        Layout.root(extents),
+    ):
+        for solver in (None, "exchange"):
+            total = distspmd.redistribute(
+                comm, operand, partial, target, dtype=dtype, solver=solver
+            )
+            same(total, target, np.gcd(*operands))
+target = layouts[1]
+
 
 def refused(text: str, *arguments: object, **options: object) -> None:
     with pytest.raises(ArgumentError, match=text) as raised:
