@@ -1,13 +1,15 @@
 """Redistributions beside the limit, raw MPI and the peers, in one run.
 
     python benchmarks/redistribution.py [--megabytes 64] [--ranks 2 4 8] [--sample 100]
-        [--repeat 7] [--methods distspmd Alltoallw] [--plot redistribution.png]
+        [--repeat 7] [--methods distspmd Alltoallw] [--named 0] [--keep rows] [--plot file.png]
 
 Starts its own ranks, of one thread each. The limit is one process that has all tiles and copies the
 same boxes with ``numpy.copyto`` (of a sum: adds them) while the other ranks sleep. Calls of all
 methods alternate; a figure is the smallest makespan, from the first start to the last finish, in
 milliseconds. Each method's result is checked. Peers come with ``pip install distspmd[bench]``, and
 JAX, HeAT and torch from their own packages; those that are not installed are named and left out.
+With ``--keep`` the figures are added to a file, and the summary and the plot are of all in it: so a
+long run can be made in portions.
 """
 
 from __future__ import annotations
@@ -129,7 +131,7 @@ def on_ranks(options: argparse.Namespace) -> None:
 
     comm = MPI.COMM_WORLD
     names = installed(comm, options.methods)
-    chosen = list(cases(comm.size, options.megabytes))
+    chosen = list(cases(comm.size, options.megabytes)) if options.named else []
     if comm.size == 8:
         chosen += sample(options.sample, options.megabytes)
     header = f"{'ms':<22}{'MB':>6}" + "".join(f"{name:>15}" for name in names)
@@ -220,6 +222,8 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=7, help="calls of each method (default 7)")
     parser.add_argument("--methods", nargs="+", help="some methods only")
     parser.add_argument("--plot", default="redistribution.png", help="file of the plot")
+    parser.add_argument("--keep", help="file of figures, to which those of this run are added")
+    parser.add_argument("--named", type=int, default=1, help="0: without the named cases")
     parser.add_argument("--results", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if launched_ranks() is not None:
@@ -229,7 +233,7 @@ def main() -> None:
         on_ranks(options)
         return
     with tempfile.TemporaryDirectory() as folder:
-        results = Path(folder) / "results"
+        results = Path(options.keep or Path(folder) / "results").resolve()
         for ranks in options.ranks:
             arguments = [*sys.argv[1:], "--results", str(results)]
             done = launch([Path(__file__).resolve(), *arguments], ranks=ranks, threads=1)
