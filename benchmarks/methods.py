@@ -249,6 +249,8 @@ def heat(comm: Any, case: Case, tiles: Tiles) -> Prepared:
         at = [d for d, split in enumerate(layout.splits) if split.axes]
         if len(layout.mesh.names) != 1:
             raise Unsuited("more than one axis")
+        if any(extent % comm.size for extent in layout.extents):
+            raise Unsuited("its Alltoallw cuts off uneven tiles")
         splits.append(at[0] if at else None)
     array = ht.array(tiles[0], is_split=splits[0])
     made: list[Any] = [None]

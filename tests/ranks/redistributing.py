@@ -154,6 +154,13 @@ for dtype, extents in (("int64", shape), ("int16", (300, 700))):
             same(total, target, np.gcd(*operands))
 target = layouts[1]
 
+# Runs of memory go as messages from so many bytes on, and by letters below, as the machine says.
+swapped = Layout.parse("boxes[7, 10]{0: 4:7, 0:10; 1: 0:4, 0:10}", two)
+for least, letters in ((0, 0), (71 * 8, 1)):
+    options = {"dtype": float, "machine": Machine(run_bytes=least)}
+    same(distspmd.redistribute(comm, tile, source, swapped, **options), swapped, array)
+    assert known.engines[-1].letters == letters
+
 
 def refused(text: str, *arguments: object, **options: object) -> None:
     with pytest.raises(ArgumentError, match=text) as raised:
