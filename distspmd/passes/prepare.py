@@ -19,6 +19,7 @@ from distspmd.passes.control import control_values
 from distspmd.passes.copies import copies_to_maps
 from distspmd.passes.corrections import correct
 from distspmd.passes.data_loops import map_data_loops
+from distspmd.passes.initialisation import initialise
 from distspmd.passes.loop_sizes import widen
 from distspmd.passes.nesting import inline_nested
 from distspmd.passes.reads import separate_reads
@@ -33,6 +34,7 @@ def prepare(sdfg: SDFG) -> None:
     """
     refuse_callbacks(sdfg)
     correct(sdfg)
+    initialise(sdfg)
     inline_nested(sdfg)
     map_data_loops(sdfg)
     widen(sdfg)
