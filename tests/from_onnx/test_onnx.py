@@ -1,0 +1,137 @@
+"""Models in ONNX: what is refused, and how names, sizes and memory come through."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from distspmd import frontend
+from distspmd.binding import binding_of
+from distspmd.errors import UnsupportedProgram
+
+FLOAT = TensorProto.FLOAT
+
+
+def model(
+    *nodes: Any, shape: Any = (2, 3), rank: int = 2, opset: int = 21, **initializers: Any
+) -> Any:
+    """A model from ``x`` to ``y``."""
+    kept = [numpy_helper.from_array(np.asarray(a), name) for name, a in initializers.items()]
+    graph = helper.make_graph(
+        list(nodes),
+        "small",
+        [helper.make_tensor_value_info("x", FLOAT, shape)],
+        [helper.make_tensor_value_info("y", FLOAT, [None] * rank)],
+        kept,
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=9)
+
+
+def node(operator: str, *inputs: str, output: str = "y", **attributes: Any) -> Any:
+    return helper.make_node(operator, list(inputs), [output], name=f"my_{operator}", **attributes)
+
+
+def refused(proto: Any, **given: Any) -> str:
+    with pytest.raises(UnsupportedProgram) as raised:
+        frontend.onnx_model(proto, **given)
+    return str(raised.value)
+
+
+def test_an_operator_that_is_not_covered_is_named_with_its_node() -> None:
+    text = refused(model(node("Det", "x"), shape=(3, 3), rank=0))
+    assert "the ONNX operator Det (the node 'my_Det')" in text
+    assert "Covered are Abs, " in text
+
+
+def test_an_operator_whose_pieces_are_not_covered_is_named_with_its_node() -> None:
+    text = refused(model(node("Einsum", "x", equation="ii->i"), shape=(3, 3), rank=1))
+    assert "aten.diagonal" in text
+    assert "my_Einsum" in text
+
+
+def test_control_flow_is_refused() -> None:
+    branch = helper.make_graph(
+        [helper.make_node("Identity", ["x"], ["b"])],
+        "branch",
+        [],
+        [helper.make_tensor_value_info("b", FLOAT, [None, None])],
+    )
+    whole = model(node("If", "c", then_branch=branch, else_branch=branch), c=np.array(True))
+    assert "my_If'): control flow is not covered" in refused(whole)
+
+
+def test_shapes_that_depend_on_inputs_are_refused() -> None:
+    whole = model(
+        node("ReduceSum", "x", output="s", keepdims=0),
+        node("Cast", "s", output="n", to=TensorProto.INT64),
+        node("Expand", "one", "n"),
+        rank=1,
+        one=np.ones((1,), np.float32),
+    )
+    assert "its input 'n' (shape) depends on the inputs of the model" in refused(whole)
+
+
+def test_symbolic_dimensions_need_a_size() -> None:
+    whole = model(node("Relu", "x"), shape=("batch", 3))
+    assert "the symbolic dimension 'batch': [batch, 3]" in refused(whole)
+    assert "sizes={'batch': 8}" in refused(whole)
+    assert "symbolic dimensions batch" in refused(whole, sizes={"b": 4, "batch": 2})
+    sdfg = frontend.onnx_model(whole, sizes={"batch": 4})
+    assert tuple(sdfg.arrays["x"].shape) == (4, 3)
+
+
+def test_versions_of_the_operators_are_checked() -> None:
+    assert "(opset) 11; versions 13 to" in refused(model(node("Relu", "x"), opset=11))
+
+
+def test_types_that_programs_do_not_have_are_refused() -> None:
+    whole = model(node("Add", "x", "w"), w=np.ones((3,), np.float16))
+    assert "the initializer 'w': elements of the type FLOAT16" in refused(whole)
+
+
+def test_models_that_are_not_valid_are_refused() -> None:
+    assert "the model is not valid" in refused(model(node("Relu", "nowhere")))
+
+
+def test_values_without_elements_are_refused() -> None:
+    whole = model(
+        node("Slice", "x", "zero", "zero", output="s"),
+        node("Relu", "s"),
+        zero=np.zeros(1, np.int64),
+    )
+    assert "'s' has no elements" in refused(whole)
+
+
+def test_initializers_are_arguments_with_their_names(tmp_path: Path) -> None:
+    weights = np.arange(12, dtype=np.float32).reshape(3, 4)
+    whole = model(node("MatMul", "x", "layer.weight"), **{"layer.weight": weights})
+    onnx.save(whole, tmp_path / "small.onnx")
+    sdfg = frontend.onnx_model(tmp_path / "small.onnx")
+    binding = binding_of(sdfg)
+    assert sdfg.name == "small"
+    assert sdfg.arg_names == ["x"]
+    assert binding is not None
+    first, again = binding.arguments(), binding.arguments()
+    assert np.array_equal(first["layer_weight"], weights)
+    assert first["layer_weight"].ctypes.data == again["layer_weight"].ctypes.data
+    assert "my_MatMul_mm" in sdfg.arrays or "__return" in sdfg.arrays
+
+
+def test_what_is_computed_from_shapes_is_a_constant() -> None:
+    whole = model(
+        node("Shape", "x", output="s"),
+        node("Gather", "s", "one", output="n", axis=0),
+        node("Concat", "minus", "n", output="t", axis=0),
+        node("Reshape", "x", "t"),
+        shape=(2, 3),
+        one=np.array([1]),
+        minus=np.array([-1]),
+    )
+    sdfg = frontend.onnx_model(whole)
+    assert tuple(sdfg.arrays["__return"].shape) == (2, 3)
+    assert not any("int" in str(array.dtype) for array in sdfg.arrays.values())
