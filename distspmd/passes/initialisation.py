@@ -165,7 +165,8 @@ def _zeroed_to_maps(sdfg: SDFG) -> None:
         for node in state.data_nodes():
             if node.setzero:
                 node.setzero = False
-                zeroed.setdefault(node.data, []).append(state)
+                if sdfg.arrays[node.data].transient:  # others are allocated elsewhere
+                    zeroed.setdefault(node.data, []).append(state)
     for name in zeroed:
         users = [s for s in sdfg.states() if any(n.data == name for n in s.data_nodes())]
         if len(users) == 1:  # it is allocated where that state runs

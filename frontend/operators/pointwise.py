@@ -31,8 +31,6 @@ _ARITHMETIC: dict[str, tuple[str, int]] = {
     "minimum": ("(({0} < {1} || {0} != {0}) ? {0} : {1})", 1),
     "pow": ("std::pow({0}, {1})", 20),
     "fmod": ("std::fmod({0}, {1})", 10),
-    "bitwise_left_shift": ("({0} << {1})", 1),
-    "bitwise_right_shift": ("({0} >> {1})", 1),
     "atan2": ("std::atan2({0}, {1})", 20),
     "bitwise_and": ("({0} & {1})", 1),
     "bitwise_or": ("({0} | {1})", 1),
@@ -136,6 +134,18 @@ def _remainder_of(x: Expression, y: Expression) -> Expression:
     rest = Call(modulo, (x, y), x.dtype, 10)
     text = "(({0} != 0 && ({0} < 0) != ({1} < 0)) ? {0} + {1} : {0})"
     return Call(text, (rest, y), x.dtype, 3)
+
+
+@operator("bitwise_left_shift", "__lshift__", "bitwise_right_shift", "__rshift__")
+def _shift(builder: Builder, node: fx.Node, *operands: Any) -> Value:
+    """Shifts by less than nothing, or by all bits, leave no bit but the sign, as in torch."""
+    dtype = node.meta["val"].dtype
+    bits = torch.iinfo(dtype).bits
+    outside = f"({{1}} < 0 || {{1}} >= {bits})"
+    text = f"({outside} ? 0 : {{0}} << {{1}})"
+    if operator_of(node) in ("bitwise_right_shift", "__rshift__"):
+        text = f"({{0}} >> ({outside} ? {max(bits - 1, 31)} : {{1}}))"  # of an int at least
+    return combine(builder, node, operands, lambda *e: Call(text, e, dtype, 3), dtype)
 
 
 @operator("remainder")

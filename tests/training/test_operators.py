@@ -40,6 +40,9 @@ DIVISIONS: list[Function] = [
     lambda x, y: (4 * x).to(torch.int32) % -3,
     lambda x, y: (4 * x).to(torch.int64).div(3, rounding_mode="trunc"),
     lambda x, y: (2 * x).round(),
+    lambda x, y: (9 * x).to(torch.int32) << (40 * y.t()[:5, :6]).to(torch.int32),
+    lambda x, y: (9 * x).to(torch.int32) >> (40 * y.t()[:5, :6]).to(torch.int32),
+    lambda x, y: (9 * x).to(torch.int64) >> (40 * y.t()[:5, :6]).to(torch.int64),
 ]
 
 
