@@ -7,6 +7,7 @@ propagated memlets around it.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -153,7 +154,7 @@ class _Walk:
     ) -> Iterator[Access]:
         """Accesses by the nodes of a set to containers that are no transients of that set."""
         for edge in edges_of(state):
-            if edge.data.is_empty():
+            if edge.data.is_empty() or not (edge.src in inside or edge.dst in inside):
                 continue
             path = state.memlet_path(edge)
             first, last = path[0].src, path[-1].dst
@@ -405,15 +406,18 @@ def _dimensions(
 
 
 def _reduction(memlet: Memlet) -> str | None:
-    if memlet.wcr is None:
-        return None
-    found = detect_reduction_type(memlet.wcr)
+    return None if memlet.wcr is None else _named_reduction(str(memlet.wcr))
+
+
+@functools.cache
+def _named_reduction(function: str) -> str:
+    found = detect_reduction_type(function)
     if found is not dtypes.ReductionType.Custom:
         return str(found.name)
     try:
-        return lambdas.canonical(str(memlet.wcr))
+        return lambdas.canonical(function)
     except ValueError:
-        return str(memlet.wcr)
+        return function
 
 
 def _regions(block: ControlFlowBlock) -> Iterator[ControlFlowRegion]:

@@ -9,7 +9,7 @@ elements it leaves out keep their values.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Collection, Iterable, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -112,19 +112,32 @@ class Use:
         return not self.is_write or not self.exact or self.accumulates
 
 
-def uses(space: IterationSpace, tiling: Tiling) -> list[Use]:
+Touched = tuple[Sequence[Access], Collection[str]]
+"""Accesses of a space, and the containers that it initialises before it writes them."""
+
+
+def touched_by(space: IterationSpace) -> Touched:
+    """What a space touches, whatever its tiling."""
+    if isinstance(space.node, nodes.MapEntry):
+        return map_accesses(space.state, space.node), ()
+    return library_accesses(space)
+
+
+def uses(space: IterationSpace, tiling: Tiling, touched: Touched | None = None) -> list[Use]:
     """Constraints of an iteration space on the containers that it touches.
+
+    Args:
+        space: the space.
+        tiling: its parts.
+        touched: what :func:`touched_by` found, if that is known.
 
     Raises:
         UnsupportedProgram: a write that ranks would do to overlapping boxes, or to one that they
             read too, a reduction that MPI has no operation for, or an extent that is no number.
     """
     state, node = space.state, space.node
-    if isinstance(node, nodes.MapEntry):
-        accesses = map_accesses(state, node)
-        initialised: set[str] = set()
-    else:
-        accesses, initialised = library_accesses(space)
+    accesses, initialised = touched or touched_by(space)
+    if not isinstance(node, nodes.MapEntry):
         _check_windowed(space, tiling)
     scoped = _Scoped(space, tiling, state.sdfg)
     reads = [a for a in accesses if not a.is_write]

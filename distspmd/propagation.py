@@ -7,10 +7,10 @@ Work that only makes arguments and has nothing to split runs on rank 0, where th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from distspmd.constraints import Use, uses
+from distspmd.constraints import Touched, Use, touched_by, uses
 from distspmd.errors import UnsupportedProgram
 from distspmd.mesh import Mesh
 from distspmd.schedule import Tiling
@@ -26,7 +26,7 @@ class Tiled:
     chosen_by: str
 
 
-Offer = tuple[int, IterationSpace, Mesh, list[tuple[str, ...]], str]
+Offer = tuple[tuple[int, int], IterationSpace, Mesh, list[tuple[str, ...]], str]
 
 
 def propagate(spaces: Sequence[IterationSpace], tilings: Mapping[str, Tiling]) -> dict[str, Tiled]:
@@ -39,38 +39,88 @@ def propagate(spaces: Sequence[IterationSpace], tilings: Mapping[str, Tiling]) -
     Returns:
         Each space by name, tiled, in program order.
     """
+    known = {space.name: touched_by(space) for space in spaces}
     done = {
-        space.name: Tiled(tilings[space.name], uses(space, tilings[space.name]), "the schedule")
+        space.name: Tiled(
+            tilings[space.name],
+            uses(space, tilings[space.name], known[space.name]),
+            "the schedule",
+        )
         for space in spaces
         if space.name in tilings
     }
     waiting = {
-        space.name: (space, uses(space, _alone(space)))
+        space.name: (space, uses(space, _alone(space), known[space.name]))
         for space in spaces
         if space.name not in done
     }
+    neighbours = _Neighbours(done)
     while waiting:
-        offers = [offer for space, own in waiting.values() for offer in _offers(space, own, done)]
-        if offers:
-            _, space, mesh, splits, why = max(offers, key=lambda offer: offer[0])
-            done[space.name] = _tiled(space, mesh, splits, why)
+        offer = neighbours.best_offer(waiting.values())
+        if offer:
+            _, space, mesh, splits, why = offer
+            made = _tiled(space, known[space.name], mesh, splits, why)
         else:
             space, _ = next(iter(waiting.values()))
-            done[space.name] = _tiled(space, Mesh(), _whole(space), "rank 0: no neighbour")
+            made = _tiled(space, known[space.name], Mesh(), _whole(space), "rank 0: no neighbour")
+        done[space.name] = made
+        neighbours.add(space.name, made)
         del waiting[space.name]
     return {space.name: done[space.name] for space in spaces}
 
 
-def _tiled(space: IterationSpace, mesh: Mesh, splits: Sequence[tuple[str, ...]], why: str) -> Tiled:
+class _Neighbours:
+    """Uses of the tiled spaces, and what they offer to the others."""
+
+    def __init__(self, done: Mapping[str, Tiled]) -> None:
+        self.uses: dict[str, list[tuple[str, Tiled, Use]]] = {}
+        """By container, in the order in which the spaces were tiled."""
+        self.read: set[str] = set()
+        self._offers: dict[str, tuple[int, Offer | None]] = {}
+        for name, tiled in done.items():
+            self.add(name, tiled)
+
+    def add(self, name: str, tiled: Tiled) -> None:
+        """One more space is tiled."""
+        for use in tiled.uses:
+            self.uses.setdefault(use.data, []).append((name, tiled, use))
+            if not use.is_write:
+                self.read.add(use.data)
+
+    def best_offer(self, waiting: Iterable[tuple[IterationSpace, Sequence[Use]]]) -> Offer | None:
+        """The first offer of most shared axes to any of the spaces."""
+        offers = []
+        for space, own in waiting:
+            count = sum(len(self.uses.get(use.data, ())) for use in own)
+            known = self._offers.get(space.name)
+            if known is None or known[0] != count:  # else no neighbour of it is new
+                best = max(_offers(space, own, self), key=_shared, default=None)
+                known = self._offers[space.name] = count, best
+            if known[1]:
+                offers.append(known[1])
+        return max(offers, key=_shared, default=None)
+
+
+def _shared(offer: Offer) -> tuple[int, int]:
+    return offer[0]
+
+
+def _tiled(
+    space: IterationSpace,
+    known: Touched,
+    mesh: Mesh,
+    splits: Sequence[tuple[str, ...]],
+    why: str,
+) -> Tiled:
     """The space with these splits; whole on each rank where they cannot be, for nobody asked."""
     tiling = Tiling.of(space.ranges, mesh, splits)
     try:
-        return Tiled(tiling, uses(space, tiling), why)
+        return Tiled(tiling, uses(space, tiling, known), why)
     except UnsupportedProgram:
         if not any(splits):
             raise
     tiling = Tiling.of(space.ranges, mesh, _whole(space))
-    return Tiled(tiling, uses(space, tiling), f"{why}, whole on each rank")
+    return Tiled(tiling, uses(space, tiling, known), f"{why}, whole on each rank")
 
 
 def _whole(space: IterationSpace) -> list[tuple[str, ...]]:
@@ -81,25 +131,32 @@ def _alone(space: IterationSpace) -> Tiling:
     return Tiling.of(space.ranges, Mesh(), _whole(space))
 
 
-def _offers(
-    space: IterationSpace, own: Sequence[Use], done: Mapping[str, Tiled]
-) -> Iterator[Offer]:
-    """What each tiled neighbour suggests, with the number of axes that the space could share."""
+def _offers(space: IterationSpace, own: Sequence[Use], neighbours: _Neighbours) -> Iterator[Offer]:
+    """What each tiled neighbour suggests, with the number of axes that the space could share.
+
+    Of as many, those come first that split what the space writes, and not what it reduces.
+    """
     arrays = space.state.sdfg.arrays
     written = {use.data for use in own if use.is_write}
-    seen_later = {u.data for tiled in done.values() for u in tiled.uses if not u.is_write}
-    final = not written & seen_later and not any(arrays[name].transient for name in written)
+    final = not written & neighbours.read and not any(arrays[name].transient for name in written)
     for use in own:
-        for name, tiled in done.items():
-            for neighbour in tiled.uses:
-                if neighbour.data == use.data:
-                    mesh, splits = _follow(space, use, neighbour, tiled.tiling)
-                    shared = sum(map(len, splits))
-                    if final and not shared:
-                        mesh, splits = Mesh(), [()] * len(space.parameters)
-                        yield 0, space, mesh, splits, "rank 0: where its results live"
-                    else:
-                        yield shared, space, mesh, splits, f"its neighbour {name}"
+        for name, tiled, neighbour in neighbours.uses.get(use.data, ()):
+            mesh, splits = _follow(space, use, neighbour, tiled.tiling)
+            shared = sum(map(len, splits))
+            kept = sum(map(len, _of_results(space, own, splits)))
+            if final and not shared:
+                mesh, splits = Mesh(), [()] * len(space.parameters)
+                yield (0, 0), space, mesh, splits, "rank 0: where its results live"
+            else:
+                yield (shared, kept), space, mesh, splits, f"its neighbour {name}"
+
+
+def _of_results(
+    space: IterationSpace, own: Sequence[Use], splits: Sequence[tuple[str, ...]]
+) -> Iterator[tuple[str, ...]]:
+    """The splits of parameters that index results: of others there would be partial results."""
+    kept = {parameter for use in own if use.is_write for parameter in use.index}
+    return (split for p, split in zip(space.parameters, splits, strict=True) if p in kept)
 
 
 def _follow(

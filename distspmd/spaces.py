@@ -35,6 +35,8 @@ from distspmd.report import Table, as_html, as_text
 _LIBRARIES = tuple(
     f"{Path(file).resolve().parent}{os.sep}" for file in (str(dace.__file__), __file__)
 )
+_FAR = 50
+"""Nodes behind one that has no line, among which one with a line is sought."""
 _ANONYMOUS = re.compile(r"__tmp\d+\Z")
 
 
@@ -249,7 +251,7 @@ def source(state: SDFGState, node: nodes.Node) -> Source | None:
     around = [e.dst for e in state.out_edges(_exit(state, node))] + [
         e.src for e in state.in_edges(node)
     ]
-    after = (found for _, found in nx.bfs_edges(state.nx, node))
+    after = (found for _, found in itertools.islice(nx.bfs_edges(state.nx, node), _FAR))
     for candidate in itertools.chain([node, *around], after):
         info: DebugInfo | None = getattr(candidate, "debuginfo", None)
         if info is not None and info.filename and info.start_line:

@@ -42,6 +42,8 @@ class Kernel:
     label: str
     operation: str | None = None
     reduced: tuple[Variable, ...] = ()
+    picked: tuple[Variable, Load] | None = None
+    """A variable, and what holds the one value of it at which the expression is not neutral."""
 
     @property
     def read(self) -> list[Load]:
@@ -90,9 +92,10 @@ class Builder:
             return value
         return self.stored_anew(value, self.origins.get(value.expression, node))
 
-    def stored_anew(self, value: Value, node: fx.Node) -> Value:
-        """A value in an array of its own."""
-        array = self.container(name_of(node), value.variables, value.dtype)
+    def stored_anew(self, value: Value, node: fx.Node, what: str = "") -> Value:
+        """A value in an array of its own, which may be named for what it is to the operator."""
+        name = "_".join(filter(None, [name_of(node), what]))
+        array = self.container(name, value.variables, value.dtype)
         variables = value.variables
         self.kernels.append(Kernel(variables, [(array, value.expression)], array.name))
         return Value(value.dims, array.load(variables), value.shape)
@@ -104,8 +107,9 @@ class Builder:
         operation: str,
         node: fx.Node,
         keep: bool = False,
+        picked: tuple[Variable, Expression] | None = None,
     ) -> Value:
-        """Reduce along dimensions."""
+        """Reduce along dimensions; of ``picked`` see :class:`Kernel`."""
         axes = {d % len(value.shape) for d in dims} if value.shape else set()
         gone = [v for d in sorted(axes) for v in value.dim(d)]
         known = {
@@ -127,7 +131,10 @@ class Builder:
         ]
         array = self.container(name_of(node), kept, value.dtype)
         results: list[tuple[Array, Expression]] = [(array, value.expression)]
-        self.kernels.append(Kernel(kept, results, array.name, operation, tuple(gone)))
+        kernel = Kernel(kept, results, array.name, operation, tuple(gone))
+        if picked and isinstance(picked[1], Load):
+            kernel.picked = picked[0], picked[1]
+        self.kernels.append(kernel)
         return Value(tuple(out), array.load(kept), tuple(shape)).renamed()
 
     def settled(self, value: Any, node: fx.Node) -> Any:
@@ -176,7 +183,8 @@ def name_of(node: fx.Node) -> str:
     place = node.meta.get("custom") or {}
     path, phase = place.get("path", ""), place.get("phase", "forward")
     name = operator_of(node).strip("_")
-    return "_".join(filter(None, [path, name, "" if phase == "forward" else phase]))
+    known = phase == "forward" or name.endswith(phase)
+    return "_".join(filter(None, [path, name, "" if known else phase]))
 
 
 def identifier(text: str) -> str:

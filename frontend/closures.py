@@ -7,6 +7,7 @@ import functools
 import types
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -37,9 +38,13 @@ class Closed:
 
     def prefix(self, root: str) -> str:
         """What the names in a module start with: its own, where several modules have tensors."""
-        holding = [m for m in self.modules.values() if m.state_dict()]
-        alone = len(self.modules) == 1 or self.modules[root] in holding
-        return root if len(holding) > 1 or not alone else ""
+        alone = len(self.modules) == 1 or root in self._holding
+        return root if len(self._holding) > 1 or not alone else ""
+
+    @cached_property
+    def _holding(self) -> set[str]:
+        """The modules that have tensors."""
+        return {name for name, module in self.modules.items() if module.state_dict()}
 
     @property
     def places(self) -> dict[tuple[nn.Module, str], str]:

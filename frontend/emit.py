@@ -27,6 +27,8 @@ DTYPES: dict[torch.dtype, Any] = {
     torch.uint8: dace.uint8,
     torch.bool: dace.bool_,
 }
+_NOWHERE = dtypes.DebugInfo(0)
+"""The place of what is emitted; without one, DaCe looks for it in the stack, which is slow."""
 _GROUPS = {"batch": "bhcdefg", "left": "bsuvwxyz", "right": "opqrta", "reduced": "ijklmn"}
 _LETTERS = "bsuvwxyzhcdefgopqrtaijklmnBSUVWXYZHCDEFGOPQRTAIJKLMN"
 
@@ -73,11 +75,11 @@ class _State:
 
     def _read(self, name: str) -> dace_nodes.AccessNode:
         if name not in self.nodes:
-            self.nodes[name] = self.state.add_read(name)
+            self.nodes[name] = self.state.add_read(name, debuginfo=_NOWHERE)
         return self.nodes[name]
 
     def _write(self, name: str) -> dace_nodes.AccessNode:
-        node = self.state.add_write(name)
+        node = self.state.add_write(name, debuginfo=_NOWHERE)
         if name not in self.nodes:
             self.nodes[name] = node
         return node
@@ -94,24 +96,37 @@ class _State:
             lines.append(f"_out{n} = {CTYPES[array.dtype]}({code.text(expression)});")
         state = self.state
         reads = [self._read(load.array.name) for load in code.loads.values()]
-        entry, leave = state.add_map(kernel.label, ranges or {"__once": "0:1"})
+        entry, leave = state.add_map(kernel.label, ranges or {"__once": "0:1"}, debuginfo=_NOWHERE)
         tasklet = state.add_tasklet(
             kernel.label,
             {f"_in{n}" for n in range(len(reads))},
             {f"_out{n}" for n in range(len(kernel.results))},
             "\n".join([*code.lines, *lines]),
             language=dtypes.Language.CPP,
+            debuginfo=_NOWHERE,
         )
         for n, (load, read) in enumerate(zip(code.loads.values(), reads, strict=True)):
-            memlet = Memlet(data=load.array.name, subset=_subset(load, names))
-            state.add_memlet_path(read, entry, tasklet, dst_conn=f"_in{n}", memlet=memlet)
+            data = load.array.name
+            if entry.add_in_connector(f"IN_{data}"):
+                entry.add_out_connector(f"OUT_{data}")
+                state.add_edge(read, None, entry, f"IN_{data}", self._whole(data))
+            memlet = Memlet(data=data, subset=_subset(load, names))
+            state.add_edge(entry, f"OUT_{data}", tasklet, f"_in{n}", memlet)
         if not reads:
             state.add_nedge(entry, tasklet, Memlet())
         for n, (array, _) in enumerate(kernel.results):
             subset = ", ".join(names[v] for v in leaves) or "0"
             memlet = Memlet(data=array.name, subset=subset)
+            leave.add_in_connector(f"IN_{array.name}")
+            leave.add_out_connector(f"OUT_{array.name}")
+            state.add_edge(tasklet, f"_out{n}", leave, f"IN_{array.name}", memlet)
             write = self._write(array.name)
-            state.add_memlet_path(tasklet, leave, write, src_conn=f"_out{n}", memlet=memlet)
+            state.add_edge(leave, f"OUT_{array.name}", write, None, self._whole(array.name))
+
+    def _whole(self, name: str) -> Memlet:
+        """All of a container: what moves through a scope is not propagated, which is slow."""
+        whole: Memlet = Memlet.from_array(name, self.state.sdfg.arrays[name])
+        return whole
 
     # -- contractions ---------------------------------------------------------------------------
 
@@ -130,6 +145,7 @@ class _State:
             code = _Code({v: f"_at_{parameter(x)}" for v, x in letters.items()}, "_v", operands)
             text = code.text(expression)
             node.code = f"[&] {{ {' '.join(code.lines)} return {text}; }}()" if code.lines else text
+        node.pick = _pick(kernel, letters, operands)
         self.state.add_node(node)
         for n, load in enumerate(operands):
             subset = ", ".join(
@@ -138,8 +154,7 @@ class _State:
             )
             memlet = Memlet(data=load.array.name, subset=subset or "0")
             self.state.add_edge(self._read(load.array.name), None, node, f"_in{n}", memlet)
-        whole = Memlet.from_array(array.name, self.state.sdfg.arrays[array.name])
-        self.state.add_edge(node, "_out", self._write(array.name), None, whole)
+        self.state.add_edge(node, "_out", self._write(array.name), None, self._whole(array.name))
 
 
 def _reach(index: Index) -> int:
@@ -156,6 +171,17 @@ def _is_product(expression: Expression, kernel: Kernel, operands: Sequence[Load]
         and all(isinstance(a, Load) and a.dtype == expression.dtype for a in expression.arguments)
         and len(operands) == 2
     )
+
+
+def _pick(kernel: Kernel, letters: dict[Variable, str], operands: Sequence[Load]) -> str:
+    """The letter of a kernel that an operand holds, with the operand's number."""
+    if kernel.picked is None:
+        return ""
+    variable, holder = kernel.picked
+    keys = [_key(load) for load in operands]
+    if variable not in letters or _key(holder) not in keys:  # it is split by now
+        return ""
+    return f"{letters[variable]}{keys.index(_key(holder))}"
 
 
 def _distinct(found: Sequence[Load]) -> list[Load]:

@@ -66,6 +66,7 @@ def trace(function: Callable[..., Any], inputs: Sequence[Any], names: Sequence[s
     with _surroundings(), fx_traceback.preserve_node_meta():
         try:
             first = make_fx(state, tracing_mode="fake")(examples, list(inputs))
+            _forget_aliases(first.graph)
             leaves = [*examples, *inputs]
             pure = torch.func.functionalize(
                 lambda *values: fx.Interpreter(first).run(*values), remove="mutations"
@@ -86,6 +87,17 @@ def trace(function: Callable[..., Any], inputs: Sequence[Any], names: Sequence[s
             tensor = closed.parameters[slot.name.removesuffix(".grad")]
             slots[place] = replace(slot, fetch=_gradient(tensor, kept=True))
     return Trace(second.graph, slots, list(names), state.results)
+
+
+def _forget_aliases(graph: fx.Graph) -> None:
+    """Drop what only names a tensor again; half of what is traced is that."""
+    for node in graph.nodes:
+        if node.op == "call_function" and str(node.target) in (
+            "aten.alias.default",
+            "aten.detach.default",
+        ):
+            node.replace_all_uses_with(node.args[0])
+            graph.erase_node(node)
 
 
 def _check_constants(*modules: fx.GraphModule) -> None:

@@ -41,6 +41,10 @@ _REDUCTIONS = {
 """Of each reduction: how DaCe calls it, how C++ does it, and what it starts from."""
 
 
+_NOWHERE = dtypes.DebugInfo(0)
+"""The place of what is generated; without one, DaCe looks for it in the stack, which is slow."""
+
+
 def parameter(letter: str) -> str:
     """Name of the parameter of a letter; DaCe's symbols do not all take single capitals."""
     return letter if letter.islower() else f"{letter.lower()}_"
@@ -103,6 +107,8 @@ class ExpandToLoops(ExpandTransformation):
             "__out = 0",
             {"__out": Memlet(data="_out", subset=", ".join(window))},
             external_edges=True,
+            propagate=False,
+            debuginfo=_NOWHERE,
         )
         inputs = {
             f"__{n}": Memlet(data=operand.connector, subset=", ".join(operand.indices(names)))
@@ -116,6 +122,8 @@ class ExpandToLoops(ExpandTransformation):
             f"__out = {' + '.join(inputs)}",
             {"__out": Memlet(data="_out", subset=subset, wcr=wcr)},
             external_edges=True,
+            propagate=False,
+            debuginfo=_NOWHERE,
         )
         return inner
 
@@ -137,12 +145,15 @@ class ExpandToNest(ExpandTransformation):
         neutral = start.format(ctype)
         element = _element(result)
         value = f"const {ctype} __value = {ctype}({_value(node, einsum)});\n"
-        if einsum.writes_once and not _innermost_kept(einsum):
-            body = nest(einsum, einsum.reduced, value + reduce.format("__part", "__value"))
+        kept, streaming = _kept(einsum), _streaming(einsum)
+        if einsum.writes_once and not _innermost_kept(einsum) and node.pick[:1] not in list(kept):
+            body = nest(
+                einsum, einsum.reduced, value + reduce.format("__part", "__value"), node.pick
+            )
             body = f"{ctype} __part = {neutral};\n{body}\n{element} = __part;"
-            return _tasklet(node, einsum, nest(einsum, _kept(einsum), body))
+            return _tasklet(node, einsum, nest(einsum, kept, body))
         code = _clear(einsum, neutral)
-        code += nest(einsum, _streaming(einsum), value + reduce.format(element, "__value"))
+        code += nest(einsum, streaming, value + reduce.format(element, "__value"), node.pick)
         return _tasklet(node, einsum, code)
 
 
@@ -180,10 +191,22 @@ def _indices(einsum: Einsum) -> dict[str, str]:
     return {x: f"__{parameter(x)}" for x in einsum.letters}
 
 
-def nest(einsum: Einsum, letters: Iterable[str], body: str) -> str:
-    """Loops over letters, outermost first, around a body."""
+def nest(einsum: Einsum, letters: Iterable[str], body: str, pick: str = "") -> str:
+    """Loops over letters, outermost first, around a body.
+
+    A picked letter has no loop: it is what its operand holds, behind the loops that this needs.
+    """
     index = _indices(einsum)
-    return _loops([(index[x], einsum.extents[x]) for x in letters], body)
+    if not pick or pick[0] not in list(letters):
+        return _loops([(index[x], einsum.extents[x]) for x in letters], body)
+    letter, operand = pick[0], einsum.operands[int(pick[1:])]
+    others = [x for x in letters if x != letter]
+    place = max((n for n, x in enumerate(others, start=1) if x in operand.letters), default=0)
+    body = nest(einsum, others[place:], body)
+    value = f"int64_t({_element(operand)}) - ({text(einsum.begins[letter])})"
+    end = text(einsum.extents[letter])
+    body = f"if ({index[letter]} >= 0 && {index[letter]} < {end}) {{\n{body}\n}}"
+    return nest(einsum, others[:place], f"const int64_t {index[letter]} = {value};\n{body}")
 
 
 def _loops(ranges: Sequence[tuple[str, sympy.Expr]], body: str) -> str:
@@ -265,7 +288,9 @@ class Contraction(nodes.LibraryNode):
     """``_out = sum _in0 * _in1``, as ``subscripts`` say: ``"bik,bkj->bij"``.
 
     With ``code``, a C++ expression of the operands' values ``_v0``, ``_v1``, ... and of the
-    letters' values ``_at_b``, that is reduced instead of the product; by ``operation``.
+    letters' values ``_at_b``, that is reduced instead of the product; by ``operation``. With
+    ``pick``, ``"v0"``, it is neutral but where the letter ``v`` is what the operand 0 holds there:
+    a row of a table is looked up, and the table can still be split.
     """
 
     implementations = {LOOPS: ExpandToLoops, NEST: ExpandToNest, CALL: ExpandToCall}  # noqa: RUF012
@@ -274,6 +299,8 @@ class Contraction(nodes.LibraryNode):
     subscripts = Property(dtype=str, default="a->a", desc="Indices of the dimensions, as in einsum")
     code = Property(dtype=str, default="", desc="What is reduced; empty for the product")
     operation = Property(dtype=str, default="sum", desc="The reduction: sum, max or min")
+
+    pick = Property(dtype=str, default="", desc="A letter, and the operand that holds its value")
 
     def __init__(
         self, name: str = "contraction", subscripts: str = "a->a", **keywords: Any
@@ -295,10 +322,11 @@ def add_contraction(
     *,
     code: str = "",
     operation: str = "sum",
+    pick: str = "",
 ) -> Contraction:
     """Add a contraction of whole containers to a state."""
     node = Contraction(label, subscripts)
-    node.code, node.operation = code, operation
+    node.code, node.operation, node.pick = code, operation, pick
     state.add_node(node)
     for n, operand in enumerate(operands):
         everything = Memlet.from_array(operand.data, operand.desc(state.sdfg))

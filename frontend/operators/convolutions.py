@@ -61,7 +61,7 @@ def _spaced(
         tests.append(_inside(at, x.shape[d], apart[k]))
     element = within(x, dims, moved)
     chosen = Call("({0} ? {1} : {2})", (_and(tests), element, number(fill, x.dtype)), x.dtype, 1)
-    return builder.stored_anew(Value(dims, chosen, shape), node)
+    return builder.stored_anew(Value(dims, chosen, shape), node, "padded")
 
 
 def _windows(x: Value, places: Pair, kernel: Pair, stride: Pair, dilation: Pair) -> Value:
@@ -189,7 +189,7 @@ def _turned(builder: Builder, node: fx.Node, w: Value, groups: int) -> Value:
     back = _grouped(Value(w.dims, v.substitute(w.expression, by), w.shape), 0, groups)
     order = (0, 2, 1, 3, 4)
     dims, shape = tuple(back.dims[d] for d in order), tuple(back.shape[d] for d in order)
-    return builder.stored_anew(Value(dims, back.expression, shape), node).renamed()
+    return builder.stored_anew(Value(dims, back.expression, shape), node, "turned").renamed()
 
 
 @operator("max_pool2d_with_indices")
@@ -208,7 +208,8 @@ def _max_pool(
     places = _pair(node.meta["val"][0].shape[2:])
     reach = _reach(places, sizes, steps, dilations)
     padded = _spaced(builder, node, x, reach, _pair(padding), fill=float("-inf"))
-    windows = builder.stored_anew(_windows(padded, places, sizes, steps, dilations), node)
+    whole = _windows(padded, places, sizes, steps, dilations)
+    windows = builder.stored_anew(whole, node, "windows")
     highest = builder.reduced(windows.renamed(), [-2, -1], "max", node)
     windows = windows.renamed()
     by: dict[Variable, Index] = {}
@@ -257,5 +258,5 @@ def _max_pool_backward(
         g.dtype,
         1,
     )
-    whole = builder.stored_anew(Value(dims, value, shape), node).renamed()
+    whole = builder.stored_anew(Value(dims, value, shape), node, "windows").renamed()
     return builder.reduced(whole, [-2, -1], "sum", node)

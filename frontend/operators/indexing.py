@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -22,7 +23,7 @@ from distspmd.frontend.values import At, Call, Expression, Index, Load, Value, V
 def _gather(builder: Builder, node: fx.Node, x: Value, dim: int, index: Value, **_: Any) -> Value:
     """The one element of ``x`` whose place is the index: a sum, so that ``x`` may be split."""
     dim %= len(x.shape)
-    x, index = builder.stored(x, node).renamed(), index.renamed()
+    x, index = builder.stored(x, node).renamed(), builder.stored(index, node).renamed()
     by: dict[Variable, Index] = {}
     for d in range(len(x.shape)):
         if d != dim and x.dims[d] and index.dims[d]:
@@ -35,7 +36,12 @@ def _gather(builder: Builder, node: fx.Node, x: Value, dim: int, index: Value, *
     )
     out = [index.dim(d) if d == dim else x.dim(d) for d in range(len(x.shape))]
     whole = Value((*out, x.dim(dim)), picked, (*shape_of(node), x.shape[dim]))
-    return builder.reduced(whole, [-1], "sum", node)
+    return builder.reduced(whole, [-1], "sum", node, picked=_only(x.dim(dim), chosen))
+
+
+def _only(variables: Sequence[Variable], chosen: Expression) -> tuple[Variable, Expression] | None:
+    """What is picked along a dimension, unless several variables make its index."""
+    return (variables[0], chosen) if len(variables) == 1 else None
 
 
 @operator("scatter")
@@ -68,12 +74,8 @@ def _place(x: Value, dim: int) -> Value:
 
 @operator("embedding")
 def _embedding(builder: Builder, node: fx.Node, table: Value, index: Value, *_: Any) -> Value:
-    """Rows chosen by values: a sum over all rows would be right, and slow, so a look-up."""
-    return _one_hot(builder, node, table, index)
-
-
-def _one_hot(builder: Builder, node: fx.Node, table: Value, index: Value) -> Value:
-    table, index = builder.stored(table, node).renamed(), index.renamed()
+    """Rows of a table: a sum over all of them, of which one is picked, so that it may be split."""
+    table, index = builder.stored(table, node).renamed(), builder.stored(index, node).renamed()
     rows = table.dim(0)
     dtype = table.dtype
     picked = Call(
@@ -84,7 +86,8 @@ def _one_hot(builder: Builder, node: fx.Node, table: Value, index: Value) -> Val
     )
     dims = (*(index.dim(d) for d in range(len(index.dims))), table.dim(1), rows)
     whole = Value(dims, picked, (*index.shape, table.shape[1], table.shape[0]))
-    return builder.reduced(whole, [-1], "sum", node)
+    only = _only(rows, index.expression)
+    return builder.reduced(whole, [-1], "sum", node, picked=only)
 
 
 @operator("embedding_dense_backward")
@@ -108,7 +111,8 @@ def _embedding_backward(
     summed = [gradient.dim(d) for d in range(len(index.shape))]
     dims = (row, gradient.dim(len(gradient.dims) - 1), *summed)
     whole = Value(dims, picked, (rows, gradient.shape[-1], *index.shape))
-    return builder.reduced(whole, list(range(2, len(dims))), "sum", node)
+    only = _only(row, chosen)
+    return builder.reduced(whole, list(range(2, len(dims))), "sum", node, picked=only)
 
 
 @operator("bernoulli")

@@ -18,10 +18,10 @@ Optimizer = torch.optim.Optimizer
 class Attention(nn.Module):
     """Self-attention with merged projections, as most write it."""
 
-    def __init__(self, width: int, heads: int, causal: bool = False) -> None:
+    def __init__(self, width: int, heads: int, causal: bool = False, bias: bool = True) -> None:
         super().__init__()
         self.heads, self.causal = heads, causal
-        self.qkv = nn.Linear(width, 3 * width)
+        self.qkv = nn.Linear(width, 3 * width, bias=bias)
         self.out = nn.Linear(width, width)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -76,7 +76,7 @@ class GPT(nn.Module):
         self.embedding = nn.Embedding(words, width)
         self.positions = nn.Parameter(torch.randn(length, width) * 0.02)
         self.blocks = nn.Sequential(
-            *(Block(Attention(width, heads, causal=True), width) for _ in range(layers))
+            *(Block(Attention(width, heads, causal=True, bias=False), width) for _ in range(layers))
         )
         self.norm = nn.LayerNorm(width)
         self.head = nn.Linear(width, words, bias=False)
@@ -284,7 +284,7 @@ MODELS = [
         adamw,
         speak,
         sentences,
-        of_batch("blocks_0_attention_qkv_addmm"),
+        of_batch("blocks_0_attention_qkv_mm"),
     ),
     Model("lenet", LeNet, momentum, classify, digits, of_batch("features_0_convolution")),
     Model("residual", Residual, sgd, classify, pictures, of_batch("stem_convolution")),
