@@ -10,6 +10,8 @@ from typing import Any
 import torch
 from torch._decomp import core_aten_decompositions, get_decompositions
 
+from distspmd.frontend.windows import DECOMPOSITIONS
+
 aten = torch.ops.aten
 
 _MORE = [
@@ -43,6 +45,7 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
     for packet in _KEPT:
         for overload in packet.overloads():
             table.pop(getattr(packet, overload), None)
+    table.update(DECOMPOSITIONS)
     table[aten.var_mean.correction] = _var_mean
     table[aten.var.correction] = lambda *a, **k: _var_mean(*a, **k)[0]
     table[aten.mean.dim] = _mean

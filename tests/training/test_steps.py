@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import dace
 import pytest
 import torch
+from torch import nn
 from torch.utils import _pytree as pytree
 
 from distspmd import frontend
 from distspmd.binding import binding_of
 from distspmd.codegen.build import plain
+from distspmd.nodes.contraction import Contraction
 from training.models import MODELS, Model
 
 CHECKED = ("attention", "einsums", "lenet", "residual")
@@ -53,3 +56,53 @@ def test_dropout_draws_by_place_and_call() -> None:
     assert torch.allclose(first[kept], x[kept] / 0.75)
     assert (kept != (second != 0)).any()
     assert len({tuple(row) for row in kept.tolist()}) > 30
+
+
+WINDOWS = [
+    nn.Conv1d(4, 6, 3, stride=2, padding=1, groups=2),
+    nn.ConvTranspose1d(4, 6, 3, stride=2, padding=1, output_padding=1),
+    nn.ConvTranspose2d(4, 6, (3, 2), stride=(2, 1), padding=1, dilation=(1, 2), groups=2),
+    nn.AvgPool1d(3, 2, 1),
+    nn.AvgPool2d(2),
+    nn.AvgPool2d((3, 2), 2, 1, count_include_pad=False),
+]
+
+
+@pytest.mark.parametrize("window", WINDOWS, ids=str)
+def test_gradients_of_windows_are_those_of_torch(window: nn.Module) -> None:
+    torch.manual_seed(3)
+    before = nn.Linear(7, 7)
+    inner = (5, 7) if "2d" in type(window).__name__ else (7,)
+    x = torch.randn(2, 4, *inner)
+
+    def gradients(x: torch.Tensor) -> list[torch.Tensor]:
+        tensors = [*before.parameters(), *window.parameters()]
+        made = window(before(x))
+        return [made, *torch.autograd.grad((made * made.detach().cos()).sum(), tensors)]
+
+    check(gradients, x, "windows")
+
+
+def check(function: Callable[..., list[torch.Tensor]], x: torch.Tensor, name: str) -> dace.SDFG:
+    """One call of a function, run by DaCe, gives what torch does; the program."""
+    sdfg = frontend.training_step(function, x, name=name)
+    binding, run = binding_of(sdfg), plain(sdfg)
+    assert binding is not None
+    with dace.config.set_temporary("compiler", "allow_view_arguments", value=True):
+        given = {n: binding.given(n, x) for n in sdfg.arg_names}
+        found = binding.returned(run(**binding.arguments(), **given))
+    assert farthest(found, function(x)) < 1e-4
+    return sdfg
+
+
+def test_rows_of_a_table_are_picked() -> None:
+    torch.manual_seed(3)
+    table = nn.Embedding(11, 6, padding_idx=2)
+
+    def gradients(words: torch.Tensor) -> list[torch.Tensor]:
+        made = table(words)
+        return [made, *torch.autograd.grad((made * made.detach().cos()).sum(), [table.weight])]
+
+    sdfg = check(gradients, torch.randint(0, 11, (5, 7)), "picked")
+    picks = [n.pick for n, _ in sdfg.all_nodes_recursive() if isinstance(n, Contraction)]
+    assert len([pick for pick in picks if pick]) == 2

@@ -1,0 +1,156 @@
+"""Convolutions that are transposed or of one dimension, and means of windows, as convolutions.
+
+Each function is a decomposition for the tracer; it answers NotImplemented where the operator is
+covered as it is, or not at all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+aten = torch.ops.aten
+
+
+def _plane(values: Sequence[int], fill: int) -> list[int]:
+    """Settings of one dimension as those of two, of which the first has one element."""
+    return [fill, *values]
+
+
+def convolution(
+    x: Tensor,
+    w: Tensor,
+    bias: Tensor | None,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    transposed: bool,
+    output_padding: Sequence[int],
+    groups: int,
+) -> Any:
+    """In one dimension that of images of height 1; transposed the gradient of another one."""
+    if x.dim() == 3:
+        two = (_plane(stride, 1), _plane(padding, 0), _plane(dilation, 1))
+        flat = (x.unsqueeze(2), w.unsqueeze(2), bias)
+        return aten.convolution(*flat, *two, transposed, _plane(output_padding, 0), groups).squeeze(
+            2
+        )
+    if not transposed or x.dim() != 4:
+        return NotImplemented
+    lengths = [
+        (x.shape[2 + k] - 1) * stride[k]
+        - 2 * padding[k]
+        + dilation[k] * (w.shape[2 + k] - 1)
+        + output_padding[k]
+        + 1
+        for k in range(2)
+    ]
+    result = x.new_zeros((x.shape[0], w.shape[1] * groups, *lengths))
+    settings = (stride, padding, dilation, False, [0, 0], groups)
+    made, _, _ = aten.convolution_backward(x, result, w, None, *settings, [True, False, False])
+    return made if bias is None else made + bias.view(1, -1, 1, 1)
+
+
+def convolution_backward(
+    g: Tensor,
+    x: Tensor,
+    w: Tensor,
+    bias_sizes: Sequence[int] | None,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    transposed: bool,
+    output_padding: Sequence[int],
+    groups: int,
+    mask: Sequence[bool],
+) -> Any:
+    """The gradients of :func:`convolution`."""
+    if x.dim() == 3:
+        two = (_plane(stride, 1), _plane(padding, 0), _plane(dilation, 1))
+        flat = (g.unsqueeze(2), x.unsqueeze(2), w.unsqueeze(2), bias_sizes)
+        settings = (*two, transposed, _plane(output_padding, 0), groups, mask)
+        to_x, to_w, to_bias = aten.convolution_backward(*flat, *settings)
+        return (
+            to_x.squeeze(2) if mask[0] else None,
+            to_w.squeeze(2) if mask[1] else None,
+            to_bias,
+        )
+    if not transposed or x.dim() != 4:
+        return NotImplemented
+    plain = (stride, padding, dilation, False, [0, 0], groups)
+    to_x = aten.convolution(g, w, None, *plain) if mask[0] else None
+    to_w = None
+    if mask[1]:
+        _, to_w, _ = aten.convolution_backward(x, g, w, None, *plain, [False, True, False])
+    return to_x, to_w, g.sum((0, 2, 3)) if mask[2] else None
+
+
+def _pairs(*settings: Any) -> list[list[int]]:
+    found = [[s] if isinstance(s, int) else list(s) for s in settings]
+    return [values * (2 if len(values) == 1 else 1) for values in found]
+
+
+def _counts(
+    x: Tensor, sizes: Sequence[int], plain: Any, included: bool, divisor: int | None
+) -> Tensor | int:
+    """What sums of windows are divided by: for each window the number of its elements."""
+    if divisor or included or not any(plain[1]):
+        return divisor or math.prod(sizes)
+    image, ones = x.new_ones((1, 1, *x.shape[-2:])), x.new_ones((1, 1, *sizes))
+    counts: Tensor = aten.convolution(image, ones, None, *plain)
+    return counts
+
+
+def avg_pool2d(
+    x: Tensor,
+    kernel_size: Any,
+    stride: Any = (),
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> Any:
+    """Means of windows: a convolution of each channel with ones."""
+    if ceil_mode or x.dim() != 4:
+        return NotImplemented
+    sizes, steps, border = _pairs(kernel_size, stride or kernel_size, padding)
+    plain = (steps, border, [1, 1], False, [0, 0], 1)
+    ones = x.new_ones((1, 1, *sizes))
+    flat = x.reshape(-1, 1, *x.shape[2:])
+    sums = aten.convolution(flat, ones, None, *plain)
+    means = sums / _counts(x, sizes, plain, count_include_pad, divisor_override)
+    return means.view(*x.shape[:2], *means.shape[2:])
+
+
+def avg_pool2d_backward(
+    g: Tensor,
+    x: Tensor,
+    kernel_size: Any,
+    stride: Any,
+    padding: Any,
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor_override: int | None,
+) -> Any:
+    """The gradient of :func:`avg_pool2d`."""
+    if ceil_mode or x.dim() != 4:
+        return NotImplemented
+    sizes, steps, border = _pairs(kernel_size, stride or kernel_size, padding)
+    plain = (steps, border, [1, 1], False, [0, 0], 1)
+    shares = g.reshape(-1, 1, *g.shape[2:])
+    shares = shares / _counts(x, sizes, plain, count_include_pad, divisor_override)
+    ones, flat = x.new_ones((1, 1, *sizes)), x.reshape(-1, 1, *x.shape[2:])
+    to_x, _, _ = aten.convolution_backward(shares, flat, ones, None, *plain, [True, False, False])
+    return to_x.view(x.shape)
+
+
+DECOMPOSITIONS: dict[Any, Callable[..., Any]] = {
+    aten.convolution.default: convolution,
+    aten.convolution_backward.default: convolution_backward,
+    aten.avg_pool2d.default: avg_pool2d,
+    aten.avg_pool2d_backward.default: avg_pool2d_backward,
+}
