@@ -6,7 +6,7 @@ binding on rank 0.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Protocol
 
 from numpy.typing import NDArray
@@ -17,11 +17,21 @@ _ATTRIBUTE = "_distspmd_binding"
 class Binding(Protocol):
     """Stands between a program and its caller."""
 
+    @property
+    def names(self) -> Collection[str]:
+        """Arguments that the caller does not pass and that may stay on the ranks between calls."""
+
+    def held(self, names: Collection[str]) -> Mapping[str, NDArray[Any]]:
+        """Some of them, as arrays over their own memory."""
+
+    def elsewhere(self) -> Binding:
+        """What stands between the program and its caller on other ranks; it is sent to them."""
+
     def arguments(self) -> Mapping[str, NDArray[Any]]:
         """Arguments that the caller does not pass, as arrays over their own memory."""
 
-    def given(self, name: str, value: Any) -> Any:
-        """What the caller passed, as an array."""
+    def given(self, name: str, value: Any, tile: tuple[int, ...] | None = None) -> Any:
+        """What the caller passed, as an array; of the shape of a tile, where it is one."""
 
     def returned(self, results: Sequence[NDArray[Any] | None]) -> Any:
         """What the caller gets for the results; None stands for those that are elsewhere."""

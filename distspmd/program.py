@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import TracebackType
@@ -13,21 +12,17 @@ import numpy as np
 from dace import SDFG
 from numpy.typing import NDArray
 
-from distspmd import intervals
+from distspmd import intervals, storages
 from distspmd.binding import Binding, binding_of
 from distspmd.codegen.build import Argument, Build, build
-from distspmd.codegen.fetches import Fetch
 from distspmd.codegen.functions import addresses_of, functions_of
-from distspmd.codegen.tables import Storage
 from distspmd.errors import ArgumentError, CompilationError, DistSPMDError, ScheduleError
-from distspmd.intervals import Box
 from distspmd.layout import Layout
 from distspmd.lowering import ATTRIBUTE, Lowering, PlannedMemlet
 from distspmd.nodes.distributed_memlet import CONTEXT
-from distspmd.passes.local_tiles import tile_shape
-from distspmd.plans import Plan
+from distspmd.residents import Residents
 from distspmd.runtime.agreement import Agreement, end_all_on_exception, wait_quietly
-from distspmd.runtime.engine import Engine, Statistics, runnable
+from distspmd.runtime.engine import Engine, Statistics
 from distspmd.runtime.shared import Node
 
 
@@ -64,8 +59,10 @@ def compile(sdfg: SDFG | None, comm: Any, *, arithmetic: str = "vector") -> Prog
             error.__cause__ = problem
     wait_quietly(comm)
     Agreement(comm).check(error)
-    built, lowering = comm.bcast(made, root=0)
-    return Program(built, lowering, comm, binding_of(sdfg))
+    binding = binding_of(sdfg) if comm.Get_rank() == 0 else None
+    elsewhere = binding.elsewhere() if binding else None
+    (built, lowering), elsewhere = comm.bcast((made, elsewhere), root=0)
+    return Program(built, lowering, comm, binding or elsewhere)
 
 
 def build_for(sdfg: SDFG | None, ranks: int, arithmetic: str = "vector") -> tuple[Build, Lowering]:
@@ -129,8 +126,8 @@ class Program:
         self._handle: int | None = None
         library = self._load()
         functions = addresses_of(library, functions_of(lowering.memlets))
-        plans = [_named(memlet, lowering, self.rank) for memlet in lowering.memlets]
-        fetches = [_fetch(memlet, lowering, self.rank) for memlet in lowering.fetches]
+        plans = [storages.named(memlet, lowering, self.rank) for memlet in lowering.memlets]
+        fetches = [storages.fetch(memlet, lowering, self.rank) for memlet in lowering.fetches]
         self._engine = Engine(comm, plans, fetches, functions)
         self._node: Node | None = None
         self._tiles = self._lend_tiles()
@@ -170,7 +167,7 @@ class Program:
             plan, held = memlet.solution.plan, (memlet.source_tiles, memlet.target_tiles)
             pairs.append(
                 [
-                    _part(tiles[end], within, layout.box(self.rank), self.rank)
+                    storages.part(tiles[end], within, layout.box(self.rank), self.rank)
                     if end in tiles and within
                     else None
                     for end, within, layout in zip(ends, held, plan.buffers[:2], strict=True)
@@ -207,11 +204,19 @@ class Program:
             parameter.here for parameter in (*self._parameters.values(), *self._results)
         )
         self._single = [p.argument.name for p in self._results] == ["__return"]
+        self._residents = self._keep()
         self._run.argtypes = types
         self._run.restype = None
         self._call = call
         self._init.argtypes = [ctypes.c_int64] * len(self._build.initial)
         call[0] = self._handle = self._init(*(values[name] for name in self._build.initial))
+
+    def _keep(self) -> Residents:
+        """Storage of what stays on the ranks between calls: what the binding has, elsewhere."""
+        mine = set(self._binding.names) if self._binding and self.rank == 0 else set()
+        kept = self.comm.bcast(sorted(mine & self.lowering.held.keys() & self._parameters.keys()))
+        layouts = {name: self.lowering.held[name] for name in kept}
+        return Residents(self.comm, layouts, {n: self._parameters[n].dtype for n in kept})
 
     def _parameter(self, argument: Argument, position: int) -> _Parameter:
         held = self.lowering.held.get(argument.name)
@@ -269,9 +274,7 @@ class Program:
         if self._takes_part:
             try:
                 bound = self._bind(arguments, named) if arguments else named
-                if self._binding:
-                    given = {n: self._binding.given(n, v) for n, v in bound.items()}
-                    bound = {**self._binding.arguments(), **given}
+                bound = self._completed(bound)  # it keeps what is made for this call
                 self._fill(bound, kept)
                 results = self._allocate()
             except ArgumentError as problem:
@@ -283,6 +286,8 @@ class Program:
                 )
                 error.__cause__ = problem
         self._agreement.check(error)
+        if self._residents.layouts and not self._residents.current:
+            self._residents.distribute(self._live())
         if self.rank < self.lowering.ranks:
             self._run(*self._call)
         if all(result is None for result in results):
@@ -290,6 +295,37 @@ class Program:
         if self._binding:
             return self._binding.returned(results)
         return results[0] if self._single else tuple(results)
+
+    def _completed(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What the caller passed, as arrays, with what it need not pass."""
+        if not self._binding:
+            return given
+        tiles = {n: p.shape for n, p in self._parameters.items() if n in self.lowering.held}
+        arrays = {n: self._binding.given(n, value, tiles.get(n)) for n, value in given.items()}
+        return {**self._binding.arguments(), **self._residents.tiles, **arrays}
+
+    def _live(self) -> Mapping[str, NDArray[Any]]:
+        """Of what stays on the ranks, the memory behind it on rank 0."""
+        if self.rank != 0 or not self._binding:
+            return {}
+        return self._binding.held(self._residents.layouts.keys())
+
+    def collect(self) -> None:
+        """Bring what stays on the ranks between calls to rank 0; all ranks call it together.
+
+        That are parameters and states to which the program is bound and that ``arguments=`` of
+        :func:`distspmd.lower` has distributed. Of replicated ones rank 0 always has the values.
+        """
+        if self._residents.current:
+            self._residents.collect(self._live())
+
+    def distribute(self) -> None:
+        """Let the next call begin with what rank 0 has now; all ranks call it together.
+
+        The first call does so by itself. Later ones need it where parameters or states to which the
+        program is bound have been changed on rank 0.
+        """
+        self._residents.current = False
 
     def _allocate(self) -> list[NDArray[Any] | None]:
         """New arrays for the results, with their addresses in the call."""
@@ -415,8 +451,9 @@ class Program:
         self._engine.reset_statistics()
 
     def close(self) -> None:
-        """Free the program's memory and communicators; all ranks call it together."""
+        """Collect, and free the program's memory and communicators; all ranks call it together."""
         if self._handle is not None:
+            self.collect()
             self._free_tiles()
             self._engine.close()
             self._tiles.clear()
@@ -444,50 +481,6 @@ class Program:
     ) -> None:
         if kind is None:
             self.close()
-
-
-def _named(
-    memlet: PlannedMemlet, lowering: Lowering, rank: int
-) -> tuple[str, Plan, tuple[Storage, Storage]]:
-    """A memlet as the engine takes it: its name, its plan in bounded rounds, its storages."""
-    plan = runnable(memlet.solution.plan)
-    return _title(memlet), plan, _storages(memlet, lowering, rank)
-
-
-def _fetch(memlet: PlannedMemlet, lowering: Lowering, rank: int) -> Fetch:
-    """A memlet that is resolved at run time, as the engine takes it."""
-    storages = _storages(memlet, lowering, rank)
-    return Fetch(_title(memlet), memlet.solution.plan, memlet.asked, storages)
-
-
-def _title(memlet: PlannedMemlet) -> str:
-    source = memlet.source or "the program"
-    return f"the distributed memlet {memlet.data} ({memlet.layouts}) of {source}"
-
-
-def _storages(memlet: PlannedMemlet, lowering: Lowering, rank: int) -> tuple[Storage, Storage]:
-    extents = memlet.solution.plan.redistribution.source.extents
-    held = lowering.held.get(memlet.data)
-    callers = Storage.of(held.box(rank) if held else intervals.whole(extents))
-    return (
-        _storage(memlet.source_tiles, rank) if memlet.source_tiles else callers,
-        _storage(memlet.target_tiles, rank) if memlet.target_tiles else callers,
-    )
-
-
-def _storage(tiles: Layout, rank: int) -> Storage:
-    """The storage of a rank's tile."""
-    shape = tile_shape(tiles)
-    strides = tuple(math.prod(shape[d + 1 :]) for d in range(len(shape)))
-    return Storage(tuple(lo for lo, _ in tiles.box(rank)), strides)
-
-
-def _part(storage: NDArray[Any], tiles: Layout, box: Box, rank: int) -> NDArray[Any] | None:
-    """The part of a tile's storage that holds a box."""
-    if intervals.is_empty(box):
-        return None
-    origin = [lo for lo, _ in tiles.box(rank)]
-    return storage[tuple(slice(lo - at, hi - at) for (lo, hi), at in zip(box, origin, strict=True))]
 
 
 def _ctype(argument: Argument) -> Any:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import torch
+from dace import SDFG
 from numpy.typing import NDArray
 from torch.utils import _pytree as pytree
 
+from distspmd.binding import binding_of
 from distspmd.errors import ArgumentError
 from distspmd.frontend.trace import Slot
 
@@ -39,23 +42,38 @@ class Bound:
     def __deepcopy__(self, memo: Any) -> Bound:
         return self  # a copy of the SDFG is bound to the same tensors
 
+    @property
+    def names(self) -> Collection[str]:
+        """Parameters, buffers, states and gradients; rates are read at each call."""
+        return [name for name, slot in self.live.items() if slot.kind != "rate"]
+
+    def held(self, names: Collection[str]) -> dict[str, NDArray[Any]]:
+        """Some of the live tensors."""
+        return {
+            name: _memory(self.live[name].name, self.live[name].fetch()).reshape(self.shapes[name])
+            for name in names
+        }
+
+    def elsewhere(self) -> Bound:
+        """Without the live tensors."""
+        return replace(self, live={}, draws=False)
+
     def arguments(self) -> dict[str, NDArray[Any]]:
         """Arguments that the caller does not pass."""
-        found = {
-            name: _memory(slot.name, slot.fetch()).reshape(self.shapes[name])
-            for name, slot in self.live.items()
-        }
+        found = self.held(self.live)
         if self.draws:
             found["seed"] = seed(torch.initial_seed(), self.calls)
             self.calls += 1
         return found
 
-    def given(self, name: str, value: Any) -> Any:
-        """What the caller passed, in the program's shape."""
+    def given(self, name: str, value: Any, tile: tuple[int, ...] | None = None) -> Any:
+        """What the caller passed, in the program's shape, or in that of a tile."""
         if isinstance(value, torch.Tensor):
             value = _memory(name, value)
         if not isinstance(value, np.ndarray) or name not in self.expected:
             return value
+        if tile is not None:
+            return value.reshape(tile) if value.size == math.prod(tile) else value
         if value.shape != self.expected[name]:
             raise ArgumentError(
                 f"the argument {name!r} must have the shape {list(self.expected[name])} of the "
@@ -73,7 +91,7 @@ class Bound:
         return pytree.tree_unflatten(tensors, self.structure)
 
     def _result(self, array: NDArray[Any], shape: tuple[int, ...]) -> Any:
-        return torch.from_numpy(array).reshape(shape)
+        return torch.from_numpy(array).reshape(shape if array.size == math.prod(shape) else -1)
 
 
 def seed(initial: int, calls: int) -> NDArray[np.int64]:
@@ -94,3 +112,46 @@ def _memory(name: str, tensor: torch.Tensor) -> NDArray[Any]:
         )
     array: NDArray[Any] = tensor.detach().numpy()
     return array
+
+
+def resident(
+    sdfg: SDFG, *, parameters: str = "replicated", states: str | None = None
+) -> dict[str, str]:
+    """Which of a module's and an optimizer's tensors stay on the ranks between calls, and how.
+
+    Args:
+        sdfg: what a front end made.
+        parameters: how parameters and buffers are held: ``"replicated"``, ``"distributed"``, or
+            ``"root"``, in the caller's memory on rank 0.
+        states: likewise, of the optimizer, and gradients that are kept; as the parameters if None.
+
+    Returns:
+        What :func:`distspmd.lower` takes as ``arguments=``, to which others can be added.
+
+    Raises:
+        ArgumentError: the SDFG is bound to no tensors.
+    """
+    bound = _bound(sdfg)
+    kinds = {"parameter": parameters, "state": states or parameters}
+    kinds["gradient"] = kinds["state"]
+    return {name: kinds[bound.live[name].kind] for name in bound.names}
+
+
+def parameters(sdfg: SDFG) -> list[str]:
+    """The containers of a module's parameters that a step updates; their updates are named so.
+
+    Raises:
+        ArgumentError: the SDFG is bound to no tensors.
+    """
+    live = _bound(sdfg).live
+    return [n for n, s in live.items() if s.kind == "parameter" and s.fetch().requires_grad]
+
+
+def _bound(sdfg: SDFG) -> Bound:
+    bound = binding_of(sdfg)
+    if not isinstance(bound, Bound):
+        raise ArgumentError(
+            f"{sdfg.name!r} is bound to no tensors. Make it with frontend.training_step or "
+            "frontend.torch_module."
+        )
+    return bound

@@ -52,6 +52,7 @@ ORDER = """
     passes
     pipeline
     codegen
+    residents storages
     program
     symbolic
     symbolic_program
@@ -66,8 +67,8 @@ FIRST_WITH_DACE = "nodes.products"
 IMPORTING_DACE = (
     "nodes.products nodes.solving nodes.operands nodes.gemm nodes.contraction nodes.einsum "
     "nodes.reductions nodes.vector_reductions nodes spaces loads accesses inspection "
-    "library_accesses evaluation moving constraints passes pipeline codegen program symbolic "
-    "symbolic_program trials checker frontend cli"
+    "library_accesses evaluation moving constraints passes pipeline codegen storages program "
+    "symbolic symbolic_program trials checker frontend cli"
 )
 
 ROWS = {name: row for row, line in enumerate(ORDER.split("\n")) for name in line.split()}
