@@ -27,7 +27,7 @@ class Bound:
         shapes: of all arguments in the program, where dimensions may be split.
         expected: shapes of the arguments that the caller passes, as the caller sees them.
         results: shapes of the results, as the caller sees them.
-        structure: what the function returns.
+        structure: what the function returns, with the number of each result in its place.
         draws: whether the program draws random numbers.
     """
 
@@ -35,7 +35,7 @@ class Bound:
     shapes: Mapping[str, tuple[int, ...]]
     expected: Mapping[str, tuple[int, ...]]
     results: Sequence[tuple[int, ...]]
-    structure: pytree.TreeSpec
+    structure: Any
     draws: bool = False
     calls: int = field(default=0, init=False)
 
@@ -88,7 +88,7 @@ class Bound:
             None if array is None else self._result(array, shape)
             for array, shape in zip(results, self.results, strict=True)
         ]
-        return pytree.tree_unflatten(tensors, self.structure)
+        return pytree.tree_map(lambda number: tensors[number], self.structure)
 
     def _result(self, array: NDArray[Any], shape: tuple[int, ...]) -> Any:
         return torch.from_numpy(array).reshape(shape if array.size == math.prod(shape) else -1)

@@ -99,8 +99,8 @@ class _State:
         entry, leave = state.add_map(kernel.label, ranges or {"__once": "0:1"}, debuginfo=_NOWHERE)
         tasklet = state.add_tasklet(
             kernel.label,
-            {f"_in{n}" for n in range(len(reads))},
-            {f"_out{n}" for n in range(len(kernel.results))},
+            _connectors("_in", len(reads)),
+            _connectors("_out", len(kernel.results)),
             "\n".join([*code.lines, *lines]),
             language=dtypes.Language.CPP,
             debuginfo=_NOWHERE,
@@ -160,6 +160,11 @@ class _State:
 def _reach(index: Index) -> int:
     """How many elements of a dimension an index runs over, from the first one."""
     return 1 + sum(factor * (v.length - 1) for v, factor in index.terms)
+
+
+def _connectors(prefix: str, count: int) -> dict[str, Any]:
+    """Connectors of types that DaCe finds; of a set the order would change from run to run."""
+    return {f"{prefix}{n}": None for n in range(count)}
 
 
 def _is_product(expression: Expression, kernel: Kernel, operands: Sequence[Load]) -> bool:

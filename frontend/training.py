@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from dace import SDFG
 from torch import nn
+from torch.utils import _pytree as pytree
 
 from distspmd.binding import bind
 from distspmd.errors import UnsupportedProgram
@@ -106,7 +107,8 @@ def program_of(
     draws = builder.seed is not None
     if draws:
         sdfg.append_global_code((INCLUDE / "distspmd" / "random.hpp").read_text())
-    bind(sdfg, bound(live, shapes, expected, shown, traced.results, draws))
+    structure = pytree.tree_unflatten(list(range(len(results))), traced.results)
+    bind(sdfg, bound(live, shapes, expected, shown, structure, draws))
     return sdfg
 
 

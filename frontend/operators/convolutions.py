@@ -1,4 +1,4 @@
-"""Convolutions and pooling in two dimensions: contractions of windows of a padded array."""
+"""Convolutions and maxima in two dimensions: contractions of windows of a padded array."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ def _spaced(
     if x.shape[-2:] == tuple(lengths) and tuple(before) == (0, 0) and tuple(apart) == (1, 1):
         return x
     shape = (*x.shape[:-2], *lengths)
-    sizes = (Variable(v.Extent(lengths[0])), Variable(v.Extent(lengths[1])))
-    dims = (*v.fresh(x.shape[:-2]), (sizes[0],), (sizes[1],))
+    sizes = v.fresh(lengths)
+    dims = (*v.fresh(x.shape[:-2]), *sizes)
     moved, tests = {}, []
     for k, d in enumerate((rank - 2, rank - 1)):
-        at = Index(((sizes[k], 1),), -before[k])
+        at = Index(tuple((u, 1) for u in sizes[k]), -before[k])
         moved[d] = Index(at.terms, at.constant, apart[k])
         tests.append(_inside(at, x.shape[d], apart[k]))
     element = within(x, dims, moved)
@@ -67,23 +67,22 @@ def _spaced(
 def _windows(x: Value, places: Pair, kernel: Pair, stride: Pair, dilation: Pair) -> Value:
     """``[.., *places, *kernel]``: all windows of stored images."""
     x = x.renamed()
-    out = [Variable(v.Extent(n)) for n in places]
-    inner = [Variable(v.Extent(n)) for n in kernel]
+    out, inner = v.fresh(places), v.fresh(kernel)
     by = {}
     for k in range(2):
+        terms = [*((u, stride[k]) for u in out[k]), *((u, dilation[k]) for u in inner[k])]
         for variable in x.dim(len(x.shape) - 2 + k):
             variable.extent.find().solid = True
-            by[variable] = Index(((out[k], stride[k]), (inner[k], dilation[k])))
-    dims = (*x.dims[:-2], *((u,) for u in (*out, *inner)))
+            by[variable] = Index(tuple(terms))
     shape = (*x.shape[:-2], *places, *kernel)
-    return Value(dims, v.substitute(x.expression, by), shape)
+    return Value((*x.dims[:-2], *out, *inner), v.substitute(x.expression, by), shape)
 
 
 def _check(transposed: bool, rank: int) -> None:
     if transposed or rank != 4:
         raise UnsupportedProgram(
-            "of convolutions those of images ([batch, channels, height, width]) that are not "
-            "transposed are covered."
+            "of convolutions those of images ([batch, channels, height, width]) and of sequences "
+            "([batch, channels, length]) are covered."
         )
 
 
