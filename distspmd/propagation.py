@@ -143,7 +143,7 @@ def _offers(space: IterationSpace, own: Sequence[Use], neighbours: _Neighbours) 
         for name, tiled, neighbour in neighbours.uses.get(use.data, ()):
             mesh, splits = _follow(space, use, neighbour, tiled.tiling)
             shared = sum(map(len, splits))
-            kept = sum(map(len, _of_results(space, own, splits)))
+            kept = sum(mesh[axis] > 1 for axis in _of_results(space, own, splits))
             if final and not shared:
                 mesh, splits = Mesh(), [()] * len(space.parameters)
                 yield (0, 0), space, mesh, splits, "rank 0: where its results live"
@@ -153,10 +153,11 @@ def _offers(space: IterationSpace, own: Sequence[Use], neighbours: _Neighbours) 
 
 def _of_results(
     space: IterationSpace, own: Sequence[Use], splits: Sequence[tuple[str, ...]]
-) -> Iterator[tuple[str, ...]]:
-    """The splits of parameters that index results: of others there would be partial results."""
+) -> Iterator[str]:
+    """Axes of parameters that index results: along others there would be partial results."""
     kept = {parameter for use in own if use.is_write for parameter in use.index}
-    return (split for p, split in zip(space.parameters, splits, strict=True) if p in kept)
+    pairs = zip(space.parameters, splits, strict=True)
+    return (axis for parameter, axes in pairs if parameter in kept for axis in axes)
 
 
 def _follow(
