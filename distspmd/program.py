@@ -296,7 +296,7 @@ class Program:
             return self._binding.returned(results)
         return results[0] if self._single else tuple(results)
 
-    def _completed(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _completed(self, given: dict[str, Any]) -> dict[str, Any]:
         """What the caller passed, as arrays, with what it need not pass."""
         if not self._binding:
             return given
