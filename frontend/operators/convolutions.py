@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -206,7 +207,8 @@ def _max_pool(
     sizes, steps, dilations = _pair(kernel), _pair(stride or kernel), _pair(dilation)
     places = _pair(node.meta["val"][0].shape[2:])
     reach = _reach(places, sizes, steps, dilations)
-    padded = _spaced(builder, node, x, reach, _pair(padding), fill=float("-inf"))
+    lowest = -math.inf if x.dtype.is_floating_point else torch.iinfo(x.dtype).min
+    padded = _spaced(builder, node, x, reach, _pair(padding), fill=lowest)
     whole = _windows(padded, places, sizes, steps, dilations)
     windows = builder.stored_anew(whole, node, "windows")
     highest = builder.reduced(windows.renamed(), [-2, -1], "max", node)
