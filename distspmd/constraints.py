@@ -37,6 +37,7 @@ from distspmd.layout import Layout, Partial
 from distspmd.library_accesses import library_accesses
 from distspmd.nodes.contraction import Contraction
 from distspmd.nodes.solving import System
+from distspmd.overlaps import joined_exactly
 from distspmd.schedule import Tiling
 from distspmd.spaces import IterationSpace
 
@@ -221,7 +222,7 @@ def _merge_reads(reads: list[Use]) -> list[Use]:
                     other,
                     layout=layout,
                     edges=other.edges + read.edges,
-                    needs=_joined_exactly([*other.needs, *read.needs]),
+                    needs=joined_exactly([*other.needs, *read.needs]),
                     approximate=tuple(sorted({*other.approximate, *read.approximate})),
                     accesses=other.accesses + read.accesses,
                 )
@@ -229,21 +230,6 @@ def _merge_reads(reads: list[Use]) -> list[Use]:
         else:
             merged.append(read)
     return merged
-
-
-def _joined_exactly(layouts: Sequence[Layout]) -> tuple[Layout, ...]:
-    """Fewer layouts for the same elements: two become their hull where that has no others."""
-    found: list[Layout] = []
-    for layout in dict.fromkeys(layouts):
-        for position, other in enumerate(found):
-            hulls = tuple(map(intervals.hull, other.boxes, layout.boxes))
-            pairs = list(zip(other.boxes, layout.boxes, hulls, strict=True))
-            if all(intervals.volume(h) == intervals.union_volume([a, b]) for a, b, h in pairs):
-                found[position] = Layout.of_boxes(layout.mesh, layout.extents, hulls)
-                break
-        else:
-            found.append(layout)
-    return tuple(found) if len(found) == len(layouts) else _joined_exactly(found)
 
 
 def _join_in_and_out(space: IterationSpace, found: list[Use]) -> list[Use]:
@@ -321,7 +307,7 @@ class _Scoped:
             edges,
             approximate=whole,
             moved=tuple(sorted(set().union(*map(self.on_ranks.moved, group)))),
-            needs=_joined_exactly([Layout.of_boxes(mesh, extents, each) for each in apart]),
+            needs=joined_exactly([Layout.of_boxes(mesh, extents, each) for each in apart]),
             index=self._index(group),
             accesses=tuple(group),
         )
@@ -393,7 +379,7 @@ class _Scoped:
             if mesh[axis] > 1
         }
         alone = self._at_origin(boxes, {axis for axis in mesh.names if not split.get(axis)})
-        tiles = _disjoint(alone)
+        tiles = intervals.are_disjoint(alone)
         axes = tuple(axis for axis in mesh.names if axis in split and not (split[axis] and tiles))
         if not axes:
             return None
@@ -421,66 +407,85 @@ class _Scoped:
         ]
 
     def check_no_race(self, found: Sequence[Use]) -> None:
-        """Refuse what several ranks read and write: each would go on from what it read itself."""
+        """Refuse what several ranks write, unless it surely is one value: the last one would stay.
+
+        It is one value if the ranks read the same for it, and none of it from one another.
+        """
+        reads = [use for use in found if not use.is_write]
         for write in found:
             if not write.is_write or write.layout.partial:
                 continue
-            held = self._at_origin(write.layout.boxes, self.unsplit)
-            boxes = [box for box in held if not intervals.is_empty(box)]
-            repeated = {box for box in boxes if boxes.count(box) > 1}
-            reads = [use for use in found if use.data == write.data and not use.is_write]
-            read = {box for use in reads for box in use.layout.holders()}
-            if any(
-                not intervals.is_empty(intervals.intersect(a, b)) for a in repeated for b in read
-            ):
-                raise UnsupportedProgram(
-                    f"{self.space.where}: the space {self.space.name!r} reads {write.data!r} and "
-                    f"writes it in iterations of several ranks: {_overlap(list(held))}. Leave the "
-                    "parameters that the index of the write leaves out whole (1 part), or let "
-                    "DaCe see a reduction: +=, or a memlet such as "
-                    "y(1, lambda a, b: min(a, b))[j]."
+            for box, ranks in self._writers(write.layout).items():
+                own = [use.layout for use in reads if use.data == write.data]
+                again = any(
+                    not intervals.is_empty(intervals.intersect(box, w.box(r)))
+                    for w in own
+                    for r in ranks
                 )
+                same = all(len({use.layout.box(rank) for rank in ranks}) == 1 for use in reads)
+                if len(ranks) > 1 and (again or not same or self._names_place(ranks)):
+                    raise UnsupportedProgram(
+                        f"{self._several_ranks}write into one part of {write.data!r}: ranks "
+                        f"{ranks[0]} and {ranks[1]} into [{intervals.text(box)}]{_THE_LAST}"
+                    )
+
+    def _writers(self, layout: Layout) -> dict[Box, list[int]]:
+        """Ranks that write each box; of replicas along axes that split nothing the first."""
+        found: dict[Box, list[int]] = {}
+        for rank, box in enumerate(layout.boxes):
+            place = self.tiling.mesh.coordinates(rank)
+            if not intervals.is_empty(box) and not any(place[axis] for axis in self.unsplit):
+                found.setdefault(box, []).append(rank)
+        return found
+
+    def _names_place(self, ranks: Sequence[int]) -> bool:
+        """Whether the body computes with a parameter whose part differs between ranks."""
+        places = [self.tiling.mesh.coordinates(rank) for rank in ranks]
+        differ = {axis for axis in self.tiling.mesh.names if len({p[axis] for p in places}) > 1}
+        parameters = {
+            name
+            for name, axes in zip(self.space.parameters, self.tiling.splits, strict=True)
+            if differ & set(axes)
+        }
+        inside = self.space.state.scope_subgraph(self.space.node).nodes()
+        code = (nodes.Tasklet, nodes.NestedSDFG)
+        return any(parameters & set(node.free_symbols) for node in inside if isinstance(node, code))
 
     def _check_disjoint(self, data: str, boxes: list[Box], exact: bool, known: bool) -> None:
         distinct = [box for box in dict.fromkeys(boxes) if not intervals.is_empty(box)]
         held = [b for b in self._at_origin(boxes, self.unsplit) if not intervals.is_empty(b)]
-        if _disjoint(distinct) and (exact or len(held) == len(distinct)):
+        if intervals.are_disjoint(distinct) and (exact or len(held) == len(distinct)):
             return
-        axes = ", ".join(f"{name}={size}" for name, size in self.tiling.mesh.axes)
-        where = f"{self.space.where}: with the grid {axes} several ranks "
         if known:
             raise UnsupportedProgram(
-                f"{where}write into one part of {data!r}: {_overlap(boxes)}, and what stays there "
-                "would depend on which of them comes last. Leave the parameters of the written "
-                "index whole (1 part), give each assignment a map of its own where one map has "
-                "several, or write with a reduction (+=)."
+                f"{self._several_ranks}write into one part of {data!r}: "
+                f"{_overlap(boxes)}{_THE_LAST}"
             )
         raise UnsupportedProgram(
-            f"{where}may write the same elements of {data!r}: which elements each of them writes "
-            "is not known before the run. Leave the parameters that the written index mixes whole "
-            "(1 part), index with a parameter plus a constant, or write with a reduction (+=)."
+            f"{self._several_ranks}may write the same elements of {data!r}: which elements each of "
+            "them writes is not known before the run. Leave the parameters that the written index "
+            "mixes whole (1 part), index with a parameter plus a constant, or write with a "
+            "reduction (+=)."
         )
+
+    @property
+    def _several_ranks(self) -> str:
+        axes = ", ".join(f"{name}={size}" for name, size in self.tiling.mesh.axes)
+        return f"{self.space.where}: with the grid {axes} several ranks "
+
+
+_THE_LAST = (
+    ", and what stays there would depend on which of them comes last. Leave the parameters that "
+    "the written index leaves out or mixes whole (1 part), give each assignment a map of its own "
+    "where one map has several, or let DaCe see a reduction: +=, or a memlet such as "
+    "y(1, lambda a, b: min(a, b))[j]."
+)
 
 
 def _overlap(boxes: Sequence[Box]) -> str:
     """Two ranks whose boxes overlap, and the boxes."""
     for (a, left), (b, right) in itertools.combinations(enumerate(boxes), 2):
         if not intervals.is_empty(intervals.intersect(left, right)):
-            return f"rank {a} into {_text(left)}, rank {b} into {_text(right)}"
+            texts = intervals.text(left), intervals.text(right)
+            return f"rank {a} into [{texts[0]}], rank {b} into [{texts[1]}]"
     raise AssertionError("no boxes overlap")
-
-
-def _text(box: Box) -> str:
-    return f"[{', '.join(f'{lo}:{hi}' for lo, hi in box)}]"
-
-
-def _disjoint(boxes: list[Box]) -> bool:
-    held = [box for box in boxes if not intervals.is_empty(box)]
-    order = sorted(held)
-    for position, box in enumerate(order):
-        for other in order[position + 1 :]:
-            if other[0][0] >= box[0][1]:
-                break
-            if not intervals.is_empty(intervals.intersect(box, other)):
-                return False
-    return True

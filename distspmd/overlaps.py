@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from distspmd import intervals
 from distspmd.layout import Layout, Tiles
 
 Numbers = NDArray[np.int64]
@@ -136,3 +137,18 @@ def meeting(source: Layout, target: Layout) -> Numbers:
         counts = _reach(other, mine)[1] if both else _meet(mine, other).sum(axis=0)
         found = np.multiply.outer(found, counts).ravel()
     return found
+
+
+def joined_exactly(layouts: Sequence[Layout]) -> tuple[Layout, ...]:
+    """Fewer layouts for the same elements: two become their hull where that has no others."""
+    found: list[Layout] = []
+    for layout in dict.fromkeys(layouts):
+        for position, other in enumerate(found):
+            hulls = tuple(map(intervals.hull, other.boxes, layout.boxes))
+            pairs = list(zip(other.boxes, layout.boxes, hulls, strict=True))
+            if all(intervals.volume(h) == intervals.union_volume([a, b]) for a, b, h in pairs):
+                found[position] = Layout.of_boxes(layout.mesh, layout.extents, hulls)
+                break
+        else:
+            found.append(layout)
+    return tuple(found) if len(found) == len(layouts) else joined_exactly(found)

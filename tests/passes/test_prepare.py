@@ -210,9 +210,34 @@ def smallest_so_far(x: dace.float64[9], y: dace.float64[1]):
 
 def test_a_reduction_that_dace_does_not_see_is_refused_on_ranks_and_runs_on_one():
     found = message(smallest_so_far, {"y": (3,)})
-    assert "reads 'y' and writes it in iterations of several ranks" in found
-    assert "rank 0 into [0:1], rank 1 into [0:1]" in found
+    assert "several ranks write into one part of 'y'" in found
+    assert "ranks 0 and 1 into [0:1]" in found
     assert distspmd.lower(smallest_so_far.to_sdfg(), {"y": (1,)}).ranks == 1
+
+
+@dace.program
+def last_of_rows(x: dace.float64[6, 4], y: dace.float64[6]):
+    for i, j in dace.map[0:6, 0:4]:
+        y[i] = x[i, j]
+
+
+@dace.program
+def number_of_last(y: dace.float64[6]):
+    for i, j in dace.map[0:6, 0:4]:
+        y[i] = j
+
+
+@dace.program
+def same_of_rows(x: dace.float64[6], y: dace.float64[6]):
+    for i, _j in dace.map[0:6, 0:4]:
+        y[i] = x[i] * 2
+
+
+def test_different_values_for_one_element_are_refused_and_the_same_value_is_not():
+    for program in (last_of_rows, number_of_last):
+        assert "would depend on which of them comes last" in message(program, {"y": (1, 2)})
+        assert distspmd.lower(program.to_sdfg(), {"y": (2, 1)}).ranks == 2
+    assert distspmd.lower(same_of_rows.to_sdfg(), {"y": (2, 2)}).ranks == 4
 
 
 def test_streams_and_objects_are_refused():
