@@ -42,12 +42,20 @@ def _align(state: SDFGState, entry: nodes.MapEntry, loops: Iterable[str]) -> Non
         entry.map.range = subsets.Range(ranges)
         old = symbolic.pystr_to_symbolic(parameter)
         text = {parameter: f"({parameter} - ({shift}))"}
-        replace_dict(state.scope_subgraph(entry), text, {old: old - shift})
+        inside = state.scope_subgraph(entry)
+        replace_dict(inside, text, {old: old - shift})
+        for edge in inside.edges():
+            if isinstance(edge.data.subset, subsets.Range):
+                edge.data.subset.ranges = [tuple(map(_one, r)) for r in edge.data.subset.ranges]
 
 
 def _sum(a: sympy.Expr, b: sympy.Expr) -> sympy.Expr:
-    """Their sum, in which symbols of one name are one symbol: DaCe's may differ in type."""
-    return symbolic.pystr_to_symbolic(f"({a}) + ({b})")
+    return _one(f"({a}) + ({b})")
+
+
+def _one(expression: sympy.Expr | str) -> sympy.Expr:
+    """The expression with one symbol for each name: DaCe's may differ in type, and not cancel."""
+    return symbolic.pystr_to_symbolic(str(expression))
 
 
 def _shifts(writes: Iterable[Access], parameter: str) -> Iterator[sympy.Expr]:

@@ -113,6 +113,14 @@ def two_triangles(a: dace.float64[8, 8], b: dace.float64[8, 8]):
 
 
 @dace.program
+def tails(x: dace.float64[9, 9], y: dace.float64[9], z: dace.float64[9]):
+    for k in range(1, 9):
+        y[k:] = z[k:] * 2
+        x[k:, k] -= y[k:]
+        x[k, k:] = y[k:] + x[k, k:]
+
+
+@dace.program
 def eliminated(a: dace.float64[13, 13]):
     for k in range(12):
         for i in dace.map[k + 1 : 13]:
@@ -122,6 +130,7 @@ def eliminated(a: dace.float64[13, 13]):
 
 
 CASES = [
+    *cases(tails, {"y": (3,), "x": (4,)}, {"x.2": (3,)}),
     *cases(eliminated, {"a": (4,), "a.2": (4, 1)}, {"a.2": (2, 3)}),
     *cases(five_points, {"x": (2, 2), "y": (2, 2)}, {"y": (3, 2)}, {"x": (4, 1), "y": (1, 3)}),
     *cases(five_points, {"y": (8, 1)}),
