@@ -1,0 +1,39 @@
+"""Data parallel: each rank has all parameters and a part of the batch; gradients are added up.
+
+One line of schedule splits the batch, and all spaces follow. Each gradient is reduced once: to all
+ranks, which all do the whole update.
+"""
+
+import torch
+from learning import Training, main
+from torch import nn
+
+BATCH, INPUTS, HIDDEN, CLASSES, RANKS = 32, 64, 100, 10, 4
+
+
+def build():
+    model = nn.Sequential(nn.Linear(INPUTS, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, CLASSES))
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+
+    def step(x, y):
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return model, optimizer, step
+
+
+def batch():
+    return torch.randn(BATCH, INPUTS), torch.randint(0, CLASSES, (BATCH,))
+
+
+def schedule(sdfg):
+    return {"t_0_addmm": {"b": RANKS}}
+
+
+EXAMPLE = Training(build, batch, schedule, {"parameters": "replicated"})
+
+if __name__ == "__main__":
+    main(__file__, EXAMPLE)

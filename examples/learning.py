@@ -1,0 +1,89 @@
+"""What the examples of training share: train on ranks beside torch, print what moves, compare."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from dace import SDFG
+from torch import Tensor, nn
+
+import distspmd
+from distspmd import frontend
+from distspmd.lowering import Lowering
+from distspmd.runtime.launch import launch, launched_ranks
+
+STEPS = 3
+Trained = tuple[nn.Module, torch.optim.Optimizer, Callable[..., Tensor]]
+
+
+@dataclass(frozen=True)
+class Training:
+    """A model and its step, how they are partitioned, and how tensors stay on the ranks.
+
+    Attributes:
+        build: makes the module, its optimizer, and the step.
+        batch: draws the arguments of the step.
+        schedule: of the SDFG.
+        resident: see :func:`distspmd.frontend.resident`.
+    """
+
+    build: Callable[[], Trained]
+    batch: Callable[[], tuple[Tensor, ...]]
+    schedule: Callable[[SDFG], Mapping[str, Any]]
+    resident: Mapping[str, str] = field(default_factory=dict)
+
+    def lowered(self, step: Callable[..., Tensor]) -> tuple[SDFG, Lowering]:
+        """The step, traced and lowered."""
+        sdfg = frontend.training_step(step, *self.batch())
+        arguments = frontend.resident(sdfg, **self.resident)
+        return sdfg, distspmd.lower(sdfg, self.schedule(sdfg), arguments=arguments)
+
+
+def made(build: Callable[[], Trained]) -> Trained:
+    """A model with the parameters that all get."""
+    torch.manual_seed(0)
+    return build()
+
+
+def show(training: Training, comm: Any) -> bool:
+    """Train on all ranks; rank 0 prints what moves, and says whether it is what torch does."""
+    module, _, step = made(training.build)
+    same, _, reference = made(training.build)
+    sdfg = None
+    if comm.rank == 0:
+        sdfg, lowering = training.lowered(step)
+        for memlet in lowering.memlets:
+            if memlet.solution.cost.nbytes:
+                nbytes = f"{memlet.solution.cost.nbytes:,} bytes"
+                print(f"  {memlet.data}: {memlet.steps}, {nbytes}")
+    torch.manual_seed(1)
+    farthest = 0.0
+    with distspmd.compile(sdfg, comm) as program:
+        for _ in range(STEPS):
+            batch = training.batch() if comm.rank == 0 else ()
+            loss = program(*batch)
+            if comm.rank == 0:
+                farthest = max(farthest, float((loss - reference(*batch)).abs()))
+    if comm.rank == 0:
+        pairs = zip(module.parameters(), same.parameters(), strict=True)
+        farthest = max(farthest, *(float((a - b).abs().max()) for a, b in pairs))
+        print(f"  {STEPS} steps, largest difference from torch {farthest:.1e}")
+    return farthest < 1e-4
+
+
+def main(file: str, training: Training, ranks: int = 4) -> None:
+    """Train on ranks that this process starts; it ends with an error if something is wrong."""
+    if launched_ranks() is None:
+        sys.exit(launch([Path(file).resolve(), *sys.argv[1:]], ranks=ranks).returncode)
+    from mpi4py import MPI
+
+    warnings.simplefilter("ignore")
+    torch.set_num_threads(1)
+    if not show(training, MPI.COMM_WORLD):
+        sys.exit("training differs from torch")

@@ -1,0 +1,99 @@
+"""The partitioned examples: bytes between ranks against the textbook's, and results as torch's."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from distspmd import frontend
+from distspmd.runtime.launch import launch
+
+MODULES = ("data_parallel", "zero", "tensor_parallel", "hybrid")
+
+
+@pytest.fixture(scope="module")
+def examples(request: pytest.FixtureRequest) -> Iterator[dict[str, Any]]:
+    sys.path.insert(0, str(request.config.rootpath / "examples"))
+    yield {name: importlib.import_module(name) for name in (*MODULES, "learning")}
+    sys.path.pop(0)
+
+
+def calls(examples: dict[str, Any], name: str) -> tuple[Any, dict[str, list[tuple[str, int]]]]:
+    """Of each array the calls that move it, with the bytes that all ranks receive."""
+    training = examples[name].EXAMPLE
+    _, _, step = examples["learning"].made(training.build)
+    sdfg, lowering = training.lowered(step)
+    found: dict[str, list[tuple[str, int]]] = {}
+    for memlet in lowering.memlets:
+        if memlet.solution.cost.nbytes:
+            call = memlet.steps, memlet.solution.cost.nbytes
+            found.setdefault(memlet.data, []).append(call)
+    return sdfg, found
+
+
+def sizes(examples: dict[str, Any], name: str) -> dict[str, int]:
+    """Bytes of each parameter."""
+    module, _, _ = examples["learning"].made(examples[name].build)
+    return {key.replace(".", "_"): 4 * p.numel() for key, p in module.named_parameters()}
+
+
+def test_data_parallel_reduces_each_gradient_once(examples: dict[str, Any]) -> None:
+    _, found = calls(examples, "data_parallel")
+    ranks = examples["data_parallel"].RANKS
+    reduced = sorted(
+        nbytes for name, moves in found.items() for call, nbytes in moves if "backward" in name
+    )
+    whole = sizes(examples, "data_parallel").values()
+    assert reduced == sorted(ranks * nbytes for nbytes in whole)  # all that each rank gets
+    made = {call for name, moves in found.items() for call, _ in moves if "backward" in name}
+    assert made <= {"all_reduce", "reduce_scatter + all_gather"}
+    others = {name for name in found if "backward" not in name}
+    assert others == {
+        "x",
+        "y",
+        "optimizer_0_lr",
+        "sum_2",
+        "sum_3",
+    }
+
+
+def test_zero_reduces_gradients_and_gathers_parameters(examples: dict[str, Any]) -> None:
+    sdfg, found = calls(examples, "zero")
+    ranks = examples["zero"].RANKS
+    whole = sizes(examples, "data_parallel")
+    assert set(whole) == set(frontend.parameters(sdfg))
+    for name, nbytes in whole.items():
+        assert [n for _, n in found.pop(name)] == [(ranks - 1) * nbytes]
+    scattered = sorted(
+        nbytes for name, moves in found.items() for call, nbytes in moves if "backward" in name
+    )
+    assert scattered == sorted(whole.values())  # each rank gets its part, reduced
+    assert not any("exp_avg" in name for name in found)
+
+
+def test_tensor_parallel_reduces_twice_a_layer_and_way(examples: dict[str, Any]) -> None:
+    module = examples["tensor_parallel"]
+    _, found = calls(examples, "tensor_parallel")
+    whole = 4 * module.BATCH * module.LENGTH * module.WIDTH
+    sums = ("out_addmm", "down_addmm", "up_mm_backward", "qkv_mm_backward")
+    assert {name: [n for _, n in found.pop(name)] for name in sums} == {
+        name: [module.RANKS * whole] for name in sums
+    }
+    assert set(found) == {"x", "y", "optimizer_0_lr"}
+
+
+def test_the_examples_train_as_torch_does(request: pytest.FixtureRequest) -> None:
+    folder = str(request.config.rootpath / "examples")
+    code = (
+        f"import sys, importlib; sys.path.insert(0, {folder!r})\n"
+        "from mpi4py import MPI\n"
+        "from learning import show\n"
+        f"modules = map(importlib.import_module, {MODULES!r})\n"
+        "right = [show(module.EXAMPLE, MPI.COMM_WORLD) for module in modules]\n"
+        "assert all(right), right\n"
+    )
+    launch(["-c", code], ranks=4, timeout=900, capture=True).check()
