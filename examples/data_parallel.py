@@ -5,7 +5,7 @@ ranks, which all do the whole update.
 """
 
 import torch
-from learning import Training, main
+from learning import Training, main, stepped
 from torch import nn
 
 BATCH, INPUTS, HIDDEN, CLASSES, RANKS = 32, 64, 100, 10, 4
@@ -14,15 +14,7 @@ BATCH, INPUTS, HIDDEN, CLASSES, RANKS = 32, 64, 100, 10, 4
 def build():
     model = nn.Sequential(nn.Linear(INPUTS, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, CLASSES))
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
-
-    def step(x, y):
-        optimizer.zero_grad()
-        loss = nn.functional.cross_entropy(model(x), y)
-        loss.backward()
-        optimizer.step()
-        return loss
-
-    return model, optimizer, step
+    return stepped(model, optimizer, nn.functional.cross_entropy)
 
 
 def batch():

@@ -45,6 +45,21 @@ class Training:
         return sdfg, distspmd.lower(sdfg, self.schedule(sdfg), arguments=arguments)
 
 
+def stepped(
+    model: nn.Module, optimizer: torch.optim.Optimizer, criterion: Callable[..., Tensor]
+) -> Trained:
+    """A model and its optimizer with the usual step."""
+
+    def step(x: Tensor, y: Tensor) -> Tensor:
+        optimizer.zero_grad()
+        loss = criterion(model(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return model, optimizer, step
+
+
 def made(build: Callable[[], Trained]) -> Trained:
     """A model with the parameters that all get."""
     torch.manual_seed(0)

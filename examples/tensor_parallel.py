@@ -1,11 +1,10 @@
 """Tensor parallel (Megatron): heads and hidden units over ranks, which have a part of the weights.
 
-Of each product's two operands one stays where it is, so that forward and backward add up partial
-results twice a layer, once behind the attention and once behind the perceptron.
+Forward and backward add up partial results twice a layer: at its attention and its perceptron.
 """
 
 import torch
-from learning import Training, main
+from learning import Training, main, stepped
 from torch import nn
 
 BATCH, LENGTH, WIDTH, HEADS, HIDDEN, RANKS = 2, 6, 32, 4, 64, 4
@@ -29,25 +28,17 @@ class Layer(nn.Module):
 def build():
     model = Layer()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
-
-    def step(x, y):
-        optimizer.zero_grad()
-        loss = nn.functional.mse_loss(model(x), y)
-        loss.backward()
-        optimizer.step()
-        return loss
-
-    return model, optimizer, step
-
-
-def batch():
-    return torch.randn(BATCH, LENGTH, WIDTH), torch.randn(BATCH, LENGTH, WIDTH)
+    return stepped(model, optimizer, nn.functional.mse_loss)
 
 
 def schedule(sdfg, ranks=RANKS):
     heads = {"qkv_addmm": {"p": ranks}, "out_addmm": {"i": ranks}, "qkv_mm_backward": {"j": ranks}}
     hidden = {"up_addmm": {"o": ranks}, "down_addmm": {"i": ranks}, "up_mm_backward": {"i": ranks}}
-    return {**heads, **hidden}
+    return heads | hidden
+
+
+def batch():
+    return torch.randn(2, BATCH, LENGTH, WIDTH).unbind()
 
 
 EXAMPLE = Training(build, batch, schedule, {"parameters": "distributed"})
