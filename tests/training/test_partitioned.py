@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from distspmd import frontend
+from distspmd.frontend.builder import identifier
 from distspmd.runtime.launch import launch
 
 MODULES = ("data_parallel", "zero", "tensor_parallel", "hybrid")
@@ -38,7 +39,7 @@ def calls(examples: dict[str, Any], name: str) -> tuple[Any, dict[str, list[tupl
 def sizes(examples: dict[str, Any], name: str) -> dict[str, int]:
     """Bytes of each parameter."""
     module, _, _ = examples["learning"].made(examples[name].build)
-    return {key.replace(".", "_"): 4 * p.numel() for key, p in module.named_parameters()}
+    return {identifier(key): 4 * p.numel() for key, p in module.named_parameters()}
 
 
 def test_data_parallel_reduces_each_gradient_once(examples: dict[str, Any]) -> None:
