@@ -9,11 +9,10 @@ from typing import Any
 
 import pytest
 
-from distspmd import frontend
 from distspmd.frontend.builder import identifier
 from distspmd.runtime.launch import launch
 
-MODULES = ("data_parallel", "zero", "tensor_parallel", "hybrid")
+MODULES = ("data_parallel", "tensor_parallel", "hybrid")
 
 
 @pytest.fixture(scope="module")
@@ -60,20 +59,6 @@ def test_data_parallel_reduces_each_gradient_once(examples: dict[str, Any]) -> N
         "sum_2",
         "sum_3",
     }
-
-
-def test_zero_reduces_gradients_and_gathers_parameters(examples: dict[str, Any]) -> None:
-    sdfg, found = calls(examples, "zero")
-    ranks = examples["zero"].RANKS
-    whole = sizes(examples, "data_parallel")
-    assert set(whole) == set(frontend.parameters(sdfg))
-    for name, nbytes in whole.items():
-        assert [n for _, n in found.pop(name)] == [(ranks - 1) * nbytes]
-    scattered = sorted(
-        nbytes for name, moves in found.items() for call, nbytes in moves if "backward" in name
-    )
-    assert scattered == sorted(whole.values())  # each rank gets its part, reduced
-    assert not any("exp_avg" in name for name in found)
 
 
 def test_tensor_parallel_reduces_twice_a_layer_and_way(examples: dict[str, Any]) -> None:
