@@ -87,7 +87,7 @@ def lower(
             its parameters, as a tuple or by name. Spaces that it does not name follow their
             neighbours; the returned record says how.
         arguments: where the caller holds an argument or a result (``"__return"``): ``"root"``, all
-            of it on rank 0 (default); ``"replicated"``, all of it on every rank; or
+            of it on rank 0 (default); ``"replicated"``, all of it on every rank of the grids; or
             ``"distributed"``, on each rank its tile of ``program.layout(name)``.
         solvers: asked for plans in this order (default: all).
         machine: decides between plans; as measured on this host where left out.

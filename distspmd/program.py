@@ -263,7 +263,8 @@ class Program:
 
         Returns:
             On rank 0 what the original program returns; None on other ranks. Results that are
-            replicated or distributed are returned on every rank.
+            replicated or distributed are returned on every rank that takes part: ranks beyond all
+            grids get None, as do those that hold no part of a distributed result.
 
         Raises:
             ArgumentError: on all ranks, before anything runs.
