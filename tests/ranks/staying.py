@@ -78,7 +78,7 @@ for kinds, split_updates in (
     if comm.rank == 0 and kinds["parameters"] != "root":
         assert not any("exp_avg" in name for name in moved), moved
     if comm.rank == 0 and not split_updates:
-        assert moved == {"x", "y", "optimizer_0_lr"}, moved
+        assert moved == ({"x", "y", "optimizer_0_lr"} if comm.size > 1 else set()), moved
 
 with pytest.raises(ArgumentError, match="bound to no tensors"):
     frontend.resident(dace.SDFG("alone"))
