@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import sys
 import warnings
 from typing import Any
@@ -16,8 +15,6 @@ from distspmd import frontend
 from training.models import MODELS, Model
 
 STEPS = 20
-M_PERTURB = -6
-"""Of malloc.h: fresh memory is filled with a byte, so that nothing relies on zeros."""
 
 
 def difference(given: Any, wanted: Any) -> float:
@@ -40,7 +37,6 @@ def train(model: Model, comm: Any) -> str:
     if comm.rank == 0:
         sdfg = frontend.training_step(step, *model.batch(), name=model.name)
         distspmd.lower(sdfg, model.schedule(comm.size))
-    ctypes.CDLL(None).mallopt(M_PERTURB, 165)
     torch.manual_seed(5)
     worst = {}
     with distspmd.compile(sdfg, comm) as program:
@@ -56,7 +52,6 @@ def train(model: Model, comm: Any) -> str:
             if number in (3, STEPS):
                 worst[number] = max(found)
     limits = {3: 2e-5, STEPS: 5e-4}
-    ctypes.CDLL(None).mallopt(M_PERTURB, 0)  # it makes Python slow
     return "; ".join(
         f"after {number} steps {value:.1e}"
         for number, value in worst.items()
