@@ -1,9 +1,10 @@
 """Layouts: which box of an array each rank holds, and whether it holds values or summands.
 
 The text form is that of the redistribution paper: per dimension ``tile{axes}extent``, the axes
-minor to major, ``[64{x}256, 1024]``; a halo behind it, ``[64{x}256~1, 1024]``; partial axes behind
-all, ``[256, 1024] + partial(sum){y}``. A
-layout that is no product of blocks is written as its boxes, ``boxes[10]{0: 0:4; 1: 3:10}``.
+minor to major, ``[64{x}256, 1024]``; a halo behind it, ``[64{x}256~1, 1024]``, or the size of
+blocks that are dealt in turn, ``[64{x}256/8, 1024]``; partial axes behind all, ``[256, 1024] +
+partial(sum){y}``. A layout that is no product of blocks is written as its boxes,
+``boxes[10]{0: 0:4; 1: 3:10}``.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -20,67 +21,13 @@ from numpy.typing import NDArray
 
 from distspmd import intervals
 from distspmd.errors import LayoutError, MeshError
-from distspmd.intervals import Box, Interval
+from distspmd.intervals import Box
 from distspmd.mesh import Mesh
-from distspmd.reductions import reduction
+from distspmd.splits import Partial as Partial
+from distspmd.splits import Split as Split
+from distspmd.splits import items, parse_partial, parse_split
 
 Numbers = NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True)
-class Split:
-    """One dimension of an array: its extent, and the mesh axes that split it, minor first.
-
-    Tile ``t`` of ``parts`` holds ``[t * tile, (t + 1) * tile)`` cut at the extent, with
-    ``tile = ceil(extent / parts)``: the last tiles may be smaller or empty. A tile that is not
-    empty also has the ``halo`` elements on either side, as far as the array reaches.
-    """
-
-    extent: int
-    axes: tuple[str, ...] = ()
-    halo: int = 0
-
-    def widened(self, lows: Numbers, highs: Numbers) -> Numbers:
-        """Intervals with their halo: (intervals, 2)."""
-        wide = np.where(highs > lows, self.halo, 0)
-        return np.stack([np.maximum(lows - wide, 0), np.minimum(highs + wide, self.extent)], axis=1)
-
-    def parts(self, mesh: Mesh) -> int:
-        """Number of tiles along the dimension."""
-        return math.prod(mesh[axis] for axis in self.axes)
-
-    def tile(self, mesh: Mesh) -> int:
-        """Extent of the largest tile."""
-        return -(-self.extent // self.parts(mesh))
-
-    def interval(self, mesh: Mesh, coordinates: Mapping[str, int]) -> Interval:
-        """Indices that a rank holds."""
-        index = 0
-        for axis in reversed(self.axes):
-            index = index * mesh[axis] + coordinates[axis]
-        tile = self.tile(mesh)
-        lo, hi = min(index * tile, self.extent), min((index + 1) * tile, self.extent)
-        return (max(0, lo - self.halo), min(self.extent, hi + self.halo)) if lo < hi else (lo, hi)
-
-
-@dataclass(frozen=True, slots=True)
-class Partial:
-    """Each rank holds an operand of a reduction.
-
-    Ranks that differ on ``axes`` hold different operands; ``None`` stands for all ranks. Ranks that
-    agree on them hold the same operand, as replicas.
-    """
-
-    reduction: str
-    axes: tuple[str, ...] | None = None
-
-    def __post_init__(self) -> None:
-        reduction(self.reduction)
-
-    def __str__(self) -> str:
-        return f"partial({self.reduction})" + (
-            "" if self.axes is None else f"{{{','.join(self.axes)}}}"
-        )
 
 
 @dataclass(frozen=True)
@@ -205,7 +152,7 @@ class Layout:
         Raises:
             LayoutError: not of the form, an unknown axis, or a wrong tile.
         """
-        body, partial = _parse_partial(text)
+        body, partial = parse_partial(text)
         if body.startswith("boxes"):
             extents, boxes = _parse_boxes(body, text, mesh)
             return cls(mesh, extents, explicit=boxes, partial=partial)
@@ -213,14 +160,14 @@ class Layout:
             raise LayoutError(
                 f"layout {text!r}: write [tile{{axes}}extent, ...], such as [3{{x}}12, 8]."
             )
-        splits = tuple(_parse_split(item, text, mesh) for item in _items(body[1:-1]))
+        splits = tuple(parse_split(item, text, mesh) for item in items(body[1:-1]))
         return cls(mesh, tuple(split.extent for split in splits), splits=splits, partial=partial)
 
     # -- what it says -------------------------------------------------------------------------
 
     def __str__(self) -> str:
         if self.splits is not None:
-            body = ", ".join(self._split_text(split) for split in self.splits)
+            body = ", ".join(split.text(self.mesh) for split in self.splits)
             body = f"[{body}]"
         else:
             held = "; ".join(
@@ -231,16 +178,22 @@ class Layout:
             body = f"boxes[{', '.join(map(str, self.extents))}]{{{held}}}"
         return f"{body} + {self.partial}" if self.partial else body
 
-    def _split_text(self, split: Split) -> str:
-        halo = f"~{split.halo}" if split.halo else ""
-        if not split.axes:
-            return f"{split.extent}{halo}"
-        return f"{split.tile(self.mesh)}{{{','.join(split.axes)}}}{split.extent}{halo}"
-
     @property
     def is_blocks(self) -> bool:
         """Whether it is a product of blocks, which cut the array without overlapping."""
-        return self.splits is not None and not any(split.halo for split in self.splits)
+        return self.splits is not None and not any(s.halo or s.block for s in self.splits)
+
+    @property
+    def is_dealt(self) -> bool:
+        """Whether blocks are dealt in turn along a dimension, so that tiles are no boxes."""
+        return any(split.block for split in self.splits or ())
+
+    def shape(self, rank: int) -> tuple[int, ...]:
+        """Shape of the rank's tile."""
+        if self.splits is None or rank >= self.ranks:
+            return intervals.shape(self.box(rank))
+        at = self.mesh.coordinates(rank)
+        return tuple(split.length(self.mesh, at) for split in self.splits)
 
     @property
     def ranks(self) -> int:
@@ -249,7 +202,16 @@ class Layout:
 
     @cached_property
     def bounds(self) -> NDArray[np.int64]:
-        """Boxes as numbers: (ranks, dimensions, 2)."""
+        """Boxes as numbers: (ranks, dimensions, 2).
+
+        Raises:
+            LayoutError: blocks are dealt in turn; the tiles are no boxes.
+        """
+        if self.is_dealt:
+            raise LayoutError(
+                f"{self} deals blocks in turn, so that tiles are no boxes; redistribute takes it, "
+                "and distspmd.cyclic plans with it."
+            )
         if self.splits is None:
             return np.array(self.explicit, dtype=np.int64)
         found = np.empty((self.ranks, len(self.splits), 2), dtype=np.int64)
@@ -263,7 +225,7 @@ class Layout:
     @cached_property
     def tiles(self) -> Tiles:
         """The distinct boxes, and which of them each rank holds."""
-        if self.splits is not None:
+        if self.splits is not None and not self.is_dealt:
             return self._grid(self.splits)
         numbers: dict[Box, int] = {}
         of = np.array(
@@ -324,7 +286,7 @@ class Layout:
 
     def box(self, rank: int) -> Box:
         """Box that a rank holds; ``lo == hi`` where it holds nothing."""
-        if rank < len(self.boxes):
+        if rank < self.ranks:
             return self.boxes[rank]
         return intervals.empty(len(self.extents))
 
@@ -334,7 +296,7 @@ class Layout:
 
     def volume(self, rank: int) -> int:
         """Elements of the rank's tile."""
-        return intervals.volume(self.box(rank))
+        return math.prod(self.shape(rank))
 
     def operand(self, rank: int) -> int:
         """Which operand of the reduction a rank holds; 0 where the layout is not partial."""
@@ -398,51 +360,7 @@ def _agreeing_splits(
                     yield (split, *others)
 
 
-_PARTIAL = re.compile(r"\s*\+\s*partial\((\w+|lambda .+?)\)(?:\{([\w,\s]*)\})?\s*\Z")
-_SPLIT = re.compile(r"(?:(\d+)\s*\{([\w,\s]*)\}\s*)?(\d+)(?:\s*~\s*(\d+))?\Z")
 _BOXES = re.compile(r"boxes\[([\d,\s]*)\]\s*\{(.*)\}\Z", re.DOTALL)
-
-
-def _items(text: str, separator: str = ",") -> list[str]:
-    """Split at separators outside braces."""
-    depth, items = 0, [""]
-    for character in text:
-        depth += (character == "{") - (character == "}")
-        if character == separator and depth == 0:
-            items.append("")
-        else:
-            items[-1] += character
-    found = [item.strip() for item in items]
-    if "" in found and len(found) > 1:
-        raise LayoutError(f"there is nothing between two {separator!r} in {text.strip()!r}.")
-    return [item for item in found if item]
-
-
-def _parse_partial(text: str) -> tuple[str, Partial | None]:
-    match = _PARTIAL.search(text)
-    if not match:
-        return text.strip(), None
-    axes = None if match[2] is None else tuple(_items(match[2]))
-    return text[: match.start()].strip(), Partial(match[1], axes)
-
-
-def _parse_split(item: str, text: str, mesh: Mesh) -> Split:
-    match = _SPLIT.match(item)
-    if not match:
-        raise LayoutError(f"layout {text!r}: {item!r} is not tile{{axes}}extent, such as 3{{x}}12.")
-    split = Split(int(match[3]), tuple(_items(match[2] or "")), int(match[4] or 0))
-    for axis in split.axes:
-        if axis not in mesh.names:
-            raise LayoutError(
-                f"layout {text!r}: no axis {axis!r} in the mesh {mesh}: write one of "
-                f"{', '.join(mesh.names) or 'none'}."
-            )
-    if match[1] is not None and int(match[1]) != split.tile(mesh):
-        raise LayoutError(
-            f"layout {text!r}: the tile of {item!r} is {match[1]}, but {split.extent} over "
-            f"{split.parts(mesh)} parts gives {split.tile(mesh)}."
-        )
-    return split
 
 
 def _parse_boxes(body: str, text: str, mesh: Mesh) -> tuple[tuple[int, ...], tuple[Box, ...]]:
@@ -451,11 +369,11 @@ def _parse_boxes(body: str, text: str, mesh: Mesh) -> tuple[tuple[int, ...], tup
     try:
         if not match:
             raise ValueError
-        extents = tuple(int(item) for item in _items(match[1]))
+        extents = tuple(int(item) for item in items(match[1]))
         boxes = [intervals.empty(len(extents))] * mesh.size
-        for item in _items(match[2], ";"):
+        for item in items(match[2], ";"):
             rank, _, held = item.partition(":")
-            bounds = [tuple(map(int, interval.split(":"))) for interval in _items(held)]
+            bounds = [tuple(map(int, interval.split(":"))) for interval in items(held)]
             boxes[range(mesh.size).index(int(rank))] = tuple((lo, hi) for lo, hi in bounds)
     except ValueError:
         raise LayoutError(

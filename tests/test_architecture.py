@@ -15,8 +15,9 @@ import pytest
 ORDER = """
     errors intervals report cache comparison lambdas extensions binding
     mesh reductions machine bounds sizes
+    splits
     layout
-    overlaps messages notations enumeration pictures cyclic
+    overlaps messages notations enumeration pictures
     redistribution
     plans
     calls
@@ -27,6 +28,7 @@ ORDER = """
     tilemaps
     solve
     solvers
+    cyclic
     planning
     reshard
     runtime runtime.toolchain runtime.agreement runtime.shared

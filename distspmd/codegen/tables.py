@@ -74,10 +74,14 @@ class Storage:
     """Where a rank keeps a tile: a pointer goes to the element ``origin`` of the global array.
 
     Strides are in elements. The storage may be larger than the tile, such as a tile with a halo.
+    With a ``shape``, the layout is of a folded array, and the tile an array of that shape; its
+    first element lies so many elements behind the origin.
     """
 
     origin: tuple[int, ...]
     strides: tuple[int, ...]
+    shape: tuple[int, ...] | None = None
+    first: int = 0
 
     @classmethod
     def of(cls, box: Box) -> Storage:

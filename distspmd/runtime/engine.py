@@ -268,11 +268,13 @@ def _pointer(
     dtype = plan.redistribution.dtype
     if tile is None:
         raise ArgumentError(f"{what} is missing; {layout} gives it [{intervals.text(box)}].")
-    if tile.dtype != dtype or tile.shape != intervals.shape(box):
+    shape = storage.shape or intervals.shape(box)
+    if tile.dtype != dtype or tile.shape != shape:
         raise ArgumentError(
-            f"{what} is {tile.dtype}{list(tile.shape)}; {layout} gives it "
-            f"{dtype}{list(intervals.shape(box))}."
+            f"{what} is {tile.dtype}{list(tile.shape)}; {layout} gives it {dtype}{list(shape)}."
         )
+    if storage.shape:
+        return tile.ctypes.data - storage.first * dtype.itemsize
     wanted = [stride * dtype.itemsize for stride in storage.strides]
     for extent, stride, want in zip(tile.shape, tile.strides, wanted, strict=True):
         if extent > 1 and stride != want:

@@ -15,10 +15,12 @@ from numpy.typing import DTypeLike, NDArray
 
 from distspmd import intervals
 from distspmd.codegen.tables import Storage
-from distspmd.errors import ArgumentError
+from distspmd.cyclic import plan_dealt
+from distspmd.errors import ArgumentError, NoSolver
 from distspmd.layout import Layout
 from distspmd.machine import Machine
 from distspmd.planning import plan as make_plan
+from distspmd.plans import Plan
 from distspmd.runtime.agreement import Agreement
 from distspmd.runtime.engine import Engine, runnable
 from distspmd.runtime.shared import Node
@@ -69,9 +71,8 @@ def redistribute(
         serial = known.find((shared, tuple(known.comm.allgather(mine[1:]))))
     if serial < 0:
         model = machine or known.machine
-        chosen = make_plan(source, target, move.dtype, solver, max_memory, model)
+        chosen, storages = move.planned(solver, max_memory, model)
         name = f"the redistribution {source} -> {target}"
-        storages = (move.storage(0), move.storage(1))
         ready = runnable(chosen)
         engine = Engine(comm, [(name, ready, storages)], functions=functions_of(ready))
         if known.agreement.ranks > 1:
@@ -195,6 +196,9 @@ class _Move:
         self.dtype = np.dtype(dtype) if dtype else (*known_types, np.dtype("V1"))[0]
         self.fault = self._find_problem()
         self.tiles = (tile, out) if self.fault else (_aligned(tile), self._target(out))
+        self.dealt = source.is_dealt or target.is_dealt
+        if self.dealt and tile is not None and out is not None and np.may_share_memory(tile, out):
+            self.tiles = (tile.copy(), out)
 
     def problem(self) -> ArgumentError | None:
         """What is wrong with the arguments of this rank, if anything."""
@@ -207,17 +211,17 @@ class _Move:
         if self.dtype == np.dtype("V1"):
             return f"rank {self.rank} has no tile that tells the type of the array; pass dtype=."
         for side, (layout, tile) in enumerate(zip(self.layouts, self.given, strict=True)):
-            box = layout.box(self.rank)
+            shape = layout.shape(self.rank)
             what = f"the {('source', 'target')[side]} tile of rank {self.rank}"
             if tile is None:
-                if side == 0 and not intervals.is_empty(box):
-                    return f"{what} is missing; {layout} gives it [{intervals.text(box)}]."
+                if side == 0 and 0 not in shape:
+                    return f"{what} is missing; {layout} gives it {self._held(layout)}."
             elif not isinstance(tile, np.ndarray):
                 return f"{what} is a {type(tile).__name__}; pass a NumPy array."
-            elif not intervals.is_empty(box) and tile.shape != intervals.shape(box):
+            elif 0 not in shape and tile.shape != shape:
                 return (
                     f"{what} has the shape {tile.shape}, but {layout} gives it "
-                    f"[{intervals.text(box)}], {intervals.shape(box)}."
+                    f"{self._held(layout)}, {shape}."
                 )
             elif tile.dtype != self.dtype:
                 return f"{what} has the type {tile.dtype}, but the array {self.dtype}."
@@ -225,19 +229,51 @@ class _Move:
                 return f"{what} cannot be written in place; pass a contiguous array as out."
         return ""
 
-    def _target(self, out: Tile | None) -> Tile | None:
-        box = self.layouts[1].box(self.rank)
-        if out is not None or intervals.is_empty(box):
-            return out
-        return np.zeros(intervals.shape(box), self.dtype)
+    def _held(self, layout: Layout) -> str:
+        """What a layout gives this rank."""
+        if layout.is_dealt:
+            return "dealt blocks"
+        return f"[{intervals.text(layout.box(self.rank))}]"
 
-    def storage(self, side: int) -> Storage:
+    def _target(self, out: Tile | None) -> Tile | None:
+        shape = self.layouts[1].shape(self.rank)
+        return out if out is not None or 0 in shape else np.zeros(shape, self.dtype)
+
+    def planned(
+        self, solver: str | Solver | None, max_memory: int | None, machine: Machine
+    ) -> tuple[Plan, tuple[Storage, Storage]]:
+        """The plan, and this rank's storage of its tiles.
+
+        Raises:
+            NoSolver: no plan fits.
+        """
+        source, target = self.layouts
+        if not self.dealt:
+            chosen = make_plan(source, target, self.dtype, solver, max_memory, machine)
+            return chosen, (self._storage(0), self._storage(1))
+        if solver not in (None, "exchange") or max_memory is not None:
+            raise NoSolver(
+                f"{source} -> {target}: of dealt blocks there is but an exchange, whose memory has "
+                "no bound; leave out solver and max_memory."
+            )
+        dealt = plan_dealt(source, target, self.dtype)
+        strides = [self._element_strides(side) for side in (0, 1)]
+        storages = (
+            dealt.storage(0, self.rank, strides[0]),
+            dealt.storage(1, self.rank, strides[1]),
+        )
+        return dealt.merged, storages
+
+    def _element_strides(self, side: int) -> tuple[int, ...]:
+        tile = self.tiles[side]
+        return () if tile is None else tuple(stride // tile.itemsize for stride in tile.strides)
+
+    def _storage(self, side: int) -> Storage:
         """Where the tile of a side lies in memory."""
         box, tile = self.layouts[side].box(self.rank), self.tiles[side]
         if tile is None or intervals.is_empty(box):
             return Storage.of(box)
-        strides = tuple(stride // tile.itemsize for stride in tile.strides)
-        return Storage(tuple(lo for lo, _ in box), strides)
+        return Storage(tuple(lo for lo, _ in box), self._element_strides(side))
 
     def strides(self) -> tuple[tuple[int, ...] | None, ...]:
         """Strides of both tiles, for which an engine is made."""

@@ -6,7 +6,7 @@ from mpi4py import MPI
 
 import distspmd
 from distspmd import Layout, Mesh
-from distspmd.errors import ArgumentError
+from distspmd.errors import ArgumentError, NoSolver
 from distspmd.machine import Machine
 from distspmd.runtime import shared
 from distspmd.runtime.tiles import known_of
@@ -153,6 +153,39 @@ for dtype, extents in (("int64", shape), ("int16", (300, 700))):
             )
             same(total, target, np.gcd(*operands))
 target = layouts[1]
+
+
+# Blocks that are dealt in turn are a rank's elements in their order, whatever the extents.
+def dealt(layout: Layout) -> np.ndarray | None:
+    if comm.rank >= layout.ranks:
+        return None
+    at = layout.mesh.coordinates(comm.rank)
+    held = []
+    for split in layout.splits:
+        block, parts = split.block or split.tile(layout.mesh), split.parts(layout.mesh)
+        kept = np.arange(split.extent) // block % parts == split.index(layout.mesh, at)
+        held.append(np.flatnonzero(kept))
+    return array[np.ix_(*held)]
+
+
+columns = Layout.parse("[7, 5{x}10]", two)
+for text, to in (
+    ("[4{x}7/2, 10]", columns),
+    ("[4{x}7/1, 10]", Layout.parse("[4{x}7/2, 10]", two)),
+    ("[7, 6{x}10/3]", Layout.parse("[4{x}7/2, 10]", two)),
+    ("[7, 6{x}10/3]", Layout.root(shape)),
+    ("[7, 10]", Layout.parse("[7, 6{x}10/3]", two)),
+):
+    dealer = Layout.parse(text, two)
+    for one, other in ((dealer, to), (to, dealer)):
+        sent, wanted = dealt(one), dealt(other)
+        for order in "CF":
+            given = None if sent is None else np.array(sent, order=order)
+            found = distspmd.redistribute(comm, given, one, other, dtype=float)
+            if wanted is not None:
+                np.testing.assert_array_equal(found, wanted)
+with pytest.raises(NoSolver, match="of dealt blocks there is but an exchange"):
+    distspmd.redistribute(comm, given, one, other, dtype=float, max_memory=1)
 
 # Runs of memory go as messages from so many bytes on, and by letters below, as the machine says.
 swapped = Layout.parse("boxes[7, 10]{0: 4:7, 0:10; 1: 0:4, 0:10}", two)
