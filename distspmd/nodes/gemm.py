@@ -130,9 +130,19 @@ class Gemm:
                 continue
             if self._extent(other) == 1:
                 return by_columns, _most(sympy.Integer(1), extent)
-            if far.is_positive and (far - extent).is_negative is not True:
+            if far.is_positive and self._apart(operand, run, other, far - extent):
                 return by_columns, _most(far, extent)
         return None
+
+    @staticmethod
+    def _apart(operand: Operand, run: str, other: str, gap: sympy.Expr) -> bool:
+        """Whether rows do not overlap: storage keeps those apart that are a dimension of their own.
+
+        Windows that slide (``i + j`` indexes one dimension) are apart only if that is known.
+        """
+        letters = ({x for x, _ in dim} for dim in operand.dimensions)
+        slides = any(dim & set(run) and dim & set(other) for dim in letters)
+        return bool(gap.is_nonnegative) if slides else gap.is_negative is not True
 
     def _at(self, operand: Operand, index: dict[str, str]) -> str:
         """Address of the matrix at the indices of the loops."""

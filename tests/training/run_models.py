@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import sys
 import warnings
+from math import inf
 from typing import Any
 
 import torch
@@ -15,6 +17,8 @@ from distspmd import frontend
 from training.models import MODELS, Model
 
 STEPS = 20
+M_PERTURB = -6
+"""Of malloc.h: fresh memory is filled with a byte, so that nothing relies on zeros."""
 
 
 def difference(given: Any, wanted: Any) -> float:
@@ -25,8 +29,7 @@ def difference(given: Any, wanted: Any) -> float:
         for a, b in pairs
         if isinstance(b, torch.Tensor)
     ]
-    assert all(value == value for value in found), "not a number"
-    return max(found, default=0.0)
+    return max((value if value == value else inf for value in found), default=0.0)
 
 
 def train(model: Model, comm: Any) -> str:
@@ -37,6 +40,7 @@ def train(model: Model, comm: Any) -> str:
     if comm.rank == 0:
         sdfg = frontend.training_step(step, *model.batch(), name=model.name)
         distspmd.lower(sdfg, model.schedule(comm.size))
+    ctypes.CDLL(None).mallopt(M_PERTURB, 165)
     torch.manual_seed(5)
     worst = {}
     with distspmd.compile(sdfg, comm) as program:
@@ -52,6 +56,7 @@ def train(model: Model, comm: Any) -> str:
             if number in (3, STEPS):
                 worst[number] = max(found)
     limits = {3: 2e-5, STEPS: 5e-4}
+    ctypes.CDLL(None).mallopt(M_PERTURB, 0)  # it makes Python slow
     return "; ".join(
         f"after {number} steps {value:.1e}"
         for number, value in worst.items()

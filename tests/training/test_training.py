@@ -11,10 +11,11 @@ from distspmd.runtime.launch import launch
 
 TESTS = Path(__file__).resolve().parent.parent
 ON_RANKS = {
-    1: ["perceptron_adam", "encoder"],
-    2: ["perceptron", "keep_gradients"],
-    4: ["perceptron_adam"],
+    1: ["gpt"],
+    2: ["perceptron", "einsums", "residual", "keep_gradients"],
+    4: ["perceptron_adam", "attention", "encoder", "lenet", "accumulate"],
 }
+"""Every model once. A batch of 5 or 6 on 4 ranks leaves one with nothing."""
 
 
 @pytest.mark.parametrize("ranks", ON_RANKS)
@@ -25,8 +26,8 @@ def test_training_is_what_torch_does(ranks: int, tmp_path: Path) -> None:
         ranks=ranks,
         timeout=900,
         capture=True,
-        env={"PYTHONPATH": path, "MALLOC_PERTURB_": "165"},
+        env={"PYTHONPATH": path},
         cwd=tmp_path,
     ).check()
     outcomes = [line for line in done.stdout.splitlines() if ": " in line]
-    assert outcomes == [f"{name}: right" for name in ON_RANKS[ranks]], done.stdout
+    assert sorted(outcomes) == sorted(f"{name}: right" for name in ON_RANKS[ranks]), done.stdout
