@@ -80,15 +80,16 @@ def numpy_softmax(x, y):
 
 
 def numpy_attention(x, wq, wk, wv, wo):
-    flat = x.reshape(B * S, H * P)
+    """Attention of as many heads as there are weights for: a summand where these are not all."""
+    flat, heads = x.reshape(B * S, H * P), len(wq)
     q, k, v = (
-        (flat @ w.reshape(H * P, H * P).T).reshape(B, S, H, P).transpose(0, 2, 1, 3)
+        (flat @ w.reshape(heads * P, H * P).T).reshape(B, S, heads, P).transpose(0, 2, 1, 3)
         for w in (wq, wk, wv)
     )
     e = q @ k.swapaxes(-1, -2) * np.float32(P**-0.5)
     numpy_softmax(e, e)
-    heads = (e @ v).transpose(0, 2, 1, 3).reshape(B * S, H * P)
-    return (heads @ wo.reshape(H * P, H * P)).reshape(B, S, H * P)
+    merged = (e @ v).transpose(0, 2, 1, 3).reshape(B * S, heads * P)
+    return (merged @ wo.reshape(heads * P, H * P)).reshape(B, S, H * P)
 
 
 def numpy_matmul(a, b):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from distspmd import intervals, storages
 from distspmd.binding import Binding, binding_of
+from distspmd.closing import Closing
 from distspmd.codegen.build import Argument, Build, build
 from distspmd.codegen.functions import addresses_of, functions_of
 from distspmd.errors import ArgumentError, CompilationError, DistSPMDError, ScheduleError
@@ -105,7 +105,7 @@ class _Parameter:
     """Whether this rank passes or gets it."""
 
 
-class Program:
+class Program(Closing):
     """A lowered program that all ranks call together.
 
     ``program(x=x)`` takes arrays on rank 0 and returns the results there; other ranks call
@@ -470,18 +470,6 @@ class Program:
         # The communicators stay: freeing them needs all ranks at once.
         if getattr(self, "_handle", None) is not None:
             self._free_tiles()
-
-    def __enter__(self) -> Program:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if kind is None:
-            self.close()
 
 
 def _ctype(argument: Argument) -> Any:

@@ -11,7 +11,6 @@ import time
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from dace import SDFG
 from numpy.typing import NDArray
 
 from distspmd import program
+from distspmd.closing import Closing
 from distspmd.errors import ArgumentError, CompilationError, DistSPMDError, ScheduleError
 from distspmd.layout import Layout
 from distspmd.lowering import ATTRIBUTE, PlannedMemlet
@@ -66,7 +66,7 @@ class _Signature:
     ranks: int
 
 
-class SymbolicProgram:
+class SymbolicProgram(Closing):
     """A lowered program of symbolic sizes, that all ranks call together as any other.
 
     A call takes the sizes from the shapes on rank 0; a size that is in none is passed by name,
@@ -191,18 +191,6 @@ class SymbolicProgram:
         if not self._closed:
             self._closed = True
             self.comm.Free()
-
-    def __enter__(self) -> SymbolicProgram:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if kind is None:
-            self.close()
 
 
 def _is_scalar(shape: Shape) -> bool:

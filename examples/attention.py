@@ -59,15 +59,7 @@ def residual_attention(
     wv: dace.float32[H, P, E],
     wo: dace.float32[H, P, E],
 ):
-    q = np.einsum("bse,hpe->bhsp", x, wq)
-    k = np.einsum("bse,hpe->bhsp", x, wk)
-    v = np.einsum("bse,hpe->bhsp", x, wv)
-    scores = np.einsum("bhsp,bhtp->bhst", q, k) * np.float32(P**-0.5)
-    top = np.maximum.reduce(scores, axis=-1, keepdims=True)
-    e = np.exp(scores - top)
-    weights = e / np.add.reduce(e, axis=-1, keepdims=True)
-    heads = np.einsum("bhst,bhtp->bhsp", weights, v)
-    projected = np.einsum("bhsp,hpe->bse", heads, wo)
+    projected = attention(x, wq, wk, wv, wo)
     return x + projected
 
 

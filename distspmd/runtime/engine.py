@@ -16,7 +16,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -25,6 +24,7 @@ from numpy.typing import NDArray
 from distspmd import intervals
 from distspmd.allreduce import scattered
 from distspmd.cache import cache_folder as cache_folder
+from distspmd.closing import Closing
 from distspmd.codegen.fetches import Fetch
 from distspmd.codegen.tables import Function, Storage, words
 from distspmd.errors import ArgumentError, CompilationError, ToolchainError
@@ -54,7 +54,7 @@ class Statistics:
     """Of a fetch: bytes of requests that came from other ranks."""
 
 
-class Engine:
+class Engine(Closing):
     """Plans of one rank, ready to run. All ranks of the communicator make it together.
 
     Args:
@@ -221,18 +221,6 @@ class Engine:
             self._library.distspmd_destroy(self.context)
             self.context = 0
             self._scratch = None
-
-    def __enter__(self) -> Engine:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if kind is None:
-            self.close()
 
 
 def runnable(plan: Plan) -> Plan:
