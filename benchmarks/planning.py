@@ -1,13 +1,14 @@
 """How good and how fast plans are, over seeded random problems.
 
-    python benchmarks/planning.py [--problems 10000] [--minutes 5] [--keep rows]
+    python benchmarks/planning.py [--problems 10000] [--minutes 5] [--keep rows] [--times]
 
 Every plan of every solver is proved and simulated, and compared with slices of NumPy; what the
 exchange receives is compared with the bound; of problems of up to 16 ranks the search is compared
 with looking at everything; a plan is damaged, and the proof has to find it; and planning is timed,
 in seconds of the processor. With ``--keep`` what was found is added to a file, and a further call
 goes on where the last one stopped: so a long run can be made in portions. The summary is of all in
-the file, and ends with the times of redistributions among 4,096 ranks.
+the file, and ends with the times of redistributions among 4,096 ranks. ``--times`` plans only: what
+else runs on a machine makes planning up to twice as slow.
 """
 
 from __future__ import annotations
@@ -150,14 +151,12 @@ def summary(rows: list[Row]) -> str:
     names = Counter(name for row in rows for name in row["plans"])
     bounds = [row["bound"] for row in rows if row["bound"] is not None]
     damages = Counter(row["damage"] for row in rows if row["damage"])
-    middle, high, most = np.percentile([row["ms"] for row in rows], [50, 99, 100])
     lines = [
         f"{len(rows)} problems of up to {SIMULATED_RANKS} ranks: all plans proved, equal to NumPy",
         "  plans: " + ", ".join(f"{name} {count}" for name, count in names.items()),
         f"  exchange receives exactly the bound in {sum(bounds)} of {len(bounds)} of values",
         "  damage, all of it found: " + ", ".join(f"{what} {n}" for what, n in damages.items()),
-        f"planning for up to {TIMED_RANKS} ranks: median {middle:.1f} ms, 99 of 100 within "
-        f"{high:.1f} ms, all within {most:.1f} ms",
+        times([row["ms"] for row in rows]),
     ]
     for name in PRICES:
         found = [row["optimum"][name] for row in rows if row["optimum"][name]]
@@ -167,6 +166,15 @@ def summary(rows: list[Row]) -> str:
             f"{weak}, with the permutation {same}, within one target tile {within}"
         )
     return "\n".join(lines)
+
+
+def times(ms: list[float]) -> str:
+    """Percentiles in a line."""
+    middle, high, most = np.percentile(ms, [50, 99, 100])
+    return (
+        f"planning for up to {TIMED_RANKS} ranks: median {middle:.1f} ms, 99 of 100 within "
+        f"{high:.1f} ms, all within {most:.1f} ms"
+    )
 
 
 def large() -> None:
@@ -185,7 +193,12 @@ def main() -> None:
     parser.add_argument("--problems", type=int, default=10_000)
     parser.add_argument("--minutes", type=float, default=float("inf"), help="stop after these")
     parser.add_argument("--keep", help="file of results, to which those of this run are added")
+    parser.add_argument("--times", action="store_true", help="plan, and check nothing")
     options = parser.parse_args()
+    if options.times:
+        numbers = range(options.problems)
+        print(times([_planned(random_problem(seed, TIMED_RANKS)) for seed in numbers]))
+        return large()
     end = time.monotonic() + 60 * options.minutes
     with tempfile.TemporaryDirectory() as folder:
         results = Path(options.keep or Path(folder) / "results")
@@ -196,7 +209,7 @@ def main() -> None:
                 rows.append(problem(len(rows)))
                 file.write(json.dumps(rows[-1]) + "\n")
     print(summary(rows))
-    large()
+    return large()
 
 
 if __name__ == "__main__":

@@ -107,11 +107,22 @@ class Engine(Closing):
         Raises:
             ArgumentError: a tile of another dtype, shape or strides than the plan's.
         """
+        self.run(number, self.pointers(number, (source, target)))
+
+    def pointers(self, number: int, tiles: Sequence[Tile | None]) -> tuple[int | None, ...]:
+        """Where the storages of a plan's source and target tile begin.
+
+        Raises:
+            ArgumentError: a tile of another dtype, shape or strides than the plan's.
+        """
         name, plan, storages = self.plans[number]
-        pointers = [
+        return tuple(
             _pointer(tile, plan, name, side, storages[side], self.rank)
-            for side, tile in enumerate((source, target))
-        ]
+            for side, tile in enumerate(tiles)
+        )
+
+    def run(self, number: int, pointers: Sequence[int | None]) -> None:
+        """Run a plan on tiles whose ``pointers`` are known."""
         self._library.distspmd_execute(self.context, number, *pointers)
 
     def share(
