@@ -2,6 +2,8 @@
 
 What needs DaCe or a compiler is imported when it is first used: layouts, plans and the simulator
 do without.
+
+Under MPI, an exception that nobody catches on one rank ends all ranks, as soon as this is imported.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from distspmd.extensions import extend_dace
 from distspmd.layout import Layout
 from distspmd.mesh import Mesh
 from distspmd.planning import plan
+from distspmd.runtime.agreement import end_all_on_exception
 from distspmd.simulator import simulate
 from distspmd.verifier import verify
 
@@ -66,3 +69,4 @@ def __getattr__(name: str) -> Any:
 
 
 extend_dace()
+end_all_on_exception()

@@ -24,7 +24,7 @@ from distspmd.lowering import Lowering
 from distspmd.pipeline import lower
 from distspmd.program import build_for
 from distspmd.report import Table, as_html, as_text
-from distspmd.runtime.agreement import Agreement, end_all_on_exception, wait_quietly
+from distspmd.runtime.agreement import Agreement, wait_quietly
 from distspmd.runtime.launch import launch, launched_ranks
 from distspmd.schedule import Schedule
 from distspmd.symbolic import with_sizes
@@ -166,7 +166,6 @@ def _together(
     from mpi4py import MPI
 
     comm = MPI.COMM_WORLD
-    end_all_on_exception(comm)
     trial: Trial | None = None
     error: Exception | None = None
     if comm.Get_size() != ranks:

@@ -205,8 +205,20 @@ def _check_not_lowered(sdfg: SDFG) -> None:
         )
 
 
+_OF_SCALAR = "__sym_"
+"""How DaCe begins the symbols of scalars that bound slices."""
+
+
 def _check_sizes(sdfg: SDFG) -> None:
     sizes = sorted({str(s) for container in sdfg.arrays.values() for s in container.free_symbols})
+    named = (size.removeprefix(_OF_SCALAR) for size in sizes if size.startswith(_OF_SCALAR))
+    taken = [name for name in named if name in sdfg.arglist()]
+    if taken:
+        raise UnsupportedProgram(
+            f"{sdfg.name!r} has slices up to the scalar {taken[0]!r}, and plans are made "
+            f"before it is known. Make it a symbol, {taken[0]} = dace.symbol({taken[0]!r}), and "
+            "leave the argument out: then there is a plan for each of its values."
+        )
     if sizes:
         raise UnsupportedProgram(
             f"{sdfg.name!r} has the symbolic sizes {', '.join(sizes)}, and plans are made for "

@@ -21,7 +21,7 @@ from distspmd.layout import Layout
 from distspmd.lowering import ATTRIBUTE, Lowering, PlannedMemlet
 from distspmd.nodes.distributed_memlet import CONTEXT
 from distspmd.residents import Residents
-from distspmd.runtime.agreement import Agreement, end_all_on_exception, wait_quietly
+from distspmd.runtime.agreement import Agreement, wait_quietly
 from distspmd.runtime.engine import Engine, Statistics
 from distspmd.runtime.shared import Node
 
@@ -46,7 +46,6 @@ def compile(sdfg: SDFG | None, comm: Any, *, arithmetic: str = "vector") -> Prog
             f"compile needs a communicator of mpi4py, but {comm!r} was given. Pass MPI.COMM_WORLD."
         )
     comm = comm.Dup()
-    end_all_on_exception(comm)
     made: tuple[Build, Lowering] | None = None
     error: Exception | None = None
     if comm.Get_rank() == 0:
@@ -77,8 +76,8 @@ def build_for(sdfg: SDFG | None, ranks: int, arithmetic: str = "vector") -> tupl
     lowering: Lowering | None = getattr(sdfg, ATTRIBUTE, None)
     if sdfg is None or lowering is None:
         raise ScheduleError(
-            f"{sdfg.name if sdfg else 'None'!r} is not lowered. "
-            "Call distspmd.lower(sdfg, schedule) first, in the same process."
+            f"{getattr(sdfg, 'name', sdfg)!r} is not a lowered SDFG. "
+            "Call distspmd.lower(sdfg, schedule) in the same process, and pass the SDFG."
         )
     if ranks < lowering.ranks:
         largest = max(lowering.spaces, key=lambda space: space.mesh.size)

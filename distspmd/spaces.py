@@ -37,6 +37,8 @@ _LIBRARIES = tuple(
 )
 _FAR = 50
 """Nodes behind one that has no line, among which one with a line is sought."""
+_INSTEAD = {"Inv": "Solve for what it multiplies: np.linalg.solve(a, b)."}
+"""What to write in the place of library nodes of a type."""
 _ANONYMOUS = re.compile(r"__tmp\d+\Z")
 
 
@@ -320,7 +322,8 @@ def pure_expansion(state: SDFGState, node: nodes.LibraryNode) -> SDFG:
                 raise UnsupportedProgram(
                     f"{source(state, node) or node.label}: the library node {node.label} "
                     f"({type(found).__name__}) has no pure expansion to analyse, only "
-                    f"{', '.join(names) or 'none'}. Expand it before you lower the SDFG."
+                    f"{', '.join(names) or 'none'}. "
+                    f"{_INSTEAD.get(type(found).__name__, 'Expand it before you lower the SDFG.')}"
                 )
             with quiet():
                 found.expand(parent, implementation)

@@ -23,7 +23,7 @@ from distspmd.errors import ArgumentError, CompilationError, DistSPMDError, Sche
 from distspmd.layout import Layout
 from distspmd.lowering import ATTRIBUTE, PlannedMemlet
 from distspmd.program import Program
-from distspmd.runtime.agreement import Agreement, end_all_on_exception, wait_quietly
+from distspmd.runtime.agreement import Agreement, wait_quietly
 from distspmd.runtime.engine import Statistics
 from distspmd.sizes import Shape, infer
 from distspmd.symbolic import SymbolicLowering
@@ -76,7 +76,6 @@ class SymbolicProgram(Closing):
 
     def __init__(self, lowering: SymbolicLowering | None, comm: Any) -> None:
         self.comm = comm.Dup()
-        end_all_on_exception(self.comm)
         self.rank: int = comm.Get_rank()
         self._agreement = Agreement(self.comm)
         self._lowering = lowering

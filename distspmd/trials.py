@@ -21,7 +21,6 @@ from distspmd.comparison import Comparison, compare
 from distspmd.layout import Layout
 from distspmd.lowering import Lowering
 from distspmd.program import Program
-from distspmd.runtime.agreement import end_all_on_exception
 
 Arguments = dict[str, Any]
 Tile = NDArray[Any]
@@ -151,7 +150,6 @@ def main(folder: str, runs: str) -> None:
     from mpi4py import MPI
 
     comm = MPI.COMM_WORLD
-    end_all_on_exception(comm)
     place = Path(folder)
 
     sets = (read(place / f"set{number}") for number in range(int(runs)))

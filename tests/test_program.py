@@ -41,9 +41,12 @@ def test_a_rank_that_fails_ends_all_within_ten_seconds(
     assert "came to the end" not in done.stdout
 
 
-def test_a_rank_that_raises_ends_all_without_the_module_mpi4py_too(tmp_path: Path) -> None:
+@pytest.mark.parametrize("when", ["raises", "raises early"])
+def test_a_rank_that_raises_ends_all_without_the_module_mpi4py_too(
+    when: str, tmp_path: Path
+) -> None:
     mpi = find_mpi()
-    command = [str(mpi.mpiexec), "-n", "3", sys.executable, str(RANKS / "failing.py"), "raises"]
+    command = [str(mpi.mpiexec), "-n", "3", sys.executable, str(RANKS / "failing.py"), when]
     done = subprocess.run(
         command,
         env=environment(mpi, 3),

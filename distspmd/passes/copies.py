@@ -126,7 +126,7 @@ def _detach(state: SDFGState, view: nodes.AccessNode, views: dict[str, Any]) -> 
         raise UnsupportedProgram(
             f"{where}: {view.data!r} is a view of {viewed.data}[{window}] in the shape "
             f"{list(map(str, mine.shape))}, of which no common factors can be told. "
-            "Copy the array instead."
+            "Write the copy as a map over the new shape, with // and % in the indices."
         )
     for connectors in (view.in_connectors, view.out_connectors):
         connectors.pop("views", None)

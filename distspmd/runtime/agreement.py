@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from types import TracebackType
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
@@ -55,26 +55,34 @@ def wait_quietly(comm: Any) -> None:
         pause = min(2 * pause, 0.02)
 
 
-def end_all_on_exception(comm: Any) -> None:
+def end_all_on_exception() -> None:
     """Let an exception that nobody catches on one rank end all ranks, with its message.
 
-    Python would end that rank alone, and the others would wait for it for ever. An interactive
-    session stays alive.
+    Python would end that rank alone, and the others would wait for it for ever. Without MPI, on one
+    rank, and in an interactive session all is as before.
     """
-    if comm.Get_size() == 1 or hasattr(sys, "ps1") or getattr(sys.excepthook, "ends_all", False):
+    if getattr(sys.excepthook, "ends_all", False):
         return
-    from mpi4py import MPI
+    before = sys.excepthook
 
-    before, rank = sys.excepthook, comm.Get_rank()  # the communicator may be freed by then
-
-    def hook(
-        kind: type[BaseException], error: BaseException, trace: TracebackType | None
-    ) -> NoReturn:
-        sys.stderr.write(f"distspmd: rank {rank} failed; ending all ranks.\n")
+    def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        comm = None if hasattr(sys, "ps1") else _world()
+        if comm is not None:
+            sys.stderr.write(f"distspmd: rank {comm.Get_rank()} failed; ending all ranks.\n")
         before(kind, error, trace)
-        sys.stderr.flush()
-        MPI.COMM_WORLD.Abort(1)
-        raise SystemExit(1)
+        if comm is not None:
+            sys.stderr.flush()
+            comm.Abort(1)
 
     hook.ends_all = True  # type: ignore[attr-defined]  # functions have attributes too
     sys.excepthook = hook
+
+
+def _world() -> Any:
+    """All ranks, if there are several, and MPI runs."""
+    if "mpi4py.MPI" not in sys.modules:
+        return None
+    from mpi4py import MPI
+
+    runs = MPI.Is_initialized() and not MPI.Is_finalized()
+    return MPI.COMM_WORLD if runs and MPI.COMM_WORLD.Get_size() > 1 else None

@@ -47,6 +47,16 @@ def unknown_range(x: dace.float64[10], n: dace.int64):
 
 
 @dace.program
+def bounded(x: dace.float64[10], n: dace.int64):
+    x[:n] = x[:n] * 2
+
+
+@dace.program
+def inverted(x: dace.float64[5, 5]):
+    return np.linalg.inv(x)
+
+
+@dace.program
 def range_of_a_loop(x: dace.float64[10]):
     for t in range(5):
         for i in dace.map[t:9:2]:
@@ -161,6 +171,7 @@ def line_of(text: str) -> int:
     [
         (unknown_range, "for i in dace.map[0:n]", "runs over i=0:", "Give the range as numbers"),
         (range_of_a_loop, "for i in dace.map[t:9:2]", "runs over i=t:9:2", "a condition inside"),
+        (inverted, "np.linalg.inv(x)", "no pure expansion", "np.linalg.solve"),
         (calls_python, "np.cumsum(x)", "calls back into Python", "Take the call out"),
     ],
     ids=lambda value: getattr(value, "name", None),
@@ -172,6 +183,10 @@ def test_refusals_name_the_line_and_what_to_write(program, line, what, instead):
     file, number = found.split(":")[:2]
     assert file == "test_prepare.py"
     assert abs(int(number) - line_of(line)) <= 1
+
+
+def test_a_scalar_that_bounds_a_slice_is_refused_with_the_symbol_that_may():
+    assert "n = dace.symbol('n')" in message(bounded)
 
 
 def test_symbolic_sizes_are_refused_with_what_sets_them():

@@ -19,6 +19,9 @@ def product(a: dace.float64[10, 8], b: dace.float64[8, 6]):
     return a @ b
 
 
+if sys.argv[1] == "raises early" and comm.rank == 1:
+    print(f"failing at {time.time()}", flush=True)
+    raise ValueError("no more of this")
 sdfg = product.to_sdfg()
 distspmd.lower(sdfg, {"_MatMult_": (3, 1, 1)})
 program = distspmd.compile(sdfg, comm)

@@ -110,7 +110,7 @@ def integers() -> None:
 
 def compilations() -> None:
     plain = product.to_sdfg()
-    expect(ScheduleError, "is not lowered", lambda: distspmd.compile(plain, comm))
+    expect(ScheduleError, "not a lowered SDFG", lambda: distspmd.compile(plain, comm))
     large = product.to_sdfg()
     distspmd.lower(large, {"_MatMult_": (2, 2, 1)})
     text = "the parts (2, 2, 1), 4 ranks, but the communicator has 3"
