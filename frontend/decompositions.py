@@ -49,6 +49,7 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
     table[aten.var_mean.correction] = _var_mean
     table[aten.var.correction] = lambda *a, **k: _var_mean(*a, **k)[0]
     table[aten.mean.dim] = _mean
+    table[aten._safe_softmax.default] = _safe_softmax
     table[aten.mean.default] = lambda x, **k: _mean(x, None, **k)
     return table
 
@@ -68,6 +69,17 @@ def _mean(
     total = aten.sum.dim_IntList(x, dims, keepdim, dtype=dtype)
     mean: torch.Tensor = total / math.prod(x.shape[d] for d in dims)
     return mean
+
+
+def _safe_softmax(x: torch.Tensor, dim: int, dtype: torch.dtype | None = None) -> torch.Tensor:
+    """Zero where nothing is let through: there the largest is no number to subtract."""
+    x = x if dtype is None else x.to(dtype)
+    highest = aten.amax(x, [dim], True)
+    powers = aten.exp(x - highest)
+    shares = powers / aten.sum.dim_IntList(powers, [dim], True)
+    nothing = highest == -math.inf
+    result: torch.Tensor = aten.where(nothing, aten.scalar_tensor(0.0, dtype=x.dtype), shares)
+    return result
 
 
 def _var_mean(

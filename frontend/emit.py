@@ -15,7 +15,8 @@ from dace.subsets import Subset
 from distspmd.frontend.builder import Builder, Kernel, indices, is_plain
 from distspmd.frontend.operators import CTYPES
 from distspmd.frontend.values import Array, At, Call, Expression, Index, Load, Variable, loads
-from distspmd.nodes.contraction import Contraction, parameter
+from distspmd.nodes.contraction import Contraction
+from distspmd.nodes.nests import parameter
 
 DTYPES: dict[torch.dtype, Any] = {
     torch.float32: dace.float32,

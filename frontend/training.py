@@ -18,6 +18,7 @@ from distspmd.frontend.builder import Builder, Kernel, identifier, operator_of
 from distspmd.frontend.emit import emit
 from distspmd.frontend.fusion import fused, inlined
 from distspmd.frontend.operators import evaluate
+from distspmd.frontend.sharing import settle, shared
 from distspmd.frontend.trace import Trace, trace
 from distspmd.frontend.updates import copies, joined, updates
 from distspmd.frontend.values import Array, Value
@@ -96,7 +97,9 @@ def program_of(
             builder.values[node] = evaluate(builder, node)
     returned = _results(builder, results)
     late = updates(written)
-    early = [*inlined([*builder.kernels, *returned], late), *copies(builder, late)]
+    settle([*builder.kernels, *returned, *late])
+    kernels = shared(builder.kernels, [*returned, *late])
+    early = [*inlined([*kernels, *returned], late), *copies(builder, late)]
     late = joined(late)
     sdfg = emit(identifier(title), builder, fused(early, late), late)
     sdfg.arg_names = [containers[name] for name in traced.inputs]

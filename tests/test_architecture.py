@@ -40,6 +40,7 @@ ORDER = """
     nodes.subscripts
     nodes.operands
     nodes.gemm
+    nodes.nests
     nodes.contraction nodes.reductions nodes.vector_reductions
     nodes.einsum
     spaces
@@ -67,8 +68,8 @@ ORDER = """
 """
 FIRST_WITH_DACE = "nodes.products"
 IMPORTING_DACE = (
-    "nodes.products nodes.solving nodes.operands nodes.gemm nodes.contraction nodes.einsum "
-    "nodes.reductions nodes.vector_reductions nodes spaces loads accesses inspection "
+    "nodes.products nodes.solving nodes.operands nodes.gemm nodes.nests nodes.contraction "
+    "nodes.einsum nodes.reductions nodes.vector_reductions nodes spaces loads accesses inspection "
     "library_accesses evaluation moving constraints passes pipeline codegen storages program "
     "symbolic symbolic_program trials checker frontend cli"
 )

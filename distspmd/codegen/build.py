@@ -194,7 +194,9 @@ def plain(sdfg: SDFG) -> CompiledSDFG:
 
 
 def _key(program: SDFG, *parts: str) -> str:
-    sources = [INCLUDE / "distspmd" / name for name in ("execute.hpp", "touched.hpp")]
+    sources = [
+        INCLUDE / "distspmd" / name for name in ("execute.hpp", "products.hpp", "touched.hpp")
+    ]
     for package in (Path(__file__).parent, Path(products.__file__).parent):
         sources += sorted(package.glob("*.py"))  # they make the code
     read = b"".join(path.read_bytes() for path in sources)

@@ -17,8 +17,11 @@ from dace.sdfg import nodes
 
 from distspmd.errors import ToolchainError
 from distspmd.nodes import contraction, products, solving, vector_reductions
-from distspmd.runtime.engine import cache_folder
+from distspmd.runtime.engine import INCLUDE, cache_folder
 from distspmd.runtime.toolchain import BLAS
+
+_SETS_THREADS = "openblas_set_num_threads"
+"""A function of a BLAS with threads of its own."""
 
 
 def choose_implementations(sdfg: SDFG, in_order: bool = False) -> bool:
@@ -32,6 +35,7 @@ def choose_implementations(sdfg: SDFG, in_order: bool = False) -> bool:
         if isinstance(node, contraction.Contraction):
             fits = contraction.on_blas(node, state)
             node.implementation = products.CALL if fits else contraction.NEST
+            node.in_order = in_order
             uses_blas |= fits
         elif solving.LAPACK in known:
             node.implementation, uses_blas = solving.LAPACK, True
@@ -131,4 +135,11 @@ def _header(blas: BLAS) -> str:
         names = [*solving.FUNCTIONS.values()]
         names += sorted(set(re.findall(rf"\b{blas.symbol_prefix}(cblas_\w+)\s*\(", declared)))
         lines += [f"#define {name} {blas.symbol_prefix}{name}" for name in names]
+    if blas.has(_SETS_THREADS):
+        asks = f"{blas.symbol_prefix}openblas_get_num_threads"
+        lines.append(f"#define DISTSPMD_BLAS_THREADS() {asks}()")
+        sets = f"{blas.symbol_prefix}{_SETS_THREADS}"
+        lines.append(f"#define DISTSPMD_SET_BLAS_THREADS(number) {sets}(number)")
+    on_threads = INCLUDE / "distspmd" / "products.hpp"
+    lines.append(f'#include "{on_threads}"')
     return "\n".join([*lines, ""])

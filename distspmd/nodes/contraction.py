@@ -8,7 +8,7 @@ it runs as calls of ``gemm`` in loops over the letters that no matrix has, or as
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import dace.library
@@ -23,6 +23,7 @@ from dace.transformation.transformation import ExpandTransformation
 from distspmd.errors import UnsupportedProgram
 from distspmd.nodes import gemm
 from distspmd.nodes.gemm import Gemm, text
+from distspmd.nodes.nests import cleared, indices, nest, parameter, reduction
 from distspmd.nodes.operands import Einsum, Operand
 from distspmd.nodes.products import CALL, LOOPS
 from distspmd.nodes.subscripts import Subscripts
@@ -30,24 +31,15 @@ from distspmd.nodes.subscripts import Subscripts
 NEST = "distspmd-nest"
 """Name of the expansion to plain loops in C++."""
 
-_LIMITS = "std::numeric_limits<{0}>"
-_LEAST = f"({_LIMITS}::has_infinity ? -{_LIMITS}::infinity() : {_LIMITS}::lowest())"
-_MOST = f"({_LIMITS}::has_infinity ? {_LIMITS}::infinity() : {_LIMITS}::max())"
 _REDUCTIONS = {
-    "sum": ("lambda x, y: x + y", "{0} += {1};", "{0}(0)"),
-    "max": ("lambda x, y: max(x, y)", "if ({1} > {0} || {1} != {1}) {0} = {1};", _LEAST),
-    "min": ("lambda x, y: min(x, y)", "if ({1} < {0} || {1} != {1}) {0} = {1};", _MOST),
+    "sum": "lambda x, y: x + y",
+    "max": "lambda x, y: max(x, y)",
+    "min": "lambda x, y: min(x, y)",
 }
-"""Of each reduction: how DaCe calls it, how C++ does it, and what it starts from."""
-
+"""How DaCe calls each reduction."""
 
 _NOWHERE = dtypes.DebugInfo(0)
 """The place of what is generated; without one, DaCe looks for it in the stack, which is slow."""
-
-
-def parameter(letter: str) -> str:
-    """Name of the parameter of a letter; DaCe's symbols do not all take single capitals."""
-    return letter if letter.islower() else f"{letter.lower()}_"
 
 
 def windows(node: Contraction, state: SDFGState) -> Einsum:
@@ -114,7 +106,7 @@ class ExpandToLoops(ExpandTransformation):
             f"__{n}": Memlet(data=operand.connector, subset=", ".join(operand.indices(names)))
             for n, operand in enumerate(einsum.operands)
         }
-        subset, wcr = ", ".join(einsum.result.indices(names)), _REDUCTIONS[node.operation][0]
+        subset, wcr = ", ".join(einsum.result.indices(names)), _REDUCTIONS[node.operation]
         inner.add_state_after(begin, "contract").add_mapped_tasklet(
             "contract",
             ranges or {"__once": "0:1"},
@@ -130,7 +122,7 @@ class ExpandToLoops(ExpandTransformation):
 
 @dace.library.expansion
 class ExpandToNest(ExpandTransformation):
-    """Plain loops: an element of the result is reduced in a register, where that is possible."""
+    """Plain loops: elements of the result are reduced in registers, where that is possible."""
 
     environments: list[type] = []  # noqa: RUF012
 
@@ -140,21 +132,7 @@ class ExpandToNest(ExpandTransformation):
     ) -> nodes.Tasklet:
         """Replace the node by a tasklet."""
         einsum = windows(node, state)
-        result, ctype = einsum.result, einsum.result.dtype.ctype
-        _, reduce, start = _REDUCTIONS[node.operation]
-        neutral = start.format(ctype)
-        element = _element(result)
-        value = f"const {ctype} __value = {ctype}({_value(node, einsum)});\n"
-        kept, streaming = _kept(einsum), _streaming(einsum)
-        if einsum.writes_once and not _innermost_kept(einsum) and node.pick[:1] not in list(kept):
-            body = nest(
-                einsum, einsum.reduced, value + reduce.format("__part", "__value"), node.pick
-            )
-            body = f"{ctype} __part = {neutral};\n{body}\n{element} = __part;"
-            return _tasklet(node, einsum, nest(einsum, kept, body))
-        code = _clear(einsum, neutral)
-        code += nest(einsum, streaming, value + reduce.format(element, "__value"), node.pick)
-        return _tasklet(node, einsum, code)
+        return _tasklet(node, einsum, reduction(einsum, node))
 
 
 @dace.library.expansion
@@ -172,100 +150,45 @@ class ExpandToCall(ExpandTransformation):
         product = _gemm(node, einsum)
         assert product is not None, "choose_implementations asks first"
         ctype = einsum.result.dtype.ctype
-        adds_up = bool(set(product.loops) & set(einsum.reduced)) or not einsum.writes_once
+        batch = [x for x in product.loops if x not in einsum.reduced]
+        summed = [x for x in product.loops if x in einsum.reduced]
         code = f"const {ctype} __one(1), __zero(0);\n"
-        one, zero = "__one", "__zero"
-        if gemm.BLAS[einsum.result.dtype] in "cz":  # complex factors go by address
-            one, zero = f"&{one}", f"&{zero}"
-        if adds_up:  # and there may be no call at all
-            code += _clear(einsum, "__zero")
-        call = product.call(one, one if adds_up else zero, _indices(einsum))
-        return _tasklet(node, einsum, code + nest(einsum, product.loops, call))
+        if not einsum.writes_once:  # and there may be no call at all
+            code += cleared(einsum, "__zero")
+            call = product.call("__one", "__one", indices(einsum))
+            return _tasklet(node, einsum, code + nest(einsum, product.loops, call))
+        calls = nest(einsum, summed, product.call("__one", _first(einsum, summed), indices(einsum)))
+        if any(not einsum.extents[x].is_positive for x in summed):
+            code += cleared(einsum, "__zero")
+        if batch:
+            calls = _batch(einsum, batch, calls)
+        return _tasklet(node, einsum, code + calls)
+
+
+def _first(einsum: Einsum, summed: Sequence[str]) -> str:
+    """The factor of what is in the result: none at the first of several summands."""
+    if not summed:
+        return "__zero"
+    index = indices(einsum)
+    return f"({' && '.join(f'{index[x]} == 0' for x in summed)} ? __zero : __one)"
+
+
+def _batch(einsum: Einsum, batch: Sequence[str], calls: str) -> str:
+    """Products over letters that the result has too: threads share them."""
+    count = text(sympy.Mul(*(einsum.extents[x] for x in batch)))
+    work = " * ".join(f"double({text(n)})" for n in (2, *einsum.extents.values()))
+    lines = []
+    rest = "__n"
+    for x in reversed(batch):
+        extent = text(einsum.extents[x])
+        lines.append(f"const int64_t {indices(einsum)[x]} = {rest} % ({extent});")
+        rest = f"{rest} / ({extent})"
+    body = "\n".join([*lines, calls])
+    return f"distspmd::each({count}, {work}, [&](int64_t __n) {{\n{body}\n}});"
 
 
 def _gemm(node: Contraction, einsum: Einsum) -> Gemm | None:
     return None if node.code else gemm.largest(einsum)
-
-
-def _indices(einsum: Einsum) -> dict[str, str]:
-    return {x: f"__{parameter(x)}" for x in einsum.letters}
-
-
-def nest(einsum: Einsum, letters: Iterable[str], body: str, pick: str = "") -> str:
-    """Loops over letters, outermost first, around a body.
-
-    A picked letter has no loop: it is what its operand holds, behind the loops that this needs.
-    """
-    index = _indices(einsum)
-    if not pick or pick[0] not in list(letters):
-        return _loops([(index[x], einsum.extents[x]) for x in letters], body)
-    letter, operand = pick[0], einsum.operands[int(pick[1:])]
-    others = [x for x in letters if x != letter]
-    place = max((n for n, x in enumerate(others, start=1) if x in operand.letters), default=0)
-    body = nest(einsum, others[place:], body)
-    value = f"int64_t({_element(operand)}) - ({text(einsum.begins[letter])})"
-    end = text(einsum.extents[letter])
-    body = f"if ({index[letter]} >= 0 && {index[letter]} < {end}) {{\n{body}\n}}"
-    return nest(einsum, others[:place], f"const int64_t {index[letter]} = {value};\n{body}")
-
-
-def _loops(ranges: Sequence[tuple[str, sympy.Expr]], body: str) -> str:
-    for index, end in reversed(ranges):
-        body = f"for (int64_t {index} = 0; {index} < {text(end)}; ++{index}) {{\n{body}\n}}"
-    return body
-
-
-def _clear(einsum: Einsum, value: str) -> str:
-    """Set the window of the result to a value."""
-    result = einsum.result
-    ranges = [(f"__d{d}", extent) for d, extent in enumerate(result.extents)]
-    terms = (f"__d{d} * ({text(stride)})" for d, stride in enumerate(result.strides))
-    return _loops(ranges, f"_out[{' + '.join(terms)}] = {value};") + "\n"
-
-
-def _streaming(einsum: Einsum) -> str:
-    """An order of loops with those of the result's nearest elements innermost."""
-    kept = _kept(einsum)
-    inner = kept[-1:] if _innermost_kept(einsum) or not einsum.writes_once else ""
-    return kept[: len(kept) - len(inner)] + einsum.reduced + inner
-
-
-def _innermost_kept(einsum: Einsum) -> bool:
-    """Whether neighbours in memory belong to different elements of the result."""
-    kept = einsum.result.letters
-    if not kept or not einsum.reduced:
-        return False
-    last = kept[-1]
-    moves = [
-        operand.steps.get(last, 0) == 1 for operand in einsum.operands if last in operand.steps
-    ]
-    return bool(moves) and all(moves) and einsum.result.steps[last] == 1
-
-
-def _kept(einsum: Einsum) -> str:
-    return "".join(x for x in einsum.letters if x not in einsum.reduced)
-
-
-def _value(node: Contraction, einsum: Einsum) -> str:
-    """The expression at the loops' indices; it may name letters, which count in the whole."""
-    values = [_element(operand) for operand in einsum.operands]
-    if not node.code:
-        ctype = einsum.result.dtype.ctype
-        return " * ".join(f"{ctype}({value})" for value in values)
-    bound = {f"_v{n}": value for n, value in enumerate(values)}
-    index = _indices(einsum)
-    bound |= {
-        f"_at_{parameter(x)}": f"{index[x]} + {text(einsum.begins[x])}"
-        for x in einsum.letters
-        if f"_at_{parameter(x)}" in node.code
-    }
-    lines = " ".join(f"const auto {name} = {value};" for name, value in bound.items())
-    return f"[&] {{ {lines} return {node.code}; }}()"
-
-
-def _element(operand: Operand) -> str:
-    terms = [f"__{parameter(x)} * ({text(step)})" for x, step in operand.steps.items() if step != 0]
-    return f"{operand.connector}[{' + '.join(terms) or '0'}]"
 
 
 def _tasklet(node: Contraction, einsum: Einsum, code: str) -> nodes.Tasklet:
@@ -301,6 +224,7 @@ class Contraction(nodes.LibraryNode):
     operation = Property(dtype=str, default="sum", desc="The reduction: sum, max or min")
 
     pick = Property(dtype=str, default="", desc="A letter, and the operand that holds its value")
+    in_order = Property(dtype=bool, default=False, desc="Combine operands one by one")
 
     def __init__(
         self, name: str = "contraction", subscripts: str = "a->a", **keywords: Any

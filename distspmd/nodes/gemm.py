@@ -95,8 +95,7 @@ class Gemm:
         if order[0]:  # the transposed result has neighbours in its rows
             a, a_runs, b, b_runs = b, (columns, self.depth), a, (self.depth, rows)
             rows, columns = columns, rows
-        arguments = ["CblasRowMajor"]
-        leading = []
+        arguments, leading = [], []
         for operand, runs in ((a, a_runs), (b, b_runs)):
             stored = self._order(operand, *runs)
             assert stored is not None
@@ -105,7 +104,7 @@ class Gemm:
         arguments += [text(self._extent(run)) for run in (rows, columns, self.depth)]
         arguments += [alpha, self._at(a, index), leading[0], self._at(b, index), leading[1]]
         arguments += [beta, self._at(c, index), order[1]]
-        return f"cblas_{BLAS[c.dtype]}gemm({', '.join(arguments)});"
+        return f"distspmd::gemm<{c.dtype.ctype}>({', '.join(arguments)});"
 
     def _matrices(self) -> list[tuple[Operand, tuple[str, str]]]:
         a, b = self.einsum.operands

@@ -241,12 +241,12 @@ def _gemm(product: _Product, alpha: str, beta: str) -> str:
         a, b, rows, columns = b, a, columns, rows
     sizes = [_text(n) for n in (c.extent(rows), c.extent(columns), product.depth)]
     arguments = [
-        *("CblasRowMajor", _order(a, rows, "k"), _order(b, "k", columns)),
-        *(*sizes, alpha, _at(a, product), _leading(a, rows, "k")),
+        *(_order(a, rows, "k"), _order(b, "k", columns)),
+        *(*sizes, alpha.lstrip("&"), _at(a, product), _leading(a, rows, "k")),
         *(_at(b, product), _leading(b, "k", columns)),
-        *(beta, _at(c, product), _leading(c, rows, columns)),
+        *(beta.lstrip("&"), _at(c, product), _leading(c, rows, columns)),
     ]
-    return f"cblas_{_LETTERS[c.dtype]}gemm({', '.join(arguments)});"
+    return f"distspmd::gemm<{c.dtype.ctype}>({', '.join(arguments)});"
 
 
 def _gemv(a: _Operand, rows: str, x: _Operand, y: _Operand, alpha: str, beta: str) -> str:
