@@ -21,6 +21,7 @@ from dace.codegen.exceptions import CompilationError as DaceCompilationError
 
 from distspmd.codegen.functions import add_functions, functions_of
 from distspmd.codegen.libraries import check_lapack, choose_implementations, linked_to
+from distspmd.codegen.threads import spare_threads
 from distspmd.errors import ArgumentError, CompilationError
 from distspmd.lowering import Lowering
 from distspmd.nodes import products
@@ -129,6 +130,7 @@ def build(sdfg: SDFG, lowering: Lowering, ranks: int, arithmetic: str = "vector"
     if blas is not None:
         check_lapack(program, blas)
     flags = _EXACT if lowering.deterministic else ARITHMETIC[arithmetic]
+    spare_threads(program)
     program.append_global_code(_OVERLOADS)
     folder = cache_folder() / "programs" / _key(program, str(compiler_found), str(blas), flags)
     found = Build.load(folder)

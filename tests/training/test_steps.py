@@ -106,3 +106,17 @@ def test_rows_of_a_table_are_picked() -> None:
     sdfg = check(gradients, torch.randint(0, 11, (5, 7)), "picked")
     picks = [n.pick for n, _ in sdfg.all_nodes_recursive() if isinstance(n, Contraction)]
     assert len([pick for pick in picks if pick]) == 2
+
+
+def test_an_operand_in_both_orders_is_stored_once() -> None:
+    class Squared(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            shifted = 2 * x + 1
+            return shifted @ shifted.t()
+
+    sdfg = frontend.torch_module(Squared(), torch.randn(6, 5))
+    (state,) = sdfg.states()
+    maps = [n for n in state.nodes() if isinstance(n, dace.nodes.MapEntry)]
+    assert len(maps) == 2  # one makes the operand, one hands out the result
+    (node,) = (n for n in state.nodes() if isinstance(n, Contraction))
+    assert len({edge.data.data for edge in state.in_edges(node)}) == 1
