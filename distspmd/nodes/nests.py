@@ -156,7 +156,8 @@ class _Loops:
         body = self.combined("__part[__lane]")
         lanes = "for (int64_t __lane = 0; __lane < __size; ++__lane)"
         here = f"{lanes} {{\nconst int64_t {index} = __first + __lane;\n"
-        body = nest(einsum, einsum.reduced, f"#pragma omp simd\n{here}{body}\n}}")
+        body = f"#pragma omp simd\n{here}{body}\n}}"
+        body = nest(einsum, einsum.reduced, body, self.how.pick)
         lines = [
             f"const int64_t __size = std::min<int64_t>({BLOCK}, {extent} - __first);",
             f"{self.ctype} __part[{BLOCK}];",
