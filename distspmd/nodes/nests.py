@@ -108,11 +108,13 @@ class _Loops:
 
     @property
     def innermost_kept(self) -> bool:
-        """Whether neighbours in memory belong to different elements of the result."""
+        """Whether neighbours in memory belong to different elements, and pick nothing each."""
         einsum, kept = self.einsum, self.kept
         if not kept or not einsum.reduced:
             return False
-        last = kept[-1]
+        last, pick = kept[-1], self.how.pick
+        if pick and last in einsum.operands[int(pick[1:])].letters:
+            return False
         moves = [
             operand.steps.get(last, 0) == 1 for operand in einsum.operands if last in operand.steps
         ]
