@@ -22,7 +22,7 @@ from typing import overload
 import dace
 import networkx as nx
 import sympy
-from dace import SDFG, SDFGState
+from dace import SDFG, SDFGState, config
 from dace.dtypes import DebugInfo
 from dace.sdfg import nodes
 from dace.sdfg import utils as sdfg_utils
@@ -274,8 +274,15 @@ def parameters_of(entry: nodes.MapEntry) -> tuple[tuple[str, ...], tuple[Extent,
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Keep to ourselves what DaCe prints and warns of while it expands and compiles."""
-    with warnings.catch_warnings(), redirect_stdout(io.StringIO()):
+    """Keep to ourselves what DaCe prints and warns of while it expands and compiles.
+
+    Nor does it keep a history of that: a copy of the whole program, which each copy copies.
+    """
+    with (
+        warnings.catch_warnings(),
+        redirect_stdout(io.StringIO()),
+        config.set_temporary("store_history", value=False),
+    ):
         warnings.simplefilter("ignore")
         yield
 

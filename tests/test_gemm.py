@@ -51,10 +51,10 @@ class Pointer:
 
 
 def product(
-    _: str, ta: str, tb: str, m: int, n: int, k: int, alpha: int, a: Any, lda: int, b: Any,
+    ta: str, tb: str, m: int, n: int, k: int, alpha: int, a: Any, lda: int, b: Any,
     ldb: int, beta: int, c: Any, ldc: int,
 ) -> None:  # fmt: skip
-    """What ``cblas_sgemm`` does, row-major."""
+    """What ``distspmd::gemm`` does."""
     left, right = a.matrix(ta, m, k, lda), b.matrix(tb, k, n, ldb)
     result = c.matrix("N", m, n, ldc)
     if result.size:
@@ -65,12 +65,13 @@ def product(
 def run(found: gemm.Gemm, memories: list[np.ndarray], sizes: dict[str, int]) -> None:
     """The calls that are generated, in their loops, on memories of `_in0`, `_in1` and `_out`."""
     call = found.call("1", "1", {x: x for x in found.einsum.letters}).rstrip(";")
+    call = call.replace("distspmd::gemm<float>", "gemm")
     call = re.sub(r"std::max<int64_t>\(\{(.*?)\}\)", r"max(\1)", call)
     names: dict[str, Any] = {f"n_{x}": size for x, size in sizes.items()}
     names |= {
         x: Pointer(memory) for x, memory in zip(("_in0", "_in1", "_out"), memories, strict=True)
     }
-    names |= {"CblasRowMajor": "", "CblasTrans": "T", "CblasNoTrans": "N", "cblas_sgemm": product}
+    names |= {"CblasTrans": "T", "CblasNoTrans": "N", "gemm": product}
     for index in itertools.product(*(range(sizes[x]) for x in found.loops)):
         eval(call, names | dict(zip(found.loops, index, strict=True)))
 
