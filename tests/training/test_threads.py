@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 import distspmd
 from distspmd import frontend
+from distspmd.program import compile
 from distspmd.runtime.launch import launch
 
 Results = tuple[Tensor, ...]
@@ -31,7 +32,7 @@ def compare(comm: object) -> None:
     for arithmetic in ("vector", "strict"):
         sdfg = frontend.torch_module(module, *inputs, name=f"everything_{arithmetic}")
         distspmd.lower(sdfg, {})
-        with distspmd.compile(sdfg, comm, arithmetic=arithmetic) as program:
+        with compile(sdfg, comm, arithmetic=arithmetic) as program:
             for x in (inputs[0], torch.where(torch.rand(shapes[0]) < 1e-4, torch.nan, inputs[0])):
                 found, wanted = program(x, *inputs[1:]), module(x, *inputs[1:])
                 for name, a, b in zip(NAMES, found, wanted, strict=True):
