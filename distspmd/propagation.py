@@ -2,6 +2,7 @@
 
 A space follows its neighbours: where it indexes a dimension that a tiled space has split, it takes
 the same mesh and splits that parameter along the same axes; axes that split nothing replicate it.
+Values stay where they are made: a space follows what it reads before those that read its results.
 Work that only makes arguments and has nothing to split runs on rank 0, where they live.
 """
 
@@ -26,7 +27,9 @@ class Tiled:
     chosen_by: str
 
 
-Offer = tuple[tuple[int, int], IterationSpace, Mesh, list[tuple[str, ...]], str]
+Splits = tuple[tuple[str, ...], ...]
+Rating = tuple[int, ...]
+Offer = tuple[Rating, IterationSpace, Mesh, Splits, str]
 
 
 def propagate(spaces: Sequence[IterationSpace], tilings: Mapping[str, Tiling]) -> dict[str, Tiled]:
@@ -54,7 +57,7 @@ def propagate(spaces: Sequence[IterationSpace], tilings: Mapping[str, Tiling]) -
         for space in spaces
         if space.name not in done
     }
-    neighbours = _Neighbours(done)
+    neighbours = _Neighbours(spaces, done)
     while waiting:
         offer = neighbours.best_offer(waiting.values())
         if offer:
@@ -72,10 +75,11 @@ def propagate(spaces: Sequence[IterationSpace], tilings: Mapping[str, Tiling]) -
 class _Neighbours:
     """Uses of the tiled spaces, and what they offer to the others."""
 
-    def __init__(self, done: Mapping[str, Tiled]) -> None:
+    def __init__(self, spaces: Sequence[IterationSpace], done: Mapping[str, Tiled]) -> None:
         self.uses: dict[str, list[tuple[str, Tiled, Use]]] = {}
         """By container, in the order in which the spaces were tiled."""
         self.read: set[str] = set()
+        self._places = {space.name: place for place, space in enumerate(spaces)}
         self._offers: dict[str, tuple[int, Offer | None]] = {}
         for name, tiled in done.items():
             self.add(name, tiled)
@@ -87,6 +91,10 @@ class _Neighbours:
             if not use.is_write:
                 self.read.add(use.data)
 
+    def is_before(self, name: str, space: IterationSpace) -> bool:
+        """Whether a space stands before another one in the program."""
+        return self._places[name] < self._places[space.name]
+
     def best_offer(self, waiting: Iterable[tuple[IterationSpace, Sequence[Use]]]) -> Offer | None:
         """The first offer of most shared axes to any of the spaces."""
         offers = []
@@ -94,14 +102,14 @@ class _Neighbours:
             count = sum(len(self.uses.get(use.data, ())) for use in own)
             known = self._offers.get(space.name)
             if known is None or known[0] != count:  # else no neighbour of it is new
-                best = max(_offers(space, own, self), key=_shared, default=None)
+                best = max(_offers(space, own, self), key=_rating, default=None)
                 known = self._offers[space.name] = count, best
             if known[1]:
                 offers.append(known[1])
-        return max(offers, key=_shared, default=None)
+        return max(offers, key=_rating, default=None)
 
 
-def _shared(offer: Offer) -> tuple[int, int]:
+def _rating(offer: Offer) -> Rating:
     return offer[0]
 
 
@@ -123,8 +131,8 @@ def _tiled(
     return Tiled(tiling, uses(space, tiling, known), f"{why}, whole on each rank")
 
 
-def _whole(space: IterationSpace) -> list[tuple[str, ...]]:
-    return [()] * len(space.ranges)
+def _whole(space: IterationSpace) -> Splits:
+    return ((),) * len(space.ranges)
 
 
 def _alone(space: IterationSpace) -> Tiling:
@@ -134,21 +142,31 @@ def _alone(space: IterationSpace) -> Tiling:
 def _offers(space: IterationSpace, own: Sequence[Use], neighbours: _Neighbours) -> Iterator[Offer]:
     """What each tiled neighbour suggests, with the number of axes that the space could share.
 
-    Of as many, those come first that split what the space writes, and not what it reduces.
+    Of as many, those come first in which most of what the space reads lies already: a gradient is
+    summed where its batch is, whoever wants the sum. Then those that split what it writes, and not
+    what it reduces; then who reads its results, before who writes its operands later.
     """
     arrays = space.state.sdfg.arrays
     written = {use.data for use in own if use.is_write}
     final = not written & neighbours.read and not any(arrays[name].transient for name in written)
-    for use in own:
-        for name, tiled, neighbour in neighbours.uses.get(use.data, ()):
-            mesh, splits = _follow(space, use, neighbour, tiled.tiling)
-            shared = sum(map(len, splits))
-            kept = sum(mesh[axis] > 1 for axis in _of_results(space, own, splits))
-            if final and not shared:
-                mesh, splits = Mesh(), [()] * len(space.parameters)
-                yield (0, 0), space, mesh, splits, "rank 0: where its results live"
-            else:
-                yield (shared, kept), space, mesh, splits, f"its neighbour {name}"
+    suggested = [
+        (use, name, *_follow(space, use, neighbour, tiled.tiling))
+        for use in own
+        for name, tiled, neighbour in neighbours.uses.get(use.data, ())
+    ]
+    there: dict[tuple[Mesh, Splits], set[str]] = {}
+    for use, name, mesh, splits in suggested:
+        if not use.is_write and neighbours.is_before(name, space):
+            there.setdefault((mesh, splits), set()).add(use.data)
+    for use, name, mesh, splits in suggested:
+        shared = sum(mesh[axis] > 1 for axes in splits for axis in axes)
+        kept = sum(mesh[axis] > 1 for axis in _of_results(space, own, splits))
+        lying = len(there.get((mesh, splits), ()))
+        if final and not shared:
+            yield (0,), space, Mesh(), _whole(space), "rank 0: where its results live"
+        else:
+            rating = (shared, lying, kept, use.is_write)
+            yield rating, space, mesh, splits, f"its neighbour {name}"
 
 
 def _of_results(
@@ -160,15 +178,13 @@ def _of_results(
     return (axis for parameter, axes in pairs if parameter in kept for axis in axes)
 
 
-def _follow(
-    space: IterationSpace, use: Use, neighbour: Use, tiling: Tiling
-) -> tuple[Mesh, list[tuple[str, ...]]]:
+def _follow(space: IterationSpace, use: Use, neighbour: Use, tiling: Tiling) -> tuple[Mesh, Splits]:
     """The mesh of a neighbour, and its axes for the parameters that index what it splits."""
     splits: dict[str, tuple[str, ...]] = {}
     for axes, parameter in zip(_axes(neighbour, tiling), use.index, strict=False):
         if parameter is not None and axes and parameter not in splits:
             splits[parameter] = axes
-    return neighbour.layout.mesh, [splits.get(parameter, ()) for parameter in space.parameters]
+    return neighbour.layout.mesh, tuple(splits.get(name, ()) for name in space.parameters)
 
 
 def _axes(use: Use, tiling: Tiling) -> list[tuple[str, ...]]:

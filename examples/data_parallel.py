@@ -13,8 +13,7 @@ BATCH, INPUTS, HIDDEN, CLASSES, RANKS = 32, 64, 100, 10, 4
 
 def build():
     model = nn.Sequential(nn.Linear(INPUTS, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, CLASSES))
-    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
-    return stepped(model, optimizer, nn.functional.cross_entropy)
+    return stepped(model, nn.functional.cross_entropy, torch.optim.Adam, lr=0.01)
 
 
 def batch():

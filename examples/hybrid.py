@@ -6,8 +6,10 @@ the attention and the perceptron are among the ranks of a group, those of the gr
 groups.
 """
 
+from dataclasses import replace
+
 import tensor_parallel
-from learning import Training, main
+from learning import main
 
 GROUPS, RANKS = 2, 2
 
@@ -17,9 +19,7 @@ def schedule(sdfg):
     return {name: {**parts, "b": GROUPS} for name, parts in split.items()}
 
 
-EXAMPLE = Training(
-    tensor_parallel.build, tensor_parallel.batch, schedule, {"parameters": "distributed"}
-)
+EXAMPLE = replace(tensor_parallel.EXAMPLE, schedule=schedule)
 
 if __name__ == "__main__":
     main(__file__, EXAMPLE)

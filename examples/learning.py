@@ -46,9 +46,13 @@ class Training:
 
 
 def stepped(
-    model: nn.Module, optimizer: torch.optim.Optimizer, criterion: Callable[..., Tensor]
+    model: nn.Module,
+    criterion: Callable[..., Tensor],
+    kind: Callable[..., torch.optim.Optimizer],
+    **settings: float,
 ) -> Trained:
-    """A model and its optimizer with the usual step."""
+    """A model and an optimizer of that kind with the usual step."""
+    optimizer = kind(model.parameters(), **settings)
 
     def step(x: Tensor, y: Tensor) -> Tensor:
         optimizer.zero_grad()

@@ -1,11 +1,7 @@
-"""Tensor parallel (Megatron): heads and hidden units over ranks, which have a part of the weights.
+"""Tensor parallel (Megatron): heads and hidden units over ranks; two sums a layer, each way."""
 
-Forward and backward add up partial results twice a layer: at its attention and its perceptron.
-"""
-
-import torch
 from learning import Training, main, stepped
-from torch import nn
+from torch import nn, optim, randn
 
 BATCH, LENGTH, WIDTH, HEADS, HIDDEN, RANKS = 2, 6, 32, 4, 64, 4
 
@@ -18,17 +14,14 @@ class Layer(nn.Module):
         self.first, self.second = nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)
 
     def forward(self, x):
-        parts = self.qkv(self.first(x)).view(BATCH, LENGTH, 3, HEADS, WIDTH // HEADS)
-        q, k, v = parts.permute(2, 0, 3, 1, 4)
+        q, k, v = self.qkv(self.first(x)).view(BATCH, LENGTH, 3, HEADS, -1).permute(2, 0, 3, 1, 4)
         mixed = (q @ k.transpose(-2, -1) / (WIDTH // HEADS) ** 0.5).softmax(-1) @ v
         x = x + self.out(mixed.transpose(1, 2).reshape(BATCH, LENGTH, WIDTH))
         return x + self.down(nn.functional.gelu(self.up(self.second(x))))
 
 
 def build():
-    model = Layer()
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
-    return stepped(model, optimizer, nn.functional.mse_loss)
+    return stepped(Layer(), nn.functional.mse_loss, optim.SGD, lr=0.1, momentum=0.9)
 
 
 def schedule(sdfg, ranks=RANKS):
@@ -38,7 +31,7 @@ def schedule(sdfg, ranks=RANKS):
 
 
 def batch():
-    return torch.randn(2, BATCH, LENGTH, WIDTH).unbind()
+    return randn(2, BATCH, LENGTH, WIDTH).unbind()
 
 
 EXAMPLE = Training(build, batch, schedule, {"parameters": "distributed"})

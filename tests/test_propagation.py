@@ -138,3 +138,23 @@ def test_the_record_says_which_spaces_were_named():
     assert [space.name for space in lowering.spaces if space.chosen_by == "the schedule"] == [
         "active"
     ]
+
+
+@dace.program
+def learning(w: dace.float64[6, 10], x: dace.float64[10, 8]):
+    y = np.tanh(w @ x)
+    gradient = y @ np.transpose(x)
+    w[:] = w - gradient
+
+
+def test_a_gradient_is_summed_where_its_batch_is_and_scattered_to_who_wants_it():
+    lowering = lowered(learning, {"w_matmul_x": (1, 4, 1), "w": (4, 1)})
+    found = {space.name: space.parts for space in lowering.spaces}
+    assert (found["y"], found["gradient"]) == ((1, 4), (1, 1, 4))
+    (summed,) = (m for m in lowering.memlets if m.data == "gradient")
+    assert summed.steps == "reduce_scatter"
+    assert inside(lowering) == ["w", "gradient"]
+
+
+def test_a_space_follows_who_reads_its_result_before_who_writes_its_operands_later():
+    assert grids(learning, {"y": (1, 4), "w": (4, 1)})["w_matmul_x"] == (1, 4, 1)

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
+from distspmd import frontend
 from distspmd.frontend.builder import identifier
 from distspmd.runtime.launch import launch
 
-MODULES = ("data_parallel", "tensor_parallel", "hybrid")
+MODULES = ("data_parallel", "zero", "tensor_parallel", "hybrid")
 
 
 @pytest.fixture(scope="module")
@@ -61,6 +62,18 @@ def test_data_parallel_reduces_each_gradient_once(examples: dict[str, Any]) -> N
     }
 
 
+def test_zero_scatters_sums_of_gradients_and_gathers_parameters(examples: dict[str, Any]) -> None:
+    sdfg, found = calls(examples, "zero")
+    ranks = examples["zero"].RANKS
+    whole = sizes(examples, "zero")
+    assert set(whole) == set(frontend.parameters(sdfg))
+    gathered = {name: [n for _, n in found.pop(name)] for name in whole}
+    assert gathered == {name: [(ranks - 1) * nbytes] for name, nbytes in whole.items()}
+    summed = [found.pop(name) for name in list(found) if "backward" in name]
+    assert sorted(summed) == sorted([("reduce_scatter", nbytes)] for nbytes in whole.values())
+    assert set(found) == {"x", "y", "optimizer_0_lr", "sum_2", "sum_3"}  # no states, no activations
+
+
 def test_tensor_parallel_reduces_twice_a_layer_and_way(examples: dict[str, Any]) -> None:
     module = examples["tensor_parallel"]
     _, found = calls(examples, "tensor_parallel")
@@ -70,6 +83,26 @@ def test_tensor_parallel_reduces_twice_a_layer_and_way(examples: dict[str, Any])
         name: [module.RANKS * whole] for name in sums
     }
     assert set(found) == {"x", "y", "optimizer_0_lr"}
+
+
+def test_a_hybrid_reduces_activations_in_groups_and_gradients_between_them(
+    examples: dict[str, Any],
+) -> None:
+    module, layer = examples["hybrid"], examples["tensor_parallel"]
+    _, found = calls(examples, "hybrid")
+    activations = 4 * layer.BATCH * layer.LENGTH * layer.WIDTH
+    sums = ("out_addmm", "down_addmm", "up_mm_backward", "qkv_mm_backward")
+    assert {name: found.pop(name) for name in sums} == {
+        name: [("all_reduce", module.RANKS * activations)] for name in sums
+    }
+    split = {"qkv_weight", "qkv_bias", "out_weight", "up_weight", "up_bias", "down_weight"}
+    held = [
+        nbytes * (1 if name in split else module.RANKS)  # by all ranks of a group together
+        for name, nbytes in sizes(examples, "hybrid").items()
+    ]
+    summed = [found.pop(name) for name in list(found) if "backward" in name]
+    assert sorted(summed) == sorted([("all_reduce", module.GROUPS * n)] for n in held)
+    assert set(found) == {"x", "y", "optimizer_0_lr", "sum_2"}
 
 
 def test_the_examples_train_as_torch_does(request: pytest.FixtureRequest) -> None:

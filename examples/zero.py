@@ -1,0 +1,27 @@
+"""ZeRO-1: as data parallel, but each rank has, and updates, a part of the optimizer's states.
+
+Splitting the updates is enough: gradients then come to the ranks as reduce-scatters, and what is
+updated goes to all. Parameters with fewer rows than there are ranks leave ranks idle.
+"""
+
+import data_parallel
+from learning import Training, main
+
+from distspmd import frontend
+
+RANKS = data_parallel.RANKS
+
+
+def schedule(sdfg):
+    """The batch, and the first dimension of each update of a parameter."""
+    updates = {}
+    for name in frontend.parameters(sdfg):
+        updates[name] = (RANKS, *[1] * (len(sdfg.arrays[name].shape) - 1))
+    return data_parallel.schedule(sdfg) | updates
+
+
+RESIDENT = {"parameters": "replicated", "states": "distributed"}
+EXAMPLE = Training(data_parallel.build, data_parallel.batch, schedule, RESIDENT)
+
+if __name__ == "__main__":
+    main(__file__, EXAMPLE)
