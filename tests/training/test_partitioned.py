@@ -38,7 +38,7 @@ def calls(examples: dict[str, Any], name: str) -> tuple[Any, dict[str, list[tupl
 
 def sizes(examples: dict[str, Any], name: str) -> dict[str, int]:
     """Bytes of each parameter."""
-    module, _, _ = examples["learning"].made(examples[name].build)
+    module, _, _ = examples["learning"].made(examples[name].EXAMPLE.build)
     return {identifier(key): 4 * p.numel() for key, p in module.named_parameters()}
 
 
