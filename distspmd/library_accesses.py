@@ -32,7 +32,7 @@ def library_accesses(space: IterationSpace) -> tuple[list[Access], set[str]]:
     edges = {
         name: windows[origin]
         for name in inner.arrays
-        if (origin := _outermost(inner, name)) in windows
+        if (origin := outermost(inner, name)) in windows
     }
     found = []
     for access in map_accesses(inner_state, entry):
@@ -51,7 +51,7 @@ def library_accesses(space: IterationSpace) -> tuple[list[Access], set[str]]:
     return found, initialised
 
 
-def _outermost(sdfg: SDFG, name: str) -> str | None:
+def outermost(sdfg: SDFG, name: str) -> str | None:
     """The container of the outermost SDFG that a container is inside; None for a transient."""
     while sdfg.parent is not None:
         node = sdfg.parent_nsdfg_node

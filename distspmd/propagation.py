@@ -2,7 +2,7 @@
 
 A space follows its neighbours: where it indexes a dimension that a tiled space has split, it takes
 the same mesh and splits that parameter along the same axes; axes that split nothing replicate it.
-Values stay where they are made: a space follows what it reads before those that read its results.
+A reduction is split as what it reads was made, before those that read its results.
 Work that only makes arguments and has nothing to split runs on rank 0, where they live.
 """
 
@@ -142,30 +142,34 @@ def _alone(space: IterationSpace) -> Tiling:
 def _offers(space: IterationSpace, own: Sequence[Use], neighbours: _Neighbours) -> Iterator[Offer]:
     """What each tiled neighbour suggests, with the number of axes that the space could share.
 
-    Of as many, those come first in which most of what the space reads lies already: a gradient is
-    summed where its batch is, whoever wants the sum. Then those that split what it writes, and not
-    what it reduces; then who reads its results, before who writes its operands later.
+    Of as many, a reduction follows those in which most of what it reads was made: a gradient is
+    summed where its batch is, whoever wants the sum. Then those come first with more axes that have
+    one part, and that split what the space writes, and not what it reduces; then who reads its
+    results, before who writes its operands later.
     """
     arrays = space.state.sdfg.arrays
     written = {use.data for use in own if use.is_write}
     final = not written & neighbours.read and not any(arrays[name].transient for name in written)
     suggested = [
-        (use, name, *_follow(space, use, neighbour, tiled.tiling))
+        (use, neighbour, name, *_follow(space, use, neighbour, tiled.tiling))
         for use in own
         for name, tiled, neighbour in neighbours.uses.get(use.data, ())
     ]
-    there: dict[tuple[Mesh, Splits], set[str]] = {}
-    for use, name, mesh, splits in suggested:
-        if not use.is_write and neighbours.is_before(name, space):
-            there.setdefault((mesh, splits), set()).add(use.data)
-    for use, name, mesh, splits in suggested:
-        shared = sum(mesh[axis] > 1 for axes in splits for axis in axes)
+    reduces = any(_reduced(space, own))
+    made: dict[tuple[Mesh, Splits], set[str]] = {}
+    for use, neighbour, name, mesh, splits in suggested:
+        if neighbour.is_write and not use.is_write and neighbours.is_before(name, space):
+            made.setdefault((mesh, splits), set()).add(use.data)
+    for use, _, name, mesh, splits in suggested:
+        axes = [axis for split in splits for axis in split]
+        shared = sum(mesh[axis] > 1 for axis in axes)
         kept = sum(mesh[axis] > 1 for axis in _of_results(space, own, splits))
-        lying = len(there.get((mesh, splits), ()))
+        lying = len(made.get((mesh, splits), ())) if reduces else 0
         if final and not shared:
             yield (0,), space, Mesh(), _whole(space), "rank 0: where its results live"
         else:
-            rating = (shared, lying, kept, use.is_write)
+            ready = lying > 0 or not reduces  # others wait until what they read is tiled
+            rating = (shared, ready, lying, len(axes), kept, use.is_write)
             yield rating, space, mesh, splits, f"its neighbour {name}"
 
 
@@ -173,9 +177,15 @@ def _of_results(
     space: IterationSpace, own: Sequence[Use], splits: Sequence[tuple[str, ...]]
 ) -> Iterator[str]:
     """Axes of parameters that index results: along others there would be partial results."""
-    kept = {parameter for use in own if use.is_write for parameter in use.index}
+    reduced = set(_reduced(space, own))
     pairs = zip(space.parameters, splits, strict=True)
-    return (axis for parameter, axes in pairs if parameter in kept for axis in axes)
+    return (axis for parameter, axes in pairs if parameter not in reduced for axis in axes)
+
+
+def _reduced(space: IterationSpace, own: Sequence[Use]) -> Iterator[str]:
+    """Parameters that index no result."""
+    kept = {parameter for use in own if use.is_write for parameter in use.index}
+    return (parameter for parameter in space.parameters if parameter not in kept)
 
 
 def _follow(space: IterationSpace, use: Use, neighbour: Use, tiling: Tiling) -> tuple[Mesh, Splits]:

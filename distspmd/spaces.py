@@ -177,7 +177,7 @@ def spaces_of(sdfg: SDFG) -> IterationSpaces:
 def _spaces(sdfg: SDFG) -> Iterator[tuple[SDFGState, nodes.MapEntry | nodes.LibraryNode]]:
     """Top-level maps and library nodes in program order."""
     for block in _program_order(sdfg):
-        for node in _in_order(block):
+        for node in in_order(block):
             if block.entry_node(node) is not None:
                 continue
             if isinstance(node, (nodes.MapEntry, nodes.LibraryNode)):
@@ -186,7 +186,7 @@ def _spaces(sdfg: SDFG) -> Iterator[tuple[SDFGState, nodes.MapEntry | nodes.Libr
                 yield from _spaces(node.sdfg)
 
 
-def _in_order(state: SDFGState) -> Iterator[nodes.Node]:
+def in_order(state: SDFGState) -> Iterator[nodes.Node]:
     """Nodes after those that they need; what is independent by its line, then as it was added."""
     lines = {node: source(state, node) for node in state.nodes()}
     order = {node: (at.line if at else 0, k) for k, (node, at) in enumerate(lines.items())}

@@ -14,6 +14,7 @@ from dace.subsets import Subset
 
 from distspmd.accesses import Edge
 from distspmd.errors import UnsupportedProgram
+from distspmd.passes.backward import expand_backward, plain_parameters
 from distspmd.passes.callbacks import refuse_callbacks
 from distspmd.passes.control import control_values
 from distspmd.passes.copies import copies_to_maps
@@ -32,6 +33,7 @@ def prepare(sdfg: SDFG) -> None:
     Raises:
         UnsupportedProgram: a container or a node that has no place in a lowered program.
     """
+    plain_parameters(sdfg)
     refuse_callbacks(sdfg)
     correct(sdfg)
     initialise(sdfg)
@@ -51,6 +53,7 @@ def prepare(sdfg: SDFG) -> None:
             elif isinstance(node, MergeLibraryNode):
                 _merge_to_map(state, node)
         separate_reads(state)
+    expand_backward(sdfg)
 
 
 def _check(state: SDFGState, node: nodes.Node) -> None:

@@ -1,0 +1,48 @@
+"""All ranks compute the gradients of programs; rank 0 says what differs from torch."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from mpi4py import MPI
+
+import distspmd
+from gradients.programs import GRADIENTS, Gradients
+
+
+def check(case: Gradients, comm: Any) -> str:
+    """What is wrong with a program on some ranks."""
+    sdfg, arguments = None, {}
+    if comm.rank == 0:
+        sdfg, arguments = case.program.to_sdfg(), case.arguments()
+        distspmd.lower(sdfg, case.schedule if comm.size > 1 else {})
+    with distspmd.compile(sdfg, comm) as program:
+        before = {name: value.copy() for name, value in arguments.items()}
+        found = program(**arguments)
+    if comm.rank != 0:
+        return ""
+    found = found if isinstance(found, tuple) else (found,)
+    expected = case.expected(before)
+    if case.name == "step":
+        found = (*found, arguments["w"])
+        expected.append(before["w"] - 0.1 * expected[0])
+    distances = [float(np.max(np.abs(a - b))) for a, b in zip(found, expected, strict=True)]
+    allowed = 1e-10 if found[0].dtype == np.float64 else 1e-5
+    return "" if max(distances) < allowed else f"differs by {distances} on {comm.size}"
+
+
+def main() -> None:
+    """Check all programs, on all ranks and on one."""
+    warnings.simplefilter("ignore")
+    world = MPI.COMM_WORLD
+    for case in GRADIENTS:
+        problems = [check(case, world)]
+        if world.rank == 0:
+            problems.append(check(case, MPI.COMM_SELF))
+            print(f"{case.name}: {'; '.join(filter(None, problems)) or 'right'}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
