@@ -12,7 +12,7 @@ import pytest
 
 from distspmd.runtime.launch import launch
 
-MODULES = ("matrix_products", "softmax", "attention", "stencils", "reductions")
+MODULES = ("matrix_products", "softmax", "attention", "stencils", "reductions", "gradients")
 
 
 @pytest.fixture(scope="module")
@@ -62,6 +62,15 @@ def test_softmax_along_the_rows_combines_two_values_a_row(examples: dict[str, An
         m.solution.plan.redistribution.source.partial for m in examples["showing"].inside(lowering)
     ]
     assert [partial.reduction for partial in partials] == ["max", "sum"]
+
+
+def test_gradients_inside_of_a_program_are_each_reduced_once(examples: dict[str, Any]) -> None:
+    module = examples["gradients"]
+    _, lowering = moved(examples, "gradients", 0)
+    found = sorted(m.solution.cost.nbytes for m in lowering.memlets if m.solution.cost.nbytes)
+    ranks, loss = 4, 4
+    whole = [4 * module.CLASSES, 4 * module.INPUTS * module.CLASSES]
+    assert found == [ranks * nbytes for nbytes in (loss, *whole)]
 
 
 @pytest.mark.parametrize("number", [0, 1])
