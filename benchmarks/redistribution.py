@@ -1,7 +1,8 @@
 """Redistributions beside the limit, raw MPI and the peers, in one run.
 
-    python benchmarks/redistribution.py [--megabytes 64] [--ranks 2 4 8] [--sample 100]
-        [--repeat 7] [--methods distspmd Alltoallw] [--named 0] [--keep rows] [--plot file.png]
+    python benchmarks/redistribution.py [--megabytes 64] [--ranks 2 4 8] [--sample 100 [--skip 50]]
+        [--repeat 7] [--methods distspmd Alltoallw] [--named 0] [--bind] [--keep rows]
+        [--plot file.png]
 
 Starts its own ranks, of one thread each. The limit is one process that has all tiles and copies the
 same boxes with ``numpy.copyto`` (of a sum: adds them) while the other ranks sleep. Calls of all
@@ -17,11 +18,13 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 import sys
 import tempfile
 import time
 from collections.abc import Iterable
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -33,12 +36,13 @@ from distspmd.runtime.launch import launch, launched_ranks
 
 Row = dict[str, Any]  # case, ranks, megabytes, and milliseconds by method
 OURS = ("distspmd", "shared tiles")
+CORES = os.sched_getaffinity(0)
 
 
 # --- on the ranks ---
 
 
-def measure(comm: Any, case: Case, names: Iterable[str], repeat: int) -> Row:
+def measure(comm: Any, case: Case, names: Iterable[str], repeat: int, bound: bool) -> Row:
     """The smallest makespan of each method that suits a case, in milliseconds."""
     from methods import METHODS, Unsuited
 
@@ -60,13 +64,16 @@ def measure(comm: Any, case: Case, names: Iterable[str], repeat: int) -> Row:
     turns = list(ready)
     for _ in range(repeat):
         for name in turns:
-            best[name] = min(best[name], timed(comm, ready[name]))
+            best[name] = min(best[name], timed(comm, ready[name], bound))
         turns.append(turns.pop(0))  # none always follows one that let the ranks sleep
     return {"case": case.name, "ranks": comm.size, "megabytes": case.megabytes, "ms": best}
 
 
-def timed(comm: Any, prepared: Any) -> float:
-    """Milliseconds from the first start to the last finish; the clock is that of the node."""
+def timed(comm: Any, prepared: Any, bound: bool = False) -> float:
+    """Milliseconds from the first start to the last finish; the clock is that of the node.
+
+    Bound to a core each, in turn, are the ranks of what is not run by one process alone.
+    """
     from mpi4py import MPI
 
     from distspmd.runtime.agreement import wait_quietly
@@ -81,12 +88,16 @@ def timed(comm: Any, prepared: Any) -> float:
             seconds = time.perf_counter() - start
         wait_quietly(comm)
         return 1e3 * float(comm.bcast(seconds))
+    if bound:
+        os.sched_setaffinity(0, {sorted(CORES)[comm.rank % len(CORES)]})
     comm.Barrier()
     start = time.perf_counter()
     prepared.run()
     finish = time.perf_counter()
     ends = np.array([-start, finish])
     comm.Allreduce(MPI.IN_PLACE, ends, op=MPI.MAX)
+    if bound:
+        os.sched_setaffinity(0, CORES)
     return 1e3 * float(ends.sum())
 
 
@@ -133,18 +144,18 @@ def on_ranks(options: argparse.Namespace) -> None:
     names = installed(comm, options.methods)
     chosen = list(cases(comm.size, options.megabytes)) if options.named else []
     if comm.size == 8:
-        chosen += sample(options.sample, options.megabytes)
+        chosen += islice(sample(options.sample, options.megabytes), options.skip, None)
+    chosen = [case for case in chosen if options.only is None or case.name in options.only]
     header = f"{'ms':<22}{'MB':>6}" + "".join(f"{name:>15}" for name in names)
     if comm.rank == 0:
         print(f"{comm.size} ranks\n{header}  limit/ours", flush=True)
     rows = []
     for case in chosen:
-        rows.append(measure(comm, case, names, options.repeat))
+        rows.append(measure(comm, case, names, options.repeat, options.bind))
         if comm.rank == 0:
             print(line(rows[-1], names), flush=True)
-    if comm.rank == 0:
-        with Path(options.results).open("a") as file:
-            file.writelines(json.dumps(row) + "\n" for row in rows)
+            with Path(options.results).open("a") as file:
+                file.write(json.dumps(rows[-1]) + "\n")
 
 
 def line(row: Row, names: Iterable[str]) -> str:
@@ -219,11 +230,14 @@ def main() -> None:
     parser.add_argument("--megabytes", type=float, default=64, help="of an array (default 64)")
     parser.add_argument("--ranks", type=int, nargs="+", default=[2, 4, 8])
     parser.add_argument("--sample", type=int, default=100, help="random problems, at 8 ranks")
+    parser.add_argument("--skip", type=int, default=0, help="of the random problems the first ones")
     parser.add_argument("--repeat", type=int, default=7, help="calls of each method (default 7)")
     parser.add_argument("--methods", nargs="+", help="some methods only")
     parser.add_argument("--plot", default="redistribution.png", help="file of the plot")
     parser.add_argument("--keep", help="file of figures, to which those of this run are added")
     parser.add_argument("--named", type=int, default=1, help="0: without the named cases")
+    parser.add_argument("--bind", action="store_true", help="each rank to a core, in turn")
+    parser.add_argument("--only", nargs="+", help="some cases only")
     parser.add_argument("--results", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if launched_ranks() is not None:
