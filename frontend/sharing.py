@@ -110,5 +110,6 @@ def _described(kernel: Kernel, parts: dict[Any, int]) -> tuple[Any, list[int]]:
     reduced = sorted(numbers.setdefault(v, len(numbers)) for v in kernel.reduced)
     lengths = tuple(v.length for v in numbers)
     picked = kernel.picked and numbers.get(kernel.picked[0], -1)
-    key = tuple(made), kernel.operation, tuple(reduced), lengths, picked
+    stored = tuple(array.dtype for array, _ in kernel.results)
+    key = tuple(made), stored, kernel.operation, tuple(reduced), lengths, picked
     return key, own

@@ -157,7 +157,7 @@ class Known:
 
     def look(self, tile: Any) -> Any:
         """All of a tile on which an engine depends, and whether it is right."""
-        if type(tile) is not np.ndarray:
+        if not isinstance(tile, np.ndarray):
             return type(tile)
         return tile.shape, tile.strides, tile.dtype, tile.flags.writeable, self.place(tile)
 

@@ -80,6 +80,29 @@ else:
     for _ in range(4):
         distspmd.redistribute(comm, None, source, target, dtype=float)
 
+# What was right before says nothing of other tiles, whatever their class.
+class Matrix(np.ndarray):
+    pass
+
+
+rows, columns = layouts[:2]
+for kind in (np.ndarray, Matrix):
+    if comm.rank < 2:
+        tile = mine(rows, array).copy()
+        out = np.zeros_like(mine(columns, array))
+    else:
+        tile = out = None
+
+    def again(tile, out, kind=kind):
+        given = [None if comm.rank > 1 else np.asanyarray(a).view(kind) for a in (tile, out)]
+        return distspmd.redistribute(comm, given[0], rows, columns, out=given[1], dtype=array.dtype)
+
+    same(again(tile, out), columns, array)
+    same(again(tile if tile is None else np.asfortranarray(tile), out), columns, array)
+    for wrong in ((np.ones((2, 2)), out), (tile, np.ones((1, 1))), (np.float32(array[:4]), out)):
+        with pytest.raises(ArgumentError):
+            again(*wrong)
+
 # Tiles in memory that the ranks share, used again when they are gone.
 known = known_of(comm)
 counts = []
