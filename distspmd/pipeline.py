@@ -34,9 +34,10 @@ from distspmd.schedule import Schedule, Tiling, resolve
 from distspmd.solve import Solution, Solver, solve
 from distspmd.solvers import SOLVERS
 from distspmd.solvers.exchange import Exchange
-from distspmd.spaces import IterationSpace, IterationSpaces, spaces_of
+from distspmd.spaces import IterationSpace, IterationSpaces, placed_by_us, spaces_of
 
 
+@placed_by_us()
 def iteration_spaces(sdfg: SDFG) -> IterationSpaces:
     """What a schedule can name: the iteration spaces of an SDFG, which stays as it is.
 
@@ -69,6 +70,7 @@ def _nodes(sdfg: SDFG) -> list[tuple[Any, SDFGState]]:
     return [(n, s) for n, s in sdfg.all_nodes_recursive() if isinstance(s, SDFGState)]
 
 
+@placed_by_us()
 def lower(
     sdfg: SDFG,
     schedule: Schedule,

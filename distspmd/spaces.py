@@ -273,12 +273,24 @@ def parameters_of(entry: nodes.MapEntry) -> tuple[tuple[str, ...], tuple[Extent,
 
 
 @contextmanager
+def placed_by_us() -> Iterator[None]:
+    """Nodes get the lines that they are given, and no others.
+
+    For a node without one DaCe looks into the stack, where it would find us; and that takes longer
+    than all of lowering where a frame has no file, as below ``python -m mpi4py``.
+    """
+    with config.set_temporary("compiler", "lineinfo", value="given"):
+        yield
+
+
+@contextmanager
 def quiet() -> Iterator[None]:
     """Keep to ourselves what DaCe prints and warns of while it expands and compiles.
 
     Nor does it keep a history of that: a copy of the whole program, which each copy copies.
     """
     with (
+        placed_by_us(),
         warnings.catch_warnings(),
         redirect_stdout(io.StringIO()),
         config.set_temporary("store_history", value=False),

@@ -17,6 +17,7 @@ from distspmd.frontend.operators import CTYPES
 from distspmd.frontend.values import Array, At, Call, Expression, Index, Load, Variable, loads
 from distspmd.nodes.contraction import Contraction
 from distspmd.nodes.nests import parameter
+from distspmd.spaces import placed_by_us
 
 DTYPES: dict[torch.dtype, Any] = {
     torch.float32: dace.float32,
@@ -28,12 +29,11 @@ DTYPES: dict[torch.dtype, Any] = {
     torch.uint8: dace.uint8,
     torch.bool: dace.bool_,
 }
-_NOWHERE = dtypes.DebugInfo(0)
-"""The place of what is emitted; without one, DaCe looks for it in the stack, which is slow."""
 _GROUPS = {"batch": "bhcdefg", "left": "bsuvwxyz", "right": "opqrta", "reduced": "ijklmn"}
 _LETTERS = "bsuvwxyzhcdefgopqrtaijklmnBSUVWXYZHCDEFGOPQRTAIJKLMN"
 
 
+@placed_by_us()
 def emit(name: str, builder: Builder, main: Sequence[Kernel], update: Sequence[Kernel]) -> SDFG:
     """An SDFG of two states: what is computed once, and what is then written in place."""
     sdfg = SDFG(name)
@@ -76,11 +76,11 @@ class _State:
 
     def _read(self, name: str) -> dace_nodes.AccessNode:
         if name not in self.nodes:
-            self.nodes[name] = self.state.add_read(name, debuginfo=_NOWHERE)
+            self.nodes[name] = self.state.add_read(name)
         return self.nodes[name]
 
     def _write(self, name: str) -> dace_nodes.AccessNode:
-        node = self.state.add_write(name, debuginfo=_NOWHERE)
+        node = self.state.add_write(name)
         if name not in self.nodes:
             self.nodes[name] = node
         return node
@@ -97,14 +97,13 @@ class _State:
             lines.append(f"_out{n} = {CTYPES[array.dtype]}({code.text(expression)});")
         state = self.state
         reads = [self._read(load.array.name) for load in code.loads.values()]
-        entry, leave = state.add_map(kernel.label, ranges or {"__once": "0:1"}, debuginfo=_NOWHERE)
+        entry, leave = state.add_map(kernel.label, ranges or {"__once": "0:1"})
         tasklet = state.add_tasklet(
             kernel.label,
             _connectors("_in", len(reads)),
             _connectors("_out", len(kernel.results)),
             "\n".join([*code.lines, *lines]),
             language=dtypes.Language.CPP,
-            debuginfo=_NOWHERE,
         )
         for n, (load, read) in enumerate(zip(code.loads.values(), reads, strict=True)):
             data = load.array.name

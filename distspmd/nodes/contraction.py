@@ -38,9 +38,6 @@ _REDUCTIONS = {
 }
 """How DaCe calls each reduction."""
 
-_NOWHERE = dtypes.DebugInfo(0)
-"""The place of what is generated; without one, DaCe looks for it in the stack, which is slow."""
-
 
 def windows(node: Contraction, state: SDFGState) -> Einsum:
     """The contraction that a node computes between the windows of its memlets.
@@ -100,7 +97,6 @@ class ExpandToLoops(ExpandTransformation):
             {"__out": Memlet(data="_out", subset=", ".join(window))},
             external_edges=True,
             propagate=False,
-            debuginfo=_NOWHERE,
         )
         inputs = {
             f"__{n}": Memlet(data=operand.connector, subset=", ".join(operand.indices(names)))
@@ -115,7 +111,6 @@ class ExpandToLoops(ExpandTransformation):
             {"__out": Memlet(data="_out", subset=subset, wcr=wcr)},
             external_edges=True,
             propagate=False,
-            debuginfo=_NOWHERE,
         )
         return inner
 

@@ -80,6 +80,7 @@ else:
     for _ in range(4):
         distspmd.redistribute(comm, None, source, target, dtype=float)
 
+
 # What was right before says nothing of other tiles, whatever their class.
 class Matrix(np.ndarray):
     pass
