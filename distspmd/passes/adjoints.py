@@ -30,7 +30,7 @@ class Term:
     """What is added to ``target[indices]`` for all values of the parameters.
 
     Attributes:
-        ranges: of each parameter.
+        ranges: of each parameter, from 0 in steps of 1.
         reads: elements that the names in the code stand for.
         code: an expression of the names and the parameters.
         indices: of the element that it is added to.
@@ -143,7 +143,7 @@ class Emitter:
         renamed = {p: o or "0" for p, o in zip(along, own, strict=True) if p}
         values = {p: sympy.sympify(o) for p, o in renamed.items()}
         names: dict[str, ast.expr] = {
-            name: ast.Name(_named(_moved(element, values), reads))
+            name: ast.Name(_named(element.at(values), reads))
             for name, element in term.reads.items()
         }
         return with_names(term.code, {**names, **{p: ast.Name(o) for p, o in renamed.items()}})
@@ -212,7 +212,7 @@ class Emitter:
         if self.zeros is None:
             self.zeros = self.sdfg.add_state_before(self.state, f"{self.state.label}_zeros")
         _add_map(self.zeros, total, ranges, {}, "0.0", at, {}, self.zeros.add_write(total), None)
-        ranges = {p: f"{e.begin}:{e.end}:{e.step}" for p, e in term.ranges.items()}
+        ranges = {p: f"0:{e.end}" for p, e in term.ranges.items()}
         code, at = ast.unparse(term.code), Element(total, term.indices)
         self._map(total, ranges, term.reads, code, at, wcr=_SUM, info=term.info)
         return total
@@ -282,13 +282,6 @@ def _named(element: Element, reads: dict[str, Element]) -> str:
     name = f"__v{len(reads)}"
     reads[name] = element
     return name
-
-
-def _moved(element: Element, values: Mapping[str, sympy.Expr]) -> Element:
-    by_name = {
-        s: values[str(s)] for i in element.indices for s in i.free_symbols if str(s) in values
-    }
-    return Element(element.data, tuple(i.subs(by_name, simultaneous=True) for i in element.indices))
 
 
 def _added(summands: Sequence[ast.expr]) -> ast.expr:

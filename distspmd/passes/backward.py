@@ -29,7 +29,7 @@ from distspmd.errors import UnsupportedProgram
 from distspmd.intervals import Box
 from distspmd.passes.adjoints import Emitter, Term, index_of, parameters_along, ranges_of
 from distspmd.passes.derivatives import NoDerivative, derivative, expression, names_of, times
-from distspmd.passes.operations import Element, Operation, operations_of
+from distspmd.passes.operations import Element, Operation, as_sum, operations_of
 from distspmd.passes.reads import separate_reads
 from distspmd.spaces import in_order, quiet, source
 
@@ -57,8 +57,9 @@ def expand_backward(sdfg: SDFG) -> None:
     Raises:
         UnsupportedProgram: a gradient through what has no known derivative.
     """
+    earlier: list[SDFGState] = []
     while asked := next(_asked(sdfg), None):
-        _Backward(sdfg, *asked).expand()
+        earlier += _Backward(sdfg, *asked, earlier).expand()
 
 
 def _asked(sdfg: SDFG) -> Iterator[tuple[SDFGState, Any]]:
@@ -134,8 +135,10 @@ class _Active:
 class _Backward:
     """The gradients that one ``backward`` asks for."""
 
-    def __init__(self, sdfg: SDFG, state: SDFGState, node: Any) -> None:
-        self.sdfg, self.node = sdfg, node
+    def __init__(
+        self, sdfg: SDFG, state: SDFGState, node: Any, earlier: Sequence[SDFGState]
+    ) -> None:
+        self.sdfg, self.node, self.earlier = sdfg, node, earlier
         self.where = str(source(state, node) or f"node {node}")
         if state.parent_graph is not sdfg:
             raise UnsupportedProgram(
@@ -143,15 +146,18 @@ class _Backward:
                 "it behind them, or trace the step with torch: frontend.training_step."
             )
         seeds = self._seeds(state)
-        self.results = {
-            name: next(e.data.data for e in state.out_edges(node) if e.src_conn == connector)
+        wanted = {e.src_conn: e.data.data for e in state.out_edges(node)}
+        self.results = {  # without gradients that nobody reads
+            name: wanted[connector]
             for name, connector in node.required_gradients.items()
+            if connector in wanted
         }
         before = self._cut(state)
         self.steps = list(_steps_until(sdfg, before))
         self.active = self._active(seeds)
         self.versions: dict[str, int] = {}
         self.operations = list(self._operations())
+        self.asked = self._asked_keys()
         self.terms = {(name, self.versions.get(name, 0)): [t] for name, t in seeds.items()}
         self.gradients: dict[Key, str] = {}
         self.emitter = Emitter(sdfg, sdfg.add_state_after(before, "backward"))
@@ -189,10 +195,13 @@ class _Backward:
             return state_fission(StateSubgraphView(state, kept), allow_isolated_nodes=False)
 
     def _active(self, seeds: Collection[str]) -> set[str]:
-        """Containers that depend on what gradients are asked of, and on which the loss depends."""
+        """Containers that depend on what gradients are asked of, and on which the loss depends.
+
+        Gradients that were asked for earlier are numbers like any others, as in torch.
+        """
         varied, needed = set(self.results), set(seeds)
         for step in self.steps:
-            if step.reads & varied:
+            if step.reads & varied and step.block not in self.earlier:
                 varied |= step.writes
         for step in reversed(self.steps):
             if step.writes & needed & varied:
@@ -222,12 +231,22 @@ class _Backward:
                 name = operation.written.data
                 if self._replaces(operation):
                     self.versions[name] = self.versions.get(name, 0) + 1
+                else:
+                    operation = as_sum(operation)
                 keys = {n: (e.data, reads[e.data]) for n, e in operation.reads.items()}
                 written = name, self.versions.get(name, 0)
                 active = _Active(place, operation, keys, written)
                 self._check_apart(active, earlier.setdefault(written, []))
                 earlier[written].append(active)
                 yield active
+
+    def _asked_keys(self) -> set[Key]:
+        """Versions of containers that depend on those of which gradients are asked."""
+        found = {(name, self.versions.get(name, 0)) for name in self.results}
+        for active in self.operations:
+            if active.operation.state not in self.earlier and found & set(active.reads.values()):
+                found.add(active.written)
+        return found
 
     def _replaces(self, operation: Operation) -> bool:
         """Whether all of a container gets new values."""
@@ -249,26 +268,30 @@ class _Backward:
     def _refuse_overwriting(self, name: str, where: str) -> None:
         raise UnsupportedProgram(
             f"{where}: {name!r} is written over, and the gradient of line {self.where} needs what "
-            "was there before. Give the new values a name of their own."
+            "was there before. Give the new values a name of their own, or add to those that "
+            "are there: y[1:5] += ..."
         )
 
-    def expand(self) -> None:
-        """Add the state that computes the gradients."""
+    def expand(self) -> list[SDFGState]:
+        """Add the states that compute the gradients."""
         for active in reversed(self.operations):
-            name, version = active.written
-            is_leaf = name in self.results and self.versions.get(name, 0) == version
-            if active.written in self.terms and not is_leaf:
+            if active.written in self.terms and active.written in self.asked:
                 self._derive(active)
         for name, target in self.results.items():
             current = name, self.versions.get(name, 0)
             shape = self.sdfg.arrays[name].shape
             terms = list(self.terms.get(current, []))
+            if current in self.gradients:  # of an intermediate: its sum is there
+                whole = {"__g": Element(self.gradients[current], index_of(shape))}
+                terms = [Term(ranges_of(shape), whole, ast.Name("__g"), index_of(shape))]
             if any(target in step.writes for step in self.steps):  # gradients add up, as in torch
                 old = {"__g": Element(target, index_of(shape))}
                 terms.append(Term(ranges_of(shape), old, ast.Name("__g"), index_of(shape)))
             self.emitter.sum_into(target, terms)
-        for state in filter(None, (self.emitter.zeros, self.emitter.state)):
+        made = [state for state in (self.emitter.zeros, self.emitter.state) if state is not None]
+        for state in made:
             separate_reads(state)
+        return made
 
     def _derive(self, active: _Active) -> None:
         """Add the terms of what an operation reads."""
@@ -288,7 +311,7 @@ class _Backward:
                 "have one."
             )
         for name, key in active.reads.items():
-            if key[0] not in self.active:
+            if key[0] not in self.active or key not in self.asked:
                 continue
             try:
                 slope = derivative(operation.code, name)
@@ -327,10 +350,12 @@ class _Backward:
         operation = active.operation
         shape = self.sdfg.arrays[operation.written.data].shape
         along = parameters_along(shape, operation.written.indices, operation.ranges)
-        if along is None or operation.accumulates:
+        stored = isinstance(operation.code, ast.Name)  # computed again it may equal nowhere
+        if along is None or operation.accumulates or not stored:
             raise UnsupportedProgram(
-                f"{operation.where}: a gradient is asked through a maximum or minimum with other "
-                "values that were there. Write np.max or np.min of one array."
+                f"{operation.where}: a gradient is asked through a maximum or minimum of an "
+                "expression, or with other values that were there. Give the values a name, and "
+                "write np.max or np.min of that array."
             )
         equal = expression("1.0 if a == __o else 0.0", a=operation.code)
         reads = {**operation.reads, "__o": operation.written}

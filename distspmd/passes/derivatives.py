@@ -9,8 +9,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from dace import dtypes
-
 
 class NoDerivative(Exception):
     """An expression whose derivative is not known; the text says which."""
@@ -85,9 +83,21 @@ _OF_TWO = {
         "1.0 if a < b else (0.5 if a == b else 0.0)",
         "1.0 if b < a else (0.5 if a == b else 0.0)",
     ),
-    "pow": ("b * a ** (b - 1)", "a ** b * log(a)"),
+    "pow": (
+        "0.0 if b == 0 else b * a ** (b - 1)",
+        "0.0 if a == 0 and b >= 0 else a ** b * log(a)",
+    ),
 }
 """Derivatives of functions of two values by each of them."""
+
+_WHOLE = ("bool", "bool_", "int", "intc", "intp", "longlong", "uintc", "uintp", "ulonglong")
+_CONVERSIONS = {
+    **dict.fromkeys(("float", "double", "single", "half"), True),
+    **{f"float{bits}": True for bits in (16, 32, 64)},
+    **dict.fromkeys(_WHOLE, False),
+    **{f"{sign}int{bits}": False for sign in ("", "u") for bits in (8, 16, 32, 64)},
+}
+"""Conversions to a type, and whether a derivative passes through: whole numbers are steps."""
 
 
 def derivative(code: ast.expr, name: str) -> ast.expr | None:
@@ -145,6 +155,8 @@ def _of_operation(code: ast.BinOp, name: str) -> ast.expr | None:
 def _of_power(code: ast.BinOp, left: ast.expr | None, right: ast.expr | None) -> ast.expr | None:
     base, exponent = code.left, code.right
     value = _number(exponent)
+    if value == 0:
+        return None
     if value == 2:
         return times(left, expression("2 * a", a=base))
     if value is not None:
@@ -156,7 +168,10 @@ def _of_power(code: ast.BinOp, left: ast.expr | None, right: ast.expr | None) ->
 def _number(code: ast.expr) -> float | None:
     """The number that an expression is, also one with a sign or a type."""
     if isinstance(code, ast.Call) and len(code.args) == 1:
-        return _number(code.args[0]) if hasattr(dtypes, _called(code)) else None
+        inner, called = _number(code.args[0]), _called(code)
+        if inner is None or called not in _CONVERSIONS:
+            return None
+        return inner if _CONVERSIONS[called] else int(inner)
     try:
         value = ast.literal_eval(code)
     except ValueError:
@@ -171,8 +186,8 @@ def _called(code: ast.Call) -> str:
 def _of_call(code: ast.Call, name: str) -> ast.expr | None:
     called = _called(code)
     inner = [derivative(value, name) for value in code.args]
-    if len(code.args) == 1 and hasattr(dtypes, called):  # a conversion
-        return inner[0]
+    if len(code.args) == 1 and called in _CONVERSIONS:
+        return inner[0] if _CONVERSIONS[called] else None
     if len(code.args) == 1 and called in _OF_ONE:
         slope = _OF_ONE[called]
         return None if slope is None else times(inner[0], expression(slope, a=code.args[0]))

@@ -18,6 +18,7 @@ from dace.dtypes import DebugInfo
 from dace.frontend.operations import detect_reduction_type
 from dace.libraries import standard
 from dace.sdfg import nodes
+from dace.subsets import Range
 
 from distspmd.accesses import Edge
 from distspmd.errors import UnsupportedProgram
@@ -36,6 +37,17 @@ class Element:
     data: str
     indices: Indices
 
+    def at(self, values: Mapping[str, sympy.Expr]) -> Element:
+        """The element if parameters have other values."""
+        by_name = {
+            symbol: values[str(symbol)]
+            for index in self.indices
+            for symbol in index.free_symbols
+            if str(symbol) in values
+        }
+        moved = (index.subs(by_name, simultaneous=True) for index in self.indices)
+        return Element(self.data, tuple(moved))
+
 
 @dataclass(frozen=True)
 class Operation:
@@ -44,7 +56,7 @@ class Operation:
     Attributes:
         state: where it stands.
         node: the map entry or library node.
-        ranges: of each parameter.
+        ranges: of each parameter, from 0 in steps of 1; none of a parameter with one value.
         reads: what the names in the code stand for.
         written: what is written.
         code: an expression of the names, and of the parameters.
@@ -120,27 +132,56 @@ def _operation(state: SDFGState, entry: nodes.MapEntry, node: nodes.Node, edge: 
     reads = {name: element for name, element in walk.reads.items() if name in used}
     at = walk.element(written, edge.data)
     found = Operation(state, node, ranges, reads, at, code, kind, accumulates=bool(kind))
-    return _without_single_values(found)
+    return _counted(found)
 
 
-def _without_single_values(operation: Operation) -> Operation:
-    """The operation without parameters that have one value."""
-    values = {
-        name: extent.begin
-        for name, extent in operation.ranges.items()
-        if extent.end - extent.begin == 1
-    }
-
-    def put(element: Element) -> Element:
-        return Element(element.data, tuple(index.subs(values) for index in element.indices))
-
+def _counted(operation: Operation) -> Operation:
+    """The operation with parameters that count from 0, without those that have one value."""
+    values: dict[str, sympy.Expr] = {}
+    ranges: dict[str, Extent] = {}
+    zero, one = sympy.Integer(0), sympy.Integer(1)
+    for name, extent in operation.ranges.items():
+        if not extent.step.is_positive:
+            raise _unknown(operation.state, operation.node, f"a map of {name} in {extent}")
+        (count,) = Range([(extent.begin, extent.end - 1, extent.step)]).size()
+        if count != 1:
+            ranges[name] = Extent(zero, sympy.sympify(count), one)
+            if extent.begin != 0 or extent.step != 1:
+                values[name] = extent.begin + extent.step * sympy.Symbol(name)
+        else:
+            values[name] = extent.begin
     return replace(
         operation,
-        ranges={name: e for name, e in operation.ranges.items() if name not in values},
-        reads={name: put(element) for name, element in operation.reads.items()},
-        written=put(operation.written),
+        ranges=ranges,
+        reads={name: element.at(values) for name, element in operation.reads.items()},
+        written=operation.written.at(values),
         code=with_names(operation.code, {p: expression(str(v)) for p, v in values.items()}),
     )
+
+
+def as_sum(operation: Operation) -> Operation:
+    """``y[i] = y[i] + a``  ->  ``y[i] += a``; any other operation as it is."""
+    own = [name for name, element in operation.reads.items() if element == operation.written]
+    rest = None if operation.reduction or len(own) != 1 else _rest(operation.code, own[0])
+    if rest is None:
+        return operation
+    reads = {name: element for name, element in operation.reads.items() if name != own[0]}
+    return replace(operation, reads=reads, code=rest, reduction="Sum", accumulates=True)
+
+
+def _rest(code: ast.expr, own: str) -> ast.expr | None:
+    """What a sum adds to a name; None if the code is no sum of that kind."""
+    if isinstance(code, ast.Name) and code.id == own:
+        return ast.Constant(0.0)
+    if not isinstance(code, ast.BinOp) or not isinstance(code.op, (ast.Add, ast.Sub)):
+        return None
+    if own not in names_of(code.right):
+        left = _rest(code.left, own)
+        return None if left is None else ast.BinOp(left, code.op, code.right)
+    if own not in names_of(code.left) and isinstance(code.op, ast.Add):
+        right = _rest(code.right, own)
+        return None if right is None else ast.BinOp(code.left, code.op, right)
+    return None
 
 
 class _Walk:
@@ -162,7 +203,8 @@ class _Walk:
         found: dict[str, Extent] = {}
         for entry in around:
             for name, extent in zip(*parameters_of(entry), strict=True):
-                if {str(s) for s in (extent.begin + extent.end).free_symbols} & set(found):
+                bounds = extent.begin + extent.end + extent.step
+                if {str(s) for s in bounds.free_symbols} & set(found) or name in found:
                     raise _unknown(
                         self.state, self.entry, f"a map whose range {name} others choose"
                     )
@@ -256,13 +298,14 @@ def _in_windows(
         if memlet is None:
             raise _unknown(state, node, f"the library node {node.label!r}")
         indices = [sympy.sympify(begin) for begin, _, _ in memlet.subset.ranges]
+        steps = [sympy.sympify(step) for _, _, step in memlet.subset.ranges]
         places = list(range(len(indices)))
         if len(places) != len(element.indices):
             places = [d for d, size in enumerate(memlet.subset.size()) if size != 1]
         if len(places) != len(element.indices):
             raise _unknown(state, node, f"the library node {node.label!r}")
         for place, index in zip(places, element.indices, strict=True):
-            indices[place] += index
+            indices[place] += steps[place] * index
         return Element(memlet.data, tuple(indices))
 
     reads = {name: outside(element) for name, element in operation.reads.items()}

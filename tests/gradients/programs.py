@@ -114,6 +114,116 @@ def maps_in_torch(x: Tensor, w: Tensor, g: Tensor) -> Tensor:
 
 
 @dace.program
+def ranges(x: D[7], z: D[7], w: D[9]):
+    x.requires_grad_()
+    z.requires_grad_()
+    w.requires_grad_()
+    y = np.zeros((7,))
+    for i, j in dace.map[0:7, 2:8]:
+        y[i] += z[i] * w[j]
+    u = np.zeros((7,))
+    for i, j in dace.map[1:7:2, 0:8:3]:
+        u[i] += np.sin(x[i - 1] * w[j + 1]) * i + z[i] * j
+    v = np.zeros((7,))
+    for i, j in dace.map[2:6, 1:9]:
+        v[i] += x[i] * w[j] * w[j - 1]
+    t = np.zeros((7,))
+    for i in dace.map[3:10]:  # all of it, counted from 3
+        t[i - 3] = z[9 - i] * i
+    loss = np.sum(y * t) + np.sum(u * u) + np.sum(v * v)
+    loss.backward()
+    return x.grad, z.grad, w.grad
+
+
+def ranges_in_torch(x: Tensor, z: Tensor, w: Tensor) -> Tensor:
+    y = z * w[2:8].sum()
+    i, j = torch.arange(1, 7, 2)[:, None], torch.arange(0, 8, 3)
+    u = ((x[i - 1] * w[j + 1]).sin() * i + z[i] * j).sum(1)
+    v = x[2:6] * (w[1:] * w[:-1]).sum()
+    t = z.flip(0) * torch.arange(3, 10)
+    return (y * t).sum() + (u * u).sum() + (v * v).sum()
+
+
+@dace.program
+def intermediates(x: D[7], z: D[7], more: D[7]):
+    x.requires_grad_()
+    z.requires_grad_()
+    y = x * 2 + more
+    y.requires_grad_()
+    loss = np.sum(y**2 * z)
+    loss.backward()
+    return x.grad, y.grad  # nobody reads z.grad
+
+
+def intermediates_in_torch(x: Tensor, z: Tensor, more: Tensor) -> Tensor:
+    return ((x * 2 + more) ** 2 * z).sum()  # of ``more`` it is that of y
+
+
+@dace.program
+def updated(x: D[7], z: D[7]):
+    x.requires_grad_()
+    z.requires_grad_()
+    loss = np.sum(x * x * z)
+    loss.backward()
+    x[:] = x - 0.1 * x.grad
+    again = np.sum(x * np.sin(z))
+    again.backward()
+    return x.grad, z.grad
+
+
+def updated_in_torch(x: Tensor, z: Tensor) -> Tensor:
+    loss = (x * x * z).sum()
+    (slope,) = torch.autograd.grad(loss, x, retain_graph=True)
+    return loss + ((x - 0.1 * slope) * z.sin()).sum()
+
+
+@dace.program
+def powers(x: D[7], z: D[7]):
+    x.requires_grad_()
+    z.requires_grad_()
+    base = np.where(x > 0, x, 0.0 * x)
+    exponent = np.where(z > 0, z + 1, 0.0 * z)
+    nothing = (x - x) ** (z - z) + (x - x) ** 0 + 2**exponent
+    whole = np.zeros((7,))
+    for i in dace.map[0:7]:
+        whole[i] = dace.float64(dace.int32(5 * x[i])) * x[i] + dace.float64(z[i]) ** 2
+    loss = np.sum(base**exponent) + np.sum(nothing) + np.sum(whole)
+    loss.backward()
+    return x.grad, z.grad
+
+
+def powers_in_torch(x: Tensor, z: Tensor) -> Tensor:
+    base = torch.where(x > 0, x, 0 * x)
+    exponent = torch.where(z > 0, z + 1, 0 * z)
+    nothing = (x - x) ** (z - z) + (x - x) ** 0 + 2**exponent
+    whole = (5 * x).int().double() * x + z**2
+    return (base**exponent + nothing + whole).sum()
+
+
+@dace.program
+def overlapping(x: D[7], z: D[7]):
+    x.requires_grad_()
+    z.requires_grad_()
+    y = np.zeros((7,))
+    y[1:5] += x[0:4] * z[0:4]
+    y[2:6] += x[1:5] ** 2
+    y[0:3] -= np.sin(x[2:5])
+    y[3:7] += z[3:7] - x[0:4]
+    loss = np.sum(y * y * z)
+    loss.backward()
+    return x.grad, z.grad
+
+
+def overlapping_in_torch(x: Tensor, z: Tensor) -> Tensor:
+    y = torch.zeros_like(x)
+    y[1:5] += x[0:4] * z[0:4]
+    y[2:6] += x[1:5] ** 2
+    y[0:3] -= x[2:5].sin()
+    y[3:7] += z[3:7] - x[0:4]
+    return (y * y * z).sum()
+
+
+@dace.program
 def step(x: dace.float32[7, 5], y: dace.float32[7, 4], w: dace.float32[5, 4]):
     w.requires_grad_()
     scores = x @ w
@@ -161,5 +271,10 @@ GRADIENTS = [
     Gradients(attention, attention_in_torch, ("q", "k", "v"), {"weights": (1, 3, 1)}),
     Gradients(reductions, reductions_in_torch, ("x",), {"kept": (3, 1)}),
     Gradients(maps, maps_in_torch, ("x", "w"), {"z": (3, 1)}),
+    Gradients(ranges, ranges_in_torch, ("x", "z", "w"), {"y": (3,)}),
+    Gradients(intermediates, intermediates_in_torch, ("x", "more"), {"y": (3,)}),
+    Gradients(updated, updated_in_torch, ("x", "z"), {"loss": (3,)}),
+    Gradients(powers, powers_in_torch, ("x", "z"), {"base": (3,)}),
+    Gradients(overlapping, overlapping_in_torch, ("x", "z"), {"loss": (3,)}),
     Gradients(step, step_in_torch, ("w",), {"scores": (3, 1, 1)}),
 ]

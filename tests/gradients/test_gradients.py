@@ -104,6 +104,44 @@ def gathered(x: D[6], k: dace.int64[3]):
     return x.grad
 
 
+@dace.program
+def triangular(x: D[6]):
+    x.requires_grad_()
+    y = np.zeros((6,))
+    for i in dace.map[0:6]:
+        for j in dace.map[0:i]:
+            y[i] += x[j]
+    loss = np.sum(y)
+    loss.backward()
+    return x.grad
+
+
+@dace.program
+def greatest(x: D[6]):
+    x.requires_grad_()
+    y = np.zeros((6,))
+    for i, j in dace.map[0:6, 0:6]:
+        with dace.tasklet:
+            a << x[i]  # noqa: F821
+            b << x[j]  # noqa: F821
+            out >> y(1, lambda p, q: max(p, q))[i]  # noqa: F821
+            out = a * b + a  # noqa: F821, F841
+    loss = np.sum(y)
+    loss.backward()
+    return x.grad
+
+
+@dace.program
+def replaced(x: D[6]):
+    x.requires_grad_()
+    y = np.zeros((6,))
+    y[1:5] = x[0:4]
+    y[2:6] = 2 * x[2:6]
+    loss = np.sum(y)
+    loss.backward()
+    return x.grad
+
+
 @pytest.mark.parametrize(
     ("program", "message"),
     [
@@ -112,6 +150,9 @@ def gathered(x: D[6], k: dace.int64[3]):
         (inside, "backward() stands inside of a loop, a branch or a function. Write it behind"),
         (overwritten, "'y' is written over, and the gradient of line test_gradients.py:"),
         (remainders, "whose derivative is not known. Write it with functions that have one"),
+        (triangular, "asked through a map whose range j others choose"),
+        (greatest, "a maximum or minimum of an expression, or with other values that were there"),
+        (replaced, "'y' is written over, and the gradient of line test_gradients.py:"),
         (gathered, "asked through a loop, a branch or an index that data decide, in a map"),
     ],
     ids=lambda value: getattr(getattr(value, "f", None), "__name__", ""),
