@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import distspmd
+from autodiff.programs import GRADIENTS, D, perceptron
 from distspmd.errors import UnsupportedProgram
 from distspmd.runtime.launch import launch
-from gradients.programs import GRADIENTS, D, perceptron
 
 TESTS = Path(__file__).resolve().parent.parent
 
@@ -22,7 +22,7 @@ TESTS = Path(__file__).resolve().parent.parent
 def test_gradients_are_those_of_torch_on_3_ranks_and_on_one(tmp_path: Path) -> None:
     path = os.pathsep.join(filter(None, [str(TESTS), os.environ.get("PYTHONPATH")]))
     done = launch(
-        ["-m", "gradients.run_gradients"],
+        ["-m", "autodiff.run_gradients"],
         ranks=3,
         timeout=900,
         capture=True,

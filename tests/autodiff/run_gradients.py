@@ -9,7 +9,7 @@ import numpy as np
 from mpi4py import MPI
 
 import distspmd
-from gradients.programs import GRADIENTS, Gradients
+from autodiff.programs import GRADIENTS, Gradients
 
 
 def check(case: Gradients, comm: Any) -> str:
