@@ -22,8 +22,7 @@ STEPS, BATCH, TRAINED, RANKS = 300, 128, 1300, 4
 
 def build():
     model = nn.Sequential(nn.Linear(64, 48), nn.ReLU(), nn.Linear(48, 10))
-    optimizer = torch.optim.Adam(model.parameters(), lr=0.003)
-    return stepped(model, optimizer, nn.functional.cross_entropy)
+    return stepped(model, nn.functional.cross_entropy, torch.optim.Adam, lr=0.003)
 
 
 def accuracy(model, images, labels):
