@@ -50,7 +50,7 @@ class Use:
         space: the iteration space.
         data: the container.
         is_write: whether the space writes it.
-        layout: box of each rank; partial where the ranks write operands of a reduction.
+        layout: box of each rank; partial where the ranks write, or read, operands of a reduction.
         exact: of a write, whether each element of each box is surely written.
         accumulates: of a write, whether the old values are operands too.
         edges: edges at the border of the space that carry the use.
@@ -102,6 +102,11 @@ class Use:
         What loops choose of a container that nobody writes is fetched once, for all iterations.
         """
         return self.inspection is not None and (written or bool(self.approximate))
+
+    @property
+    def reads_operands(self) -> bool:
+        """Whether the ranks read operands of a reduction, each its own."""
+        return not self.is_write and self.layout.partial is not None
 
     @property
     def reads_before(self) -> bool:

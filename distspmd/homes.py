@@ -14,7 +14,6 @@ the neutral element.
 from __future__ import annotations
 
 import functools
-import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -100,8 +99,10 @@ def choose(
     """
     whole = [intervals.whole(uses[0].layout.extents)] if distributed else []
     weighed: list[tuple[float, Home]] = []
-    partial = () if distributed else _partial_candidates(uses)
-    for layout in itertools.chain(_candidates(uses, caller, whole), partial):
+    partial = None if distributed else operand_layout(uses)
+    for layout in (*_candidates(uses, caller, whole), *([partial] if partial else [])):
+        if not all(works_in_place(use, layout) for use in uses if use.reads_operands):
+            continue
         at_caller = caller is not None and layout.same_tiles(caller)
         whole_tiles = at_caller or layout.partial
         core, fresh = (layout, (layout,)) if whole_tiles else _kept(layout, uses, dtype)
@@ -200,7 +201,7 @@ def _covers(layout: Layout, boxes: Sequence[Box]) -> bool:
 def works_in_place(use: Use, home: Layout) -> bool:
     """Whether a use can work on the tiles of the home; a write may leave replicas of it stale."""
     if home.partial or use.layout.partial:
-        return _same_operands(use.layout, home)
+        return same_operands(use.layout, home)
     return _within(use.tiles, home)
 
 
@@ -242,24 +243,24 @@ def _candidates(
         yield Layout.of_boxes(mesh, extents, [intervals.whole(extents)] * mesh.size)
 
 
-def _partial_candidates(uses: Sequence[Use]) -> Iterator[Layout]:
+def operand_layout(uses: Sequence[Use]) -> Layout | None:
     """The layout in which all operands are written, if each other write replaces all of it."""
     operands = [use for use in uses if use.is_write and use.layout.partial]
     values = [use for use in uses if use.is_write and not use.layout.partial]
     if not operands or any(use.is_asked_for(True) for use in uses):
-        return
+        return None
     layout = operands[0].layout
     held = list(layout.holders())
-    if (
-        all(_same_operands(use.layout, layout) and not use.works_on for use in operands)
+    possible = (
+        all(same_operands(use.layout, layout) and not use.works_on for use in operands)
         and all(_covers(layout, list(use.tiles.holders())) for use in uses)
         and all(use.exact and _covers(use.layout, held) for use in values)
         and are_disjoint(layout)
-    ):
-        yield layout
+    )
+    return layout if possible else None
 
 
-def _same_operands(layout: Layout, other: Layout) -> bool:
+def same_operands(layout: Layout, other: Layout) -> bool:
     """Whether each rank holds the same box of the same operand in both, to be reduced alike."""
     reductions = [of.partial and of.partial.reduction for of in (layout, other)]
     return (

@@ -27,6 +27,7 @@ from distspmd.passes.distribute import Distributor, Movement
 from distspmd.passes.fusion import fuse as fuse_maps
 from distspmd.passes.in_order import reduce_in_order
 from distspmd.passes.local_tiles import Symbols
+from distspmd.passes.partial_sums import add_operands
 from distspmd.passes.prepare import prepare
 from distspmd.propagation import Tiled, propagate
 from distspmd.redistribution import Redistribution
@@ -115,7 +116,13 @@ def lower(
     _check_sizes(sdfg)
     spaces, tilings = _tilings(sdfg, schedule, fuse)
     tiled = propagate(spaces, {**tilings, **_on_all_ranks(spaces, tilings)})
-    homes = _homes(sdfg, tiled, arguments)
+    ranks = max((space.tiling.mesh.size for space in tiled.values()), default=1)
+
+    def home(data: str, uses: Sequence[Use]) -> Home:
+        return _home(sdfg, data, uses, arguments.get(data, ROOT), ranks)
+
+    spaces, tiled = add_operands(sdfg, spaces, tiled, lambda *of: home(*of).traffic)
+    homes = {data: home(data, uses) for data, uses in _by_data(tiled).items()}
     solutions = _solve_all(sdfg, homes, solvers or SOLVERS, machine, deterministic)
     dtypes = {name: _dtype(sdfg, name) for name in homes}
     scalars = frozenset(
@@ -239,24 +246,25 @@ def _check_ranges(spaces: Sequence[IterationSpace]) -> None:
                 )
 
 
-def _homes(sdfg: SDFG, tiled: Mapping[str, Tiled], arguments: Mapping[str, str]) -> dict[str, Home]:
-    ranks = max((space.tiling.mesh.size for space in tiled.values()), default=1)
-    by_data: dict[str, list[Use]] = {}
+def _by_data(tiled: Mapping[str, Tiled]) -> dict[str, list[Use]]:
+    """Uses of each container, in program order."""
+    found: dict[str, list[Use]] = {}
     for use in (use for space in tiled.values() for use in space.uses):
-        by_data.setdefault(use.data, []).append(use)
-    homes = {}
-    for name, uses in by_data.items():
-        kind = arguments.get(name, ROOT)
-        held = held_by_caller(kind, uses[0].layout.extents, ranks)
-        homes[name] = choose(
-            name,
-            _dtype(sdfg, name),
-            uses,
-            caller=None if sdfg.arrays[name].transient else held,
-            distributed=kind == DISTRIBUTED,
-            result=name.startswith("__return"),
-        )
-    return homes
+        found.setdefault(use.data, []).append(use)
+    return found
+
+
+def _home(sdfg: SDFG, name: str, uses: Sequence[Use], kind: str, ranks: int) -> Home:
+    """The home of a container that the caller holds in one way or another."""
+    held = held_by_caller(kind, uses[0].layout.extents, ranks)
+    return choose(
+        name,
+        _dtype(sdfg, name),
+        uses,
+        caller=None if sdfg.arrays[name].transient else held,
+        distributed=kind == DISTRIBUTED,
+        result=name.startswith("__return"),
+    )
 
 
 def _dtype(sdfg: SDFG, name: str) -> np.dtype:

@@ -151,7 +151,7 @@ def _offers(space: IterationSpace, own: Sequence[Use], neighbours: _Neighbours) 
     written = {use.data for use in own if use.is_write}
     final = not written & neighbours.read and not any(arrays[name].transient for name in written)
     suggested = [
-        (use, neighbour, name, *_follow(space, use, neighbour, tiled.tiling))
+        (use, neighbour, name, *follow(space, use, neighbour, tiled.tiling))
         for use in own
         for name, tiled, neighbour in neighbours.uses.get(use.data, ())
     ]
@@ -188,16 +188,16 @@ def _reduced(space: IterationSpace, own: Sequence[Use]) -> Iterator[str]:
     return (parameter for parameter in space.parameters if parameter not in kept)
 
 
-def _follow(space: IterationSpace, use: Use, neighbour: Use, tiling: Tiling) -> tuple[Mesh, Splits]:
+def follow(space: IterationSpace, use: Use, neighbour: Use, tiling: Tiling) -> tuple[Mesh, Splits]:
     """The mesh of a neighbour, and its axes for the parameters that index what it splits."""
     splits: dict[str, tuple[str, ...]] = {}
-    for axes, parameter in zip(_axes(neighbour, tiling), use.index, strict=False):
+    for axes, parameter in zip(axes_of(neighbour, tiling), use.index, strict=False):
         if parameter is not None and axes and parameter not in splits:
             splits[parameter] = axes
     return neighbour.layout.mesh, tuple(splits.get(name, ()) for name in space.parameters)
 
 
-def _axes(use: Use, tiling: Tiling) -> list[tuple[str, ...]]:
+def axes_of(use: Use, tiling: Tiling) -> list[tuple[str, ...]]:
     """Axes that split each dimension of a container: those of its parameter, else of its tiles.
 
     The tiles of a map over a part of an array are no even blocks, and tell no axes.

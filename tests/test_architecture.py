@@ -13,7 +13,7 @@ import pytest
 # A module imports only modules of the rows above its own; a package stands for its modules, which
 # may import each other. `distspmd/__init__.py` knows all.
 ORDER = """
-    errors intervals report cache comparison lambdas extensions binding closing
+    errors intervals report cache comparison lambdas linearity extensions binding closing
     mesh reductions machine bounds sizes
     splits
     layout

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 import networkx as nx
-from dace import InterstateEdge, SDFGState
+from dace import SDFG, InterstateEdge, SDFGState
 from dace.sdfg import nodes
 from dace.sdfg import utils as sdfg_utils
 from dace.sdfg.state import ReturnBlock
@@ -34,6 +34,21 @@ def latest_before(state: SDFGState, name: str, node: nodes.Node) -> nodes.Access
         if other in earlier and isinstance(other, nodes.AccessNode) and other.data == name
     ]
     return found[-1] if found else None
+
+
+def last_written(sdfg: SDFG, name: str) -> tuple[SDFGState, nodes.AccessNode] | None:
+    """The node that a container is written through after all others, and its state, if there is."""
+    written = [
+        (state, node)
+        for state in sdfg.states()
+        for node in state.data_nodes()
+        if node.data == name and state.in_degree(node)
+    ]
+    for state, node in written:
+        before = {*nx.ancestors(state.nx, node), node}
+        if all(other in before for _, other in written):
+            return state, node
+    return None
 
 
 def state_before(block: ReturnBlock) -> SDFGState:

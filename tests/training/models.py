@@ -86,6 +86,19 @@ class GPT(nn.Module):
         return self.head(self.norm(self.blocks(self.embedding(words) + self.positions)))
 
 
+class Tied(nn.Module):
+    """A table of words that is the head, too."""
+
+    def __init__(self, words: int, width: int) -> None:
+        super().__init__()
+        self.embedding, self.hidden = nn.Embedding(words, width), nn.Linear(width, width)
+        self.head = nn.Linear(width, words, bias=False)
+        self.head.weight = self.embedding.weight
+
+    def forward(self, words: Tensor) -> Tensor:
+        return self.head(self.hidden(self.embedding(words)).tanh())
+
+
 class LeNet(nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -286,6 +299,7 @@ MODELS = [
         sentences,
         of_batch("blocks_0_attention_qkv_mm"),
     ),
+    Model("tied", lambda: Tied(11, 8), adamw, speak, sentences, of_batch("hidden_addmm")),
     Model("lenet", LeNet, momentum, classify, digits, of_batch("features_0_convolution")),
     Model("residual", Residual, sgd, classify, pictures, of_batch("stem_convolution")),
     Model("accumulate", perceptron, adam, accumulate, targets, of_batch("t_0_addmm")),

@@ -8,10 +8,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import torch
+from torch import nn
 
+import distspmd
 from distspmd import frontend
 from distspmd.frontend.builder import identifier
 from distspmd.runtime.launch import launch
+from training.models import Tied, speak
 
 MODULES = ("data_parallel", "zero", "tensor_parallel", "hybrid")
 
@@ -103,6 +107,58 @@ def test_a_hybrid_reduces_activations_in_groups_and_gradients_between_them(
     summed = [found.pop(name) for name in list(found) if "backward" in name]
     assert sorted(summed) == sorted([("all_reduce", module.GROUPS * n)] for n in held)
     assert set(found) == {"x", "y", "optimizer_0_lr", "sum_2"}
+
+
+def of_gradients(build: Any, batch: Any, space: str, ranks: int) -> tuple[list[int], list[int]]:
+    """Bytes of each array of the operands of gradients, and those of the parameters."""
+    torch.manual_seed(0)
+    module, step = build()
+    sdfg = frontend.training_step(step, *batch)
+    lowering = distspmd.lower(sdfg, {space: {"b": ranks}}, arguments=frontend.resident(sdfg))
+    found = []
+    for memlet in lowering.memlets:
+        distspmd.verify(memlet.solution.plan)
+        source = memlet.solution.plan.redistribution.source
+        if source.partial and source.extents != (1,):
+            found.append(memlet.solution.cost.nbytes)
+    return sorted(found), sorted(ranks * 4 * p.numel() for p in module.parameters())
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_a_table_that_is_the_head_is_reduced_once(ranks: int) -> None:
+    words = torch.randint(0, 11, (8, 4))
+
+    def build() -> Any:
+        module = Tied(11, 8)
+        return module, speak(module, torch.optim.AdamW(module.parameters()))
+
+    found, textbook = of_gradients(build, (words, words), "hidden_addmm", ranks)
+    assert found == textbook
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+@pytest.mark.parametrize("clipped", [False, True])
+def test_micro_batches_are_reduced_once(ranks: int, clipped: bool) -> None:
+    def build() -> Any:
+        module = nn.Sequential(nn.Linear(8, 12), nn.ReLU(), nn.Linear(12, 5))
+        optimizer = torch.optim.SGD(module.parameters(), lr=0.1, momentum=0.9)
+
+        def step(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+            optimizer.zero_grad()
+            losses = []
+            for part, wanted in zip(x.chunk(2), y.chunk(2), strict=True):
+                losses.append(nn.functional.mse_loss(module(part), wanted) / 2)
+                losses[-1].backward()
+            if clipped:
+                nn.utils.clip_grad_norm_(module.parameters(), 0.1)
+            optimizer.step()
+            return sum(losses)
+
+        return module, step
+
+    batch = torch.randn(8, 8), torch.randn(8, 5)
+    found, textbook = of_gradients(build, batch, "t_0_addmm", ranks)
+    assert found == textbook
 
 
 def test_the_examples_train_as_torch_does(request: pytest.FixtureRequest) -> None:

@@ -13,7 +13,7 @@ TESTS = Path(__file__).resolve().parent.parent
 ON_RANKS = {
     1: ["gpt"],
     2: ["perceptron", "einsums", "residual", "keep_gradients"],
-    4: ["perceptron_adam", "attention", "encoder", "lenet", "accumulate"],
+    4: ["perceptron_adam", "attention", "encoder", "lenet", "accumulate", "tied"],
 }
 """Every model once. A batch of 5 or 6 on 4 ranks leaves one with nothing."""
 

@@ -11,6 +11,7 @@ from lowering.programs import (
     indices,
     irregular,
     loops,
+    partial_sums,
     products,
     reductions,
     several,
@@ -33,6 +34,7 @@ CASES: list[Case] = [
         irregular,
         several,
         views,
+        partial_sums,
     )
     for case in module.CASES
 ]

@@ -1,0 +1,178 @@
+"""Which sums of partial values are made before they are reduced, counted in bytes of the plans."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dace
+import numpy as np
+import pytest
+
+import distspmd
+from distspmd import pipeline
+from distspmd.lowering import Lowering
+
+F, N = dace.float64, dace.int64
+
+
+@dace.program
+def added(a: F[10, 7], x: F[10], b: F[10, 7], y: F[10]):
+    return np.sum(a, axis=0) + np.sum(b, axis=0)
+
+
+@dace.program
+def scaled(a: F[10, 7], b: F[10, 7], alpha: F):
+    return alpha * np.sum(a, axis=0) - alpha * np.sum(b, axis=0) / 3
+
+
+@dace.program
+def scaled_by_arrays(a: F[10, 7], b: F[10, 7], c: F[7]):
+    return c * np.sum(a, axis=0) - c * np.sum(b, axis=0)
+
+
+@dace.program
+def through(a: F[10, 7], b: F[10, 7], c: F[7]):
+    p = np.sum(a, axis=0)
+    q = np.sum(b, axis=0)
+    return np.tanh(2 * p - c - 3 * q)
+
+
+@dace.program
+def read_twice(a: F[10, 7], b: F[10, 7]):
+    p = np.sum(a, axis=0)
+    q = np.sum(b, axis=0)
+    return np.tanh(p + q), np.sin(p + q)
+
+
+@dace.program
+def multiplied(a: F[10, 7], b: F[10, 7]):
+    return np.sum(a, axis=0) * np.sum(b, axis=0)
+
+
+@dace.program
+def also_alone(a: F[10, 7], b: F[10, 7]):
+    p = np.sum(a, axis=0)
+    q = np.sum(b, axis=0)
+    return p + q, np.sin(p)
+
+
+@dace.program
+def broadcast(a: F[10, 7], b: F[10, 7]):
+    p = np.sum(a, axis=0)
+    q = np.sum(b, axis=0)
+    out = np.empty((9, 7), np.float64)
+    for i, j in dace.map[0:9, 0:7]:
+        out[i, j] = p[j] + q[j]
+    return out
+
+
+@dace.program
+def greatest(a: F[10, 7], b: F[10, 7]):
+    return np.max(a, axis=0) + np.max(b, axis=0)
+
+
+@dace.program
+def whole_numbers(a: N[10, 7], b: N[10, 7]):
+    p = np.sum(a, axis=0)
+    q = np.sum(b, axis=0)
+    return np.maximum(p + 2 * q, 3)
+
+
+@dace.program
+def fractions(a: N[10, 7], b: N[10, 7]):
+    return np.sum(a, axis=0) // 2 + np.sum(b, axis=0) // 2
+
+
+@dace.program
+def transposed(a: F[10, 7, 5], b: F[10, 5, 7]):
+    return np.sum(a, axis=0) + np.transpose(np.sum(b, axis=0))
+
+
+def lowered(program: Any, **parts: int) -> Lowering:
+    """The program with its sums split over ranks along what they add up."""
+    sdfg = program.to_sdfg()
+    schedule = {
+        space.name: {space.parameters[-1]: parts.get(space.name, 4)}
+        for space in distspmd.iteration_spaces(sdfg)
+        if len(space.parameters) > 1 and not space.name.startswith(("__return", "out"))
+    }
+    lowering = distspmd.lower(sdfg, schedule)
+    for memlet in lowering.memlets:
+        distspmd.verify(memlet.solution.plan)
+    return lowering
+
+
+def reduced(lowering: Lowering) -> dict[str, int]:
+    """Bytes that ranks receive of what is reduced."""
+    return {
+        memlet.data: memlet.solution.cost.nbytes
+        for memlet in lowering.memlets
+        if memlet.solution.plan.redistribution.source.partial
+    }
+
+
+ONE = 7 * 8
+"""Bytes of one reduction to the root."""
+
+
+@pytest.mark.parametrize("program", [added, scaled])
+def test_a_map_that_is_linear_runs_on_operands(program: Any) -> None:
+    assert reduced(lowered(program)) == {"__return": ONE}
+
+
+@pytest.mark.parametrize("program", [through, read_twice, whole_numbers])
+def test_a_sum_that_others_read_is_made_once_and_reduced_once(program: Any) -> None:
+    assert reduced(lowered(program)) == {"p_sum": ONE}
+
+
+@pytest.mark.parametrize(
+    "program", [multiplied, also_alone, broadcast, greatest, fractions, scaled_by_arrays]
+)
+def test_what_is_not_linear_or_costs_more_stays(program: Any) -> None:
+    found = reduced(lowered(program))
+    assert len(found) == 2
+    assert set(found.values()) == {ONE}
+
+
+def test_operands_of_different_ranks_are_reduced_apart() -> None:
+    assert len(reduced(lowered(added, sum_b=2))) == 2
+    assert len(reduced(lowered(added, sum_a=4, sum_b=4))) == 1
+
+
+@pytest.mark.parametrize(("program", "name"), [(added, "__return"), (through, "p_sum")])
+def test_idle_ranks_have_no_operand(program: Any, name: str) -> None:
+    parts = dict.fromkeys(("sum_a", "sum_b", "p", "q"), 6)
+    lowering = lowered(program, **parts)  # 10 rows in tiles of 2: the last rank has none
+    (layout,) = {
+        str(m.solution.plan.redistribution.source)
+        for m in lowering.memlets
+        if m.solution.plan.redistribution.source.partial
+    }
+    assert reduced(lowering) == {name: ONE}
+    assert "4:" in layout
+    assert "5:" not in layout
+
+
+def test_a_sum_whose_terms_are_stored_in_two_orders_stays() -> None:
+    assert sorted(reduced(lowered(transposed)).values()) == [5 * ONE] * 2
+
+
+def test_a_space_that_the_schedule_names_keeps_its_grid() -> None:
+    sdfg = added.to_sdfg()
+    lowering = distspmd.lower(sdfg, {"sum_a": (1, 4), "sum_b": (1, 4), "__return": (4,)})
+    (space,) = (space for space in lowering.spaces if space.name == "__return")
+    assert space.parts == (4,)
+    assert reduced(lowering) == {"sum_a_sum": ONE}  # a reduce-scatter
+
+
+def test_the_record_says_which_spaces_add_operands() -> None:
+    lowering = lowered(through)
+    (space,) = (space for space in lowering.spaces if space.name == "p_sum")
+    assert space.chosen_by == "the operands that it adds up"
+    assert "p_sum" in str(lowering)
+
+
+def test_without_the_pass_both_are_reduced(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pipeline, "add_operands", lambda _, spaces, tiled, __: (spaces, tiled))
+    for program in (added, scaled, through, read_twice, whole_numbers):
+        assert sorted(reduced(lowered(program)).values()) == [ONE, ONE]
