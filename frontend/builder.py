@@ -17,6 +17,7 @@ from torch import fx
 from distspmd.errors import UnsupportedProgram
 from distspmd.frontend.values import (
     Array,
+    Call,
     Expression,
     Index,
     Load,
@@ -257,3 +258,33 @@ def is_plain(load: Load) -> bool:
         )
         for index in indices(load)
     )
+
+
+def distinct(found: Sequence[Load]) -> list[Load]:
+    """Loads of different elements."""
+    known: dict[Any, Load] = {}
+    for load in found:
+        known.setdefault(place_of(load), load)
+    return list(known.values())
+
+
+def place_of(load: Load) -> Any:
+    """What tells loads of different elements apart."""
+    return load.array.name, tuple((frozenset(i.terms), i.constant) for i in indices(load))
+
+
+def is_product(kernel: Kernel) -> bool:
+    """Whether a kernel sums up products of two elements of its type."""
+    ((_, expression),) = kernel.results
+    return (
+        kernel.operation == "sum"
+        and isinstance(expression, Call)
+        and expression.text == "({0} * {1})"
+        and all(isinstance(a, Load) and a.dtype == expression.dtype for a in expression.arguments)
+        and len(distinct(kernel.read)) == 2
+    )
+
+
+def reach(index: Index) -> int:
+    """How many elements of a dimension an index runs over, from the first one."""
+    return 1 + sum(factor * (v.length - 1) for v, factor in index.terms)

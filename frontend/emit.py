@@ -12,9 +12,18 @@ from dace import SDFG, Memlet, SDFGState, dtypes
 from dace.sdfg import nodes as dace_nodes
 from dace.subsets import Subset
 
-from distspmd.frontend.builder import Builder, Kernel, indices, is_plain
+from distspmd.frontend.builder import (
+    Builder,
+    Kernel,
+    distinct,
+    indices,
+    is_plain,
+    is_product,
+    place_of,
+    reach,
+)
 from distspmd.frontend.operators import CTYPES
-from distspmd.frontend.values import Array, At, Call, Expression, Index, Load, Variable, loads
+from distspmd.frontend.values import Array, At, Expression, Index, Load, Variable
 from distspmd.nodes.contraction import Contraction
 from distspmd.nodes.nests import parameter
 from distspmd.spaces import placed_by_us
@@ -90,7 +99,8 @@ class _State:
     def _map(self, kernel: Kernel) -> None:
         leaves = [leaf for v in kernel.variables for leaf in v.leaves()]
         names = {leaf: f"__{letter}" for leaf, letter in zip(leaves, _LETTERS, strict=False)}
-        ranges: dict[str, str | Subset] = {names[v]: f"0:{v.length}" for v in leaves}
+        order = kernel.results[0][0].stored(leaves)
+        ranges: dict[str, str | Subset] = {names[v]: f"0:{v.length}" for v in order}
         code = _Code(names)
         lines = []
         for n, (array, expression) in enumerate(kernel.results):
@@ -115,7 +125,7 @@ class _State:
         if not reads:
             state.add_nedge(entry, tasklet, Memlet())
         for n, (array, _) in enumerate(kernel.results):
-            subset = ", ".join(names[v] for v in leaves) or "0"
+            subset = ", ".join(names[v] for v in array.stored(leaves)) or "0"
             memlet = Memlet(data=array.name, subset=subset)
             leave.add_in_connector(f"IN_{array.name}")
             leave.add_out_connector(f"OUT_{array.name}")
@@ -134,14 +144,14 @@ class _State:
         ((array, expression),) = kernel.results
         kept = [leaf for v in kernel.variables for leaf in v.leaves()]
         gone = [leaf for v in kernel.reduced for leaf in v.leaves()]
-        operands = _distinct(loads(expression))
+        operands = distinct(kernel.read)
         assert all(map(is_plain, operands)), "a contraction takes dimensions from their start"
         letters = _letters(kept, gone, operands)
         terms = ["".join(_term(i, letters) for i in indices(load)) for load in operands]
-        subscripts = f"{','.join(terms)}->{''.join(letters[v] for v in kept)}"
+        subscripts = f"{','.join(terms)}->{''.join(letters[v] for v in array.stored(kept))}"
         node = Contraction(kernel.label, subscripts)
         node.operation = str(kernel.operation)
-        if not _is_product(expression, kernel, operands):
+        if not is_product(kernel):
             code = _Code({v: f"_at_{parameter(x)}" for v, x in letters.items()}, "_v", operands)
             text = code.text(expression)
             node.code = f"[&] {{ {' '.join(code.lines)} return {text}; }}()" if code.lines else text
@@ -149,7 +159,7 @@ class _State:
         self.state.add_node(node)
         for n, load in enumerate(operands):
             subset = ", ".join(
-                f"0:{_reach(index)}" if index.terms else f"{index.constant}"
+                f"0:{reach(index)}" if index.terms else f"{index.constant}"
                 for index in indices(load)
             )
             memlet = Memlet(data=load.array.name, subset=subset or "0")
@@ -157,25 +167,9 @@ class _State:
         self.state.add_edge(node, "_out", self._write(array.name), None, self._whole(array.name))
 
 
-def _reach(index: Index) -> int:
-    """How many elements of a dimension an index runs over, from the first one."""
-    return 1 + sum(factor * (v.length - 1) for v, factor in index.terms)
-
-
 def _connectors(prefix: str, count: int) -> dict[str, Any]:
     """Connectors of types that DaCe finds; of a set the order would change from run to run."""
     return {f"{prefix}{n}": None for n in range(count)}
-
-
-def _is_product(expression: Expression, kernel: Kernel, operands: Sequence[Load]) -> bool:
-    """Whether a kernel sums up products of two elements of its type."""
-    return (
-        kernel.operation == "sum"
-        and isinstance(expression, Call)
-        and expression.text == "({0} * {1})"
-        and all(isinstance(a, Load) and a.dtype == expression.dtype for a in expression.arguments)
-        and len(operands) == 2
-    )
 
 
 def _pick(kernel: Kernel, letters: dict[Variable, str], operands: Sequence[Load]) -> str:
@@ -183,21 +177,10 @@ def _pick(kernel: Kernel, letters: dict[Variable, str], operands: Sequence[Load]
     if kernel.picked is None:
         return ""
     variable, holder = kernel.picked
-    keys = [_key(load) for load in operands]
-    if variable not in letters or _key(holder) not in keys:  # it is split by now
+    keys = [place_of(load) for load in operands]
+    if variable not in letters or place_of(holder) not in keys:  # it is split by now
         return ""
-    return f"{letters[variable]}{keys.index(_key(holder))}"
-
-
-def _distinct(found: Sequence[Load]) -> list[Load]:
-    distinct: dict[Any, Load] = {}
-    for load in found:
-        distinct.setdefault(_key(load), load)
-    return list(distinct.values())
-
-
-def _key(load: Load) -> Any:
-    return load.array.name, tuple((frozenset(i.terms), i.constant) for i in indices(load))
+    return f"{letters[variable]}{keys.index(place_of(holder))}"
 
 
 def _letters(
@@ -249,7 +232,7 @@ class _Code:
         self, names: dict[Variable, str], prefix: str = "_in", known: Sequence[Load] = ()
     ) -> None:
         self.names, self.prefix = names, prefix
-        self.loads: dict[Any, Load] = {_key(load): load for load in known}
+        self.loads: dict[Any, Load] = {place_of(load): load for load in known}
         self.lines: list[str] = []
         self._texts: dict[int, str] = {}
         self._named: dict[str, str] = {}
@@ -263,7 +246,7 @@ class _Code:
 
     def _text(self, expression: Expression) -> str:
         if isinstance(expression, Load):
-            key = _key(expression)
+            key = place_of(expression)
             self.loads.setdefault(key, expression)
             return f"{self.prefix}{list(self.loads).index(key)}"
         if isinstance(expression, At):

@@ -18,6 +18,7 @@ from distspmd.frontend.builder import Builder, Kernel, identifier, operator_of
 from distspmd.frontend.emit import emit
 from distspmd.frontend.fusion import fused, inlined
 from distspmd.frontend.operators import evaluate
+from distspmd.frontend.orders import arrange
 from distspmd.frontend.sharing import settle, shared
 from distspmd.frontend.trace import Trace, trace
 from distspmd.frontend.updates import copies, joined, updates
@@ -101,7 +102,9 @@ def program_of(
     kernels = shared(builder.kernels, [*returned, *late])
     early = [*inlined([*kernels, *returned], late), *copies(builder, late)]
     late = joined(late)
-    sdfg = emit(identifier(title), builder, fused(early, late), late)
+    early = fused(early, late)
+    arrange([*early, *late])
+    sdfg = emit(identifier(title), builder, early, late)
     sdfg.arg_names = [containers[name] for name in traced.inputs]
     shapes = {name: tuple(map(int, array.shape)) for name, array in sdfg.arrays.items()}
     expected = {containers[n]: tuple(x.shape) for n, x in zip(traced.inputs, inputs, strict=True)}

@@ -146,6 +146,12 @@ class Array:
     extents: tuple[Extent, ...]
     dtype: torch.dtype
     is_argument: bool = False
+    order: tuple[int, ...] | None = None
+    """For each dimension that it has, that of the kernel which writes it; None: the same."""
+
+    def stored(self, variables: Sequence[Variable]) -> list[Variable]:
+        """Variables of the kernel that writes it, in the order of its dimensions."""
+        return [variables[d] for d in self.order or range(len(variables))]
 
     def load(self, variables: Sequence[Variable]) -> Load:
         """The element at variables."""

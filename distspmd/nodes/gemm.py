@@ -20,13 +20,17 @@ BLAS: dict[object, str] = {
 }
 """Types that BLAS has, with the letter of its functions."""
 
+LEAST = 3, 8**3
+"""Dimensions, and products of elements in one call, below which loops are as fast as BLAS."""
 
-def largest(einsum: Einsum) -> Gemm | None:
-    """The largest product of matrices in a contraction that BLAS can walk, if there is one."""
+
+def largest(einsum: Einsum, least: tuple[int, int] = LEAST) -> Gemm | None:
+    """The largest product of matrices in a contraction that BLAS can walk, if one is worth it."""
     types = {operand.dtype for operand in (*einsum.operands, einsum.result)}
     if len(einsum.operands) != 2 or len(types) > 1 or einsum.result.dtype not in BLAS:
         return None
-    largest_first = sorted(_gemms(einsum), key=lambda gemm: gemm.size, reverse=True)
+    worth = [gemm for gemm in _gemms(einsum) if gemm.size >= least]
+    largest_first = sorted(worth, key=lambda gemm: gemm.size, reverse=True)
     return next((gemm for gemm in largest_first if gemm.fits), None)
 
 
