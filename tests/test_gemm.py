@@ -131,6 +131,43 @@ def test_calls_of_blas_are_the_contraction(drawn: tuple[Einsum, dict[str, int]],
     np.testing.assert_array_equal(memories[2], wanted)
 
 
+@given(contractions(), st.integers(0, 2**32 - 1))
+@settings(max_examples=200, deadline=None)
+def test_letters_that_move_as_one_are_one(drawn: tuple[Einsum, dict[str, int]], seed: int) -> None:
+    einsum, sizes = drawn
+    named = {sympy.Symbol(f"n_{x}", integer=True): size for x, size in sizes.items()}
+    one = einsum.coalesced()
+    extents = [int(one.extents[x].subs(named)) for x in one.letters]
+    assert np.prod(extents, dtype=int) == np.prod(list(sizes.values()), dtype=int)
+    at = dict(zip(one.letters, np.indices(extents), strict=True))
+    rng = np.random.default_rng(seed)
+    found, wanted = np.zeros(2000), np.zeros(2000)
+    memories = rng.integers(-9, 9, (2, 2000))
+    places = [
+        sum((at[x] * int(step.subs(named)) for x, step in o.steps.items()), np.zeros(extents, int))
+        for o in (*one.operands, one.result)
+    ]
+    np.add.at(found, places[2], memories[0][places[0]] * memories[1][places[1]])
+    places = [elements(o, sizes, einsum.letters) for o in (*einsum.operands, einsum.result)]
+    np.add.at(wanted, places[2], memories[0][places[0]] * memories[1][places[1]])
+    np.testing.assert_array_equal(found, wanted)
+
+
+def test_neighbours_in_all_windows_become_one() -> None:
+    subscripts = Subscripts.parse("abcd,cd->ab")
+    strides = [tuple(map(sympy.Integer, s)) for s in ((60, 20, 5, 1), (5, 1), (3, 1))]
+    extents = [tuple(map(sympy.Integer, s)) for s in ((2, 3, 4, 5), (4, 5), (2, 3))]
+    terms = (*subscripts.operands, subscripts.result)
+    operands = [
+        Operand(name, dtypes.float32, dims, tuple(0 for _ in dims), sizes, steps)
+        for name, dims, sizes, steps in zip(("_in0", "_in1", "_out"), terms, extents, strides,
+                                            strict=True)
+    ]  # fmt: skip
+    one = Einsum(tuple(operands[:2]), operands[2], "abcd", "cd").coalesced()
+    assert [int(one.extents[x]) for x in one.letters] == [6, 20]
+    assert [list(o.strides) for o in one.operands] == [[20, 1], [1]]
+
+
 def test_rows_that_slide_over_each_other_are_no_matrix() -> None:
     subscripts = Subscripts.parse("(i+k),k->i")
     i, k = sympy.symbols("n_i n_k", integer=True)

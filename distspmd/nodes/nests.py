@@ -81,7 +81,8 @@ def cleared(einsum: Einsum, value: str) -> str:
 
 def reduction(einsum: Einsum, how: Reduction) -> str:
     """Reduce an expression of the operands over the letters that the result has not."""
-    loops = _Loops(einsum, how)
+    whole = not how.pick and "_at_" not in how.code  # no letter counts by itself
+    loops = _Loops(einsum.coalesced() if whole else einsum, how)
     if not einsum.writes_once or how.pick[:1] in list(loops.kept):
         return loops.in_memory()
     return loops.in_blocks() if loops.innermost_kept else loops.in_registers()

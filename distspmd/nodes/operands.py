@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import sympy
@@ -84,3 +85,39 @@ class Einsum:
     def writes_once(self) -> bool:
         """Whether no two values of the result's letters write one element."""
         return all(map(plain, self.result.dimensions))
+
+    def coalesced(self) -> Einsum:
+        """The same with one letter for neighbours that move as one in every window.
+
+        The dimensions of its windows are letters, with their steps for strides. Nothing changes
+        where several values of the result's letters write one element.
+        """
+        if not self.writes_once:
+            return self
+        groups: list[str] = []
+        for x in [x for x in self.letters if x not in self.reduced] + list(self.reduced):
+            if groups and self._move_as_one(groups[-1][-1], x):
+                groups[-1] += x
+            else:
+                groups.append(x)
+        operands = [self._grouped(operand, groups) for operand in (*self.operands, self.result)]
+        letters = "".join(group[-1] for group in groups)
+        reduced = "".join(x for x in letters if x in self.reduced)
+        return Einsum(tuple(operands[:-1]), operands[-1], letters, reduced)
+
+    def _move_as_one(self, above: str, below: str) -> bool:
+        return (above in self.reduced) == (below in self.reduced) and all(
+            operand.steps.get(above, 0) == operand.steps.get(below, 0) * self.extents[below]
+            for operand in (*self.operands, self.result)
+        )
+
+    def _grouped(self, operand: Operand, groups: Sequence[str]) -> Operand:
+        """A window with a dimension for each group that it has."""
+        own = [group for group in groups if set(group) & set(operand.letters)]
+        return replace(
+            operand,
+            dimensions=tuple(((group[-1], 1),) for group in own),
+            begins=tuple(sympy.Integer(0) for _ in own),
+            extents=tuple(sympy.Mul(*(self.extents[x] for x in group)) for group in own),
+            strides=tuple(operand.steps.get(group[-1], sympy.Integer(0)) for group in own),
+        )
