@@ -15,6 +15,7 @@ import torch
 from torch import fx
 
 from distspmd.errors import UnsupportedProgram
+from distspmd.frontend.one_hot import without_picks
 from distspmd.frontend.values import (
     Array,
     Call,
@@ -30,6 +31,8 @@ from distspmd.frontend.values import (
 
 CHEAP = 2
 """Work, in additions, that is done again rather than stored."""
+_CHEAP_IN_REGISTERS = 8
+"""The same of an element for which no element of its own is read."""
 _MOST = 120
 """Work of one kernel's element beyond which it is cut."""
 
@@ -112,24 +115,17 @@ class Builder:
     ) -> Value:
         """Reduce along dimensions; of ``picked`` see :class:`Kernel`."""
         axes = {d % len(value.shape) for d in dims} if value.shape else set()
+        if operation == "sum":
+            value = without_picks(value, axes)
         gone = [v for d in sorted(axes) for v in value.dim(d)]
-        known = {
-            index.terms[0][0]
-            for load in loads(value.expression)
-            for index in load.index
-            if len(index.terms) == 1 and index.terms[0][1] == 1 and not index.constant
-        }
-        if not known.issuperset(gone) or not all(map(is_plain, loads(value.expression))):
+        stays = [d for d in range(len(value.shape)) if keep or d not in axes]
+        shape = [1 if d in axes else value.shape[d] for d in stays]
+        out = [() if d in axes else value.dim(d) for d in stays]
+        if not gone:
+            return Value(tuple(out), value.expression, tuple(shape))
+        if not _reducible(value, gone):
             value = self.stored_anew(value, node)
-            gone = [v for d in sorted(axes) for v in value.dim(d)]
-        left = [value.dim(d) for d in range(len(value.shape)) if d not in axes]
-        kept = tuple(v for dim in left for v in dim)
-        shape = [1 if d in axes else n for d, n in enumerate(value.shape) if keep or d not in axes]
-        out = [
-            () if d in axes else value.dim(d)
-            for d in range(len(value.shape))
-            if keep or d not in axes
-        ]
+        kept = tuple(v for dim in out for v in dim)
         array = self.container(name_of(node), kept, value.dtype)
         results: list[tuple[Array, Expression]] = [(array, value.expression)]
         kernel = Kernel(kept, results, array.name, operation, tuple(gone))
@@ -144,7 +140,7 @@ class Builder:
             return value
         self.origins.setdefault(value.expression, node)
         work = cost(value.expression)
-        if work > _MOST or (work > CHEAP and _users(node) > 1):
+        if work > _MOST or (work > _cheap(value) and _users(node) > 1):
             return self.stored(value, node)
         return value
 
@@ -153,6 +149,25 @@ class Builder:
         if tuple(value.shape) != tuple(shape) and cost(value.expression) > CHEAP:
             return self.stored(value, node)
         return value
+
+
+def _reducible(value: Value, gone: Sequence[Variable]) -> bool:
+    """Whether a contraction can reduce along variables: each indexes a dimension by itself."""
+    read = loads(value.expression)
+    known = {
+        index.terms[0][0]
+        for load in read
+        for index in load.index
+        if len(index.terms) == 1 and index.terms[0][1] == 1 and not index.constant
+    }
+    return known.issuperset(gone) and all(map(is_plain, read))
+
+
+def _cheap(value: Value) -> int:
+    """Work of an element that is less than storing and reading it."""
+    own = len(value.variables)
+    read = ({v for i in load.index for v, _ in i.terms} for load in loads(value.expression))
+    return CHEAP if any(len(variables) >= own for variables in read) else _CHEAP_IN_REGISTERS
 
 
 def _users(node: fx.Node) -> int:

@@ -101,7 +101,8 @@ def _check_owned(closed: Closed) -> None:
                     raise UnsupportedProgram(
                         f"the optimizer {name!r} updates a tensor of the shape "
                         f"{list(tensor.shape)} that is in no module that the function closes over. "
-                        "Let the function use the module itself."
+                        "Let the function use the module that has it; a parameter on its own goes "
+                        "into one: nn.ParameterList([x])."
                     )
 
 

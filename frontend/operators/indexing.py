@@ -9,7 +9,8 @@ import torch
 from torch import fx
 
 from distspmd.frontend import values as v
-from distspmd.frontend.builder import Builder, refuse
+from distspmd.frontend.builder import Builder, is_plain, refuse
+from distspmd.frontend.one_hot import PICK
 from distspmd.frontend.operators.registry import (
     cast,
     number,
@@ -23,7 +24,9 @@ from distspmd.frontend.values import At, Call, Expression, Index, Load, Value, V
 def _gather(builder: Builder, node: fx.Node, x: Value, dim: int, index: Value, **_: Any) -> Value:
     """The one element of ``x`` whose place is the index: a sum, so that ``x`` may be split."""
     dim %= len(x.shape)
-    x, index = builder.stored(x, node).renamed(), builder.stored(index, node).renamed()
+    if len(x.dim(dim)) != 1 or not all(map(is_plain, v.loads(x.expression))):
+        x = builder.stored(x, node)  # else it is computed where it is picked
+    x, index = x.renamed(), builder.stored(index, node).renamed()
     by: dict[Variable, Index] = {}
     for d in range(len(x.shape)):
         if d != dim and x.dims[d] and index.dims[d]:
@@ -31,9 +34,7 @@ def _gather(builder: Builder, node: fx.Node, x: Value, dim: int, index: Value, *
     chosen = v.substitute(index.expression, by)
     place = At(Index.of(x.dim(dim)))
     dtype = x.dtype
-    picked = Call(
-        "({0} == {1} ? {2} : {3})", (chosen, place, x.expression, number(0, dtype)), dtype, 1
-    )
+    picked = Call(PICK, (chosen, place, x.expression, number(0, dtype)), dtype, 1)
     out = [index.dim(d) if d == dim else x.dim(d) for d in range(len(x.shape))]
     whole = Value((*out, x.dim(dim)), picked, (*shape_of(node), x.shape[dim]))
     return builder.reduced(whole, [-1], "sum", node, picked=_only(x.dim(dim), chosen))
@@ -55,9 +56,7 @@ def _scatter(
     index = builder.spread(index, shape_of(node), node)
 
     def build(old: Expression, chosen: Expression, place: Expression) -> Expression:
-        return Call(
-            "({0} == {1} ? {2} : {3})", (chosen, place, number(value, dtype), old), dtype, 1
-        )
+        return Call(PICK, (chosen, place, number(value, dtype), old), dtype, 1)
 
     places = _place(x, dim)
     return v.pointwise(build, [x, index, places], shape_of(node))
@@ -79,7 +78,7 @@ def _embedding(builder: Builder, node: fx.Node, table: Value, index: Value, *_: 
     rows = table.dim(0)
     dtype = table.dtype
     picked = Call(
-        "({0} == {1} ? {2} : {3})",
+        PICK,
         (index.expression, At(Index.of(rows)), table.expression, number(0, dtype)),
         dtype,
         1,
@@ -104,7 +103,7 @@ def _embedding_backward(
     (row,) = v.fresh([rows])
     place = At(Index.of(row))
     chosen = v.substitute(index.expression, by)
-    test = "({0} == {1} ? {2} : {3})"
+    test = PICK
     if padding >= 0:
         test = f"({{0}} == {{1}} && {{0}} != {padding} ? {{2}} : {{3}})"
     picked = Call(test, (chosen, place, gradient.expression, number(0, dtype)), dtype, 1)
