@@ -19,6 +19,7 @@ from dace import SDFG, dtypes
 
 from distspmd import pipeline
 from distspmd.arguments import DISTRIBUTED, check_arguments
+from distspmd.codegen.build import prepare
 from distspmd.errors import ArgumentError, ScheduleError
 from distspmd.lowering import ATTRIBUTE, Lowering
 from distspmd.pipeline import iteration_spaces
@@ -139,6 +140,7 @@ def lower(sdfg: SDFG, schedule: Schedule, **options: Any) -> Lowering | Symbolic
 
     Then its schedule is that of each call, and its sizes those of the arguments.
     """
+    prepare()
     if not isinstance(sdfg, SDFG) or not symbols_of(sdfg):
         return pipeline.lower(sdfg, schedule, **options)
     if hasattr(sdfg, ATTRIBUTE):

@@ -23,7 +23,7 @@ from distspmd.frontend.sharing import settle, shared
 from distspmd.frontend.trace import Trace, trace
 from distspmd.frontend.updates import copies, joined, updates
 from distspmd.frontend.values import Array, Value
-from distspmd.runtime.engine import INCLUDE
+from distspmd.runtime.library import INCLUDE
 
 
 def torch_module(module: nn.Module, *example_inputs: torch.Tensor, name: str | None = None) -> SDFG:

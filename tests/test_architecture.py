@@ -31,7 +31,8 @@ ORDER = """
     cyclic
     planning
     reshard
-    runtime runtime.toolchain runtime.agreement runtime.shared
+    runtime runtime.toolchain runtime.agreement runtime.shared runtime.background
+    runtime.library
     runtime.launch runtime.engine
     runtime.tiles
     runtime.measure

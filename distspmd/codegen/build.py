@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import functools
 import hashlib
 import json
 import os
@@ -15,19 +16,20 @@ from pathlib import Path
 
 import dace
 from dace import SDFG, SDFGState, config, data
-from dace.codegen import codegen, compiler
+from dace.codegen import compiler
 from dace.codegen.compiled_sdfg import CompiledSDFG
-from dace.codegen.exceptions import CompilationError as DaceCompilationError
+from dace.sdfg import nodes
 
+from distspmd.cache import cache_folder
+from distspmd.codegen import commands, units
 from distspmd.codegen.functions import add_functions, functions_of
 from distspmd.codegen.libraries import check_lapack, choose_implementations, linked_to
 from distspmd.codegen.threads import share_maps
-from distspmd.errors import ArgumentError, CompilationError
+from distspmd.errors import ArgumentError, ToolchainError
 from distspmd.lowering import Lowering
 from distspmd.nodes import products
 from distspmd.nodes.distributed_memlet import CONTEXT, INCLUDE, DistributedMemlet
-from distspmd.runtime import toolchain
-from distspmd.runtime.engine import cache_folder
+from distspmd.runtime import background, library, toolchain
 from distspmd.spaces import quiet
 
 _RECORD = "program.json"
@@ -104,6 +106,20 @@ class Build:
         )
 
 
+@functools.cache
+def prepare() -> None:
+    """Begin what the first program on a machine needs, beside Python; once in a process.
+
+    That are the runtime, and the headers that all programs include. Both are kept.
+    """
+    background.begin(library.build)
+    with contextlib.suppress(ToolchainError):  # a program that needs it says so
+        found = toolchain.find_compiler()
+        with _settings(found, ARITHMETIC["vector"]):
+            flags = commands.flags_of_all()
+        background.begin(lambda: commands.precompiled(found, flags))
+
+
 def build(sdfg: SDFG, lowering: Lowering, ranks: int, arithmetic: str = "vector") -> Build:
     """Compile a lowered SDFG for a number of ranks, unless that was done before.
 
@@ -122,6 +138,7 @@ def build(sdfg: SDFG, lowering: Lowering, ranks: int, arithmetic: str = "vector"
     program = copy.deepcopy(sdfg)
     uniform = lowering.uniform_symbols(ranks)
     program.replace_dict(uniform)  # type: ignore[arg-type]  # DaCe takes numbers too
+    share = all(map(units.repeatable, _global_code(program)))
     add_functions(program, functions_of(lowering.memlets))
     ends = _ends(program)
     tiles = _lend(program, ends) if ranks > 1 else ()
@@ -140,9 +157,9 @@ def build(sdfg: SDFG, lowering: Lowering, ranks: int, arithmetic: str = "vector"
     work = Path(tempfile.mkdtemp(dir=folder.parent))
     try:
         linking = linked_to(blas) if blas else contextlib.nullcontext()
-        with linking, _settings(compiler_found, flags):
-            library = _compile(program, work)
-        finished = _record(program, sdfg, folder / library.relative_to(work), tiles, ends)
+        with linking, _settings(compiler_found, flags), quiet():
+            made = commands.compile_program(program, work, compiler_found, share)
+        finished = _record(program, sdfg, folder / made.relative_to(work), tiles, ends)
         finished.save(work)
         if Build.load(folder) is None:  # what a cleaner has left of an old build
             shutil.rmtree(folder, ignore_errors=True)
@@ -233,31 +250,13 @@ def _strip(described: object) -> None:
             _strip(value)
 
 
-def _compile(program: SDFG, folder: Path) -> Path:
-    program.build_folder = str(folder)
-    try:
-        with quiet():
-            program.fill_scope_connectors()
-            objects = codegen.generate_code(program)
-            mode = config.Config.get("compiler", "build_folder_mode")
-            # without the program, which takes as long to save as to generate
-            compiler.generate_program_folder(None, objects, str(folder), folder_mode=mode)
-            _declare_hash(program, folder)
-            library = compiler.configure_and_compile(str(folder), program.name, folder_mode=mode)
-    except DaceCompilationError as error:
-        raise CompilationError(
-            f"the program {program.name!r} does not compile:\n{error}\n"
-            "Its SDFG may use something that DaCe cannot generate; "
-            "'distspmd doctor' tests the compiler."
-        ) from None
-    return Path(library)
-
-
-def _declare_hash(program: SDFG, folder: Path) -> None:
-    """The header that DaCe's code includes; nothing looks at the hash."""
-    header = folder / "include" / "hash.h"
-    header.parent.mkdir(parents=True, exist_ok=True)
-    header.write_text(f'#define __HASH_{program.name} ""\n')
+def _global_code(program: SDFG) -> list[str]:
+    """What the program itself brings along that stands outside of its functions."""
+    codes = [code for sdfg in program.all_sdfgs_recursive() for code in sdfg.global_code.values()]
+    codes += [
+        n.code_global for n, _ in program.all_nodes_recursive() if isinstance(n, nodes.Tasklet)
+    ]
+    return [code.as_string for code in codes if code is not None]
 
 
 @contextlib.contextmanager

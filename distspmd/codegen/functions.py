@@ -10,11 +10,13 @@ from dace.codegen.targets import cpp
 from dace.properties import LambdaProperty
 
 from distspmd.codegen.tables import Function
+from distspmd.codegen.units import FURTHER_FILE
 from distspmd.lowering import PlannedMemlet
 from distspmd.passes.identities import literal
 from distspmd.reductions import reduction
 
 _CODE = """
+#ifndef {further}
 // {name}
 extern "C" DACE_EXPORTED void distspmd_kernel_{number}(char *target, int64_t target_stride,
     const char *source, int64_t source_stride, int64_t n) {{
@@ -32,6 +34,7 @@ extern "C" DACE_EXPORTED void distspmd_combine_{number}(
   distspmd_kernel_{number}(static_cast<char *>(target), sizeof({type}),
       static_cast<const char *>(source), sizeof({type}), *n);
 }}
+#endif
 """
 
 _NAMES = ("distspmd_kernel_", "distspmd_fill_", "distspmd_combine_")
@@ -52,6 +55,7 @@ def add_functions(sdfg: SDFG, functions: Iterable[Function]) -> None:
     for number, (name, dtype) in enumerate(functions):
         kind = dtypes.typeclass(dtype.type)
         code = _CODE.format(
+            further=FURTHER_FILE,
             name=name,
             number=number,
             type=kind.ctype,

@@ -15,9 +15,10 @@ from dace.libraries import standard
 from dace.libraries.blas.environments import openblas
 from dace.sdfg import nodes
 
+from distspmd.cache import cache_folder
 from distspmd.errors import ToolchainError
 from distspmd.nodes import contraction, products, solving, vector_reductions
-from distspmd.runtime.engine import INCLUDE, cache_folder
+from distspmd.runtime.library import INCLUDE
 from distspmd.runtime.toolchain import BLAS
 
 _SETS_THREADS = "openblas_set_num_threads"

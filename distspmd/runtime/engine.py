@@ -1,4 +1,4 @@
-"""The C++ runtime as a library of its own: compiled once, cached, and loaded by every rank.
+"""The C++ runtime, loaded by every rank.
 
 An :class:`Engine` holds the plans of one rank, made ready once on a communicator. It runs them on
 NumPy tiles, and its ``context`` is what a generated program gets to run them itself.
@@ -7,11 +7,6 @@ NumPy tiles, and its ``context`` is what a generated program gets to run them it
 from __future__ import annotations
 
 import ctypes
-import hashlib
-import os
-import shlex
-import subprocess
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -23,7 +18,6 @@ from numpy.typing import NDArray
 
 from distspmd import intervals
 from distspmd.allreduce import scattered
-from distspmd.cache import cache_folder as cache_folder
 from distspmd.closing import Closing
 from distspmd.codegen.fetches import Fetch
 from distspmd.codegen.tables import Function, Storage, words
@@ -32,13 +26,8 @@ from distspmd.machine import Machine
 from distspmd.plans import Plan
 from distspmd.rounds import MOST_ELEMENTS, bounded
 from distspmd.runtime.agreement import Agreement, wait_quietly
+from distspmd.runtime.library import build
 from distspmd.runtime.shared import Lying, Node, can_pull, writes_letters
-from distspmd.runtime.toolchain import MPI, Compiler, find_compiler, find_mpi, home
-
-INCLUDE = Path(__file__).parent / "include"
-"""Folder to give to a compiler (``-I``) for ``#include <distspmd/execute.hpp>``."""
-
-FLAGS = ("-std=c++17", "-O3", "-fPIC", "-shared", "-DNDEBUG")
 
 Tile = NDArray[np.generic]
 
@@ -308,49 +297,6 @@ def _attempt() -> tuple[Path | None, Exception | None]:
         return build(), None
     except (CompilationError, ToolchainError, OSError) as error:
         return None, error
-
-
-def build() -> Path:
-    """Compile the runtime unless the cache has it; its path.
-
-    Raises:
-        CompilationError: with what the compiler said.
-        ToolchainError: there is no compiler or no MPI.
-    """
-    mpi, compiler = find_mpi(), find_compiler()
-    key = hashlib.sha256(
-        repr((mpi.kind, mpi.version, mpi.library, compiler.command, FLAGS)).encode()
-    )
-    key.update(_version(compiler.command))
-    for header in sorted(INCLUDE.glob("distspmd/*.hpp")):
-        key.update(header.name.encode() + b"\0" + header.read_bytes() + b"\0")
-    folder = cache_folder()
-    library = folder / f"runtime-{key.hexdigest()[:24]}.so"
-    if not library.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder) as work:
-            _compile(mpi, compiler, Path(work)).replace(library)
-    return library
-
-
-def _compile(mpi: MPI, compiler: Compiler, work: Path) -> Path:
-    source, library = work / "runtime.cpp", work / "runtime.so"
-    source.write_text("#include <distspmd/runtime.hpp>\n")
-    command = [str(mpi.mpicxx), *FLAGS, f"-I{INCLUDE}", str(source), "-o", str(library)]
-    named = dict.fromkeys(("OMPI_CXX", "MPICH_CXX", "I_MPI_CXX"), shlex.join(compiler.command))
-    environ = {**os.environ, "HOME": home(), **named}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environ)
-    if done.returncode != 0:
-        raise CompilationError(
-            f"the runtime does not compile: {shlex.join(command)}\n{done.stderr}"
-        )
-    return library
-
-
-@cache
-def _version(command: tuple[str, ...]) -> bytes:
-    done = subprocess.run([*command, "--version"], capture_output=True, check=False)
-    return done.stdout
 
 
 @cache

@@ -13,7 +13,7 @@ from distspmd.layout import Layout
 from distspmd.mesh import Mesh
 from distspmd.plans import Plan
 from distspmd.redistribution import Redistribution
-from distspmd.runtime.engine import INCLUDE
+from distspmd.runtime.library import INCLUDE
 from distspmd.runtime.toolchain import find_compiler
 from distspmd.solvers import SOLVERS
 

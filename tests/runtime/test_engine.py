@@ -249,7 +249,7 @@ print("all refused")
 
 
 def test_the_compiled_runtime_is_kept(tmp_path, monkeypatch):
-    from distspmd.runtime.engine import build
+    from distspmd.runtime.library import build
 
     monkeypatch.setenv("DISTSPMD_CACHE", str(tmp_path))
     library = build()

@@ -198,7 +198,11 @@ Reduction reduction_of(Operation operation) {
   return {};
 }
 
-inline Reduction reduction_of(Operation operation, std::int64_t dtype) {
+// The one function that makes all kernels: a file of its own has it, where the macro is defined.
+#ifdef DISTSPMD_REDUCTIONS_APART
+Reduction reduction_of(Operation operation, std::int64_t dtype);
+#else
+__attribute__((used)) inline Reduction reduction_of(Operation operation, std::int64_t dtype) {
   switch (dtype) {
     case 1: return reduction_of<bool>(operation);
     case 2: return reduction_of<std::int8_t>(operation);
@@ -216,6 +220,7 @@ inline Reduction reduction_of(Operation operation, std::int64_t dtype) {
     default: return {};
   }
 }
+#endif
 
 /// Bytes of one element; 0 for the dtype 0, which has no size of its own.
 inline std::int64_t itemsize_of(std::int64_t dtype) {
