@@ -31,7 +31,7 @@ def scattered(plan: Plan, least: int = LEAST_BYTES) -> Plan:
             steps.append(step)
             continue
         pieces = [
-            list(zip(group, _cut(box, len(group)), strict=False))
+            list(zip(group, cut(box, len(group)), strict=False))
             for group, box in zip(step.groups, boxes, strict=True)
         ]
         target = step.target
@@ -111,7 +111,7 @@ def _boxes(step: Step, least: int) -> list[Box] | None:
     return [found[number] for number in range(len(step.groups))]
 
 
-def _cut(box: Box, parts: int) -> list[Box]:
+def cut(box: Box, parts: int) -> list[Box]:
     """A box in at most so many parts, along its first dimension that is long enough for all."""
     extents = intervals.shape(box)
     along = next((d for d, n in enumerate(extents) if n >= parts), extents.index(max(extents)))

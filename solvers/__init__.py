@@ -8,6 +8,14 @@ from distspmd.solvers.collectives import Collectives
 from distspmd.solvers.exchange import Exchange
 from distspmd.solvers.grid_mapped import GridMapped
 from distspmd.solvers.local import LocalSlice, Nothing
+from distspmd.solvers.reduce_first import ReduceFirst
 
-SOLVERS: tuple[Solver, ...] = (Nothing(), LocalSlice(), GridMapped(), Collectives(), Exchange())
+SOLVERS: tuple[Solver, ...] = (
+    Nothing(),
+    LocalSlice(),
+    GridMapped(),
+    Collectives(),
+    ReduceFirst(),
+    Exchange(),
+)
 """All solvers, in the order in which equally cheap plans are preferred."""

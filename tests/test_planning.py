@@ -42,6 +42,7 @@ def test_the_losers_are_listed_with_their_costs():
         "nothing",
         "local-slice",
         "grid-mapped",
+        "reduce-first",
     }
 
 

@@ -6,7 +6,7 @@ from strategies import Content, layouts, redistributions
 
 from distspmd import intervals
 from distspmd.errors import NoSolver
-from distspmd.layout import Layout
+from distspmd.layout import Layout, Partial
 from distspmd.mesh import Mesh
 from distspmd.plans import Plan, Refusal, StepKind
 from distspmd.redistribution import Redistribution
@@ -16,6 +16,7 @@ from distspmd.solvers import SOLVERS
 from distspmd.solvers.exchange import Exchange
 from distspmd.solvers.grid_mapped import GridMapped
 from distspmd.solvers.local import LocalSlice, Nothing
+from distspmd.solvers.reduce_first import ReduceFirst
 from distspmd.verifier import verify
 
 EVERY = pytest.mark.parametrize("solver", SOLVERS, ids=lambda solver: solver.name)
@@ -127,6 +128,31 @@ def test_grid_mapped_reduces_groups_and_gathers_the_results():
     assert reduce.groups == ((0, 1, 2), (3, 4, 5))
     assert (gather.kind, gather.groups) == (StepKind.GATHER, ((0, 3),))
     assert plan.received(0) == 4 * (24 + 24)
+
+
+def test_reduce_first_receives_what_an_all_reduce_of_blocks_does_though_a_rank_has_no_operand():
+    mesh = Mesh(x=4)
+    whole, nothing = ((0, 10), (0, 3)), ((0, 0), (0, 0))
+    source = Layout.of_boxes(mesh, (10, 3), [whole] * 3 + [nothing], Partial("sum", ("x",)))
+    target = Layout.of_boxes(mesh, (10, 3), [whole] * 4)
+    move = Redistribution(source, target, "float32")
+    plan = ReduceFirst().plan(move)
+    assert [str(step.kind) for step in plan.steps] == ["reduce_scatter", "exchange"]
+    assert plan.steps[0].groups == ((0, 1, 2),)
+    assert sum(plan.received(rank) for rank in range(4)) == 4 * 4 * 30
+    exchanged = Exchange().plan(move)
+    assert sum(exchanged.received(rank) for rank in range(4)) == (3 * 2 + 3) * 4 * 30
+
+
+def test_reduce_first_refuses_values_and_blocks():
+    mesh = Mesh(x=2)
+    values, operands, whole = (
+        Layout.parse(text, mesh) for text in ("[2{x}4]", "[4] + partial(sum){x}", "[4]")
+    )
+    refusal = ReduceFirst().plan(Redistribution(values, whole, "int8"))
+    assert str(refusal) == "reduce-first: [2{x}4] is not partial"
+    refusal = ReduceFirst().plan(Redistribution(operands, whole, "int8"))
+    assert "collectives" in str(refusal)
 
 
 def test_grid_mapped_refuses_where_neither_side_is_the_root():
