@@ -154,7 +154,7 @@ class _Walk:
     ) -> Iterator[Access]:
         """Accesses by the nodes of a set to containers that are no transients of that set."""
         for edge in edges_of(state):
-            if edge.data.is_empty() or not (edge.src in inside or edge.dst in inside):
+            if not (edge.src in inside or edge.dst in inside) or edge.data.is_empty():
                 continue
             path = state.memlet_path(edge)
             first, last = path[0].src, path[-1].dst

@@ -34,7 +34,10 @@ def bounds(expression: sympy.Expr, scope: Scope) -> Range | None:
     Returns:
         Ends that name no symbol of the scope; None where no bound is known.
     """
-    expression = sympy.expand(sympy.sympify(expression))
+    expression = sympy.sympify(expression)
+    if expression.is_Number:
+        return Range(expression, expression)
+    expression = sympy.expand(expression)
     lower, upper = expression, expression
     for name in reversed(scope):
         ends = _eliminate(lower, upper, name, scope)
@@ -74,9 +77,10 @@ def _symbol(expression: sympy.Expr, name: str) -> sympy.Symbol | None:
 
 def _sign(coefficient: sympy.Expr) -> int | None:
     """Sign of a coefficient; symbols in it are extents, which are positive."""
-    positive = coefficient.subs(
-        {s: sympy.Symbol(s.name, integer=True, positive=True) for s in coefficient.free_symbols}
-    )
+    extents = {
+        s: sympy.Symbol(s.name, integer=True, positive=True) for s in coefficient.free_symbols
+    }
+    positive = coefficient.subs(extents) if extents else coefficient
     if positive.is_positive:
         return 1
     if positive.is_negative:

@@ -23,6 +23,7 @@ from dace.sdfg import nodes
 from distspmd.cache import cache_folder
 from distspmd.codegen import commands, units
 from distspmd.codegen.functions import add_functions, functions_of
+from distspmd.codegen.graphs import quick_graphs
 from distspmd.codegen.libraries import check_lapack, choose_implementations, linked_to
 from distspmd.codegen.threads import share_maps
 from distspmd.errors import ArgumentError, ToolchainError
@@ -149,7 +150,9 @@ def build(sdfg: SDFG, lowering: Lowering, ranks: int, arithmetic: str = "vector"
     flags = _EXACT if lowering.deterministic else ARITHMETIC[arithmetic]
     share_maps(program)
     program.append_global_code(_OVERLOADS)
-    folder = cache_folder() / "programs" / _key(program, str(compiler_found), str(blas), flags)
+    with quick_graphs():
+        key = _key(program, str(compiler_found), str(blas), flags)
+    folder = cache_folder() / "programs" / key
     found = Build.load(folder)
     if found is not None:
         return found
@@ -157,7 +160,7 @@ def build(sdfg: SDFG, lowering: Lowering, ranks: int, arithmetic: str = "vector"
     work = Path(tempfile.mkdtemp(dir=folder.parent))
     try:
         linking = linked_to(blas) if blas else contextlib.nullcontext()
-        with linking, _settings(compiler_found, flags), quiet():
+        with linking, _settings(compiler_found, flags), quiet(), quick_graphs():
             made = commands.compile_program(program, work, compiler_found, share)
         finished = _record(program, sdfg, folder / made.relative_to(work), tiles, ends)
         finished.save(work)

@@ -7,7 +7,7 @@ backward pass, which are sums, start from zero too where it forgot that. Others 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dace import SDFG, Memlet, SDFGState, data, dtypes
@@ -58,26 +58,36 @@ def uninitialised(sdfg: SDFG) -> list[Accumulation]:
     """One accumulation into each temporary that has no other writes, also in nested SDFGs."""
     found = []
     for inner in sdfg.all_sdfgs_recursive():
+        by_container = _nodes_of(inner)
         for name, container in inner.arrays.items():
             if not container.transient or not isinstance(container, (data.Array, data.Scalar)):
                 continue
-            writes = list(_writes(inner, name))
+            writes = list(_writes(inner, name, by_container.get(name, ())))
             if writes and all(each is not None for each in writes):
                 found.append(writes[0])
     return [each for each in found if each is not None]
 
 
-def _writes(sdfg: SDFG, name: str) -> Iterator[Accumulation | None]:
-    """All writes to a container: accumulations, or None for what needs no value from before."""
+_Accessed = Sequence[tuple[SDFGState, nodes.AccessNode]]
+
+
+def _nodes_of(sdfg: SDFG) -> dict[str, _Accessed]:
+    """The accesses to each container, also through views."""
+    found: dict[str, list[tuple[SDFGState, nodes.AccessNode]]] = {}
     for state in sdfg.states():
         for node in state.data_nodes():
-            if _container(sdfg, node.data) != name:
-                continue
-            if node.setzero:
-                yield None
-            for edge in state.in_edges(node):
-                if not edge.data.is_empty():
-                    yield from _written(sdfg, state, edge, name)
+            found.setdefault(_container(sdfg, node.data), []).append((state, node))
+    return dict(found)
+
+
+def _writes(sdfg: SDFG, name: str, accessed: _Accessed) -> Iterator[Accumulation | None]:
+    """All writes to a container: accumulations, or None for what needs no value from before."""
+    for state, node in accessed:
+        if node.setzero:
+            yield None
+        for edge in state.in_edges(node):
+            if not edge.data.is_empty():
+                yield from _written(sdfg, state, edge, name)
     for between in sdfg.all_interstate_edges():
         if name in between.data.assignments:
             yield None
@@ -112,7 +122,8 @@ def _written(sdfg: SDFG, state: SDFGState, edge: Edge, name: str) -> Iterator[Ac
     accumulation = Accumulation(sdfg, state, edge, name)
     writer = edge.src
     if isinstance(writer, nodes.NestedSDFG):
-        found = list(_writes(writer.sdfg, str(edge.src_conn)))
+        inside = str(edge.src_conn)
+        found = list(_writes(writer.sdfg, inside, _nodes_of(writer.sdfg).get(inside, ())))
         yield from (None if inner is None else accumulation for inner in found)
     elif edge.data.wcr is not None:
         yield accumulation
