@@ -59,6 +59,7 @@ def add_operands(
         for space in spaces:
             partial.run_on_operands(space)
         partial.gather()
+        partial.take_back()
     return partial.spaces, {space.name: partial.tiled[space.name] for space in partial.spaces}
 
 
@@ -76,6 +77,8 @@ class _Partial:
         """Of each container, in program order."""
         self.layouts: dict[str, Layout] = {}
         """Of each container that may stay partial, to be added up."""
+        self.tried: dict[str, Tiled] = {}
+        """How spaces ran before that run on operands and spare nothing, unless others do by it."""
         self._index()
 
     def _index(self) -> None:
@@ -105,8 +108,10 @@ class _Partial:
         bad = {use.data for use in touched if use.is_write or use.inspection or use.approximate}
         return list(dict.fromkeys(use.data for use in touched if use.data not in bad))
 
-    def _spares(self, before: Sequence[Use], after: Sequence[Use], like: Mapping[str, str]) -> bool:
-        """Whether there is less traffic with some uses in the place of others.
+    def _spared(
+        self, before: Sequence[Use], after: Sequence[Use], like: Mapping[str, str]
+    ) -> float:
+        """How much less traffic there is with some uses in the place of others.
 
         Args:
             before: those that are replaced.
@@ -123,23 +128,39 @@ class _Partial:
             left += [use for use in after if use.data == data]
             if left:
                 new += self.weigh(like.get(data, data), left)
-        return new < old
+        return old - new
 
     # -- maps that are linear -------------------------------------------------------------------
 
     def run_on_operands(self, space: IterationSpace) -> None:
-        """Let a map that is linear in partial values run on operands, if that spares traffic."""
+        """Let a space that is linear in partial values run on operands, if that costs no traffic.
+
+        If it spares none by itself, as a copy does not, others may that read what it writes.
+        """
         own = self.tiled[space.name]
         read = self._read(space)
-        if len(read) < 2 or own.chosen_by == "the schedule" or space.moving:
+        if not read or own.chosen_by == "the schedule" or space.moving:
             return
         found = reading(space, read, self.sdfg.arrays[read[0]].dtype)
-        if found is None or not found.is_linear:
+        made = self._on_operands(space, read) if found is not None and found.is_linear else None
+        spared = -1.0 if made is None else self._spared(own.uses, made.uses, {})
+        if made is None or spared < 0:
             return
-        made = self._on_operands(space, read)
-        if made is not None and self._spares(own.uses, made.uses, {}):
-            self.tiled[space.name] = made
-            self._index()
+        if spared == 0:
+            self.tried[space.name] = own
+        self.tiled[space.name] = made
+        self._index()
+
+    def take_back(self) -> None:
+        """Let spaces run as they did of which nobody needs that they run on operands."""
+        for space in reversed(self.spaces):
+            if space.name not in self.tried:
+                continue
+            written = {use.data for use in self.tiled[space.name].uses if use.is_write}
+            needed = any(use.reads_operands for data in written for use in self.uses[data])
+            if not needed:
+                self.tiled[space.name] = self.tried[space.name]
+                self._index()
 
     def _on_operands(self, space: IterationSpace, read: Sequence[str]) -> Tiled | None:
         """The space as it runs on the operands of what it reads; None where they do not fit."""
@@ -244,7 +265,7 @@ class _Partial:
         new = fresh(f"{names[0]}_sum", {*self.sdfg.arrays, *self.sdfg.symbols, *self.tiled})
         made = replace(own[0], data=new, is_write=True)
         after = [*own, made, *(replace(use, data=new) for use in reads)]
-        if self._spares(before, after, {new: names[0]}):
+        if self._spared(before, after, {new: names[0]}) > 0:
             space, node = _sum_map(self.sdfg, new, added, last, state, like.source)
             self._add(space, tiling, names)
             self._let_read(fit, names, node, state)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import networkx as nx
 import numpy as np
 from dace import Memlet, SDFGState, dtypes
+from dace.libraries import linalg
 from dace.properties import CodeBlock
 from dace.sdfg import nodes
 
@@ -35,6 +36,8 @@ from distspmd.nodes.contraction import Contraction
 from distspmd.nodes.subscripts import Subscripts
 from distspmd.spaces import IterationSpace
 
+_MOVING = (linalg.Transpose, linalg.TensorTranspose)
+"""Library nodes that are linear in what they read."""
 _LAMBDA = re.compile(r"\[&\]\s*\{(.*)\breturn\b(.*);\s*\}\(\)\s*\Z", re.DOTALL)
 
 
@@ -69,6 +72,8 @@ def reading(
         places = _Map(space.state, space.node, names, dtype, tracker).run()
     elif isinstance(space.node, Contraction):
         places = _of_contraction(space.state, space.node, names, dtype, tracker)
+    elif isinstance(space.node, _MOVING) and getattr(space.node, "beta", 0) == 0:
+        return Reading(space, True, (), {})
     else:
         return None
     if places is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import dace
+import dace.autodiff  # registers requires_grad_, backward and grad
 import numpy as np
 import pytest
 
@@ -88,13 +89,36 @@ def transposed(a: F[10, 7, 5], b: F[10, 5, 7]):
     return np.sum(a, axis=0) + np.transpose(np.sum(b, axis=0))
 
 
+@dace.program
+def by_steps(a: F[10, 7], b: F[10, 7]):
+    p = np.sum(a, axis=0)
+    q = np.sum(b, axis=0)
+    t = 2 * p
+    return np.tanh(t + q), np.sin(t + q)
+
+
+@dace.program
+def doubled(a: F[10, 7]):
+    return 2 * np.sum(a, axis=0)
+
+
+@dace.program
+def tied(x: F[8, 6], w: F[6, 6]):
+    w.requires_grad_()
+    h = np.tanh(x @ w)
+    y = h @ w
+    loss = np.sum(y * y)
+    loss.backward()
+    return w.grad
+
+
 def lowered(program: Any, **parts: int) -> Lowering:
     """The program with its sums split over ranks along what they add up."""
     sdfg = program.to_sdfg()
     schedule = {
         space.name: {space.parameters[-1]: parts.get(space.name, 4)}
         for space in distspmd.iteration_spaces(sdfg)
-        if len(space.parameters) > 1 and not space.name.startswith(("__return", "out"))
+        if space.name in ("sum_a", "sum_b", "max_a", "max_b", "p", "q")
     }
     lowering = distspmd.lower(sdfg, schedule)
     for memlet in lowering.memlets:
@@ -153,8 +177,22 @@ def test_idle_ranks_have_no_operand(program: Any, name: str) -> None:
     assert "5:" not in layout
 
 
-def test_a_sum_whose_terms_are_stored_in_two_orders_stays() -> None:
-    assert sorted(reduced(lowered(transposed)).values()) == [5 * ONE] * 2
+@pytest.mark.parametrize(("program", "name"), [(transposed, "__return"), (by_steps, "q_sum")])
+def test_what_moves_or_scales_operands_runs_on_them_for_a_sum(program: Any, name: str) -> None:
+    assert reduced(lowered(program)).keys() == {name}
+
+
+def test_what_scales_operands_for_nobody_stays() -> None:
+    lowering = lowered(doubled)
+    assert reduced(lowering) == {"sum_a": ONE}
+    assert not [s for s in lowering.spaces if s.chosen_by == "the operands that it adds up"]
+
+
+def test_gradients_of_a_parameter_with_two_uses_are_reduced_once() -> None:
+    lowering = distspmd.lower(
+        tied.to_sdfg(), {"x_matmul_w": {"__i0": 4}}, arguments={"w": "replicated"}
+    )
+    assert reduced(lowering) == {"__return": 6 * 6 * 8}
 
 
 def test_a_space_that_the_schedule_names_keeps_its_grid() -> None:

@@ -60,6 +60,14 @@ def tiles_of_sums(a: dace.float64[10, 8, 6], b: dace.float64[10, 8, 6]):
     return np.sum(a, axis=0) + np.sum(b, axis=0)
 
 
+@dace.program
+def moved_and_added(a: dace.float64[10, 7, 5], b: dace.float64[10, 5, 7]):
+    p = np.sum(a, axis=0)
+    q = np.sum(b, axis=0)
+    t = p * 3
+    return np.transpose(q) - p, np.tanh(t + np.transpose(q)), np.sin(t + np.transpose(q))
+
+
 def _sums(*grids):
     return [{"sum_a": grid, "sum_b": grid} for grid in grids]
 
@@ -76,6 +84,7 @@ CASES = [
     *cases(complex_sums, *_named((1, 3))),
     *cases(whole_sums, *_named((3, 2))),
     *cases(not_linear, *_named((1, 4))),
+    *cases(moved_and_added, *_named((1, 1, 4), (1, 2, 2))),
     *cases(in_a_loop, *_named((1, 4))),
     *cases(tiles_of_sums, *_sums((2, 1, 2), (1, 3, 2))),
 ]
