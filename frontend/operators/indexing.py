@@ -17,6 +17,7 @@ from distspmd.frontend.operators.registry import (
     operator,
     shape_of,
 )
+from distspmd.frontend.operators.views import part
 from distspmd.frontend.values import At, Call, Expression, Index, Load, Value, Variable
 
 
@@ -24,6 +25,9 @@ from distspmd.frontend.values import At, Call, Expression, Index, Load, Value, V
 def _gather(builder: Builder, node: fx.Node, x: Value, dim: int, index: Value, **_: Any) -> Value:
     """The one element of ``x`` whose place is the index: a sum, so that ``x`` may be split."""
     dim %= len(x.shape)
+    for d, length in enumerate(index.shape):
+        if d != dim:
+            x = part(x, d, 0, length, grouped=False)
     if len(x.dim(dim)) != 1 or not all(map(is_plain, v.loads(x.expression))):
         x = builder.stored(x, node)  # else it is computed where it is picked
     x, index = x.renamed(), builder.stored(index, node).renamed()

@@ -84,12 +84,10 @@ def _slice(
         and len(other.args) > 1
         and other.args[1] in (dim, dim - len(x.shape))
     }
-    return _part(x, dim, start or 0, shape_of(node)[dim], step, grouped=len(lengths) == 1)
+    return part(x, dim, start or 0, shape_of(node)[dim], step, grouped=len(lengths) == 1)
 
 
-def _part(
-    x: Value, dim: int, start: int, length: int, step: int = 1, grouped: bool = True
-) -> Value:
+def part(x: Value, dim: int, start: int, length: int, step: int = 1, grouped: bool = True) -> Value:
     """``x[start : start + length * step : step]`` in one dimension.
 
     Args:
@@ -140,7 +138,7 @@ def _split(builder: Builder, node: fx.Node, x: Value, sizes: Any, dim: int = 0) 
     lengths = [int(part.shape[dim]) for part in node.meta["val"]]
     for length in lengths:
         grouped = len(set(lengths)) == 1
-        parts.append(_part(x, dim, start, length, grouped=grouped) if length else None)
+        parts.append(part(x, dim, start, length, grouped=grouped) if length else None)
         start += length
     return parts
 

@@ -31,6 +31,12 @@ VIEWS: list[Function] = [
     lambda x, y: functional.pad(x, (1, 1)) @ functional.pad(y, (0, 0, 1, 1)),
     lambda x, y: torch.cat([p * k for k, p in enumerate(x.split([1, 3, 2], 1))], 1),
 ]
+PLACES: list[Function] = [
+    lambda x, y: x.exp().gather(1, y.long()[:5, :4].abs()),
+    lambda x, y: x.gather(1, y.long()[:2, :3].abs()),
+    lambda x, y: (2 * x).gather(0, y.long()[:1, :4].abs()),
+    lambda x, y: y.t().gather(1, y.long()[:3, :2].abs()),
+]
 DIVISIONS: list[Function] = [
     lambda x, y: x // y.t()[:5, :6],
     lambda x, y: torch.div(x, y.t()[:5, :6], rounding_mode="trunc"),
@@ -58,7 +64,9 @@ class Many(nn.Module):
         return tuple(function(x, y) for function, x, y in pairs)
 
 
-@pytest.mark.parametrize("functions", [VIEWS, DIVISIONS], ids=["views", "divisions"])
+@pytest.mark.parametrize(
+    "functions", [VIEWS, PLACES, DIVISIONS], ids=["views", "places", "divisions"]
+)
 def test_results_are_those_of_torch(functions: list[Function]) -> None:
     torch.manual_seed(3)
     inputs = [x for _ in functions for x in (torch.randn(5, 6), torch.randn(6, 7))]
