@@ -19,7 +19,7 @@ _threads: list[threading.Thread] = []
 _changing = threading.Lock()
 _ended = False
 _own = threading.local()
-_NICE = 10
+_NICE = 15
 """Python goes first where there are fewer cores than processes."""
 
 
