@@ -6,6 +6,7 @@ users, a contraction, or a broadcast that would compute them again and again.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -19,7 +20,9 @@ from distspmd.frontend.one_hot import without_picks
 from distspmd.frontend.values import (
     Array,
     Call,
+    Crossing,
     Expression,
+    Extent,
     Index,
     Load,
     Value,
@@ -27,6 +30,7 @@ from distspmd.frontend.values import (
     cost,
     fresh,
     loads,
+    substitute,
 )
 
 CHEAP = 2
@@ -92,9 +96,20 @@ class Builder:
 
     def stored(self, value: Value, node: fx.Node) -> Value:
         """A value whose elements are in an array: itself, or after a kernel that stores them."""
-        if isinstance(value.expression, Load):
+        if isinstance(value.expression, Load) and all(
+            len(index.terms) <= 1 for index in value.expression.index
+        ):
             return value
         return self.stored_anew(value, self.origins.get(value.expression, node))
+
+    def whole(self, value: Value, node: fx.Node) -> Value:
+        """A value in an array of which its own variables are the indices, all from the start."""
+        stored = self.stored(value, node)
+        assert isinstance(stored.expression, Load)
+        pairs = zip(stored.expression.index, stored.expression.array.extents, strict=True)
+        if all(_is_whole(index, extent) for index, extent in pairs):
+            return stored
+        return self.stored_anew(value, node)
 
     def stored_anew(self, value: Value, node: fx.Node, what: str = "") -> Value:
         """A value in an array of its own, which may be named for what it is to the operator."""
@@ -103,6 +118,30 @@ class Builder:
         variables = value.variables
         self.kernels.append(Kernel(variables, [(array, value.expression)], array.name))
         return Value(value.dims, array.load(variables), value.shape)
+
+    def unsplit(self, value: Value, node: fx.Node) -> Value:
+        """A value stored anew, with one variable for each dimension, which stays whole."""
+        return self._stored_at([(value.dim(d)) for d in range(len(value.dims))], value, node)
+
+    def reshaped(self, value: Value, shape: Sequence[int], node: fx.Node) -> Value:
+        """A value stored anew in one dimension, and read in any shape of as many elements."""
+        line = self._stored_at([value.variables], value, node)
+        dims = fresh(shape)
+        ((own,),) = line.dims
+        by = {own: Index.of([v for dim in dims for v in dim])}
+        return Value(dims, substitute(line.expression, by), tuple(shape))
+
+    def _stored_at(self, dims: Sequence[Sequence[Variable]], value: Value, node: fx.Node) -> Value:
+        """A value stored anew, where groups of its variables index the dimensions."""
+        lengths = [math.prod(v.length for v in dim) for dim in dims]
+        new = fresh(lengths)
+        own = [v for dim in new for v in dim]
+        array = self.container(f"{name_of(node)}_copy", own, value.dtype)
+        for extent in array.extents:
+            extent.solid = True
+        array.written = Load(array, tuple(Index.of(dim) for dim in dims if dim))
+        self.kernels.append(Kernel(value.variables, [(array, value.expression)], array.name))
+        return Value(new, array.load(own), tuple(lengths))
 
     def reduced(
         self,
@@ -149,6 +188,15 @@ class Builder:
         if tuple(value.shape) != tuple(shape) and cost(value.expression) > CHEAP:
             return self.stored(value, node)
         return value
+
+
+def _is_whole(index: Index, extent: Extent) -> bool:
+    """Whether an index is a variable that runs over all of a dimension, or one place."""
+    if not index.terms:
+        return True
+    ((variable, factor),) = index.terms
+    plain = (factor, index.constant, index.divisor, index.within) == (1, 0, 1, None)
+    return plain and variable.length == extent.length
 
 
 def _reducible(value: Value, gone: Sequence[Variable]) -> bool:
@@ -226,7 +274,7 @@ def digits(index: Index, extents: Sequence[int]) -> list[Index]:
         UnsupportedProgram: some index would carry over from one part into the next.
     """
     if index.within is not None and len(extents) == 1:
-        return [index]
+        return [index.substitute({})]  # by the parts of its variables
     strides = [1]
     for extent in reversed(extents[1:]):
         strides.insert(0, strides[0] * extent)
@@ -246,9 +294,8 @@ def digits(index: Index, extents: Sequence[int]) -> list[Index]:
     for part, constant, extent in zip(parts, constants, extents, strict=True):
         most = constant + sum(f * (v.length - 1) for v, f in part.items() if f > 0)
         if most >= extent or index.within is not None:
-            raise UnsupportedProgram(
-                "a slice of a dimension crosses the groups in which it is viewed elsewhere. Copy "
-                "it for one of them: x + 0."
+            raise Crossing(
+                "a slice of a dimension crosses the groups in which it is viewed elsewhere."
             )
     return [Index(tuple(p.items()), c) for p, c in zip(parts, constants, strict=True)]
 

@@ -50,6 +50,7 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
     table[aten.var.correction] = lambda *a, **k: _var_mean(*a, **k)[0]
     table[aten.mean.dim] = _mean
     table[aten._safe_softmax.default] = _safe_softmax
+    table[aten.roll.default] = _roll
     table[aten.mean.default] = lambda x, **k: _mean(x, None, **k)
     return table
 
@@ -69,6 +70,19 @@ def _mean(
     total = aten.sum.dim_IntList(x, dims, keepdim, dtype=dtype)
     mean: torch.Tensor = total / math.prod(x.shape[d] for d in dims)
     return mean
+
+
+def _roll(x: torch.Tensor, shifts: Sequence[int], dims: Sequence[int] = ()) -> torch.Tensor:
+    """The end in front of the rest."""
+    if not dims:
+        return _roll(x.reshape(-1), shifts, [0]).reshape(x.shape)
+    for shift, dim in zip(shifts, dims, strict=True):
+        place = -shift % max(1, x.shape[dim])
+        if place:
+            x = torch.cat(
+                [x.narrow(dim, place, x.shape[dim] - place), x.narrow(dim, 0, place)], dim
+            )
+    return x
 
 
 def _safe_softmax(x: torch.Tensor, dim: int, dtype: torch.dtype | None = None) -> torch.Tensor:

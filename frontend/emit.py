@@ -126,6 +126,8 @@ class _State:
             state.add_nedge(entry, tasklet, Memlet())
         for n, (array, _) in enumerate(kernel.results):
             subset = ", ".join(names[v] for v in array.stored(leaves)) or "0"
+            if array.written is not None:
+                subset = _subset(array.written, names)
             memlet = Memlet(data=array.name, subset=subset)
             leave.add_in_connector(f"IN_{array.name}")
             leave.add_out_connector(f"OUT_{array.name}")
@@ -254,6 +256,7 @@ class _Code:
                 (leaf, factor * inner)
                 for v, factor in expression.index.terms
                 for leaf, inner in Index.of(v.leaves()).terms
+                if leaf.length != 1
             ]
             return f"int64_t({_affine(Index(tuple(terms), expression.index.constant), self.names)})"
         arguments = [self.text(argument) for argument in expression.arguments]

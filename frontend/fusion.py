@@ -8,7 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from distspmd.frontend.builder import Kernel, indices
-from distspmd.frontend.values import Expression, Index, Load, Variable, replace_loads, substitute
+from distspmd.frontend.values import (
+    Expression,
+    Index,
+    Load,
+    Variable,
+    moved,
+    replace_loads,
+    substitute,
+)
 
 _MOST = 16
 """Results of one map, beyond which nothing is added to it."""
@@ -16,7 +24,7 @@ _MOST = 16
 
 def here(load: Load, variables: Sequence[Variable]) -> bool:
     """Whether a load is of the element at the kernel's own indices."""
-    at = [(((v, 1),), 0) for v in variables]
+    at = [(((v, 1),) if v.length != 1 else (), 0) for v in variables]
     found = indices(load)
     return [(i.terms, i.constant) for i in found] == at and all(i.within is None for i in found)
 
@@ -50,6 +58,9 @@ def fused(kernels: Sequence[Kernel], late: Sequence[Kernel]) -> list[Kernel]:
         _inline(first, kernel)
         by, known = _renaming(kernel, first), dict[int, Expression]()
         first.results += [(a, substitute(e, by, known)) for a, e in kernel.results]
+        for array, _ in kernel.results:
+            if array.written is not None:
+                array.written = moved(array.written, by)
     return _needed(done, late)
 
 

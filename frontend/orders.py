@@ -53,7 +53,7 @@ def arrange(kernels: Sequence[Kernel]) -> None:
     for kernel in kernels:
         for array in dict.fromkeys(_arrays(kernel)):
             users.setdefault(array, []).append(kernel)
-    free = [a for a in users if not a.is_argument and len(a.extents) > 1]
+    free = [a for a in users if not (a.is_argument or a.written) and len(a.extents) > 1]
     for _ in range(_SWEEPS):
         if not [array for array in free if orders.improve(array, users[array])]:
             break
@@ -143,9 +143,13 @@ class _Orders:
 
     def _map(self, kernel: Kernel) -> float:
         """Loops in the order of the first result, over what is written and read."""
-        stored = [[kernel.variables[d] for d in self.of(array)] for array, _ in kernel.results]
+        own = kernel.variables
+        stored = [
+            list(own) if array.written else [own[d] for d in self.of(array)]
+            for array, _ in kernel.results
+        ]
         inner = next((v for v in reversed(stored[0]) if v.length > 1), None)
-        places = [Index(((own[-1], 1),)) if own else Index() for own in stored]
+        places = [Index(((order[-1], 1),)) if order else Index() for order in stored]
         last = [_steps(place, inner) for place in places]
         last += [self._moves(load, inner) for load in distinct(kernel.read)]
         return math.prod(v.length for v in kernel.variables) * sum(last)

@@ -7,6 +7,7 @@ before -> after:  ``t[i, j] = f(x[i, j]); u[j, i] = f(x[i, j])``  ->  ``t``, rea
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from distspmd.frontend.builder import Kernel, indices
@@ -24,14 +25,15 @@ from distspmd.frontend.values import (
 def settle(kernels: Iterable[Kernel]) -> None:
     """Give arrays, loads and kernels one dimension for each part into which one was split.
 
-    No dimension may be split afterwards.
+    No dimension may be split afterwards. Variables of one value count nothing in loads: a view
+    may have dropped them.
     """
     arrays: dict[str, Array] = {}
     done: dict[int, Expression] = {}
 
     def settled(load: Load) -> Load:
         arrays[load.array.name] = load.array
-        return Load(load.array, tuple(indices(load)))
+        return Load(load.array, tuple(map(_without_ones, indices(load))))
 
     for kernel in kernels:
         kernel.results = [(a, replace_loads(e, settled, done)) for a, e in kernel.results]
@@ -40,7 +42,14 @@ def settle(kernels: Iterable[Kernel]) -> None:
             kernel.picked = kernel.picked[0], settled(kernel.picked[1])
         kernel.variables, kernel.reduced = _leaves(kernel.variables), _leaves(kernel.reduced)
     for array in arrays.values():
+        if array.written is not None:
+            array.written = settled(array.written)
+    for array in arrays.values():
         array.extents = tuple(v.extent for v in _leaves(map(Variable, array.extents)))
+
+
+def _without_ones(index: Index) -> Index:
+    return replace(index, terms=tuple((v, f) for v, f in index.terms if v.length != 1))
 
 
 def _leaves(variables: Iterable[Variable]) -> tuple[Variable, ...]:
@@ -65,6 +74,9 @@ def shared(kernels: Sequence[Kernel], others: Iterable[Kernel]) -> list[Kernel]:
         _reread(kernel, elsewhere, done)
         key, numbers = _described(kernel, parts)
         array = kernel.results[0][0]
+        if array.written is not None:
+            left.append(kernel)
+            continue
         first, order = known.setdefault(key, (array, numbers))
         if first is array or array.is_argument or len(kernel.results) != 1:
             left.append(kernel)

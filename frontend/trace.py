@@ -144,6 +144,16 @@ def _explained(error: Exception) -> str:
     return f"the function cannot be traced: {name}: {text}"
 
 
+@contextlib.contextmanager
+def _without_onednn() -> Iterator[None]:
+    """Where the LSTM of oneDNN, one operator of which nothing is known, becomes those of ATen."""
+    before = torch.backends.mkldnn.set_flags(False)[0]
+    try:
+        yield
+    finally:
+        torch.backends.mkldnn.set_flags(before)
+
+
 class _Run:
     """Runs the function with traced tensors in place of the caller's."""
 
@@ -159,6 +169,7 @@ class _Run:
             swapped = stack.enter_context(_swapped_modules(self.closed, traced))
             rates = stack.enter_context(_swapped_optimizers(self.closed, traced, swapped))
             stack.enter_context(Places(self.closed))
+            stack.enter_context(_without_onednn())
             result = self.function(*inputs)
             self._check_rates(rates)
             self._keep_gradients(traced, swapped)

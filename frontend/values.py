@@ -18,6 +18,10 @@ import torch
 from distspmd.errors import UnsupportedProgram
 
 
+class Crossing(UnsupportedProgram):
+    """A dimension is viewed in groups that do not go together: a copy of it may be."""
+
+
 class Extent:
     """The length of a dimension, or of several that are split alike; a node of a union-find."""
 
@@ -146,6 +150,8 @@ class Array:
     extents: tuple[Extent, ...]
     dtype: torch.dtype
     is_argument: bool = False
+    written: Load | None = None
+    """Where the kernel that writes it does so, if not at its own variables."""
     order: tuple[int, ...] | None = None
     """For each dimension that it has, that of the kernel which writes it; None: the same."""
 
@@ -202,7 +208,7 @@ def substitute(
         found = known.get(id(node))
         if found is None:
             if isinstance(node, Load):
-                found = Load(node.array, tuple(i.substitute(by) for i in node.index))
+                found = moved(node, by)
             elif isinstance(node, At):
                 found = At(node.index.substitute(by), node.dtype)
             else:
@@ -211,6 +217,11 @@ def substitute(
         return found
 
     return visit(expression)
+
+
+def moved(load: Load, by: Mapping[Variable, Index]) -> Load:
+    """Put other indices in for variables of a load."""
+    return Load(load.array, tuple(index.substitute(by) for index in load.index))
 
 
 def replace_loads(
@@ -285,10 +296,10 @@ def split(variable: Variable, inner: int) -> None:
         root.parts = Extent(leaf.length // part), Extent(part)
         return
     if done != inner:
-        raise UnsupportedProgram(
+        raise Crossing(
             f"a dimension of {variable.length} elements is viewed in groups of {inner}, and "
             f"elsewhere as {' x '.join(str(v.length) for v in variable.leaves())}, which do not "
-            "go together. Copy it for one of the views: x.clone() does not help, x + 0 does."
+            "go together."
         )
 
 
@@ -348,7 +359,7 @@ def regroup(value: Value, shape: Sequence[int]) -> Value:
                 taken.append(variable)
             done = math.prod(v.length for v in taken)
         if done != extent:
-            raise UnsupportedProgram(
+            raise Crossing(
                 f"the view of {list(value.shape)} as {list(shape)} mixes dimensions that do not "
                 "divide each other."
             )

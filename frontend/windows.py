@@ -148,9 +148,69 @@ def avg_pool2d_backward(
     return to_x.view(x.shape)
 
 
+def _even_windows(x: Tensor, sizes: Sequence[int]) -> list[int] | None:
+    """Sizes of windows that part an image evenly into so many; None: there are none."""
+    image = x.shape[-2:]
+    if x.dim() != 4 or any(n % m for n, m in zip(image, sizes, strict=True)):
+        return None
+    return [n // m for n, m in zip(image, sizes, strict=True)]
+
+
+def adaptive_avg_pool2d(x: Tensor, output_size: Any) -> Any:
+    """Means of windows that part the image evenly."""
+    (sizes,) = _pairs(output_size)
+    windows = _even_windows(x, sizes)
+    if windows is None:
+        return NotImplemented
+    (h, w), (k, m) = sizes, windows
+    return x.reshape(*x.shape[:2], h, k, w, m).mean((3, 5))
+
+
+def adaptive_avg_pool2d_backward(g: Tensor, x: Tensor) -> Any:
+    """The gradient of :func:`adaptive_avg_pool2d`."""
+    windows = _even_windows(x, g.shape[2:])
+    if windows is None:
+        return NotImplemented
+    return _repeated(g / math.prod(windows), windows)
+
+
+def _repeated(x: Tensor, times: Sequence[int]) -> Tensor:
+    """Each pixel as many times."""
+    (n, c, h, w), (k, m) = x.shape, times
+    repeated = x.reshape(n, c, h, 1, w, 1).expand(n, c, h, k, w, m)
+    return repeated.reshape(n, c, h * k, w * m)
+
+
+def upsample_nearest2d(
+    x: Tensor, output_size: Sequence[int], scales_h: Any = None, scales_w: Any = None
+) -> Any:
+    """Each pixel a whole number of times."""
+    times = _even_windows(x.new_empty((1, 1, *output_size)), x.shape[2:]) if x.dim() == 4 else None
+    return NotImplemented if times is None else _repeated(x, times)
+
+
+def upsample_nearest2d_backward(
+    g: Tensor,
+    output_size: Any,
+    input_size: Sequence[int],
+    scales_h: Any = None,
+    scales_w: Any = None,
+) -> Any:
+    """The gradient of :func:`upsample_nearest2d`."""
+    times = _even_windows(g, input_size[2:])
+    if times is None:
+        return NotImplemented
+    (n, c, h, w), (k, m) = input_size, times
+    return g.reshape(n, c, h, k, w, m).sum((3, 5))
+
+
 DECOMPOSITIONS: dict[Any, Callable[..., Any]] = {
     aten.convolution.default: convolution,
     aten.convolution_backward.default: convolution_backward,
     aten.avg_pool2d.default: avg_pool2d,
     aten.avg_pool2d_backward.default: avg_pool2d_backward,
+    aten._adaptive_avg_pool2d.default: adaptive_avg_pool2d,
+    aten._adaptive_avg_pool2d_backward.default: adaptive_avg_pool2d_backward,
+    aten.upsample_nearest2d.default: upsample_nearest2d,
+    aten.upsample_nearest2d_backward.default: upsample_nearest2d_backward,
 }

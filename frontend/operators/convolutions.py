@@ -48,7 +48,7 @@ def _spaced(
     fill: float = 0.0,
 ) -> Value:
     """Images of other heights and widths, their elements apart and behind a border."""
-    x = builder.stored(x, node).renamed()
+    x = builder.whole(x, node).renamed()
     rank = len(x.shape)
     if x.shape[-2:] == tuple(lengths) and tuple(before) == (0, 0) and tuple(apart) == (1, 1):
         return x
@@ -242,7 +242,7 @@ def _max_pool_backward(
     """Each element gets the gradients of those windows of which it is the maximum."""
     sizes, steps = _pair(kernel), _pair(stride or kernel)
     paddings, dilations = _pair(padding), _pair(dilation)
-    g, indices = builder.stored(g, node).renamed(), builder.stored(indices, node).renamed()
+    g, indices = builder.whole(g, node).renamed(), builder.whole(indices, node).renamed()
     shape: tuple[int, ...] = (*x.shape, *sizes)
     images = [Variable(v.Extent(n)) for n in shape[2:]]
     dims = (*v.fresh(shape[:2]), *((variable,) for variable in images))

@@ -9,8 +9,8 @@ from typing import Any
 
 import torch
 from torch import fx
+from torch.utils import _pytree as pytree
 
-from distspmd.errors import UnsupportedProgram
 from distspmd.frontend import values as v
 from distspmd.frontend.builder import Builder, operator_of, refuse
 from distspmd.frontend.values import Call, Expression, Index, Load, Value, Variable
@@ -47,7 +47,23 @@ def evaluate(builder: Builder, node: fx.Node) -> Any:
     args, kwargs = fx.node.map_arg(
         (node.args, dict(node.kwargs)), lambda argument: builder.values[argument]
     )
-    return builder.settled(known(builder, node, *args, **kwargs), node)
+    try:
+        found = known(builder, node, *args, **kwargs)
+    except v.Crossing:
+        found = _of_copies(builder, node, known, args, kwargs)
+    return builder.settled(found, node)
+
+
+def _of_copies(
+    builder: Builder, node: fx.Node, known: Operator, args: Any, kwargs: dict[str, Any]
+) -> Any:
+    """The value of a call on copies of its operands, whose dimensions are in no groups."""
+    if operator_of(node) in ("view", "_unsafe_view", "reshape"):
+        return builder.reshaped(args[0], shape_of(node), node)
+    args, kwargs = pytree.tree_map_only(
+        Value, lambda value: builder.unsplit(value, node), (args, kwargs)
+    )
+    return known(builder, node, *args, **kwargs)
 
 
 def operator(*names: str) -> Callable[[Operator], Operator]:
@@ -142,7 +158,7 @@ def within(
     """An element of a stored value at other indices, which are kept inside of it.
 
     Args:
-        value: its moved dimensions are not split from now on.
+        value: a whole one (:meth:`Builder.whole`); its moved dimensions are not split from now on.
         dims: variables of the other dimensions.
         moved: index in each of the other dimensions.
     """
@@ -154,9 +170,9 @@ def within(
         elif own:
             variable, *others = value.dim(d)
             if others:
-                raise UnsupportedProgram(
+                raise v.Crossing(
                     f"a dimension of {list(value.shape)} that is viewed in groups elsewhere is "
-                    "padded, or joined with others of other lengths. Copy it for one: x + 0."
+                    "padded, or joined with others of other lengths."
                 )
             variable.extent.find().solid = True
             ends[variable] = replace(moved[d], within=value.shape[d])

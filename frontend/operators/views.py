@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import fx
 
-from distspmd.errors import UnsupportedProgram
 from distspmd.frontend import values as v
 from distspmd.frontend.builder import Builder, operator_of
 from distspmd.frontend.operators.registry import (
@@ -98,21 +98,11 @@ def part(x: Value, dim: int, start: int, length: int, step: int = 1, grouped: bo
         return x
     start = max(0, start + whole if start < 0 else start)
     shape = (*x.shape[:dim], length, *x.shape[dim + 1 :])
-    may_split = grouped and len(x.dims[dim]) == 1
-    if step > 1 and may_split and whole == length * step and start < step:
-        parts = v.regroup(x, (*x.shape[:dim], length, step, *x.shape[dim + 1 :]))
-        (inner,) = parts.dim(dim + 1)
-        dims = parts.dims[: dim + 1] + parts.dims[dim + 2 :]
-        return Value(dims, v.substitute(parts.expression, {inner: Index((), start)}), shape)
-    if step == 1 and may_split and whole % length == 0 and start % length == 0:
-        groups = v.regroup(x, (*x.shape[:dim], whole // length, length, *x.shape[dim + 1 :]))
-        by: dict[Variable, Index] = {}
-        index = start // length
-        for variable in reversed(groups.dim(dim)):
-            index, digit = divmod(index, variable.length)
-            by[variable] = Index((), digit)
-        dims = groups.dims[:dim] + groups.dims[dim + 1 :]
-        return Value(dims, v.substitute(groups.expression, by), shape)
+    if grouped and len(x.dims[dim]) == 1:
+        with contextlib.suppress(v.Crossing):  # it has to stay whole
+            found = _group(x, dim, start, length, step)
+            if found is not None:
+                return found
     (new,) = v.fresh([length])
     moved = Index.of(new)
     moved = Index(tuple((u, f * step) for u, f in moved.terms), start)
@@ -124,10 +114,31 @@ def part(x: Value, dim: int, start: int, length: int, step: int = 1, grouped: bo
     return Value(dims, v.substitute(x.expression, {old[0]: moved}), shape)
 
 
+def _group(x: Value, dim: int, start: int, length: int, step: int) -> Value | None:
+    """A slice that is one of the groups of its dimension."""
+    whole = x.shape[dim]
+    shape = (*x.shape[:dim], length, *x.shape[dim + 1 :])
+    if step > 1 and whole == length * step and start < step:
+        parts = v.regroup(x, (*x.shape[:dim], length, step, *x.shape[dim + 1 :]))
+        (inner,) = parts.dim(dim + 1)
+        dims = parts.dims[: dim + 1] + parts.dims[dim + 2 :]
+        return Value(dims, v.substitute(parts.expression, {inner: Index((), start)}), shape)
+    if step == 1 and whole % length == 0 and start % length == 0:
+        groups = v.regroup(x, (*x.shape[:dim], whole // length, length, *x.shape[dim + 1 :]))
+        by: dict[Variable, Index] = {}
+        index = start // length
+        for variable in reversed(groups.dim(dim)):
+            index, digit = divmod(index, variable.length)
+            by[variable] = Index((), digit)
+        dims = groups.dims[:dim] + groups.dims[dim + 1 :]
+        return Value(dims, v.substitute(groups.expression, by), shape)
+    return None
+
+
 def _crossing(x: Value) -> Exception:
-    return UnsupportedProgram(
+    return v.Crossing(
         f"a slice of a dimension of {list(x.shape)} that is viewed in groups elsewhere does not "
-        "end where a group ends. Copy it for one of them: x + 0."
+        "end where a group ends."
     )
 
 
@@ -169,7 +180,7 @@ def _repeat(builder: Builder, node: fx.Node, x: Value, repeats: Sequence[int]) -
 @operator("constant_pad_nd")
 def _pad(builder: Builder, node: fx.Node, x: Value, pads: Sequence[int], fill: Any = 0) -> Value:
     shape = shape_of(node)
-    stored = builder.stored(x, node).renamed()
+    stored = builder.whole(x, node).renamed()
     dims, moved, inside = v.fresh(shape), {}, list[Expression]()
     for d, n in enumerate(x.shape):
         before = pads[2 * (len(shape) - 1 - d)] if len(shape) - d <= len(pads) // 2 else 0
@@ -186,6 +197,33 @@ def _pad(builder: Builder, node: fx.Node, x: Value, pads: Sequence[int], fill: A
     element = within(stored, dims, moved)
     arguments = (all_inside, element, number(fill, x.dtype))
     return Value(dims, Call("({0} ? {1} : {2})", arguments, x.dtype, 1), shape)
+
+
+@operator("slice_scatter")
+def _slice_scatter(
+    builder: Builder,
+    node: fx.Node,
+    x: Value,
+    source: Value,
+    dim: int = 0,
+    start: int | None = None,
+    end: int | None = None,
+    step: int = 1,
+) -> Value:
+    """``x`` with a slice of it replaced."""
+    dim %= len(x.shape)
+    length = source.shape[dim]
+    first = start or 0
+    first = max(0, first + x.shape[dim] if first < 0 else first)
+    x, stored = x.renamed(), builder.whole(source, node).renamed()
+    at = Index.of(x.dims[dim])
+    place = Index(at.terms, -first, step)
+    element = within(stored, x.dims, {dim: place})
+    test = (
+        f"({{0}} >= {first} && {{0}} < {first + length * step} && ({{0}} - {first}) % {step} == 0"
+    )
+    chosen = Call(f"{test} ? {{1}} : {{2}})", (At(at), element, x.expression), x.dtype, 2)
+    return Value(x.dims, chosen, x.shape)
 
 
 @operator("getitem")
@@ -224,7 +262,7 @@ def _uneven_cat(builder: Builder, node: fx.Node, parts: Sequence[Value], dim: in
     chosen: Expression = number(0, dtype)
     start = 0
     for part in parts:
-        stored = builder.stored(part, node).renamed()
+        stored = builder.whole(part, node).renamed()
         piece = cast(within(stored, dims, {dim: Index(at.terms, -start)}), dtype)
         test = f"({{0}} >= {start} ? {{1}} : {{2}})"
         chosen = Call(test, (At(at), piece, chosen), dtype, 1)

@@ -29,6 +29,9 @@ VIEWS: list[Function] = [
     lambda x, y: functional.pad(x, (1, 2, 3, 0), value=2.0).amax(1),
     lambda x, y: functional.pad(x, (-1, 2)).sum(0),
     lambda x, y: functional.pad(x, (1, 1)) @ functional.pad(y, (0, 0, 1, 1)),
+    lambda x, y: torch.cat([x[:, 4:], x[:, :1].flip(0), x[:, 1::3]], 1),
+    lambda x, y: functional.pad(x[:, 1:].flip(1), (2, 1)),
+    lambda x, y: functional.pad(x[2], (2, 1)) + functional.pad(y[1:, 2], (3, 1)),
     lambda x, y: torch.cat([p * k for k, p in enumerate(x.split([1, 3, 2], 1))], 1),
 ]
 PLACES: list[Function] = [
@@ -36,6 +39,20 @@ PLACES: list[Function] = [
     lambda x, y: x.gather(1, y.long()[:2, :3].abs()),
     lambda x, y: (2 * x).gather(0, y.long()[:1, :4].abs()),
     lambda x, y: y.t().gather(1, y.long()[:3, :2].abs()),
+]
+GROUPS: list[Function] = [
+    lambda x, y: x.view(5, 2, 3).amax(2).sum() + x[:, 1:5].sum(0),
+    lambda x, y: x.view(5, 2, 3).amax(2).sum(1) + x.view(5, 3, 2).amax(1).sum(1),
+    lambda x, y: x.reshape(3, 10).amax(1),
+    lambda x, y: x.reshape(3, 10) @ torch.cat([y, y], 0)[:10],
+    lambda x, y: x.t().reshape(3, 10).t() @ y[:3, :4].reshape(3, 4),
+    lambda x, y: (2 * x.view(5, 2, 3)).flatten(1)[:, 4:] + x.reshape(15, 2)[5:10],
+    lambda x, y: torch.cat([(2 * x.view(5, 2, 3)).flatten(1), y.t()[:5, :4]], 1),
+    lambda x, y: functional.pad((x.view(5, 2, 3) + 1).flatten(1), (1, 1)),
+    lambda x, y: (x.view(5, 2, 3).exp().flatten(1) + x.view(5, 3, 2).exp().flatten(1)).sum(0),
+    lambda x, y: x.roll(2) + x.roll((1, -2), (0, 1)),
+    lambda x, y: x.slice_scatter(y.t()[:5, :2], 1, 1, 5, 2),
+    lambda x, y: x.view(5, 2, 3).slice_scatter(y.t()[:5, :3].unsqueeze(1), 1, 1).sum(1),
 ]
 DIVISIONS: list[Function] = [
     lambda x, y: x // y.t()[:5, :6],
@@ -65,7 +82,9 @@ class Many(nn.Module):
 
 
 @pytest.mark.parametrize(
-    "functions", [VIEWS, PLACES, DIVISIONS], ids=["views", "places", "divisions"]
+    "functions",
+    [VIEWS, PLACES, GROUPS, DIVISIONS],
+    ids=["views", "places", "groups", "divisions"],
 )
 def test_results_are_those_of_torch(functions: list[Function]) -> None:
     torch.manual_seed(3)
