@@ -400,6 +400,15 @@ def pointwise(
     return Value(tuple(dims), build(*arguments), tuple(shape))
 
 
+def place(x: Value, dim: int) -> Value:
+    """The index of each element along a dimension."""
+    dims = tuple(
+        tuple(Variable(u.extent) for u in x.dim(d)) if d == dim else () for d in range(len(x.shape))
+    )
+    shape = tuple(n if d == dim else 1 for d, n in enumerate(x.shape))
+    return Value(dims, At(Index.of(dims[dim])), shape)
+
+
 def constant(text: str, dtype: torch.dtype) -> Call:
     """A number in C++."""
     return Call(text, (), dtype, 0)

@@ -53,26 +53,23 @@ def _only(variables: Sequence[Variable], chosen: Expression) -> tuple[Variable, 
 def _scatter(
     builder: Builder, node: fx.Node, x: Value, dim: int, index: Value, value: Any, **_: Any
 ) -> Value:
+    """``x`` with one element along a dimension replaced, by a number or by that of a tensor."""
     dim %= len(x.shape)
-    if index.shape[dim] != 1 or isinstance(value, Value):
-        raise refuse(node, ["scatter of a number at one place"])
-    dtype = node.meta["val"].dtype
-    index = builder.spread(index, shape_of(node), node)
+    expected = tuple(1 if d == dim else n for d, n in enumerate(x.shape))
+    if index.shape != expected or (isinstance(value, Value) and value.shape != expected):
+        raise refuse(node, ["scatter to one place in each row of the whole tensor"])
+    shape, dtype = shape_of(node), node.meta["val"].dtype
+    operands = [x, builder.spread(index, shape, node), v.place(x, dim)]
+    if isinstance(value, Value):
+        operands.append(builder.spread(value, shape, node))
 
-    def build(old: Expression, chosen: Expression, place: Expression) -> Expression:
-        return Call(PICK, (chosen, place, number(value, dtype), old), dtype, 1)
+    def build(
+        old: Expression, chosen: Expression, place: Expression, *new: Expression
+    ) -> Expression:
+        there = cast(new[0], dtype) if new else number(value, dtype)
+        return Call(PICK, (chosen, place, there, old), dtype, 1)
 
-    places = _place(x, dim)
-    return v.pointwise(build, [x, index, places], shape_of(node))
-
-
-def _place(x: Value, dim: int) -> Value:
-    """The index of each element along a dimension."""
-    dims = tuple(
-        tuple(Variable(u.extent) for u in x.dim(d)) if d == dim else () for d in range(len(x.shape))
-    )
-    shape = tuple(n if d == dim else 1 for d, n in enumerate(x.shape))
-    return Value(dims, At(Index.of(dims[dim])), shape)
+    return v.pointwise(build, operands, shape)
 
 
 @operator("embedding")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
+import torch
 from torch import fx
 
 from distspmd.frontend import values as v
@@ -13,11 +15,12 @@ from distspmd.frontend.operators.registry import (
     Operator,
     cast,
     combine,
+    number,
     operator,
     scaled,
     shape_of,
 )
-from distspmd.frontend.values import Call, Value
+from distspmd.frontend.values import Call, Expression, Value
 
 
 def _reduction(operation: str) -> Operator:
@@ -47,6 +50,62 @@ OPERATORS["amax"] = _reduction("max")
 OPERATORS["amin"] = _reduction("min")
 OPERATORS["any"] = _reduction("max")
 OPERATORS["all"] = _reduction("min")
+
+
+def _extreme(operation: str) -> Operator:
+    def build(
+        builder: Builder, node: fx.Node, x: Value, dim: int = -1, keep: bool = False
+    ) -> list[Value]:
+        """The extremes along a dimension, and the first place of each."""
+        return [_kept(found, dim, keep) for found in _with_place(builder, node, x, dim, operation)]
+
+    return build
+
+
+def _place_of_extreme(operation: str) -> Operator:
+    def build(
+        builder: Builder, node: fx.Node, x: Value, dim: int | None = None, keep: bool = False
+    ) -> Value:
+        if dim is None:
+            shape = shape_of(node)
+            x = v.regroup(x, (math.prod(x.shape),))
+            return v.regroup(_with_place(builder, node, x, 0, operation)[1], shape)
+        return _kept(_with_place(builder, node, x, dim, operation)[1], dim, keep)
+
+    return build
+
+
+def _with_place(
+    builder: Builder, node: fx.Node, x: Value, dim: int, operation: str
+) -> tuple[Value, Value]:
+    """The extremes along a dimension, which stays with one element, and the first place of each."""
+    if not x.shape:
+        return x, Value((), number(0, torch.int64), ())
+    dim %= len(x.shape)
+    x = builder.stored(x, node)
+    extreme = x if x.shape[dim] == 1 else builder.reduced(x, [dim], operation, node, True)
+    none = number(x.shape[dim], torch.int64)
+
+    def build(element: Expression, best: Expression, place: Expression) -> Expression:
+        test = "({0} == {1} || {0} != {0} ? {2} : {3})"  # the first of those that are no number
+        return Call(test, (element, best, place, none), torch.int64, 2)
+
+    found = v.pointwise(build, [x, extreme, v.place(x, dim)], x.shape)
+    if x.shape[dim] == 1:
+        return extreme, found
+    return extreme, builder.reduced(found, [dim], "min", node, True)
+
+
+def _kept(x: Value, dim: int, keep: bool) -> Value:
+    """Without a dimension of one element, unless it is kept."""
+    if keep or not x.shape:
+        return x
+    left = [d for d in range(len(x.shape)) if d != dim % len(x.shape)]
+    return Value(tuple(x.dims[d] for d in left), x.expression, tuple(x.shape[d] for d in left))
+
+
+OPERATORS["max"], OPERATORS["argmax"] = _extreme("max"), _place_of_extreme("max")
+OPERATORS["min"], OPERATORS["argmin"] = _extreme("min"), _place_of_extreme("min")
 
 
 def contract(builder: Builder, node: fx.Node, a: Value, b: Value, batch: int) -> Value:
