@@ -16,8 +16,14 @@ import sympy
 from distspmd.nodes.gemm import text
 from distspmd.nodes.operands import Einsum, Operand
 
-BLOCK = 128
-"""Neighbours in the result that are reduced together, where operands are contiguous along them."""
+BLOCK = 128, 1024
+"""Neighbours in the result that are reduced together, where operands are contiguous along them.
+
+Long pieces of rows are read faster, for each row may lie in a page of its own; but threads want
+some :data:`_BLOCKS` of them.
+"""
+
+_BLOCKS = 8
 
 _WORTH = 1 << 15
 """Iterations that are worth threads."""
@@ -137,6 +143,8 @@ class _Loops:
     def in_registers(self) -> str:
         """Element by element: lanes share the operands, threads the elements."""
         einsum, kept, reduced = self.einsum, self.kept, self.einsum.reduced
+        if not reduced and kept:
+            return self._products()
         lanes = self._lanes() if reduced and not self.how.pick else ""
         if lanes:
             inner = f"{lanes}\n{nest(einsum, reduced[-1:], self._in_lanes())}"
@@ -152,6 +160,15 @@ class _Loops:
         code = nest(einsum, kept, begin + body + end)
         return self._shared(len(kept)) + code
 
+    def _products(self) -> str:
+        """Nothing is reduced: lanes share the innermost loop, and threads those around it."""
+        body = f"{self._value()}{_element(self.einsum.result)} = __value;"
+        inner = nest(self.einsum, self.kept[-1:], body)
+        outer, shared = self.kept[:-1], self._shared(max(1, len(self.kept) - 1))
+        if shared and not outer:
+            return shared.replace("for collapse(1)", "for simd") + inner
+        return shared + nest(self.einsum, outer, f"#pragma omp simd\n{inner}")
+
     def in_blocks(self) -> str:
         """Blocks of neighbours, each in vectors, which threads share."""
         einsum, last = self.einsum, self.kept[-1]
@@ -162,15 +179,17 @@ class _Loops:
         body = f"#pragma omp simd\n{here}{body}\n}}"
         body = nest(einsum, einsum.reduced, body, self.how.pick)
         lines = [
-            f"const int64_t __size = std::min<int64_t>({BLOCK}, {extent} - __first);",
-            f"{self.ctype} __part[{BLOCK}];",
+            f"const int64_t __size = std::min<int64_t>(__block, {extent} - __first);",
+            f"{self.ctype} __part[{BLOCK[1]}];",
             f"{lanes} __part[__lane] = {self.neutral};",
             body,
             f"{here}{_element(einsum.result)} = __part[__lane];\n}}",
         ]
-        code = f"for (int64_t __first = 0; __first < {extent}; __first += {BLOCK}) {{\n"
+        code = f"for (int64_t __first = 0; __first < {extent}; __first += __block) {{\n"
         code = nest(einsum, self.kept[:-1], code + "\n".join(lines) + "\n}")
-        return self._shared(len(self.kept)) + code
+        part = f"({text(sympy.Mul(*(einsum.extents[x] for x in self.kept)))}) / {_BLOCKS}"
+        block = f"std::min<int64_t>({BLOCK[1]}, std::max<int64_t>({BLOCK[0]}, {part}))"
+        return f"const int64_t __block = {block};\n" + self._shared(len(self.kept)) + code
 
     def _shared(self, loops: int) -> str:
         """Threads share so many outer loops, if there is enough to do."""
