@@ -12,7 +12,9 @@ from distspmd.frontend import values as v
 from distspmd.frontend.builder import Builder, is_plain, refuse
 from distspmd.frontend.one_hot import PICK
 from distspmd.frontend.operators.registry import (
+    OPERATORS,
     cast,
+    combine,
     number,
     operator,
     shape_of,
@@ -70,6 +72,34 @@ def _scatter(
         return Call(PICK, (chosen, place, there, old), dtype, 1)
 
     return v.pointwise(build, operands, shape)
+
+
+@operator("scatter_add")
+def _scatter_add(
+    builder: Builder, node: fx.Node, x: Value, dim: int, index: Value, source: Value
+) -> Value:
+    """``x``, and at each place the sum of the elements whose index it is."""
+    dim %= max(1, len(x.shape))
+    for d, length in enumerate(index.shape):
+        source = part(source, d, 0, length, grouped=False)
+    source, index = builder.stored(source, node).renamed(), builder.stored(index, node).renamed()
+    by: dict[Variable, Index] = {}
+    for d in range(len(x.shape)):
+        if index.dims[d]:
+            by |= v.align(source.dims[d], index.dims[d])
+    chosen = v.substitute(index.expression, by)
+    (row,) = v.fresh([x.shape[dim]])
+    arguments = (chosen, At(Index.of(row)), source.expression, number(0, x.dtype))
+    kept = [row if d == dim else source.dim(d) for d in range(len(x.shape))]
+    shape = [x.shape[d] if d == dim else n for d, n in enumerate(index.shape)]
+    whole = Value(
+        (*kept, source.dim(dim)), Call(PICK, arguments, x.dtype, 1), (*shape, index.shape[dim])
+    )
+    sums = builder.reduced(whole, [-1], "sum", node, picked=_only(row, chosen))
+    pads = [n for d in reversed(range(len(shape))) for n in (0, x.shape[d] - shape[d])]
+    sums = OPERATORS["constant_pad_nd"](builder, node, sums, pads)
+    return combine(builder, node, [x, sums], lambda a, b: Call("({0} + {1})", (a, b), x.dtype, 1),
+                   x.dtype)  # fmt: skip
 
 
 @operator("embedding")

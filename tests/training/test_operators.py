@@ -16,6 +16,11 @@ from distspmd.codegen.build import plain
 
 Function = Callable[[Tensor, Tensor], Tensor]
 
+
+def grouped_and_sliced(x: Tensor) -> Tensor:
+    return x.view(5, 2, 3).amax(2).sum(0) + (2 * x.view(5, 2, 3)).flatten(1)[:, 4:] * x[:, 1:3]
+
+
 VIEWS: list[Function] = [
     lambda x, y: x[:, 1:5].sum(0),
     lambda x, y: x[:, 1::2].sum(1),
@@ -43,6 +48,7 @@ PLACES: list[Function] = [
 GROUPS: list[Function] = [
     lambda x, y: x.view(5, 2, 3).amax(2).sum() + x[:, 1:5].sum(0),
     lambda x, y: x.view(5, 2, 3).amax(2).sum(1) + x.view(5, 3, 2).amax(1).sum(1),
+    lambda x, y: grouped_and_sliced(x.exp()),
     lambda x, y: x.reshape(3, 10).amax(1),
     lambda x, y: x.reshape(3, 10) @ torch.cat([y, y], 0)[:10],
     lambda x, y: x.t().reshape(3, 10).t() @ y[:3, :4].reshape(3, 4),
@@ -55,6 +61,8 @@ GROUPS: list[Function] = [
     lambda x, y: (x > 0).to(torch.int64).argmax(1),
     lambda x, y: x.gather(1, (x[:3, :2] > 0).to(torch.int64)).sum(0),
     lambda x, y: x.gather(0, (y.t()[:1, :6] > 0).to(torch.int64)),
+    lambda x, y: x.scatter_add(1, y.long()[:3, :2].abs(), y.exp()),
+    lambda x, y: x.scatter_add(0, (y.t()[:1, :6] > 0).to(torch.int64), y.t()[:5, :6]),
     lambda x, y: x.scatter(1, x.argmin(1, keepdim=True), y[:5, :1]),
     lambda x, y: x.roll(2) + x.roll((1, -2), (0, 1)),
     lambda x, y: x.slice_scatter(y.t()[:5, :2], 1, 1, 5, 2),

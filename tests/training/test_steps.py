@@ -64,6 +64,9 @@ WINDOWS = [
     nn.ConvTranspose2d(4, 6, (3, 2), stride=(2, 1), padding=1, dilation=(1, 2), groups=2),
     nn.AvgPool1d(3, 2, 1),
     nn.AvgPool2d(2),
+    nn.MaxPool1d(2),
+    nn.AdaptiveAvgPool2d((5, 1)),
+    nn.UpsamplingNearest2d(scale_factor=2),
     nn.AvgPool2d((3, 2), 2, 1, count_include_pad=False),
 ]
 
@@ -81,6 +84,41 @@ def test_gradients_of_windows_are_those_of_torch(window: nn.Module) -> None:
         return [made, *torch.autograd.grad((made * made.detach().cos()).sum(), tensors)]
 
     check(gradients, x, "windows")
+
+
+def rotated(x: torch.Tensor, q: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Heads with their places mixed in, by halves and by pairs."""
+    cos, sin = x[..., :1, None].cos(), x[..., :1, None].sin()
+    heads = q.view(2, 6, 2, 4).transpose(1, 2)
+    by_halves = torch.cat([-heads[..., 2:], heads[..., :2]], -1)
+    by_pairs = torch.stack([-heads[..., 1::2], heads[..., ::2]], -1).flatten(-2)
+    cos, sin = cos.transpose(1, 2), sin.transpose(1, 2)
+    return heads * cos + by_halves * sin, heads * cos + by_pairs * sin
+
+
+LAYERS: dict[str, tuple[nn.Module, Callable[..., Any]]] = {
+    "LSTM": (nn.LSTM(8, 3, 2, bidirectional=True), lambda x, m: m(x)[0]),
+    "GRU": (nn.GRU(8, 3, batch_first=True), lambda x, m: m(x)[0]),
+    "decoder": (nn.TransformerDecoderLayer(8, 2, 12, 0.0), lambda x, m: m(x, x[:1].sin())),
+    "rotary": (nn.Linear(8, 8), lambda x, m: torch.cat(rotated(x, m(x)), -1)),
+    "places": (
+        nn.Linear(8, 8),
+        lambda x, m: m(x).max(1)[0] + m(x).gather(1, x[:, 1:2].abs().long()),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_gradients_of_layers_are_those_of_torch(name: str) -> None:
+    torch.manual_seed(3)
+    layer, call = LAYERS[name]
+
+    def gradients(x: torch.Tensor) -> list[torch.Tensor]:
+        made = call(x, layer)
+        loss = (made * made.detach().cos()).sum()
+        return [made, *torch.autograd.grad(loss, list(layer.parameters()))]
+
+    check(gradients, torch.randn(2, 6, 8), name)
 
 
 def check(function: Callable[..., list[torch.Tensor]], x: torch.Tensor, name: str) -> dace.SDFG:
