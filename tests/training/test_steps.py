@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -131,6 +132,31 @@ def check(function: Callable[..., list[torch.Tensor]], x: torch.Tensor, name: st
         found = binding.returned(run(**binding.arguments(), **given))
     assert farthest(found, function(x)) < 1e-4
     return sdfg
+
+
+def test_a_dimension_may_be_split_after_it_was_sliced() -> None:
+    torch.manual_seed(3)
+    layer, x = nn.Linear(5, 6), torch.randn(4, 5)
+    optimizer = torch.optim.SGD(layer.parameters(), lr=0.05)
+
+    def step(x: torch.Tensor) -> torch.Tensor:
+        optimizer.zero_grad()
+        left = layer(x)[..., :3] * x[0, :3] - layer(x)[..., 3:]
+        loss = (torch.cat([left, layer(x)[..., 3:]], -1) ** 2).mean()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    sdfg = frontend.training_step(step, x)
+    binding, run = binding_of(sdfg), plain(sdfg)
+    assert binding is not None
+    before = copy.deepcopy(layer.state_dict())
+    with dace.config.set_temporary("compiler", "allow_view_arguments", value=True):
+        run(**binding.arguments(), x=x)
+    found = copy.deepcopy(layer.state_dict())
+    layer.load_state_dict(before)
+    step(x)
+    assert farthest(found, layer.state_dict()) < 1e-6 < farthest(found, before)
 
 
 def test_rows_of_a_table_are_picked() -> None:
