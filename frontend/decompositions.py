@@ -51,6 +51,8 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
     table[aten.mean.dim] = _mean
     table[aten._safe_softmax.default] = _safe_softmax
     table[aten.roll.default] = _roll
+    table[aten.hardtanh.default] = lambda x, low=-1.0, high=1.0: aten.clamp(x, low, high)
+    table[aten.native_group_norm.default] = _group_norm
     table[aten.mean.default] = lambda x, **k: _mean(x, None, **k)
     return table
 
@@ -70,6 +72,29 @@ def _mean(
     total = aten.sum.dim_IntList(x, dims, keepdim, dtype=dtype)
     mean: torch.Tensor = total / math.prod(x.shape[d] for d in dims)
     return mean
+
+
+def _group_norm(
+    x: torch.Tensor,
+    weight: torch.Tensor | None,
+    bias: torch.Tensor | None,
+    batch: int,
+    channels: int,
+    places: int,
+    groups: int,
+    eps: float,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """As torch's, without its concern for the order in memory."""
+    grouped = x.reshape(batch, groups, channels // groups * places)
+    variance, mean = _var_mean(grouped, [2], correction=0, keepdim=True)
+    scale = aten.rsqrt(variance + eps)
+    result = ((grouped - mean) * scale).reshape(x.shape)
+    each = (1, channels, *(1 for _ in x.shape[2:]))
+    if weight is not None:
+        result = result * weight.reshape(each)
+    if bias is not None:
+        result = result + bias.reshape(each)
+    return result, mean.squeeze(2), scale.squeeze(2)
 
 
 def _roll(x: torch.Tensor, shifts: Sequence[int], dims: Sequence[int] = ()) -> torch.Tensor:

@@ -119,7 +119,7 @@ def test_gradients_of_layers_are_those_of_torch(name: str) -> None:
         loss = (made * made.detach().cos()).sum()
         return [made, *torch.autograd.grad(loss, list(layer.parameters()))]
 
-    check(gradients, torch.randn(2, 6, 8), name)
+    check(gradients, torch.randn(2, 6, 8), name.replace(" ", "_"))
 
 
 def check(function: Callable[..., list[torch.Tensor]], x: torch.Tensor, name: str) -> dace.SDFG:
