@@ -102,6 +102,7 @@ LAYERS: dict[str, tuple[nn.Module, Callable[..., Any]]] = {
     "GRU": (nn.GRU(8, 3, batch_first=True), lambda x, m: m(x)[0]),
     "decoder": (nn.TransformerDecoderLayer(8, 2, 12, 0.0), lambda x, m: m(x, x[:1].sin())),
     "rotary": (nn.Linear(8, 8), lambda x, m: torch.cat(rotated(x, m(x)), -1)),
+    "group norm": (nn.Sequential(nn.GroupNorm(3, 6), nn.ReLU6()), lambda x, m: m(3 * x)),
     "places": (
         nn.Linear(8, 8),
         lambda x, m: m(x).max(1)[0] + m(x).gather(1, x[:, 1:2].abs().long()),
