@@ -70,8 +70,9 @@ def _is_zero(e: Expression) -> bool:
 
 
 def _depends(e: Expression, variable: Variable) -> bool:
+    """Whether a variable counts in an expression, also as a part of another one."""
     if isinstance(e, Load):
-        return any(v is variable for index in e.index for v, _ in index.terms)
+        return any(variable in v.leaves() for index in e.index for v, _ in index.terms)
     if isinstance(e, At):
-        return any(v is variable for v, _ in e.index.terms)
+        return any(variable in v.leaves() for v, _ in e.index.terms)
     return any(_depends(argument, variable) for argument in e.arguments)

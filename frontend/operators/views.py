@@ -98,7 +98,7 @@ def part(x: Value, dim: int, start: int, length: int, step: int = 1, grouped: bo
         return x
     start = max(0, start + whole if start < 0 else start)
     shape = (*x.shape[:dim], length, *x.shape[dim + 1 :])
-    if grouped and len(x.dims[dim]) == 1:
+    if length and grouped and len(x.dims[dim]) == 1:
         with contextlib.suppress(v.Crossing):  # it has to stay whole
             found = _group(x, dim, start, length, step)
             if found is not None:
@@ -213,6 +213,8 @@ def _slice_scatter(
     """``x`` with a slice of it replaced."""
     dim %= len(x.shape)
     length = source.shape[dim]
+    if not length:
+        return x
     first = start or 0
     first = max(0, first + x.shape[dim] if first < 0 else first)
     x, stored = x.renamed(), builder.whole(source, node).renamed()

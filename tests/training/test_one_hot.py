@@ -7,7 +7,32 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from distspmd import frontend
+from distspmd.frontend.one_hot import PICK, without_picks
+from distspmd.frontend.values import (
+    Array,
+    At,
+    Call,
+    Extent,
+    Index,
+    Value,
+    Variable,
+    constant,
+    split,
+)
 from distspmd.nodes.contraction import Contraction
+
+
+def test_a_variable_counts_as_a_part_of_another() -> None:
+    whole = Variable(Extent(6))
+    load = Array("x", (whole.extent,), torch.float32).load([whole])
+    split(whole, 3)
+    outer, inner = whole.leaves()
+    chosen, zero = constant("int64_t(1)", torch.int64), constant("float(0.0)", torch.float32)
+    place = At(Index(((outer, 1),)))
+    for there, left in ((load, (outer,)), (constant("float(2.0)", torch.float32), ())):
+        picked = Call(PICK, (chosen, place, there, zero), torch.float32)
+        value = Value(((outer,), (inner,)), picked, (2, 3))
+        assert without_picks(value, [0]).dim(0) == left
 
 
 def test_the_derivative_of_a_cross_entropy_sums_nothing_over_classes() -> None:

@@ -66,6 +66,7 @@ GROUPS: list[Function] = [
     lambda x, y: x.scatter(1, x.argmin(1, keepdim=True), y[:5, :1]),
     lambda x, y: x.roll(2) + x.roll((1, -2), (0, 1)),
     lambda x, y: x.slice_scatter(y.t()[:5, :2], 1, 1, 5, 2),
+    lambda x, y: x.slice_scatter(y.t()[:5, :0], 1, 2, 2) + 1,
     lambda x, y: x.view(5, 2, 3).slice_scatter(y.t()[:5, :3].unsqueeze(1), 1, 1).sum(1),
 ]
 DIVISIONS: list[Function] = [
