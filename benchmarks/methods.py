@@ -19,9 +19,10 @@ from cases import Case, operand, values
 from mpi4py import MPI
 
 import distspmd
-from distspmd import Layout, intervals
+from distspmd import Layout
 from distspmd.errors import LayoutError
-from distspmd.notations import placements, spec
+from distspmd.layouts import intervals
+from distspmd.layouts.notations import placements, spec
 
 Box = intervals.Box
 Tiles = list[np.ndarray]

@@ -28,16 +28,16 @@ import numpy as np
 
 import distspmd
 from distspmd import Layout, Mesh
-from distspmd.collectives import Price, Seconds, Transfers, sequences
 from distspmd.errors import PlanError
-from distspmd.machine import Machine
-from distspmd.plans import Plan, StepKind
-from distspmd.problems import random_problem
-from distspmd.redistribution import Redistribution
-from distspmd.simulator import simulate
+from distspmd.planning.random_problems import random_problem
+from distspmd.plans.machine import Machine
+from distspmd.plans.plan import Plan, StepKind
+from distspmd.plans.redistribution import Redistribution
+from distspmd.plans.simulator import simulate
+from distspmd.plans.verifier import verify
 from distspmd.solvers import SOLVERS
-from distspmd.solvers.collectives import best, padded, problem_of
-from distspmd.verifier import verify
+from distspmd.solvers.collectives.search import Price, Seconds, Transfers, sequences
+from distspmd.solvers.collectives.solver import best, padded, problem_of
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 from exhaustive import optimum, weak_optimum

@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 from cases import Case, cases, factor, operand, sample, values
 
-from distspmd import intervals
+from distspmd.layouts import intervals
 from distspmd.runtime.launch import launch, launched_ranks
 
 Row = dict[str, Any]  # case, ranks, megabytes, and milliseconds by method
@@ -76,7 +76,7 @@ def timed(comm: Any, prepared: Any, bound: bool = False) -> float:
     """
     from mpi4py import MPI
 
-    from distspmd.runtime.agreement import wait_quietly
+    from distspmd.runtime.errors_together import wait_quietly
 
     if prepared.alone:
         seconds = 0.0

@@ -11,23 +11,24 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from distspmd.dace_compat.on_import import extend_dace
 from distspmd.errors import DistSPMDError
-from distspmd.extensions import extend_dace
-from distspmd.layout import Layout
-from distspmd.mesh import Mesh
-from distspmd.planning import plan
-from distspmd.runtime.agreement import end_all_on_exception
-from distspmd.simulator import simulate
-from distspmd.verifier import verify
+from distspmd.layouts.layout import Layout
+from distspmd.layouts.mesh import Mesh
+from distspmd.planning.planner import plan
+from distspmd.plans.simulator import simulate
+from distspmd.plans.verifier import verify
+from distspmd.runtime.errors_together import end_all_on_exception
 
 if TYPE_CHECKING:
-    from distspmd.checker import check
+    from distspmd.api import compile, lower
+    from distspmd.checking.check import check
+    from distspmd.execution.program import Program
+    from distspmd.execution.symbolic_program import SymbolicProgram
     from distspmd.explanation import explain
     from distspmd.pipeline import iteration_spaces
-    from distspmd.program import Program
-    from distspmd.runtime.tiles import allocate, redistribute
-    from distspmd.symbolic import SymbolicLowering, lower
-    from distspmd.symbolic_program import SymbolicProgram, compile
+    from distspmd.runtime.redistribute import allocate, redistribute
+    from distspmd.symbolic_lowering import SymbolicLowering
 
 __all__ = [
     "DistSPMDError",
@@ -49,16 +50,16 @@ __all__ = [
 ]
 
 _LATER = {
-    "Program": "distspmd.program",
-    "SymbolicLowering": "distspmd.symbolic",
-    "SymbolicProgram": "distspmd.symbolic_program",
-    "allocate": "distspmd.runtime.tiles",
-    "check": "distspmd.checker",
-    "compile": "distspmd.symbolic_program",
+    "Program": "distspmd.execution.program",
+    "SymbolicLowering": "distspmd.symbolic_lowering",
+    "SymbolicProgram": "distspmd.execution.symbolic_program",
+    "allocate": "distspmd.runtime.redistribute",
+    "check": "distspmd.checking.check",
+    "compile": "distspmd.api",
     "explain": "distspmd.explanation",
     "iteration_spaces": "distspmd.pipeline",
-    "lower": "distspmd.symbolic",
-    "redistribute": "distspmd.runtime.tiles",
+    "lower": "distspmd.api",
+    "redistribute": "distspmd.runtime.redistribute",
 }
 
 

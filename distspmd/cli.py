@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from dace import SDFG
     from dace.frontend.python.parser import DaceProgram
 
-    from distspmd.checker import Checked
+    from distspmd.checking.check import Checked
     from distspmd.lowering import Lowering
 
 _PROGRAM = "file.py:function, a @dace.program whose arguments have constant sizes"
@@ -263,7 +263,7 @@ def _import(path: Path) -> ModuleType:
 
 def _parsed(options: argparse.Namespace) -> SDFG:
     """The program that is asked for, with the sizes that are."""
-    from distspmd.symbolic import with_sizes
+    from distspmd.symbolic_lowering import with_sizes
 
     sdfg: SDFG = _load(options.program).to_sdfg()
     return with_sizes(sdfg, parse_sizes(options.size)) if options.size else sdfg
@@ -287,10 +287,10 @@ def _spaces(options: argparse.Namespace) -> int:
 
 
 def _reshard(options: argparse.Namespace) -> int:
-    from distspmd.layout import Layout
-    from distspmd.mesh import Mesh
-    from distspmd.planning import plan
-    from distspmd.reshard import drawing, report
+    from distspmd.layouts.layout import Layout
+    from distspmd.layouts.mesh import Mesh
+    from distspmd.planning.on_paper import drawing, report
+    from distspmd.planning.planner import plan
 
     mesh = Mesh.parse(options.mesh)
     source = Layout.parse(options.source, mesh)
@@ -347,7 +347,7 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _checked(options: argparse.Namespace, runs: int) -> Checked:
-    from distspmd.checker import check
+    from distspmd.checking.check import check
 
     return check(
         _parsed(options),

@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from distspmd.cost import Cost
 from distspmd.errors import ScheduleError
-from distspmd.layout import Layout
+from distspmd.layouts.layout import Layout
 from distspmd.lowering import ATTRIBUTE, Lowering, PlannedMemlet
-from distspmd.plans import Plan
-from distspmd.report import Table, as_html, as_text, short
+from distspmd.plans.cost import Cost
+from distspmd.plans.plan import Plan
+from distspmd.tables import Table, as_html, as_text, short
 
 
 def explain(lowered: Any) -> Explanation:

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from distspmd import intervals
-from distspmd.layout import Layout
-from distspmd.machine import Machine
-from distspmd.mesh import Mesh
-from distspmd.report import Table, as_html, as_text
-from distspmd.solve import Solution
+from distspmd.layouts import intervals
+from distspmd.layouts.layout import Layout
+from distspmd.layouts.mesh import Mesh
+from distspmd.planning.select import Solution
+from distspmd.plans.machine import Machine
+from distspmd.tables import Table, as_html, as_text
 
 ATTRIBUTE = "_distspmd_lowering"
 """Name under which a lowered SDFG carries its lowering."""

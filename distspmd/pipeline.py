@@ -11,31 +11,34 @@ import numpy as np
 from dace import SDFG, SDFGState, data
 from dace.sdfg import nodes
 
-from distspmd.arguments import DISTRIBUTED, ROOT, check_arguments, held_by_caller
-from distspmd.constraints import Use
+from distspmd.analysis.constraints import Use
+from distspmd.analysis.iteration_spaces import IterationSpace, IterationSpaces, spaces_of
+from distspmd.analysis.loop_hulls import settled
+from distspmd.analysis.tiling import Tiling
+from distspmd.dace_compat.settings import placed_by_us
 from distspmd.errors import NoSolver, ScheduleError, UnsupportedProgram
-from distspmd.homes import Home, choose, moves
-from distspmd.layout import Layout
+from distspmd.layouts.layout import Layout
+from distspmd.layouts.mesh import Mesh
 from distspmd.lowering import ATTRIBUTE, Dwelling, Lowering, PlannedMemlet, TiledSpace
-from distspmd.machine import Machine
-from distspmd.mesh import Mesh
-from distspmd.moving import settled
 from distspmd.nodes.distributed_memlet import CONTEXT, DistributedMemlet
-from distspmd.passes.alignment import align
-from distspmd.passes.control import is_control_value
+from distspmd.passes.align_maps import align
 from distspmd.passes.distribute import Distributor, Movement
-from distspmd.passes.fusion import fuse as fuse_maps
-from distspmd.passes.in_order import reduce_in_order
-from distspmd.passes.local_tiles import Symbols
-from distspmd.passes.partial_sums import add_operands
-from distspmd.passes.prepare import prepare
-from distspmd.propagation import Tiled, propagate
-from distspmd.redistribution import Redistribution
-from distspmd.schedule import Schedule, Tiling, resolve
-from distspmd.solve import Solution, Solver, solve
+from distspmd.passes.fuse_maps import fuse as fuse_maps
+from distspmd.passes.normalize.control_flow import is_control_value
+from distspmd.passes.normalize.pipeline import prepare
+from distspmd.passes.sequential_reductions import reduce_in_order
+from distspmd.passes.sum_operands import add_operands
+from distspmd.passes.tiles import Symbols
+from distspmd.placement.argument_layouts import DISTRIBUTED, ROOT, check_arguments, held_by_caller
+from distspmd.placement.homes import Home, choose, moves
+from distspmd.placement.propagation import Tiled, propagate
+from distspmd.placement.schedule import Schedule, resolve
+from distspmd.planning.select import Solution, solve
+from distspmd.plans.machine import Machine
+from distspmd.plans.redistribution import Redistribution
+from distspmd.plans.solver import Solver
 from distspmd.solvers import SOLVERS
 from distspmd.solvers.exchange import Exchange
-from distspmd.spaces import IterationSpace, IterationSpaces, placed_by_us, spaces_of
 
 
 @placed_by_us()

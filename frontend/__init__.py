@@ -5,8 +5,8 @@ from __future__ import annotations
 if __name__ != "distspmd.frontend":
     raise ImportError("this package is imported as distspmd.frontend")
 
-from distspmd.frontend.binding import parameters, resident
-from distspmd.frontend.onnx_models import onnx_model
-from distspmd.frontend.training import torch_module, training_step
+from distspmd.frontend.from_onnx.api import onnx_model
+from distspmd.frontend.from_torch.api import torch_module, training_step
+from distspmd.frontend.from_torch.arguments import parameters, resident
 
 __all__ = ["onnx_model", "parameters", "resident", "torch_module", "training_step"]

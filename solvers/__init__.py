@@ -3,8 +3,8 @@
 if __name__ != "distspmd.solvers":
     raise ImportError("this package is imported as distspmd.solvers")
 
-from distspmd.solve import Solver
-from distspmd.solvers.collectives import Collectives
+from distspmd.plans.solver import Solver
+from distspmd.solvers.collectives.solver import Collectives
 from distspmd.solvers.exchange import Exchange
 from distspmd.solvers.grid_mapped import GridMapped
 from distspmd.solvers.local import LocalSlice, Nothing

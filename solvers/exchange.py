@@ -9,13 +9,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from distspmd import intervals
-from distspmd.intervals import Box
-from distspmd.layout import Layout
-from distspmd.messages import Message, Messages, Numbers, Traffic
-from distspmd.overlaps import meeting, most_meeting, ranges
-from distspmd.plans import Plan, Refusal, Step, StepKind
-from distspmd.redistribution import Redistribution
+from distspmd.layouts import intervals
+from distspmd.layouts.intersection import meeting, most_meeting, ranges
+from distspmd.layouts.intervals import Box
+from distspmd.layouts.layout import Layout
+from distspmd.plans.messages import Message, Messages, Numbers, Traffic
+from distspmd.plans.plan import Plan, Step, StepKind
+from distspmd.plans.redistribution import Redistribution
+from distspmd.plans.solver import Refusal
 
 
 @dataclass(frozen=True)

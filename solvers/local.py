@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from distspmd import intervals
-from distspmd.plans import Message, Plan, Refusal, Step, StepKind
-from distspmd.redistribution import Redistribution
+from distspmd.layouts import intervals
+from distspmd.plans.plan import Message, Plan, Step, StepKind
+from distspmd.plans.redistribution import Redistribution
+from distspmd.plans.solver import Refusal
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from distspmd import intervals
-from distspmd.allreduce import cut
-from distspmd.intervals import Box
-from distspmd.layout import Layout
-from distspmd.plans import Message, Plan, Refusal, Step, StepKind
-from distspmd.redistribution import Redistribution
+from distspmd.layouts import intervals
+from distspmd.layouts.intervals import Box
+from distspmd.layouts.layout import Layout
+from distspmd.plans.plan import Message, Plan, Step, StepKind
+from distspmd.plans.redistribution import Redistribution
+from distspmd.plans.rewrites.split_reductions import cut
+from distspmd.plans.solver import Refusal
 from distspmd.solvers.exchange import Exchange
 
 

@@ -11,10 +11,18 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from distspmd.collectives import SLICE, Move, Price, Problem, WeakType, divisors
-from distspmd.digits import Digit, Placement, Stack, placement, refinements, size, top
-from distspmd.plans import StepKind
-from distspmd.redistribution import Redistribution
+from distspmd.plans.plan import StepKind
+from distspmd.plans.redistribution import Redistribution
+from distspmd.solvers.collectives.prime_axes import (
+    Digit,
+    Placement,
+    Stack,
+    placement,
+    refinements,
+    size,
+    top,
+)
+from distspmd.solvers.collectives.search import SLICE, Move, Price, Problem, WeakType, divisors
 
 
 def shortest(

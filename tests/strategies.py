@@ -11,14 +11,14 @@ from dataclasses import replace
 import numpy as np
 from hypothesis import strategies as st
 
-from distspmd import intervals
-from distspmd.codegen.tables import DTYPES
-from distspmd.intervals import Box
-from distspmd.layout import Layout, Partial, Split
-from distspmd.mesh import Mesh
-from distspmd.redistribution import Redistribution
-from distspmd.reductions import REDUCTIONS, reduction
-from distspmd.simulator import Tile
+from distspmd.layouts import intervals
+from distspmd.layouts.intervals import Box
+from distspmd.layouts.layout import Layout, Partial, Split
+from distspmd.layouts.mesh import Mesh
+from distspmd.layouts.reductions import REDUCTIONS, reduction
+from distspmd.plans.encoding import DTYPES
+from distspmd.plans.redistribution import Redistribution
+from distspmd.plans.simulator import Tile
 
 
 @st.composite

@@ -10,7 +10,7 @@ import pytest
 
 from distspmd import doctor
 from distspmd.doctor import Check
-from distspmd.machine import Machine
+from distspmd.plans.machine import Machine
 from distspmd.runtime import toolchain
 from distspmd.runtime.launch import Completed
 

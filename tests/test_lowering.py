@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 import distspmd
-from distspmd import intervals
 from distspmd.errors import NoSolver, ScheduleError, UnsupportedProgram
+from distspmd.layouts import intervals
 from distspmd.lowering import Lowering
 from distspmd.nodes.distributed_memlet import DistributedMemlet
-from distspmd.passes.callbacks import REPLACEMENTS
-from distspmd.plans import StepKind
+from distspmd.passes.normalize.callbacks import REPLACEMENTS
+from distspmd.plans.plan import StepKind
 from distspmd.solvers.exchange import Exchange
 from distspmd.solvers.local import Nothing
 

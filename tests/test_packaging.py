@@ -103,7 +103,7 @@ def test_the_installed_package_is_the_one_of_the_wheel(installed_wheel: Installe
         "package = Path(distspmd.__file__).parent\n"
         "assert Path(distspmd.solvers.__file__).parent == package / 'solvers'\n"
         "assert Path(distspmd.frontend.__file__).parent == package / 'frontend'\n"
-        "assert list(package.glob('runtime/include/distspmd/*.hpp'))\n"
+        "assert list(package.glob('runtime/include/distspmd/**/*.hpp'))\n"
         "print(package)"
     )
     package = Path(installed_wheel.run("-c", code).strip())

@@ -1,1 +1,4 @@
-"""From plans and programs to what the ranks run."""
+"""From a lowered SDFG to a shared library, compiled once.
+
+Imports `passes` and what stands left of it.
+"""

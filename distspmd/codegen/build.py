@@ -21,19 +21,27 @@ from dace.codegen.compiled_sdfg import CompiledSDFG
 from dace.sdfg import nodes
 
 from distspmd.cache import cache_folder
-from distspmd.codegen import commands, units
-from distspmd.codegen.functions import add_functions, functions_of
-from distspmd.codegen.graphs import quick_graphs
-from distspmd.codegen.libraries import check_lapack, choose_implementations, linked_to
-from distspmd.codegen.threads import share_maps
+from distspmd.codegen import compile_program, outline
+from distspmd.codegen.implementations import blas_header, check_lapack, choose_implementations
+from distspmd.codegen.openmp import share_maps
+from distspmd.codegen.user_reductions import add_functions, functions_of
+from distspmd.dace_compat.fast_graphs import quick_graphs
+from distspmd.dace_compat.settings import linked_to, quiet
 from distspmd.errors import ArgumentError, ToolchainError
 from distspmd.lowering import Lowering
-from distspmd.nodes import products
 from distspmd.nodes.distributed_memlet import CONTEXT, INCLUDE, DistributedMemlet
-from distspmd.runtime import background, library, toolchain
-from distspmd.spaces import quiet
+from distspmd.runtime import compile_runtime, compiler_processes, toolchain
 
 _RECORD = "program.json"
+_PACKAGE = Path(__file__).resolve().parent.parent
+_MAKING_CODE = ("codegen", "nodes", "dace_compat")
+"""Packages whose modules decide what code a program becomes; a build's key has their text."""
+_HEADERS_OF_PROGRAMS = (
+    "api/execute.hpp",
+    "irregular/index_set.hpp",
+    "kernels/threaded_gemm.hpp",
+)
+"""Headers that programs include; the runtime has a key of its own."""
 _EXACT = "-fno-fast-math -ffp-contract=off"
 """Flags by which an expression has the same bits in whatever loop the compiler puts it."""
 
@@ -113,12 +121,12 @@ def prepare() -> None:
 
     That are the runtime, and the headers that all programs include. Both are kept.
     """
-    background.begin(library.build)
+    compiler_processes.begin(compile_runtime.build)
     with contextlib.suppress(ToolchainError):  # a program that needs it says so
         found = toolchain.find_compiler()
         with _settings(found, ARITHMETIC["vector"]):
-            flags = commands.flags_of_all()
-        background.begin(lambda: commands.precompiled(found, flags))
+            flags = compile_program.flags_of_all()
+        compiler_processes.begin(lambda: compile_program.precompiled(found, flags))
 
 
 def build(sdfg: SDFG, lowering: Lowering, ranks: int, arithmetic: str = "vector") -> Build:
@@ -139,7 +147,7 @@ def build(sdfg: SDFG, lowering: Lowering, ranks: int, arithmetic: str = "vector"
     program = copy.deepcopy(sdfg)
     uniform = lowering.uniform_symbols(ranks)
     program.replace_dict(uniform)  # type: ignore[arg-type]  # DaCe takes numbers too
-    share = all(map(units.repeatable, _global_code(program)))
+    share = all(map(outline.repeatable, _global_code(program)))
     add_functions(program, functions_of(lowering.memlets))
     ends = _ends(program)
     tiles = _lend(program, ends) if ranks > 1 else ()
@@ -159,9 +167,9 @@ def build(sdfg: SDFG, lowering: Lowering, ranks: int, arithmetic: str = "vector"
     folder.parent.mkdir(parents=True, exist_ok=True)
     work = Path(tempfile.mkdtemp(dir=folder.parent))
     try:
-        linking = linked_to(blas) if blas else contextlib.nullcontext()
+        linking = linked_to(blas, blas_header(blas)) if blas else contextlib.nullcontext()
         with linking, _settings(compiler_found, flags), quiet(), quick_graphs():
-            made = commands.compile_program(program, work, compiler_found, share)
+            made = compile_program.compile_program(program, work, compiler_found, share)
         finished = _record(program, sdfg, folder / made.relative_to(work), tiles, ends)
         finished.save(work)
         if Build.load(folder) is None:  # what a cleaner has left of an old build
@@ -210,17 +218,15 @@ def plain(sdfg: SDFG) -> CompiledSDFG:
     folder = cache_folder() / "plain" / _key(program, str(blas))
     folder.mkdir(parents=True, exist_ok=True)
     program.build_folder = str(folder)
-    linking = linked_to(blas) if blas else contextlib.nullcontext()
+    linking = linked_to(blas, blas_header(blas)) if blas else contextlib.nullcontext()
     with linking, _settings(toolchain.find_compiler()), quiet():
         return program.compile()
 
 
 def _key(program: SDFG, *parts: str) -> str:
-    sources = [
-        INCLUDE / "distspmd" / name for name in ("execute.hpp", "products.hpp", "touched.hpp")
-    ]
-    for package in (Path(__file__).parent, Path(products.__file__).parent):
-        sources += sorted(package.glob("*.py"))  # they make the code
+    sources = [INCLUDE / "distspmd" / name for name in _HEADERS_OF_PROGRAMS]
+    for package in _MAKING_CODE:
+        sources += sorted((_PACKAGE / package).rglob("*.py"))
     read = b"".join(path.read_bytes() for path in sources)
     described = json.loads(json.dumps(program.to_json()))
     _strip(described)

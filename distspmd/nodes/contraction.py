@@ -21,11 +21,11 @@ from dace.subsets import Subset
 from dace.transformation.transformation import ExpandTransformation
 
 from distspmd.errors import UnsupportedProgram
-from distspmd.nodes import gemm
-from distspmd.nodes.gemm import Gemm, text
-from distspmd.nodes.nests import cleared, indices, nest, parameter, reduction
-from distspmd.nodes.operands import Einsum, Operand
-from distspmd.nodes.products import CALL, LOOPS
+from distspmd.nodes import contraction_gemm
+from distspmd.nodes.blas_products import CALL, LOOPS
+from distspmd.nodes.contraction_gemm import Gemm, text
+from distspmd.nodes.contraction_loops import cleared, indices, nest, parameter, reduction
+from distspmd.nodes.contraction_operands import Einsum, Operand
 from distspmd.nodes.subscripts import Subscripts
 
 NEST = "distspmd-nest"
@@ -183,7 +183,7 @@ def _batch(einsum: Einsum, batch: Sequence[str], calls: str) -> str:
 
 
 def _gemm(node: Contraction, einsum: Einsum) -> Gemm | None:
-    return None if node.code else gemm.largest(einsum)
+    return None if node.code else contraction_gemm.largest(einsum)
 
 
 def _tasklet(node: Contraction, einsum: Einsum, code: str) -> nodes.Tasklet:

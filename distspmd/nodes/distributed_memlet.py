@@ -31,7 +31,7 @@ class Runtime:
     cmake_compile_flags: list[str] = []  # noqa: RUF012
     cmake_link_flags: list[str] = []  # noqa: RUF012
     cmake_files: list[str] = []  # noqa: RUF012
-    headers = {"frame": ["distspmd/execute.hpp"]}  # noqa: RUF012
+    headers = {"frame": ["distspmd/api/execute.hpp"]}  # noqa: RUF012
     state_fields: list[str] = []  # noqa: RUF012
     init_code = ""
     finalize_code = ""

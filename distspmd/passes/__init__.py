@@ -1,1 +1,4 @@
-"""Rewrites of an SDFG, one idea a file, in the order in which the pipeline runs them."""
+"""The passes that rewrite an SDFG into one that each rank runs; `pipeline.py` has their order.
+
+Imports `placement` and what stands left of it.
+"""

@@ -16,21 +16,21 @@ from dace.properties import CodeBlock
 from dace.sdfg import nodes
 from dace.sdfg.state import ReturnBlock
 
-from distspmd import intervals
-from distspmd.accesses import Edge, bound_around, times_exactly
-from distspmd.constraints import Use
-from distspmd.homes import Home, fetch, load, store, stores, works_in_place
-from distspmd.inspection import Inspection
-from distspmd.layout import Layout
+from distspmd.analysis.accesses import Edge, bound_around, times_exactly
+from distspmd.analysis.constraints import Use
+from distspmd.analysis.inspectors import Inspection
+from distspmd.analysis.iteration_spaces import Source
+from distspmd.layouts import intervals
+from distspmd.layouts.layout import Layout
 from distspmd.lowering import place
 from distspmd.nodes.distributed_memlet import CONTEXT, DistributedMemlet
 from distspmd.nodes.fetched_memlet import FetchedMemlet
-from distspmd.passes.fetching import Pointer, inspection_code
-from distspmd.passes.graphs import last, latest_before, node_of, state_before
-from distspmd.passes.identities import add_identity
-from distspmd.passes.local_tiles import Symbols, Window, add_tile, describe_inside, nested_ends
-from distspmd.redistribution import Redistribution
-from distspmd.spaces import Source
+from distspmd.passes.graph_queries import last, latest_before, node_of, state_before
+from distspmd.passes.inspector_code import Pointer, inspection_code
+from distspmd.passes.neutral_fill import add_identity
+from distspmd.passes.tiles import Symbols, Window, add_tile, describe_inside, nested_ends
+from distspmd.placement.homes import Home, fetch, load, store, stores, works_in_place
+from distspmd.plans.redistribution import Redistribution
 
 
 @dataclass(frozen=True)

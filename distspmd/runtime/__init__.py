@@ -1,1 +1,4 @@
-"""What runs around and inside a lowered program: tools, launch, and the C++ headers."""
+"""What runs on the ranks: launching, the C++ engine and its headers, shared memory, errors.
+
+Imports `planning` and what stands left of it; no DaCe, and MPI only when it is used.
+"""

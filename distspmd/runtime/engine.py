@@ -16,18 +16,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from distspmd import intervals
-from distspmd.allreduce import scattered
-from distspmd.closing import Closing
-from distspmd.codegen.fetches import Fetch
-from distspmd.codegen.tables import Function, Storage, words
 from distspmd.errors import ArgumentError, CompilationError, ToolchainError
-from distspmd.machine import Machine
-from distspmd.plans import Plan
-from distspmd.rounds import MOST_ELEMENTS, bounded
-from distspmd.runtime.agreement import Agreement, wait_quietly
-from distspmd.runtime.library import build
-from distspmd.runtime.shared import Lying, Node, can_pull, writes_letters
+from distspmd.layouts import intervals
+from distspmd.plans.encoding import Function, Storage, words
+from distspmd.plans.machine import Machine
+from distspmd.plans.plan import Plan
+from distspmd.plans.request_encoding import Fetch
+from distspmd.plans.rewrites.chunk import MOST_ELEMENTS, bounded
+from distspmd.plans.rewrites.split_reductions import scattered
+from distspmd.runtime.collective_resource import Closing
+from distspmd.runtime.compile_runtime import build
+from distspmd.runtime.errors_together import Agreement, wait_quietly
+from distspmd.runtime.shared_memory import Lying, Node, can_pull, writes_letters
 
 Tile = NDArray[np.generic]
 
@@ -52,7 +52,7 @@ class Engine(Closing):
             (C-contiguous tiles where left out).
         fetches: what programs ask for at run time.
         functions: of each reduction that is not one of the runtime the addresses of three
-            functions (codegen/functions.py).
+            functions (codegen/user_reductions.py).
 
     Raises:
         CompilationError: the runtime did not compile; raised on all ranks.

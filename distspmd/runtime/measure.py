@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from distspmd.layout import Layout
-from distspmd.machine import Machine
-from distspmd.mesh import Mesh
+from distspmd.layouts.layout import Layout
+from distspmd.layouts.mesh import Mesh
+from distspmd.plans.machine import Machine
 from distspmd.runtime.launch import launch
-from distspmd.runtime.tiles import allocate, redistribute
+from distspmd.runtime.redistribute import allocate, redistribute
 
 NEVER = 1 << 62
 """A number of bytes from which on nothing is done."""

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from distspmd.codegen.tables import Function
-from distspmd.plans import Plan
-from distspmd.reductions import reduction
+from distspmd.layouts.reductions import reduction
+from distspmd.plans.encoding import Function
+from distspmd.plans.plan import Plan
 
 _POINTER, _NUMBER = ctypes.c_void_p, ctypes.c_int64
 _KERNEL = ctypes.CFUNCTYPE(None, _POINTER, _NUMBER, _POINTER, _NUMBER, _NUMBER)

@@ -12,7 +12,7 @@ from onnx import checker, defs
 from torch import Tensor, nn
 
 from distspmd.errors import UnsupportedProgram
-from distspmd.frontend.from_onnx.specialise import Constant, Instruction, Specialiser
+from distspmd.frontend.from_onnx.import_graph import Constant, Instruction, Specialiser
 from distspmd.frontend.from_onnx.types import onnx_type, tensor_of, torch_type
 
 OPSETS = range(13, defs.onnx_opset_version() + 1)

@@ -10,11 +10,11 @@ import torch
 from torch import fx
 
 from distspmd.errors import UnsupportedProgram
-from distspmd.frontend import values as v
-from distspmd.frontend.builder import Builder
-from distspmd.frontend.operators.registry import number, operator, shape_of, within
+from distspmd.frontend.operators.aten_registry import number, operator, shape_of, within
 from distspmd.frontend.operators.views import turned
-from distspmd.frontend.values import At, Call, Expression, Index, Value, Variable
+from distspmd.frontend.tensor_ir import indices as v
+from distspmd.frontend.tensor_ir.indices import At, Call, Expression, Index, Value, Variable
+from distspmd.frontend.tensor_ir.kernels import Builder
 
 Pair = Sequence[int]
 

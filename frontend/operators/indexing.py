@@ -8,10 +8,7 @@ from typing import Any
 import torch
 from torch import fx
 
-from distspmd.frontend import values as v
-from distspmd.frontend.builder import Builder, is_plain, refuse
-from distspmd.frontend.one_hot import PICK
-from distspmd.frontend.operators.registry import (
+from distspmd.frontend.operators.aten_registry import (
     OPERATORS,
     cast,
     combine,
@@ -20,7 +17,10 @@ from distspmd.frontend.operators.registry import (
     shape_of,
 )
 from distspmd.frontend.operators.views import part
-from distspmd.frontend.values import At, Call, Expression, Index, Load, Value, Variable
+from distspmd.frontend.tensor_ir import indices as v
+from distspmd.frontend.tensor_ir.indices import At, Call, Expression, Index, Load, Value, Variable
+from distspmd.frontend.tensor_ir.kernels import Builder, is_plain, refuse
+from distspmd.frontend.tensor_ir.one_hot import PICK
 
 
 @operator("gather")

@@ -8,9 +8,7 @@ from typing import Any
 import torch
 from torch import fx
 
-from distspmd.frontend import values as v
-from distspmd.frontend.builder import Builder
-from distspmd.frontend.operators.registry import (
+from distspmd.frontend.operators.aten_registry import (
     OPERATORS,
     Operator,
     cast,
@@ -20,7 +18,9 @@ from distspmd.frontend.operators.registry import (
     scaled,
     shape_of,
 )
-from distspmd.frontend.values import Call, Expression, Value
+from distspmd.frontend.tensor_ir import indices as v
+from distspmd.frontend.tensor_ir.indices import Call, Expression, Value
+from distspmd.frontend.tensor_ir.kernels import Builder
 
 
 def _reduction(operation: str) -> Operator:

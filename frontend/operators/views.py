@@ -9,16 +9,16 @@ from typing import Any
 import torch
 from torch import fx
 
-from distspmd.frontend import values as v
-from distspmd.frontend.builder import Builder, operator_of
-from distspmd.frontend.operators.registry import (
+from distspmd.frontend.operators.aten_registry import (
     cast,
     number,
     operator,
     shape_of,
     within,
 )
-from distspmd.frontend.values import At, Call, Expression, Extent, Index, Value, Variable
+from distspmd.frontend.tensor_ir import indices as v
+from distspmd.frontend.tensor_ir.indices import At, Call, Expression, Extent, Index, Value, Variable
+from distspmd.frontend.tensor_ir.kernels import Builder, operator_of
 
 
 @operator("view", "_unsafe_view", "reshape")

@@ -18,8 +18,8 @@ from onnx import numpy_helper
 from torch import nn
 
 from distspmd import frontend
-from distspmd.binding import binding_of
 from distspmd.codegen.build import plain
+from distspmd.execution.binding import binding_of
 from distspmd.frontend.from_onnx import OPERATORS, Model
 
 

@@ -18,8 +18,8 @@ from training.models import Attention, Block, EinsumAttention, LeNet, perceptron
 
 import distspmd
 from distspmd import frontend
-from distspmd.binding import binding_of
 from distspmd.codegen.build import plain
+from distspmd.execution.binding import binding_of
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from distspmd import frontend
-from distspmd.binding import binding_of
 from distspmd.errors import UnsupportedProgram
+from distspmd.execution.binding import binding_of
 
 FLOAT = TensorProto.FLOAT
 

@@ -18,8 +18,8 @@ import distspmd
 from distspmd.codegen.build import build
 from distspmd.errors import DistSPMDError
 from distspmd.lowering import ATTRIBUTE
-from distspmd.machine import Machine
-from distspmd.runtime.agreement import wait_quietly
+from distspmd.plans.machine import Machine
+from distspmd.runtime.errors_together import wait_quietly
 
 RANKS = (1, 2, 3, 4, 6, 8)
 Schedule = Mapping[str, Any]

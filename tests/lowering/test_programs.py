@@ -7,8 +7,8 @@ Where DaCe itself (2.0.0b1, one process, not lowered) is wrong, the cases say so
 =====================================================  ============================================
 program                                                plain DaCe
 =====================================================  ============================================
-``np.all(x, axis=...)``                                False always; passes/corrections.py
-``np.mean(z)`` of complex numbers                      does not compile; passes/corrections.py
+``np.all(x, axis=...)``                                False always; normalize/dace_fixes.py
+``np.mean(z)`` of complex numbers                      does not compile; normalize/dace_fixes.py
 ``np.sum(c)`` of bools                                 a bool: refused
 ``(1, 1) @ (1, 1)``                                    IndexError in its dispatch; ours is used
 ``x @ y`` of complex vectors                           does not compile; ours is used

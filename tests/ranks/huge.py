@@ -10,7 +10,7 @@ import numpy as np
 
 import distspmd
 from distspmd import Layout, Mesh
-from distspmd.machine import Machine
+from distspmd.plans.machine import Machine
 from distspmd.runtime.launch import launch, launched_ranks
 from distspmd.runtime.measure import NEVER
 

@@ -7,10 +7,10 @@ from mpi4py import MPI
 import distspmd
 from distspmd import Layout, Mesh
 from distspmd.errors import ArgumentError, NoSolver
-from distspmd.machine import Machine
-from distspmd.runtime import shared
-from distspmd.runtime.tiles import known_of
-from distspmd.simulator import tiles_of
+from distspmd.plans.machine import Machine
+from distspmd.plans.simulator import tiles_of
+from distspmd.runtime import shared_memory
+from distspmd.runtime.redistribute import known_of
 
 comm = MPI.COMM_WORLD
 two, four = Mesh(x=2), Mesh(x=2, y=2)
@@ -128,9 +128,9 @@ assert scalar.shape == (3,)
 assert not scalar.any()
 
 # Where shared memory has no room, tiles are memory of their ranks, and messages carry them.
-free_bytes, shared.free_bytes = shared.free_bytes, lambda: 10**5
+free_bytes, shared_memory.free_bytes = shared_memory.free_bytes, lambda: 10**5
 apart = distspmd.allocate(comm, 10**5)
-shared.free_bytes = free_bytes
+shared_memory.free_bytes = free_bytes
 assert apart.shape == (10**5,)
 assert known.node.place(apart) is None
 
@@ -160,7 +160,7 @@ if comm.rank < 2:
     np.testing.assert_allclose(total, mine(target, 3 * array))
 
 # A ufunc of a user combines as any other, also where MPI reduces to one rank.
-distspmd.reductions.define("gcd", np.gcd, 0)
+distspmd.layouts.reductions.define("gcd", np.gcd, 0)
 for dtype, extents in (("int64", shape), ("int16", (300, 700))):
     whole = np.random.default_rng(1).integers(1, 9, extents) * 12
     operands = [(whole * factor).astype(dtype) for factor in (5, 7)]

@@ -8,8 +8,8 @@ import pytest
 from mpi4py import MPI
 
 import distspmd
-from distspmd import symbolic_program
 from distspmd.errors import ArgumentError, ScheduleError
+from distspmd.execution import symbolic_program
 
 N, M, K = (dace.symbol(name) for name in "NMK")
 comm = MPI.COMM_WORLD

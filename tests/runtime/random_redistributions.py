@@ -16,24 +16,25 @@ from itertools import count
 import numpy as np
 from mpi4py import MPI
 
-from distspmd import intervals
-from distspmd.allreduce import scattered
-from distspmd.codegen.tables import DTYPES, Storage
 from distspmd.errors import PlanError
-from distspmd.layout import Layout, Partial, Split
-from distspmd.machine import Machine
-from distspmd.mesh import Mesh
-from distspmd.plans import Message, Plan, Refusal, Step, StepKind
-from distspmd.redistribution import Redistribution
-from distspmd.reductions import REDUCTIONS
-from distspmd.rounds import bounded
-from distspmd.runtime import shared as shared_memory
+from distspmd.layouts import intervals
+from distspmd.layouts.layout import Layout, Partial, Split
+from distspmd.layouts.mesh import Mesh
+from distspmd.layouts.reductions import REDUCTIONS
+from distspmd.plans.encoding import DTYPES, Storage
+from distspmd.plans.machine import Machine
+from distspmd.plans.plan import Message, Plan, Step, StepKind
+from distspmd.plans.redistribution import Redistribution
+from distspmd.plans.rewrites.chunk import bounded
+from distspmd.plans.rewrites.split_reductions import scattered
+from distspmd.plans.simulator import simulate
+from distspmd.plans.solver import Refusal
+from distspmd.plans.verifier import verify
+from distspmd.runtime import shared_memory as shared_memory
 from distspmd.runtime.engine import Engine
 from distspmd.runtime.measure import NEVER
-from distspmd.runtime.shared import Node
-from distspmd.simulator import simulate
+from distspmd.runtime.shared_memory import Node
 from distspmd.solvers import SOLVERS
-from distspmd.verifier import verify
 
 
 def main(seed, cases, how=""):

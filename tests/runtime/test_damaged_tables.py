@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from distspmd.codegen.tables import Storage, words
-from distspmd.layout import Layout
-from distspmd.mesh import Mesh
-from distspmd.plans import Plan
-from distspmd.redistribution import Redistribution
-from distspmd.runtime.library import INCLUDE
+from distspmd.layouts.layout import Layout
+from distspmd.layouts.mesh import Mesh
+from distspmd.plans.encoding import Storage, words
+from distspmd.plans.plan import Plan
+from distspmd.plans.redistribution import Redistribution
+from distspmd.runtime.compile_runtime import INCLUDE
 from distspmd.runtime.toolchain import find_compiler
 from distspmd.solvers import SOLVERS
 

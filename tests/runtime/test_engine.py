@@ -12,10 +12,10 @@ import sys
 import numpy as np
 from mpi4py import MPI
 import distspmd.runtime.engine as engine
-from distspmd.codegen.tables import Storage
-from distspmd.layout import Layout
-from distspmd.mesh import Mesh
-from distspmd.redistribution import Redistribution
+from distspmd.plans.encoding import Storage
+from distspmd.layouts.layout import Layout
+from distspmd.layouts.mesh import Mesh
+from distspmd.plans.redistribution import Redistribution
 from distspmd.solvers.exchange import Exchange
 from distspmd.solvers.grid_mapped import GridMapped
 
@@ -61,7 +61,7 @@ def test_large_boxes_arrive_while_the_first_rank_copies_its_own(launch):
         PRELUDE
         + """
 from distspmd import intervals
-from distspmd.simulator import tiles_of
+from distspmd.plans.simulator import tiles_of
 
 array = np.random.default_rng(0).random((301, 302))
 mesh = Mesh(x=2, y=2)
@@ -249,7 +249,7 @@ print("all refused")
 
 
 def test_the_compiled_runtime_is_kept(tmp_path, monkeypatch):
-    from distspmd.runtime.library import build
+    from distspmd.runtime.compile_runtime import build
 
     monkeypatch.setenv("DISTSPMD_CACHE", str(tmp_path))
     library = build()

@@ -4,20 +4,21 @@ import pytest
 from hypothesis import given
 from strategies import Content, layouts, redistributions
 
-from distspmd import intervals
 from distspmd.errors import NoSolver
-from distspmd.layout import Layout, Partial
-from distspmd.mesh import Mesh
-from distspmd.plans import Plan, Refusal, StepKind
-from distspmd.redistribution import Redistribution
-from distspmd.simulator import simulate
-from distspmd.solve import solve
+from distspmd.layouts import intervals
+from distspmd.layouts.layout import Layout, Partial
+from distspmd.layouts.mesh import Mesh
+from distspmd.planning.select import solve
+from distspmd.plans.plan import Plan, StepKind
+from distspmd.plans.redistribution import Redistribution
+from distspmd.plans.simulator import simulate
+from distspmd.plans.solver import Refusal
+from distspmd.plans.verifier import verify
 from distspmd.solvers import SOLVERS
 from distspmd.solvers.exchange import Exchange
 from distspmd.solvers.grid_mapped import GridMapped
 from distspmd.solvers.local import LocalSlice, Nothing
 from distspmd.solvers.reduce_first import ReduceFirst
-from distspmd.verifier import verify
 
 EVERY = pytest.mark.parametrize("solver", SOLVERS, ids=lambda solver: solver.name)
 

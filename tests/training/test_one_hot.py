@@ -7,8 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from distspmd import frontend
-from distspmd.frontend.one_hot import PICK, without_picks
-from distspmd.frontend.values import (
+from distspmd.frontend.tensor_ir.indices import (
     Array,
     At,
     Call,
@@ -19,6 +18,7 @@ from distspmd.frontend.values import (
     constant,
     split,
 )
+from distspmd.frontend.tensor_ir.one_hot import PICK, without_picks
 from distspmd.nodes.contraction import Contraction
 
 

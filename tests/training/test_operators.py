@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from distspmd import frontend
-from distspmd.binding import binding_of
 from distspmd.codegen.build import plain
+from distspmd.execution.binding import binding_of
 
 Function = Callable[[Tensor, Tensor], Tensor]
 

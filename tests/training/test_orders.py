@@ -7,7 +7,7 @@ from dace import SDFG
 from torch import Tensor, nn
 
 from distspmd import frontend
-from distspmd.nodes import gemm
+from distspmd.nodes import contraction_gemm
 from distspmd.nodes.contraction import Contraction, windows
 
 
@@ -32,7 +32,7 @@ def calls(sdfg: SDFG) -> dict[str, str]:
     found = {}
     for node, state in sdfg.all_nodes_recursive():
         if isinstance(node, Contraction):
-            product = gemm.largest(windows(node, state)) if not node.code else None
+            product = contraction_gemm.largest(windows(node, state)) if not node.code else None
             if product is not None:
                 found[node.label] = product.loops
     return found

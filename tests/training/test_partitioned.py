@@ -13,7 +13,7 @@ from torch import nn
 
 import distspmd
 from distspmd import frontend
-from distspmd.frontend.builder import identifier
+from distspmd.frontend.tensor_ir.kernels import identifier
 from distspmd.runtime.launch import launch
 from training.models import Tied, speak
 

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from distspmd import frontend
-from distspmd.binding import binding_of
 from distspmd.errors import ArgumentError, UnsupportedProgram
+from distspmd.execution.binding import binding_of
 
 
 def net() -> nn.Module:

@@ -13,8 +13,8 @@ from torch import nn
 from torch.utils import _pytree as pytree
 
 from distspmd import frontend
-from distspmd.binding import binding_of
 from distspmd.codegen.build import plain
+from distspmd.execution.binding import binding_of
 from distspmd.nodes.contraction import Contraction
 from training.models import MODELS, Model
 

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 import distspmd
 from distspmd import frontend
-from distspmd.program import compile
+from distspmd.execution.program import compile
 from distspmd.runtime.launch import launch
 
 Results = tuple[Tensor, ...]

@@ -1,7 +1,7 @@
 // Reads tables from the standard input (a number of words, then the words, again and again), makes
 // the steps of each, and prints how many were read and how many refused. It must not crash.
 #include <cstdio>
-#include <distspmd/steps.hpp>
+#include <distspmd/plan/step.hpp>
 #include <exception>
 #include <vector>
 

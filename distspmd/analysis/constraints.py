@@ -1,0 +1,496 @@
+"""Constraints: the box of each container that each rank reads and writes, from the memlets.
+
+Reads over-approximate: the hull of all accesses, the whole dimension where an index is unknown, of
+which only what the index names is fetched if it can be computed ahead (``inspection``). A write is
+*exact* if it surely writes each element of its box; one that is not also reads its box, so that
+elements it leaves out keep their values.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Iterable, Sequence, Set
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import sympy
+from dace import SDFG, SDFGState
+from dace.libraries import blas, linalg, standard
+from dace.sdfg import nodes
+
+from distspmd.analysis.accesses import (
+    Access,
+    Dimension,
+    Edge,
+    bound_around,
+    happens_once,
+    map_accesses,
+    times,
+)
+from distspmd.analysis.inspectors import Inspection, Read, inspections
+from distspmd.analysis.iteration_spaces import IterationSpace
+from distspmd.analysis.library_nodes import library_accesses
+from distspmd.analysis.rank_boxes import OnRanks, is_affine, names_in
+from distspmd.analysis.tiling import Tiling
+from distspmd.analysis.wcr import operation_of
+from distspmd.errors import UnsupportedProgram
+from distspmd.layouts import intervals
+from distspmd.layouts.intersection import joined_exactly
+from distspmd.layouts.intervals import Box
+from distspmd.layouts.layout import Layout, Partial
+from distspmd.nodes.contraction import Contraction
+from distspmd.nodes.linear_solve import System
+
+
+@dataclass(frozen=True, eq=False)
+class Use:
+    """One container as one iteration space reads or writes it.
+
+    Attributes:
+        space: the iteration space.
+        data: the container.
+        is_write: whether the space writes it.
+        layout: box of each rank; partial where the ranks write, or read, operands of a reduction.
+        exact: of a write, whether each element of each box is surely written.
+        accumulates: of a write, whether the old values are operands too.
+        edges: edges at the border of the space that carry the use.
+        approximate: dimensions of a read that were taken whole because an index is unknown.
+        moved: dimensions of a read in which loops around the space choose what is read.
+        certain: whether the use happens in every run, exactly once.
+        times: how often it happens, as far as that is known.
+        index: parameter that indexes each dimension by itself; None where it is not so simple.
+        works_on: of a write, the tiles of a body that also reads what it writes; None for those of
+            the layout.
+        needs: of a read, layouts whose tiles together are what is read; none for that of the use.
+        reads_through: edges at the border through which such a body reads.
+        accesses: of a read, all that it stands for.
+        inspection: of a read, how to find at run time what data let it touch; None if all of its
+            box is to be fetched.
+    """
+
+    space: IterationSpace
+    data: str
+    is_write: bool
+    layout: Layout
+    edges: tuple[Edge, ...] = field(repr=False)
+    exact: bool = True
+    accumulates: bool = False
+    approximate: tuple[int, ...] = ()
+    moved: tuple[int, ...] = ()
+    certain: bool = True
+    times: int = 1
+    index: tuple[str | None, ...] = ()
+    works_on: Layout | None = None
+    needs: tuple[Layout, ...] = ()
+    reads_through: tuple[Edge, ...] = field(default=(), repr=False)
+    accesses: tuple[Access, ...] = field(default=(), repr=False)
+    inspection: Inspection | None = field(default=None, repr=False)
+
+    @property
+    def tiles(self) -> Layout:
+        """The tiles that the space works on."""
+        return self.works_on or self.layout
+
+    @property
+    def reduction(self) -> str | None:
+        """Reduction that combines the operands of ranks, if they write operands."""
+        return self.layout.partial.reduction if self.layout.partial else None
+
+    def is_asked_for(self, written: bool) -> bool:
+        """Whether only what the use touches is fetched, found when the program runs.
+
+        What loops choose of a container that nobody writes is fetched once, for all iterations.
+        """
+        return self.inspection is not None and (written or bool(self.approximate))
+
+    @property
+    def reads_operands(self) -> bool:
+        """Whether the ranks read operands of a reduction, each its own."""
+        return not self.is_write and self.layout.partial is not None
+
+    @property
+    def reads_before(self) -> bool:
+        """Whether the space needs the values that its tile held before."""
+        if self.works_on:
+            return True
+        if self.is_write and self.layout.partial:
+            return False
+        return not self.is_write or not self.exact or self.accumulates
+
+
+Touched = tuple[Sequence[Access], Collection[str]]
+"""Accesses of a space, and the containers that it initialises before it writes them."""
+
+
+def touched_by(space: IterationSpace) -> Touched:
+    """What a space touches, whatever its tiling."""
+    if isinstance(space.node, nodes.MapEntry):
+        return map_accesses(space.state, space.node), ()
+    return library_accesses(space)
+
+
+def uses(space: IterationSpace, tiling: Tiling, touched: Touched | None = None) -> list[Use]:
+    """Constraints of an iteration space on the containers that it touches.
+
+    Args:
+        space: the space.
+        tiling: its parts.
+        touched: what :func:`touched_by` found, if that is known.
+
+    Raises:
+        UnsupportedProgram: a write that ranks would do to overlapping boxes, or to one that they
+            read too, a reduction that MPI has no operation for, or an extent that is no number.
+    """
+    state, node = space.state, space.node
+    accesses, initialised = touched or touched_by(space)
+    if not isinstance(node, nodes.MapEntry):
+        _check_windowed(space, tiling)
+    scoped = _Scoped(space, tiling, state.sdfg)
+    reads = [a for a in accesses if not a.is_write]
+    writes = [a for a in accesses if a.is_write]
+    found = [scoped.read(data, edges, group) for data, edges, group in _groups(reads)]
+    if isinstance(node, nodes.MapEntry):
+        found = _merge_reads(found)
+    found += [
+        scoped.write(data, edges, group, data in initialised)
+        for data, edges, group in _groups(writes)
+    ]
+    if isinstance(node, nodes.MapEntry):
+        scoped.check_no_race(found)
+        found = _inspected(space, _join_in_and_out(space, found))
+    if not is_windowed(node):
+        found = [replace(use, index=()) for use in found]
+    return [replace(use, certain=happens_once(state), times=times(state)) for use in found]
+
+
+_WINDOWED = (
+    *(blas.MatMul, blas.Gemm, blas.BatchedMatMul, blas.Gemv, blas.Dot, blas.Einsum),
+    *(linalg.TensorDot, linalg.TensorTranspose, linalg.Transpose, standard.Reduce, Contraction),
+    *(linalg.Solve, System),
+)
+"""Library nodes that compute, from windows of their operands, that window of their result."""
+
+
+def is_windowed(node: nodes.MapEntry | nodes.LibraryNode) -> bool:
+    """Whether a rank can run the node on tiles: a shift or a factorisation needs the whole."""
+    return isinstance(node, (nodes.MapEntry, *_WINDOWED))
+
+
+def _check_windowed(space: IterationSpace, tiling: Tiling) -> None:
+    if max(tiling.parts, default=1) > 1 and not is_windowed(space.node):
+        raise UnsupportedProgram(
+            f"{space.where}: the library node {space.label!r} ({type(space.node).__name__}) cannot "
+            f"run on tiles. Give the space {space.name!r} 1 part along each parameter, or write "
+            "the operation as a map."
+        )
+
+
+def _inspected(space: IterationSpace, found: list[Use]) -> list[Use]:
+    """Say of reads that data or loops decide how what they touch is found at run time."""
+    reads = [
+        Read(use.accesses, sorted({*use.approximate, *use.moved}), use.edges)
+        for use in found
+        if not use.is_write
+    ]
+    written = {use.data for use in found if use.is_write}
+    ways = iter(inspections(reads, written, bound_around(space.state).keys()))
+    return [use if use.is_write else replace(use, inspection=next(ways)) for use in found]
+
+
+def _groups(accesses: Iterable[Access]) -> list[tuple[str, tuple[Edge, ...], list[Access]]]:
+    """Reads by the edge through which they come; all writes of a container together."""
+    found: dict[tuple[str, object], list[Access]] = {}
+    for access in accesses:
+        through = None if access.is_write else id(access.edge)
+        found.setdefault((access.data, through), []).append(access)
+    return [
+        (data, tuple({id(a.edge): a.edge for a in group}.values()), group)
+        for (data, _), group in found.items()
+    ]
+
+
+def _merge_reads(reads: list[Use]) -> list[Use]:
+    """Join reads of one container whose common hull costs no more than both apart.
+
+    Not for library nodes, which take the extents of an operand from its subset.
+    """
+    merged: list[Use] = []
+    for read in reads:
+        for position, other in enumerate(merged):
+            if other.data != read.data or other.moved or read.moved:
+                continue
+            hulls = tuple(map(intervals.hull, other.layout.boxes, read.layout.boxes))
+            apart = [intervals.volume(b) for use in (other, read) for b in use.layout.boxes]
+            if sum(map(intervals.volume, hulls)) <= sum(apart):
+                layout = Layout.of_boxes(read.layout.mesh, read.layout.extents, hulls)
+                merged[position] = replace(
+                    other,
+                    layout=layout,
+                    edges=other.edges + read.edges,
+                    needs=joined_exactly([*other.needs, *read.needs]),
+                    approximate=tuple(sorted({*other.approximate, *read.approximate})),
+                    accesses=other.accesses + read.accesses,
+                )
+                break
+        else:
+            merged.append(read)
+    return merged
+
+
+def _join_in_and_out(space: IterationSpace, found: list[Use]) -> list[Use]:
+    """One use for what a nested SDFG both reads and writes: it has one tile of each container.
+
+    Raises:
+        UnsupportedProgram: ranks write operands of a reduction that the body also reads.
+    """
+    inside = space.state.scope_subgraph(space.node).nodes()
+    both = {
+        name
+        for node in inside
+        if isinstance(node, nodes.NestedSDFG)
+        for name in _names_outside(space.state, node)
+    }
+    joined = []
+    for use in found:
+        if use.data not in both:
+            joined.append(use)
+        elif use.is_write:
+            reads = [other for other in found if other.data == use.data and not other.is_write]
+            joined.append(_joined(use, reads) if reads else use)
+        elif not any(other.data == use.data and other.is_write for other in found):
+            joined.append(use)
+    return joined
+
+
+def _names_outside(state: SDFGState, node: nodes.NestedSDFG) -> Iterable[str]:
+    """Containers at the connectors through which a nested SDFG both reads and writes."""
+    both = node.in_connectors.keys() & node.out_connectors.keys()
+    return (e.data.data for e in state.in_edges(node) if e.dst_conn in both and e.data.data)
+
+
+def _joined(write: Use, reads: Sequence[Use]) -> Use:
+    if write.layout.partial:
+        raise UnsupportedProgram(
+            f"{write.space.where}: the space {write.space.name!r} reads {write.data!r}, into which "
+            "its ranks also reduce. Reduce into a temporary, and copy that."
+        )
+    boxes = write.layout.boxes
+    for read in reads:
+        boxes = tuple(map(intervals.hull, boxes, read.layout.boxes))
+    return replace(
+        write,
+        works_on=Layout.of_boxes(write.layout.mesh, write.layout.extents, boxes),
+        reads_through=tuple(edge for read in reads for edge in read.edges),
+        approximate=tuple(sorted({d for read in reads for d in read.approximate})),
+    )
+
+
+class _Scoped:
+    """Constraints of one space, from its accesses on all ranks."""
+
+    def __init__(self, space: IterationSpace, tiling: Tiling, sdfg: SDFG) -> None:
+        self.space, self.tiling = space, tiling
+        self.on_ranks = OnRanks(space, tiling, sdfg)
+        split = {axis for axes in tiling.splits for axis in axes}
+        self.unsplit = {axis for axis in tiling.mesh.names if axis not in split}
+
+    def read(self, data: str, edges: tuple[Edge, ...], group: Sequence[Access]) -> Use:
+        """Hull of all that the accesses read."""
+        boxes, whole = self.on_ranks.boxes(group[0])
+        apart = [boxes]
+        for access in group[1:]:
+            more, more_whole = self.on_ranks.boxes(access)
+            apart.append(more)
+            boxes = list(map(intervals.hull, boxes, more))
+            whole = tuple(sorted({*whole, *more_whole}))
+        mesh, extents = self.tiling.mesh, self.on_ranks.extents(data)
+        return Use(
+            self.space,
+            data,
+            False,
+            Layout.of_boxes(mesh, extents, boxes),
+            edges,
+            approximate=whole,
+            moved=tuple(sorted(set().union(*map(self.on_ranks.moved, group)))),
+            needs=joined_exactly([Layout.of_boxes(mesh, extents, each) for each in apart]),
+            index=self._index(group),
+            accesses=tuple(group),
+        )
+
+    def write(
+        self, data: str, edges: tuple[Edge, ...], group: Sequence[Access], initialised: bool
+    ) -> Use:
+        """What the accesses write, and how the writes of several ranks to one element combine."""
+        boxes, whole = self.on_ranks.boxes(group[0])
+        exact = not whole
+        for access in group[1:]:
+            more, _ = self.on_ranks.boxes(access)
+            exact = exact and more == boxes
+            boxes = list(map(intervals.hull, boxes, more))
+        reductions = {access.reduction for access in group}
+        exact = exact and len(reductions) == 1 and all(map(self.on_ranks.is_exact, group))
+        resolution = reductions.pop() if len(reductions) == 1 else None
+        partial = self._partial(data, group, boxes, resolution)
+        moved = any(map(self.on_ranks.is_moved, group))
+        if partial is None:
+            known = not whole and all(map(is_affine, group))
+            self._check_disjoint(data, boxes, exact, known)
+        elif initialised and moved:
+            raise UnsupportedProgram(
+                f"{self.space.where}: the space {self.space.name!r} reduces into a part of "
+                f"{data!r} that a loop chooses. Leave what is reduced whole (1 part), or reduce "
+                "into a temporary, and copy that."
+            )
+        layout = Layout.of_boxes(self.tiling.mesh, self.on_ranks.extents(data), boxes, partial)
+        return Use(
+            self.space,
+            data,
+            True,
+            layout,
+            edges,
+            exact=exact or (initialised and not moved),
+            accumulates=resolution is not None and not initialised,
+            index=self._index(group),
+        )
+
+    def _index(self, group: Sequence[Access]) -> tuple[str | None, ...]:
+        """Parameter ``p`` of each dimension that all accesses index with ``p`` plus a constant."""
+        found = []
+        for dimensions in zip(*(access.dimensions for access in group), strict=True):
+            names = {d and self._parameter(d) for d in dimensions}
+            found.append(names.pop() if len(names) == 1 else None)
+        return tuple(found)
+
+    def _parameter(self, dimension: Dimension) -> str | None:
+        symbols = {s.name: s for s in dimension.first.free_symbols}
+        if len(symbols) != 1 or dimension.first != dimension.last:
+            return None
+        ((name, symbol),) = symbols.items()
+        constant = sympy.expand(dimension.first - symbol).is_Integer
+        return name if constant and name in self.space.parameters else None
+
+    def _partial(
+        self, data: str, group: Sequence[Access], boxes: list[Box], resolution: str | None
+    ) -> Partial | None:
+        """Axes over which ranks write different operands of one element."""
+        if resolution is None:
+            return None
+        used = set().union(*(names_in(access) for access in group))
+        mesh = self.tiling.mesh
+        split = {
+            axis: name in used
+            for name, axes in zip(self.space.parameters, self.tiling.splits, strict=True)
+            for axis in axes
+            if mesh[axis] > 1
+        }
+        alone = self._at_origin(boxes, {axis for axis in mesh.names if not split.get(axis)})
+        tiles = intervals.are_disjoint(alone)
+        axes = tuple(axis for axis in mesh.names if axis in split and not (split[axis] and tiles))
+        if not axes:
+            return None
+        container = self.space.state.sdfg.arrays[data]
+        operation = operation_of(resolution, np.dtype(container.dtype.as_numpy_dtype()))
+        if operation is None:
+            raise UnsupportedProgram(
+                f"{self.space.where}: the space {self.space.name!r} writes {data!r} of "
+                f"{container.dtype} with the conflict resolution {resolution}, and ranks cannot "
+                "combine what each of them makes of it: it is neither an operation that is "
+                "associative, commutative and has a neutral element, nor a sum, product, minimum "
+                "or maximum of the old value and a function of the new one, such as a + 2*b. Leave "
+                "the parameters that the index of the write leaves out whole (1 part), or write "
+                "with +=."
+            )
+        return Partial(operation, axes)
+
+    def _at_origin(self, boxes: Sequence[Box], axes: Set[str]) -> list[Box]:
+        """Boxes of the ranks that are the first along all of these axes."""
+        places = map(self.tiling.mesh.coordinates, self.tiling.mesh)
+        return [
+            box
+            for box, place in zip(boxes, places, strict=True)
+            if not any(place[axis] for axis in axes)
+        ]
+
+    def check_no_race(self, found: Sequence[Use]) -> None:
+        """Refuse what several ranks write, unless it surely is one value: the last one would stay.
+
+        It is one value if the ranks read the same for it, and none of it from one another.
+        """
+        reads = [use for use in found if not use.is_write]
+        for write in found:
+            if not write.is_write or write.layout.partial:
+                continue
+            for box, ranks in self._writers(write.layout).items():
+                own = [use.layout for use in reads if use.data == write.data]
+                again = any(
+                    not intervals.is_empty(intervals.intersect(box, w.box(r)))
+                    for w in own
+                    for r in ranks
+                )
+                same = all(len({use.layout.box(rank) for rank in ranks}) == 1 for use in reads)
+                if len(ranks) > 1 and (again or not same or self._names_place(ranks)):
+                    raise UnsupportedProgram(
+                        f"{self._several_ranks}write into one part of {write.data!r}: ranks "
+                        f"{ranks[0]} and {ranks[1]} into [{intervals.text(box)}]{_THE_LAST}"
+                    )
+
+    def _writers(self, layout: Layout) -> dict[Box, list[int]]:
+        """Ranks that write each box; of replicas along axes that split nothing the first."""
+        found: dict[Box, list[int]] = {}
+        for rank, box in enumerate(layout.boxes):
+            place = self.tiling.mesh.coordinates(rank)
+            if not intervals.is_empty(box) and not any(place[axis] for axis in self.unsplit):
+                found.setdefault(box, []).append(rank)
+        return found
+
+    def _names_place(self, ranks: Sequence[int]) -> bool:
+        """Whether the body computes with a parameter whose part differs between ranks."""
+        places = [self.tiling.mesh.coordinates(rank) for rank in ranks]
+        differ = {axis for axis in self.tiling.mesh.names if len({p[axis] for p in places}) > 1}
+        parameters = {
+            name
+            for name, axes in zip(self.space.parameters, self.tiling.splits, strict=True)
+            if differ & set(axes)
+        }
+        inside = self.space.state.scope_subgraph(self.space.node).nodes()
+        code = (nodes.Tasklet, nodes.NestedSDFG)
+        return any(parameters & set(node.free_symbols) for node in inside if isinstance(node, code))
+
+    def _check_disjoint(self, data: str, boxes: list[Box], exact: bool, known: bool) -> None:
+        distinct = [box for box in dict.fromkeys(boxes) if not intervals.is_empty(box)]
+        held = [b for b in self._at_origin(boxes, self.unsplit) if not intervals.is_empty(b)]
+        if intervals.are_disjoint(distinct) and (exact or len(held) == len(distinct)):
+            return
+        if known:
+            raise UnsupportedProgram(
+                f"{self._several_ranks}write into one part of {data!r}: "
+                f"{_overlap(boxes)}{_THE_LAST}"
+            )
+        raise UnsupportedProgram(
+            f"{self._several_ranks}may write the same elements of {data!r}: which elements each of "
+            "them writes is not known before the run. Leave the parameters that the written index "
+            "mixes whole (1 part), index with a parameter plus a constant, or write with a "
+            "reduction (+=)."
+        )
+
+    @property
+    def _several_ranks(self) -> str:
+        axes = ", ".join(f"{name}={size}" for name, size in self.tiling.mesh.axes)
+        return f"{self.space.where}: with the grid {axes} several ranks "
+
+
+_THE_LAST = (
+    ", and what stays there would depend on which of them comes last. Leave the parameters that "
+    "the written index leaves out or mixes whole (1 part), give each assignment a map of its own "
+    "where one map has several, or let DaCe see a reduction: +=, or a memlet such as "
+    "y(1, lambda a, b: min(a, b))[j]."
+)
+
+
+def _overlap(boxes: Sequence[Box]) -> str:
+    """Two ranks whose boxes overlap, and the boxes."""
+    for (a, left), (b, right) in itertools.combinations(enumerate(boxes), 2):
+        if not intervals.is_empty(intervals.intersect(left, right)):
+            texts = intervals.text(left), intervals.text(right)
+            return f"rank {a} into [{texts[0]}], rank {b} into [{texts[1]}]"
+    raise AssertionError("no boxes overlap")

@@ -1,0 +1,339 @@
+"""Iteration spaces: the top-level maps and library nodes of an SDFG, under names that last.
+
+A space is named for the container that it writes, because DaCe's labels repeat and carry line
+numbers. Containers follow the variables of the user's program; where several spaces write one
+container, the later ones are numbered, ``y``, ``y.2``, in program order.
+"""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import overload
+
+import dace
+import networkx as nx
+import sympy
+from dace import SDFG, SDFGState
+from dace.dtypes import DebugInfo
+from dace.sdfg import nodes
+from dace.sdfg import utils as sdfg_utils
+
+import distspmd.nodes.reduce  # noqa: F401  (registers its expansion)
+from distspmd.dace_compat.settings import quiet
+from distspmd.errors import UnsupportedProgram
+from distspmd.nodes.blas_products import LOOPS
+from distspmd.tables import Table, as_html, as_text
+
+_LIBRARIES = tuple(
+    f"{Path(file).resolve().parent}{os.sep}" for file in (str(dace.__file__), Path(__file__).parent)
+)
+_FAR = 50
+"""Nodes behind one that has no line, among which one with a line is sought."""
+_INSTEAD = {"Inv": "Solve for what it multiplies: np.linalg.solve(a, b)."}
+"""What to write in the place of library nodes of a type."""
+_ANONYMOUS = re.compile(r"__tmp\d+\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A place in the user's program."""
+
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{Path(self.file).name}:{self.line}"
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """Values of a parameter: ``begin``, ``begin + step``, ... below ``end``."""
+
+    begin: sympy.Expr
+    end: sympy.Expr
+    step: sympy.Expr
+
+    def __str__(self) -> str:
+        return f"{self.begin}:{self.end}" + ("" if self.step == 1 else f":{self.step}")
+
+
+@dataclass(frozen=True, slots=True)
+class IterationSpace:
+    """One schedulable unit of work.
+
+    Attributes:
+        name: unique in its SDFG, and stable under edits elsewhere: the container it writes.
+        label: DaCe's label of the map or library node; may repeat.
+        parameters: name of each dimension.
+        ranges: values of each parameter.
+        source: where in the user's program, if DaCe kept it.
+        writes: containers that the space writes.
+        state: the state that has it (an SDFG's internals, for passes).
+        node: the map entry or library node.
+        expansion: of a library node, the throw-away SDFG of its pure expansion.
+        moving: parameters whose range loops choose; ``ranges`` has the hull of their values.
+    """
+
+    name: str
+    label: str
+    parameters: tuple[str, ...]
+    ranges: tuple[Extent, ...]
+    source: Source | None
+    writes: tuple[str, ...]
+    state: SDFGState = field(repr=False, compare=False)
+    node: nodes.MapEntry | nodes.LibraryNode = field(repr=False, compare=False)
+    expansion: SDFG | None = field(repr=False, compare=False)
+    moving: frozenset[str] = frozenset()
+
+    @property
+    def where(self) -> str:
+        """The source line for messages, or the label where there is none."""
+        return str(self.source) if self.source else f"node {self.label}"
+
+
+class IterationSpaces(Sequence[IterationSpace]):
+    """The spaces of an SDFG in program order; prints as a table, and as HTML in Jupyter."""
+
+    def __init__(self, spaces: Sequence[IterationSpace]) -> None:
+        self._spaces = tuple(spaces)
+
+    @overload
+    def __getitem__(self, index: int) -> IterationSpace: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> IterationSpaces: ...
+
+    def __getitem__(self, index: int | slice) -> IterationSpace | IterationSpaces:
+        found = self._spaces[index]
+        return IterationSpaces(found) if isinstance(found, tuple) else found
+
+    def __len__(self) -> int:
+        return len(self._spaces)
+
+    def _table(self) -> Table:
+        rows = [
+            (
+                space.name,
+                ", ".join(f"{p}={r}" for p, r in zip(space.parameters, space.ranges, strict=True)),
+                space.label,
+                str(space.source or ""),
+            )
+            for space in self._spaces
+        ]
+        return Table("", ("name", "iterates over", "label", "source"), tuple(rows))
+
+    def __str__(self) -> str:
+        return as_text([self._table()])
+
+    def _repr_html_(self) -> str:
+        return as_html([self._table()])
+
+
+def spaces_of(sdfg: SDFG) -> IterationSpaces:
+    """The maps and library nodes of an SDFG, in program order, also inside loops and nested SDFGs.
+
+    Library nodes have the space of the main map of their pure expansion, which is discarded.
+
+    Raises:
+        UnsupportedProgram: a library node without a pure expansion.
+    """
+    found = list(_spaces(sdfg))
+    written: dict[str, int] = {}
+    named = []
+    for state, node in found:
+        base = _base_name(state, node)
+        count = written[base] = written.get(base, 0) + 1
+        name = base if count == 1 else f"{base}.{count}"
+        if isinstance(node, nodes.MapEntry):
+            entry, expansion = node, None
+        else:
+            expansion = pure_expansion(state, node)
+            _, entry = main_map(expansion)
+        parameters, ranges = parameters_of(entry)
+        named.append(
+            IterationSpace(
+                name,
+                _label(node),
+                parameters,
+                ranges,
+                source(state, node),
+                _written(state, node),
+                state,
+                node,
+                expansion,
+            )
+        )
+    return IterationSpaces(named)
+
+
+def _spaces(sdfg: SDFG) -> Iterator[tuple[SDFGState, nodes.MapEntry | nodes.LibraryNode]]:
+    """Top-level maps and library nodes in program order."""
+    for block in _program_order(sdfg):
+        for node in in_order(block):
+            if block.entry_node(node) is not None:
+                continue
+            if isinstance(node, (nodes.MapEntry, nodes.LibraryNode)):
+                yield block, node
+            elif isinstance(node, nodes.NestedSDFG):
+                yield from _spaces(node.sdfg)
+
+
+def in_order(state: SDFGState) -> Iterator[nodes.Node]:
+    """Nodes after those that they need; what is independent by its line, then as it was added."""
+    lines = {node: source(state, node) for node in state.nodes()}
+    order = {node: (at.line if at else 0, k) for k, (node, at) in enumerate(lines.items())}
+    yield from nx.lexicographical_topological_sort(state.nx, key=order.__getitem__)
+
+
+def _program_order(sdfg: SDFG) -> Iterator[SDFGState]:
+    def visit(region: dace.sdfg.state.ControlFlowRegion) -> Iterator[SDFGState]:
+        for block in sdfg_utils.dfs_topological_sort(region, region.source_nodes()):
+            if isinstance(block, SDFGState):
+                yield block
+            elif isinstance(block, dace.sdfg.state.ConditionalBlock):
+                for _, branch in block.branches:
+                    yield from visit(branch)
+            elif isinstance(block, dace.sdfg.state.ControlFlowRegion):
+                yield from visit(block)
+
+    yield from visit(sdfg)
+
+
+def _exit(state: SDFGState, node: nodes.Node) -> nodes.Node:
+    if not isinstance(node, nodes.MapEntry):
+        return node
+    leave = state.exit_node(node)
+    assert leave is not None
+    return leave
+
+
+def _label(node: nodes.MapEntry | nodes.LibraryNode) -> str:
+    label: str = node.map.label if isinstance(node, nodes.MapEntry) else node.label
+    return label
+
+
+def _written(state: SDFGState, node: nodes.Node) -> tuple[str, ...]:
+    found = [
+        edge.dst.data
+        for edge in state.out_edges(_exit(state, node))
+        if isinstance(edge.dst, nodes.AccessNode)
+    ]
+    return tuple(dict.fromkeys(found))
+
+
+def _base_name(state: SDFGState, node: nodes.MapEntry | nodes.LibraryNode) -> str:
+    """The container written; for an anonymous one, the label and the container it flows into."""
+    written = _written(state, node)
+    if not written:
+        return _label(node)
+    if not _ANONYMOUS.match(written[0]):
+        return written[0]
+    label = re.sub(r"_\d+\Z", "", _label(node))
+    frontier = [e.dst for e in state.out_edges(_exit(state, node))]
+    for follower in dace.sdfg.utils.dfs_topological_sort(state, frontier):
+        if isinstance(follower, nodes.AccessNode) and not _ANONYMOUS.match(follower.data):
+            return f"{follower.data}<{label}"
+    return label
+
+
+def source(state: SDFGState, node: nodes.Node) -> Source | None:
+    """Line of the user's program that a node is from.
+
+    Its own, else that of what it writes or reads, else of what comes after it. Lines of DaCe, which
+    some of what it adds has, are not the user's.
+    """
+    around = [e.dst for e in state.out_edges(_exit(state, node))] + [
+        e.src for e in state.in_edges(node)
+    ]
+    after = (found for _, found in itertools.islice(nx.bfs_edges(state.nx, node), _FAR))
+    for candidate in itertools.chain([node, *around], after):
+        info: DebugInfo | None = getattr(candidate, "debuginfo", None)
+        if info is not None and info.filename and info.start_line:
+            file = str(info.filename)
+            if not file.startswith(_LIBRARIES):
+                return Source(file, int(info.start_line))
+    return None
+
+
+def parameters_of(entry: nodes.MapEntry) -> tuple[tuple[str, ...], tuple[Extent, ...]]:
+    """Parameters of a map and the values of each."""
+    ranges = tuple(
+        Extent(sympy.sympify(begin), sympy.sympify(end) + 1, sympy.sympify(step))
+        for begin, end, step in entry.map.range.ranges
+    )
+    return tuple(map(str, entry.map.params)), ranges
+
+
+def pure_expansion(state: SDFGState, node: nodes.LibraryNode) -> SDFG:
+    """A throw-away SDFG with the pure expansion of a library node between its containers.
+
+    Each connector ``_a`` has a container of its own, also named ``_a``, of the shape of its memlet:
+    so an array that is read twice stays apart, and indices start at zero in each window.
+
+    Raises:
+        UnsupportedProgram: no pure expansion.
+    """
+    proxy = SDFG("pure_expansion")
+    inside = proxy.add_state()
+    twin = copy.deepcopy(node)
+    inside.add_node(twin)
+    for edge in [*state.in_edges(node), *state.out_edges(node)]:
+        if edge.data.is_empty():
+            continue
+        is_input = edge.dst is node
+        connector = (edge.dst_conn if is_input else edge.src_conn) or (
+            "_in" if is_input else "_out"
+        )
+        name = window_name(connector)
+        dtype = state.sdfg.arrays[edge.data.data].dtype
+        proxy.add_array(name, edge.data.subset.size(), dtype)
+        memlet = dace.Memlet.from_array(name, proxy.arrays[name])
+        if is_input:
+            inside.add_edge(inside.add_read(name), None, twin, edge.dst_conn, memlet)
+        else:
+            inside.add_edge(twin, edge.src_conn, inside.add_write(name), None, memlet)
+    for symbol in proxy.free_symbols:
+        if symbol in state.sdfg.symbols and symbol not in proxy.symbols:
+            proxy.add_symbol(symbol, state.sdfg.symbols[symbol])
+    while library := [
+        (n, s) for n, s in proxy.all_nodes_recursive() if isinstance(n, nodes.LibraryNode)
+    ]:
+        for found, parent in library:
+            names = list(found.implementations)  # type: ignore[attr-defined]  # of its class
+            known = (LOOPS, "pure", "specialize")
+            implementation = next((n for n in known if n in names), None)
+            if implementation is None:
+                raise UnsupportedProgram(
+                    f"{source(state, node) or node.label}: the library node {node.label} "
+                    f"({type(found).__name__}) has no pure expansion to analyse, only "
+                    f"{', '.join(names) or 'none'}. "
+                    f"{_INSTEAD.get(type(found).__name__, 'Expand it before you lower the SDFG.')}"
+                )
+            with quiet():
+                found.expand(parent, implementation)
+    return proxy
+
+
+def window_name(connector: str) -> str:
+    """Container of a connector in the throw-away SDFG."""
+    return f"window{connector}"
+
+
+def main_map(proxy: SDFG) -> tuple[SDFGState, nodes.MapEntry]:
+    """The map of an expansion that does the work: the one of most parameters, the later of two."""
+    maps = [
+        (state, node)
+        for node, state in proxy.all_nodes_recursive()
+        if isinstance(node, nodes.MapEntry)
+        and isinstance(state, SDFGState)
+        and state.entry_node(node) is None
+    ]
+    if not maps:
+        raise UnsupportedProgram(f"the expansion of {proxy.name} has no map to partition.")
+    return max(enumerate(maps), key=lambda item: (len(item[1][1].map.params), item[0]))[1]

@@ -1,0 +1,43 @@
+"""Ranges that loops choose: ``for i in range(n): a[i, :i] = ...`` runs a map over ``0:i``.
+
+What is tiled is the hull of all of them, ``0:n - 1``; when the map runs, each rank takes the part
+of its tile that the range has then.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import sympy
+from dace.sdfg import nodes
+
+from distspmd.analysis.accesses import bound_around
+from distspmd.analysis.index_bounds import Scope, bounds
+from distspmd.analysis.iteration_spaces import Extent, IterationSpace, parameters_of
+
+
+def settled(space: IterationSpace) -> IterationSpace:
+    """The space with the hulls of its ranges, and the names of parameters whose range moves."""
+    now = parameters_of(space.node)[1] if isinstance(space.node, nodes.MapEntry) else space.ranges
+    scope = bound_around(space.state)
+    hulls = {
+        name: hull
+        for name, extent in zip(space.parameters, now, strict=True)
+        if (hull := _hull(extent, scope)) is not None
+    }
+    ranges = [hulls.get(name, extent) for name, extent in zip(space.parameters, now, strict=True)]
+    return replace(space, ranges=tuple(ranges), moving=frozenset(hulls))
+
+
+def _hull(extent: Extent, scope: Scope) -> Extent | None:
+    """All values in any iteration of the loops; None for a fixed range, or one without bounds.
+
+    Of steps of more than one, each range would begin elsewhere between two steps.
+    """
+    symbols = extent.begin.free_symbols | extent.end.free_symbols
+    if extent.step != 1 or not any(symbol.name in scope for symbol in symbols):
+        return None
+    begins, ends = bounds(extent.begin, scope), bounds(extent.end, scope)
+    if begins is None or ends is None:
+        return None
+    return Extent(begins.lower, sympy.Max(begins.lower, ends.upper), extent.step)

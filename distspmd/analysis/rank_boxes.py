@@ -1,0 +1,200 @@
+"""Index expressions on all ranks of a tiling at once: the boxes of an access, and if it fills them.
+
+Bounds of an expression name the ends of the tiles, which differ from rank to rank; so its value is
+an array of one number for each rank.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import sympy
+from dace import SDFG
+from numpy.typing import NDArray
+
+from distspmd.analysis.accesses import Access, bound_around
+from distspmd.analysis.index_bounds import Range, Scope, bounds, is_dense
+from distspmd.analysis.iteration_spaces import IterationSpace
+from distspmd.analysis.tiling import Tiling
+from distspmd.errors import UnsupportedProgram
+from distspmd.layouts import intervals
+from distspmd.layouts.intervals import Box
+
+
+class OnRanks:
+    """Evaluates accesses of a space over the tiles of all ranks."""
+
+    def __init__(self, space: IterationSpace, tiling: Tiling, sdfg: SDFG) -> None:
+        self.space, self.tiling, self.sdfg = space, tiling, sdfg
+        self.around = bound_around(space.state)
+        self.ends: dict[str, Range | None] = {}
+        values = {}
+        for d, (name, parts) in enumerate(zip(space.parameters, tiling.parts, strict=True)):
+            first, last = sympy.Symbol(f"{name}__first"), sympy.Symbol(f"{name}__last")
+            values[first.name], values[last.name] = tiling.lower[:, d], tiling.last[:, d]
+            if parts == 1:
+                first, last = (sympy.Integer(ends[0, d]) for ends in (tiling.lower, tiling.last))
+            self.ends[name] = Range(first, last)
+        self.values = values
+
+    def extents(self, data: str) -> tuple[int, ...]:
+        """Extents of a container as numbers."""
+        shape = self.sdfg.arrays[data].shape
+        try:
+            return tuple(int(extent) for extent in shape)
+        except TypeError:
+            raise UnsupportedProgram(
+                f"{self.space.where}: {data!r} has the extents {tuple(map(str, shape))}, "
+                "which are no numbers. "
+                "Give the sizes, for example with sdfg.replace_dict({'N': 1024})."
+            ) from None
+
+    def _scope(self, access: Access) -> dict[str, Range | None]:
+        tiled = {n: r for n, r in self.ends.items() if n in access.scope}
+        return {**self.around, **access.scope, **tiled}
+
+    def boxes(self, access: Access) -> tuple[list[Box], tuple[int, ...]]:
+        """Box of each rank, and the dimensions taken whole for want of a bound."""
+        extents = self.extents(access.data)
+        scope = self._scope(access)
+        ranks = self.tiling.mesh.size
+        lower = np.zeros((ranks, len(extents)), np.int64)
+        upper = np.tile(np.array(extents, np.int64), (ranks, 1))
+        whole = []
+        for d, dimension in enumerate(access.dimensions):
+            first = bounds(dimension.first, scope) if dimension else None
+            last = bounds(dimension.last, scope) if dimension else None
+            if first is None or last is None:
+                whole.append(d)
+                continue
+            lower[:, d] = np.maximum(self._evaluate(first.lower), 0)
+            upper[:, d] = np.minimum(self._evaluate(last.upper) + 1, extents[d])
+        idle = self.tiling.idle | (upper <= lower).any(axis=1)
+        nothing = intervals.empty(len(extents))
+        boxes = [
+            nothing
+            if idle[rank]
+            else tuple(zip(lower[rank].tolist(), upper[rank].tolist(), strict=True))
+            for rank in range(ranks)
+        ]
+        return boxes, tuple(whole)
+
+    def _evaluate(self, expression: sympy.Expr) -> NDArray[np.int64]:
+        names = sorted(symbol.name for symbol in expression.free_symbols)
+        unknown = [name for name in names if name not in self.values]
+        if unknown:
+            raise UnsupportedProgram(
+                f"{self.space.where}: a subset of the space {self.space.name!r} depends on "
+                f"{', '.join(unknown)}, which has no value before the call. Give sizes as numbers."
+            )
+        value = _numeric(expression, self.values)
+        return np.broadcast_to(np.asarray(value, np.int64), (self.tiling.mesh.size,))
+
+    def is_exact(self, access: Access) -> bool:
+        """Whether the accesses of a rank touch each element of their box."""
+        if access.conditional or any(d is None or not d.dense for d in access.dimensions):
+            return False
+        if self.is_moved(access) or not self._surely_runs(access):
+            return False
+        scope = self._scope(access)
+        seen: set[str] = set()
+        for dimension in access.dimensions:
+            assert dimension is not None
+            names = {s.name for s in dimension.first.free_symbols | dimension.last.free_symbols}
+            names &= scope.keys()
+            if names & seen or not is_dense(dimension.first, dimension.last, scope):
+                return False
+            if any(_depends(scope[name], scope) for name in names):
+                return False
+            seen |= names
+        steps = dict(zip(self.space.parameters, self.space.ranges, strict=True))
+        return all(name not in steps or steps[name].step == 1 for name in seen)
+
+    def _surely_runs(self, access: Access) -> bool:
+        """Whether no range that moves, or is inside, may be empty where a rank has a part."""
+        scope = self._scope(access)
+        for name, values in access.scope.items():
+            if name in self.space.moving:
+                return False
+            if name in self.space.parameters:
+                continue
+            length = values and bounds(values.upper - values.lower, scope)
+            if length is None or (self._evaluate(length.lower) < 0)[~self.tiling.idle].any():
+                return False
+        return True
+
+    def is_moved(self, access: Access) -> bool:
+        """Whether the space touches other elements in another iteration of a loop around it."""
+        return bool(names_in(access) & self.around.keys() - access.scope.keys())
+
+    def moved(self, access: Access) -> set[int]:
+        """Dimensions in which an iteration of a loop around the space chooses what is touched."""
+        chosen = self.around.keys() - access.scope.keys()
+        return {
+            d
+            for d, dimension in enumerate(access.dimensions)
+            if dimension and names_in(replace(access, dimensions=(dimension,))) & chosen
+        }
+
+
+def is_affine(access: Access) -> bool:
+    """Whether what an access touches depends on nothing but sums of parameters times numbers."""
+    ends = [end for d in access.dimensions for end in ((d.first, d.last) if d else (sympy.nan,))]
+    polynomials = all(end.is_polynomial() and end is not sympy.nan for end in ends)
+    return polynomials and not access.conditional
+
+
+def names_in(access: Access) -> set[str]:
+    """Symbols that the indices of an access depend on, through the ranges of others too."""
+    pending = {
+        symbol.name
+        for dimension in access.dimensions
+        if dimension is not None
+        for symbol in dimension.first.free_symbols | dimension.last.free_symbols
+    }
+    if any(dimension is None for dimension in access.dimensions):
+        pending |= access.scope.keys()
+    found: set[str] = set()
+    while pending:
+        name = pending.pop()
+        found.add(name)
+        values = access.scope.get(name)
+        if values is not None:
+            more = {s.name for s in values.lower.free_symbols | values.upper.free_symbols}
+            pending |= more - found
+    return found
+
+
+def _depends(values: Range | None, scope: Scope) -> bool:
+    """Whether a range has ends that vary within the scope, or no known ends."""
+    if values is None:
+        return True
+    return any(s.name in scope for s in values.lower.free_symbols | values.upper.free_symbols)
+
+
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "Add": lambda *terms: sum(terms),
+    "Mul": lambda *factors: functools.reduce(operator.mul, factors),
+    "Min": lambda *values: functools.reduce(np.minimum, values),
+    "Max": lambda *values: functools.reduce(np.maximum, values),
+    "int_floor": operator.floordiv,
+    "__int_floor": operator.floordiv,
+    "int_ceil": lambda a, b: -(-a // b),
+}
+
+
+def _numeric(expression: sympy.Expr, values: Mapping[str, NDArray[np.int64]]) -> Any:
+    """Value of an integer expression on all ranks, given those of its symbols."""
+    if expression.is_Integer:
+        return int(expression)
+    if expression.is_Symbol:
+        return values[expression.name]
+    name = expression.func.__name__
+    if name not in _FUNCTIONS:
+        raise UnsupportedProgram(f"an index has the expression {expression}: {name} is not known.")
+    return _FUNCTIONS[name](*(_numeric(part, values) for part in expression.args))

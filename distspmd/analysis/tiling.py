@@ -1,0 +1,71 @@
+"""The part of an iteration space that each rank runs, in global indices."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from distspmd.analysis.iteration_spaces import Extent
+from distspmd.layouts.dimension import Split
+from distspmd.layouts.mesh import Mesh
+
+
+@dataclass(frozen=True)
+class Tiling:
+    """The part of an iteration space that each rank of a mesh runs, in global indices.
+
+    The rank at coordinate ``r`` of a dimension with ``n`` iterations in ``p`` parts runs the
+    iterations ``[r b, min((r + 1) b, n))`` with ``b = ceil(n / p)``; none where that is empty.
+    Ranks that differ only on axes that split no parameter run the same iterations.
+
+    Attributes:
+        mesh: the ranks.
+        splits: axes that split each parameter, minor first.
+        lower: first value of each parameter on each rank, shape (ranks, parameters).
+        upper: end of its values, not included; at most ``lower`` where the rank is idle.
+        last: last value; meaningless where the rank is idle.
+    """
+
+    mesh: Mesh
+    splits: tuple[tuple[str, ...], ...]
+    lower: NDArray[np.int64]
+    upper: NDArray[np.int64]
+    last: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, ranges: Sequence[Extent], mesh: Mesh, splits: Sequence[tuple[str, ...]]) -> Tiling:
+        """Tile ranges of numbers."""
+        shape = (mesh.size, len(ranges))
+        lower, upper, last = (np.zeros(shape, np.int64) for _ in range(3))
+        coordinates = [mesh.coordinates(rank) for rank in mesh]
+        for d, (extent, split) in enumerate(zip(ranges, splits, strict=True)):
+            begin, end, step = int(extent.begin), int(extent.end), int(extent.step)
+            iterations = Split(max(0, -(-(end - begin) // step)), split)
+            tiles = np.array([iterations.interval(mesh, at) for at in coordinates], np.int64)
+            lower[:, d] = begin + step * tiles[:, 0]
+            last[:, d] = begin + step * (tiles[:, 1] - 1)
+            upper[:, d] = np.where(tiles[:, 1] > tiles[:, 0], last[:, d] + 1, lower[:, d])
+        return cls(mesh, tuple(splits), lower, upper, last)
+
+    @classmethod
+    def on_grid(
+        cls, parameters: Sequence[str], ranges: Sequence[Extent], parts: Sequence[int]
+    ) -> Tiling:
+        """Tile each parameter along an axis of its own name, as a schedule asks."""
+        mesh = Mesh.of(tuple(zip(parameters, parts, strict=True)))
+        return cls.of(ranges, mesh, [(name,) for name in parameters])
+
+    @property
+    def parts(self) -> tuple[int, ...]:
+        """Number of tiles along each parameter."""
+        return tuple(math.prod(self.mesh[axis] for axis in split) for split in self.splits)
+
+    @property
+    def idle(self) -> NDArray[np.bool_]:
+        """Whether each rank runs no iteration."""
+        found: NDArray[np.bool_] = np.any(self.upper <= self.lower, axis=1)
+        return found

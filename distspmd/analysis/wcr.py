@@ -1,0 +1,66 @@
+"""Conflict resolutions: how ranks combine what each of them made of a neutral element.
+
+A rank that writes with ``f(old, new)`` begins with an element ``e`` that the operation ``*`` leaves
+as it is, and ends with a summand; that is right where ``f(a, b)`` is ``a * f(e, b)``. For
+``a - b`` the operation is the sum, for ``a / b`` the product, for ``a + b - a * b`` it is itself.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+from distspmd.layouts import user_reductions
+from distspmd.layouts.reductions import reduction
+
+_KNOWN = {
+    "Sum": "sum",
+    "Product": "prod",
+    "Min": "min",
+    "Max": "max",
+    "Logical_And": "and",
+    "Logical_Or": "or",
+    "Logical_Xor": "xor",
+    "Bitwise_And": "bitand",
+    "Bitwise_Or": "bitor",
+    "Bitwise_Xor": "bitxor",
+}
+"""Of DaCe's names of conflict resolutions."""
+
+_CANDIDATES = {
+    "b": ("and", "or", "xor"),
+    "i": ("sum", "prod", "min", "max", "bitand", "bitor", "bitxor"),
+    "f": ("sum", "prod", "min", "max"),
+    "c": ("sum", "prod"),
+}
+
+
+def operation_of(resolution: str, dtype: np.dtype) -> str | None:
+    """The reduction by which ranks combine, or None where none is known.
+
+    Args:
+        resolution: DaCe's name of a conflict resolution, or the name of a lambda.
+        dtype: of the elements.
+    """
+    if resolution in _KNOWN:
+        known = _KNOWN[resolution]
+        return known if reduction(known).supports(dtype) else None
+    return _of_lambda(resolution, dtype) if resolution.startswith(user_reductions.PREFIX) else None
+
+
+@cache
+def _of_lambda(name: str, dtype: np.dtype) -> str | None:
+    kind = dtype.kind
+    if kind not in "biufc" or (kind in "biu" and user_reductions.has_integer_division(name)):
+        return None
+    for candidate in _CANDIDATES["i" if kind == "u" else kind]:
+        known = reduction(candidate)
+        neutral = known.identity(dtype)
+        with np.errstate(all="ignore"):
+            if user_reductions.extends(name, kind, known.ufunc, neutral.item()):
+                return candidate
+    itself = (
+        user_reductions.combines(name, kind) and user_reductions.neutral(name, kind) is not None
+    )
+    return name if itself else None

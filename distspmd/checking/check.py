@@ -1,0 +1,279 @@
+"""Checks a lowering: proves its plans, and runs it against the original on random inputs.
+
+Here the program is lowered and both are compiled; the ranks, which :func:`check` starts, load and
+run both. So a program that ends its process ends theirs, and no MPI is needed here.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from dace import SDFG, data
+
+from distspmd.checking.compare import Comparison
+from distspmd.checking.trials import Arguments, Run, Sets, Trial, called, perform, read, write
+from distspmd.codegen.build import plain
+from distspmd.errors import ArgumentError, CheckError, DistSPMDError
+from distspmd.execution.program import build_for
+from distspmd.lowering import Lowering
+from distspmd.pipeline import lower
+from distspmd.placement.schedule import Schedule
+from distspmd.plans.verifier import verify
+from distspmd.runtime.errors_together import Agreement, wait_quietly
+from distspmd.runtime.launch import launch, launched_ranks
+from distspmd.symbolic_lowering import with_sizes
+from distspmd.tables import Table, as_html, as_text
+
+Generator = np.random.Generator
+Inputs = Mapping[str, Any] | Callable[[Generator], Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A lowering that was checked: what was proved, run and compared; prints as a table."""
+
+    lowering: Lowering
+    ranks: int
+    runs: tuple[Run, ...]
+
+    @property
+    def largest(self) -> float:
+        """Largest difference of all arrays, relative to the largest value of each."""
+        return max((c.largest for run in self.runs for c in run.comparisons), default=0.0)
+
+    @property
+    def difference(self) -> Comparison | None:
+        """The first array that differs."""
+        every = (c for run in self.runs for c in run.comparisons)
+        return next((c for c in every if c.first is not None), None)
+
+    @property
+    def _table(self) -> Table:
+        rows = tuple(
+            (
+                str(run.seed),
+                each.name,
+                each.dtype,
+                f"{each.size:,}",
+                f"{each.wrong:,}",
+                f"{each.largest:.1e}",
+                f"{each.tolerance:.1e}",
+            )
+            for run in self.runs
+            for each in run.comparisons
+        )
+        head = ("seed", "array", "dtype", "elements", "differ", "largest difference", "allowed")
+        plans = len(self.lowering.memlets + self.lowering.fetches)
+        return Table(
+            f"{plans} plans proved, {len(self.runs)} runs on {self.ranks} ranks", head, rows
+        )
+
+    def __str__(self) -> str:
+        return as_text([self._table])
+
+    def _repr_html_(self) -> str:
+        return as_html([self._table])
+
+
+def check(
+    sdfg: SDFG,
+    schedule: Schedule,
+    ranks: int,
+    *,
+    sizes: Mapping[str, int] | None = None,
+    inputs: Inputs | None = None,
+    reference: Callable[..., Any] | None = None,
+    tolerance: float | None = None,
+    seed: int = 0,
+    runs: int = 2,
+    timeout: float | None = None,
+    **options: Any,
+) -> Checked:
+    """Lower a copy of an SDFG, prove every plan, run it on ranks, and compare with the original.
+
+    To be called from one process, such as a test of pytest; it starts the ranks itself.
+
+    One process calls it, such as a test of pytest, and it starts the ranks itself. Where mpiexec
+    has started the process, all ranks call it together, and it is they who run the program.
+
+    Args:
+        sdfg: the program; it stays as it is.
+        schedule: as for :func:`distspmd.lower`.
+        ranks: how many to start.
+        sizes: numbers for symbolic sizes.
+        inputs: by name of an argument: its value, or a function of a generator that draws it, or
+            the ends ``(low, high)`` of integers, ``high`` excluded, as for indices. Or a function
+            of a generator that returns such a mapping. Others are drawn by dtype.
+        reference: what to compare with instead of the original: a function of the same arguments.
+        tolerance: largest difference relative to the largest value of an array; by dtype where left
+            out, and always none for integers.
+        seed: of the first run; each run has the next one.
+        runs: how often to run, with other inputs each time.
+        timeout: seconds after which the ranks are ended.
+        options: of :func:`distspmd.lower`.
+
+    Raises:
+        CheckError: the results differ: the first array and index that do, and both values.
+        PlanError: a plan is wrong.
+        LaunchError: the ranks did not end well.
+    """
+    if runs < 1:
+        raise ArgumentError(f"check: {runs} runs compare nothing; ask for 1 or more.")
+    sdfg = with_sizes(sdfg, sizes) if sizes else sdfg
+
+    def make() -> Trial:
+        return prepare(sdfg, schedule, ranks, tolerance=tolerance, seed=seed, **options)
+
+    def sets() -> Sets:
+        for number in range(runs):
+            given = arguments_of(sdfg, seed + number, inputs)
+            yield given, called(reference, given) if reference else None
+
+    if launched_ranks() is None:
+        trial = make()
+        found = _launched(trial, ranks, sets(), timeout)
+    else:
+        trial, found = _together(make, ranks, sets(), runs)
+    checked = Checked(trial.lowering, ranks, found)
+    _refuse_difference(checked, sdfg.name)
+    return checked
+
+
+def _launched(trial: Trial, ranks: int, sets: Sets, timeout: float | None) -> tuple[Run, ...]:
+    """Start ranks, which find all that they need in a folder, and leave there what they found."""
+    with tempfile.TemporaryDirectory() as folder:
+        place, runs = Path(folder), 0
+        write(place / "trial", trial)
+        for runs, inputs in enumerate(sets, start=1):
+            write(place / f"set{runs - 1}", inputs)
+        argv = ["-m", "distspmd.checking.trials", folder, str(runs)]
+        launch(argv, ranks=ranks, timeout=timeout, capture=True).check()
+        found: tuple[Run, ...] = read(place / "runs")
+        return found
+
+
+def _together(
+    make: Callable[[], Trial], ranks: int, sets: Sets, runs: int
+) -> tuple[Trial, tuple[Run, ...]]:
+    """Check on the ranks of this launch; rank 0 lowers and compiles."""
+    from mpi4py import MPI
+
+    comm = MPI.COMM_WORLD
+    trial: Trial | None = None
+    error: Exception | None = None
+    if comm.Get_size() != ranks:
+        error = ArgumentError(
+            f"check: {ranks} ranks are asked for, but mpiexec started {comm.Get_size()}. Call it "
+            "in a process without mpiexec, or ask for these."
+        )
+    elif comm.Get_rank() == 0:
+        try:
+            trial = make()
+        except DistSPMDError as problem:
+            error = problem
+    wait_quietly(comm)
+    Agreement(comm).check(error)
+    shared: Trial = comm.bcast(trial)
+    found: tuple[Run, ...] = comm.bcast(perform(shared, comm, sets, runs))
+    return shared, found
+
+
+def prepare(
+    sdfg: SDFG,
+    schedule: Schedule,
+    ranks: int,
+    *,
+    tolerance: float | None = None,
+    seed: int = 0,
+    **options: Any,
+) -> Trial:
+    """Lower a copy, prove its plans, and compile it and the original.
+
+    Raises:
+        PlanError: a plan is wrong.
+        ScheduleError: the grids need more ranks, and as for lower.
+    """
+    lowered = copy.deepcopy(sdfg)
+    lowering = lower(lowered, schedule, **options)
+    for memlet in lowering.memlets + lowering.fetches:
+        verify(memlet.solution.plan)
+    built, lowering = build_for(lowered, ranks)
+    compiled = plain(sdfg)
+    original = str(compiled.sdfg.build_folder), compiled.sdfg.name
+    return Trial(built, lowering, original, tolerance, seed)
+
+
+def _refuse_difference(checked: Checked, name: str) -> None:
+    found = checked.difference
+    if found is None:
+        return
+    run = next(run for run in checked.runs if found in run.comparisons)
+    others = [c.name for c in run.comparisons if c.first is not None and c is not found]
+    also = f" {', '.join(others)} differ as well." if others else ""
+    writers = [m.source for m in checked.lowering.memlets if m.data == found.name and m.source]
+    at = f" It is moved for {', '.join(dict.fromkeys(writers))}." if writers else ""
+    grids = ", ".join(f"{s.name}={s.parts}" for s in checked.lowering.spaces)
+    raise CheckError(
+        f"{name} on {checked.ranks} ranks with {grids} differs from the original: {found}.{also}"
+        f"{at} The inputs are those of the seed {run.seed}."
+    )
+
+
+# --- inputs ---
+
+
+def arguments_of(sdfg: SDFG, seed: int, inputs: Inputs | None = None) -> Arguments:
+    """Arguments of a program: those that are given, and the others drawn by dtype.
+
+    Raises:
+        ArgumentError: a name that the program does not have.
+    """
+    rng = np.random.default_rng(seed)
+    given = dict(inputs(rng) if callable(inputs) else inputs or {})
+    names = [
+        name
+        for name, container in sdfg.arrays.items()
+        if not container.transient and not name.startswith("__return")
+    ]
+    unknown = [name for name in given if name not in names]
+    if unknown:
+        raise ArgumentError(
+            f"inputs: {sdfg.name!r} has no argument {unknown[0]!r}; it has {', '.join(names)}."
+        )
+    return {name: _input(name, sdfg.arrays[name], given.get(name), rng) for name in names}
+
+
+def _input(name: str, container: data.Data, given: Any, rng: Generator) -> Any:
+    dtype = np.dtype(container.dtype.as_numpy_dtype())
+    shape = tuple(int(extent) for extent in container.shape)
+    if callable(given):
+        given = given(rng)
+    if isinstance(given, tuple):
+        if len(given) != 2 or dtype.kind not in "iu":
+            raise ArgumentError(
+                f"inputs: {given!r} for {name!r} of {dtype}; ends (low, high) are for integers. "
+                "Give an array, or a function of a generator."
+            )
+        given = rng.integers(*given, shape)
+    value = np.array(_drawn(dtype, shape, rng) if given is None else given, dtype)
+    if value.shape != shape and not value.size == math.prod(shape) == 1:
+        raise ArgumentError(
+            f"inputs: {name!r} has the shape {list(value.shape)}, the program wants {list(shape)}."
+        )
+    return value.reshape(-1)[0] if isinstance(container, data.Scalar) else value
+
+
+def _drawn(dtype: np.dtype, shape: tuple[int, ...], rng: Generator) -> Any:
+    """Floats in [0, 1), integers in [0, 10), bools."""
+    if dtype.kind in "biu":
+        return rng.integers(0, 2 if dtype.kind == "b" else 10, shape)
+    if dtype.kind == "c":
+        return rng.random(shape) + 1j * rng.random(shape)
+    return rng.random(shape)

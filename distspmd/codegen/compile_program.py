@@ -1,0 +1,230 @@
+"""Generated code becomes a library by the compiler's own commands, file beside file.
+
+DaCe asks CMake, which looks for the compiler, for threads and for OpenMP in seconds, and makes a
+second library that loads the first. Here all of that is known: the compiler was found, and what a
+program is linked to are files. Where it is not known, CMake is asked as ever: for other languages,
+packages of CMake, and compilers whose flags are not those of GCC.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import shlex
+import subprocess
+import tempfile
+import threading
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import dace
+from dace import SDFG, config
+from dace.codegen import codegen, compiler_family
+from dace.codegen import compiler as dace_compiler
+from dace.codegen.codeobject import CodeObject
+from dace.codegen.exceptions import CompilationError as DaceCompilationError
+from dace.codegen.targets.cpu import CPUCodeGen
+from dace.library import get_environments_and_dependencies
+
+from distspmd.codegen import outline
+from distspmd.errors import CompilationError
+from distspmd.runtime import compiler_processes
+from distspmd.runtime.compile_runtime import version
+from distspmd.runtime.toolchain import Compiler
+
+_RUNTIME = Path(dace.__file__).parent / "runtime" / "include"
+_HEADER = "dace_program.hpp"
+_BY_CMAKE = ("cmake_packages", "cmake_files", "cmake_variables")
+_EXPANDED = "_DACE_CMAKE_EXPAND"
+"""Stands in what only CMake knows."""
+
+_precompiling = threading.Lock()
+
+
+def compile_program(program: SDFG, folder: Path, compiler: Compiler, share: bool) -> Path:
+    """The library of a program, in a folder of its own.
+
+    Args:
+        program: whose library nodes know how they are implemented.
+        folder: for its code, and the library.
+        compiler: of the files, where CMake need not look for one.
+        share: as in :func:`distspmd.codegen.outline.split`.
+
+    Raises:
+        CompilationError: with what the compiler said.
+    """
+    program.build_folder = str(folder)
+    program.fill_scope_connectors()
+    objects = codegen.generate_code(program)
+    header = folder / "include" / "hash.h"  # which the code includes; nothing looks at the hash
+    header.parent.mkdir(parents=True)
+    header.write_text(f'#define __HASH_{program.name} ""\n')
+    needs = _needs(objects)
+    try:
+        if needs is None:
+            return _by_cmake(program, objects, folder)
+        return _by_commands(program.name, objects, folder, (needs, compiler, share))
+    except DaceCompilationError as error:
+        raise CompilationError(
+            f"the program {program.name!r} does not compile:\n{error}\n"
+            "Its SDFG may use something that DaCe cannot generate; "
+            "'distspmd doctor' tests the compiler."
+        ) from None
+
+
+def _by_cmake(program: SDFG, objects: list[CodeObject], folder: Path) -> Path:
+    mode = config.Config.get("compiler", "build_folder_mode")
+    # without the program, which takes as long to save as to generate
+    dace_compiler.generate_program_folder(None, objects, str(folder), folder_mode=mode)
+    return Path(dace_compiler.configure_and_compile(str(folder), program.name, folder_mode=mode))
+
+
+def _by_commands(
+    name: str, objects: Sequence[CodeObject], folder: Path, using: tuple[_Needs, Compiler, bool]
+) -> Path:
+    needs, compiler, share = using
+    folder, library = folder / "src" / "cpu", folder / "build" / f"lib{name}.so"
+    folder.mkdir(parents=True)
+    library.parent.mkdir(parents=True)
+    linked = [code for code in objects if code.linkable]
+    whole = [code.clean_code for code in linked]
+    most = len(os.sched_getaffinity(0))
+    split = [text for code in whole for text in outline.split(code, name, most, share)]
+    for texts in [split, whole] if split != whole else [whole]:
+        files = [folder / f"{name}_{number}.cpp" for number in range(len(texts))]
+        for file, text in zip(files, texts, strict=True):
+            file.write_text(text)
+        done = _compile_files(files, library, needs, compiler)
+        if done.returncode == 0:
+            return library
+    raise DaceCompilationError(done.stderr)  # of the code that was not split
+
+
+@dataclass(frozen=True)
+class _Needs:
+    """What programs need of their surroundings beside the compiler."""
+
+    folders: tuple[str, ...]
+    """Of headers."""
+    compiling: tuple[str, ...]
+    linking: tuple[str, ...]
+
+
+def _needs(objects: Iterable[CodeObject]) -> _Needs | None:
+    """What generated code needs, if the compiler alone can make a library of it."""
+    linked = [code for code in objects if code.linkable]
+    kinds = {(code.target, code.target_type, code.language) for code in linked}
+    if kinds != {(CPUCodeGen, "", "cpp")}:
+        return None
+    settings = config.Config.get("compiler", "linker", "executable"), *_extra("extra_cmake_args")
+    if any(settings) or compiler_family.detect(compiler_family.host_compiler()) not in _FAMILIES:
+        return None
+    names = {name for code in linked for name in code.environments}
+    environments = get_environments_and_dependencies(names)
+    if any(_of(environment, kind) for environment in environments for kind in _BY_CMAKE):
+        return None
+    folders = [f for e in environments for f in (*_of(e, "cmake_includes"), *_beside(e))]
+    flags = [f for e in environments for f in _of(e, "cmake_compile_flags")]
+    links = [_link(one) for e in environments for one in _of(e, "cmake_libraries")]
+    links += [f for e in environments for f in _of(e, "cmake_link_flags")]
+    links += [*_extra("linker", "args"), *_extra("cpu", "libs")]
+    if any(_EXPANDED in text for text in (*folders, *flags, *links)):
+        return None
+    split = shlex.split(" ".join(dict.fromkeys(flags))), shlex.split(" ".join(dict.fromkeys(links)))
+    return _Needs(tuple(dict.fromkeys(folders)), tuple(split[0]), tuple(split[1]))
+
+
+_FAMILIES = ("gnu", "clang")
+
+
+def _extra(*setting: str) -> list[str]:
+    """Flags that the settings of DaCe add, as words."""
+    return shlex.split(str(config.Config.get("compiler", *setting) or ""))
+
+
+def _of(environment: Any, name: str) -> list[Any]:
+    value = getattr(environment, name)
+    return list(value() if callable(value) else value)
+
+
+def _beside(environment: Any) -> list[str]:
+    """The folder of an environment, whose headers stand beside it."""
+    headers = environment.headers() if callable(environment.headers) else environment.headers
+    groups = headers.values() if isinstance(headers, dict) else [headers]
+    folder = os.path.dirname(environment._dace_file_path)
+    names = [name for group in groups for name in group]
+    return [folder] if any(os.path.isfile(os.path.join(folder, name)) for name in names) else []
+
+
+def _link(named: str) -> str:
+    """The flags that link a library, given by its file or its name."""
+    if os.path.isabs(named):
+        return f"{shlex.quote(named)} {shlex.quote('-Wl,-rpath,' + os.path.dirname(named))}"
+    return named if named.startswith("-") else f"-l{named}"
+
+
+def _compile_files(
+    files: Sequence[Path], library: Path, needs: _Needs, compiler: Compiler
+) -> subprocess.CompletedProcess[str]:
+    """Compile the files of a program side by side, and link them; what the compiler said."""
+    flags = flags_of_all()
+    start = [*compiler.command, *flags, "-w", *precompiled(compiler, flags)]
+    start += [f"-I{_RUNTIME}", *(f"-I{folder}" for folder in needs.folders), *needs.compiling]
+    start.append(f'-DDACE_BINARY_DIR="{library.parent}"')
+    if len(files) == 1:
+        command = [*start, "-shared", str(files[0]), "-o", str(library), *needs.linking]
+        return compiler_processes.run(command)
+    objects = [str(file.with_suffix(".o")) for file in files]
+    done = compiler_processes.run_all(
+        [[*start, "-c", str(f), "-o", o] for f, o in zip(files, objects, strict=True)]
+    )
+    if done.returncode != 0:
+        return done
+    link = [*compiler.command, "-shared", "-fopenmp", *objects, "-o", str(library), *needs.linking]
+    return compiler_processes.run(link)
+
+
+def flags_of_all() -> list[str]:
+    """The flags of all programs, as DaCe gives them to CMake, and CMake to the compiler."""
+    standard = f"-std=c++{config.Config.get('compiler', 'cpp_standard')}"
+    chosen = shlex.split(compiler_family.cpu_args() or "")
+    return [standard, "-fPIC", "-fopenmp", *chosen, *dace_compiler.build_type_flags()]
+
+
+def precompiled(compiler: Compiler, flags: Sequence[str]) -> list[str]:
+    """Arguments that include what DaCe's programs begin with, compiled once for these flags.
+
+    None where that cannot be made: then programs compile as well, but longer.
+    """
+    command = [*compiler.command, *flags, f"-I{_RUNTIME}", "-x", "c++-header"]
+    made_of = (*command, version(compiler.command), dace.__version__, _changed())
+    key = dace_compiler.cache_key(*made_of)
+    folder = Path(dace_compiler.build_cache_root()) / "pch" / f"distspmd-{key}"
+    header, target = folder / _HEADER, folder / f"{_HEADER}.gch"
+    with _precompiling:  # by another thread, too
+        try:
+            if not target.exists():
+                folder.mkdir(parents=True, exist_ok=True)
+                with tempfile.TemporaryDirectory(dir=folder) as work:
+                    _precompile(command, Path(work), header, target)
+        except OSError:
+            return []
+    return [f"-I{folder}", "-include", _HEADER]
+
+
+def _precompile(command: Sequence[str], work: Path, header: Path, target: Path) -> None:
+    own = work / _HEADER
+    own.write_text("#include <dace/dace.h>\n")
+    done = compiler_processes.run([*command, str(own), "-o", str(work / target.name)])
+    if done.returncode != 0:
+        raise OSError(done.stderr)
+    own.replace(header)
+    (work / target.name).replace(target)
+
+
+@functools.cache
+def _changed() -> float:
+    """When DaCe's headers changed last."""
+    return max((file.stat().st_mtime for file in _RUNTIME.rglob("*") if file.is_file()), default=0)

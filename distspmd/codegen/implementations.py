@@ -1,0 +1,116 @@
+"""Which implementation each library node gets: BLAS for what BLAS computes, loops for the rest."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import tempfile
+from pathlib import Path
+
+from dace import SDFG, SDFGState
+from dace.libraries import standard
+from dace.sdfg import nodes
+
+from distspmd.cache import cache_folder
+from distspmd.errors import ToolchainError
+from distspmd.nodes import blas_products, contraction, linear_solve, reduce_simd
+from distspmd.runtime.compile_runtime import INCLUDE
+from distspmd.runtime.toolchain import BLAS
+
+_SETS_THREADS = "openblas_set_num_threads"
+"""A function of a BLAS with threads of its own."""
+
+
+def choose_implementations(sdfg: SDFG, in_order: bool = False) -> bool:
+    """Settle the implementation of all library nodes, in place; whether any needs BLAS.
+
+    Reductions that stand ``in_order`` combine their operands one by one.
+    """
+    uses_blas = False
+    for node, state in _library_nodes(sdfg):
+        known = type(node).implementations  # type: ignore[attr-defined]  # of each kind of node
+        if isinstance(node, contraction.Contraction):
+            fits = contraction.on_blas(node, state)
+            node.implementation = blas_products.CALL if fits else contraction.NEST
+            node.in_order = in_order
+            uses_blas |= fits
+        elif linear_solve.LAPACK in known:
+            node.implementation, uses_blas = linear_solve.LAPACK, True
+        elif blas_products.CALL in known:
+            fits = blas_products.on_blas(node, state)
+            loops = blas_products.LOOPS if blas_products.LOOPS in known else "pure"
+            node.implementation = blas_products.CALL if fits else loops
+            uses_blas |= fits
+        elif isinstance(node, standard.Reduce) and node.implementation is None:
+            vector = not in_order and reduce_simd.fits(node, state)
+            node.implementation = reduce_simd.VECTOR if vector else "pure-seq"
+        elif node.implementation is None and "pure" in known and not _has_default(node):
+            node.implementation = "pure"
+    return uses_blas
+
+
+def check_lapack(sdfg: SDFG, blas: BLAS) -> None:
+    """See to it that a BLAS has what the program needs of LAPACK.
+
+    Raises:
+        ToolchainError: it does not.
+    """
+    needed = [n for n, _ in _library_nodes(sdfg) if n.implementation == linear_solve.LAPACK]
+    missing = [f for f in linear_solve.FUNCTIONS.values() if needed and not blas.has(f)]
+    if missing:
+        raise ToolchainError(
+            f"the program solves linear equations (np.linalg.solve), but {blas} does not have "
+            f"{missing[0]} of LAPACK. Choose another with DISTSPMD_BLAS, such as scipy-openblas32."
+        )
+
+
+def _has_default(node: nodes.LibraryNode) -> bool:
+    """Whether the kind of node has one; DaCe would try OpenBLAS, which not all of them know."""
+    return getattr(type(node), "default_implementation", None) is not None
+
+
+def _library_nodes(sdfg: SDFG) -> list[tuple[nodes.LibraryNode, SDFGState]]:
+    return [
+        (node, state)
+        for node, state in sdfg.all_nodes_recursive()
+        if isinstance(node, nodes.LibraryNode) and isinstance(state, SDFGState)
+    ]
+
+
+def blas_header(blas: BLAS) -> Path:
+    """A file with the header of a BLAS.
+
+    All programs name the same file: DaCe runs CMake anew for each other set of folders.
+    """
+    text = _header(blas)
+    folder = cache_folder() / "blas" / hashlib.sha256(text.encode()).hexdigest()[:32]
+    header = folder / "distspmd_blas.h"
+    if not header.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile("w", dir=folder, delete=False) as file:
+            file.write(text)
+        os.chmod(file.name, 0o644)  # a cache may serve several users
+        os.replace(file.name, header)  # at once, for other processes may be reading
+    return header
+
+
+def _header(blas: BLAS) -> str:
+    """A header that declares ``cblas_*``, whatever the library calls these functions.
+
+    What is used of LAPACK has its names, too.
+    """
+    lines = [f'#include "{blas.include_dir / blas.header}"']
+    if blas.symbol_prefix:
+        declared = (blas.include_dir / blas.header).read_text()
+        names = [*linear_solve.FUNCTIONS.values()]
+        names += sorted(set(re.findall(rf"\b{blas.symbol_prefix}(cblas_\w+)\s*\(", declared)))
+        lines += [f"#define {name} {blas.symbol_prefix}{name}" for name in names]
+    if blas.has(_SETS_THREADS):
+        asks = f"{blas.symbol_prefix}openblas_get_num_threads"
+        lines.append(f"#define DISTSPMD_BLAS_THREADS() {asks}()")
+        sets = f"{blas.symbol_prefix}{_SETS_THREADS}"
+        lines.append(f"#define DISTSPMD_SET_BLAS_THREADS(number) {sets}(number)")
+    on_threads = INCLUDE / "distspmd" / "kernels" / "threaded_gemm.hpp"
+    lines.append(f'#include "{on_threads}"')
+    return "\n".join([*lines, ""])

@@ -1,0 +1,383 @@
+"""Layouts: which box of an array each rank holds, and whether it holds values or summands.
+
+The text form is that of the redistribution paper: per dimension ``tile{axes}extent``, the axes
+minor to major, ``[64{x}256, 1024]``; a halo behind it, ``[64{x}256~1, 1024]``, or the size of
+blocks that are dealt in turn, ``[64{x}256/8, 1024]``; partial axes behind all, ``[256, 1024] +
+partial(sum){y}``. A layout that is no product of blocks is written as its boxes,
+``boxes[10]{0: 0:4; 1: 3:10}``.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from distspmd.errors import LayoutError, MeshError
+from distspmd.layouts import intervals
+from distspmd.layouts.dimension import Partial as Partial
+from distspmd.layouts.dimension import Split as Split
+from distspmd.layouts.dimension import items, parse_partial, parse_split
+from distspmd.layouts.intervals import Box
+from distspmd.layouts.mesh import Mesh
+
+Numbers = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Tiles:
+    """The distinct boxes of a layout, none empty.
+
+    Attributes:
+        bounds: the boxes: (tiles, dimensions, 2).
+        of: number of the tile of each rank; -1 where it holds nothing.
+        sides: of a grid of blocks the intervals along each dimension, tiles row-major over them.
+    """
+
+    bounds: NDArray[np.int64]
+    of: NDArray[np.int64]
+    sides: tuple[NDArray[np.int64], ...] | None = None
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Which box of an array each of the ranks 0, 1, ... of a mesh holds.
+
+    Either ``splits`` (a product of blocks) or ``explicit`` (a box for each rank) is given. Ranks
+    outside the mesh hold nothing.
+
+    Raises:
+        LayoutError: an axis that the mesh lacks, or that is used twice; boxes outside the array.
+    """
+
+    mesh: Mesh
+    extents: tuple[int, ...]
+    splits: tuple[Split, ...] | None = None
+    explicit: tuple[Box, ...] | None = None
+    partial: Partial | None = None
+
+    def __post_init__(self) -> None:
+        if (self.splits is None) == (self.explicit is None):
+            raise LayoutError(
+                "a layout is given by its splits or by its boxes, not by both or none."
+            )
+        if not self.extents or any(extent < 0 for extent in self.extents):
+            raise LayoutError(
+                f"extents {self.extents}: a layout is of an array of one dimension or more, none "
+                "negative. Give a scalar the extents (1,)."
+            )
+        self._check_axes()
+        if self.explicit is not None:
+            self._check_boxes(self.explicit)
+
+    def _check_axes(self) -> None:
+        split_by = [axis for split in self.splits or () for axis in split.axes]
+        partial_on = self.partial.axes or () if self.partial else ()
+        used = [*split_by, *partial_on]
+        for axis in used:
+            if axis not in self.mesh.names:
+                raise LayoutError(
+                    f"no axis {axis!r} in the mesh {str(self.mesh) or 'of one rank'}: write one of "
+                    f"{', '.join(self.mesh.names) or 'none'}."
+                )
+            if used.count(axis) > 1:
+                raise LayoutError(
+                    f"axis {axis!r} is used twice; an axis splits one dimension, or is partial."
+                )
+
+    def _check_boxes(self, boxes: tuple[Box, ...]) -> None:
+        if len(boxes) != self.mesh.size:
+            raise LayoutError(f"{len(boxes)} boxes for the {self.mesh.size} ranks of a mesh.")
+        whole = intervals.whole(self.extents)
+        if {*map(len, boxes)} == {len(whole)}:
+            bounds = np.array(boxes, dtype=np.int64)
+            outside = (bounds < 0) | (bounds > np.array(self.extents)[:, None])
+            if not outside.any():
+                return
+        for rank, box in enumerate(boxes):
+            if len(box) != len(self.extents) or not intervals.contains(whole, box):
+                raise LayoutError(
+                    f"rank {rank} holds [{intervals.text(box)}], outside the array {self.extents}."
+                )
+
+    # -- ways to make one ---------------------------------------------------------------------
+
+    @classmethod
+    def root(cls, extents: Sequence[int]) -> Layout:
+        """Rank 0 has all of the array."""
+        return cls(Mesh(), tuple(extents), splits=tuple(Split(extent) for extent in extents))
+
+    @classmethod
+    def on_ranks(cls, layout: Layout, ranks: Sequence[int], mesh: Mesh) -> Layout:
+        """A layout whose rank ``r`` is the rank ``ranks[r]`` of a mesh; the others hold nothing.
+
+        Raises:
+            LayoutError: not one rank of the mesh for each rank of the layout, or a partial layout.
+        """
+        if layout.partial:
+            raise LayoutError(f"{layout} is partial; only values can be held by some ranks.")
+        if sorted({*ranks}) != sorted(ranks) or len(ranks) != layout.ranks:
+            raise LayoutError(f"{len(ranks)} ranks, or one twice, for {layout.ranks} of {layout}.")
+        if not {*ranks} <= {*range(mesh.size)}:
+            raise LayoutError(f"ranks {tuple(ranks)}: the mesh {mesh} has {mesh.size}.")
+        boxes = [intervals.empty(len(layout.extents))] * mesh.size
+        for rank, box in zip(ranks, layout.boxes, strict=True):
+            boxes[rank] = box
+        return cls(mesh, layout.extents, explicit=tuple(boxes))
+
+    @classmethod
+    def of_boxes(
+        cls,
+        mesh: Mesh,
+        extents: Sequence[int],
+        boxes: Sequence[Box],
+        partial: Partial | None = None,
+    ) -> Layout:
+        """The layout with these boxes: as a product of blocks where it is one."""
+        splits = _recognise(mesh, extents, boxes, partial)
+        if splits is not None:
+            return cls(mesh, tuple(extents), splits=splits, partial=partial)
+        return cls(mesh, tuple(extents), explicit=tuple(boxes), partial=partial)
+
+    @classmethod
+    def parse(cls, text: str, mesh: Mesh) -> Layout:
+        """Read the text form on a mesh; the inverse of ``str``.
+
+        Raises:
+            LayoutError: not of the form, an unknown axis, or a wrong tile.
+        """
+        body, partial = parse_partial(text)
+        if body.startswith("boxes"):
+            extents, boxes = _parse_boxes(body, text, mesh)
+            return cls(mesh, extents, explicit=boxes, partial=partial)
+        if not (body.startswith("[") and body.endswith("]")):
+            raise LayoutError(
+                f"layout {text!r}: write [tile{{axes}}extent, ...], such as [3{{x}}12, 8]."
+            )
+        splits = tuple(parse_split(item, text, mesh) for item in items(body[1:-1]))
+        return cls(mesh, tuple(split.extent for split in splits), splits=splits, partial=partial)
+
+    # -- what it says -------------------------------------------------------------------------
+
+    def __str__(self) -> str:
+        if self.splits is not None:
+            body = ", ".join(split.text(self.mesh) for split in self.splits)
+            body = f"[{body}]"
+        else:
+            held = "; ".join(
+                f"{rank}: {intervals.text(box)}"
+                for rank, box in enumerate(self.boxes)
+                if not intervals.is_empty(box)
+            )
+            body = f"boxes[{', '.join(map(str, self.extents))}]{{{held}}}"
+        return f"{body} + {self.partial}" if self.partial else body
+
+    @property
+    def is_blocks(self) -> bool:
+        """Whether it is a product of blocks, which cut the array without overlapping."""
+        return self.splits is not None and not any(s.halo or s.block for s in self.splits)
+
+    @property
+    def is_dealt(self) -> bool:
+        """Whether blocks are dealt in turn along a dimension, so that tiles are no boxes."""
+        return any(split.block for split in self.splits or ())
+
+    def shape(self, rank: int) -> tuple[int, ...]:
+        """Shape of the rank's tile."""
+        if self.splits is None or rank >= self.ranks:
+            return intervals.shape(self.box(rank))
+        at = self.mesh.coordinates(rank)
+        return tuple(split.length(self.mesh, at) for split in self.splits)
+
+    @property
+    def ranks(self) -> int:
+        """Number of ranks that the layout speaks of."""
+        return self.mesh.size
+
+    @cached_property
+    def bounds(self) -> NDArray[np.int64]:
+        """Boxes as numbers: (ranks, dimensions, 2).
+
+        Raises:
+            LayoutError: blocks are dealt in turn; the tiles are no boxes.
+        """
+        if self.is_dealt:
+            raise LayoutError(
+                f"{self} deals blocks in turn, so that tiles are no boxes; redistribute takes it, "
+                "and distspmd.planning.block_cyclic plans with it."
+            )
+        if self.splits is None:
+            return np.array(self.explicit, dtype=np.int64)
+        found = np.empty((self.ranks, len(self.splits), 2), dtype=np.int64)
+        for dimension, split in enumerate(self.splits):
+            tile = split.tile(self.mesh)
+            low = self.indices(split.axes) * tile
+            low, high = np.minimum(low, split.extent), np.minimum(low + tile, split.extent)
+            found[:, dimension] = split.widened(low, high)
+        return found
+
+    @cached_property
+    def tiles(self) -> Tiles:
+        """The distinct boxes, and which of them each rank holds."""
+        if self.splits is not None and not self.is_dealt:
+            return self._grid(self.splits)
+        numbers: dict[Box, int] = {}
+        of = np.array(
+            [
+                -1 if intervals.is_empty(box) else numbers.setdefault(box, len(numbers))
+                for box in self.boxes
+            ],
+            dtype=np.int64,
+        )
+        bounds = np.array([*numbers], dtype=np.int64).reshape(len(numbers), len(self.extents), 2)
+        return Tiles(bounds, of)
+
+    def _grid(self, splits: tuple[Split, ...]) -> Tiles:
+        of = np.zeros(self.ranks, dtype=np.int64)
+        held = np.ones(self.ranks, dtype=bool)
+        sides = []
+        for split in splits:
+            tile = split.tile(self.mesh)
+            lows = np.arange(0, split.extent, tile or 1)
+            sides.append(split.widened(lows, np.minimum(lows + tile, split.extent)))
+            index = self.indices(split.axes)
+            held &= index < len(lows)
+            of = of * len(lows) + index
+        places = np.indices([len(side) for side in sides]).reshape(len(sides), -1)
+        bounds = np.stack([side[at] for side, at in zip(sides, places, strict=True)], axis=1)
+        return Tiles(bounds, np.where(held, of, -1), tuple(sides))
+
+    @cached_property
+    def boxes(self) -> tuple[Box, ...]:
+        """Box of each rank of the mesh."""
+        if self.explicit is not None:
+            return self.explicit
+        return tuple(tuple((lo, hi) for lo, hi in box) for box in self.bounds.tolist())
+
+    @cached_property
+    def volumes(self) -> NDArray[np.int64]:
+        """Elements of the tile of each rank of the mesh."""
+        sides = self.bounds[:, :, 1] - self.bounds[:, :, 0]
+        found: NDArray[np.int64] = np.maximum(sides, 0).prod(axis=1)
+        return found
+
+    @cached_property
+    def operands(self) -> NDArray[np.int64]:
+        """Which operand of the reduction each rank of the mesh holds."""
+        if self.partial is None:
+            return np.zeros(self.ranks, dtype=np.int64)
+        if self.partial.axes is None:
+            return np.arange(self.ranks)
+        return self.indices(self.partial.axes[::-1])
+
+    def indices(self, axes: Sequence[str]) -> NDArray[np.int64]:
+        """Index of each rank of the mesh along axes, minor first."""
+        grid = self.mesh.grid
+        found = np.zeros(self.ranks, dtype=np.int64)
+        for axis in reversed(axes):
+            found = found * self.mesh[axis] + grid[axis]
+        return found
+
+    def box(self, rank: int) -> Box:
+        """Box that a rank holds; ``lo == hi`` where it holds nothing."""
+        if rank < self.ranks:
+            return self.boxes[rank]
+        return intervals.empty(len(self.extents))
+
+    def nbytes(self, rank: int, itemsize: int) -> int:
+        """Bytes of the rank's tile."""
+        return itemsize * self.volume(rank)
+
+    def volume(self, rank: int) -> int:
+        """Elements of the rank's tile."""
+        return math.prod(self.shape(rank))
+
+    def operand(self, rank: int) -> int:
+        """Which operand of the reduction a rank holds; 0 where the layout is not partial."""
+        if self.partial is None:
+            return 0
+        if not 0 <= rank < self.ranks:
+            raise MeshError(f"no rank {rank} in the mesh {self.mesh}, which has {self.ranks}.")
+        return int(self.operands[rank])
+
+    def same_tiles(self, other: Layout) -> bool:
+        """Whether both give each rank the same box of the same array, as values (not operands)."""
+        if self.extents != other.extents or self.partial or other.partial:
+            return False
+        common = min(self.ranks, other.ranks)
+        equal = (self.bounds[:common] == other.bounds[:common]).all(axis=(1, 2))
+        equal |= (self.volumes[:common] == 0) & (other.volumes[:common] == 0)
+        rest = (self.volumes[common:], other.volumes[common:])
+        return bool(equal.all()) and not any(volumes.any() for volumes in rest)
+
+    def holders(self) -> dict[Box, tuple[int, ...]]:
+        """Ranks that hold each distinct box that is not empty, in order of the first."""
+        found: dict[Box, list[int]] = {}
+        for rank, box in enumerate(self.boxes):
+            if not intervals.is_empty(box):
+                found.setdefault(box, []).append(rank)
+        return {box: tuple(ranks) for box, ranks in found.items()}
+
+
+def _recognise(
+    mesh: Mesh, extents: Sequence[int], boxes: Sequence[Box], partial: Partial | None
+) -> tuple[Split, ...] | None:
+    """Splits that give these boxes, if any, up to how empty boxes are written."""
+    taken = frozenset((partial.axes or mesh.names) if partial else ())
+    empty = [intervals.is_empty(box) for box in boxes]
+    for splits in _agreeing_splits(mesh, extents, boxes, taken):
+        found = Layout(mesh, tuple(extents), splits=splits)
+        if [intervals.is_empty(box) for box in found.boxes] == empty:
+            return splits
+    return None
+
+
+def _agreeing_splits(
+    mesh: Mesh, extents: Sequence[int], boxes: Sequence[Box], taken: frozenset[str]
+) -> Iterator[tuple[Split, ...]]:
+    """Splits of the last ``len(extents)`` dimensions that agree with all boxes but empty ones."""
+    if not extents:
+        yield ()
+        return
+    extent, *rest = extents
+    held = [
+        (mesh.coordinates(rank), box[-len(extents)])
+        for rank, box in enumerate(boxes)
+        if not intervals.is_empty(box)
+    ]
+    free = [name for name in mesh.names if name not in taken and mesh[name] > 1]
+    for count in range(len(free) + 1):
+        for axes in itertools.permutations(free, count):
+            split = Split(extent, axes)
+            if all(split.interval(mesh, at) == interval for at, interval in held):
+                for others in _agreeing_splits(mesh, rest, boxes, taken.union(axes)):
+                    yield (split, *others)
+
+
+_BOXES = re.compile(r"boxes\[([\d,\s]*)\]\s*\{(.*)\}\Z", re.DOTALL)
+
+
+def _parse_boxes(body: str, text: str, mesh: Mesh) -> tuple[tuple[int, ...], tuple[Box, ...]]:
+    """Extents, and the box of each rank of the mesh; ranks that are not named hold nothing."""
+    match = _BOXES.match(body)
+    try:
+        if not match:
+            raise ValueError
+        extents = tuple(int(item) for item in items(match[1]))
+        boxes = [intervals.empty(len(extents))] * mesh.size
+        for item in items(match[2], ";"):
+            rank, _, held = item.partition(":")
+            bounds = [tuple(map(int, interval.split(":"))) for interval in items(held)]
+            boxes[range(mesh.size).index(int(rank))] = tuple((lo, hi) for lo, hi in bounds)
+    except ValueError:
+        raise LayoutError(
+            f"layout {text!r}: write boxes[extents]{{rank: lo:hi, lo:hi; ...}} with ranks below "
+            f"{mesh.size}, such as boxes[10]{{0: 0:4; 1: 3:10}}."
+        ) from None
+    return extents, tuple(boxes)

@@ -1,0 +1,166 @@
+"""The product of matrices in a contraction: which letters are its rows, columns and depth."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import sympy
+from dace import dtypes
+from dace.codegen.common import sym2cpp
+
+from distspmd.nodes.contraction_operands import Einsum, Operand
+
+BLAS: dict[object, str] = {
+    dtypes.float32: "s",
+    dtypes.float64: "d",
+    dtypes.complex64: "c",
+    dtypes.complex128: "z",
+}
+"""Types that BLAS has, with the letter of its functions."""
+
+LEAST = 3, 8**3
+"""Dimensions, and products of elements in one call, below which loops are as fast as BLAS."""
+
+
+def largest(einsum: Einsum, least: tuple[int, int] = LEAST) -> Gemm | None:
+    """The largest product of matrices in a contraction that BLAS can walk, if one is worth it."""
+    types = {operand.dtype for operand in (*einsum.operands, einsum.result)}
+    if len(einsum.operands) != 2 or len(types) > 1 or einsum.result.dtype not in BLAS:
+        return None
+    worth = [gemm for gemm in _gemms(einsum) if gemm.size >= least]
+    largest_first = sorted(worth, key=lambda gemm: gemm.size, reverse=True)
+    return next((gemm for gemm in largest_first if gemm.fits), None)
+
+
+def _gemms(einsum: Einsum) -> Iterator[Gemm]:
+    a, b = (set(operand.letters) for operand in einsum.operands)
+    own = set(einsum.result.letters)
+    rows = [x for x in einsum.letters if x in a - b and x in own]
+    columns = [x for x in einsum.letters if x in b - a and x in own]
+    depth = [x for x in einsum.letters if x in a & b and x not in own]
+    for m, n, k in itertools.product(*(_runs(einsum, g) for g in (rows, columns, depth))):
+        yield Gemm(einsum, m, n, k)
+
+
+def _runs(einsum: Einsum, letters: Sequence[str]) -> list[str]:
+    """Letters that move as one index in every operand, outermost first; also none."""
+    operands = (*einsum.operands, einsum.result)
+    runs = [""]
+    orders = ["".join(x for x in operand.letters if x in letters) for operand in operands]
+    for order in dict.fromkeys(orders):
+        for first in range(len(order)):
+            for last in range(first, len(order)):
+                run = order[first : last + 1]
+                if all(
+                    operand.steps.get(above, 0)
+                    == operand.steps.get(below, 0) * einsum.extents[below]
+                    for above, below in itertools.pairwise(run)
+                    for operand in operands
+                ):
+                    runs.append(run)
+    return list(dict.fromkeys(runs))
+
+
+@dataclass(frozen=True)
+class Gemm:
+    """A product of matrices in a contraction: the letters of its rows, columns and depth."""
+
+    einsum: Einsum
+    rows: str
+    columns: str
+    depth: str
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """What speaks for it: dimensions that it has, and work, as far as that is known."""
+        extents = [self._extent(run) for run in (self.rows, self.columns, self.depth)]
+        known = [int(n) if n.is_Integer else 64 for n in extents]
+        return sum(n > 1 for n in known), known[0] * known[1] * known[2]
+
+    @property
+    def fits(self) -> bool:
+        """Whether one dimension of each matrix is contiguous, and no other overlaps with it."""
+        return all(self._order(operand, *runs) is not None for operand, runs in self._matrices())
+
+    @property
+    def loops(self) -> str:
+        """Letters that are left for loops around the calls."""
+        taken = self.rows + self.columns + self.depth
+        return "".join(x for x in self.einsum.letters if x not in taken)
+
+    def call(self, alpha: str, beta: str, index: dict[str, str]) -> str:
+        """The call at an index of each letter that loops run over."""
+        (a, a_runs), (b, b_runs), (c, c_runs) = self._matrices()
+        order = self._order(c, *c_runs)
+        assert order is not None
+        rows, columns = self.rows, self.columns
+        if order[0]:  # the transposed result has neighbours in its rows
+            a, a_runs, b, b_runs = b, (columns, self.depth), a, (self.depth, rows)
+            rows, columns = columns, rows
+        arguments, leading = [], []
+        for operand, runs in ((a, a_runs), (b, b_runs)):
+            stored = self._order(operand, *runs)
+            assert stored is not None
+            arguments.append("CblasTrans" if stored[0] else "CblasNoTrans")
+            leading.append(stored[1])
+        arguments += [text(self._extent(run)) for run in (rows, columns, self.depth)]
+        arguments += [alpha, self._at(a, index), leading[0], self._at(b, index), leading[1]]
+        arguments += [beta, self._at(c, index), order[1]]
+        return f"distspmd::gemm<{c.dtype.ctype}>({', '.join(arguments)});"
+
+    def _matrices(self) -> list[tuple[Operand, tuple[str, str]]]:
+        a, b = self.einsum.operands
+        runs = (self.rows, self.depth), (self.depth, self.columns), (self.rows, self.columns)
+        return list(zip((a, b, self.einsum.result), runs, strict=True))
+
+    def _extent(self, run: str) -> sympy.Expr:
+        return sympy.Mul(*(self.einsum.extents[x] for x in run))
+
+    def _order(self, operand: Operand, rows: str, columns: str) -> tuple[bool, str] | None:
+        """Whether a matrix is stored by columns, and its leading dimension; None: in no order."""
+        along, across = (
+            operand.steps.get(run[-1], sympy.Integer(0)) if run else sympy.Integer(1)
+            for run in (columns, rows)
+        )
+        for by_columns, near, far, run, other in (
+            (False, along, across, columns, rows),
+            (True, across, along, rows, columns),
+        ):
+            extent = self._extent(run)
+            if near != 1 and extent != 1:
+                continue
+            if self._extent(other) == 1:
+                return by_columns, _most(sympy.Integer(1), extent)
+            if far.is_positive and self._apart(operand, run, other, far - extent):
+                return by_columns, _most(far, extent)
+        return None
+
+    @staticmethod
+    def _apart(operand: Operand, run: str, other: str, gap: sympy.Expr) -> bool:
+        """Whether rows do not overlap: storage keeps those apart that are a dimension of their own.
+
+        Windows that slide (``i + j`` indexes one dimension) are apart only if that is known.
+        """
+        letters = ({x for x, _ in dim} for dim in operand.dimensions)
+        slides = any(dim & set(run) and dim & set(other) for dim in letters)
+        return bool(gap.is_nonnegative) if slides else gap.is_negative is not True
+
+    def _at(self, operand: Operand, index: dict[str, str]) -> str:
+        """Address of the matrix at the indices of the loops."""
+        steps = ((x, operand.steps.get(x, 0)) for x in self.loops)
+        terms = [f"{index[x]} * ({text(step)})" for x, step in steps if step != 0]
+        return " + ".join([operand.connector, *terms])
+
+
+def _most(stride: sympy.Expr, extent: sympy.Expr) -> str:
+    """A leading dimension: BLAS wants at least the extent, also of a tile of one row."""
+    if stride.is_Integer and extent.is_Integer:
+        return str(max(stride, extent, 1))
+    return f"std::max<int64_t>({{{text(stride)}, {text(extent)}, 1}})"
+
+
+def text(number: sympy.Expr) -> str:
+    """An expression in C++."""
+    return str(sym2cpp(number))

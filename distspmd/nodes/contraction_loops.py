@@ -1,0 +1,246 @@
+"""Loops of C++ over the letters of a contraction, that a compiler vectorises and threads share.
+
+Threads share letters of the result, so that no two write one element, and sums do not depend on how
+many there are. Lanes of vectors share what is reduced; not if a reduction is ``in_order``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import sympy
+
+from distspmd.nodes.contraction_gemm import text
+from distspmd.nodes.contraction_operands import Einsum, Operand
+
+BLOCK = 128, 1024
+"""Neighbours in the result that are reduced together, where operands are contiguous along them.
+
+Long pieces of rows are read faster, for each row may lie in a page of its own; but threads want
+some :data:`_BLOCKS` of them.
+"""
+
+_BLOCKS = 8
+
+_WORTH = 1 << 15
+"""Iterations that are worth threads."""
+
+_FLOATS = ("float", "double")
+_LIMITS = "std::numeric_limits<{0}>"
+_LEAST = f"({_LIMITS}::has_infinity ? -{_LIMITS}::infinity() : {_LIMITS}::lowest())"
+_MOST = f"({_LIMITS}::has_infinity ? {_LIMITS}::infinity() : {_LIMITS}::max())"
+_REDUCTIONS = {
+    "sum": ("{0} += {1};", "{0}(0)", "+"),
+    "max": ("{0} = {1} > {0} || {1} != {1} ? {1} : {0};", _LEAST, "max"),
+    "min": ("{0} = {1} < {0} || {1} != {1} ? {1} : {0};", _MOST, "min"),
+}
+"""Of each reduction: how C++ does it, what it starts from, and its name in OpenMP."""
+
+
+class Reduction(Protocol):
+    """What is reduced, and how: see :class:`distspmd.nodes.contraction.Contraction`."""
+
+    code: str
+    operation: str
+    pick: str
+    in_order: bool
+
+
+def parameter(letter: str) -> str:
+    """Name of the parameter of a letter; DaCe's symbols do not all take single capitals."""
+    return letter if letter.islower() else f"{letter.lower()}_"
+
+
+def indices(einsum: Einsum) -> dict[str, str]:
+    """The loop's variable of each letter."""
+    return {x: f"__{parameter(x)}" for x in einsum.letters}
+
+
+def nest(einsum: Einsum, letters: Iterable[str], body: str, pick: str = "") -> str:
+    """Loops over letters, outermost first, around a body.
+
+    A picked letter has no loop: it is what its operand holds, behind the loops that this needs.
+    """
+    index = indices(einsum)
+    if not pick or pick[0] not in list(letters):
+        return _loops([(index[x], einsum.extents[x]) for x in letters], body)
+    letter, operand = pick[0], einsum.operands[int(pick[1:])]
+    others = [x for x in letters if x != letter]
+    place = max((n for n, x in enumerate(others, start=1) if x in operand.letters), default=0)
+    body = nest(einsum, others[place:], body)
+    value = f"int64_t({_element(operand)}) - ({text(einsum.begins[letter])})"
+    end = text(einsum.extents[letter])
+    body = f"if ({index[letter]} >= 0 && {index[letter]} < {end}) {{\n{body}\n}}"
+    return nest(einsum, others[:place], f"const int64_t {index[letter]} = {value};\n{body}")
+
+
+def cleared(einsum: Einsum, value: str) -> str:
+    """Set the window of the result to a value."""
+    result = einsum.result
+    ranges = [(f"__d{d}", extent) for d, extent in enumerate(result.extents)]
+    terms = (f"__d{d} * ({text(stride)})" for d, stride in enumerate(result.strides))
+    return _loops(ranges, f"_out[{' + '.join(terms)}] = {value};") + "\n"
+
+
+def reduction(einsum: Einsum, how: Reduction) -> str:
+    """Reduce an expression of the operands over the letters that the result has not."""
+    whole = not how.pick and "_at_" not in how.code  # no letter counts by itself
+    loops = _Loops(einsum.coalesced() if whole else einsum, how)
+    if not einsum.writes_once or how.pick[:1] in list(loops.kept):
+        return loops.in_memory()
+    return loops.in_blocks() if loops.innermost_kept else loops.in_registers()
+
+
+@dataclass(frozen=True)
+class _Loops:
+    """The loops of one reduction."""
+
+    einsum: Einsum
+    how: Reduction
+
+    @property
+    def ctype(self) -> str:
+        return str(self.einsum.result.dtype.ctype)
+
+    @property
+    def neutral(self) -> str:
+        return _REDUCTIONS[self.how.operation][1].format(self.ctype)
+
+    @cached_property
+    def kept(self) -> str:
+        return "".join(x for x in self.einsum.letters if x not in self.einsum.reduced)
+
+    @property
+    def innermost_kept(self) -> bool:
+        """Whether neighbours in memory belong to different elements, and pick nothing each."""
+        einsum, kept = self.einsum, self.kept
+        if not kept or not einsum.reduced:
+            return False
+        last, pick = kept[-1], self.how.pick
+        if pick and last in einsum.operands[int(pick[1:])].letters:
+            return False
+        moves = [
+            operand.steps.get(last, 0) == 1 for operand in einsum.operands if last in operand.steps
+        ]
+        return bool(moves) and all(moves) and einsum.result.steps[last] == 1
+
+    def combined(self, element: str) -> str:
+        """The body: reduce the value at the loops' indices into an element."""
+        combine = _REDUCTIONS[self.how.operation][0].format(element, "__value")
+        return f"{self._value()}{combine}"
+
+    def in_memory(self) -> str:
+        """Into the result itself: for elements that several indices or the data choose."""
+        einsum = self.einsum
+        last = self.kept[-1:] if self.innermost_kept or not einsum.writes_once else ""
+        order = self.kept[: len(self.kept) - len(last)] + einsum.reduced + last
+        body = self.combined(_element(einsum.result))
+        return cleared(einsum, self.neutral) + nest(einsum, order, body, self.how.pick)
+
+    def in_registers(self) -> str:
+        """Element by element: lanes share the operands, threads the elements."""
+        einsum, kept, reduced = self.einsum, self.kept, self.einsum.reduced
+        if not reduced and kept:
+            return self._products()
+        lanes = self._lanes() if reduced and not self.how.pick else ""
+        if lanes:
+            inner = f"{lanes}\n{nest(einsum, reduced[-1:], self._in_lanes())}"
+            body = nest(einsum, reduced[:-1], inner)
+        else:
+            body = nest(einsum, reduced, self.combined("__part"), self.how.pick)
+        begin = f"{self.ctype} __part = {self.neutral};\n"
+        end = f"\n{_element(einsum.result)} = __part;"
+        if lanes and self._nan:
+            begin += "int __nan = 0;\n"
+            limits = _LIMITS.format(self.ctype)
+            end = f"\nif (__nan) __part = {limits}::quiet_NaN();{end}"
+        code = nest(einsum, kept, begin + body + end)
+        return self._shared(len(kept)) + code
+
+    def _products(self) -> str:
+        """Nothing is reduced: lanes share the innermost loop, and threads those around it."""
+        body = f"{self._value()}{_element(self.einsum.result)} = __value;"
+        inner = nest(self.einsum, self.kept[-1:], body)
+        outer, shared = self.kept[:-1], self._shared(max(1, len(self.kept) - 1))
+        if shared and not outer:
+            return shared.replace("for collapse(1)", "for simd") + inner
+        return shared + nest(self.einsum, outer, f"#pragma omp simd\n{inner}")
+
+    def in_blocks(self) -> str:
+        """Blocks of neighbours, each in vectors, which threads share."""
+        einsum, last = self.einsum, self.kept[-1]
+        index, extent = indices(einsum)[last], text(einsum.extents[last])
+        body = self.combined("__part[__lane]")
+        lanes = "for (int64_t __lane = 0; __lane < __size; ++__lane)"
+        here = f"{lanes} {{\nconst int64_t {index} = __first + __lane;\n"
+        body = f"#pragma omp simd\n{here}{body}\n}}"
+        body = nest(einsum, einsum.reduced, body, self.how.pick)
+        lines = [
+            f"const int64_t __size = std::min<int64_t>(__block, {extent} - __first);",
+            f"{self.ctype} __part[{BLOCK[1]}];",
+            f"{lanes} __part[__lane] = {self.neutral};",
+            body,
+            f"{here}{_element(einsum.result)} = __part[__lane];\n}}",
+        ]
+        code = f"for (int64_t __first = 0; __first < {extent}; __first += __block) {{\n"
+        code = nest(einsum, self.kept[:-1], code + "\n".join(lines) + "\n}")
+        part = f"({text(sympy.Mul(*(einsum.extents[x] for x in self.kept)))}) / {_BLOCKS}"
+        block = f"std::min<int64_t>({BLOCK[1]}, std::max<int64_t>({BLOCK[0]}, {part}))"
+        return f"const int64_t __block = {block};\n" + self._shared(len(self.kept)) + code
+
+    def _shared(self, loops: int) -> str:
+        """Threads share so many outer loops, if there is enough to do."""
+        work = sympy.Mul(*self.einsum.extents.values())
+        if not loops or (work.is_Integer and work < _WORTH):
+            return ""
+        return f"#pragma omp parallel for collapse({loops}) if({text(work)} >= {_WORTH})\n"
+
+    @property
+    def _nan(self) -> bool:
+        return self.how.operation != "sum" and self.ctype in _FLOATS
+
+    def _lanes(self) -> str:
+        """What lets lanes share the innermost loop; empty where they may not."""
+        if self.how.in_order or self.ctype not in (*_FLOATS, "int", "int64_t"):
+            return ""
+        more = " reduction(|: __nan)" if self._nan else ""
+        return f"#pragma omp simd reduction({_REDUCTIONS[self.how.operation][2]}: __part){more}"
+
+    def _in_lanes(self) -> str:
+        """The body where lanes have a part each; of numbers that are none they keep a mark."""
+        if self.how.operation == "sum":
+            return self.combined("__part")
+        sign = ">" if self.how.operation == "max" else "<"
+        lines = f"__part = __value {sign} __part ? __value : __part;\n"
+        return self._value() + lines + ("__nan |= __value != __value;" if self._nan else "")
+
+    def _value(self) -> str:
+        """The expression at the loops' indices; it may name letters, which count in the whole."""
+        einsum, ctype = self.einsum, self.ctype
+        values = [_element(operand) for operand in einsum.operands]
+        if not self.how.code:
+            value = " * ".join(f"{ctype}({value})" for value in values)
+            return f"const {ctype} __value = {ctype}({value});\n"
+        bound = {f"_v{n}": value for n, value in enumerate(values)}
+        bound |= {
+            f"_at_{parameter(x)}": f"{index} + {text(einsum.begins[x])}"
+            for x, index in indices(einsum).items()
+            if f"_at_{parameter(x)}" in self.how.code
+        }
+        lines = " ".join(f"const auto {name} = {value};" for name, value in bound.items())
+        value = f"[&] {{ {lines} return {self.how.code}; }}()"
+        return f"const {ctype} __value = {ctype}({value});\n"
+
+
+def _loops(ranges: Sequence[tuple[str, sympy.Expr]], body: str) -> str:
+    for index, end in reversed(ranges):
+        body = f"for (int64_t {index} = 0; {index} < {text(end)}; ++{index}) {{\n{body}\n}}"
+    return body
+
+
+def _element(operand: Operand) -> str:
+    terms = [f"__{parameter(x)} * ({text(step)})" for x, step in operand.steps.items() if step != 0]
+    return f"{operand.connector}[{' + '.join(terms) or '0'}]"

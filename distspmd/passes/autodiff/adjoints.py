@@ -1,0 +1,302 @@
+"""The maps and contractions that compute gradients, from what each operation of a program computes.
+
+The gradient of a container is the sum of one term for each read of it. A term that has one value
+for each element is a summand of one map; one that adds up over other parameters is a contraction,
+on BLAS where it is a product; of shifted or repeated indices it is added element by element.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from string import ascii_letters
+
+import sympy
+from dace import SDFG, Memlet, SDFGState, dtypes
+from dace.dtypes import DebugInfo
+from dace.sdfg import nodes
+
+from distspmd.analysis.iteration_spaces import Extent
+from distspmd.nodes.contraction import add_contraction
+from distspmd.passes.autodiff.derivatives import with_names
+from distspmd.passes.autodiff.operations import Element, Indices
+
+_SUM = "lambda x, y: x + y"
+
+
+@dataclass(frozen=True)
+class Term:
+    """What is added to ``target[indices]`` for all values of the parameters.
+
+    Attributes:
+        ranges: of each parameter, from 0 in steps of 1.
+        reads: elements that the names in the code stand for.
+        code: an expression of the names and the parameters.
+        indices: of the element that it is added to.
+        info: DaCe's record of the line.
+    """
+
+    ranges: Mapping[str, Extent] = field(repr=False)
+    reads: Mapping[str, Element]
+    code: ast.expr
+    indices: Indices
+    info: DebugInfo | None = field(default=None, repr=False)
+
+
+def index_of(shape: Sequence[sympy.Expr]) -> Indices:
+    """An element of a container by parameters of its dimensions."""
+    return tuple(
+        sympy.Integer(0) if extent == 1 else sympy.Symbol(f"__i{d}")
+        for d, extent in enumerate(shape)
+    )
+
+
+def ranges_of(shape: Sequence[sympy.Expr]) -> dict[str, Extent]:
+    """Ranges of the parameters of :func:`index_of`."""
+    zero, one = sympy.Integer(0), sympy.Integer(1)
+    return {
+        f"__i{d}": Extent(zero, sympy.sympify(extent), one)
+        for d, extent in enumerate(shape)
+        if extent != 1
+    }
+
+
+def parameters_along(
+    shape: Sequence[sympy.Expr], indices: Indices, ranges: Mapping[str, Extent]
+) -> list[str] | None:
+    """The parameter of each dimension, "" for one of one element; None for any other index."""
+    found: list[str] = []
+    for extent, index in zip(shape, indices, strict=True):
+        name = str(index)
+        if index == 0 and extent == 1:
+            found.append("")
+        elif name in ranges and name not in found and _is_all(ranges[name], extent):
+            found.append(name)
+        else:
+            return None
+    return found
+
+
+def _is_all(values: Extent, extent: sympy.Expr) -> bool:
+    return bool(values.begin == 0 and values.step == 1 and values.end == extent)
+
+
+class Emitter:
+    """Adds the maps of gradients to a state, behind one that sets sums to zero."""
+
+    def __init__(self, sdfg: SDFG, state: SDFGState) -> None:
+        self.sdfg, self.state = sdfg, state
+        self.zeros: SDFGState | None = None
+        self._nodes: dict[str, nodes.AccessNode] = {}
+
+    def total(self, term: Term, kept: list[str], dtype: dtypes.typeclass) -> str:
+        """A new container with the sums of a term, indexed by the parameters that are kept."""
+        return self._contract(term, kept, dtype)
+
+    def gradient(self, name: str, terms: Sequence[Term]) -> str:
+        """A new container of the shape of another one, with the sum of terms."""
+        like = self.sdfg.arrays[name]
+        target, _ = self.sdfg.add_transient(
+            f"{name}_gradient", like.shape, like.dtype, find_new_name=True
+        )
+        self.sum_into(str(target), terms)
+        return str(target)
+
+    def sum_into(self, target: str, terms: Sequence[Term]) -> None:
+        """Write the sum of terms to a container, all of it."""
+        shape = self.sdfg.arrays[target].shape
+        if len(terms) == 1 and self._is_contracted_to(target, terms[0]):
+            kept = list(map(str, terms[0].indices))
+            self._contract(terms[0], kept, self.sdfg.arrays[target].dtype, target)
+            return
+        own = [str(i) if i != 0 else "" for i in index_of(shape)]
+        index = index_of(shape)
+        reads: dict[str, Element] = {}
+        summands = [self._summand(target, term, own, index, reads) for term in terms]
+        code = ast.unparse(_added(summands))
+        ranges = {p: f"0:{n}" for p, n in zip(own, shape, strict=True) if p}
+        info = next((term.info for term in terms), None)
+        self._map(target, ranges, reads, code, Element(target, index), info=info)
+
+    def _is_contracted_to(self, target: str, term: Term) -> bool:
+        along = parameters_along(self.sdfg.arrays[target].shape, term.indices, term.ranges)
+        return along is not None and "" not in along and set(along) != set(term.ranges)
+
+    def _summand(
+        self,
+        target: str,
+        term: Term,
+        own: list[str],
+        index: Indices,
+        reads: dict[str, Element],
+    ) -> ast.expr:
+        """The term at an element of the target, as an expression of what is read there."""
+        along = parameters_along(self.sdfg.arrays[target].shape, term.indices, term.ranges)
+        if along is None:
+            return ast.Name(_named(Element(self._scattered(target, term), index), reads))
+        kept = [p for p in along if p]
+        if set(kept) != set(term.ranges):
+            total = self._contract(term, kept, self.sdfg.arrays[target].dtype)
+            at = [i for i, p in zip(index, along, strict=True) if p] or [sympy.Integer(0)]
+            return ast.Name(_named(Element(total, tuple(at)), reads))
+        renamed = {p: o or "0" for p, o in zip(along, own, strict=True) if p}
+        values = {p: sympy.sympify(o) for p, o in renamed.items()}
+        names: dict[str, ast.expr] = {
+            name: ast.Name(_named(element.at(values), reads))
+            for name, element in term.reads.items()
+        }
+        return with_names(term.code, {**names, **{p: ast.Name(o) for p, o in renamed.items()}})
+
+    def _contract(
+        self, term: Term, kept: list[str], dtype: dtypes.typeclass, target: str = ""
+    ) -> str:
+        """The sum of a term over the parameters that are not kept, in a container of the others."""
+        if not target:
+            extents = [term.ranges[p].end for p in kept] or [1]
+            target = str(self.sdfg.add_transient("summed", extents, dtype, find_new_name=True)[0])
+        letters = dict(zip(term.ranges, ascii_letters, strict=False))
+        product = self._as_product(term, letters)
+        if product is None:
+            shape = [extent.end for extent in term.ranges.values()]
+            whole = str(self.sdfg.add_transient("summands", shape, dtype, find_new_name=True)[0])
+            ranges = {p: f"0:{e.end}" for p, e in term.ranges.items()}
+            index = tuple(map(sympy.Symbol, term.ranges))
+            code = ast.unparse(term.code)
+            self._map(whole, ranges, term.reads, code, Element(whole, index), info=term.info)
+            product = [whole], ["".join(letters.values())]
+        operands, subscripts = product
+        result = "".join(letters[p] for p in kept)
+        node = add_contraction(
+            self.state,
+            target,
+            f"{','.join(subscripts)}->{result}",
+            [self._node(name) for name in operands],
+            self._written(target),
+        )
+        node.debuginfo = term.info
+        return target
+
+    def _as_product(
+        self, term: Term, letters: Mapping[str, str]
+    ) -> tuple[list[str], list[str]] | None:
+        """Operands and their letters, if a term is the product of at most two elements."""
+        factors = _factors(term.code)
+        if factors is None or not set(factors) <= set(term.reads) or len(factors) > 2:
+            return None
+        free = iter(ascii_letters[len(letters) :])
+        operands, subscripts = [], []
+        for factor in factors:
+            element = term.reads[factor]
+            shape = self.sdfg.arrays[element.data].shape
+            along = parameters_along(shape, element.indices, term.ranges)
+            if along is None:
+                return None
+            single = along == [""]
+            operands.append(element.data)
+            subscripts.append(
+                "" if single else "".join(letters.get(p) or next(free) for p in along)
+            )
+        if set("".join(subscripts)) >= set(letters.values()):
+            return operands, subscripts
+        return None  # a sum over a parameter that no operand has
+
+    def _scattered(self, target: str, term: Term) -> str:
+        """A container to which a term is added element by element, from zero."""
+        like = self.sdfg.arrays[target]
+        total = str(
+            self.sdfg.add_transient("scattered", like.shape, like.dtype, find_new_name=True)[0]
+        )
+        ranges = {p: f"0:{e.end}" for p, e in ranges_of(like.shape).items()}
+        at = Element(total, index_of(like.shape))
+        if self.zeros is None:
+            self.zeros = self.sdfg.add_state_before(self.state, f"{self.state.label}_zeros")
+        _add_map(self.zeros, total, ranges, {}, "0.0", at, {}, self.zeros.add_write(total), None)
+        ranges = {p: f"0:{e.end}" for p, e in term.ranges.items()}
+        code, at = ast.unparse(term.code), Element(total, term.indices)
+        self._map(total, ranges, term.reads, code, at, wcr=_SUM, info=term.info)
+        return total
+
+    def _map(
+        self,
+        label: str,
+        ranges: Mapping[str, str],
+        reads: Mapping[str, Element],
+        code: str,
+        written: Element,
+        *,
+        wcr: str | None = None,
+        info: DebugInfo | None = None,
+    ) -> None:
+        inputs = {element.data: self._node(element.data) for element in reads.values()}
+        goal = self._written(written.data)
+        _add_map(self.state, label, ranges, reads, code, written, inputs, goal, wcr, info)
+
+    def _node(self, name: str) -> nodes.AccessNode:
+        if name not in self._nodes:
+            self._nodes[name] = self.state.add_access(name)
+        return self._nodes[name]
+
+    def _written(self, name: str) -> nodes.AccessNode:
+        """A new node for what is written; it is what others read then."""
+        node = self.state.add_access(name)
+        self._nodes[name] = node
+        return node
+
+
+def _add_map(
+    state: SDFGState,
+    label: str,
+    ranges: Mapping[str, str],
+    reads: Mapping[str, Element],
+    code: str,
+    written: Element,
+    inputs: Mapping[str, nodes.AccessNode],
+    goal: nodes.AccessNode,
+    wcr: str | None,
+    info: DebugInfo | None = None,
+) -> None:
+    state.add_mapped_tasklet(
+        label,
+        dict(ranges) or {"__once": "0:1"},
+        {name: _memlet(element) for name, element in reads.items()},
+        f"__out = {code}",
+        {"__out": _memlet(written, wcr)},
+        external_edges=True,
+        input_nodes=dict(inputs),
+        output_nodes={written.data: goal},
+        debuginfo=info,
+    )
+    goal.debuginfo = info
+
+
+def _memlet(element: Element, wcr: str | None = None) -> Memlet:
+    return Memlet(data=element.data, subset=", ".join(map(str, element.indices)), wcr=wcr)
+
+
+def _named(element: Element, reads: dict[str, Element]) -> str:
+    """The name under which an element is read, a new one if it is not yet."""
+    for name, known in reads.items():
+        if known == element:
+            return name
+    name = f"__v{len(reads)}"
+    reads[name] = element
+    return name
+
+
+def _added(summands: Sequence[ast.expr]) -> ast.expr:
+    if not summands:
+        return ast.Constant(0.0)
+    total = summands[0]
+    for summand in summands[1:]:
+        total = ast.BinOp(total, ast.Add(), summand)
+    return total
+
+
+def _factors(code: ast.expr) -> list[str] | None:
+    if isinstance(code, ast.Name):
+        return [code.id]
+    if isinstance(code, ast.BinOp) and isinstance(code.op, ast.Mult):
+        left, right = _factors(code.left), _factors(code.right)
+        return None if left is None or right is None else left + right
+    return None

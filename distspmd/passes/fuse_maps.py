@@ -1,0 +1,107 @@
+"""Maps that pass a temporary on become one map, so that it never leaves the registers.
+
+before -> after:  ``x -> map -> t -> map -> y``  ->  ``x -> map -> y``, by DaCe's MapFusionVertical,
+which proves that an iteration of the second map needs only what the same one of the first made.
+Spaces that the schedule names stay: they take others in, and are not taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from typing import Any
+
+from dace import SDFG, SDFGState
+from dace.sdfg import nodes
+from dace.sdfg.replace import replace_dict
+from dace.subsets import Range
+from dace.transformation.dataflow import MapFusionVertical
+from dace.transformation.dataflow.map_fusion_helper import find_parameter_remapping
+
+from distspmd.analysis.iteration_spaces import IterationSpace
+from distspmd.dace_compat.settings import quiet
+from distspmd.passes.normalize.control_flow import is_control_value
+
+_OPTIONS = {
+    "only_toplevel_maps": True,
+    "require_exclusive_intermediates": True,
+    "never_consolidate_edges": True,
+}
+
+
+def fuse(
+    sdfg: SDFG, spaces: Sequence[IterationSpace], fixed: Collection[str]
+) -> list[IterationSpace]:
+    """Fuse maps of an SDFG, in place.
+
+    Args:
+        sdfg: a prepared SDFG.
+        spaces: its iteration spaces, in program order.
+        fixed: names of the spaces that are not taken into others.
+
+    Returns:
+        The spaces that are left, in their order. A map that took others in keeps its name and its
+        parameters.
+    """
+    left = {space.name: space for space in spaces}
+    for name in [space.name for space in spaces]:
+        first = left[name].node
+        if name in fixed or not isinstance(first, nodes.MapEntry) or is_control_value(first):
+            continue
+        readers = {s.node: s for s in left.values() if not is_control_value(s.node)}
+        reader = _fuse_with_a_reader(sdfg, left[name].state, first, readers.keys())
+        if reader is not None:
+            taker = readers[reader]
+            left[taker.name] = replace(taker, node=first)
+            del left[name]
+    return list(left.values())
+
+
+def _fuse_with_a_reader(
+    sdfg: SDFG, state: SDFGState, entry: nodes.MapEntry, readers: Collection[nodes.Node]
+) -> nodes.MapEntry | None:
+    """Fuse a map with one of the readers of what it writes, which is returned."""
+    leave = state.exit_node(entry)
+    assert leave is not None
+    for array in state.successors(leave):
+        for reader in state.successors(array):
+            if reader not in readers or not isinstance(reader, nodes.MapEntry):
+                continue
+            names = _names_after(state, entry, reader)
+            where: dict[str, Any] = {
+                "first_map_exit": leave,
+                "array": array,
+                "second_map_entry": reader,
+            }
+            with quiet():
+                if names is None or not MapFusionVertical.can_be_applied_to(
+                    sdfg, options=_OPTIONS, **where
+                ):
+                    continue
+                wanted = list(reader.map.params)
+                replace_dict(state.scope_subgraph(entry), names)
+                MapFusionVertical.apply_to(
+                    sdfg, options=_OPTIONS, verify=False, annotate=False, save=False, **where
+                )
+            ranges = dict(zip(entry.map.params, entry.map.range.ranges, strict=True))
+            entry.map.params = wanted
+            entry.map.range = Range([ranges[name] for name in wanted])
+            return reader
+    return None
+
+
+def _names_after(
+    state: SDFGState, first: nodes.MapEntry, second: nodes.MapEntry
+) -> dict[str, str] | None:
+    """Names of the second map for parameters of the first; None where they would clash."""
+    found = find_parameter_remapping(first.map, second.map)
+    if found is None:
+        return None
+    names = {old: new for new, old in found.items()}
+    used = {*first.map.params, *state.scope_subgraph(first).free_symbols}
+    for node in state.scope_subgraph(first, include_entry=False).nodes():
+        if isinstance(node, nodes.MapEntry):
+            used.update(node.map.params)
+        elif isinstance(node, nodes.CodeNode):
+            used.update({*node.in_connectors, *node.out_connectors})
+    return None if used & set(names.values()) else names

@@ -1,0 +1,131 @@
+"""The code of an inspection: loops over the rank's part of a space that touch indices.
+
+``for i in tile: for k in row[i]:row[i + 1]: touch col[k]``. An element that a tile does not hold is
+not loaded: an index may be out of bounds where the body does not use it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import sympy
+from dace.codegen.common import sym2cpp
+
+from distspmd.analysis.inspectors import Inspection, Loop, Touch
+from distspmd.analysis.symbol_values import Load
+from distspmd.passes.tiles import Window
+
+Steps = Mapping[str, tuple[sympy.Expr, sympy.Expr, sympy.Expr]]
+"""First and last value and step of the parameters of a tiled map."""
+
+
+@dataclass(frozen=True)
+class Pointer:
+    """An array as C++ sees it: the connector points at the lower end of the window."""
+
+    connector: str
+    window: Window
+    strides: tuple[sympy.Expr, ...]
+
+
+def inspection_code(asked: Inspection, steps: Steps, pointers: Mapping[int, Pointer]) -> str:
+    """C++ that calls ``touched(first, last)`` with all that the accesses touch.
+
+    A rank that has no part of the space touches nothing, also where loops around it choose what.
+
+    Args:
+        asked: the inspection.
+        steps: what the parameters of the space run over on this rank.
+        pointers: the array behind each border edge of a load, by the identity of the edge.
+    """
+    runs = " && ".join(
+        f"std::int64_t({sym2cpp(first)}) <= std::int64_t({sym2cpp(last)})"
+        for first, last, _ in steps.values()
+    )
+    touched = "\n".join(_nest(touch, steps, pointers) for touch in asked.touches)
+    return f"if ({runs or 'true'}) {{\n{touched}\n}}"
+
+
+def _nest(touch: Touch, steps: Steps, pointers: Mapping[int, Pointer]) -> str:
+    statements = touch.statements
+    call = _call(touch, {}, {})
+    joined = _joined(touch, steps)
+    if joined is not None:
+        statements, call = statements[:-1], joined
+    lines, closing = [], 0
+    for statement in statements:
+        if isinstance(statement, Loop):
+            opened = [_loop(statement, steps)]
+        elif isinstance(statement.value, Load):
+            opened = _load(statement.name, statement.value, pointers)
+        else:
+            opened = ["{", f"const std::int64_t {statement.name} = {sym2cpp(statement.value)};"]
+        lines += opened
+        closing += sum(line.endswith("{") for line in opened)
+    return "\n".join([*lines, call, "}" * closing])
+
+
+def _loop(loop: Loop, steps: Steps) -> str:
+    first, last, step = steps.get(loop.name, (loop.first, loop.last, sympy.Integer(1)))
+    name = loop.name
+    return (
+        f"for (std::int64_t {name} = {sym2cpp(first)}; {name} <= std::int64_t({sym2cpp(last)}); "
+        f"{name} += {sym2cpp(step)}) {{"
+    )
+
+
+def _load(name: str, load: Load, pointers: Mapping[int, Pointer]) -> list[str]:
+    """The element is loaded into a name, if its index lies in the window."""
+    pointer = pointers[id(load.edge)]
+    places = [f"{name}_at{d}" for d in range(len(load.indices))]
+    ends = list(zip(places, pointer.window.lower, pointer.window.upper, strict=True))
+    inside = " && ".join(
+        f"{place} >= {sym2cpp(lower)} && {place} < {sym2cpp(upper)}" for place, lower, upper in ends
+    )
+    index = " + ".join(
+        f"({place} - ({sym2cpp(lower)})) * ({sym2cpp(stride)})"
+        for (place, lower, _), stride in zip(ends, pointer.strides, strict=True)
+    )
+    return [
+        "{",
+        *(
+            f"const std::int64_t {place} = {sym2cpp(at)};"
+            for place, at in zip(places, load.indices, strict=True)
+        ),
+        f"if ({inside}) {{",
+        f"const std::int64_t {name} = static_cast<std::int64_t>({pointer.connector}[{index}]);",
+    ]
+
+
+Substitution = dict[sympy.Symbol, sympy.Expr]
+
+
+def _call(touch: Touch, at_first: Substitution, at_last: Substitution) -> str:
+    """The call that touches, with symbols at the first and at the last of their values."""
+    kind = f"std::array<std::int64_t, {len(touch.ranges)}>"
+    first = ", ".join(f"std::int64_t({sym2cpp(d.first.subs(at_first))})" for d in touch.ranges)
+    last = ", ".join(f"std::int64_t({sym2cpp(d.last.subs(at_last))})" for d in touch.ranges)
+    return f"touched({kind}{{{first}}}, {kind}{{{last}}});"
+
+
+def _joined(touch: Touch, steps: Steps) -> str | None:
+    """One call for all values of the innermost loop, where those are one range of indices."""
+    loop = touch.statements[-1] if touch.statements else None
+    if not isinstance(loop, Loop):
+        return None
+    begin, end, step = steps.get(loop.name, (loop.first, loop.last, sympy.Integer(1)))
+    moving = [
+        d
+        for d in touch.ranges
+        if loop.name in {s.name for s in d.first.free_symbols | d.last.free_symbols}
+    ]
+    if step != 1 or len(moving) != 1:
+        return None
+    (symbol,) = {s for s in moving[0].first.free_symbols if s.name == loop.name} or {None}
+    if symbol is None or any(
+        sympy.expand(bound - symbol).has(symbol) for bound in (moving[0].first, moving[0].last)
+    ):
+        return None
+    call = _call(touch, {symbol: begin}, {symbol: end})
+    return f"if ({sym2cpp(begin)} <= std::int64_t({sym2cpp(end)})) {call}"

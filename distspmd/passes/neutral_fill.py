@@ -1,0 +1,59 @@
+"""Tiles filled with the neutral element of a reduction, before ranks reduce into them."""
+
+from __future__ import annotations
+
+import numpy as np
+from dace import Memlet, SDFGState, dtypes
+from dace.sdfg import nodes
+
+from distspmd.layouts.reductions import reduction
+from distspmd.passes.tiles import Window
+
+
+def add_identity(
+    state: SDFGState,
+    tile: str,
+    name: str,
+    window: Window,
+    after: nodes.AccessNode | None = None,
+) -> nodes.AccessNode:
+    """Add a map that fills the window of a tile; returns the node that it writes.
+
+    Args:
+        state: where to add it.
+        tile: the container.
+        name: of the reduction.
+        window: the rank's part of the container.
+        after: the node that it comes after, if any.
+    """
+    dtype: dtypes.typeclass = state.sdfg.arrays[tile].dtype
+    neutral = reduction(name).identity(dtype.as_numpy_dtype())
+    parameters = [f"__i{d}" for d in range(len(window.lower))]
+    ends = zip(parameters, window.lower, window.upper, strict=True)
+    node = state.add_access(tile)
+    _, entry, _ = state.add_mapped_tasklet(
+        f"neutral_{tile}",
+        {p: f"{lower}:{upper}" for p, lower, upper in ends},
+        {},
+        f"__out = {literal(neutral, dtype)};",
+        {"__out": Memlet(data=tile, subset=", ".join(parameters))},
+        language=dtypes.Language.CPP,
+        external_edges=True,
+        output_nodes={tile: node},
+    )
+    if after is not None:
+        state.add_nedge(after, entry, Memlet())
+    return node
+
+
+def literal(value: object, dtype: dtypes.typeclass) -> str:
+    """A C++ expression for a neutral element."""
+    if isinstance(value, (np.bool_, bool)):
+        return "true" if value else "false"
+    if isinstance(value, np.floating) and np.isinf(value):
+        sign = "-" if value < 0 else ""
+        return f"{sign}std::numeric_limits<{dtype.ctype}>::infinity()"
+    if isinstance(value, np.integer) and value == np.iinfo(value.dtype).min != 0:
+        return f"std::numeric_limits<{dtype.ctype}>::min()"
+    number = int(np.real(value)) if isinstance(value, (np.floating, np.complexfloating)) else value
+    return f"{dtype.ctype}({number})"

@@ -1,0 +1,4 @@
+"""Rewrites before anything is decided: the forms of a program that the analysis understands.
+
+Imports `placement` and what stands left of it.
+"""

@@ -1,0 +1,38 @@
+"""Temporaries whose extents loops choose get the largest of them.
+
+before -> after:  ``for i in range(n): t = float64[i + 1]``  ->  ``t = float64[n]``, of which the
+program uses the part that it did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import sympy
+from dace import SDFG, data
+
+from distspmd.analysis.accesses import bound_around
+from distspmd.analysis.index_bounds import Scope, bounds
+
+
+def widen(sdfg: SDFG) -> None:
+    """Widen all temporaries of an SDFG, in place; one whose extents have no bound stays."""
+    scopes: dict[str, list[Scope]] = {}
+    for state in sdfg.states():
+        for node in state.data_nodes():
+            scopes.setdefault(node.data, []).append(bound_around(state))
+    for name, container in list(sdfg.arrays.items()):
+        if not container.transient or not isinstance(container, data.Array):
+            continue
+        shape = [_largest(sympy.sympify(n), scopes.get(name, [])) for n in container.shape]
+        if shape != list(container.shape):
+            sdfg.arrays[name] = data.Array(container.dtype, shape, transient=True)
+
+
+def _largest(extent: sympy.Expr, scopes: Sequence[Scope]) -> sympy.Expr:
+    """The largest that an extent becomes in any scope; the extent itself where that is unknown."""
+    if extent.is_Integer:
+        return extent
+    found = [bounds(extent, scope) for scope in scopes]
+    uppers = [ends.upper for ends in found if ends is not None]
+    return sympy.Max(*uppers) if uppers and len(uppers) == len(found) else extent

@@ -1,0 +1,358 @@
+"""Sums of partial values: operands are added up on each rank, and their sum is reduced, once.
+
+before -> after:  ``p -> [all-reduce]``, ``q -> [all-reduce]``, ``y = f(p + q)``  ->
+``s = p + q`` on the operands, ``s -> [all-reduce]``, ``y = f(s)``
+
+A map that is linear in partial values itself runs on the operands, and what it writes is partial.
+Where code depends on partial values through their sum alone (``linearity``), the sum gets a map of
+its own, for all that read it. Both happen where homes then have less traffic, and not else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import sympy
+from dace import SDFG, Memlet, SDFGState, dtypes
+from dace.sdfg import nodes
+
+from distspmd.analysis.accesses import times
+from distspmd.analysis.constraints import Use, uses
+from distspmd.analysis.iteration_spaces import Extent, IterationSpace, Source, parameters_of
+from distspmd.analysis.linear_forms import Number, weights
+from distspmd.analysis.linear_uses import Reading, read_sum, reading
+from distspmd.analysis.tiling import Tiling
+from distspmd.errors import UnsupportedProgram
+from distspmd.layouts import intervals
+from distspmd.layouts.layout import Layout
+from distspmd.passes.graph_queries import last_written
+from distspmd.passes.normalize.control_flow import is_control_value
+from distspmd.passes.tiles import fresh
+from distspmd.placement.homes import operand_layout, same_operands
+from distspmd.placement.propagation import Tiled, axes_of, follow
+
+Weigh = Callable[[str, Sequence[Use]], float]
+"""Traffic of the home of a container that has some uses."""
+Sum = tuple[tuple[str, Number], ...]
+"""Containers with their weights, of which the first is 1."""
+_WHY = "the operands that it adds up"
+
+
+def add_operands(
+    sdfg: SDFG, spaces: Sequence[IterationSpace], tiled: Mapping[str, Tiled], weigh: Weigh
+) -> tuple[list[IterationSpace], dict[str, Tiled]]:
+    """Let sums of partial values be made before they are reduced, where that spares traffic.
+
+    Args:
+        sdfg: in which sums may get maps of their own.
+        spaces: in program order.
+        tiled: all of them.
+        weigh: what decides; knows the containers of the SDFG.
+
+    Returns:
+        The spaces, new ones among them, and their tilings.
+    """
+    partial = _Partial(sdfg, list(spaces), dict(tiled), weigh)
+    if len(partial.layouts) > 1:
+        for space in spaces:
+            partial.run_on_operands(space)
+        partial.gather()
+        partial.take_back()
+    return partial.spaces, {space.name: partial.tiled[space.name] for space in partial.spaces}
+
+
+@dataclass
+class _Partial:
+    """The partial values of a program, and what is made of them."""
+
+    sdfg: SDFG
+    spaces: list[IterationSpace]
+    tiled: dict[str, Tiled]
+    weigh: Weigh
+
+    def __post_init__(self) -> None:
+        self.uses: dict[str, list[Use]] = {}
+        """Of each container, in program order."""
+        self.layouts: dict[str, Layout] = {}
+        """Of each container that may stay partial, to be added up."""
+        self.tried: dict[str, Tiled] = {}
+        """How spaces ran before that run on operands and spare nothing, unless others do by it."""
+        self._index()
+
+    def _index(self) -> None:
+        self.uses.clear()
+        for space in self.spaces:
+            for use in self.tiled[space.name].uses:
+                self.uses.setdefault(use.data, []).append(use)
+        self.layouts.clear()
+        for data, found in self.uses.items():
+            layout = operand_layout(found) if self._may_stay(data, found) else None
+            if layout is not None:
+                self.layouts[data] = layout
+
+    def _may_stay(self, data: str, found: Sequence[Use]) -> bool:
+        added = any(use.is_write and use.reduction == "sum" for use in found)
+        return added and self._kind(data) in "iufc" and bool(self.sdfg.arrays[data].transient)
+
+    def _kind(self, data: str) -> str:
+        return str(np.dtype(self.sdfg.arrays[data].dtype.as_numpy_dtype()).kind)
+
+    def _read(self, space: IterationSpace) -> list[str]:
+        """Partial values that a space reads as values."""
+        if space.state.sdfg is not self.sdfg or is_control_value(space.node):
+            return []
+        own = self.tiled[space.name].uses
+        touched = [use for use in own if not use.reads_operands and use.data in self.layouts]
+        bad = {use.data for use in touched if use.is_write or use.inspection or use.approximate}
+        return list(dict.fromkeys(use.data for use in touched if use.data not in bad))
+
+    def _spared(
+        self, before: Sequence[Use], after: Sequence[Use], like: Mapping[str, str]
+    ) -> float:
+        """How much less traffic there is with some uses in the place of others.
+
+        Args:
+            before: those that are replaced.
+            after: what replaces them.
+            like: of containers that are not there yet, one that is like each.
+        """
+        gone = {id(use) for use in before}
+        old = new = 0.0
+        for data in dict.fromkeys(use.data for use in (*before, *after)):
+            known = self.uses.get(data, [])
+            if known:
+                old += self.weigh(data, known)
+            left = [use for use in known if id(use) not in gone]
+            left += [use for use in after if use.data == data]
+            if left:
+                new += self.weigh(like.get(data, data), left)
+        return old - new
+
+    # -- maps that are linear -------------------------------------------------------------------
+
+    def run_on_operands(self, space: IterationSpace) -> None:
+        """Let a space that is linear in partial values run on operands, if that costs no traffic.
+
+        If it spares none by itself, as a copy does not, others may that read what it writes.
+        """
+        own = self.tiled[space.name]
+        read = self._read(space)
+        if not read or own.chosen_by == "the schedule" or space.moving:
+            return
+        found = reading(space, read, self.sdfg.arrays[read[0]].dtype)
+        made = self._on_operands(space, read) if found is not None and found.is_linear else None
+        spared = -1.0 if made is None else self._spared(own.uses, made.uses, {})
+        if made is None or spared < 0:
+            return
+        if spared == 0:
+            self.tried[space.name] = own
+        self.tiled[space.name] = made
+        self._index()
+
+    def take_back(self) -> None:
+        """Let spaces run as they did of which nobody needs that they run on operands."""
+        for space in reversed(self.spaces):
+            if space.name not in self.tried:
+                continue
+            written = {use.data for use in self.tiled[space.name].uses if use.is_write}
+            needed = any(use.reads_operands for data in written for use in self.uses[data])
+            if not needed:
+                self.tiled[space.name] = self.tried[space.name]
+                self._index()
+
+    def _on_operands(self, space: IterationSpace, read: Sequence[str]) -> Tiled | None:
+        """The space as it runs on the operands of what it reads; None where they do not fit."""
+        layout = self.layouts[read[0]]
+        tiling = self._beside(space, read[0])
+        if tiling is None or layout.partial is None:
+            return None
+        try:
+            found = uses(space, tiling)
+        except UnsupportedProgram:
+            return None
+        made = []
+        for use in found:
+            if use.data in read or use.is_write:
+                boxes = use.layout.boxes
+                on = Layout.of_boxes(layout.mesh, use.layout.extents, boxes, layout.partial)
+                use = replace(use, layout=on)
+            if use.data in read and not same_operands(use.layout, self.layouts[use.data]):
+                return None
+            if use.is_write and (not use.exact or use.accumulates or use.works_on):
+                return None
+            made.append(use)
+        return Tiled(tiling, made, _WHY)
+
+    def _beside(self, space: IterationSpace, data: str) -> Tiling | None:
+        """The tiling in which a space reads of a partial value what the rank has of it."""
+        layout = self.layouts[data]
+        own = next(use for use in self.tiled[space.name].uses if use.data == data)
+        writer, made = self._writer(data)
+        mesh, splits = follow(space, own, made, writer.tiling)
+        assert layout.partial is not None
+        summed = set(layout.partial.axes or mesh.names)
+        if summed & {axis for axes in splits for axis in axes}:
+            return None
+        return _without(Tiling.of(space.ranges, mesh, splits), layout)
+
+    def _writer(self, data: str) -> tuple[Tiled, Use]:
+        """A space that writes operands of a container, and how it does."""
+        return next(
+            (self.tiled[space.name], use)
+            for space in self.spaces
+            for use in self.tiled[space.name].uses
+            if use.data == data and use.is_write and use.layout.partial
+        )
+
+    # -- sums -----------------------------------------------------------------------------------
+
+    def gather(self) -> None:
+        """Give sums that others read maps of their own, if that spares traffic."""
+        readers: dict[Sum, list[Reading]] = {}
+        for found in [found for space in self.spaces for found in self._readings(space)]:
+            for added in found.sums:
+                for part in self._fitting(added):
+                    readers.setdefault(part, []).append(found)
+        for part, those in readers.items():
+            self._gather(part, those)
+
+    def _readings(self, space: IterationSpace) -> Iterator[Reading]:
+        """How a space reads partial values, those of each type together."""
+        by_type: dict[dtypes.typeclass, list[str]] = {}
+        for data in self._read(space):
+            by_type.setdefault(self.sdfg.arrays[data].dtype, []).append(data)
+        for dtype, names in by_type.items():
+            found = reading(space, names, dtype) if len(names) > 1 else None
+            if found is not None:
+                yield found
+
+    def _fitting(self, added: Mapping[str, Number]) -> list[Sum]:
+        """The parts of a sum whose containers have one shape, and one layout of operands."""
+        parts: list[list[str]] = []
+        for data in sorted(added, key=lambda data: (abs(added[data]), data)):
+            for part in parts:
+                alike = same_operands(self.layouts[data], self.layouts[part[0]])
+                if alike and self.layouts[data].extents == self.layouts[part[0]].extents:
+                    part.append(data)
+                    break
+            else:
+                parts.append([data])
+        found = []
+        for part in parts:
+            ratios = weights([added[data] for data in part], self._kind(part[0]) in "iu")
+            pairs = zip(part, ratios, strict=True)
+            found.append(tuple((data, weight) for data, weight in pairs if weight is not None))
+        return [part for part in found if len(part) > 1]
+
+    def _gather(self, added: Sum, readers: Sequence[Reading]) -> None:
+        names = [data for data, _ in added]
+        written = [last_written(self.sdfg, data) for data in names]
+        origins = [node for node in written if node is not None]
+        if len(origins) < len(names) or len({state for state, _ in origins}) > 1:
+            return
+        state = origins[0][0]
+        last = [node for _, node in origins]
+        fit = [r for r in readers if r.space.state is not state or r.reads_from(last)]
+        tiling = self._of_all(names[0])
+        if not fit or tiling is None:
+            return
+        before = [u for r in fit for u in self.tiled[r.space.name].uses if u.data in names]
+        reads = [u for r in fit for u in self.tiled[r.space.name].uses if u.data == names[0]]
+        often, like = times(state), fit[0].space
+        own = [Use(like, data, False, self.layouts[data], (), times=often) for data in names]
+        new = fresh(f"{names[0]}_sum", {*self.sdfg.arrays, *self.sdfg.symbols, *self.tiled})
+        made = replace(own[0], data=new, is_write=True)
+        after = [*own, made, *(replace(use, data=new) for use in reads)]
+        if self._spared(before, after, {new: names[0]}) > 0:
+            space, node = _sum_map(self.sdfg, new, added, last, state, like.source)
+            self._add(space, tiling, names)
+            self._let_read(fit, names, node, state)
+
+    def _of_all(self, data: str) -> Tiling | None:
+        """The tiling of a map over a container in which each rank runs over its operand's box."""
+        layout = self.layouts[data]
+        writer, made = self._writer(data)
+        ranges = [_extent(n) for n in layout.extents]
+        tiling = _without(Tiling.of(ranges, layout.mesh, axes_of(made, writer.tiling)), layout)
+        boxes = [
+            tuple(zip(low, high, strict=True))
+            for low, high in zip(tiling.lower.tolist(), tiling.upper.tolist(), strict=True)
+        ]
+        pairs = zip(boxes, layout.boxes, strict=True)
+        fits = all(a == b or (intervals.is_empty(a) and intervals.is_empty(b)) for a, b in pairs)
+        return tiling if fits else None
+
+    def _add(self, space: IterationSpace, tiling: Tiling, names: Sequence[str]) -> None:
+        """Add the map of a sum, after those that write what it adds up."""
+        places = [n for n, other in enumerate(self.spaces) if {*other.writes} & {*names}]
+        self.spaces.insert(max(places) + 1, space)
+        layout = self.layouts[names[0]]
+        found = []
+        for use in uses(space, tiling):
+            boxes = use.layout.boxes
+            on = Layout.of_boxes(layout.mesh, layout.extents, boxes, layout.partial)
+            found.append(replace(use, layout=on))
+        self.tiled[space.name] = Tiled(tiling, found, _WHY)
+
+    def _let_read(
+        self,
+        readers: Sequence[Reading],
+        names: Sequence[str],
+        node: nodes.AccessNode,
+        state: SDFGState,
+    ) -> None:
+        """Let spaces read a sum instead of what it is made of."""
+        for reader in readers:
+            here = reader.space.state
+            read_sum(reader, names, node if here is state else here.add_read(node.data))
+            own = self.tiled[reader.space.name]
+            self.tiled[reader.space.name] = replace(own, uses=uses(reader.space, own.tiling))
+        self._index()
+
+
+def _without(tiling: Tiling, layout: Layout) -> Tiling:
+    """The tiling, with nothing to do for ranks that hold no operand."""
+    nothing = np.array([intervals.is_empty(box) for box in layout.boxes])
+    upper = np.where(nothing[:, None], tiling.lower, tiling.upper)
+    return replace(tiling, upper=upper)
+
+
+def _extent(count: int) -> Extent:
+    return Extent(sympy.Integer(0), sympy.Integer(count), sympy.Integer(1))
+
+
+def _sum_map(
+    sdfg: SDFG,
+    name: str,
+    added: Sum,
+    origins: Sequence[nodes.AccessNode],
+    state: SDFGState,
+    source: Source | None,
+) -> tuple[IterationSpace, nodes.AccessNode]:
+    """A map that adds containers up, and the node that it writes."""
+    first = sdfg.arrays[added[0][0]]
+    sdfg.add_array(name, first.shape, first.dtype, transient=True)
+    node = state.add_access(name)
+    parameters = [f"__i{d}" for d in range(len(first.shape))]
+    index = ", ".join(parameters)
+    terms = [_term(f"__in{n}", weight, first.dtype) for n, (_, weight) in enumerate(added)]
+    _, entry, _ = state.add_mapped_tasklet(
+        name,
+        {p: f"0:{n}" for p, n in zip(parameters, first.shape, strict=True)},
+        {f"__in{n}": Memlet(data=data, subset=index) for n, (data, _) in enumerate(added)},
+        f"__out = {' + '.join(terms)}",
+        {"__out": Memlet(data=name, subset=index)},
+        external_edges=True,
+        input_nodes={node.data: node for node in origins},
+        output_nodes={name: node},
+    )
+    names, ranges = parameters_of(entry)
+    return IterationSpace(name, name, names, ranges, source, (name,), state, entry, None), node
+
+
+def _term(name: str, weight: Number, dtype: dtypes.typeclass) -> str:
+    if weight in (1, -1):
+        return name if weight == 1 else f"(-{name})"
+    return f"dace.{dtype.to_string()}({weight}) * {name}"

@@ -1,0 +1,48 @@
+"""Where the caller holds arguments and results at a call: on rank 0, on every rank, or in tiles."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+
+from distspmd.errors import ScheduleError
+from distspmd.layouts import intervals
+from distspmd.layouts.layout import Layout
+from distspmd.layouts.mesh import Mesh
+
+ROOT, REPLICATED, DISTRIBUTED = "root", "replicated", "distributed"
+KINDS = (ROOT, REPLICATED, DISTRIBUTED)
+
+
+def check_arguments(program: str, names: Sequence[str], arguments: Mapping[str, str]) -> None:
+    """Whether a mapping from arguments and results to kinds of holding fits a program.
+
+    Args:
+        program: its name, for messages.
+        names: its arguments and results.
+        arguments: the mapping.
+
+    Raises:
+        ScheduleError: an argument that the program does not have, or an unknown kind.
+    """
+    for name, kind in arguments.items():
+        if name not in names:
+            close = difflib.get_close_matches(str(name), names)
+            hint = f"Did you mean {close[0]!r}?" if close else f"It has {', '.join(names)}."
+            raise ScheduleError(
+                f"arguments= names {name!r}, which {program!r} neither takes nor returns. {hint}"
+            )
+        if kind not in KINDS:
+            raise ScheduleError(
+                f"arguments= wants {name!r} {kind!r}; write one of {', '.join(map(repr, KINDS))}."
+            )
+
+
+def held_by_caller(kind: str, extents: tuple[int, ...], ranks: int) -> Layout | None:
+    """The layout in which the caller holds an argument; None where the home decides it."""
+    if kind == DISTRIBUTED:
+        return None
+    if kind == ROOT:
+        return Layout.root(extents)
+    whole = intervals.whole(extents)
+    return Layout.of_boxes(Mesh(ranks=ranks), extents, [whole] * ranks)

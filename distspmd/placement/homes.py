@@ -1,0 +1,391 @@
+"""Homes: the one layout in which each container lives between its uses.
+
+A use that finds its box within the tile of the home works there in place; any other use gets a copy
+in its own layout, and a redistribution. Tiles of a home may overlap: then each write is followed by
+an exchange, in the home itself, of what other ranks have of it (a stencil's halo), and no more of a
+tile is kept up to date than some use needs. Because a home does not depend on the path that control
+flow took, loops and branches need no special case. The home is the candidate of least traffic: the
+layouts of the writers, of the readers, and that in which the caller holds it. Where ranks write
+operands of a reduction, a home may be partial: each rank adds to its own tile, and the operands are
+reduced when the value is read. A value comes into such a home on one of the ranks, the others get
+the neutral element.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from distspmd.analysis.constraints import Use
+from distspmd.layouts import intervals
+from distspmd.layouts.intersection import are_disjoint
+from distspmd.layouts.intervals import Box
+from distspmd.layouts.layout import Layout
+from distspmd.layouts.mesh import Mesh
+from distspmd.plans.machine import Machine
+from distspmd.plans.redistribution import Redistribution
+
+
+@dataclass(frozen=True, eq=False)
+class Home:
+    """Where a container lives, and how the caller's array gets there and back.
+
+    Attributes:
+        data: the container.
+        layout: its layout between uses: the box of each rank's tile.
+        core: what surely is up to date of each tile; values leave the home from there.
+        fresh: what a write brings up to date, together; the whole tiles, if it is one layout.
+        uses: all uses, in program order.
+        caller: the layout in which the caller holds it; None for what it never sees.
+        at_caller: whether the caller's array is the home itself.
+        load: whether the caller's values must come to the home before the program starts.
+        store: whether the values of the home must go to the caller when it ends.
+        traffic: bytes that ranks receive because of the home, and those that they copy, by weight.
+        over: the layouts that it was chosen over, each with its traffic.
+    """
+
+    data: str
+    layout: Layout
+    core: Layout
+    fresh: tuple[Layout, ...]
+    uses: tuple[Use, ...]
+    caller: Layout | None
+    at_caller: bool
+    load: bool
+    store: bool
+    traffic: float = 0.0
+    over: tuple[tuple[Layout, float], ...] = ()
+
+    @property
+    def entrance(self) -> Layout:
+        """Where values come into the home: all of it, or of a partial one the first operands."""
+        return _first_operands(self.layout) if self.layout.partial else self.layout
+
+    def needs_neutral(self, use: Use | None) -> bool:
+        """Whether the home is filled with the neutral element before a value comes into it.
+
+        Args:
+            use: which writes the value; None for the caller.
+        """
+        return self.layout.partial is not None and not (use and use.layout.partial)
+
+    @property
+    def is_written(self) -> bool:
+        """Whether any space writes the container."""
+        return any(use.is_write for use in self.uses)
+
+
+def choose(
+    data: str,
+    dtype: np.dtype,
+    uses: Sequence[Use],
+    *,
+    caller: Layout | None,
+    distributed: bool = False,
+    result: bool = False,
+) -> Home:
+    """The home of least traffic.
+
+    Args:
+        data: the container.
+        dtype: of its elements.
+        uses: its uses in program order, at least one.
+        caller: the layout in which the caller holds it; None for a transient.
+        distributed: whether the caller holds it in whatever layout its home has.
+        result: whether it is made for the caller, so that it holds nothing before.
+    """
+    whole = [intervals.whole(uses[0].layout.extents)] if distributed else []
+    weighed: list[tuple[float, Home]] = []
+    partial = None if distributed else operand_layout(uses)
+    for layout in (*_candidates(uses, caller, whole), *([partial] if partial else [])):
+        if not all(works_in_place(use, layout) for use in uses if use.reads_operands):
+            continue
+        at_caller = caller is not None and layout.same_tiles(caller)
+        whole_tiles = at_caller or layout.partial
+        core, fresh = (layout, (layout,)) if whole_tiles else _kept(layout, uses, dtype)
+        held = core if distributed else caller
+        at_caller = at_caller or (distributed and core is layout and _has_one_stride(layout))
+        outside = held is not None and not at_caller
+        home = Home(
+            data,
+            layout,
+            core,
+            fresh,
+            tuple(uses),
+            held,
+            at_caller,
+            load=outside and not result and _needs_load(layout, uses),
+            store=outside and any(use.is_write for use in uses),
+        )
+        weighed.append((_traffic(home, dtype), home))
+    traffic, chosen = min(weighed, key=lambda pair: pair[0])  # of equals the first
+    over = tuple((home.layout, cost) for cost, home in weighed if home is not chosen)
+    return replace(chosen, traffic=traffic, over=over)
+
+
+def _has_one_stride(layout: Layout) -> bool:
+    """Whether all tiles, stored without gaps, have the same strides: so one kernel runs on them."""
+    shapes = {intervals.shape(box)[1:] for box in layout.boxes if not intervals.is_empty(box)}
+    return len(shapes) <= 1
+
+
+def _traffic(home: Home, dtype: np.dtype) -> float:
+    """Bytes that ranks receive because of a home; one that a rank copies counts by its cost."""
+    found = 0.0
+    for times, move in moves(home, dtype):
+        arriving = sum(map(move.bound.received, range(move.ranks)))
+        both = () if move.in_place else zip(move.source.boxes, move.target.boxes, strict=False)
+        copied = sum(intervals.volume(intervals.intersect(mine, wanted)) for mine, wanted in both)
+        found += times * (arriving + copied * dtype.itemsize * _COPY)
+    return found
+
+
+_COPY = Machine().copy / Machine().beta
+"""What a byte costs that is copied, against one that is received; the same on every machine, so
+that homes are."""
+
+
+def _kept(
+    layout: Layout, uses: Sequence[Use], dtype: np.dtype
+) -> tuple[Layout, tuple[Layout, ...]]:
+    """Core and fresh parts of a home: less than whole tiles where that spares bytes.
+
+    A stencil of five points reads no corners of its halo, so they need no exchange.
+    """
+    inside = [use for use in uses if _within(use.tiles, layout)]
+    writes = [use.layout for use in inside if use.is_write and not use.layout.partial]
+    held = list(layout.holders())
+    stretched = (_stretched(write) for write in writes)
+    cores = (c for c in (*writes, *stretched) if _within(c, layout) and _covers(c, held))
+    core = next(cores, None)
+    if core is None or core.same_tiles(layout):
+        return layout, (layout,)
+    needs = [need for use in inside if use.reads_before for need in use.needs or (use.tiles,)]
+    fresh = _outermost([core, *needs])
+    parts = sum(_filling(write, part, dtype) for write in writes for part in fresh)
+    whole = sum(_filling(write, layout, dtype) for write in writes)
+    return (core, fresh) if parts < whole else (core, (layout,))
+
+
+def _outermost(layouts: Sequence[Layout]) -> tuple[Layout, ...]:
+    """The layouts whose tiles no other one has within its own."""
+    found: list[Layout] = []
+    for layout in layouts:
+        if any(_within(layout, other) for other in found):
+            continue
+        found = [other for other in found if not _within(other, layout)]
+        found.append(layout)
+    return tuple(found)
+
+
+def _filling(write: Layout, part: Layout, dtype: np.dtype) -> int:
+    """Bytes that ranks receive to fill a part of their tiles after a write."""
+    move = Redistribution(write, part, dtype, in_place=True)
+    return sum(map(move.bound.received, range(move.ranks)))
+
+
+def _within(inner: Layout, outer: Layout) -> bool:
+    """Whether each rank holds its box of one layout in another one, too."""
+    boxes = enumerate(inner.boxes)
+    return all(intervals.contains(outer.box(rank), box) for rank, box in boxes)
+
+
+def _covers(layout: Layout, boxes: Sequence[Box]) -> bool:
+    held = list(layout.holders())
+    return not any(intervals.subtract_all(box, held) for box in boxes)
+
+
+def works_in_place(use: Use, home: Layout) -> bool:
+    """Whether a use can work on the tiles of the home; a write may leave replicas of it stale."""
+    if home.partial or use.layout.partial:
+        return same_operands(use.layout, home)
+    return _within(use.tiles, home)
+
+
+def _leaves_stale(use: Use, home: Layout) -> bool:
+    """Whether another rank holds what a rank writes in place, and does not write it, too."""
+    held = home.holders()
+    return not all(
+        intervals.contains(use.layout.box(holder), common)
+        for box in use.layout.holders()
+        for other, ranks in held.items()
+        for common in (intervals.intersect(box, other),)
+        if not intervals.is_empty(common)
+        for holder in ranks
+    )
+
+
+def _candidates(
+    uses: Sequence[Use], caller: Layout | None, wanted: Sequence[Box]
+) -> Iterator[Layout]:
+    """Writers' layouts, then readers', what all on one mesh use, then the caller's.
+
+    Each covers all uses and the boxes that are wanted besides, and comes once.
+    """
+    ordered = [u for u in uses if u.is_write and not u.layout.partial]
+    written = any(use.is_write for use in uses)
+    ordered += [u for u in uses if not u.is_write and not u.is_asked_for(written)]
+    ordered += [u for u in uses if u.layout.partial]
+    needed = [*dict.fromkeys(box for use in uses for box in use.tiles.holders()), *wanted]
+    plain = [Layout.of_boxes(u.layout.mesh, u.layout.extents, u.layout.boxes) for u in ordered]
+    seen: set[tuple[Box, ...]] = set()
+    for layout in (c for own in (*plain, *_hulls(uses)) for c in (own, _stretched(own))):
+        if layout.boxes not in seen and _covers(layout, needed):
+            seen.add(layout.boxes)
+            yield layout
+    if caller is not None:
+        yield caller
+    elif not seen:
+        mesh, extents = uses[0].layout.mesh, uses[0].layout.extents
+        yield Layout.of_boxes(mesh, extents, [intervals.whole(extents)] * mesh.size)
+
+
+def operand_layout(uses: Sequence[Use]) -> Layout | None:
+    """The layout in which all operands are written, if each other write replaces all of it."""
+    operands = [use for use in uses if use.is_write and use.layout.partial]
+    values = [use for use in uses if use.is_write and not use.layout.partial]
+    if not operands or any(use.is_asked_for(True) for use in uses):
+        return None
+    layout = operands[0].layout
+    held = list(layout.holders())
+    possible = (
+        all(same_operands(use.layout, layout) and not use.works_on for use in operands)
+        and all(_covers(layout, list(use.tiles.holders())) for use in uses)
+        and all(use.exact and _covers(use.layout, held) for use in values)
+        and are_disjoint(layout)
+    )
+    return layout if possible else None
+
+
+def same_operands(layout: Layout, other: Layout) -> bool:
+    """Whether each rank holds the same box of the same operand in both, to be reduced alike."""
+    reductions = [of.partial and of.partial.reduction for of in (layout, other)]
+    return (
+        None not in reductions
+        and reductions[0] == reductions[1]
+        and layout.boxes == other.boxes
+        and bool((layout.operands == other.operands).all())
+    )
+
+
+def _first_operands(layout: Layout) -> Layout:
+    """The layout with each tile where the first of its operands lies, as a value."""
+    nothing = intervals.empty(len(layout.extents))
+    first = {box: layout.operand(ranks[0]) for box, ranks in layout.holders().items()}
+    boxes = [
+        box if first.get(box) == layout.operand(rank) else nothing
+        for rank, box in enumerate(layout.boxes)
+    ]
+    return Layout.of_boxes(layout.mesh, layout.extents, boxes)
+
+
+def _hulls(uses: Sequence[Use]) -> Iterator[Layout]:
+    """On each mesh, what all uses of a rank lie in: the tile and all halos of it."""
+    by_mesh: dict[Mesh, list[Layout]] = {}
+    written = any(use.is_write for use in uses)
+    for use in uses:
+        if not use.layout.partial and not use.is_asked_for(written):
+            by_mesh.setdefault(use.layout.mesh, []).append(use.tiles)
+    for mesh, layouts in by_mesh.items():
+        if len(layouts) > 1:
+            together = zip(*(layout.boxes for layout in layouts), strict=True)
+            boxes = [functools.reduce(intervals.hull, boxes) for boxes in together]
+            yield Layout.of_boxes(mesh, layouts[0].extents, boxes)
+
+
+def _stretched(layout: Layout) -> Layout:
+    """The layout with its outermost tiles stretched to the edges of the array."""
+    held = [box for box in layout.boxes if not intervals.is_empty(box)]
+    if not held:
+        return layout
+    edges = [
+        (min(box[d][0] for box in held), max(box[d][1] for box in held))
+        for d in range(len(layout.extents))
+    ]
+    boxes = tuple(
+        box
+        if intervals.is_empty(box)
+        else tuple(
+            (0 if lo == first else lo, extent if hi == last else hi)
+            for (lo, hi), (first, last), extent in zip(box, edges, layout.extents, strict=True)
+        )
+        for box in layout.boxes
+    )
+    return Layout.of_boxes(layout.mesh, layout.extents, boxes)
+
+
+def _needs_load(home: Layout, uses: Sequence[Use]) -> bool:
+    """Whether anything that the home held at the start can be seen later."""
+    written: list[Box] = []
+    for use in uses:
+        if use.reads_before or use.accumulates:
+            return True
+        if use.exact and use.certain:
+            written.extend(use.layout.holders())
+            if not any(intervals.subtract_all(box, written) for box in home.holders()):
+                return False
+    return True
+
+
+def moves(home: Home, dtype: np.dtype) -> Iterator[tuple[float, Redistribution]]:
+    """What the home makes necessary, and how often; reads of what nobody writes are shared.
+
+    Of a read that is asked for it is all that could be fetched: of what data decide counted half as
+    often, because it is not known how much that is; of what loops choose once for all iterations.
+    """
+    yield from ((1, move) for move in (load(home, dtype), store(home, dtype)) if move)
+    shared: set[tuple[Box, ...]] = set()
+    for use in home.uses:
+        if not works_in_place(use, home.layout) and not home.is_written:
+            if use.layout.boxes in shared:
+                continue
+            shared.add(use.layout.boxes)
+        times: float = use.times if home.is_written else 1
+        if use.is_asked_for(home.is_written):
+            times = times / 2 if use.approximate else 1
+        before = fetch(use, home, dtype)
+        yield from ((times, move) for move in ([before] if before else []))
+        yield from ((times, move) for move in stores(use, home, dtype))
+
+
+def load(home: Home, dtype: np.dtype) -> Redistribution | None:
+    """What brings the caller's values to the home before the program starts."""
+    if not home.load or home.caller is None:
+        return None
+    return Redistribution(home.caller, home.entrance, dtype)
+
+
+def store(home: Home, dtype: np.dtype) -> Redistribution | None:
+    """What brings the values of the home to the caller when the program ends."""
+    if not home.store or home.caller is None:
+        return None
+    return Redistribution(home.core, home.caller, dtype)
+
+
+def fetch(use: Use, home: Home, dtype: np.dtype) -> Redistribution | None:
+    """What brings a use that is not in place the values that it needs."""
+    if works_in_place(use, home.layout) or not use.reads_before:
+        return None
+    return Redistribution(home.core, use.tiles, dtype)
+
+
+def stores(use: Use, home: Home, dtype: np.dtype) -> list[Redistribution]:
+    """What brings the home up to date after a use: from its copy, or within the home itself."""
+    if not use.is_write or (home.layout.partial and use.layout.partial):
+        return []
+    if home.layout.partial:
+        return [Redistribution(use.layout, home.entrance, dtype)]
+    if use.layout.partial:
+        return [Redistribution(use.layout, home.layout, dtype, accumulate=use.accumulates)]
+    if not works_in_place(use, home.layout):
+        return [Redistribution(use.layout, part, dtype) for part in home.fresh]
+    if not _leaves_stale(use, home.layout):
+        return []
+    return [
+        Redistribution(use.layout, part, dtype, in_place=True)
+        for part in home.fresh
+        if _filling(use.layout, part, dtype)
+    ]

@@ -1,0 +1,211 @@
+"""Tilings for the iteration spaces that a schedule does not name, from those that it names.
+
+A space follows its neighbours: where it indexes a dimension that a tiled space has split, it takes
+the same mesh and splits that parameter along the same axes; axes that split nothing replicate it.
+A reduction is split as what it reads was made, before those that read its results.
+Work that only makes arguments and has nothing to split runs on rank 0, where they live.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from distspmd.analysis.constraints import Touched, Use, touched_by, uses
+from distspmd.analysis.iteration_spaces import IterationSpace
+from distspmd.analysis.tiling import Tiling
+from distspmd.errors import UnsupportedProgram
+from distspmd.layouts.mesh import Mesh
+
+
+@dataclass(frozen=True, eq=False)
+class Tiled:
+    """A space with its tiling, the constraints that follow, and what gave it the tiling."""
+
+    tiling: Tiling
+    uses: list[Use]
+    chosen_by: str
+
+
+Splits = tuple[tuple[str, ...], ...]
+Rating = tuple[int, ...]
+Offer = tuple[Rating, IterationSpace, Mesh, Splits, str]
+
+
+def propagate(spaces: Sequence[IterationSpace], tilings: Mapping[str, Tiling]) -> dict[str, Tiled]:
+    """Tile all spaces: as given, else after a neighbour, else on rank 0.
+
+    Args:
+        spaces: in program order.
+        tilings: of the spaces that the schedule names.
+
+    Returns:
+        Each space by name, tiled, in program order.
+    """
+    known = {space.name: touched_by(space) for space in spaces}
+    done = {
+        space.name: Tiled(
+            tilings[space.name],
+            uses(space, tilings[space.name], known[space.name]),
+            "the schedule",
+        )
+        for space in spaces
+        if space.name in tilings
+    }
+    waiting = {
+        space.name: (space, uses(space, _alone(space), known[space.name]))
+        for space in spaces
+        if space.name not in done
+    }
+    neighbours = _Neighbours(spaces, done)
+    while waiting:
+        offer = neighbours.best_offer(waiting.values())
+        if offer:
+            _, space, mesh, splits, why = offer
+            made = _tiled(space, known[space.name], mesh, splits, why)
+        else:
+            space, _ = next(iter(waiting.values()))
+            made = _tiled(space, known[space.name], Mesh(), _whole(space), "rank 0: no neighbour")
+        done[space.name] = made
+        neighbours.add(space.name, made)
+        del waiting[space.name]
+    return {space.name: done[space.name] for space in spaces}
+
+
+class _Neighbours:
+    """Uses of the tiled spaces, and what they offer to the others."""
+
+    def __init__(self, spaces: Sequence[IterationSpace], done: Mapping[str, Tiled]) -> None:
+        self.uses: dict[str, list[tuple[str, Tiled, Use]]] = {}
+        """By container, in the order in which the spaces were tiled."""
+        self.read: set[str] = set()
+        self._places = {space.name: place for place, space in enumerate(spaces)}
+        self._offers: dict[str, tuple[int, Offer | None]] = {}
+        for name, tiled in done.items():
+            self.add(name, tiled)
+
+    def add(self, name: str, tiled: Tiled) -> None:
+        """One more space is tiled."""
+        for use in tiled.uses:
+            self.uses.setdefault(use.data, []).append((name, tiled, use))
+            if not use.is_write:
+                self.read.add(use.data)
+
+    def is_before(self, name: str, space: IterationSpace) -> bool:
+        """Whether a space stands before another one in the program."""
+        return self._places[name] < self._places[space.name]
+
+    def best_offer(self, waiting: Iterable[tuple[IterationSpace, Sequence[Use]]]) -> Offer | None:
+        """The first offer of most shared axes to any of the spaces."""
+        offers = []
+        for space, own in waiting:
+            count = sum(len(self.uses.get(use.data, ())) for use in own)
+            known = self._offers.get(space.name)
+            if known is None or known[0] != count:  # else no neighbour of it is new
+                best = max(_offers(space, own, self), key=_rating, default=None)
+                known = self._offers[space.name] = count, best
+            if known[1]:
+                offers.append(known[1])
+        return max(offers, key=_rating, default=None)
+
+
+def _rating(offer: Offer) -> Rating:
+    return offer[0]
+
+
+def _tiled(
+    space: IterationSpace,
+    known: Touched,
+    mesh: Mesh,
+    splits: Sequence[tuple[str, ...]],
+    why: str,
+) -> Tiled:
+    """The space with these splits; whole on each rank where they cannot be, for nobody asked."""
+    tiling = Tiling.of(space.ranges, mesh, splits)
+    try:
+        return Tiled(tiling, uses(space, tiling, known), why)
+    except UnsupportedProgram:
+        if not any(splits):
+            raise
+    tiling = Tiling.of(space.ranges, mesh, _whole(space))
+    return Tiled(tiling, uses(space, tiling, known), f"{why}, whole on each rank")
+
+
+def _whole(space: IterationSpace) -> Splits:
+    return ((),) * len(space.ranges)
+
+
+def _alone(space: IterationSpace) -> Tiling:
+    return Tiling.of(space.ranges, Mesh(), _whole(space))
+
+
+def _offers(space: IterationSpace, own: Sequence[Use], neighbours: _Neighbours) -> Iterator[Offer]:
+    """What each tiled neighbour suggests, with the number of axes that the space could share.
+
+    Of as many, a reduction follows those in which most of what it reads was made: a gradient is
+    summed where its batch is, whoever wants the sum. Then those come first with more axes that have
+    one part, and that split what the space writes, and not what it reduces; then who reads its
+    results, before who writes its operands later.
+    """
+    arrays = space.state.sdfg.arrays
+    written = {use.data for use in own if use.is_write}
+    final = not written & neighbours.read and not any(arrays[name].transient for name in written)
+    suggested = [
+        (use, neighbour, name, *follow(space, use, neighbour, tiled.tiling))
+        for use in own
+        for name, tiled, neighbour in neighbours.uses.get(use.data, ())
+    ]
+    reduces = any(_reduced(space, own))
+    made: dict[tuple[Mesh, Splits], set[str]] = {}
+    for use, neighbour, name, mesh, splits in suggested:
+        if neighbour.is_write and not use.is_write and neighbours.is_before(name, space):
+            made.setdefault((mesh, splits), set()).add(use.data)
+    for use, _, name, mesh, splits in suggested:
+        axes = [axis for split in splits for axis in split]
+        shared = sum(mesh[axis] > 1 for axis in axes)
+        kept = sum(mesh[axis] > 1 for axis in _of_results(space, own, splits))
+        lying = len(made.get((mesh, splits), ())) if reduces else 0
+        if final and not shared:
+            yield (0,), space, Mesh(), _whole(space), "rank 0: where its results live"
+        else:
+            ready = lying > 0 or not reduces  # others wait until what they read is tiled
+            rating = (shared, ready, lying, len(axes), kept, use.is_write)
+            yield rating, space, mesh, splits, f"its neighbour {name}"
+
+
+def _of_results(
+    space: IterationSpace, own: Sequence[Use], splits: Sequence[tuple[str, ...]]
+) -> Iterator[str]:
+    """Axes of parameters that index results: along others there would be partial results."""
+    reduced = set(_reduced(space, own))
+    pairs = zip(space.parameters, splits, strict=True)
+    return (axis for parameter, axes in pairs if parameter not in reduced for axis in axes)
+
+
+def _reduced(space: IterationSpace, own: Sequence[Use]) -> Iterator[str]:
+    """Parameters that index no result."""
+    kept = {parameter for use in own if use.is_write for parameter in use.index}
+    return (parameter for parameter in space.parameters if parameter not in kept)
+
+
+def follow(space: IterationSpace, use: Use, neighbour: Use, tiling: Tiling) -> tuple[Mesh, Splits]:
+    """The mesh of a neighbour, and its axes for the parameters that index what it splits."""
+    splits: dict[str, tuple[str, ...]] = {}
+    for axes, parameter in zip(axes_of(neighbour, tiling), use.index, strict=False):
+        if parameter is not None and axes and parameter not in splits:
+            splits[parameter] = axes
+    return neighbour.layout.mesh, tuple(splits.get(name, ()) for name in space.parameters)
+
+
+def axes_of(use: Use, tiling: Tiling) -> list[tuple[str, ...]]:
+    """Axes that split each dimension of a container: those of its parameter, else of its tiles.
+
+    The tiles of a map over a part of an array are no even blocks, and tell no axes.
+    """
+    by_name = dict(zip(use.space.parameters, tiling.splits, strict=True))
+    extents = use.layout.extents
+    found = [split.axes for split in use.layout.splits or ()] or [()] * len(extents)
+    for d, parameter in enumerate(use.index):
+        if parameter is not None:
+            found[d] = by_name[parameter]
+    return found

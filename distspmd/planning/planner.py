@@ -1,0 +1,85 @@
+"""The front door: a plan from one layout to another, with its cost and what it was chosen over."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from distspmd.errors import LayoutError, NoSolver
+from distspmd.layouts.layout import Layout
+from distspmd.planning.select import solve
+from distspmd.plans.cost import Cost, cost
+from distspmd.plans.machine import Machine
+from distspmd.plans.plan import Plan
+from distspmd.plans.redistribution import Redistribution
+from distspmd.plans.solver import Refusal, Solver
+from distspmd.solvers import SOLVERS
+
+
+@dataclass(frozen=True)
+class ChosenPlan(Plan):
+    """A plan that knows its cost on a machine, and the plans that cost more."""
+
+    machine: Machine = field(default_factory=Machine)
+    losers: tuple[tuple[Plan, Cost], ...] = ()
+    refusals: tuple[Refusal, ...] = ()
+
+    @cached_property
+    def cost(self) -> Cost:
+        """Predicted time, and the bytes that all ranks receive."""
+        return cost(self, self.machine)
+
+
+def plan(
+    source: Layout,
+    target: Layout,
+    dtype: DTypeLike = "float32",
+    solver: str | Solver | None = None,
+    max_memory: int | None = None,
+    machine: Machine | None = None,
+) -> ChosenPlan:
+    """The cheapest plan that brings an array from one layout to another.
+
+    Args:
+        source: which box of the array each rank holds.
+        target: which box it wants.
+        dtype: of the array.
+        solver: its name, if one in particular is to plan.
+        max_memory: most bytes that may live on a rank at once.
+        machine: what messages and bytes cost; as measured on this host where left out. Ranks that
+            plan on several hosts pass one machine, as :func:`distspmd.redistribute` does.
+
+    Raises:
+        LayoutError: layouts of different arrays, or a reduction that the dtype lacks.
+        NoSolver: there is no solver of that name, or no plan within the memory; says why.
+    """
+    try:
+        kind: np.dtype = np.dtype(dtype)
+    except TypeError:
+        raise LayoutError(f"there is no dtype {dtype!r}; write one of NumPy's.") from None
+    redistribution = Redistribution(source, target, kind)
+    model = machine or Machine.measured()
+    solution = solve(redistribution, _named(solver), model, max_memory)
+    inherited = {item.name: getattr(solution.plan, item.name) for item in fields(Plan)}
+    return ChosenPlan(
+        **inherited,
+        machine=model,
+        losers=solution.losers,
+        refusals=solution.refusals,
+    )
+
+
+def _named(solver: str | Solver | None) -> Sequence[Solver]:
+    if solver is None:
+        return SOLVERS
+    if not isinstance(solver, str):
+        return (solver,)
+    found = tuple(known for known in SOLVERS if known.name == solver)
+    if not found:
+        names = ", ".join(known.name for known in SOLVERS)
+        raise NoSolver(f"there is no solver {solver!r}; write one of {names}.")
+    return found

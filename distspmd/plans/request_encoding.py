@@ -1,0 +1,87 @@
+"""The words by which a rank tells the C++ runtime whom it may ask for which elements, and who it.
+
+One fetch has, in this order (``plan/decode.hpp`` reads it)::
+
+    fetch   bytes of the name, the name (8 bytes a word), itemsize,
+            number of dimensions, extents, number of dimensions that data decide, those dimensions,
+            source, target, number of sends, sends, number of receives, receives
+    source, target   box, origin, strides     the rank's storages, strides in elements
+    send    peer, box                         what the peer may ask of this rank
+    receive peer, box                         what this rank may ask of the peer, or of itself: SELF
+    box     lo, hi                            for each dimension, in global indices
+
+The boxes are the messages of a plan that brings everything that could be asked for: so each element
+comes from one rank, which the verifier proves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from distspmd.errors import PlanError
+from distspmd.layouts import intervals
+from distspmd.layouts.intervals import Box
+from distspmd.plans.encoding import SELF, Storage
+from distspmd.plans.plan import Plan
+
+
+@dataclass(frozen=True)
+class Fetch:
+    """What a rank may be asked for, and may ask for.
+
+    Attributes:
+        name: for messages.
+        plan: one exchange of all that could be asked for.
+        dimensions: those in which data decide what is asked for.
+        storages: the rank's storage of its source and of its target.
+    """
+
+    name: str
+    plan: Plan
+    dimensions: tuple[int, ...]
+    storages: tuple[Storage, Storage]
+
+    def __post_init__(self) -> None:
+        if len(self.plan.steps) != 1 or len(self.plan.buffers) != 2:
+            raise PlanError(f"{self.name}: a fetch needs a plan of one exchange, not {self.plan}.")
+        extents = self.plan.redistribution.target.extents
+        if not self.dimensions or not set(self.dimensions) <= set(range(len(extents))):
+            raise PlanError(f"{self.name}: no dimensions {self.dimensions} in {list(extents)}.")
+
+    def words(self, rank: int) -> NDArray[np.int64]:
+        """The words of a rank."""
+        text = self.name.encode()
+        padded = np.frombuffer(text + bytes(-len(text) % 8), dtype="<i8")
+        move = self.plan.redistribution
+        extents = move.target.extents
+        found = [len(text), *padded.tolist(), move.dtype.itemsize, len(extents), *extents]
+        found += [len(self.dimensions), *self.dimensions]
+        for layout, storage in zip(self.plan.buffers, self.storages, strict=True):
+            found += [*_flat(layout.box(rank)), *storage.origin, *storage.strides]
+        messages = list(self._messages(rank))
+        sends = [(to, box) for sender, to, box in messages if sender == rank != to]
+        receives = [
+            (SELF if sender == rank else sender, box) for sender, to, box in messages if to == rank
+        ]
+        for traffic in (sends, receives):
+            found.append(len(traffic))
+            for peer, box in traffic:
+                found += [peer, *_flat(box)]
+        return np.array(found, dtype=np.int64)
+
+    def _messages(self, rank: int) -> Iterator[tuple[int, int, Box]]:
+        """Sender, receiver and box of the messages of a rank, but empty ones."""
+        held = self.plan.steps[0].table
+        rows = held.table[(held.senders == rank) | (held.receivers == rank)]
+        for sender, receiver, *bounds in rows.tolist():
+            box = tuple(zip(bounds[::2], bounds[1::2], strict=True))
+            if not intervals.is_empty(box):
+                yield sender, receiver, box
+
+
+def _flat(box: Box) -> Iterator[int]:
+    return (bound for interval in box for bound in interval)

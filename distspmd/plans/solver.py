@@ -1,0 +1,31 @@
+"""What a solver is: it answers a redistribution with a plan, or with a refusal that says why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from distspmd.plans.plan import Plan
+from distspmd.plans.redistribution import Redistribution
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a solver has no plan for a redistribution."""
+
+    solver: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.solver}: {self.reason}"
+
+
+class Solver(Protocol):
+    """Turns a redistribution into a plan, or says why not; estimates no time, emits no code."""
+
+    @property
+    def name(self) -> str:
+        """Name by which a user asks for the solver."""
+
+    def plan(self, redistribution: Redistribution) -> Plan | Refusal:
+        """Answer a redistribution."""

@@ -1,0 +1,89 @@
+"""The C++ runtime as a library of its own: compiled once for a machine, and kept.
+
+Several processes may compile it at the same time: each finishes it in a folder of its own, and then
+puts it in place.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shlex
+import subprocess
+import tempfile
+import threading
+from functools import cache
+from pathlib import Path
+
+from distspmd.cache import cache_folder
+from distspmd.errors import CompilationError
+from distspmd.runtime import compiler_processes
+from distspmd.runtime.toolchain import MPI, Compiler, find_compiler, find_mpi, home
+
+INCLUDE = Path(__file__).parent / "include"
+"""Folder to give to a compiler (``-I``) for ``#include <distspmd/api/execute.hpp>``."""
+
+FLAGS = ("-std=c++17", "-O3", "-fPIC", "-DNDEBUG")
+
+_SOURCES = {
+    "runtime": "#define DISTSPMD_REDUCTIONS_APART\n#include <distspmd/api/runtime.hpp>\n",
+    "reductions": "#include <distspmd/memory/reductions.hpp>\n",
+}
+"""Compiled side by side."""
+
+_compiling = threading.Lock()
+
+
+@cache
+def prepare() -> None:
+    """Begin to compile the runtime, if that is still to be done; once in a process."""
+    compiler_processes.begin(build)
+
+
+def build() -> Path:
+    """Compile the runtime unless the cache has it; its path.
+
+    Raises:
+        CompilationError: with what the compiler said.
+        ToolchainError: there is no compiler or no MPI.
+    """
+    mpi, compiler = find_mpi(), find_compiler()
+    found = (mpi.kind, mpi.version, mpi.library, compiler.command, FLAGS, _SOURCES)
+    key = hashlib.sha256(repr(found).encode())
+    key.update(version(compiler.command))
+    for header in sorted(INCLUDE.glob("distspmd/**/*.hpp")):
+        key.update(header.name.encode() + b"\0" + header.read_bytes() + b"\0")
+    folder = cache_folder()
+    library = folder / f"runtime-{key.hexdigest()[:24]}.so"
+    with _compiling:  # by another thread, too
+        if not library.exists():
+            folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(dir=folder) as work:
+                _compile(mpi, compiler, Path(work)).replace(library)
+    return library
+
+
+def _compile(mpi: MPI, compiler: Compiler, work: Path) -> Path:
+    for name, text in _SOURCES.items():
+        (work / f"{name}.cpp").write_text(text)
+    library = work / "runtime.so"
+    objects = [str(work / f"{name}.o") for name in _SOURCES]
+    start = [str(mpi.mpicxx), *FLAGS, f"-I{INCLUDE}"]
+    commands = [[*start, "-c", str(Path(o).with_suffix(".cpp")), "-o", o] for o in objects]
+    named = dict.fromkeys(("OMPI_CXX", "MPICH_CXX", "I_MPI_CXX"), shlex.join(compiler.command))
+    environ = {**os.environ, "HOME": home(), **named}
+    done = compiler_processes.run_all(commands, environ)
+    if done.returncode == 0:
+        done = compiler_processes.run([*start, "-shared", *objects, "-o", str(library)], environ)
+    if done.returncode != 0:
+        raise CompilationError(
+            f"the runtime does not compile: {shlex.join(done.args)}\n{done.stderr}"
+        )
+    return library
+
+
+@cache
+def version(command: tuple[str, ...]) -> bytes:
+    """What a compiler says of itself."""
+    done = subprocess.run([*command, "--version"], capture_output=True, check=False)
+    return done.stdout

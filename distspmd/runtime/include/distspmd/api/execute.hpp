@@ -1,0 +1,53 @@
+// What a generated program includes: it runs plans that the runtime (api/runtime.hpp) made ready.
+//
+// The context is a number that the program gets as an argument. The runtime is a library of its
+// own, compiled once; programs reach it through the context, and compile fast.
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+
+#include <distspmd/irregular/index_set.hpp>
+
+namespace distspmd {
+inline namespace v1 {
+
+/// The beginning of a context, whatever library made it.
+struct Executable {
+  void (*run)(Executable *context, std::int64_t plan, const void *in, void *out);
+  Touched *(*touched)(Executable *context, std::int64_t fetch);
+  void (*ask)(Executable *context, std::int64_t fetch);
+  void (*fetch)(Executable *context, std::int64_t fetch, const void *in, void *out);
+};
+
+inline Executable *executable(std::int64_t context) {
+  if (context == 0) {
+    std::fprintf(stderr, "distspmd: a program runs before its plans are made.\n");
+    std::abort();
+  }
+  return reinterpret_cast<Executable *>(static_cast<std::intptr_t>(context));
+}
+
+/// Run a plan on the tiles of this rank.
+inline void execute(std::int64_t context, std::int64_t plan, const void *in, void *out) {
+  executable(context)->run(executable(context), plan, in, out);
+}
+
+/// Where a fetch is told what this rank touches; empty.
+inline Touched &touched(std::int64_t context, std::int64_t fetch) {
+  return *executable(context)->touched(executable(context), fetch);
+}
+
+/// Tell the ranks that hold it what of it this rank touches.
+inline void ask(std::int64_t context, std::int64_t fetch) {
+  executable(context)->ask(executable(context), fetch);
+}
+
+/// Bring what was asked for from the tiles of all ranks.
+inline void fetch(std::int64_t context, std::int64_t fetch, const void *in, void *out) {
+  executable(context)->fetch(executable(context), fetch, in, out);
+}
+
+}  // namespace v1
+}  // namespace distspmd

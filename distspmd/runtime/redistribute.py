@@ -1,0 +1,341 @@
+"""Redistribution of NumPy arrays on the ranks of a communicator.
+
+Plans, communicators and staging buffers of a redistribution are made at its first call and kept
+with the communicator; a further call with the same layouts only moves data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from distspmd.errors import ArgumentError, NoSolver
+from distspmd.layouts import intervals
+from distspmd.layouts.layout import Layout
+from distspmd.planning.block_cyclic import plan_dealt
+from distspmd.planning.planner import plan as make_plan
+from distspmd.plans.encoding import Storage
+from distspmd.plans.machine import Machine
+from distspmd.plans.plan import Plan
+from distspmd.plans.solver import Solver
+from distspmd.runtime.engine import Engine, runnable
+from distspmd.runtime.errors_together import Agreement
+from distspmd.runtime.shared_memory import Node
+from distspmd.runtime.ufuncs import functions_of
+
+Tile = NDArray[Any]
+
+
+def redistribute(
+    comm: Any,
+    tile: Tile | None,
+    source: Layout,
+    target: Layout,
+    *,
+    out: Tile | None = None,
+    dtype: np.dtype | str | None = None,
+    solver: str | Solver | None = None,
+    max_memory: int | None = None,
+    machine: Machine | None = None,
+) -> Tile | None:
+    """Bring an array from one layout to another; all ranks of the communicator call it together.
+
+    Args:
+        comm: an mpi4py communicator with a rank for each rank of both layouts.
+        tile: this rank's tile of the source, contiguous or not; None where it holds nothing.
+        source: which box of the array each rank holds.
+        target: which box it wants.
+        out: where to put the tile of the target; elements that no source tile has stay as they are.
+        dtype: of the array; for ranks that have neither a tile nor ``out``.
+        solver: see :func:`distspmd.plan`; so is ``max_memory``.
+        machine: what messages and bytes cost; as measured on rank 0's host where left out.
+
+    Returns:
+        ``out``, or a new tile of the shape of this rank's target box (zeros where nothing arrives);
+        None where the rank wants nothing.
+
+    Raises:
+        ArgumentError: on all ranks: a tile is missing or of another shape or type than its box.
+        NoSolver: no plan fits.
+    """
+    known = known_of(comm)
+    options = (source, target, dtype, solver, max_memory, machine)
+    asked = (*options, known.look(tile), known.look(out))
+    ready = known.ready.get(asked, _UNKNOWN)
+    if ready.offsets is not None and known.agree(None, ready.serial) >= 0:
+        known.engines[ready.serial].run(0, _pointers((tile, out), ready.offsets))
+        return out
+    move = _Move(known, tile, source, target, out, dtype)
+    # A rank that knew an engine has just heard that others do not.
+    serial = -1 if ready.offsets is not None else known.agree(move.problem(), ready.serial)
+    shared = (source, target, move.dtype, solver, max_memory, machine)
+    if serial < 0:
+        mine = (move.strides(), *map(known.place, move.tiles))
+        serial = known.find((shared, tuple(known.comm.allgather(mine))))
+    if serial < 0:
+        model = machine or known.machine
+        chosen, storages = move.planned(solver, max_memory, model)
+        name = f"the redistribution {source} -> {target}"
+        plan = runnable(chosen)
+        engine = Engine(comm, [(name, plan, storages)], functions=functions_of(plan))
+        if known.agreement.ranks > 1:
+            known.node = known.node or Node(comm)
+            engine.share(known.node, [move.tiles], model)
+        serial = known.add(engine)
+    engine = known.engines[serial]
+    pointers = engine.pointers(0, move.tiles)
+    known.ready[asked] = _Ready(serial, move.offsets(pointers))
+    engine.run(0, pointers)
+    return move.tiles[1]
+
+
+def allocate(comm: Any, shape: Sequence[int] | int, dtype: DTypeLike = float) -> Tile:
+    """An array of zeros that the other ranks of the node see; all ranks call it together.
+
+    A redistribution out of such tiles is one copy on each rank, without messages. Shapes may differ
+    between ranks. The memory is kept with the communicator, and used again when the arrays that it
+    was lent to are gone on all ranks, or given back with the communicator. Where shared memory has
+    no room, it is memory of the rank alone.
+    """
+    known = known_of(comm)
+    if known.node is None:
+        known.node = Node(comm)
+    held = (shape,) if isinstance(shape, int) else tuple(shape)
+    return known.node.allocate(held, np.dtype(dtype))
+
+
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """What a rank knows of a call that it has made before.
+
+    Attributes:
+        serial: the number of the engine.
+        offsets: bytes from what the engine gets to the first element of either tile, None where it
+            gets nothing; no offsets where it does not get the caller's own tiles.
+    """
+
+    serial: int
+    offsets: tuple[int | None, ...] | None = None
+
+
+_UNKNOWN = _Ready(-1)
+
+
+def _pointers(
+    tiles: Sequence[Tile | None], offsets: Sequence[int | None]
+) -> tuple[int | None, ...]:
+    return tuple(
+        None if tile is None or offset is None else tile.ctypes.data - offset
+        for tile, offset in zip(tiles, offsets, strict=True)
+    )
+
+
+class Known:
+    """What a communicator keeps between calls.
+
+    Engines are made by all ranks together and have the same number on all. Ranks may come to one
+    engine by different arguments (the strides of a tile are a rank's own), so they agree on it.
+    """
+
+    def __init__(self, comm: Any) -> None:
+        self.comm = comm
+        self.agreement = Agreement(comm)
+        self.machine: Machine = comm.bcast(Machine.measured())
+        """That of rank 0: all ranks must choose the same plan."""
+        self.node: Node | None = None
+        self.engines: list[Engine] = []
+        self.ready: dict[Any, _Ready] = {}
+        """By the arguments of a call, with tiles as ``look`` sees them."""
+        self._by_all: dict[Any, int] = {}
+        self._asked: Any = None
+        self._word = np.zeros(3, np.int64)
+
+    def look(self, tile: Any) -> Any:
+        """All of a tile on which an engine depends, and whether it is right."""
+        if not isinstance(tile, np.ndarray):
+            return type(tile)
+        return tile.shape, tile.strides, tile.dtype, tile.flags.writeable, self.place(tile)
+
+    def place(self, tile: Tile | None) -> tuple[int, int] | None:
+        """Where a tile lies in memory that is shared, if it does."""
+        return None if self.node is None else self.node.place(tile)
+
+    def agree(self, error: Exception | None, serial: int) -> int:
+        """The number of an engine if all ranks have the same, else -1; raises the first error."""
+        ranks, rank = self.agreement.ranks, self.agreement.rank
+        if ranks > 1:
+            from mpi4py import MPI
+
+            self._word[:] = (rank if error else ranks), serial, -serial
+            self.comm.Allreduce(MPI.IN_PLACE, self._word, op=MPI.MIN)
+            failed, least, most = (
+                int(self._word[0]) < ranks,
+                int(self._word[1]),
+                -int(self._word[2]),
+            )
+            serial = least if least == most else -1
+        if error is not None or (ranks > 1 and failed):
+            self.agreement.check(error)
+        return serial
+
+    def find(self, asked: Any) -> int:
+        """The number of the engine for what all ranks asked for, or -1."""
+        self._asked = asked
+        return self._by_all.get(asked, -1)
+
+    def add(self, engine: Engine) -> int:
+        """Keep an engine for what all ranks asked for."""
+        self.engines.append(engine)
+        self._by_all[self._asked] = len(self.engines) - 1
+        return len(self.engines) - 1
+
+
+@cache
+def _keyval() -> int:
+    from mpi4py import MPI
+
+    found: int = MPI.Comm.Create_keyval(delete_fn=_close)
+    return found
+
+
+def _close(comm: Any, keyval: int, known: Known) -> None:
+    """The communicator is freed, by all ranks together."""
+    for engine in known.engines:
+        engine.close()
+    if known.node is not None:
+        known.node.close()
+
+
+def known_of(comm: Any) -> Known:
+    """What a communicator keeps."""
+    known: Known | None = comm.Get_attr(_keyval())
+    if known is None:
+        known = Known(comm)
+        comm.Set_attr(_keyval(), known)
+    return known
+
+
+class _Move:
+    """One call: its tiles, checked against the layouts."""
+
+    def __init__(
+        self,
+        known: Known,
+        tile: Any,
+        source: Layout,
+        target: Layout,
+        out: Any,
+        dtype: np.dtype | str | None,
+    ) -> None:
+        self.rank, self.ranks = known.agreement.rank, known.agreement.ranks
+        self.layouts = (source, target)
+        self.given = (tile, out)
+        known_types = [t.dtype for t in (tile, out) if isinstance(t, np.ndarray)]
+        self.dtype = np.dtype(dtype) if dtype else (*known_types, np.dtype("V1"))[0]
+        self.fault = self._find_problem()
+        self.tiles = (tile, out) if self.fault else (_aligned(tile), self._target(out))
+        self.dealt = source.is_dealt or target.is_dealt
+        if self.dealt and tile is not None and out is not None and np.may_share_memory(tile, out):
+            self.tiles = (tile.copy(), out)
+
+    def problem(self) -> ArgumentError | None:
+        """What is wrong with the arguments of this rank, if anything."""
+        return ArgumentError(self.fault) if self.fault else None
+
+    def _find_problem(self) -> str:
+        needed = max(layout.ranks for layout in self.layouts)
+        if needed > self.ranks:
+            return f"the layouts have {needed} ranks, but the communicator has {self.ranks}."
+        if self.dtype == np.dtype("V1"):
+            return f"rank {self.rank} has no tile that tells the type of the array; pass dtype=."
+        for side, (layout, tile) in enumerate(zip(self.layouts, self.given, strict=True)):
+            shape = layout.shape(self.rank)
+            what = f"the {('source', 'target')[side]} tile of rank {self.rank}"
+            if tile is None:
+                if side == 0 and 0 not in shape:
+                    return f"{what} is missing; {layout} gives it {self._held(layout)}."
+            elif not isinstance(tile, np.ndarray):
+                return f"{what} is a {type(tile).__name__}; pass a NumPy array."
+            elif 0 not in shape and tile.shape != shape:
+                return (
+                    f"{what} has the shape {tile.shape}, but {layout} gives it "
+                    f"{self._held(layout)}, {shape}."
+                )
+            elif tile.dtype != self.dtype:
+                return f"{what} has the type {tile.dtype}, but the array {self.dtype}."
+            elif side == 1 and (not tile.flags.writeable or _aligned(tile) is not tile):
+                return f"{what} cannot be written in place; pass a contiguous array as out."
+        return ""
+
+    def _held(self, layout: Layout) -> str:
+        """What a layout gives this rank."""
+        if layout.is_dealt:
+            return "dealt blocks"
+        return f"[{intervals.text(layout.box(self.rank))}]"
+
+    def _target(self, out: Tile | None) -> Tile | None:
+        shape = self.layouts[1].shape(self.rank)
+        return out if out is not None or 0 in shape else np.zeros(shape, self.dtype)
+
+    def planned(
+        self, solver: str | Solver | None, max_memory: int | None, machine: Machine
+    ) -> tuple[Plan, tuple[Storage, Storage]]:
+        """The plan, and this rank's storage of its tiles.
+
+        Raises:
+            NoSolver: no plan fits.
+        """
+        source, target = self.layouts
+        if not self.dealt:
+            chosen = make_plan(source, target, self.dtype, solver, max_memory, machine)
+            return chosen, (self._storage(0), self._storage(1))
+        if solver not in (None, "exchange") or max_memory is not None:
+            raise NoSolver(
+                f"{source} -> {target}: of dealt blocks there is but an exchange, whose memory has "
+                "no bound; leave out solver and max_memory."
+            )
+        dealt = plan_dealt(source, target, self.dtype)
+        strides = [self._element_strides(side) for side in (0, 1)]
+        storages = (
+            dealt.storage(0, self.rank, strides[0]),
+            dealt.storage(1, self.rank, strides[1]),
+        )
+        return dealt.merged, storages
+
+    def _element_strides(self, side: int) -> tuple[int, ...]:
+        tile = self.tiles[side]
+        return () if tile is None else tuple(stride // tile.itemsize for stride in tile.strides)
+
+    def _storage(self, side: int) -> Storage:
+        """Where the tile of a side lies in memory."""
+        box, tile = self.layouts[side].box(self.rank), self.tiles[side]
+        if tile is None or intervals.is_empty(box):
+            return Storage.of(box)
+        return Storage(tuple(lo for lo, _ in box), self._element_strides(side))
+
+    def offsets(self, pointers: Sequence[int | None]) -> tuple[int | None, ...] | None:
+        """From the pointers of an engine to the tiles, if these are the caller's own."""
+        if self.dealt or any(
+            one is not two for one, two in zip(self.tiles, self.given, strict=True)
+        ):
+            return None
+        return tuple(
+            None if tile is None or pointer is None else tile.ctypes.data - pointer
+            for tile, pointer in zip(self.tiles, pointers, strict=True)
+        )
+
+    def strides(self) -> tuple[tuple[int, ...] | None, ...]:
+        """Strides of both tiles, for which an engine is made."""
+        return tuple(None if tile is None else tile.strides for tile in self.tiles)
+
+
+def _aligned(tile: Tile | None) -> Tile | None:
+    """The tile, copied if its strides are negative or no multiples of its elements."""
+    if tile is None or all(s >= 0 and s % tile.itemsize == 0 for s in tile.strides):
+        return tile
+    return np.ascontiguousarray(tile)

@@ -1,0 +1,131 @@
+"""Programs with symbolic sizes: lowered for the sizes of a call, when these are known.
+
+A plan and a tile have numbers. So what is checked before are names and parts of the schedule; all
+else is decided by :meth:`SymbolicLowering.at`, on a copy of the program with these numbers.
+"""
+
+from __future__ import annotations
+
+import copy
+import html
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import sympy
+from dace import SDFG, dtypes
+
+from distspmd import pipeline
+from distspmd.analysis.infer_sizes import Shape
+from distspmd.errors import ArgumentError
+from distspmd.lowering import ATTRIBUTE, Lowering
+from distspmd.pipeline import iteration_spaces
+from distspmd.placement.argument_layouts import DISTRIBUTED
+from distspmd.tables import Table, as_html, as_text
+
+
+@dataclass(frozen=True)
+class SymbolicLowering:
+    """What is known of a lowering before the sizes are; prints as a table, also in Jupyter.
+
+    Attributes:
+        sdfg: the program, with symbols.
+        schedule: parts of the spaces that were named.
+        options: of lower.
+        symbols: names of all that need a number.
+    """
+
+    sdfg: SDFG = field(repr=False)
+    schedule: dict[str, tuple[int, ...]]
+    options: dict[str, Any]
+    symbols: tuple[str, ...]
+
+    @property
+    def ranks(self) -> int:
+        """Ranks that the program needs at least."""
+        return max(map(math.prod, self.schedule.values()), default=1)
+
+    @property
+    def shapes(self) -> dict[str, Shape]:
+        """Shapes, with symbols, of the arguments that rank 0 has whole."""
+        held = self.options.get("arguments") or {}
+        return {
+            name: tuple(map(sympy.sympify, container.shape))
+            for name, container in self.sdfg.arrays.items()
+            if not container.transient
+            and not name.startswith("__return")
+            and held.get(name) != DISTRIBUTED
+        }
+
+    def at(self, **sizes: int) -> Lowering:
+        """All decisions for numbers: ``lowering.at(N=100)``.
+
+        Raises:
+            ArgumentError: a symbol without a number, or a number without a symbol.
+            ScheduleError, UnsupportedProgram, NoSolver: as of lower.
+        """
+        lowering: Lowering = getattr(self.lowered(sizes), ATTRIBUTE)
+        return lowering
+
+    def lowered(self, sizes: Mapping[str, int]) -> SDFG:
+        """A copy of the program with numbers, lowered."""
+        sdfg = with_sizes(self.sdfg, sizes)
+        pipeline.lower(sdfg, self.schedule, **self.options)
+        return sdfg
+
+    @property
+    def _table(self) -> Table:
+        rows = tuple(
+            (
+                space.name,
+                ", ".join(f"{p}={r}" for p, r in zip(space.parameters, space.ranges, strict=True)),
+                str(self.schedule.get(space.name, "decided with the sizes")),
+                str(space.source or ""),
+            )
+            for space in iteration_spaces(self.sdfg)
+        )
+        return Table("Iteration spaces and their grids", ("name", "runs", "grid", "source"), rows)
+
+    @property
+    def _note(self) -> str:
+        sizes = ", ".join(f"{name}=..." for name in self.symbols)
+        return (
+            f"The sizes {', '.join(self.symbols)} are symbolic: homes and communication are "
+            f"decided in each call for its sizes, and before by lowering.at({sizes})."
+        )
+
+    def __str__(self) -> str:
+        return as_text([self._table]) + "\n" + self._note
+
+    def _repr_html_(self) -> str:
+        return as_html([self._table]) + f"<p>{html.escape(self._note)}</p>"
+
+
+def with_sizes(sdfg: SDFG, sizes: Mapping[str, int]) -> SDFG:
+    """A copy of a program with numbers for all its symbols.
+
+    Raises:
+        ArgumentError: a symbol without a number, or a number without a symbol.
+    """
+    symbols = symbols_of(sdfg)
+    missing = [name for name in symbols if name not in sizes]
+    unknown = [name for name in sizes if name not in symbols]
+    if missing or unknown:
+        wrong = f"{missing[0]} is missing" if missing else f"there is no {unknown[0]}"
+        raise ArgumentError(
+            f"{sdfg.name!r} has the sizes {', '.join(symbols) or 'of its arguments only'}: {wrong}."
+        )
+    for name, size in sizes.items():
+        if isinstance(size, bool) or int(size) != size or size < 0:
+            raise ArgumentError(f"{sdfg.name!r}: the size {name} is {size!r}; write an integer.")
+    found = copy.deepcopy(sdfg)
+    numbers: dict[str, Any] = {name: int(size) for name, size in sizes.items()}
+    found.replace_dict(numbers)
+    return found
+
+
+def symbols_of(sdfg: SDFG) -> tuple[str, ...]:
+    """Symbols that a caller gives numbers, by their shapes or by name."""
+    numbers = {name for name, kind in sdfg.symbols.items() if kind in dtypes.INTEGER_TYPES}
+    return tuple(sorted(name for name in map(str, sdfg.free_symbols) if name in numbers))

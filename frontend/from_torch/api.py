@@ -1,0 +1,143 @@
+"""Modules and whole training steps of PyTorch as one SDFG each."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from dace import SDFG
+from torch import nn
+from torch.utils import _pytree as pytree
+
+from distspmd.errors import UnsupportedProgram
+from distspmd.execution.binding import bind
+from distspmd.frontend.from_torch.arguments import Bound
+from distspmd.frontend.from_torch.trace import Trace, trace
+from distspmd.frontend.operators import evaluate
+from distspmd.frontend.tensor_ir.cse import settle, shared
+from distspmd.frontend.tensor_ir.fuse import fused, inlined
+from distspmd.frontend.tensor_ir.indices import Array, Value
+from distspmd.frontend.tensor_ir.inplace_updates import copies, joined, updates
+from distspmd.frontend.tensor_ir.kernels import Builder, Kernel, identifier, operator_of
+from distspmd.frontend.tensor_ir.storage_order import arrange
+from distspmd.frontend.tensor_ir.to_sdfg import emit
+from distspmd.runtime.compile_runtime import INCLUDE
+
+
+def torch_module(module: nn.Module, *example_inputs: torch.Tensor, name: str | None = None) -> SDFG:
+    """The forward pass of a module as an SDFG.
+
+    Its parameters and buffers are arguments with the names that PyTorch gives them, dots as
+    underscores; a compiled program passes them from the live module, without a copy.
+
+    Args:
+        module: stays bound to the SDFG.
+        example_inputs: their shapes and types are those of the program.
+        name: of the program; that of the module's class by default.
+
+    Raises:
+        UnsupportedProgram: an operator that is not covered, or what cannot be traced.
+    """
+    names = _input_names(module.forward, len(example_inputs))
+    _check_inputs(example_inputs, names)
+    title = name or type(module).__name__.lower()
+    with torch.no_grad():
+        return program_of(trace(module.forward, example_inputs, names), title, example_inputs)
+
+
+def training_step(
+    step: Callable[..., Any], *example_inputs: torch.Tensor, name: str | None = None
+) -> SDFG:
+    """A training step as an SDFG: forward, backward, and the update of what it closes over.
+
+    Args:
+        step: the function as it is: it clears the gradients, runs a module, computes a loss, calls
+            ``backward`` and the optimizer. The module and the optimizer stay bound to the SDFG.
+        example_inputs: their shapes and types are those of the program.
+        name: of the program; that of the function by default.
+
+    Raises:
+        UnsupportedProgram: an operator that is not covered, or what cannot be traced.
+    """
+    names = _input_names(step, len(example_inputs))
+    _check_inputs(example_inputs, names)
+    title = str(name or getattr(step, "__name__", "step"))
+    return program_of(trace(step, example_inputs, names), title, example_inputs)
+
+
+def _input_names(function: Callable[..., Any], count: int) -> list[str]:
+    parameters = list(inspect.signature(function).parameters.values())
+    names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    return [names[n] if n < len(names) else f"input_{n}" for n in range(count)]
+
+
+def program_of(
+    traced: Trace, title: str, inputs: Sequence[torch.Tensor], bound: type[Bound] = Bound
+) -> SDFG:
+    """The SDFG of what was traced at some inputs, bound to the tensors that it closes over."""
+    builder = Builder()
+    slots = {slot.name: slot for slot in traced.slots}
+    containers: dict[str, str] = {}
+    placeholders = [node for node in traced.graph.nodes if node.op == "placeholder"]
+    for node, name in zip(placeholders, [*slots, *traced.inputs], strict=True):
+        if node.users or name not in slots:
+            example = node.meta["val"]
+            value = builder.argument(name, example.shape, example.dtype)
+            builder.values[node] = value
+            containers[name] = list(builder.arrays)[-1]
+    written: list[tuple[Value, Value]] = []
+    results: list[Value] = []
+    for node in traced.graph.nodes:
+        if node.op == "output":
+            results = [builder.values[result] for result in node.args[0]]
+        elif node.op == "call_function" and operator_of(node) == "copy_":
+            written.append((builder.values[node.args[0]], builder.values[node.args[1]]))
+        elif node.op == "call_function":
+            builder.values[node] = evaluate(builder, node)
+    returned = _results(builder, results)
+    late = updates(written)
+    settle([*builder.kernels, *returned, *late])
+    kernels = shared(builder.kernels, [*returned, *late])
+    early = [*inlined([*kernels, *returned], late), *copies(builder, late)]
+    late = joined(late)
+    early = fused(early, late)
+    arrange([*early, *late])
+    sdfg = emit(identifier(title), builder, early, late)
+    sdfg.arg_names = [containers[name] for name in traced.inputs]
+    shapes = {name: tuple(map(int, array.shape)) for name, array in sdfg.arrays.items()}
+    expected = {containers[n]: tuple(x.shape) for n, x in zip(traced.inputs, inputs, strict=True)}
+    live = {containers[name]: slot for name, slot in slots.items() if name in containers}
+    shown = [tuple(map(int, result.shape)) for result in results]
+    draws = builder.seed is not None
+    if draws:
+        sdfg.append_global_code((INCLUDE / "distspmd" / "kernels" / "counter_rng.hpp").read_text())
+    structure = pytree.tree_unflatten(list(range(len(results))), traced.results)
+    bind(sdfg, bound(live, shapes, expected, shown, structure, draws))
+    return sdfg
+
+
+def _check_inputs(inputs: Sequence[Any], names: Sequence[str]) -> None:
+    for name, value in zip(names, inputs, strict=True):
+        if not isinstance(value, torch.Tensor):
+            raise UnsupportedProgram(
+                f"the example of the argument {name!r} is a {type(value).__name__}; arguments of a "
+                "program are tensors. Let the function close over all else."
+            )
+        if value.device.type != "cpu":
+            raise UnsupportedProgram(
+                f"the example of the argument {name!r} is on the device {value.device}; programs "
+                "run on the CPU yet. Pass value.cpu()."
+            )
+
+
+def _results(builder: Builder, results: Sequence[Value]) -> list[Kernel]:
+    kernels = []
+    for number, value in enumerate(results):
+        name = "__return" if len(results) == 1 else f"__return_{number}"
+        array = Array(name, tuple(v.extent for v in value.variables), value.dtype)
+        array.is_argument = True
+        builder.arrays[name] = array
+        kernels.append(Kernel(value.variables, [(array, value.expression)], "result"))
+    return kernels

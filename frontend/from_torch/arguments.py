@@ -1,0 +1,157 @@
+"""The live tensors behind the arguments of a program, and its results as tensors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import torch
+from dace import SDFG
+from numpy.typing import NDArray
+from torch.utils import _pytree as pytree
+
+from distspmd.errors import ArgumentError
+from distspmd.execution.binding import binding_of
+from distspmd.frontend.from_torch.trace import Slot
+
+
+@dataclass
+class Bound:
+    """Passes the memory of live tensors; nothing is copied.
+
+    Attributes:
+        live: the slot behind each argument that the caller does not pass.
+        shapes: of all arguments in the program, where dimensions may be split.
+        expected: shapes of the arguments that the caller passes, as the caller sees them.
+        results: shapes of the results, as the caller sees them.
+        structure: what the function returns, with the number of each result in its place.
+        draws: whether the program draws random numbers.
+    """
+
+    live: Mapping[str, Slot]
+    shapes: Mapping[str, tuple[int, ...]]
+    expected: Mapping[str, tuple[int, ...]]
+    results: Sequence[tuple[int, ...]]
+    structure: Any
+    draws: bool = False
+    calls: int = field(default=0, init=False)
+
+    def __deepcopy__(self, memo: Any) -> Bound:
+        return self  # a copy of the SDFG is bound to the same tensors
+
+    @property
+    def names(self) -> Collection[str]:
+        """Parameters, buffers, states and gradients; rates are read at each call."""
+        return [name for name, slot in self.live.items() if slot.kind != "rate"]
+
+    def held(self, names: Collection[str]) -> dict[str, NDArray[Any]]:
+        """Some of the live tensors."""
+        return {
+            name: _memory(self.live[name].name, self.live[name].fetch()).reshape(self.shapes[name])
+            for name in names
+        }
+
+    def elsewhere(self) -> Bound:
+        """Without the live tensors."""
+        return replace(self, live={}, draws=False)
+
+    def arguments(self) -> dict[str, NDArray[Any]]:
+        """Arguments that the caller does not pass."""
+        found = self.held(self.live)
+        if self.draws:
+            found["seed"] = seed(torch.initial_seed(), self.calls)
+            self.calls += 1
+        return found
+
+    def given(self, name: str, value: Any, tile: tuple[int, ...] | None = None) -> Any:
+        """What the caller passed, in the program's shape, or in that of a tile."""
+        if isinstance(value, torch.Tensor):
+            value = _memory(name, value)
+        if not isinstance(value, np.ndarray) or name not in self.expected:
+            return value
+        if tile is not None:
+            return value.reshape(tile) if value.size == math.prod(tile) else value
+        if value.shape != self.expected[name]:
+            raise ArgumentError(
+                f"the argument {name!r} must have the shape {list(self.expected[name])} of the "
+                f"example that was traced, but it has {list(value.shape)}. Trace the function "
+                "again for another shape."
+            )
+        return value.reshape(self.shapes[name])
+
+    def returned(self, results: Sequence[NDArray[Any] | None]) -> Any:
+        """The results as the function returns them; None for what others have."""
+        tensors = [
+            None if array is None else self._result(array, shape)
+            for array, shape in zip(results, self.results, strict=True)
+        ]
+        return pytree.tree_map(lambda number: tensors[number], self.structure)
+
+    def _result(self, array: NDArray[Any], shape: tuple[int, ...]) -> Any:
+        return torch.from_numpy(array).reshape(shape if array.size == math.prod(shape) else -1)
+
+
+def seed(initial: int, calls: int) -> NDArray[np.int64]:
+    """What a call draws its random numbers from: torch's seed, and the number of the call."""
+    mixed = (initial * 0x9E3779B97F4A7C15 + calls * 0xBF58476D1CE4E5B9) % 2**63
+    return np.array([mixed], np.int64)
+
+
+def _memory(name: str, tensor: torch.Tensor) -> NDArray[Any]:
+    if tensor.device.type != "cpu":
+        raise ArgumentError(
+            f"{name!r} is on the device {tensor.device}; programs run on the CPU yet. Pass it "
+            "with .cpu()."
+        )
+    if not tensor.is_contiguous():
+        raise ArgumentError(
+            f"{name!r} has the strides {tensor.stride()}; pass it with .contiguous()."
+        )
+    array: NDArray[Any] = tensor.detach().numpy()
+    return array
+
+
+def resident(
+    sdfg: SDFG, *, parameters: str = "replicated", states: str | None = None
+) -> dict[str, str]:
+    """Which of a module's and an optimizer's tensors stay on the ranks between calls, and how.
+
+    Args:
+        sdfg: what a front end made.
+        parameters: how parameters and buffers are held: ``"replicated"``, ``"distributed"``, or
+            ``"root"``, in the caller's memory on rank 0.
+        states: likewise, of the optimizer, and gradients that are kept; as the parameters if None.
+
+    Returns:
+        What :func:`distspmd.lower` takes as ``arguments=``, to which others can be added.
+
+    Raises:
+        ArgumentError: the SDFG is bound to no tensors.
+    """
+    bound = _bound(sdfg)
+    kinds = {"parameter": parameters, "state": states or parameters}
+    kinds["gradient"] = kinds["state"]
+    return {name: kinds[bound.live[name].kind] for name in bound.names}
+
+
+def parameters(sdfg: SDFG) -> list[str]:
+    """The containers of a module's parameters that a step updates; their updates are named so.
+
+    Raises:
+        ArgumentError: the SDFG is bound to no tensors.
+    """
+    live = _bound(sdfg).live
+    return [n for n, s in live.items() if s.kind == "parameter" and s.fetch().requires_grad]
+
+
+def _bound(sdfg: SDFG) -> Bound:
+    bound = binding_of(sdfg)
+    if not isinstance(bound, Bound):
+        raise ArgumentError(
+            f"{sdfg.name!r} is bound to no tensors. Make it with frontend.training_step or "
+            "frontend.torch_module."
+        )
+    return bound

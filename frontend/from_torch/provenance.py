@@ -1,0 +1,134 @@
+"""Where in the user's program an operator is from: the path of its module, and the phase.
+
+While it is active, each operator that is traced carries both; those of a backward pass carry the
+path of the operator that they are the derivative of.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import nn
+from torch.fx import traceback as fx_traceback
+from torch.nn.modules import module as hooks
+from torch.optim import optimizer as optimizer_hooks
+from torch.overrides import TorchFunctionMode
+
+from distspmd.errors import UnsupportedProgram
+from distspmd.frontend.from_torch.closures import Closed
+
+_READS = ("item", "tolist", "numpy", "__bool__", "__float__", "__int__", "__index__")
+
+
+class Places(TorchFunctionMode):
+    """Keeps the current place in the metadata of what is traced; refuses reads of values."""
+
+    def __init__(self, closed: Closed) -> None:
+        super().__init__()
+        self.paths = {
+            id(module): ".".join(filter(None, [closed.prefix(root), path]))
+            for root, top in closed.modules.items()
+            for path, module in top.named_modules()
+        }
+        self.stack: list[str] = []
+        self.phase = "forward"
+        self.hooks = contextlib.ExitStack()
+
+    def __enter__(self) -> Places:
+        for handle in (
+            hooks.register_module_forward_pre_hook(self._enter_module),
+            hooks.register_module_forward_hook(self._leave_module, always_call=True),
+            optimizer_hooks.register_optimizer_step_pre_hook(self._enter_update),
+            optimizer_hooks.register_optimizer_step_post_hook(self._leave_update),
+        ):
+            self.hooks.callback(handle.remove)
+        self._place()
+        super().__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        super().__exit__(*error)
+        self.hooks.close()
+        fx_traceback.current_meta.pop("custom", None)
+
+    def __torch_function__(
+        self,
+        func: Callable[..., Any],
+        types: Sequence[type],
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        """Run a function of torch, and note the place of the derivative."""
+        name = getattr(func, "__name__", "")
+        if name in _READS and not self._inside_update():
+            raise UnsupportedProgram(
+                f"the function reads the value of a tensor ({name}), in the module "
+                f"{self.path or 'of the step itself'!r}. A program cannot stop for that: return "
+                "the tensor, and read it after the call."
+            )
+        if name == "backward" and args and isinstance(args[0], torch.Tensor):
+            return self._backward(func, args, kwargs or {})
+        result = func(*args, **(kwargs or {}))
+        if isinstance(result, torch.Tensor) and result.grad_fn is not None:
+            metadata: Any = result.grad_fn.metadata
+            metadata.setdefault("distspmd", self.path)
+        return result
+
+    @property
+    def path(self) -> str:
+        """Path of the module that runs."""
+        return self.stack[-1] if self.stack else ""
+
+    def _inside_update(self) -> bool:
+        return self.phase == "update"
+
+    def _place(self, path: str | None = None) -> None:
+        place = {"path": self.path if path is None else path, "phase": self.phase}
+        fx_traceback.current_meta["custom"] = place
+
+    def _enter_module(self, module: nn.Module, arguments: Any) -> None:
+        self.stack.append(self.paths.get(id(module), self.path))
+        self._place()
+
+    def _leave_module(self, module: nn.Module, arguments: Any, result: Any) -> None:
+        self.stack.pop()
+        self._place()
+
+    def _enter_update(self, *_: Any) -> None:
+        self.phase = "update"
+        self._place("")
+
+    def _leave_update(self, *_: Any) -> None:
+        self.phase = "forward"
+        self._place()
+
+    def _backward(self, func: Callable[..., Any], args: tuple[Any, ...], kwargs: Any) -> Any:
+        self.phase = "backward"
+        self._place()
+        handles = []
+        for node, path in _derivatives(args[0].grad_fn):
+            handles.append(node.register_prehook(lambda _, path=path: self._place(path)))
+        try:
+            return func(*args, **kwargs)
+        finally:
+            for handle in handles:
+                handle.remove()
+            self.phase = "forward"
+            self._place()
+
+
+def _derivatives(root: Any) -> list[tuple[Any, str]]:
+    """All nodes of a graph of derivatives with their paths: their own, else the later one's."""
+    found: dict[Any, str] = {}
+    waiting = [(root, "")]
+    while waiting:
+        node, path = waiting.pop()
+        if node is None or node in found:
+            continue
+        path = node.metadata.get("distspmd", path)
+        found[node] = path
+        waiting += [(before, path) for before, _ in node.next_functions]
+    return list(found.items())

@@ -1,0 +1,383 @@
+"""A user's function, as it stands, traced to operators of ATen that work on named tensors.
+
+What the function closes over (modules, optimizers) is found, and their tensors are swapped for
+traced ones while the function runs once on tensors without data. Afterwards all is as it was: but
+for an optimizer's state, which is made as its first step would make it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import fx
+from torch.fx import traceback as fx_traceback
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils import _pytree as pytree
+
+from distspmd.codegen.build import prepare
+from distspmd.errors import UnsupportedProgram
+from distspmd.frontend.from_torch.closures import Closed, closed_over
+from distspmd.frontend.from_torch.decompositions import decompositions
+from distspmd.frontend.from_torch.provenance import Places
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A tensor of the caller that the program reads, or updates in place."""
+
+    name: str
+    fetch: Callable[[], torch.Tensor]
+    """Gives the live tensor (or, for a number such as the learning rate, a new one)."""
+    kind: str = "parameter"
+
+
+@dataclass
+class Trace:
+    """What was traced.
+
+    Attributes:
+        graph: pure operators; ``copy_`` into a placeholder is an update in place.
+        slots: the tensors behind the first placeholders.
+        inputs: names of the caller's arguments, behind the other placeholders.
+        results: how the results of the graph make what the function returns.
+    """
+
+    graph: fx.Graph
+    slots: list[Slot]
+    inputs: list[str]
+    results: pytree.TreeSpec
+
+
+def trace(function: Callable[..., Any], inputs: Sequence[Any], names: Sequence[str]) -> Trace:
+    """Trace a function at example inputs, which are tensors.
+
+    Raises:
+        UnsupportedProgram: the function does what no traced program can.
+    """
+    prepare()
+    closed = closed_over(function)
+    slots = list(_slots(closed))
+    examples = [slot.fetch().detach() for slot in slots]
+    state = _Run(closed, slots, function)
+    with _surroundings(), fx_traceback.preserve_node_meta():
+        try:
+            first = make_fx(state, tracing_mode="fake")(examples, list(inputs))
+            _forget_aliases(first.graph)
+            leaves = [*examples, *inputs]
+            pure = torch.func.functionalize(
+                lambda *values: fx.Interpreter(first).run(*values), remove="mutations"
+            )
+            second = make_fx(pure, decomposition_table=decompositions(), tracing_mode="fake")(
+                *leaves
+            )
+        except UnsupportedProgram:
+            raise
+        except Exception as error:
+            raise UnsupportedProgram(_explained(error)) from error
+    second.graph.eliminate_dead_code()
+    _check_constants(first, second)
+    _check_shapes(second.graph)
+    _check_rates(second.graph, slots)
+    for place, slot in enumerate(slots):
+        if slot.name in state.kept:
+            tensor = closed.parameters[slot.name.removesuffix(".grad")]
+            slots[place] = replace(slot, fetch=_gradient(tensor, kept=True))
+    return Trace(second.graph, slots, list(names), state.results)
+
+
+def _forget_aliases(graph: fx.Graph) -> None:
+    """Drop what only names a tensor again; half of what is traced is that."""
+    for node in graph.nodes:
+        if node.op == "call_function" and str(node.target) in (
+            "aten.alias.default",
+            "aten.detach.default",
+        ):
+            node.replace_all_uses_with(node.args[0])
+            graph.erase_node(node)
+
+
+def _check_constants(*modules: fx.GraphModule) -> None:
+    if any(node.op == "get_attr" for module in modules for node in module.graph.nodes):
+        raise UnsupportedProgram(
+            "the function uses a tensor that is neither an argument nor in a module that it closes "
+            "over. Register it: module.register_buffer(name, tensor), or pass it."
+        )
+
+
+def _check_shapes(graph: fx.Graph) -> None:
+    for node in graph.nodes:
+        shape = getattr(node.meta.get("val"), "shape", ())
+        if any(isinstance(extent, torch.SymInt) for extent in shape):
+            raise UnsupportedProgram(
+                f"the shape of what {node.target} gives depends on the values of tensors. Write it "
+                "without: with a mask of the whole shape, and torch.where."
+            )
+
+
+_INSIDE = (
+    "the learning rate changes inside of the function. Call scheduler.step() outside: the program "
+    "reads the rate of each parameter group at each call."
+)
+
+
+def _check_rates(graph: fx.Graph, slots: Sequence[Slot]) -> None:
+    for node, slot in zip(graph.nodes, slots, strict=False):  # placeholders come first
+        written = any("copy_" in str(user.target) and user.args[0] is node for user in node.users)
+        if slot.kind == "rate" and written:
+            raise UnsupportedProgram(_INSIDE)
+
+
+def _explained(error: Exception) -> str:
+    name = type(error).__name__
+    text = str(error).strip().split("\n")[0]
+    if "DataDependent" in name or "data-dependent" in str(error) or "GuardOn" in name:
+        return (
+            "the function's control flow, or a shape in it, depends on the values of tensors "
+            f"({name}: {text}). Write it without: torch.where for a choice, masks for a shape."
+        )
+    return f"the function cannot be traced: {name}: {text}"
+
+
+@contextlib.contextmanager
+def _without_onednn() -> Iterator[None]:
+    """Where the LSTM of oneDNN, one operator of which nothing is known, becomes those of ATen."""
+    before = torch.backends.mkldnn.set_flags(False)[0]
+    try:
+        yield
+    finally:
+        torch.backends.mkldnn.set_flags(before)
+
+
+class _Run:
+    """Runs the function with traced tensors in place of the caller's."""
+
+    def __init__(self, closed: Closed, slots: Sequence[Slot], function: Callable[..., Any]) -> None:
+        self.closed, self.slots, self.function = closed, slots, function
+        self.results: Any = None
+        self.kept: set[str] = set()
+
+    def __call__(self, tensors: Sequence[torch.Tensor], inputs: Sequence[Any]) -> Any:
+        """Swap, run, swap back."""
+        traced = dict(zip((slot.name for slot in self.slots), tensors, strict=True))
+        with contextlib.ExitStack() as stack:
+            swapped = stack.enter_context(_swapped_modules(self.closed, traced))
+            rates = stack.enter_context(_swapped_optimizers(self.closed, traced, swapped))
+            stack.enter_context(Places(self.closed))
+            stack.enter_context(_without_onednn())
+            result = self.function(*inputs)
+            self._check_rates(rates)
+            self._keep_gradients(traced, swapped)
+            self._keep_buffers(traced)
+        flat, self.results = pytree.tree_flatten(result)
+        wrong = [leaf for leaf in flat if not isinstance(leaf, torch.Tensor)]
+        if wrong:
+            raise UnsupportedProgram(
+                f"the function returns {wrong[0]!r}; only tensors come out of a program. Return "
+                "the tensor itself, and convert it after the call."
+            )
+        return [leaf.detach() for leaf in flat]
+
+    def _check_rates(self, rates: Sequence[tuple[dict[str, Any], Any]]) -> None:
+        for group, rate in rates:
+            if group["lr"] is not rate:
+                raise UnsupportedProgram(_INSIDE)
+
+    def _keep_gradients(
+        self, traced: dict[str, torch.Tensor], swapped: dict[int, torch.Tensor]
+    ) -> None:
+        """Note which gradients stay for a later call: those that the function does not clear."""
+        for name, tensor in self.closed.parameters.items():
+            place = traced.get(f"{name}.grad")
+            if place is not None and swapped[id(tensor)].grad is place:
+                self.kept.add(f"{name}.grad")
+
+    def _keep_buffers(self, traced: dict[str, torch.Tensor]) -> None:
+        """Buffers that the function replaced instead of writing into them."""
+        for (owner, key), name in self.closed.places.items():
+            now = owner._buffers.get(key)
+            if now is not None and now is not traced[name]:
+                traced[name].copy_(now)
+
+
+@contextlib.contextmanager
+def _swapped_modules(
+    closed: Closed, traced: dict[str, torch.Tensor]
+) -> Iterator[dict[int, torch.Tensor]]:
+    """Traced tensors in all modules; what stands for each of the caller's, by its identity."""
+    swapped: dict[int, torch.Tensor] = {}
+    for name, tensor in closed.parameters.items():
+        mine = traced[name].detach()
+        if tensor.requires_grad:
+            mine.requires_grad_()
+            if tensor.grad is not None or f"{name}.grad" in traced:
+                mine.grad = traced[f"{name}.grad"]
+        swapped[id(tensor)] = mine
+    swapped |= {id(tensor): traced[name] for name, tensor in closed.buffers.items()}
+    before = []
+    for module in closed.all_modules():
+        for table in (module._parameters, module._buffers):
+            before.append((table, dict(table)))
+            own: Any = {k: swapped[id(t)] for k, t in table.items() if t is not None}
+            table.update(own)
+    try:
+        yield swapped
+    finally:
+        for table, content in before:
+            table.clear()
+            table.update(content)  # type: ignore[arg-type]
+
+
+@contextlib.contextmanager
+def _swapped_optimizers(
+    closed: Closed, traced: dict[str, torch.Tensor], swapped: dict[int, torch.Tensor]
+) -> Iterator[list[tuple[dict[str, Any], Any]]]:
+    """Traced tensors in all optimizers, and the settings under which they can be traced."""
+    before, rates = [], []
+    for prefix, optimizer in closed.optimizers.items():
+        before.append((optimizer, optimizer.state, [dict(g) for g in optimizer.param_groups]))
+        state: defaultdict[Any, Any] = defaultdict(dict)
+        for tensor, own in optimizer.state.items():
+            state[swapped[id(tensor)]] = {
+                key: traced[f"{closed.names[id(tensor)]}.{key}"]
+                if isinstance(value, torch.Tensor)
+                else value
+                for key, value in own.items()
+            }
+        optimizer.state = state
+        for number, group in enumerate(optimizer.param_groups):
+            group["params"] = [swapped[id(tensor)] for tensor in group["params"]]
+            group["lr"] = traced[f"{prefix}.{number}.lr"]
+            rates.append((group, group["lr"]))
+            wanted = {"foreach": False, "fused": False, "capturable": True}
+            group.update({key: value for key, value in wanted.items() if key in group})
+    keys = [_keys(optimizer) for optimizer, _, _ in before]
+    try:
+        yield rates
+        for (optimizer, _, _), known in zip(before, keys, strict=True):
+            if _keys(optimizer) != known:
+                raise UnsupportedProgram(
+                    f"{type(optimizer).__name__} makes its state in its first step, which other "
+                    "steps do not do. Run one step of it in torch first, then trace."
+                )
+    finally:
+        for optimizer, state, groups in before:
+            optimizer.state = state
+            for group, content in zip(optimizer.param_groups, groups, strict=True):
+                group.clear()
+                group.update(content)
+
+
+def _keys(optimizer: torch.optim.Optimizer) -> dict[int, list[str]]:
+    return {
+        id(tensor): [k for k, v in own.items() if isinstance(v, torch.Tensor)]
+        for tensor, own in optimizer.state.items()
+        if own
+    }
+
+
+def _slots(closed: Closed) -> Iterator[Slot]:
+    """All live tensors, with how to get them at each call."""
+    for name, tensor in {**closed.parameters, **closed.buffers}.items():
+        yield Slot(name, _live(closed, name, tensor))
+    for name, tensor in closed.parameters.items():
+        if tensor.requires_grad and closed.optimizers:
+            yield Slot(f"{name}.grad", _gradient(tensor), "gradient")
+    for prefix, optimizer in closed.optimizers.items():
+        _make_state(optimizer)
+        for number in range(len(optimizer.param_groups)):
+            yield Slot(f"{prefix}.{number}.lr", _rate(optimizer, number), "rate")
+        for tensor, state in optimizer.state.items():
+            for key, value in state.items():
+                if isinstance(value, torch.Tensor):
+                    name = f"{closed.names[id(tensor)]}.{key}"
+                    yield Slot(name, _state(optimizer, tensor, key), "state")
+
+
+def _live(closed: Closed, name: str, tensor: torch.Tensor) -> Callable[[], torch.Tensor]:
+    found = closed.owners.get(name)
+    if found is None:
+        return lambda: tensor
+    owner, key = found
+    return lambda: getattr(owner, key)
+
+
+def _gradient(tensor: torch.Tensor, kept: bool = False) -> Callable[[], torch.Tensor]:
+    """The gradient as it is before a call: zeros where there is none."""
+
+    def fetch() -> torch.Tensor:
+        found = torch.zeros_like(tensor) if tensor.grad is None else tensor.grad
+        if kept:
+            tensor.grad = found
+        return found
+
+    return fetch
+
+
+def _rate(optimizer: torch.optim.Optimizer, number: int) -> Callable[[], torch.Tensor]:
+    def fetch() -> torch.Tensor:
+        rate = optimizer.param_groups[number]["lr"]
+        return rate if isinstance(rate, torch.Tensor) else torch.tensor(rate, dtype=torch.float64)
+
+    return fetch
+
+
+def _state(optimizer: Any, tensor: torch.Tensor, key: str) -> Callable[[], torch.Tensor]:
+    return lambda: optimizer.state[tensor][key]
+
+
+def _make_state(optimizer: torch.optim.Optimizer) -> None:
+    """Let an optimizer make the state that its first step would make, without a step."""
+    tensors = [tensor for group in optimizer.param_groups for tensor in group["params"]]
+    gradients = [tensor.grad for tensor in tensors]
+    try:
+        for tensor in tensors:
+            if tensor.requires_grad and tensor.grad is None:
+                tensor.grad = torch.zeros_like(tensor)
+        for group in optimizer.param_groups:
+            init = getattr(optimizer, "_init_group", None)
+            if init is None:
+                raise UnsupportedProgram(
+                    f"the optimizer {type(optimizer).__name__} cannot be traced: it has no "
+                    "_init_group that makes its state, as those of torch.optim have."
+                )
+            init(group, *([] for _ in range(init.__code__.co_argcount - 2)))
+            _make_momentum(optimizer, group)
+    finally:
+        for tensor, gradient in zip(tensors, gradients, strict=True):
+            tensor.grad = gradient
+
+
+def _make_momentum(optimizer: torch.optim.Optimizer, group: dict[str, Any]) -> None:
+    """SGD makes its buffers in its first step: zeros give the same, but under dampening."""
+    if not isinstance(optimizer, torch.optim.SGD) or not group["momentum"]:
+        return
+    for tensor in group["params"]:
+        state = optimizer.state[tensor]
+        if tensor.requires_grad and state.get("momentum_buffer") is None:
+            if group["dampening"]:
+                raise UnsupportedProgram(
+                    "SGD does not dampen its first step, but all others. Run one step of it in "
+                    "torch first, then trace."
+                )
+            state["momentum_buffer"] = torch.zeros_like(tensor)
+
+
+@contextlib.contextmanager
+def _surroundings() -> Iterator[None]:
+    """Settings of torch under which all is traced to operators that are right."""
+    fast = torch.backends.mha.get_fastpath_enabled()
+    compiling = torch.compiler._is_compiling_flag
+    torch.backends.mha.set_fastpath_enabled(False)
+    torch.compiler._is_compiling_flag = True
+    try:
+        with sdpa_kernel(SDPBackend.MATH):  # of the others only the forward is decomposed
+            yield
+    finally:
+        torch.backends.mha.set_fastpath_enabled(fast)
+        torch.compiler._is_compiling_flag = compiling

@@ -1,0 +1,185 @@
+"""The table of operators, and what they are made of."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import fx
+from torch.utils import _pytree as pytree
+
+from distspmd.frontend.tensor_ir import indices as v
+from distspmd.frontend.tensor_ir.indices import Call, Expression, Index, Load, Value, Variable
+from distspmd.frontend.tensor_ir.kernels import Builder, operator_of, refuse
+
+Operator = Callable[..., Any]
+OPERATORS: dict[str, Operator] = {}
+
+CTYPES = {
+    torch.float32: "float",
+    torch.float64: "double",
+    torch.int64: "int64_t",
+    torch.int32: "int32_t",
+    torch.bool: "bool",
+    torch.int8: "int8_t",
+    torch.uint8: "uint8_t",
+    torch.int16: "int16_t",
+}
+
+_IGNORED = ("_record_function_enter_new", "_record_function_exit")
+
+
+def evaluate(builder: Builder, node: fx.Node) -> Any:
+    """The value of a call in a graph, whose arguments have values.
+
+    Raises:
+        UnsupportedProgram: the operator is not covered.
+    """
+    name = operator_of(node)
+    if name in _IGNORED:
+        return None
+    known = OPERATORS.get(name)
+    if known is None:
+        raise refuse(node, sorted(name for name in OPERATORS if not name.startswith("_")))
+    args, kwargs = fx.node.map_arg(
+        (node.args, dict(node.kwargs)), lambda argument: builder.values[argument]
+    )
+    try:
+        found = known(builder, node, *args, **kwargs)
+    except v.Crossing:
+        found = _of_copies(builder, node, known, args, kwargs)
+    return builder.settled(found, node)
+
+
+def _of_copies(
+    builder: Builder, node: fx.Node, known: Operator, args: Any, kwargs: dict[str, Any]
+) -> Any:
+    """The value of a call on copies of its operands, whose dimensions are in no groups."""
+    if operator_of(node) in ("view", "_unsafe_view", "reshape"):
+        return builder.reshaped(args[0], shape_of(node), node)
+    args, kwargs = pytree.tree_map_only(
+        Value, lambda value: builder.unsplit(value, node), (args, kwargs)
+    )
+    return known(builder, node, *args, **kwargs)
+
+
+def operator(*names: str) -> Callable[[Operator], Operator]:
+    """Register what operators mean."""
+
+    def register(function: Operator) -> Operator:
+        OPERATORS.update(dict.fromkeys(names, function))
+        return function
+
+    return register
+
+
+def shape_of(node: fx.Node) -> tuple[int, ...]:
+    """Shape of a node's value."""
+    return tuple(int(n) for n in node.meta["val"].shape)
+
+
+def cast(expression: Expression, dtype: torch.dtype) -> Expression:
+    """Convert an expression."""
+    if expression.dtype == dtype:
+        return expression
+    return Call(f"{CTYPES[dtype]}({{0}})", (expression,), dtype, 0)
+
+
+def number(value: Any, dtype: torch.dtype) -> Expression:
+    """A number of Python in C++."""
+    ctype = CTYPES[dtype]
+    if dtype == torch.bool:
+        return v.constant("true" if value else "false", dtype)
+    if isinstance(value, float) and not math.isfinite(value) and dtype.is_floating_point:
+        limits = f"std::numeric_limits<{ctype}>::"
+        text = "quiet_NaN()" if math.isnan(value) else "infinity()"
+        return v.constant(f"{'-' if value < 0 else ''}{limits}{text}", dtype)
+    if not dtype.is_floating_point:
+        value = int(value)
+        text = f"{value}" if value != -(2**63) else "std::numeric_limits<int64_t>::min()"
+        return v.constant(f"{ctype}({text})", dtype)
+    return v.constant(f"{ctype}({float(value)!r})", dtype)
+
+
+def combine(
+    builder: Builder,
+    node: fx.Node,
+    operands: Sequence[Any],
+    build: Callable[..., Expression],
+    dtype: torch.dtype,
+) -> Value:
+    """A pointwise operator: operands are converted, and broadcast to the node's shape."""
+    shape = shape_of(node)
+    tensors = [
+        builder.spread(operand, shape, node) if isinstance(operand, Value) else operand
+        for operand in operands
+    ]
+
+    def whole(*loaded: Expression) -> Expression:
+        waiting = iter(loaded)
+        return build(
+            *(
+                cast(next(waiting), dtype) if isinstance(t, Value) else number(t, dtype)
+                for t in tensors
+            )
+        )
+
+    return v.pointwise(whole, [t for t in tensors if isinstance(t, Value)], shape)
+
+
+def promoted(operands: Sequence[Any], node: fx.Node) -> torch.dtype:
+    """The type in which operands are compared: that of torch, of the tensors' fake values."""
+    fakes = [
+        argument.meta["val"] if isinstance(argument, fx.Node) else argument
+        for argument in node.args[: len(operands)]
+    ]
+    a, b = fakes
+    return torch.result_type(a, b)  # type: ignore[arg-type]
+
+
+def scaled(operand: Any, by: Any, dtype: torch.dtype) -> Any:
+    """An operand times a number, or times a value of one element."""
+    if not isinstance(operand, Value):
+        return operand * by
+    if not isinstance(by, Value):
+        factor: Expression = number(by, dtype)
+    else:
+        factor = cast(by.expression, dtype)
+    scaled = Call("({0} * {1})", (cast(operand.expression, dtype), factor), dtype, 1)
+    return Value(operand.dims, scaled, operand.shape)
+
+
+def within(
+    value: Value, dims: Sequence[tuple[Variable, ...]], moved: Mapping[int, Index]
+) -> Expression:
+    """An element of a stored value at other indices, which are kept inside of it.
+
+    Args:
+        value: a whole one (:meth:`Builder.whole`); its moved dimensions are not split from now on.
+        dims: variables of the other dimensions.
+        moved: index in each of the other dimensions.
+    """
+    by: dict[Variable, Index] = {}
+    ends: dict[Variable, Index] = {}
+    for d, own in enumerate(value.dims):
+        if d not in moved and own:
+            by |= v.align(dims[d], own)
+        elif own:
+            variable, *others = value.dim(d)
+            if others:
+                raise v.Crossing(
+                    f"a dimension of {list(value.shape)} that is viewed in groups elsewhere is "
+                    "padded, or joined with others of other lengths."
+                )
+            variable.extent.find().solid = True
+            ends[variable] = replace(moved[d], within=value.shape[d])
+    found = value.expression
+    assert isinstance(found, Load)
+    index = [
+        ends[i.terms[0][0]] if i.terms and i.terms[0][0] in ends else i.substitute(by)
+        for i in found.index
+    ]
+    return Load(found.array, tuple(index))

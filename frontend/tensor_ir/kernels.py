@@ -1,0 +1,352 @@
+"""From traced operators to kernels: maps over expressions, and contractions.
+
+Pointwise operators and views stay expressions until something needs their elements stored: several
+users, a contraction, or a broadcast that would compute them again and again.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import fx
+
+from distspmd.errors import UnsupportedProgram
+from distspmd.frontend.tensor_ir.indices import (
+    Array,
+    Call,
+    Crossing,
+    Expression,
+    Extent,
+    Index,
+    Load,
+    Value,
+    Variable,
+    cost,
+    fresh,
+    loads,
+    substitute,
+)
+from distspmd.frontend.tensor_ir.one_hot import without_picks
+
+CHEAP = 2
+"""Work, in additions, that is done again rather than stored."""
+_CHEAP_IN_REGISTERS = 8
+"""The same of an element for which no element of its own is read."""
+_MOST = 120
+"""Work of one kernel's element beyond which it is cut."""
+
+
+@dataclass(eq=False)
+class Kernel:
+    """One iteration space: a map with one or more results, or a reduction with one."""
+
+    variables: tuple[Variable, ...]
+    results: list[tuple[Array, Expression]]
+    label: str
+    operation: str | None = None
+    reduced: tuple[Variable, ...] = ()
+    picked: tuple[Variable, Load] | None = None
+    """A variable, and what holds the one value of it at which the expression is not neutral."""
+
+    @property
+    def read(self) -> list[Load]:
+        """All that it loads."""
+        return [load for _, expression in self.results for load in loads(expression)]
+
+
+@dataclass
+class Builder:
+    """The kernels of a graph, in order, and what is known of its values."""
+
+    arrays: dict[str, Array] = field(default_factory=dict)
+    kernels: list[Kernel] = field(default_factory=list)
+    values: dict[fx.Node, Any] = field(default_factory=dict)
+    origins: dict[Expression, fx.Node] = field(default_factory=dict)
+    """The operator that made an expression."""
+    seed: Array | None = None
+    draws: int = 0
+
+    # -- containers -----------------------------------------------------------------------------
+
+    def argument(self, name: str, shape: Sequence[int], dtype: torch.dtype) -> Value:
+        """A container of the caller."""
+        dims = fresh(shape)
+        variables = [v for dim in dims for v in dim]
+        array = self.container(name, variables, dtype)
+        array.is_argument = True
+        return Value(dims, array.load(variables), tuple(shape))
+
+    def container(self, name: str, variables: Sequence[Variable], dtype: torch.dtype) -> Array:
+        """A new container, of which the variables index the dimensions."""
+        base = identifier(name)
+        unique, count = base, 1
+        while unique in self.arrays:
+            count += 1
+            unique = f"{base}_{count}"
+        array = Array(unique, tuple(v.extent for v in variables), dtype)
+        self.arrays[unique] = array
+        return array
+
+    # -- kernels --------------------------------------------------------------------------------
+
+    def stored(self, value: Value, node: fx.Node) -> Value:
+        """A value whose elements are in an array: itself, or after a kernel that stores them."""
+        if isinstance(value.expression, Load) and all(
+            len(index.terms) <= 1 for index in value.expression.index
+        ):
+            return value
+        return self.stored_anew(value, self.origins.get(value.expression, node))
+
+    def whole(self, value: Value, node: fx.Node) -> Value:
+        """A value in an array of which its own variables are the indices, all from the start."""
+        stored = self.stored(value, node)
+        assert isinstance(stored.expression, Load)
+        pairs = zip(stored.expression.index, stored.expression.array.extents, strict=True)
+        if all(_is_whole(index, extent) for index, extent in pairs):
+            return stored
+        return self.stored_anew(value, node)
+
+    def stored_anew(self, value: Value, node: fx.Node, what: str = "") -> Value:
+        """A value in an array of its own, which may be named for what it is to the operator."""
+        name = "_".join(filter(None, [name_of(node), what]))
+        array = self.container(name, value.variables, value.dtype)
+        variables = value.variables
+        self.kernels.append(Kernel(variables, [(array, value.expression)], array.name))
+        return Value(value.dims, array.load(variables), value.shape)
+
+    def unsplit(self, value: Value, node: fx.Node) -> Value:
+        """A value stored anew, with one variable for each dimension, which stays whole."""
+        return self._stored_at([(value.dim(d)) for d in range(len(value.dims))], value, node)
+
+    def reshaped(self, value: Value, shape: Sequence[int], node: fx.Node) -> Value:
+        """A value stored anew in one dimension, and read in any shape of as many elements."""
+        line = self._stored_at([value.variables], value, node)
+        dims = fresh(shape)
+        ((own,),) = line.dims
+        by = {own: Index.of([v for dim in dims for v in dim])}
+        return Value(dims, substitute(line.expression, by), tuple(shape))
+
+    def _stored_at(self, dims: Sequence[Sequence[Variable]], value: Value, node: fx.Node) -> Value:
+        """A value stored anew, where groups of its variables index the dimensions."""
+        lengths = [math.prod(v.length for v in dim) for dim in dims]
+        new = fresh(lengths)
+        own = [v for dim in new for v in dim]
+        array = self.container(f"{name_of(node)}_copy", own, value.dtype)
+        for extent in array.extents:
+            extent.solid = True
+        array.written = Load(array, tuple(Index.of(dim) for dim in dims if dim))
+        self.kernels.append(Kernel(value.variables, [(array, value.expression)], array.name))
+        return Value(new, array.load(own), tuple(lengths))
+
+    def reduced(
+        self,
+        value: Value,
+        dims: Sequence[int],
+        operation: str,
+        node: fx.Node,
+        keep: bool = False,
+        picked: tuple[Variable, Expression] | None = None,
+    ) -> Value:
+        """Reduce along dimensions; of ``picked`` see :class:`Kernel`."""
+        axes = {d % len(value.shape) for d in dims} if value.shape else set()
+        if operation == "sum":
+            value = without_picks(value, axes)
+        gone = [v for d in sorted(axes) for v in value.dim(d)]
+        stays = [d for d in range(len(value.shape)) if keep or d not in axes]
+        shape = [1 if d in axes else value.shape[d] for d in stays]
+        out = [() if d in axes else value.dim(d) for d in stays]
+        if not gone:
+            return Value(tuple(out), value.expression, tuple(shape))
+        if not _reducible(value, gone):
+            value = self.stored_anew(value, node)
+        kept = tuple(v for dim in out for v in dim)
+        array = self.container(name_of(node), kept, value.dtype)
+        results: list[tuple[Array, Expression]] = [(array, value.expression)]
+        kernel = Kernel(kept, results, array.name, operation, tuple(gone))
+        if picked and isinstance(picked[1], Load):
+            kernel.picked = picked[0], picked[1]
+        self.kernels.append(kernel)
+        return Value(tuple(out), array.load(kept), tuple(shape)).renamed()
+
+    def settled(self, value: Any, node: fx.Node) -> Any:
+        """What a node's users see: stored, where several would compute it."""
+        if not isinstance(value, Value) or isinstance(value.expression, Load):
+            return value
+        self.origins.setdefault(value.expression, node)
+        work = cost(value.expression)
+        if work > _MOST or (work > _cheap(value) and _users(node) > 1):
+            return self.stored(value, node)
+        return value
+
+    def spread(self, value: Value, shape: Sequence[int], node: fx.Node) -> Value:
+        """A value before it is broadcast to a shape: stored, if its elements cost something."""
+        if tuple(value.shape) != tuple(shape) and cost(value.expression) > CHEAP:
+            return self.stored(value, node)
+        return value
+
+
+def _is_whole(index: Index, extent: Extent) -> bool:
+    """Whether an index is a variable that runs over all of a dimension, or one place."""
+    if not index.terms:
+        return True
+    ((variable, factor),) = index.terms
+    plain = (factor, index.constant, index.divisor, index.within) == (1, 0, 1, None)
+    return plain and variable.length == extent.length
+
+
+def _reducible(value: Value, gone: Sequence[Variable]) -> bool:
+    """Whether a contraction can reduce along variables: each indexes a dimension by itself."""
+    read = loads(value.expression)
+    known = {
+        index.terms[0][0]
+        for load in read
+        for index in load.index
+        if len(index.terms) == 1 and index.terms[0][1] == 1 and not index.constant
+    }
+    return known.issuperset(gone) and all(map(is_plain, read))
+
+
+def _cheap(value: Value) -> int:
+    """Work of an element that is less than storing and reading it."""
+    own = len(value.variables)
+    read = ({v for i in load.index for v, _ in i.terms} for load in loads(value.expression))
+    return CHEAP if any(len(variables) >= own for variables in read) else _CHEAP_IN_REGISTERS
+
+
+def _users(node: fx.Node) -> int:
+    """Users of a node, where a view counts as its own users."""
+    count = 0
+    for user in node.users:
+        count += _users(user) if operator_of(user) in VIEWS else 1
+    return count
+
+
+VIEWS = {
+    *("view", "_unsafe_view", "reshape", "permute", "t", "transpose", "expand", "unsqueeze"),
+    *("squeeze", "select", "slice", "alias", "detach", "clone", "lift_fresh_copy", "split"),
+    *("split_with_sizes", "getitem", "contiguous"),
+}
+"""Operators that only regroup indices."""
+
+
+def operator_of(node: fx.Node) -> str:
+    """Name of a node's operator, without its overload."""
+    target = node.target
+    if isinstance(target, torch._ops.OpOverload):
+        return str(target.overloadpacket.__name__)
+    return str(getattr(target, "__name__", target))
+
+
+def name_of(node: fx.Node) -> str:
+    """Name of a node's elements: the path of its module, its operator, and the phase."""
+    place = node.meta.get("custom") or {}
+    path, phase = place.get("path", ""), place.get("phase", "forward")
+    name = operator_of(node).strip("_")
+    known = phase == "forward" or name.endswith(phase)
+    return "_".join(filter(None, [path, name, "" if known else phase]))
+
+
+def identifier(text: str) -> str:
+    """A name as C++ takes it."""
+    name = re.sub(r"\W+", "_", text).strip("_")
+    return f"t_{name}" if not name or name[0].isdigit() else name
+
+
+def refuse(node: fx.Node, known: Sequence[str]) -> UnsupportedProgram:
+    """The error for an operator that is not covered."""
+    place = node.meta.get("custom") or {}
+    where = place.get("path") or "the step itself"
+    return UnsupportedProgram(
+        f"the operator {node.target} (in the {place.get('phase', 'forward')} of {where}) is not "
+        f"covered. Covered are {', '.join(known)}."
+    )
+
+
+def digits(index: Index, extents: Sequence[int]) -> list[Index]:
+    """An index of a dimension as one index for each of its parts, the last one fastest.
+
+    Raises:
+        UnsupportedProgram: some index would carry over from one part into the next.
+    """
+    if index.within is not None and len(extents) == 1:
+        return [index.substitute({})]  # by the parts of its variables
+    strides = [1]
+    for extent in reversed(extents[1:]):
+        strides.insert(0, strides[0] * extent)
+    parts: list[dict[Variable, int]] = [{} for _ in extents]
+    constants, rest = [], index.constant
+    for stride in strides:
+        constants.append(rest // stride)
+        rest %= stride
+    split = [
+        (leaf, factor * inner)
+        for variable, factor in index.terms
+        for leaf, inner in Index.of(variable.leaves()).terms
+    ]
+    for variable, factor in split:
+        place = next(p for p, stride in enumerate(strides) if abs(factor) % stride == 0)
+        parts[place][variable] = factor // strides[place]
+    for part, constant, extent in zip(parts, constants, extents, strict=True):
+        most = constant + sum(f * (v.length - 1) for v, f in part.items() if f > 0)
+        if most >= extent or index.within is not None:
+            raise Crossing(
+                "a slice of a dimension crosses the groups in which it is viewed elsewhere."
+            )
+    return [Index(tuple(p.items()), c) for p, c in zip(parts, constants, strict=True)]
+
+
+def indices(load: Load) -> list[Index]:
+    """One index for each dimension that the array has by now."""
+    found: list[Index] = []
+    for extent, index in zip(load.array.extents, load.index, strict=True):
+        found += digits(index, [leaf.length for leaf in Variable(extent).leaves()])
+    return found
+
+
+def is_plain(load: Load) -> bool:
+    """Whether a contraction can take it: a dimension from its start, forwards, or one place."""
+    return all(
+        not index.terms
+        or (
+            index.constant == 0
+            and index.divisor == 1
+            and index.within is None
+            and all(factor > 0 for _, factor in index.terms)
+        )
+        for index in indices(load)
+    )
+
+
+def distinct(found: Sequence[Load]) -> list[Load]:
+    """Loads of different elements."""
+    known: dict[Any, Load] = {}
+    for load in found:
+        known.setdefault(place_of(load), load)
+    return list(known.values())
+
+
+def place_of(load: Load) -> Any:
+    """What tells loads of different elements apart."""
+    return load.array.name, tuple((frozenset(i.terms), i.constant) for i in indices(load))
+
+
+def is_product(kernel: Kernel) -> bool:
+    """Whether a kernel sums up products of two elements of its type."""
+    ((_, expression),) = kernel.results
+    return (
+        kernel.operation == "sum"
+        and isinstance(expression, Call)
+        and expression.text == "({0} * {1})"
+        and all(isinstance(a, Load) and a.dtype == expression.dtype for a in expression.arguments)
+        and len(distinct(kernel.read)) == 2
+    )
+
+
+def reach(index: Index) -> int:
+    """How many elements of a dimension an index runs over, from the first one."""
+    return 1 + sum(factor * (v.length - 1) for v, factor in index.terms)

@@ -1,0 +1,269 @@
+"""Kernels become an SDFG: containers, maps with one tasklet, and contractions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import dace
+import torch
+from dace import SDFG, Memlet, SDFGState, dtypes
+from dace.sdfg import nodes as dace_nodes
+from dace.subsets import Subset
+
+from distspmd.dace_compat.settings import placed_by_us
+from distspmd.frontend.operators import CTYPES
+from distspmd.frontend.tensor_ir.indices import Array, At, Expression, Index, Load, Variable
+from distspmd.frontend.tensor_ir.kernels import (
+    Builder,
+    Kernel,
+    distinct,
+    indices,
+    is_plain,
+    is_product,
+    place_of,
+    reach,
+)
+from distspmd.nodes.contraction import Contraction
+from distspmd.nodes.contraction_loops import parameter
+
+DTYPES: dict[torch.dtype, Any] = {
+    torch.float32: dace.float32,
+    torch.float64: dace.float64,
+    torch.int64: dace.int64,
+    torch.int32: dace.int32,
+    torch.int16: dace.int16,
+    torch.int8: dace.int8,
+    torch.uint8: dace.uint8,
+    torch.bool: dace.bool_,
+}
+_GROUPS = {"batch": "bhcdefg", "left": "bsuvwxyz", "right": "opqrta", "reduced": "ijklmn"}
+_LETTERS = "bsuvwxyzhcdefgopqrtaijklmnBSUVWXYZHCDEFGOPQRTAIJKLMN"
+
+
+@placed_by_us()
+def emit(name: str, builder: Builder, main: Sequence[Kernel], update: Sequence[Kernel]) -> SDFG:
+    """An SDFG of two states: what is computed once, and what is then written in place."""
+    sdfg = SDFG(name)
+    used = {a.name for k in (*main, *update) for a, _ in k.results}
+    used |= {load.array.name for k in (*main, *update) for load in k.read}
+    for array in builder.arrays.values():
+        if array.name in used or array.is_argument:
+            sdfg.add_array(
+                array.name,
+                [v.length for v in _leaves(array)] or [1],
+                DTYPES[array.dtype],
+                transient=not array.is_argument,
+            )
+    state = sdfg.add_state("main", is_start_block=True)
+    _State(state).emit(main)
+    if update:
+        _State(sdfg.add_state_after(state, "update")).emit(update)
+    sdfg.arg_names = [a.name for a in builder.arrays.values() if a.is_argument]
+    return sdfg
+
+
+def _leaves(array: Array) -> list[Variable]:
+    return [leaf for extent in array.extents for leaf in Variable(extent).leaves()]
+
+
+@dataclass
+class _State:
+    """Adds kernels to a state; one access node for each container and direction."""
+
+    state: SDFGState
+    nodes: dict[str, dace_nodes.AccessNode] = field(default_factory=dict)
+    written: set[str] = field(default_factory=set)
+
+    def emit(self, kernels: Iterable[Kernel]) -> None:
+        for kernel in kernels:
+            if kernel.operation is None:
+                self._map(kernel)
+            else:
+                self._contraction(kernel)
+
+    def _read(self, name: str) -> dace_nodes.AccessNode:
+        if name not in self.nodes:
+            self.nodes[name] = self.state.add_read(name)
+        return self.nodes[name]
+
+    def _write(self, name: str) -> dace_nodes.AccessNode:
+        node = self.state.add_write(name)
+        if name not in self.nodes:
+            self.nodes[name] = node
+        return node
+
+    # -- maps -----------------------------------------------------------------------------------
+
+    def _map(self, kernel: Kernel) -> None:
+        leaves = [leaf for v in kernel.variables for leaf in v.leaves()]
+        names = {leaf: f"__{letter}" for leaf, letter in zip(leaves, _LETTERS, strict=False)}
+        order = kernel.results[0][0].stored(leaves)
+        ranges: dict[str, str | Subset] = {names[v]: f"0:{v.length}" for v in order}
+        code = _Code(names)
+        lines = []
+        for n, (array, expression) in enumerate(kernel.results):
+            lines.append(f"_out{n} = {CTYPES[array.dtype]}({code.text(expression)});")
+        state = self.state
+        reads = [self._read(load.array.name) for load in code.loads.values()]
+        entry, leave = state.add_map(kernel.label, ranges or {"__once": "0:1"})
+        tasklet = state.add_tasklet(
+            kernel.label,
+            _connectors("_in", len(reads)),
+            _connectors("_out", len(kernel.results)),
+            "\n".join([*code.lines, *lines]),
+            language=dtypes.Language.CPP,
+        )
+        for n, (load, read) in enumerate(zip(code.loads.values(), reads, strict=True)):
+            data = load.array.name
+            if entry.add_in_connector(f"IN_{data}"):
+                entry.add_out_connector(f"OUT_{data}")
+                state.add_edge(read, None, entry, f"IN_{data}", self._whole(data))
+            memlet = Memlet(data=data, subset=_subset(load, names))
+            state.add_edge(entry, f"OUT_{data}", tasklet, f"_in{n}", memlet)
+        if not reads:
+            state.add_nedge(entry, tasklet, Memlet())
+        for n, (array, _) in enumerate(kernel.results):
+            subset = ", ".join(names[v] for v in array.stored(leaves)) or "0"
+            if array.written is not None:
+                subset = _subset(array.written, names)
+            memlet = Memlet(data=array.name, subset=subset)
+            leave.add_in_connector(f"IN_{array.name}")
+            leave.add_out_connector(f"OUT_{array.name}")
+            state.add_edge(tasklet, f"_out{n}", leave, f"IN_{array.name}", memlet)
+            write = self._write(array.name)
+            state.add_edge(leave, f"OUT_{array.name}", write, None, self._whole(array.name))
+
+    def _whole(self, name: str) -> Memlet:
+        """All of a container: what moves through a scope is not propagated, which is slow."""
+        whole: Memlet = Memlet.from_array(name, self.state.sdfg.arrays[name])
+        return whole
+
+    # -- contractions ---------------------------------------------------------------------------
+
+    def _contraction(self, kernel: Kernel) -> None:
+        ((array, expression),) = kernel.results
+        kept = [leaf for v in kernel.variables for leaf in v.leaves()]
+        gone = [leaf for v in kernel.reduced for leaf in v.leaves()]
+        operands = distinct(kernel.read)
+        assert all(map(is_plain, operands)), "a contraction takes dimensions from their start"
+        letters = _letters(kept, gone, operands)
+        terms = ["".join(_term(i, letters) for i in indices(load)) for load in operands]
+        subscripts = f"{','.join(terms)}->{''.join(letters[v] for v in array.stored(kept))}"
+        node = Contraction(kernel.label, subscripts)
+        node.operation = str(kernel.operation)
+        if not is_product(kernel):
+            code = _Code({v: f"_at_{parameter(x)}" for v, x in letters.items()}, "_v", operands)
+            text = code.text(expression)
+            node.code = f"[&] {{ {' '.join(code.lines)} return {text}; }}()" if code.lines else text
+        node.pick = _pick(kernel, letters, operands)
+        self.state.add_node(node)
+        for n, load in enumerate(operands):
+            subset = ", ".join(
+                f"0:{reach(index)}" if index.terms else f"{index.constant}"
+                for index in indices(load)
+            )
+            memlet = Memlet(data=load.array.name, subset=subset or "0")
+            self.state.add_edge(self._read(load.array.name), None, node, f"_in{n}", memlet)
+        self.state.add_edge(node, "_out", self._write(array.name), None, self._whole(array.name))
+
+
+def _connectors(prefix: str, count: int) -> dict[str, Any]:
+    """Connectors of types that DaCe finds; of a set the order would change from run to run."""
+    return {f"{prefix}{n}": None for n in range(count)}
+
+
+def _pick(kernel: Kernel, letters: dict[Variable, str], operands: Sequence[Load]) -> str:
+    """The letter of a kernel that an operand holds, with the operand's number."""
+    if kernel.picked is None:
+        return ""
+    variable, holder = kernel.picked
+    keys = [place_of(load) for load in operands]
+    if variable not in letters or place_of(holder) not in keys:  # it is split by now
+        return ""
+    return f"{letters[variable]}{keys.index(place_of(holder))}"
+
+
+def _letters(
+    kept: Sequence[Variable], gone: Sequence[Variable], operands: Sequence[Load]
+) -> dict[Variable, str]:
+    """Letters of a kernel's variables, by the part that they play."""
+    sides = [
+        {v for index in indices(load) for v, _ in index.terms} for load in (*operands, *operands)
+    ][:2]
+    several = len(operands) == 2
+    found: dict[Variable, str] = {}
+    free = dict.fromkeys(_LETTERS)
+    for variable in (*kept, *gone):
+        part = "left"
+        if variable in gone:
+            part = "reduced"
+        elif several and variable in sides[1]:
+            part = "batch" if variable in sides[0] else "right"
+        letter = next((x for x in _GROUPS[part] if x in free), next(iter(free)))
+        del free[letter]
+        found[variable] = letter
+    return found
+
+
+def _term(index: Index, letters: dict[Variable, str]) -> str:
+    """A dimension of subscripts."""
+    parts = [f"{factor if factor != 1 else ''}{letters[v]}" for v, factor in index.terms]
+    return parts[0] if len(parts) == 1 and index.terms[0][1] == 1 else f"({'+'.join(parts)})"
+
+
+def _subset(load: Load, names: dict[Variable, str]) -> str:
+    return ", ".join(_affine(index, names) for index in indices(load)) or "0"
+
+
+def _affine(index: Index, names: dict[Variable, str]) -> str:
+    terms = [names[v] if f == 1 else f"{names[v]} * {f}" for v, f in index.terms]
+    if index.constant or not terms:
+        terms.append(str(index.constant))
+    text = " + ".join(terms)
+    if index.divisor != 1:
+        text = f"int_floor({text}, {index.divisor})"
+    return text if index.within is None else f"Max(0, Min({text}, {index.within - 1}))"
+
+
+class _Code:
+    """C++ of expressions: what is used twice gets a name."""
+
+    def __init__(
+        self, names: dict[Variable, str], prefix: str = "_in", known: Sequence[Load] = ()
+    ) -> None:
+        self.names, self.prefix = names, prefix
+        self.loads: dict[Any, Load] = {place_of(load): load for load in known}
+        self.lines: list[str] = []
+        self._texts: dict[int, str] = {}
+        self._named: dict[str, str] = {}
+
+    def text(self, expression: Expression) -> str:
+        """An expression, after the lines that name its parts."""
+        known = self._texts.get(id(expression))
+        if known is None:
+            known = self._texts[id(expression)] = self._text(expression)
+        return known
+
+    def _text(self, expression: Expression) -> str:
+        if isinstance(expression, Load):
+            key = place_of(expression)
+            self.loads.setdefault(key, expression)
+            return f"{self.prefix}{list(self.loads).index(key)}"
+        if isinstance(expression, At):
+            terms = [
+                (leaf, factor * inner)
+                for v, factor in expression.index.terms
+                for leaf, inner in Index.of(v.leaves()).terms
+                if leaf.length != 1
+            ]
+            return f"int64_t({_affine(Index(tuple(terms), expression.index.constant), self.names)})"
+        arguments = [self.text(argument) for argument in expression.arguments]
+        text = expression.text.format(*arguments)
+        if expression.cost == 0:
+            return text
+        if text not in self._named:
+            name = self._named[text] = f"__t{len(self._named)}"
+            self.lines.append(f"const {CTYPES[expression.dtype]} {name} = {text};")
+        return self._named[text]

@@ -1,0 +1,66 @@
+"""`np.linalg.solve` in programs: refusals, and matrices without an inverse."""
+
+from dataclasses import replace
+
+import dace
+import numpy as np
+import pytest
+from dace.frontend.python.common import DaceSyntaxError
+
+import distspmd
+from distspmd.codegen.build import plain
+from distspmd.codegen.implementations import check_lapack, choose_implementations
+from distspmd.errors import ToolchainError
+from distspmd.runtime.toolchain import find_blas
+
+
+@dace.program
+def solved(a: dace.float64[3, 3], b: dace.float64[3, 4]):
+    return np.linalg.solve(a, b)
+
+
+def test_right_hand_sides_are_the_parameter_of_the_space() -> None:
+    (space,) = distspmd.iteration_spaces(solved.to_sdfg())
+    assert [str(extent) for extent in space.ranges] == ["0:4"]
+
+
+@pytest.mark.parametrize(
+    ("shapes", "dtypes", "message"),
+    [
+        (((3, 4), (3, 2)), "dd", "takes a square matrix"),
+        (((3, 3), (4, 2)), "dd", "as many rows"),
+        (((2, 3, 3), (2, 3, 3)), "dd", "for each matrix of a stack"),
+        (((3, 3), (3, 2)), "df", "float64 and float32 are given"),
+        (((3, 3), (3,)), "ll", "int64 and int64 are given"),
+    ],
+)
+def test_what_lapack_does_not_take_is_refused_with_the_line(
+    shapes: tuple[tuple[int, ...], ...], dtypes: str, message: str
+) -> None:
+    kinds = {"d": dace.float64, "f": dace.float32, "l": dace.int64}
+    left, right = (kinds[t][shape] for t, shape in zip(dtypes, shapes, strict=True))
+
+    @dace.program
+    def wrong(a: left, b: right):
+        return np.linalg.solve(a, b)
+
+    with pytest.raises(DaceSyntaxError, match=message):
+        wrong.to_sdfg()
+
+
+def test_a_library_without_lapack_is_refused(tmp_path) -> None:
+    sdfg = solved.to_sdfg()
+    assert choose_implementations(sdfg)
+    found = find_blas()
+    check_lapack(sdfg, found)
+    lacking = tmp_path / "libblis.so"
+    lacking.write_bytes(b"\0cblas_dgemm\0")
+    with pytest.raises(ToolchainError, match="does not have sgesv_ of LAPACK"):
+        check_lapack(sdfg, replace(found, library=lacking))
+
+
+def test_a_matrix_without_an_inverse_gives_no_numbers() -> None:
+    compiled = plain(solved.to_sdfg())
+    right = np.random.default_rng(0).random((3, 4))
+    assert np.isnan(compiled(a=np.ones((3, 3)), b=right)).all()
+    np.testing.assert_allclose(compiled(a=np.eye(3)[::-1].copy(), b=right), right[::-1])

@@ -1,0 +1,67 @@
+"""Compilers beside Python: all together, and never after the program."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from distspmd.runtime import compiler_processes
+
+SLEEPS = f"""
+import os, time  # {__name__}
+os.fork()
+open({{!r}} + str(os.getpid()), 'w').close()
+time.sleep(60)
+"""
+
+
+def test_commands_run_side_by_side_and_the_first_that_failed_is_told() -> None:
+    started = time.perf_counter()
+    sleeps = [["sh", "-c", f"echo {n}; echo {n} >&2; sleep 1; exit {n}"] for n in (0, 3, 4)]
+    done = compiler_processes.run_all(sleeps)
+    assert time.perf_counter() - started < 2.5
+    assert (done.returncode, done.stdout, done.stderr) == (3, "3\n", "3\n")
+    assert compiler_processes.run_all(sleeps[:1]).returncode == 0
+    with pytest.raises(FileNotFoundError):
+        compiler_processes.run(["/no/such/command"])
+
+
+def test_what_fails_beside_the_program_says_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+    ran = threading.Event()
+
+    def fails() -> None:
+        ran.set()
+        raise ValueError
+
+    compiler_processes.begin(fails)
+    assert ran.wait(10)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_nothing_outlives_the_program(tmp_path: Path) -> None:
+    own = [sys.executable, "-c", SLEEPS.format(f"{tmp_path}/")]
+    program = f"""
+import os, tempfile, time
+from distspmd.runtime import background
+
+def work():
+    with tempfile.TemporaryDirectory(dir={str(tmp_path)!r}):
+        background.run({own!r})
+
+background.begin(work)
+while len(os.listdir({str(tmp_path)!r})) < 3:
+    time.sleep(0.01)
+"""
+    started = time.perf_counter()
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=50)
+    assert time.perf_counter() - started < 20
+    numbers = [int(file.name) for file in tmp_path.iterdir()]  # the folder is gone
+    assert len(numbers) == 2
+    for number in numbers:
+        status = Path(f"/proc/{number}/cmdline")
+        assert not status.exists() or __name__.encode() not in status.read_bytes()

@@ -1,0 +1,15 @@
+"""`distspmd.redistribute` on ranks, as a user of the engine alone calls it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from conftest import Launch
+
+PROGRAM = Path(__file__).parents[1] / "ranks" / "redistributing.py"
+
+
+@pytest.mark.parametrize("ranks", [2, 4, 6])
+def test_tiles_arrive_whatever_the_layouts_types_and_strides(ranks: int, launch: Launch) -> None:
+    assert "all tiles arrived" in launch(PROGRAM, ranks=ranks).stdout
