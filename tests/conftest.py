@@ -26,6 +26,26 @@ def root() -> Path:
     return Path(__file__).resolve().parent.parent
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--update-golden", action="store_true", help="write golden texts instead of comparing"
+    )
+
+
+@pytest.fixture
+def golden(root: Path, request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """Compare a text with the one that is kept in `tests/golden` under a name."""
+
+    def check(name: str, text: str) -> None:
+        file = root / "tests" / "golden" / f"{name}.txt"
+        text = text.rstrip() + "\n"
+        if request.config.getoption("--update-golden"):
+            file.write_text(text)
+        assert text == file.read_text(), f"{file.name} differs; pytest --update-golden writes it"
+
+    return check
+
+
 @pytest.fixture
 def launch(tmp_path: Path) -> Launch:
     """Run a program, a file or text, on a number of ranks, in a folder of the test's own.
