@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from distspmd.runtime.redistribute import allocate, redistribute
     from distspmd.symbolic_lowering import SymbolicLowering
 
+__version__ = "0.1.0"  # the only place; pyproject.toml reads it from here
+
 __all__ = [
     "DistSPMDError",
     "Layout",

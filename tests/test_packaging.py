@@ -9,14 +9,19 @@ import sys
 import sysconfig
 import zipfile
 from dataclasses import dataclass
+from email import message_from_string
 from importlib import metadata
 from pathlib import Path
 
 import pytest
+import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-SOURCES = ("setup.py", "pyproject.toml", "README.md", "distspmd", "solvers", "frontend")
+import distspmd
+
+FILES = ("setup.py", "pyproject.toml", "README.md", "LICENSE", "AUTHORS")
+SOURCES = (*FILES, "distspmd", "solvers", "frontend")
 
 
 @dataclass(frozen=True)
@@ -128,6 +133,33 @@ def test_the_console_script_is_installed(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         (name,) = (name for name in archive.namelist() if name.endswith("entry_points.txt"))
         assert "distspmd = distspmd.cli:main" in archive.read(name).decode()
+
+
+def test_the_wheel_has_the_version_of_the_package_and_its_licence(wheel: Path, root: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+        fields = message_from_string(archive.read(name).decode())
+        licence = archive.read(name.replace("METADATA", "licenses/LICENSE")).decode()
+    assert fields["Version"] == distspmd.__version__
+    assert fields["License-Expression"] == "BSD-3-Clause"
+    assert licence == (root / "LICENSE").read_text()
+    assert "Typing :: Typed" in fields.get_all("Classifier", [])
+
+
+def test_the_citation_has_the_version_of_the_package(root: Path) -> None:
+    citation = yaml.safe_load((root / "CITATION.cff").read_text())
+    assert citation["version"] == distspmd.__version__
+    assert citation["license"] == "BSD-3-Clause"
+
+
+def test_the_hooks_name_files_that_exist(root: Path) -> None:
+    config = yaml.safe_load((root / ".pre-commit-config.yaml").read_text())
+    hooks = [hook for repository in config["repos"] for hook in repository["hooks"]]
+    assert [hook["id"] for hook in hooks] == ["ruff-format", "ruff-check", "mypy", "quick-tests"]
+    assert all(hook["language"] == "system" for hook in hooks)
+    named = [word for hook in hooks for word in hook["entry"].split() if word.startswith("tests/")]
+    assert named
+    assert all((root / name).exists() for name in named)
 
 
 def test_torch_is_an_extra() -> None:
