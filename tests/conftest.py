@@ -50,11 +50,12 @@ def golden(root: Path, request: pytest.FixtureRequest) -> Callable[[str, str], N
 def launch(tmp_path: Path) -> Launch:
     """Run a program, a file or text, on a number of ranks, in a folder of the test's own.
 
-    The result has the output. The test fails if a rank does, unless `check=False`.
+    The result has the output. The test fails if a rank does, unless `check=False`. The timeout is
+    for ranks that never end; no test asks how long they take.
     """
 
     def run(
-        program: Path | str, *arguments: str, ranks: int, timeout: float = 120, check: bool = True
+        program: Path | str, *arguments: str, ranks: int, timeout: float = 600, check: bool = True
     ) -> Completed:
         file = program if isinstance(program, Path) else tmp_path / "program.py"
         if isinstance(program, str):

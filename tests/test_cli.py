@@ -161,6 +161,6 @@ def test_run_tells_a_wrong_schedule_once_and_starts_nothing(
 
 def test_the_module_is_the_command(file: Path) -> None:
     command = [sys.executable, "-m", "distspmd", "spaces", f"{file}:scaled"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0
     assert "sin_x" in done.stdout

@@ -33,7 +33,7 @@ def executable(path: Path, text: str = "") -> Path:
 def bash(checkout: Path, code: str, **environ: str) -> subprocess.CompletedProcess[str]:
     around = {"PATH": os.environ["PATH"], "HOME": str(checkout), **environ}
     command = ["/bin/bash", "-c", f"source {checkout}/scripts/setup.sh\n{code}"]
-    return subprocess.run(command, cwd="/", env=around, capture_output=True, text=True, timeout=60)
+    return subprocess.run(command, cwd="/", env=around, capture_output=True, text=True, timeout=600)
 
 
 def installations(checkout: Path) -> list[str]:

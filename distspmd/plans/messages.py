@@ -82,6 +82,11 @@ class Messages(Sequence[Message]):
         return self._given() if callable(self._given) else self._given
 
     @property
+    def is_listed(self) -> bool:
+        """Whether the table has been made; it is made when somebody first asks for it."""
+        return not callable(self._given) or "table" in vars(self)
+
+    @property
     def senders(self) -> Numbers:
         """Rank that sends each message."""
         return self.table[:, 0]

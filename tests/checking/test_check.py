@@ -102,7 +102,7 @@ def test_ranks_that_end_are_told() -> None:
             2,
             inputs={"at": np.full(7, 2**30)},
             runs=1,
-            timeout=100,
+            timeout=600,
         )
 
 

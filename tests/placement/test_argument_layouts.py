@@ -11,9 +11,9 @@ STAYING = PROGRAM.with_name("staying.py")
 
 @pytest.mark.parametrize("ranks", [1, 3, 4])
 def test_ranks_hold_what_they_were_asked_to(ranks: int, launch: Launch) -> None:
-    assert "held as asked" in launch(PROGRAM, ranks=ranks, timeout=400).stdout
+    assert "held as asked" in launch(PROGRAM, ranks=ranks).stdout
 
 
 @pytest.mark.parametrize("ranks", [1, 4])
 def test_parameters_and_states_stay_on_the_ranks(ranks: int, launch: Launch) -> None:
-    assert "stayed" in launch(STAYING, ranks=ranks, timeout=400).stdout
+    assert "stayed" in launch(STAYING, ranks=ranks).stdout

@@ -1,5 +1,3 @@
-import time
-
 import numpy as np
 import pytest
 
@@ -106,9 +104,9 @@ def test_no_tile_on_the_way_is_larger_than_the_tiles_at_the_ends():
         ("x=128,y=128", "[128{x}16384, 128{y}16384]", "[128{y}16384, 128{x}16384]", "permute"),
     ],
 )
-def test_ten_thousand_parts_are_planned_in_seconds(sizes, source, target, kinds):
+def test_plans_of_ten_thousand_parts_list_no_message_for_each_pair(sizes, source, target, kinds):
     mesh = Mesh.parse(sizes)
-    begin = time.process_time()
     found = distspmd.plan(Layout.parse(source, mesh), Layout.parse(target, mesh))
-    assert time.process_time() - begin < 10  # listing what each rank sends each takes minutes
     assert "+".join(str(step.kind) for step in found.steps) == kinds
+    listed = sum(len(step.messages) for step in found.steps if step.table.is_listed)
+    assert listed <= 100 * mesh.size  # and not one for each pair of ranks

@@ -34,7 +34,7 @@ def reader(tmp_path_factory):
 def read(reader, tables):
     """Numbers of tables that were read and that were refused, and what was said."""
     sent = b"".join(np.array([len(t), *t], dtype=np.int64).tobytes() for t in tables)
-    done = subprocess.run([reader], input=sent, capture_output=True, check=False, timeout=60)
+    done = subprocess.run([reader], input=sent, capture_output=True, check=False, timeout=600)
     assert done.returncode == 0, done.stderr.decode()[-4000:]
     found = re.match(r"(\d+) read, (\d+) refused", done.stdout.decode())
     return int(found[1]), int(found[2]), done.stderr.decode(errors="replace")

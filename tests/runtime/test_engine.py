@@ -83,7 +83,7 @@ run.close()
 
 def failing(launch, program, ranks):
     """What a program that fails prints; the launch must end by itself."""
-    done = launch(PRELUDE + program, ranks=ranks, timeout=30, check=False)
+    done = launch(PRELUDE + program, ranks=ranks, check=False)
     assert not done.timed_out
     assert done.returncode != 0
     assert "survived" not in done.stdout
