@@ -1,4 +1,4 @@
-"""The folder of what is made once for a machine: compiled libraries, and what was measured."""
+"""The folder of everything that is made once for a machine: compiled libraries and measurements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command ``distspmd``: what Python offers, on ``file.py:function``, from a shell."""
+"""The command ``distspmd``: the functions of the package, on ``file.py:function``, from a shell."""
 
 from __future__ import annotations
 

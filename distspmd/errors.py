@@ -1,4 +1,4 @@
-"""The one tree of errors: each says what was asked, what was found, and what to write instead."""
+"""The tree of errors: each says what was asked, what was found, and what to write instead."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What a lowered program will communicate: all decisions, and all that they were chosen over.
+"""What a lowered program will communicate: all decisions, and the alternatives that were rejected.
 
-It reads the objects that run, so that what it says is what happens: bytes are those of the plans,
-and the runtime counts the same (``Program.statistics``).
+It reads the objects that run, so it describes what happens: the bytes are those of the plans, and
+the runtime counts the same (``Program.statistics``).
 """
 
 from __future__ import annotations

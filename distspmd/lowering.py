@@ -1,6 +1,6 @@
-"""What lowering decided: grids, homes, distributed memlets with their plans, and rank symbols.
+"""The record of a lowering: grids, homes, distributed memlets with their plans, and rank symbols.
 
-It holds no DaCe object, so that it travels between processes; the lowered SDFG carries it.
+It contains no object of DaCe, so processes can exchange it; the lowered SDFG carries it.
 """
 
 from __future__ import annotations

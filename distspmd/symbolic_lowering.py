@@ -1,7 +1,7 @@
-"""Programs with symbolic sizes: lowered for the sizes of a call, when these are known.
+"""Programs with symbolic sizes: they are lowered for the sizes of a call, once these are known.
 
-A plan and a tile have numbers. So what is checked before are names and parts of the schedule; all
-else is decided by :meth:`SymbolicLowering.at`, on a copy of the program with these numbers.
+Plans and tiles consist of numbers. Only the names and parts of the schedule are checked before;
+:meth:`SymbolicLowering.at` decides the rest, on a copy of the program with the numbers of a call.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Solvers: each turns a redistribution into a plan, or refuses and says why."""
+"""Solvers: each turns a redistribution into a plan, or refuses with a reason.
+
+May import `distspmd.plans` and whatever that may import; no DaCe, no MPI.
+"""
 
 if __name__ != "distspmd.solvers":
     raise ImportError("this package is imported as distspmd.solvers")

@@ -1,4 +1,4 @@
-"""Anything to anything: intersect the boxes, and exchange exactly what is missing in one call."""
+"""Any layout to any layout: intersect the boxes and exchange what is missing, in one call."""
 
 from __future__ import annotations
 

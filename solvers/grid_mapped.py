@@ -1,4 +1,4 @@
-"""Root to process grid and back with at most two collective calls (thesis, chapter 5)."""
+"""From rank 0 to a process grid and back, with at most two collective calls."""
 
 from __future__ import annotations
 

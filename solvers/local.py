@@ -1,4 +1,4 @@
-"""Redistributions in which each rank already has all that it needs."""
+"""Redistributions in which each rank already holds everything that it needs."""
 
 from __future__ import annotations
 

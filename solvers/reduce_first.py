@@ -1,4 +1,4 @@
-"""Operands are combined where they lie, a piece on each rank; then the values are exchanged."""
+"""Operands are combined where they lie, one piece on each rank; then the values are exchanged."""
 
 from __future__ import annotations
 

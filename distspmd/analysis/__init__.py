@@ -1,4 +1,4 @@
 """What a program touches: iteration spaces, accesses, and the boxes of each rank.
 
-Imports `nodes` and what stands left of it; changes no SDFG.
+May import `distspmd.nodes` and whatever that may import; changes no SDFG.
 """

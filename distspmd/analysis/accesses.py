@@ -1,7 +1,7 @@
-"""What the body of an iteration space touches: every innermost memlet, with the ranges around it.
+"""The accesses of an iteration space: every innermost memlet, with the ranges around it.
 
-The walk goes through map scopes and into nested SDFGs, whose containers are those of the outside
-with the same, global indices (DaCe 2). Subsets are collected where data meets code, never from the
+The walk passes through map scopes and into nested SDFGs, whose containers are those outside, with
+the same global indices (DaCe 2). Subsets are taken where data meet code, and never from the
 propagated memlets around it.
 """
 

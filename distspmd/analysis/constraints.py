@@ -1,9 +1,10 @@
 """Constraints: the box of each container that each rank reads and writes, from the memlets.
 
-Reads over-approximate: the hull of all accesses, the whole dimension where an index is unknown, of
-which only what the index names is fetched if it can be computed ahead (``inspection``). A write is
-*exact* if it surely writes each element of its box; one that is not also reads its box, so that
-elements it leaves out keep their values.
+Reads over-approximate: their box is the hull of all accesses, or the whole dimension if an index is
+unknown. In such a dimension, only the elements that the index names are fetched, if the index can
+be computed ahead (:mod:`distspmd.analysis.inspectors`). A write is *exact* if it surely writes each
+element of its box. A write that is not exact also reads its box, so that elements that it skips
+keep their values.
 """
 
 from __future__ import annotations

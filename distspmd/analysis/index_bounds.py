@@ -1,9 +1,10 @@
-"""Sound bounds of index expressions over ranges of their symbols: exact for affine forms.
+"""Sound bounds of index expressions over ranges of their symbols; exact for affine forms.
 
 DaCe's memlet propagation is wrong for mixed signs, modulo and more, so distspmd bounds subsets by
-itself. An affine form is bounded by putting each symbol, innermost first, at the end of its range
-that its sign asks for, which is exact where no range is empty. Other monotone functions are bounded
-by interval arithmetic. Anything else has no bound here, and the caller takes the whole dimension.
+itself. In an affine form, each symbol, innermost first, is replaced by the end of its range that
+its sign requires, which is exact if no range is empty. Other monotone functions are bounded by
+interval arithmetic. Any other expression has no bound here, and the caller takes the whole
+dimension.
 """
 
 from __future__ import annotations

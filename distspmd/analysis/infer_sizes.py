@@ -1,4 +1,4 @@
-"""Symbolic sizes: the numbers of a call's symbols, from the shapes of its arguments."""
+"""Symbolic sizes: the values of the symbols of a call, from the shapes of its arguments."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Inspections: how a rank finds out, at run time, which elements data let it touch.
+"""Inspectors: how a rank finds out, at run time, which elements data let it touch.
 
-The indices of the accesses are computed alone, over the rank's part of the iteration space: loops,
-and elements of other containers that the indices depend on, and nothing of what the body computes.
-What they touch may be too much, where the body skips an access, and is never too little.
+An inspector computes the indices of accesses alone, over the rank's part of the iteration space:
+loops, and the elements of other containers on which the indices depend, but nothing else of the
+body. It may find too many elements, if the body skips an access, and never too few.
 """
 
 from __future__ import annotations

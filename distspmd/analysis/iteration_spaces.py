@@ -1,8 +1,8 @@
-"""Iteration spaces: the top-level maps and library nodes of an SDFG, under names that last.
+"""Iteration spaces: the top-level maps and library nodes of an SDFG, under lasting names.
 
-A space is named for the container that it writes, because DaCe's labels repeat and carry line
-numbers. Containers follow the variables of the user's program; where several spaces write one
-container, the later ones are numbered, ``y``, ``y.2``, in program order.
+A space is named for the container that it writes, because DaCe's labels repeat and contain line
+numbers. Containers have the names of the user's variables. If several spaces write one container,
+the later ones are numbered in program order, ``y``, ``y.2``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What library nodes touch: the accesses of their pure expansion, in the windows that they have."""
+"""The accesses of library nodes: those of their pure expansion, in the windows that they have."""
 
 from __future__ import annotations
 

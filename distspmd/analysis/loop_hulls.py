@@ -1,7 +1,7 @@
 """Ranges that loops choose: ``for i in range(n): a[i, :i] = ...`` runs a map over ``0:i``.
 
-What is tiled is the hull of all of them, ``0:n - 1``; when the map runs, each rank takes the part
-of its tile that the range has then.
+The hull of all these ranges, ``0:n - 1``, is tiled. When the map runs, each rank takes the part of
+its tile that lies in the current range.
 """
 
 from __future__ import annotations

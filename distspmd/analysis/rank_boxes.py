@@ -1,7 +1,7 @@
-"""Index expressions on all ranks of a tiling at once: the boxes of an access, and if it fills them.
+"""Index expressions on all ranks of a tiling at once: boxes of accesses, and if these are filled.
 
-Bounds of an expression name the ends of the tiles, which differ from rank to rank; so its value is
-an array of one number for each rank.
+The bounds of an expression name the ends of tiles, which differ between ranks; the value of an
+expression is therefore an array with one number for each rank.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What symbols hold that data decide: ``c = col[k]`` on an edge between states, and the like.
+"""The values of symbols that depend on data, such as ``c = col[k]`` on an edge between states.
 
-A symbol is known where exactly one edge of its SDFG assigns it, and control flow comes through that
-edge, in the same iteration of all loops around it, before it comes to the place that asks.
+The value of a symbol is known at a place if exactly one edge of its SDFG assigns it, and if control
+flow passes through that edge before it reaches the place, in the same iteration of all loops.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Conflict resolutions: how ranks combine what each of them made of a neutral element.
 
-A rank that writes with ``f(old, new)`` begins with an element ``e`` that the operation ``*`` leaves
-as it is, and ends with a summand; that is right where ``f(a, b)`` is ``a * f(e, b)``. For
-``a - b`` the operation is the sum, for ``a / b`` the product, for ``a + b - a * b`` it is itself.
+A rank that writes with ``f(old, new)`` begins with an element ``e`` that is neutral for the
+operation ``*``, and ends with an operand. This is right if ``f(a, b)`` equals ``a * f(e, b)``. For
+``a - b`` the operation is the sum, for ``a / b`` the product, and for ``a + b - a * b`` the
+function itself.
 """
 
 from __future__ import annotations

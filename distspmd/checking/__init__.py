@@ -1,4 +1,4 @@
 """Proof and trial: plans are verified, and lowered programs are compared with their originals.
 
-Imports `pipeline` and what stands left of it.
+May import `distspmd.pipeline`, `distspmd.execution` and whatever those may import.
 """

@@ -1,7 +1,8 @@
-"""Checks a lowering: proves its plans, and runs it against the original on random inputs.
+"""Checks a lowering: proves its plans, and compares it with the original on random inputs.
 
-Here the program is lowered and both are compiled; the ranks, which :func:`check` starts, load and
-run both. So a program that ends its process ends theirs, and no MPI is needed here.
+This process lowers the program and compiles both versions; :func:`check` starts ranks, which load
+and run both. A program that ends its process thus ends the ranks alone, and this process needs no
+MPI.
 """
 
 from __future__ import annotations

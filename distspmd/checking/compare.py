@@ -1,4 +1,4 @@
-"""Arrays compared with what they should be: where they differ first, and by how much."""
+"""Compares arrays with their reference: where they differ first, and by how much."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trials: a lowered program and its original, run together on the same inputs by ranks."""
+"""Trials: ranks run a lowered program and its original together, on the same inputs."""
 
 from __future__ import annotations
 

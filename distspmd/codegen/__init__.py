@@ -1,4 +1,4 @@
 """From a lowered SDFG to a shared library, compiled once.
 
-Imports `passes` and what stands left of it.
+May import `distspmd.passes` and whatever that may import.
 """

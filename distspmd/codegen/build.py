@@ -1,4 +1,4 @@
-"""From a lowered SDFG to a shared library, once: a build's folder is named by all that made it."""
+"""Builds the shared library of a lowered SDFG, once: its key contains everything it is made from."""
 
 from __future__ import annotations
 

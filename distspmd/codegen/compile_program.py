@@ -1,9 +1,9 @@
-"""Generated code becomes a library by the compiler's own commands, file beside file.
+"""Compiles generated code into a library by the compiler's own commands, several files at a time.
 
-DaCe asks CMake, which looks for the compiler, for threads and for OpenMP in seconds, and makes a
-second library that loads the first. Here all of that is known: the compiler was found, and what a
-program is linked to are files. Where it is not known, CMake is asked as ever: for other languages,
-packages of CMake, and compilers whose flags are not those of GCC.
+DaCe calls CMake, which spends seconds on the search for the compiler, for threads and for OpenMP,
+and makes a second library that loads the first. All of this is known here: the compiler was found,
+and a program links to files. CMake remains for other languages, packages of CMake, and compilers
+whose flags are not those of GCC.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which implementation each library node gets: BLAS for what BLAS computes, loops for the rest."""
+"""The implementation of each library node: BLAS for what BLAS computes, loops for the rest."""
 
 from __future__ import annotations
 

@@ -1,15 +1,15 @@
-"""Large generated programs in several files, and each kind of operation in them only once.
+"""Large generated programs become several files, which contain each kind of operation only once.
 
-DaCe writes a program as one function in one file. A compiler takes longer for a function twice as
-long than for two functions, works on one core, and cannot see that the layers of a model are the
-same code on other arrays. So blocks of the function become functions of their own, with the arrays
-that they touch as parameters::
+DaCe writes a program as one function in one file. A compiler takes longer for one function of twice
+the length than for two functions, works on one core, and cannot see that the layers of a model are
+the same code on other arrays. Blocks of the function therefore become functions of their own, with
+the arrays that they touch as parameters::
 
     { __state->a_tile[i] = x[i]; }   ->   distspmd_block_0(__state, __state->a_tile, x);
 
-Blocks that differ in nothing else share one. What always holds: a block moves only if all that it
-names is a parameter of the program, an array of its state, its own, or of the whole file; all else
-stays where it is, in order.
+Blocks that differ in nothing else share one function. A block moves only if all that it names is a
+parameter of the program, an array of its state, its own, or global to the file; everything else
+stays in its place, in order.
 """
 
 from __future__ import annotations

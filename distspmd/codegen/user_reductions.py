@@ -1,4 +1,4 @@
-"""C++ of the reductions that a program has itself: lambdas, which the runtime calls by address."""
+"""C++ for the reductions that a program defines itself: lambdas, which the runtime calls."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Two questions to a graph, answered without asking each of its nodes by the way of networkx.
+"""Two queries on a graph, answered without a walk over all of its nodes through networkx.
 
-DaCe's generator asks for the sinks of a state at each of its containers, and for the number of a
-node at each line: what a program with thousands of nodes takes most of its time for.
+DaCe's generator asks for the sinks of a state once for each of its containers, and for the number
+of a node once for each line. In programs with thousands of nodes, this is most of its time.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Of which arrays ``backward`` computes gradients: all that were marked by ``requires_grad_``.
+"""The arrays whose gradients ``backward`` computes: all that ``requires_grad_`` has marked.
 
-DaCe's own search for those that a value depends on (2.0.0b1) fails where a map reads nothing, and
-finds nothing behind slices: a gradient was left out without a word. Of an array that the value does
-not depend on the gradient is zero.
+DaCe's own search for the arrays that a value depends on (2.0.0b1) fails where a map reads nothing,
+and finds nothing behind slices, so a gradient is silently left out. An array that the value does
+not depend on has the gradient zero.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
 """Compiled programs and their calls: arguments, results, tiles that stay on the ranks.
 
-Imports `codegen` and what stands left of it.
+May import `distspmd.codegen` and whatever that may import.
 """

@@ -1,6 +1,6 @@
-"""What a program's caller need not pass: arguments that the SDFG is bound to, fetched at each call.
+"""Arguments that the caller need not pass: the SDFG is bound to them, and each call fetches them.
 
-A front end binds an SDFG to the live objects that it was made from; a compiled program asks the
+A front end binds an SDFG to the live objects from which it was made; a compiled program asks the
 binding on rank 0.
 """
 

@@ -1,4 +1,4 @@
-"""The compiled program on every rank: checks arguments, fills in what ranks differ in, calls."""
+"""Compiled programs on every rank: they check arguments, fill in what ranks differ in, and run."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Arguments that stay on the ranks between calls, of what a program is bound to on rank 0.
+"""Arguments that stay on the ranks between calls, of those that a program is bound to on rank 0.
 
-Each rank has its box of the layout in which the caller holds the argument. Where rank 0 holds all
-of it, that is the live memory itself, so that its values are there after each call; of what rank 0
-holds a tile, the live memory has them after :meth:`Residents.collect`.
+Each rank has its box of the layout in which the caller holds the argument. If rank 0 holds the
+whole argument, its box is the live memory itself, which has the values after each call. If rank 0
+holds a tile, the live memory has the values after :meth:`Residents.collect`.
 """
 
 from __future__ import annotations

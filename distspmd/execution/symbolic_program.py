@@ -1,7 +1,7 @@
-"""The compiled program of symbolic sizes: one program for each tuple of sizes, made when called.
+"""Compiled programs of symbolic sizes: one program for each tuple of sizes, made at its first call.
 
 All ranks make the same programs in the same order: rank 0 finds the sizes of a call in the shapes
-of its arguments, and tells them.
+of its arguments, and tells the others.
 """
 
 from __future__ import annotations

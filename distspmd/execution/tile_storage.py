@@ -1,4 +1,4 @@
-"""Distributed memlets as the engine takes them: plans and requests between storages of tiles."""
+"""Distributed memlets for the engine: plans and requests between storages of tiles."""
 
 from __future__ import annotations
 

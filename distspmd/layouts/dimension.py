@@ -1,7 +1,7 @@
 """How one dimension of an array is split over the axes of a mesh, and over which it is partial.
 
-The text of a split is ``tile{axes}extent``, the axes minor to major; ``~halo`` or ``/block`` may
-follow. That of what is partial is ``+ partial(sum){y}``.
+The text of a split is ``tile{axes}extent``, with the axes from minor to major, and optionally
+``~halo`` or ``/block`` behind it. The text of partial axes is ``+ partial(sum){y}``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Pictures of layouts: which rank holds which tile, as text and as SVG.
 
-The last two dimensions are drawn as a plane; of the others each combination of tiles has a plane.
+The last two dimensions span a plane. Each combination of tiles of the other dimensions has a plane
+of its own.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Overlaps: which tiles of a source layout meet which tiles of a target layout, and where.
+"""Intersections: which tiles of a source layout meet which tiles of a target layout, and where.
 
-Ranks that hold the same box hold one *tile*. Blocks meet dimension by dimension, so that their
-overlaps are a product; any other boxes are compared with each other.
+Ranks that hold the same box share one *tile*. Blocks meet dimension by dimension, so their
+intersections are a product; arbitrary boxes are compared pair by pair.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Layouts: which box of an array each rank holds, and whether it holds values or summands.
+"""Layouts: which box of an array each rank holds, and whether it holds values or operands.
 
-The text form is that of the redistribution paper: per dimension ``tile{axes}extent``, the axes
-minor to major, ``[64{x}256, 1024]``; a halo behind it, ``[64{x}256~1, 1024]``, or the size of
-blocks that are dealt in turn, ``[64{x}256/8, 1024]``; partial axes behind all, ``[256, 1024] +
-partial(sum){y}``. A layout that is no product of blocks is written as its boxes,
+The text form follows Rink et al. (arXiv 2112.01075). Each dimension is ``tile{axes}extent``, with
+the axes from minor to major: ``[64{x}256, 1024]``. A halo, ``[64{x}256~1, 1024]``, or the size of
+block-cyclic blocks, ``[64{x}256/8, 1024]``, follows the extent; partial axes follow everything,
+``[256, 1024] + partial(sum){y}``. A layout that is not a product of blocks is written as its boxes,
 ``boxes[10]{0: 0:4; 1: 3:10}``.
 """
 

@@ -1,13 +1,13 @@
-"""Layouts in the notations of others: axes of a mesh by number, partition specs, and placements.
+"""Layouts in the notations of other systems: mesh axes by number, partition specs, and placements.
 
-============  =============================  =====================================
-ours          ``[6{x}12, 2{z,y}12]``         the axes of a dimension minor first
-mesh axes     ``[[0], [1, 2]]``              by number, major first
+============  =============================  ==========================================
+distspmd      ``[6{x}12, 2{z,y}12]``         the axes of a dimension, minor first
+mesh axes     ``[[0], [1, 2]]``              MLIR's meshes: by number, major first
 spec          ``("x", ("y", "z"))``          JAX's PartitionSpec: by name, major first
-placements    ``("S(0)", "S(1)", "S(1)")``   DTensor's: for each axis what it does
-============  =============================  =====================================
+placements    ``("S(0)", "S(1)", "S(1)")``   DTensor's: what each axis does
+============  =============================  ==========================================
 
-Tiles are blocks of ``ceil(extent / parts)`` in all of them.
+All of them have tiles of ``ceil(extent / parts)``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The reductions that combine partial values: NumPy's ufunc, identity and MPI operation of each.
 
-A conflict resolution of a user is one too, by the name ``lambda a, b: ...``.
+A user's conflict resolution is a reduction too, under the name ``lambda a, b: ...``.
 """
 
 from __future__ import annotations

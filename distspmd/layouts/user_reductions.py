@@ -1,7 +1,7 @@
-"""Conflict resolutions of users: functions of two operands, ``lambda a, b: a + b - a * b``.
+"""Conflict resolutions of users: functions of two operands, such as ``lambda a, b: a + b - a * b``.
 
-Their text is their name: whoever has it has the function. What they do is found by trying them on
-values, in Python, as no other analysis covers every function.
+The text of such a function is its name, so the name suffices to evaluate it. Its properties are
+found by trying values in Python, because no other analysis covers every function.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Library nodes of our own and how they expand: memlets between ranks, contractions, BLAS, LAPACK.
+"""Library nodes and their expansions: memlets between ranks, contractions, BLAS, LAPACK.
 
-Imports `dace_compat` and what stands left of it.
+May import `distspmd.dace_compat` and whatever that may import.
 """

@@ -1,8 +1,8 @@
-"""Products of matrices and vectors: as one map, to be analysed, and as a call of BLAS.
+"""Products of matrices and vectors: as one map, for the analysis, and as a call of BLAS.
 
-DaCe's own expansions (2.0.0b1) drop the dimensions of one element before they tell a matrix from a
-vector, take the stride between the matrices of a batch from their extents, mistake a tile of one
-column for a transposed one, and call functions for complex vectors that BLAS does not have.
+DaCe's own expansions (2.0.0b1) drop dimensions of one element before they distinguish a matrix from
+a vector, derive the stride between the matrices of a batch from their extents, mistake a tile of
+one column for a transposed one, and call functions for complex vectors that BLAS does not have.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The library node that brings to each rank only what data let it touch of an array."""
+"""The library node that brings to each rank those elements of an array that data let it touch."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Systems of linear equations, ``np.linalg.solve``: as one map, to be analysed, and by LAPACK.
+"""Systems of linear equations, ``np.linalg.solve``: as one map, for the analysis, and by LAPACK.
 
-Each column of the right-hand sides is a system of its own, so they can be split; every rank then
-factorises the whole matrix. DaCe's own node takes no vector for a right-hand side.
+Each column of the right-hand sides is an independent system, so the columns can be split; every
+rank then factorises the whole matrix. DaCe's own node takes no vector as a right-hand side.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Reductions as one map, to be analysed: over what is left, and then over what is reduced.
+"""Reductions as one map, for the analysis: over the kept dimensions, then over the reduced ones.
 
-DaCe's own expansion (2.0.0b1) drops dimensions of one element, so that a reduction of them has
-fewer parameters, or no map at all.
+DaCe's own expansion (2.0.0b1) drops dimensions of one element, so a reduction of them has fewer
+parameters, or no map at all.
 """
 
 from __future__ import annotations

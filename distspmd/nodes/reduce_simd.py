@@ -1,7 +1,7 @@
 """Reductions as C++ loops that the compiler vectorises, without atomics.
 
-Along the dimension that is contiguous each lane takes a part of the operands, so that sums are not
-taken one by one (nor are NumPy's); along others, rows are combined as a whole.
+Along the contiguous dimension, each lane reduces a part of the operands, so the operands are not
+added one by one (nor does NumPy add them so). Along other dimensions, whole rows are combined.
 """
 
 from __future__ import annotations

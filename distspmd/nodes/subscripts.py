@@ -1,4 +1,4 @@
-"""Subscripts of contractions: ``"bik,bkj->bij"``, and sums of letters as a convolution has them.
+"""Subscripts of contractions: ``"bik,bkj->bij"``, also with sums of letters, as in a convolution.
 
 A dimension is a letter, or a sum in parentheses: ``"nc(2h+k)(2w+l),ockl->nohw"``.
 """

@@ -1,7 +1,7 @@
-"""Maps run over the indices that they write, where a loop chooses the place.
+"""Maps run over the indices that they write, if a loop chooses the place of the write.
 
 before -> after:  ``for k: map i in 0:n-k: a[i + k] = x[i]``  ->  ``map i in k:n: a[i] = x[i - k]``.
-So the part of the map that a rank runs is the part that it writes, in each iteration of the loop.
+The part of the map that a rank runs is then the part that it writes, in each iteration of the loop.
 """
 
 from __future__ import annotations

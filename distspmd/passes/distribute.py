@@ -1,4 +1,4 @@
-"""Put every container into its home, and distributed memlets where a use wants another layout.
+"""Puts every container into its home, and distributed memlets where a use wants another layout.
 
 before -> after:  ``x -> map -> y``  ->
 ``x -> [distributed memlet] -> x_tile -> map -> y_tile -> [distributed memlet] -> y``

@@ -1,8 +1,8 @@
-"""Maps that pass a temporary on become one map, so that it never leaves the registers.
+"""Maps that pass a temporary on become one map, so that the temporary never leaves the registers.
 
 before -> after:  ``x -> map -> t -> map -> y``  ->  ``x -> map -> y``, by DaCe's MapFusionVertical,
 which proves that an iteration of the second map needs only what the same one of the first made.
-Spaces that the schedule names stay: they take others in, and are not taken.
+A space that the schedule names may take others in, and is never taken into another.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Nodes and states of a graph that a pass looks for, or makes."""
+"""Queries for nodes and states of a graph, and small edits that several passes need."""
 
 from __future__ import annotations
 

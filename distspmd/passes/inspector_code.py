@@ -1,7 +1,7 @@
-"""The code of an inspection: loops over the rank's part of a space that touch indices.
+"""The code of an inspector: loops over the rank's part of a space that mark the indices it touches.
 
-``for i in tile: for k in row[i]:row[i + 1]: touch col[k]``. An element that a tile does not hold is
-not loaded: an index may be out of bounds where the body does not use it.
+``for i in tile: for k in row[i]:row[i + 1]: touch col[k]``. An element outside the tile is not
+loaded, because an index may be out of bounds where the body does not use it.
 """
 
 from __future__ import annotations

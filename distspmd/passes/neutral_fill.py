@@ -1,4 +1,4 @@
-"""Tiles filled with the neutral element of a reduction, before ranks reduce into them."""
+"""Tiles are filled with the neutral element of a reduction before ranks reduce into them."""
 
 from __future__ import annotations
 

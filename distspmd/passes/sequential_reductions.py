@@ -1,6 +1,6 @@
-"""Loops that reduce run in order, so that a rank's operand has the same bits each time.
+"""Loops that reduce run in order, so that the operand of a rank has the same bits in each run.
 
-Threads that combine their iterations in one element do it in the order in which they come.
+Threads would combine their iterations in one element in the order in which they arrive.
 """
 
 from __future__ import annotations

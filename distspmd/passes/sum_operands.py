@@ -1,11 +1,11 @@
-"""Sums of partial values: operands are added up on each rank, and their sum is reduced, once.
+"""Sums of partial values: each rank adds up its operands, and their sum is reduced once.
 
 before -> after:  ``p -> [all-reduce]``, ``q -> [all-reduce]``, ``y = f(p + q)``  ->
 ``s = p + q`` on the operands, ``s -> [all-reduce]``, ``y = f(s)``
 
-A map that is linear in partial values itself runs on the operands, and what it writes is partial.
-Where code depends on partial values through their sum alone (``linearity``), the sum gets a map of
-its own, for all that read it. Both happen where homes then have less traffic, and not else.
+A map that is linear in partial values runs on the operands itself, and its result is partial. If
+code depends on partial values through their sum alone (:mod:`distspmd.analysis.linear_forms`), the
+sum gets a map of its own, for all its readers. Both happen only if homes then have less traffic.
 """
 
 from __future__ import annotations

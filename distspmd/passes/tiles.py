@@ -1,7 +1,7 @@
 """Local tiles: the containers in which ranks hold their boxes, still indexed globally.
 
-A tile is an array of the largest box's extents whose descriptor has the ``offset`` of the rank's
-box, so that DaCe subtracts the origin wherever it generates an index: no body is rewritten. What
+A tile is an array of the extents of the largest box, whose descriptor has the ``offset`` of the
+rank's box. DaCe subtracts the origin wherever it generates an index, so no body is rewritten. What
 differs between ranks enters as symbols, two for each dimension of each distinct layout.
 """
 

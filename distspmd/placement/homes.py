@@ -1,14 +1,15 @@
 """Homes: the one layout in which each container lives between its uses.
 
-A use that finds its box within the tile of the home works there in place; any other use gets a copy
-in its own layout, and a redistribution. Tiles of a home may overlap: then each write is followed by
-an exchange, in the home itself, of what other ranks have of it (a stencil's halo), and no more of a
-tile is kept up to date than some use needs. Because a home does not depend on the path that control
-flow took, loops and branches need no special case. The home is the candidate of least traffic: the
-layouts of the writers, of the readers, and that in which the caller holds it. Where ranks write
-operands of a reduction, a home may be partial: each rank adds to its own tile, and the operands are
-reduced when the value is read. A value comes into such a home on one of the ranks, the others get
-the neutral element.
+A use whose box lies within the tile of the home works there in place; any other use gets a copy in
+its own layout, through a redistribution. Tiles of a home may overlap. Each write is then followed
+by an exchange, within the home, of the elements that other ranks hold as well (the halo of a
+stencil), and only those parts of a tile are kept up to date that some use needs. A home does not
+depend on the path that control flow took, so loops and branches need no special case.
+
+The home is the candidate of least traffic among the layouts of the writers, of the readers, and of
+the caller. If ranks write operands of a reduction, the home may be partial: each rank adds to its
+own tile, and the operands are reduced when the value is read. A value that enters such a home goes
+to one of the ranks, and the others get the neutral element.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Tilings for the iteration spaces that a schedule does not name, from those that it names.
 
-A space follows its neighbours: where it indexes a dimension that a tiled space has split, it takes
-the same mesh and splits that parameter along the same axes; axes that split nothing replicate it.
-A reduction is split as what it reads was made, before those that read its results.
-Work that only makes arguments and has nothing to split runs on rank 0, where they live.
+A space follows its neighbours. If it indexes a dimension that a tiled space has split, it takes the
+same mesh and splits that parameter along the same axes; axes that split nothing replicate it. A
+reduction follows the spaces that produce its input before those that read its result. A space that
+only makes arguments and has nothing to split runs on rank 0, where the arguments live.
 """
 
 from __future__ import annotations

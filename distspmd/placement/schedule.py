@@ -1,4 +1,4 @@
-"""Schedules: on which process grid each iteration space runs, and which tile each rank runs."""
+"""Schedules: on which process grid each iteration space runs, as the user writes it."""
 
 from __future__ import annotations
 

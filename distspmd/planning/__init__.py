@@ -1,4 +1,4 @@
 """Asking the solvers: the cheapest plan for a redistribution, also block-cyclic and on paper.
 
-Imports `solvers` and what stands left of it; no DaCe, no MPI.
+May import `distspmd.solvers` and whatever that may import; no DaCe, no MPI.
 """

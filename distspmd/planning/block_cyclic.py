@@ -1,9 +1,9 @@
 """Block-cyclic layouts: plans in a folded array, in which every tile is a few boxes.
 
-Where blocks are dealt to parts in turn, a tile is no box of the array. In the array folded to
-``(rounds, parts, block)`` it is one, and a second one where the last round is not full; a run of
-elements is at most three. What both sides deal gives the digits of the fold, each of which is a
-multiple of the next. In them a tile's place in memory is affine, so that nothing is padded or
+A block-cyclic tile is not a box of the array. In the array folded to ``(rounds, parts, block)`` it
+is one box, and a second one if the last round is not full; a run of elements is at most three
+boxes. The blocks and rounds of both sides are the digits of the fold, each a multiple of the next.
+In the fold, the place of an element in the memory of a tile is affine, so nothing is padded or
 copied: the messages of an exchange between all pieces are those between the tiles.
 """
 

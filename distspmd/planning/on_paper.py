@@ -1,4 +1,4 @@
-"""A redistribution on paper: its steps, bytes, memory and bounds, and both layouts as pictures."""
+"""A redistribution on paper: steps, bytes, memory and bounds, and both layouts as pictures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The front door: a plan from one layout to another, with its cost and what it was chosen over."""
+"""Plans from one layout to another, with their cost and the plans that were rejected."""
 
 from __future__ import annotations
 

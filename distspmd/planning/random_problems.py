@@ -1,4 +1,4 @@
-"""Random redistribution problems: the same number gives the same problem everywhere."""
+"""Random redistribution problems; the same number gives the same problem everywhere."""
 
 from __future__ import annotations
 

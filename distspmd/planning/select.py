@@ -1,4 +1,4 @@
-"""Choosing a plan: every solver is asked, and the cheapest plan on the machine model wins."""
+"""The choice of a plan: all solvers are asked, and the cheapest plan on the machine model wins."""
 
 from __future__ import annotations
 

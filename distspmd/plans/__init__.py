@@ -1,4 +1,4 @@
 """What moves, at which price, and the proof: redistributions, plans, cost, simulator, verifier.
 
-Imports `layouts` and what stands left of it; no DaCe, no MPI.
+May import `distspmd.layouts` and whatever that may import; no DaCe, no MPI.
 """

@@ -1,4 +1,4 @@
-"""Calls: what a step may not say, and what its kind forbids, so that the call can carry it."""
+"""Contracts of steps: what each kind of step promises, so that a collective of MPI can carry it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Messages: which box goes from which rank to which; a step has them as the rows of one table.
+"""Messages: which box goes from which rank to which; the messages of a step are rows of one table.
 
-A redistribution among thousands of ranks has millions of messages. So they are kept as numbers in
-columns, made when somebody first asks for them, and become objects only where they are looked at.
+A redistribution among thousands of ranks has millions of messages. They are stored as columns of
+numbers, which are computed on first use, and become objects only when they are inspected.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Plans: the frozen steps by which ranks bring an array from one layout to another.
 
-A plan is the cost, the proof and the execution: :mod:`distspmd.plans.cost` reads its time from the
-messages, :mod:`distspmd.plans.verifier` proves them, :mod:`distspmd.plans.simulator` runs them on
-NumPy arrays, and the C++ runtime runs them over MPI. Boxes are in global indices throughout.
+A plan is the cost, the proof and the execution at once: :mod:`distspmd.plans.cost` reads its time
+from the messages, :mod:`distspmd.plans.verifier` proves them, :mod:`distspmd.plans.simulator`
+executes them on NumPy arrays, and the C++ runtime executes them over MPI. Boxes are in global
+indices throughout.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Redistributions: an array in one layout is wanted in another; and the fewest bytes that takes."""
+"""Redistributions: from a source to a target layout, and the least bytes that takes."""
 
 from __future__ import annotations
 

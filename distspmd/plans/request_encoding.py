@@ -1,17 +1,17 @@
-"""The words by which a rank tells the C++ runtime whom it may ask for which elements, and who it.
+"""The table by which a rank tells the C++ runtime which elements it may request from which rank.
 
-One fetch has, in this order (``plan/decode.hpp`` reads it)::
+One fetch consists, in this order, of (``plan/decode.hpp`` reads it)::
 
     fetch   bytes of the name, the name (8 bytes a word), itemsize,
             number of dimensions, extents, number of dimensions that data decide, those dimensions,
             source, target, number of sends, sends, number of receives, receives
     source, target   box, origin, strides     the rank's storages, strides in elements
-    send    peer, box                         what the peer may ask of this rank
-    receive peer, box                         what this rank may ask of the peer, or of itself: SELF
+    send    peer, box                         what the peer may request from this rank
+    receive peer, box                         what this rank may request from the peer, or SELF
     box     lo, hi                            for each dimension, in global indices
 
-The boxes are the messages of a plan that brings everything that could be asked for: so each element
-comes from one rank, which the verifier proves.
+The boxes are the messages of a plan that brings everything that could be requested. Each element
+therefore comes from one rank, which the verifier proves.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The meaning of a plan: all ranks run in one process on NumPy arrays."""
+"""The meaning of a plan: it is executed for all ranks in one process, on NumPy arrays."""
 
 from __future__ import annotations
 

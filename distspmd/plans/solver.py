@@ -1,4 +1,4 @@
-"""What a solver is: it answers a redistribution with a plan, or with a refusal that says why."""
+"""The protocol of solvers: from a redistribution to a plan, or to a refusal with its reason."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """Proof of a plan: each element that the target needs arrives once, each operand is reduced once.
 
-The boxes of a plan cut the array into cells that no box cuts further. Per buffer, rank and cell the
-proof tracks *which operands* of the value are combined there, as a bit mask: bit ``k`` for operand
-``k`` of the source (bit 0 where the source holds values), one more bit for what the target held.
+The boxes of a plan cut the array into cells that no box cuts further. For each buffer, rank and
+cell, the proof tracks *which operands* of the value are combined there, as a bit mask: bit ``k``
+for operand ``k`` of the source (bit 0 if the source holds values), and one more bit for the
+previous contents of the target.
 """
 
 from __future__ import annotations

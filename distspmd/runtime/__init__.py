@@ -1,4 +1,4 @@
 """What runs on the ranks: launching, the C++ engine and its headers, shared memory, errors.
 
-Imports `planning` and what stands left of it; no DaCe, and MPI only when it is used.
+May import `distspmd.planning` and whatever that may import; no DaCe, and MPI only when it is used.
 """

@@ -1,4 +1,4 @@
-"""What all ranks close together, at the end of a `with` block."""
+"""Resources that all ranks close together, at the end of a `with` block."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The C++ runtime as a library of its own: compiled once for a machine, and kept.
+"""The C++ runtime as a library of its own, compiled once for a machine and cached.
 
-Several processes may compile it at the same time: each finishes it in a folder of its own, and then
-puts it in place.
+Several processes may compile it at the same time: each compiles in a folder of its own, and moves
+the finished library into place.
 """
 
 from __future__ import annotations

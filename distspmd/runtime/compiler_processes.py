@@ -1,7 +1,7 @@
-"""Compilers beside Python: begun before they are needed, on a core that would be idle.
+"""Compilers that run beside Python, started before their results are needed.
 
-Nothing begun here outlives the process, and nothing it fails in is an error: whoever needs what it
-makes looks for that, makes it otherwise, and says then what is wrong.
+No such process outlives Python, and its failure is not an error: the code that needs its result
+checks for it, compiles it otherwise, and then reports what is wrong.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The C++ runtime, loaded by every rank.
 
-An :class:`Engine` holds the plans of one rank, made ready once on a communicator. It runs them on
-NumPy tiles, and its ``context`` is what a generated program gets to run them itself.
+An :class:`Engine` holds the plans of one rank, made ready once on a communicator. It executes them
+on NumPy tiles, and generated programs receive its ``context`` to execute them themselves.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Ranks that fail together: an error on any rank becomes the same error on all of them."""
+"""Errors that all ranks raise together: an error on any rank becomes the same error on all."""
 
 from __future__ import annotations
 

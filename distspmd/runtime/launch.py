@@ -1,7 +1,7 @@
 """Starts the ranks of a Python program as a user does, and ends all of them when one fails.
 
-`python -m mpi4py` turns an exception of one rank into the end of all. Whatever a launch started
-carries a mark in its environment, by which the last process is found when it must be killed.
+`python -m mpi4py` turns an exception of one rank into the end of all ranks. Every process of a
+launch carries a mark in its environment, by which stray processes are found and killed.
 """
 
 from __future__ import annotations

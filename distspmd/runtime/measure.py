@@ -1,6 +1,6 @@
-"""Measures the machine model on ranks of this host: messages, copies, and which transport wins.
+"""Measures the machine model on ranks of this host: messages, copies, and when each transport wins.
 
-``python -m distspmd.runtime.measure`` is what each rank runs; rank 0 prints the machine as JSON.
+Each rank runs ``python -m distspmd.runtime.measure``; rank 0 prints the machine as JSON.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Redistribution of NumPy arrays on the ranks of a communicator.
 
-Plans, communicators and staging buffers of a redistribution are made at its first call and kept
+The first call of a redistribution makes its plan, communicators and staging buffers, which are kept
 with the communicator; a further call with the same layouts only moves data.
 """
 

@@ -1,7 +1,8 @@
-"""Memory that the ranks of a node share, and which steps of a plan may pull from it.
+"""Memory that the ranks of a node share, and which steps of a plan may copy directly out of it.
 
-A window is made by all ranks of a communicator together, with a segment for each. Who sees the
-others' segments copies out of them directly, where messages would copy twice or ask the kernel.
+All ranks of a communicator make a window together, with one segment for each rank. A rank that sees
+the segments of the others copies out of them directly, where a message would copy twice or involve
+the kernel.
 """
 
 from __future__ import annotations

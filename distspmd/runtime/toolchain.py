@@ -1,8 +1,8 @@
-"""The compiler, the MPI and the BLAS that programs are built with.
+"""The compiler, the MPI and the BLAS with which programs are built.
 
-A site's own MPI and BLAS come before those of the Python environment. One process must not hold two
-MPIs: where mpi4py has loaded a library already, only the MPI of that library is ever returned.
-Nothing here imports MPI.
+A site's own MPI and BLAS come before those of the Python environment. A process must not hold two
+MPIs: if mpi4py has loaded a library already, only the MPI of that library is returned. Nothing here
+imports MPI.
 """
 
 from __future__ import annotations

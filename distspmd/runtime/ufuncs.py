@@ -1,6 +1,6 @@
-"""Reductions by a user's NumPy ufunc, as the functions that the C++ runtime calls.
+"""Reductions by a user's NumPy ufunc, as functions that the C++ runtime calls.
 
-Each is Python that is called from C++ with a run of elements: right for any ufunc, and not fast.
+Each of them is Python code that C++ calls with a run of elements: right for any ufunc, and slow.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
 """The solver by collectives: the shortest sequence of calls over prime axes.
 
-Imports `distspmd.plans` and what stands left of it.
+May import `distspmd.plans` and whatever that may import.
 """

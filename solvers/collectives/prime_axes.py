@@ -1,10 +1,10 @@
-"""Digits: the prime factors of mesh axes, and which of them cut what.
+"""The prime factors of mesh axes, called *digits*, and which of them split which dimension.
 
-A rank is a number in mixed radix; each *digit* has a prime base. A layout of blocks is a stack of
-digits for each dimension, the minor digit on top. A collective of the normal form takes digits off
-the top of one stack and puts them on another. A sequence of weak types is *realised* when the
-digits can be chosen so that the last stacks are those of the target; then no rank has to be
-permuted.
+A rank is a number in mixed radix, and each digit has a prime base. A layout of blocks is a stack of
+digits for each dimension, with the minor digit on top. A collective of the normal form takes digits
+from the top of one stack and puts them on another. A sequence of weak types is *realised* if the
+digits can be chosen such that the final stacks are those of the target; no permutation of ranks is
+then needed.
 """
 
 from __future__ import annotations

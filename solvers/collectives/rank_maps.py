@@ -1,9 +1,9 @@
-"""Tile maps: which tile of a grid each rank holds, whatever axes led to it.
+"""Which tile of a grid each rank holds, independent of the axes that led there.
 
-A collective on weak types becomes one on ranks when it is said which ranks talk to each other. The
-ranks that hold one tile are taken in order: the ``k``-th holders of neighbouring tiles are a group.
-So a sequence of collectives can always be carried out, from either end; where the two ends meet,
-each tile is held by as many ranks as it is wanted by, and a permutation joins them.
+A collective on weak types becomes one on ranks when it is known which ranks communicate. The ranks
+that hold one tile are taken in order, and the ``k``-th holders of neighbouring tiles form a group.
+A sequence of collectives can therefore always be executed, starting from either end. Where the two
+ends meet, each tile has as many holders as receivers, and a permutation joins them.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
 """The typed search for a sequence of collectives (Rink et al., arXiv 2112.01075), on weak types.
 
-A *weak type* says into how many parts each dimension is cut, and how many operands each element
-has; not which rank holds which part. The search goes over sequences in the normal form
+A *weak type* says into how many parts each dimension is split, and how many operands each element
+has, but not which rank holds which part. The search covers sequences in the normal form
 
     slice*  (all-to-all | reduce-scatter | all-reduce)*  all-gather*
 
-in which no tile is larger than the larger of the source and the target tile; and gathers that are
-sliced again, where that memory allows them and latency makes them cheaper. A step may move any
-factor of a number of parts, so that steps of one kind on several axes are one step; slices may cut
-further than source and target do (over-partitioning). The order of the ranks comes later: it
-decides whether a permutation is needed.
+in which no tile is larger than the larger of the source and the target tile. It also covers gathers
+that are sliced again, where that memory allows them and latency makes them cheaper. A step may move
+any factor of a number of parts, so steps of one kind on several axes are one step; slices may split
+further than source and target do (over-partitioning). The ranks are assigned later, which decides
+whether a permutation is needed.
 """
 
 from __future__ import annotations

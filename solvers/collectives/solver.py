@@ -1,4 +1,4 @@
-"""Blocks to blocks by the shortest sequence of collectives that needs no more than two tiles."""
+"""Blocks to blocks by the shortest sequence of collectives within the memory of two tiles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rewrites before anything is decided: the forms of a program that the analysis understands.
+"""Rewrites before any decision: they give a program the forms that the analysis understands.
 
-Imports `placement` and what stands left of it.
+May import `distspmd.placement` and whatever that may import.
 """

@@ -1,4 +1,4 @@
-"""Call-backs into Python, which DaCe makes of functions that it does not know: refused."""
+"""Refuses call-backs into Python, which DaCe makes of functions that it does not know."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Values that decide what runs become scalars that every rank holds before it decides.
+"""Values that decide what runs become scalars, which every rank holds before it decides.
 
 before -> after:  ``if a[3] > 0``  ->  ``a_value = a[3]``, a map of one iteration that all ranks
-run;  ``symbol = a_value`` on an edge;  ``if symbol > 0``.  So what control flow reads is a read
-like any other, for which a distributed memlet brings the element, and no more, to every rank. The
-condition of a loop is read before the loop, and again at the end of each iteration.
+run;  ``symbol = a_value`` on an edge;  ``if symbol > 0``.  A read of control flow is thus a read
+like any other, and a distributed memlet brings that one element to every rank. The condition of a
+loop is read before the loop, and again at the end of each iteration.
 """
 
 from __future__ import annotations

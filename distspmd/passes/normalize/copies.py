@@ -1,4 +1,4 @@
-"""Copies become maps, and views become arrays that are copied from or to what they viewed.
+"""Copies become maps, and views become arrays that are copied from or to the viewed array.
 
 before -> after:  ``x[2:8] -> y``  ->  ``x -> map -> y``;  ``x -> view -> sum``  ->  ``x -> map ->
 array -> sum``.  A copy that changes the shape runs over the common factors of both shapes:

@@ -1,4 +1,4 @@
-"""Where DaCe (2.0.0b1) does not compute what NumPy does: corrected, or refused.
+"""Corrects, or refuses, programs for which DaCe (2.0.0b1) does not compute what NumPy does.
 
 before -> after:  ``np.all`` from False  ->  from True;  ``z / 6`` of a complex ``z``, which is no
 C++  ->  ``z / complex(6)``.

@@ -1,7 +1,7 @@
 """Nested SDFGs at the top level are inlined, so that their maps are iteration spaces.
 
 before -> after:  ``x -> [f] -> y``  ->  the states of ``f``, in place of the state that had it.
-What DaCe's simplify leaves, because views stand around it, is inlined once these are arrays.
+DaCe's simplify leaves a nested SDFG with views around it; it is inlined once these are arrays.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Loops whose temporaries have extents that data decide become maps, where their order is free.
+"""Loops whose temporaries have extents that depend on data become maps, if their order is free.
 
 before -> after:  ``for i in range(n): cols = col[row[i]:row[i + 1]]; ...``  ->  the same in a map
 over ``i``. At the top level such a temporary has no extent before the run; in the body of a map it

@@ -1,7 +1,7 @@
-"""Reads whose place a loop chooses come into a map by edges of their own.
+"""A read whose place a loop chooses enters a map by an edge of its own.
 
 before -> after:  ``x -> map`` with ``x[i, j]`` and ``x[k, j]`` inside, in a loop over ``k``  ->
-two edges, one for each. So one of them can be in place where the other is fetched.
+two edges, one for each. One of them can then be in place while the other is fetched.
 """
 
 from __future__ import annotations

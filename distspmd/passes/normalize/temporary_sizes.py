@@ -1,7 +1,7 @@
-"""Temporaries whose extents loops choose get the largest of them.
+"""A temporary whose extents a loop chooses gets the largest of them.
 
 before -> after:  ``for i in range(n): t = float64[i + 1]``  ->  ``t = float64[n]``, of which the
-program uses the part that it did.
+program uses the same part as before.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Temporaries that are only ever added to: nobody gave them a first value, so they hold anything.
+"""Temporaries that are only ever added to and have no first value, so that they hold anything.
 
-before -> after:  ``zeroed t; t += x``  ->  ``map: t = 0; t += x``.  DaCe's marks of memory that is
-zeroed when it is allocated (``setzero``) become maps, which lowering knows; gradients of DaCe's
-backward pass, which are sums, start from zero too where it forgot that. Others are refused.
+before -> after:  ``zeroed t; t += x``  ->  ``map: t = 0; t += x``.  DaCe's marks for memory that is
+zeroed at its allocation (``setzero``) become maps, which lowering knows. Gradients of DaCe's
+backward pass are sums, and start from zero where DaCe forgot to initialise them. Other such
+temporaries are refused.
 """
 
 from __future__ import annotations

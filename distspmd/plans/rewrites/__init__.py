@@ -1,4 +1,4 @@
 """Rewrites of plans that keep what they compute: rounds, rank order, pieces of reductions.
 
-Imports `plans` and what stands left of it.
+May import the modules of `distspmd.plans` and whatever those may import.
 """

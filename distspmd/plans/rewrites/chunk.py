@@ -1,7 +1,7 @@
 """Rounds: a step whose messages are too large for one call becomes several steps.
 
-A step treats every element on its own. So it may be cut along boxes, as long as all messages that
-combine in an element, or that read and write it in one buffer, stay in one round.
+A step treats every element separately. It may therefore be cut along boxes, as long as all messages
+that combine in one element, or that read and write it in one buffer, stay in one round.
 """
 
 from __future__ import annotations

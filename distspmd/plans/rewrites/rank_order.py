@@ -1,8 +1,8 @@
-"""Sums with the same bits however many ranks there are: operands are combined in a fixed order.
+"""Sums with the same bits on any number of ranks: operands are combined in a fixed order.
 
 A library combines the operands of MPI_Reduce in an order of its own, which may change with the
-number of ranks, the size and the machine. Here each receiver gets all operands, as messages, and
-combines them in the order of their ranks, which is that of the coordinates of the grid.
+number of ranks, the size and the machine. Here, each receiver gets all operands as messages and
+combines them in the order of their ranks, which is the order of the coordinates of the grid.
 """
 
 from __future__ import annotations

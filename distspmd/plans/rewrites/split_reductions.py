@@ -1,8 +1,8 @@
-"""A reduction of a large box as a reduce-scatter and a gather of its pieces, to one rank or to all.
+"""Reductions of large boxes as a reduce-scatter and a gather of the pieces, to one rank or to all.
 
-Each element is then combined by one rank, once, where an all-reduce by one call of MPI, or by every
-rank on its own, combines it several times; and all ranks combine where a reduction to one rank has
-that rank do all. Who gets the result receives the same bytes.
+One rank then combines each element, once. In an all-reduce by one call of MPI, or by every rank on
+its own, several ranks combine it; in a reduction to one rank, that rank alone does all the work.
+The ranks that want the result receive the same number of bytes either way.
 """
 
 from __future__ import annotations
