@@ -1,4 +1,4 @@
-"""Builds the shared library of a lowered SDFG, once: its key contains everything it is made from."""
+"""Builds the shared library of a lowered SDFG, once: its key has everything it is made from."""
 
 from __future__ import annotations
 
