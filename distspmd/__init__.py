@@ -59,7 +59,7 @@ _LATER = {
     "check": "distspmd.checking.check",
     "compile": "distspmd.api",
     "explain": "distspmd.explanation",
-    "iteration_spaces": "distspmd.pipeline",
+    "iteration_spaces": "distspmd.api",
     "lower": "distspmd.api",
     "redistribute": "distspmd.runtime.redistribute",
 }

@@ -1,30 +1,40 @@
-"""The public functions that lower and compile a program, with numbers or with symbols for sizes."""
+"""The public functions: lower a program, compile it, and both at the call of a function."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
-from typing import Any
+import functools
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
 
+import numpy as np
+import dace
 from dace import SDFG
+from dace.frontend.python.parser import DaceProgram
 
 from distspmd import pipeline
+from distspmd.analysis.iteration_spaces import IterationSpaces
 from distspmd.codegen.build import prepare
-from distspmd.errors import ScheduleError
-from distspmd.execution import program
+from distspmd.errors import ArgumentError, DistSPMDError, ScheduleError, UnsupportedProgram
+from distspmd.execution import program as programs
 from distspmd.execution.program import Program
 from distspmd.execution.symbolic_program import SymbolicProgram
+from distspmd.explanation import Explanation, explain
 from distspmd.lowering import ATTRIBUTE, Lowering
-from distspmd.pipeline import iteration_spaces
-from distspmd.placement.argument_layouts import check_arguments
+from distspmd.placement.argument_layouts import DISTRIBUTED, check_arguments
 from distspmd.placement.schedule import Schedule, resolve
 from distspmd.plans.machine import Machine
 from distspmd.plans.solver import Solver
+from distspmd.runtime.errors_together import Agreement, wait_quietly
 from distspmd.symbolic_lowering import SymbolicLowering, symbols_of
+
+Source: TypeAlias = SDFG | DaceProgram | Callable[..., Any]
+"""A program: an SDFG, a @dace.program, or a Python function whose annotations give the shapes."""
 
 
 def lower(
-    sdfg: SDFG,
+    program: Source,
     schedule: Schedule | None = None,
     *,
     arguments: Mapping[str, str] | None = None,
@@ -33,13 +43,14 @@ def lower(
     deterministic: bool = False,
     fuse: bool = True,
 ) -> Lowering | SymbolicLowering:
-    """Turn an SDFG into one that each rank of a communicator runs, in place.
+    """Turn a program into one that each rank of a communicator runs.
 
-    A program with symbolic sizes is checked as far as it can be before they are known; each call
-    then lowers it for the sizes of its arguments.
+    An SDFG is lowered in place, at once or not at all: a refusal leaves it as it was. A program
+    with symbolic sizes is checked as far as it can be before they are known; each call then lowers
+    it for the sizes of its arguments.
 
     Args:
-        sdfg: a program; of one with symbolic sizes see docs/sizes.md.
+        program: an SDFG, or a function, which is parsed first; of symbolic sizes see docs/sizes.md.
         schedule: name (or unique label, or DaCe node) of an iteration space -> parts along each of
             its parameters, as a tuple or by name. Spaces that it does not name follow their
             neighbours; the returned record says how.
@@ -55,7 +66,7 @@ def lower(
             others in, and are not taken.
 
     Returns:
-        The record of all decisions; the SDFG carries it too.
+        The record of all decisions, which :func:`compile` takes; the SDFG carries it too.
 
     Raises:
         ScheduleError: the schedule or the arguments do not fit, or the SDFG is lowered already.
@@ -63,6 +74,7 @@ def lower(
         NoSolver: the given solvers have no plan for a redistribution.
     """
     prepare()
+    sdfg = _parse(program)
     schedule = {} if schedule is None else schedule
     options: dict[str, Any] = {
         "arguments": arguments,
@@ -71,14 +83,15 @@ def lower(
         "deterministic": deterministic,
         "fuse": fuse,
     }
-    if not isinstance(sdfg, SDFG) or not symbols_of(sdfg):
+    if not symbols_of(sdfg):
         return pipeline.lower(sdfg, schedule, **options)
+    pipeline.check_not_lowered(sdfg)
     if hasattr(sdfg, ATTRIBUTE):
         raise ScheduleError(
             f"{sdfg.name!r} is lowered already. Parse the program again, or keep a copy with "
             "copy.deepcopy(sdfg) before the first lower, to try another schedule."
         )
-    grids = resolve(schedule, iteration_spaces(sdfg))
+    grids = resolve(schedule, pipeline.iteration_spaces(sdfg))
     visible = [name for name, container in sdfg.arrays.items() if not container.transient]
     check_arguments(sdfg.name, visible, arguments or {})
     lowering = SymbolicLowering(copy.deepcopy(sdfg), grids, options, symbols_of(sdfg))
@@ -86,30 +99,235 @@ def lower(
     return lowering
 
 
+def iteration_spaces(program: Source) -> IterationSpaces:
+    """What a schedule can name, in program order; the program stays as it is.
+
+    Raises:
+        ScheduleError: the SDFG is lowered.
+        UnsupportedProgram: a program that cannot be parsed, or a library node without a pure
+            expansion.
+    """
+    return pipeline.iteration_spaces(_parse(program))
+
+
 def compile(
-    sdfg: SDFG | None, comm: Any, *, arithmetic: str = "vector"
+    lowered: SDFG | Lowering | SymbolicLowering | None, comm: Any, *, arithmetic: str = "vector"
 ) -> Program | SymbolicProgram:
-    """Compile a lowered SDFG on rank 0, and load it on all ranks of a communicator.
+    """Compile a lowered program on rank 0, and load it on all ranks of a communicator.
 
     One with symbolic sizes is compiled for the sizes of each call, when it comes first.
 
     Args:
-        sdfg: what :func:`distspmd.lower` lowered; ranks other than 0 may pass None.
+        lowered: what :func:`lower` returned, or the SDFG that it lowered; ranks other than 0 may
+            pass None.
         comm: an mpi4py communicator with at least ``lowering.ranks`` ranks; it is duplicated.
         arithmetic: of loops that the compiler vectorises. ``"vector"``: functions such as ``exp``
             come from the vector library, with errors of up to 4 units in the last place; not if
             ``"strict"``; ``"fast"``: sums may be taken in another order. Deterministic is strict.
 
     Raises:
-        ScheduleError: the SDFG is not lowered, or its grids need more ranks.
+        ScheduleError: the program is not lowered, or its grids need more ranks.
         ArgumentError: an unknown kind of arithmetic, or no communicator.
         CompilationError: on all ranks, with the compiler's message.
         ToolchainError: on all ranks, if the compiler or the BLAS is missing.
     """
     if not hasattr(comm, "Dup"):
-        return program.compile(sdfg, comm, arithmetic=arithmetic)
-    lowering = getattr(sdfg, ATTRIBUTE, None) if comm.Get_rank() == 0 else None
-    symbolic = lowering if isinstance(lowering, SymbolicLowering) else None
-    if not comm.bcast(symbolic is not None):
-        return program.compile(sdfg, comm, arithmetic=arithmetic)
-    return SymbolicProgram(symbolic, comm, arithmetic)
+        return programs.compile(None, comm, arithmetic=arithmetic)
+    lowering = lowered if not isinstance(lowered, SDFG) else getattr(lowered, ATTRIBUTE, None)
+    symbolic = lowering if comm.Get_rank() == 0 and isinstance(lowering, SymbolicLowering) else None
+    if comm.bcast(symbolic is not None):
+        return SymbolicProgram(symbolic, comm, arithmetic)
+    sdfg = lowered.sdfg if isinstance(lowered, Lowering) else lowered
+    return programs.compile(sdfg, comm, arithmetic=arithmetic)
+
+
+def program(
+    function: Callable[..., Any] | None = None,
+    *,
+    schedule: Schedule | None = None,
+    arguments: Mapping[str, str] | None = None,
+    solvers: Sequence[Solver] | None = None,
+    machine: Machine | None = None,
+    deterministic: bool = False,
+    fuse: bool = True,
+    arithmetic: str = "vector",
+    comm: Any = None,
+) -> Any:
+    """Make a NumPy function one that all ranks of a communicator call together.
+
+    ``@distspmd.program(schedule={"hidden": (4, 1, 1)})`` above a function, or ``@distspmd.program``
+    alone. The keywords are those of :func:`lower` and :func:`compile`, and:
+
+    Args:
+        function: what is decorated; also a ``@dace.program``.
+        comm: an mpi4py communicator; ``MPI.COMM_WORLD`` where left out.
+
+    Returns:
+        A :class:`PartitionedFunction`, or a decorator that makes one.
+    """
+    options = {
+        "arguments": arguments,
+        "solvers": solvers,
+        "machine": machine,
+        "deterministic": deterministic,
+        "fuse": fuse,
+    }
+
+    def decorate(function: Callable[..., Any]) -> PartitionedFunction:
+        return PartitionedFunction(function, schedule, options, arithmetic, comm)
+
+    return decorate if function is None else decorate(function)
+
+
+class PartitionedFunction:
+    """A NumPy function that ranks run together; made by :func:`program`.
+
+    All ranks call it. The first call with arguments of some shapes and types parses, lowers and
+    compiles the function for them; later ones find the compiled program. Rank 0 passes the
+    arguments, and gets what the function returns; what other ranks pass is looked at only where
+    ``arguments=`` says that they hold something. An argument that is ``"distributed"`` is a tile,
+    so that its shape has to be in the function's annotations.
+
+    Attributes:
+        function: the function itself.
+        schedule: as :func:`lower` takes it.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        schedule: Schedule | None,
+        options: Mapping[str, Any],
+        arithmetic: str,
+        comm: Any,
+    ) -> None:
+        self.function = function
+        self.schedule = schedule
+        self._options, self._arithmetic = dict(options), arithmetic
+        self._comm = comm
+        self._agreement: Agreement | None = None
+        self._signature = inspect.signature(_python_function(function))
+        self._programs: dict[Any, Program | SymbolicProgram] = {}
+        functools.update_wrapper(self, _python_function(function))
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """Run the function on all ranks; see :meth:`distspmd.Program.__call__` for what they get.
+
+        Raises:
+            ArgumentError: on all ranks, before anything runs.
+            ScheduleError, UnsupportedProgram, NoSolver, CompilationError: on all ranks, at the
+                first call for some shapes and types.
+        """
+        comm, agreement = self._ranks()
+        key, error, given = None, None, dict(named)
+        try:
+            given = self._bind(arguments, named, partial=comm.Get_rank() != 0)
+            key = self._key(given) if comm.Get_rank() == 0 else None
+        except ArgumentError as problem:
+            error = problem
+        agreement.check(error)
+        key = comm.bcast(key)
+        if key not in self._programs:
+            self._programs[key] = self._make(comm, agreement, given)
+        return self._programs[key](**given)
+
+    def lower(self, *examples: Any, **named: Any) -> Lowering | SymbolicLowering:
+        """All decisions for arguments like these; without any, as the annotations say."""
+        return lower(self._parse(examples, named), self.schedule, **self._options)
+
+    def explain(self, *examples: Any, **named: Any) -> Explanation:
+        """What moves for arguments like these, by which plan and over which others."""
+        return explain(self.lower(*examples, **named))
+
+    def spaces(self, *examples: Any, **named: Any) -> IterationSpaces:
+        """What the schedule can name, for arguments like these."""
+        return pipeline.iteration_spaces(self._parse(examples, named))
+
+    def close(self) -> None:
+        """Free all compiled programs; all ranks call it together."""
+        for compiled in self._programs.values():
+            compiled.close()
+        self._programs.clear()
+
+    def _ranks(self) -> tuple[Any, Agreement]:
+        if self._comm is None:
+            from mpi4py import MPI
+
+            self._comm = MPI.COMM_WORLD
+        if self._agreement is None:
+            self._agreement = Agreement(self._comm)
+        return self._comm, self._agreement
+
+    def _make(
+        self, comm: Any, agreement: Agreement, given: Mapping[str, Any]
+    ) -> Program | SymbolicProgram:
+        lowering: Lowering | SymbolicLowering | None = None
+        error: Exception | None = None
+        if comm.Get_rank() == 0:
+            try:
+                lowering = self.lower(**given)
+            except DistSPMDError as problem:
+                error = problem
+            except Exception as problem:
+                error = UnsupportedProgram(
+                    f"{self.__name__} cannot be lowered: {type(problem).__name__}: {problem}"
+                )
+                error.__cause__ = problem
+        wait_quietly(comm)
+        agreement.check(error)
+        return compile(lowering, comm, arithmetic=self._arithmetic)
+
+    def _parse(self, examples: Sequence[Any], named: Mapping[str, Any]) -> SDFG:
+        given = self._bind(examples, named, partial=True)
+        tiles = {n for n, kind in (self._options["arguments"] or {}).items() if kind == DISTRIBUTED}
+        held = [None if n in tiles else given.get(n) for n in self._signature.parameters]
+        return _parse(self.function, *(held if given else ()))
+
+    def _bind(
+        self, arguments: Sequence[Any], named: Mapping[str, Any], partial: bool
+    ) -> dict[str, Any]:
+        """Arguments by name, with the function's defaults where it is called in full."""
+        try:
+            bind = self._signature.bind_partial if partial else self._signature.bind
+            bound = bind(*arguments, **named)
+        except TypeError as problem:
+            raise ArgumentError(
+                f"{self.__name__}{self._signature} was called with other arguments: {problem}."
+            ) from None
+        if not partial:
+            bound.apply_defaults()
+        return dict(bound.arguments)
+
+    def _key(self, given: Mapping[str, Any]) -> Any:
+        """What tells calls apart that need programs of their own."""
+        return tuple((name, _kind(value)) for name, value in sorted(given.items()))
+
+
+def _kind(value: Any) -> Any:
+    """Shape and type of an array or a number; of anything else what it is, as it becomes code."""
+    if isinstance(value, bool | int | float | complex):
+        return type(value).__name__
+    if hasattr(value, "dtype") and hasattr(value, "shape"):
+        return str(np.dtype(value.dtype)), tuple(value.shape)
+    return repr(value)
+
+
+def _python_function(function: Any) -> Callable[..., Any]:
+    python: Callable[..., Any] = getattr(function, "f", function)
+    return python
+
+
+def _parse(program: Any, *examples: Any) -> SDFG:
+    """The SDFG of a program; examples give shapes and types where annotations do not."""
+    if isinstance(program, SDFG):
+        return program
+    if isinstance(program, PartitionedFunction):
+        program = program.function
+    if not callable(program):
+        raise UnsupportedProgram(
+            f"a program is needed, but {type(program).__name__} was given. Pass an SDFG, a "
+            "@dace.program, or a Python function."
+        )
+    parsed = program if isinstance(program, DaceProgram) else dace.program(program)
+    sdfg: SDFG = parsed.to_sdfg(*examples)
+    return sdfg

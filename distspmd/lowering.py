@@ -1,6 +1,6 @@
 """The record of a lowering: grids, homes, distributed memlets with their plans, and rank symbols.
 
-It contains no object of DaCe, so processes can exchange it; the lowered SDFG carries it.
+It travels between processes without the SDFG, which carries it and which it names.
 """
 
 from __future__ import annotations
@@ -8,6 +8,8 @@ from __future__ import annotations
 import html
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
 
 import numpy as np
 
@@ -22,6 +24,14 @@ ATTRIBUTE = "_distspmd_lowering"
 """Name under which a lowered SDFG carries its lowering."""
 
 
+class SpaceOrigin(Enum):
+    """Where an iteration space comes from; each has a table of its own in the record."""
+
+    PROGRAM = "Iteration spaces and their grids"
+    CONTROL_FLOW = "Values that control flow reads, on every rank"
+    LOWERING = "Spaces that the lowering added"
+
+
 @dataclass(frozen=True)
 class TiledSpace:
     """An iteration space and the grid that it runs on."""
@@ -34,6 +44,20 @@ class TiledSpace:
     parts: tuple[int, ...]
     chosen_by: str
     """What gave the space its grid: the schedule, its neighbours, or nothing (rank 0)."""
+    source: str
+    origin: SpaceOrigin = SpaceOrigin.PROGRAM
+
+
+@dataclass(frozen=True)
+class FusedSpace:
+    """An iteration space that runs in another one, which reads what it writes."""
+
+    name: str
+    label: str
+    iterates: tuple[tuple[str, str], ...]
+    """Each parameter with its range."""
+    into: str
+    """The space that took it in."""
     source: str
 
 
@@ -127,6 +151,8 @@ class Lowering:
         machine: what messages and bytes were taken to cost.
         deterministic: whether results have the same bits on any number of ranks.
         held: layout of each argument and result that the caller does not hold on rank 0.
+        fused: iteration spaces that run in others, in program order.
+        sdfg: the lowered SDFG; None once the record has travelled to another process.
     """
 
     spaces: tuple[TiledSpace, ...]
@@ -140,6 +166,11 @@ class Lowering:
     machine: Machine = field(default_factory=Machine)
     deterministic: bool = False
     held: Mapping[str, Layout] = field(default_factory=dict)
+    fused: tuple[FusedSpace, ...] = ()
+    sdfg: Any = field(default=None, repr=False, compare=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "sdfg": None}
 
     @property
     def ranks(self) -> int:
@@ -161,16 +192,6 @@ class Lowering:
         }
 
     def _tables(self) -> list[Table]:
-        spaces = [
-            (
-                space.name,
-                ", ".join(f"{p}={r}" for p, r in space.iterates),
-                _grid(space),
-                space.chosen_by,
-                space.source,
-            )
-            for space in self.spaces
-        ]
         homes = [(home.data, str(home.layout), _mesh(home.layout.mesh)) for home in self.homes]
         moves = [
             (
@@ -185,14 +206,24 @@ class Lowering:
         ]
         calls = ("array", "from -> to", "solver", "calls", "bytes received", "source")
         return [
-            Table(
-                "Iteration spaces and their grids",
-                ("name", "runs", "grid", "chosen by", "source"),
-                tuple(spaces),
-            ),
+            *(table for origin in SpaceOrigin if (table := self._space_table(origin)).rows),
             Table("Homes of the arrays", ("array", "lives in", "on"), tuple(homes)),
             Table("Communication", calls, tuple(moves)),
         ]
+
+    def _space_table(self, origin: SpaceOrigin) -> Table:
+        """The spaces of one origin; a fused one stands before the one that it runs in."""
+        rows = []
+        for space in self.spaces:
+            if space.origin is not origin:
+                continue
+            rows += [
+                (fused.name, _ranges(fused), "", f"fused into {fused.into}", fused.source)
+                for fused in self.fused
+                if fused.into == space.name
+            ]
+            rows.append((space.name, _ranges(space), _grid(space), space.chosen_by, space.source))
+        return Table(origin.value, ("name", "runs", "grid", "chosen by", "source"), tuple(rows))
 
     def __str__(self) -> str:
         return "\n".join([as_text(self._tables()), *self.approximate])
@@ -210,6 +241,10 @@ def place(layout: Layout, at_caller: bool) -> str:
 
 def _mesh(mesh: Mesh) -> str:
     return str(mesh) or "rank 0"
+
+
+def _ranges(space: TiledSpace | FusedSpace) -> str:
+    return ", ".join(f"{parameter}={extent}" for parameter, extent in space.iterates)
 
 
 def _grid(space: TiledSpace) -> str:

@@ -92,6 +92,11 @@ class IterationSpace:
     moving: frozenset[str] = frozenset()
 
     @property
+    def iterates(self) -> tuple[tuple[str, str], ...]:
+        """Each parameter with its range, as text."""
+        return tuple((p, str(r)) for p, r in zip(self.parameters, self.ranges, strict=True))
+
+    @property
     def where(self) -> str:
         """The source line for messages, or the label where there is none."""
         return str(self.source) if self.source else f"node {self.label}"

@@ -25,8 +25,10 @@ from distspmd.layouts.layout import Layout
 from distspmd.lowering import place
 from distspmd.nodes.distributed_memlet import CONTEXT, DistributedMemlet
 from distspmd.nodes.fetched_memlet import FetchedMemlet
+from distspmd.passes.compilation import Compilation
 from distspmd.passes.graph_queries import last, latest_before, node_of, state_before
 from distspmd.passes.inspector_code import Pointer, inspection_code
+from distspmd.passes.movement import Movement
 from distspmd.passes.neutral_fill import add_identity
 from distspmd.passes.tiles import Symbols, Window, add_tile, describe_inside, nested_ends
 from distspmd.placement.homes import Home, fetch, load, store, stores, works_in_place
@@ -34,20 +36,22 @@ from distspmd.plans.redistribution import Redistribution
 
 
 @dataclass(frozen=True)
-class Movement:
-    """A redistribution that the program makes, and the node that makes it."""
+class InsertMemlets:
+    """Tiles the maps, puts containers into their homes, and inserts the distributed memlets."""
 
-    data: str
-    redistribution: Redistribution
-    source: Source | None
-    node: DistributedMemlet | FetchedMemlet = field(compare=False, repr=False)
-    source_tiles: Layout | None
-    """Tiles of the storage that it moves from; None for the caller's array."""
-    target_tiles: Layout | None
-    times: int | None = 1
-    """How often it is made in a run; None where that is not known."""
-    inspection: Inspection | None = None
-    """How the ranks find out what of it they fetch; None where they get all of it."""
+    name: str = "insert-memlets"
+
+    def apply(self, compilation: Compilation) -> None:
+        """Rewrite the SDFG in place, and collect its movements."""
+        sdfg, symbols = compilation.sdfg, compilation.symbols
+        for space in compilation.spaces:
+            if isinstance(space.node, nodes.MapEntry):
+                tiling = compilation.tiled[space.name].tiling
+                symbols.tile_map(space.name, tiling, space.node)
+        distributor = Distributor(sdfg, compilation.homes, symbols)
+        distributor.run()
+        compilation.movements = distributor.movements
+        compilation.fetches = distributor.fetches
 
 
 @dataclass

@@ -8,7 +8,7 @@ A space that the schedule names may take others in, and is never taken into anot
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dace import SDFG, SDFGState
@@ -20,6 +20,8 @@ from dace.transformation.dataflow.map_fusion_helper import find_parameter_remapp
 
 from distspmd.analysis.iteration_spaces import IterationSpace
 from distspmd.dace_compat.settings import quiet
+from distspmd.lowering import FusedSpace
+from distspmd.passes.compilation import Compilation
 from distspmd.passes.normalize.control_flow import is_control_value
 
 _OPTIONS = {
@@ -29,9 +31,27 @@ _OPTIONS = {
 }
 
 
+@dataclass(frozen=True)
+class FuseMaps:
+    """The pass; a compilation may do without it."""
+
+    name: str = "fuse-maps"
+
+    def apply(self, compilation: Compilation) -> None:
+        """Fuse the maps of the SDFG in place, and record which space took which in."""
+        if compilation.fuse:
+            before = compilation.spaces
+            compilation.spaces, into = fuse(compilation.sdfg, before, compilation.grids)
+            compilation.fused = tuple(
+                FusedSpace(s.name, s.label, s.iterates, into[s.name], str(s.source or ""))
+                for s in before
+                if s.name in into
+            )
+
+
 def fuse(
     sdfg: SDFG, spaces: Sequence[IterationSpace], fixed: Collection[str]
-) -> list[IterationSpace]:
+) -> tuple[list[IterationSpace], dict[str, str]]:
     """Fuse maps of an SDFG, in place.
 
     Args:
@@ -40,10 +60,11 @@ def fuse(
         fixed: names of the spaces that are not taken into others.
 
     Returns:
-        The spaces that are left, in their order. A map that took others in keeps its name and its
-        parameters.
+        The spaces that are left, in their order, and for each of the others which one took it in.
+        A map that took others in keeps its name and its parameters.
     """
     left = {space.name: space for space in spaces}
+    into: dict[str, str] = {}
     for name in [space.name for space in spaces]:
         first = left[name].node
         if name in fixed or not isinstance(first, nodes.MapEntry) or is_control_value(first):
@@ -54,7 +75,9 @@ def fuse(
             taker = readers[reader]
             left[taker.name] = replace(taker, node=first)
             del left[name]
-    return list(left.values())
+            into = {taken: taker.name if by == name else by for taken, by in into.items()}
+            into[name] = taker.name
+    return list(left.values()), into
 
 
 def _fuse_with_a_reader(

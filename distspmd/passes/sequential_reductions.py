@@ -5,8 +5,24 @@ Threads would combine their iterations in one element in the order in which they
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from dace import SDFG, SDFGState, dtypes
 from dace.sdfg import nodes
+
+from distspmd.passes.compilation import Compilation
+
+
+@dataclass(frozen=True)
+class SequentialReductions:
+    """Maps that reduce run on one thread, where results shall have the same bits each time."""
+
+    name: str = "sequential-reductions"
+
+    def apply(self, compilation: Compilation) -> None:
+        """Rewrite the SDFG in place, if the compilation is deterministic."""
+        if compilation.deterministic:
+            reduce_in_order(compilation.sdfg)
 
 
 def reduce_in_order(sdfg: SDFG) -> None:

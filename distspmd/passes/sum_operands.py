@@ -27,6 +27,7 @@ from distspmd.analysis.tiling import Tiling
 from distspmd.errors import UnsupportedProgram
 from distspmd.layouts import intervals
 from distspmd.layouts.layout import Layout
+from distspmd.passes.compilation import Compilation
 from distspmd.passes.graph_queries import last_written
 from distspmd.passes.normalize.control_flow import is_control_value
 from distspmd.passes.tiles import fresh
@@ -38,6 +39,24 @@ Weigh = Callable[[str, Sequence[Use]], float]
 Sum = tuple[tuple[str, Number], ...]
 """Containers with their weights, of which the first is 1."""
 _WHY = "the operands that it adds up"
+
+
+@dataclass(frozen=True)
+class SumOperands:
+    """Sums of partial values are made before they are reduced, where that spares traffic."""
+
+    name: str = "sum-operands"
+
+    def apply(self, compilation: Compilation) -> None:
+        """Change the tilings of spaces, and add maps to the SDFG, in place."""
+        ranks = compilation.ranks
+
+        def weigh(data: str, uses: Sequence[Use]) -> float:
+            return compilation.choose_home(data, uses, ranks).traffic
+
+        compilation.spaces, compilation.tiled = add_operands(
+            compilation.sdfg, compilation.spaces, compilation.tiled, weigh
+        )
 
 
 def add_operands(

@@ -154,8 +154,13 @@ def _check_written(state: SDFGState, view: nodes.AccessNode) -> None:
         )
 
 
-def copies_to_maps(state: SDFGState) -> None:
-    """Turn each copy at the top level of a state into a map, in place."""
+def copies_to_maps(sdfg: SDFG) -> None:
+    """Turn each copy outside of maps into a map, in place."""
+    for state in sdfg.states():
+        _copies_to_maps(state)
+
+
+def _copies_to_maps(state: SDFGState) -> None:
     for edge in list(edges_of(state)):
         if (
             isinstance(edge.src, nodes.AccessNode)

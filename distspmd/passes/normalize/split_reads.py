@@ -9,10 +9,16 @@ from __future__ import annotations
 import copy
 from collections.abc import Set
 
-from dace import SDFGState
+from dace import SDFG, SDFGState
 from dace.sdfg import nodes
 
 from distspmd.analysis.accesses import Edge, bound_around
+
+
+def split_reads(sdfg: SDFG) -> None:
+    """Give such reads of all top-level maps edges of their own, in place."""
+    for state in sdfg.states():
+        separate_reads(state)
 
 
 def separate_reads(state: SDFGState) -> None:

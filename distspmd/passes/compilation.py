@@ -1,0 +1,124 @@
+"""What a pass is, and what the passes of one compilation know of each other's decisions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+from dace import SDFG
+
+from distspmd.analysis.constraints import Use
+from distspmd.analysis.iteration_spaces import IterationSpace
+from distspmd.analysis.tiling import Tiling
+from distspmd.lowering import FusedSpace, Lowering
+from distspmd.passes.movement import Movement
+from distspmd.passes.tiles import Symbols
+from distspmd.placement.argument_layouts import DISTRIBUTED, ROOT, held_by_caller
+from distspmd.placement.homes import Home, choose
+from distspmd.placement.propagation import Tiled
+from distspmd.placement.schedule import Schedule
+from distspmd.planning.select import Solution
+from distspmd.plans.machine import Machine
+from distspmd.plans.redistribution import Redistribution
+from distspmd.plans.solver import Solver
+
+
+@dataclass
+class Compilation:
+    """One lowering under way: what was asked for, and what has been decided so far.
+
+    Attributes:
+        sdfg: the program; passes rewrite it in place.
+        schedule: as :func:`distspmd.lower` takes it.
+        solvers: whom to ask for plans, in this order.
+        machine: what messages and bytes are taken to cost.
+        arguments: where the caller holds arguments and results that are not whole on rank 0.
+        deterministic: whether results have the same bits on any number of ranks.
+        fuse: whether maps that pass temporaries on become one.
+        spaces: the iteration spaces that are left, in program order.
+        named: names of the spaces that a schedule can name.
+        grids: parts of the spaces that the schedule names.
+        fused: spaces that run in others.
+        tilings: of the spaces whose grid does not follow from their neighbours.
+        tiled: every space with its tiling and what each rank reads and writes.
+        homes: the placement of each container between its uses.
+        dtypes: the type of the elements of each of them.
+        scalars: arguments that the caller passes as scalars.
+        solutions: the plan of each redistribution that the homes make necessary.
+        movements: redistributions of the program, in the order of their numbers.
+        fetches: the same of what data decide.
+        lowering: the record of all decisions, at the end.
+    """
+
+    sdfg: SDFG
+    schedule: Schedule
+    solvers: Sequence[Solver]
+    machine: Machine
+    arguments: Mapping[str, str] = field(default_factory=dict)
+    deterministic: bool = False
+    fuse: bool = True
+    spaces: Sequence[IterationSpace] = ()
+    named: frozenset[str] = frozenset()
+    grids: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    fused: tuple[FusedSpace, ...] = ()
+    tilings: dict[str, Tiling] = field(default_factory=dict)
+    tiled: dict[str, Tiled] = field(default_factory=dict)
+    homes: dict[str, Home] = field(default_factory=dict)
+    dtypes: dict[str, np.dtype] = field(default_factory=dict)
+    scalars: frozenset[str] = frozenset()
+    solutions: dict[Redistribution, Solution] = field(default_factory=dict)
+    movements: Sequence[Movement] = ()
+    fetches: Sequence[Movement] = ()
+    lowering: Lowering | None = None
+
+    def __post_init__(self) -> None:
+        self.symbols = Symbols(self.sdfg)
+        """Symbols of the lowered program, with the value of each on each rank."""
+
+    @property
+    def ranks(self) -> int:
+        """Ranks of the largest mesh so far."""
+        return max((space.tiling.mesh.size for space in self.tiled.values()), default=1)
+
+    def dtype(self, name: str) -> np.dtype:
+        """The type of a container's elements."""
+        dtype: np.dtype = np.dtype(self.sdfg.arrays[name].dtype.as_numpy_dtype())
+        return dtype
+
+    def choose_home(self, name: str, uses: Sequence[Use], ranks: int) -> Home:
+        """The home of a container that the caller holds in one way or another."""
+        kind = self.arguments.get(name, ROOT)
+        held = held_by_caller(kind, uses[0].layout.extents, ranks)
+        return choose(
+            name,
+            self.dtype(name),
+            uses,
+            caller=None if self.sdfg.arrays[name].transient else held,
+            distributed=kind == DISTRIBUTED,
+            result=name.startswith("__return"),
+        )
+
+
+class Pass(Protocol):
+    """One step of the compiler: it rewrites the SDFG, or decides something, or both."""
+
+    @property
+    def name(self) -> str:
+        """Name in kebab-case, by which ``distspmd lower --stop-after`` knows it."""
+
+    def apply(self, compilation: Compilation) -> None:
+        """Do the step; errors name the source line of what cannot be partitioned."""
+
+
+@dataclass(frozen=True)
+class Rewrite:
+    """A pass that is one function on the SDFG and takes part in no decision."""
+
+    name: str
+    rewrite: Callable[[SDFG], None]
+
+    def apply(self, compilation: Compilation) -> None:
+        """Rewrite the SDFG in place."""
+        self.rewrite(compilation.sdfg)

@@ -1,0 +1,29 @@
+"""A redistribution that a lowered program makes, before it is priced and recorded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from distspmd.analysis.inspectors import Inspection
+from distspmd.analysis.iteration_spaces import Source
+from distspmd.layouts.layout import Layout
+from distspmd.nodes.distributed_memlet import DistributedMemlet
+from distspmd.nodes.fetched_memlet import FetchedMemlet
+from distspmd.plans.redistribution import Redistribution
+
+
+@dataclass(frozen=True)
+class Movement:
+    """A redistribution that the program makes, and the node that makes it."""
+
+    data: str
+    redistribution: Redistribution
+    source: Source | None
+    node: DistributedMemlet | FetchedMemlet = field(compare=False, repr=False)
+    source_tiles: Layout | None
+    """Tiles of the storage that it moves from; None for the caller's array."""
+    target_tiles: Layout | None
+    times: int | None = 1
+    """How often it is made in a run; None where that is not known."""
+    inspection: Inspection | None = None
+    """How the ranks find out what of it they fetch; None where they get all of it."""

@@ -1,0 +1,38 @@
+"""Refuses containers and nodes that have no place in a lowered program, with the source line."""
+
+from __future__ import annotations
+
+from dace import SDFG, SDFGState, data, dtypes
+from dace.sdfg import nodes
+
+from distspmd.analysis.iteration_spaces import source
+from distspmd.errors import UnsupportedProgram
+
+
+def check_nodes(sdfg: SDFG) -> None:
+    """Look at all nodes outside of maps.
+
+    Raises:
+        UnsupportedProgram: a container or a node that has no place in a lowered program.
+    """
+    for state in sdfg.states():
+        for node in state.nodes():
+            if state.entry_node(node) is None:
+                _check(state, node)
+
+
+def _check(state: SDFGState, node: nodes.Node) -> None:
+    where = source(state, node) or node
+    if isinstance(node, nodes.AccessNode):
+        container = node.desc(state.sdfg)
+        if not isinstance(container, (data.Array, data.Scalar)) or isinstance(
+            container.dtype, dtypes.pyobject
+        ):
+            raise UnsupportedProgram(
+                f"{where}: {node.data!r} is a {type(container).__name__} of {container.dtype}; "
+                "only arrays and scalars of numbers can be partitioned."
+            )
+    elif isinstance(node, nodes.EntryNode) and not isinstance(node, nodes.MapEntry):
+        raise UnsupportedProgram(
+            f"{where}: the {type(node).__name__} {node} cannot be partitioned."
+        )

@@ -1,0 +1,72 @@
+"""The home of every container, and a plan for each redistribution that the homes make necessary.
+
+Both passes decide and leave the SDFG as it is: what cannot be planned is refused before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from dace import data
+
+from distspmd.analysis.constraints import Use
+from distspmd.errors import NoSolver
+from distspmd.passes.compilation import Compilation
+from distspmd.placement.homes import moves
+from distspmd.placement.propagation import Tiled
+from distspmd.planning.select import solve
+
+
+@dataclass(frozen=True)
+class ChooseHomes:
+    """One layout for each container, in which it lives between its uses."""
+
+    name: str = "choose-homes"
+
+    def apply(self, compilation: Compilation) -> None:
+        """Choose by the traffic that a layout causes."""
+        compilation.homes = {
+            name: compilation.choose_home(name, uses, compilation.ranks)
+            for name, uses in _uses_of_containers(compilation.tiled).items()
+        }
+        compilation.dtypes = {name: compilation.dtype(name) for name in compilation.homes}
+        containers = compilation.sdfg.arrays.items()
+        compilation.scalars = frozenset(n for n, c in containers if isinstance(c, data.Scalar))
+
+
+@dataclass(frozen=True)
+class PlanMoves:
+    """A plan for each redistribution between the homes and the uses."""
+
+    name: str = "plan-moves"
+
+    def apply(self, compilation: Compilation) -> None:
+        """Ask the solvers.
+
+        Raises:
+            NoSolver: all refuse; the message has the source line of the first use.
+        """
+        solutions = compilation.solutions
+        for name, home in compilation.homes.items():
+            for _, move in moves(home, compilation.dtypes[name]):
+                if move in solutions:
+                    continue
+                try:
+                    solutions[move] = solve(
+                        move,
+                        compilation.solvers,
+                        compilation.machine,
+                        in_order=compilation.deterministic,
+                    )
+                except NoSolver as error:
+                    where = home.uses[0].space.where
+                    raise NoSolver(f"{where}: {name!r}: {error}") from None
+
+
+def _uses_of_containers(tiled: Mapping[str, Tiled]) -> dict[str, list[Use]]:
+    """Uses of each container, in program order."""
+    found: dict[str, list[Use]] = {}
+    for use in (use for space in tiled.values() for use in space.uses):
+        found.setdefault(use.data, []).append(use)
+    return found

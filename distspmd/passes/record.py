@@ -1,0 +1,140 @@
+"""The record of a lowering: grids, homes, planned memlets, and what symbols are on each rank."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from distspmd.analysis.iteration_spaces import IterationSpace
+from distspmd.layouts.layout import Layout
+from distspmd.lowering import (
+    ATTRIBUTE,
+    Dwelling,
+    Lowering,
+    PlannedMemlet,
+    SpaceOrigin,
+    TiledSpace,
+)
+from distspmd.nodes.distributed_memlet import DistributedMemlet
+from distspmd.passes.compilation import Compilation
+from distspmd.passes.movement import Movement
+from distspmd.passes.normalize.control_flow import is_control_value
+from distspmd.placement.argument_layouts import ROOT
+from distspmd.placement.homes import Home
+from distspmd.placement.propagation import Tiled
+from distspmd.planning.select import Solution, solve
+from distspmd.plans.machine import Machine
+from distspmd.plans.redistribution import Redistribution
+from distspmd.solvers.exchange import Exchange
+
+
+@dataclass(frozen=True)
+class RecordDecisions:
+    """Makes the record, and tells each distributed memlet which plan it carries out."""
+
+    name: str = "record"
+
+    def apply(self, compilation: Compilation) -> None:
+        """Attach the record to the SDFG, and keep it in the compilation."""
+        homes, dtypes, named = compilation.homes, compilation.dtypes, compilation.named
+        fetches = compilation.fetches
+        lowering = Lowering(
+            spaces=tuple(
+                _record_space(space, compilation.tiled[space.name], space.name in named)
+                for space in compilation.spaces
+            ),
+            homes=tuple(_record_home(home, dtypes[home.data]) for home in homes.values()),
+            memlets=tuple(
+                _record_move(move, compilation.solutions) for move in compilation.movements
+            ),
+            fetches=tuple(_record_fetch(fetch, compilation.machine) for fetch in fetches),
+            symbols=compilation.symbols.values,
+            approximate=tuple(_approximations(compilation.tiled, fetches)),
+            scalars=compilation.scalars,
+            written=frozenset(home.data for home in homes.values() if home.is_written),
+            machine=compilation.machine,
+            deterministic=compilation.deterministic,
+            held=_layouts_at_caller(homes, compilation.arguments),
+            fused=compilation.fused,
+            sdfg=compilation.sdfg,
+        )
+        setattr(compilation.sdfg, ATTRIBUTE, lowering)
+        compilation.lowering = lowering
+
+
+def _record_space(space: IterationSpace, tiled: Tiled, is_named: bool) -> TiledSpace:
+    if is_control_value(space.node):
+        origin = SpaceOrigin.CONTROL_FLOW
+    else:
+        origin = SpaceOrigin.PROGRAM if is_named else SpaceOrigin.LOWERING
+    return TiledSpace(
+        space.name,
+        space.label,
+        space.iterates,
+        tiled.tiling.mesh,
+        tiled.tiling.parts,
+        tiled.chosen_by,
+        str(space.source or ""),
+        origin,
+    )
+
+
+def _record_home(home: Home, dtype: np.dtype) -> Dwelling:
+    return Dwelling(home.data, home.layout, home.at_caller, dtype, home.traffic, home.over)
+
+
+def _record_move(movement: Movement, solutions: Mapping[Redistribution, Solution]) -> PlannedMemlet:
+    planned = PlannedMemlet(
+        movement.data,
+        str(movement.source or ""),
+        solutions[movement.redistribution],
+        movement.source_tiles,
+        movement.target_tiles,
+        movement.times,
+    )
+    node, plan = movement.node, planned.solution.plan
+    if isinstance(node, DistributedMemlet):
+        node.solver, node.steps = plan.solver, planned.steps
+        node.received_bytes = planned.solution.cost.nbytes
+        node.seconds = planned.solution.cost.seconds
+    return planned
+
+
+def _record_fetch(movement: Movement, machine: Machine | None) -> PlannedMemlet:
+    """The exchange of all that could be fetched; the run decides which elements of it are."""
+    assert movement.inspection is not None
+    return PlannedMemlet(
+        movement.data,
+        str(movement.source or ""),
+        solve(movement.redistribution, [Exchange()], machine),
+        movement.source_tiles,
+        movement.target_tiles,
+        movement.times,
+        movement.inspection.dimensions,
+        str(movement.inspection),
+    )
+
+
+def _layouts_at_caller(
+    homes: Mapping[str, Home], arguments: Mapping[str, str]
+) -> dict[str, Layout]:
+    """Layouts of what the caller does not hold on rank 0."""
+    return {
+        name: home.caller
+        for name, home in homes.items()
+        if home.caller is not None and arguments.get(name, ROOT) != ROOT
+    }
+
+
+def _approximations(spaces: Mapping[str, Tiled], fetches: Sequence[Movement]) -> list[str]:
+    fetched = {id(fetch.inspection) for fetch in fetches}
+    return [
+        f"{use.space.where}: the space {name!r} reads all of dimension "
+        f"{', '.join(map(str, use.approximate))} of {use.data!r}, because an index is not known "
+        "before the run."
+        for name, tiled in spaces.items()
+        for use in tiled.uses
+        if use.approximate and id(use.inspection) not in fetched
+    ]

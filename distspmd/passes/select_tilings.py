@@ -1,0 +1,96 @@
+"""From a schedule to tiled spaces: which spaces there are, which the schedule names, and the rest.
+
+The three passes decide and leave the SDFG as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from distspmd.analysis.iteration_spaces import IterationSpace, IterationSpaces, spaces_of
+from distspmd.analysis.loop_hulls import settled
+from distspmd.analysis.tiling import Tiling
+from distspmd.errors import UnsupportedProgram
+from distspmd.layouts.mesh import Mesh
+from distspmd.passes.compilation import Compilation
+from distspmd.passes.normalize.control_flow import is_control_value
+from distspmd.placement.propagation import propagate
+from distspmd.placement.schedule import resolve
+
+
+@dataclass(frozen=True)
+class FindSpaces:
+    """All iteration spaces, and the grids that the schedule gives to some of them."""
+
+    name: str = "find-spaces"
+
+    def apply(self, compilation: Compilation) -> None:
+        """Find the spaces and resolve the schedule.
+
+        Raises:
+            ScheduleError: the schedule does not fit the spaces.
+        """
+        spaces = spaces_of(compilation.sdfg)
+        named = IterationSpaces([s for s in spaces if not is_control_value(s.node)])
+        compilation.spaces = list(spaces)
+        compilation.named = frozenset(space.name for space in named)
+        compilation.grids = resolve(compilation.schedule, named)
+
+
+@dataclass(frozen=True)
+class TileNamedSpaces:
+    """Tilings of the spaces that the schedule names."""
+
+    name: str = "tile-named-spaces"
+
+    def apply(self, compilation: Compilation) -> None:
+        """Take the hulls of ranges that loops choose, and tile them.
+
+        Raises:
+            UnsupportedProgram: a range that is not known before the run.
+        """
+        spaces = [settled(space) for space in compilation.spaces]
+        _check_ranges(spaces)
+        compilation.spaces = spaces
+        compilation.tilings = {
+            space.name: Tiling.on_grid(
+                space.parameters, space.ranges, compilation.grids[space.name]
+            )
+            for space in spaces
+            if space.name in compilation.grids
+        }
+
+
+@dataclass(frozen=True)
+class PropagateTilings:
+    """Tilings of all other spaces: of their neighbours, or of all ranks for control values."""
+
+    name: str = "propagate-tilings"
+
+    def apply(self, compilation: Compilation) -> None:
+        """Tile every space, with what each rank then reads and writes.
+
+        Raises:
+            UnsupportedProgram: accesses that cannot be partitioned, with the source line.
+        """
+        named = compilation.tilings
+        ranks = max((tiling.mesh.size for tiling in named.values()), default=1)
+        everywhere = {
+            space.name: Tiling.of(space.ranges, Mesh(ranks=ranks), [()] * len(space.ranges))
+            for space in compilation.spaces
+            if is_control_value(space.node)
+        }
+        compilation.tilings = {**named, **everywhere}
+        compilation.tiled = propagate(compilation.spaces, compilation.tilings)
+
+
+def _check_ranges(spaces: Sequence[IterationSpace]) -> None:
+    for space in spaces:
+        for parameter, extent in zip(space.parameters, space.ranges, strict=True):
+            if not all(end.is_Integer for end in (extent.begin, extent.end, extent.step)):
+                raise UnsupportedProgram(
+                    f"{space.where}: the space {space.name!r} runs over {parameter}={extent}, "
+                    "which is not known before the run, and cannot be partitioned yet. Give the "
+                    "range as numbers, with a condition inside if need be."
+                )
