@@ -12,46 +12,84 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from distspmd.dace_compat.on_import import extend_dace
-from distspmd.errors import DistSPMDError
+from distspmd.errors import (
+    ArgumentError,
+    CheckError,
+    CompilationError,
+    DistSPMDError,
+    LaunchError,
+    LayoutError,
+    MeshError,
+    NoSolver,
+    PlanError,
+    ScheduleError,
+    ToolchainError,
+    UnsupportedProgram,
+)
+from distspmd.layouts.dimension import Partial, Split
 from distspmd.layouts.layout import Layout
 from distspmd.layouts.mesh import Mesh
+from distspmd.lowering import Lowering
 from distspmd.planning.planner import plan
+from distspmd.plans.machine import Machine
+from distspmd.plans.redistribution import Redistribution
 from distspmd.plans.simulator import simulate
 from distspmd.plans.verifier import verify
 from distspmd.runtime.errors_together import end_all_on_exception
+from distspmd.runtime.launch import launch, launched_ranks
 
 if TYPE_CHECKING:
-    from distspmd.api import compile, lower
+    from distspmd.api import PartitionedFunction, compile, iteration_spaces, lower, program
     from distspmd.checking.check import check
     from distspmd.execution.program import Program
     from distspmd.execution.symbolic_program import SymbolicProgram
     from distspmd.explanation import explain
-    from distspmd.pipeline import iteration_spaces
     from distspmd.runtime.redistribute import allocate, redistribute
     from distspmd.symbolic_lowering import SymbolicLowering
 
 __version__ = "0.1.0"  # the only place; pyproject.toml reads it from here
 
 __all__ = [
+    "ArgumentError",
+    "CheckError",
+    "CompilationError",
     "DistSPMDError",
+    "LaunchError",
     "Layout",
+    "LayoutError",
+    "Lowering",
+    "Machine",
     "Mesh",
+    "MeshError",
+    "NoSolver",
+    "Partial",
+    "PartitionedFunction",
+    "PlanError",
     "Program",
+    "Redistribution",
+    "ScheduleError",
+    "Split",
     "SymbolicLowering",
     "SymbolicProgram",
+    "ToolchainError",
+    "UnsupportedProgram",
     "allocate",
     "check",
     "compile",
     "explain",
     "iteration_spaces",
+    "launch",
+    "launched_ranks",
     "lower",
     "plan",
+    "program",
     "redistribute",
     "simulate",
     "verify",
 ]
 
 _LATER = {
+    "PartitionedFunction": "distspmd.api",
     "Program": "distspmd.execution.program",
     "SymbolicLowering": "distspmd.symbolic_lowering",
     "SymbolicProgram": "distspmd.execution.symbolic_program",
@@ -61,8 +99,10 @@ _LATER = {
     "explain": "distspmd.explanation",
     "iteration_spaces": "distspmd.api",
     "lower": "distspmd.api",
+    "program": "distspmd.api",
     "redistribute": "distspmd.runtime.redistribute",
 }
+"""Names whose modules need DaCe or NumPy on ranks, and are imported at the first use."""
 
 
 def __getattr__(name: str) -> Any:

@@ -8,8 +8,8 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-import numpy as np
 import dace
+import numpy as np
 from dace import SDFG
 from dace.frontend.python.parser import DaceProgram
 

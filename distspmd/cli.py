@@ -71,6 +71,11 @@ def _parser() -> argparse.ArgumentParser:
     lower.add_argument(
         "--html", metavar="FILE.html", help="save a page that shows the lowered SDFG in a browser"
     )
+    lower.add_argument(
+        "--stop-after",
+        metavar="PASS",
+        help="print the SDFG after that pass, instead of the record of the whole lowering",
+    )
     lower.set_defaults(command=_lower)
 
     explain = commands.add_parser(
@@ -303,6 +308,9 @@ def _reshard(options: argparse.Namespace) -> int:
 
 
 def _lower(options: argparse.Namespace) -> int:
+    if options.stop_after:
+        print(_stopped_after(options))
+        return 0
     sdfg, lowering = _lowered(options)
     print(lowering)
     print(f"It needs {lowering.ranks} ranks.")
@@ -311,6 +319,16 @@ def _lower(options: argparse.Namespace) -> int:
     if options.html:
         Path(options.html).write_text(f"<html><body>{sdfg._repr_html_()}</body></html>")
     return 0
+
+
+def _stopped_after(options: argparse.Namespace) -> str:
+    """The SDFG after a pass, as a schedule tree."""
+    from distspmd import pipeline
+
+    compilation = pipeline.begin(_parsed(options), parse_schedule(options.schedule))
+    pipeline.run(compilation, stop_after=options.stop_after)
+    text: str = compilation.sdfg.as_schedule_tree().as_string()
+    return text
 
 
 def _explain(options: argparse.Namespace) -> int:

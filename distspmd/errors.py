@@ -47,9 +47,5 @@ class LaunchError(DistSPMDError):
     """Ranks could not be started, died, or ran past their time."""
 
 
-class ScheduleWarning(UserWarning):
-    """An iteration space runs where the schedule did not say."""
-
-
 class CheckError(DistSPMDError):
     """A lowered program that computes something else than the original; names the first index."""

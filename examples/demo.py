@@ -15,7 +15,7 @@ import dace
 import numpy as np
 
 import distspmd
-from distspmd.runtime.launch import launch, launched_ranks
+from distspmd import launch, launched_ranks
 
 BATCH, INPUTS, HIDDEN, OUTPUTS = 2000, 784, 1500, 10
 

@@ -14,8 +14,7 @@ from sklearn.datasets import load_digits
 from torch import nn
 
 import distspmd
-from distspmd import frontend
-from distspmd.runtime.launch import launch, launched_ranks
+from distspmd import frontend, launch, launched_ranks
 
 STEPS, BATCH, TRAINED, RANKS = 300, 128, 1300, 4
 

@@ -14,9 +14,7 @@ from dace import SDFG
 from torch import Tensor, nn
 
 import distspmd
-from distspmd import frontend
-from distspmd.lowering import Lowering
-from distspmd.runtime.launch import launch, launched_ranks
+from distspmd import Lowering, frontend, launch, launched_ranks
 
 STEPS = 3
 Trained = tuple[nn.Module, torch.optim.Optimizer, Callable[..., Tensor]]

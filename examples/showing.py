@@ -14,8 +14,7 @@ import numpy as np
 from dace.frontend.python.parser import DaceProgram
 
 import distspmd
-from distspmd.lowering import Lowering
-from distspmd.runtime.launch import launch, launched_ranks
+from distspmd import Lowering, launch, launched_ranks
 
 SMALL = "--small" in sys.argv
 """Whether sizes that take no time were asked for."""

@@ -21,7 +21,7 @@ import dace
 import numpy as np
 
 import distspmd
-from distspmd.runtime.launch import launch, launched_ranks
+from distspmd import launch, launched_ranks
 
 ROWS, BAND, FAR, STEPS = 100_000, 8, 20_000, 10
 ENTRIES = ROWS * BAND + FAR

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
@@ -66,6 +69,33 @@ def launch(tmp_path: Path) -> Launch:
         return done.check() if check else done
 
     return run
+
+
+@pytest.fixture(autouse=True, scope="session")
+def every_lowering_is_watched() -> Iterator[None]:
+    """Each pass leaves a valid SDFG, and a lowering that is refused leaves the SDFG as it was."""
+    from distspmd import pipeline
+
+    lower = pipeline.lower
+
+    def watched(sdfg: Any, *arguments: Any, **named: Any) -> Any:
+        before = _hash(sdfg)
+        try:
+            return lower(sdfg, *arguments, **named)
+        except Exception:
+            assert _hash(sdfg) == before, "a refusal changed the SDFG"
+            raise
+
+    patch = pytest.MonkeyPatch()
+    patch.setattr(pipeline, "lower", watched)
+    patch.setattr(pipeline, "observe", lambda _, compilation: compilation.sdfg.validate())
+    yield
+    patch.undo()
+
+
+def _hash(sdfg: Any) -> str:
+    described = sdfg.to_json() if hasattr(sdfg, "to_json") else repr(sdfg)
+    return hashlib.sha256(json.dumps(described, default=str).encode()).hexdigest()
 
 
 @pytest.fixture

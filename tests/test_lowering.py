@@ -286,10 +286,18 @@ def test_a_program_without_a_plan_still_lowers_with_other_solvers() -> None:
     assert distspmd.lower(sdfg, {"_MatMult_": (2, 1, 1)}).ranks == 2
 
 
-def test_what_is_no_sdfg_is_refused_with_what_to_pass() -> None:
+def test_what_is_no_program_is_refused_with_what_to_pass() -> None:
     for function in (distspmd.iteration_spaces, lambda given: distspmd.lower(given, {})):
-        with pytest.raises(UnsupportedProgram, match=r"pass program.to_sdfg\(\)"):
-            function(product)
+        with pytest.raises(UnsupportedProgram, match=r"int was given. Pass an SDFG, a @dace"):
+            function(3)
+
+
+def test_a_dace_program_and_a_function_are_parsed_first() -> None:
+    by_sdfg = distspmd.lower(product.to_sdfg(), {"_MatMult_": (2, 1, 1)})
+    for given in (product, product.f):
+        names = [space.name for space in distspmd.iteration_spaces(given)]
+        assert "_MatMult_" not in names  # that is the label; the name is what is written
+        assert str(distspmd.lower(given, {"_MatMult_": (2, 1, 1)})) == str(by_sdfg)
 
 
 def test_an_sdfg_that_was_lowered_and_saved_is_known_as_such() -> None:

@@ -1,0 +1,259 @@
+"""What each pass does: the program and the decisions before and after it, as text."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from typing import Any
+
+import dace
+import dace.autodiff  # registers requires_grad_, backward and grad
+import numpy as np
+import pytest
+from dace.libraries.standard.nodes import Reduce
+from dace.sdfg.state import LoopRegion
+
+from distspmd import pipeline
+from distspmd.errors import ScheduleError
+from distspmd.passes.compilation import Compilation
+from distspmd.plans.machine import Machine
+
+Golden = Callable[[str, str], None]
+
+
+@dace.program
+def scaled_product(a: dace.float64[12, 6], b: dace.float64[6, 8]):
+    shifted = a * 2 + 1
+    return np.exp(shifted @ b)
+
+
+@dace.program
+def optional(x: dace.float64[8]):
+    return np.where(x > 0, x, 0.0)
+
+
+@dace.program
+def accumulated(x: dace.float64[8, 4]):
+    total = np.zeros((8,), np.float64)
+    for i, j in dace.map[0:8, 0:4]:
+        total[i] += x[i, j]
+    return total * 2
+
+
+@dace.program
+def accumulated_anywhere(x: dace.float64[8, 4]):
+    total = np.empty((8,), np.float64)
+    for i, j in dace.map[0:8, 0:4]:
+        total[i] += x[i, j]
+    return total * 2
+
+
+@dace.program
+def reshaped(x: dace.float64[4, 6]):
+    return np.reshape(x, (8, 3)) + 1
+
+
+@dace.program
+def sums_of_runs(begin: dace.int64[6], x: dace.float64[20], y: dace.float64[5]):
+    for i in range(5):
+        run = x[begin[i] : begin[i + 1]] * 2
+        y[i] = np.sum(run)
+
+
+@dace.program
+def growing(x: dace.float64[8, 8]):
+    for i in range(1, 8):
+        row = x[i, :i] * 2
+        x[i, :i] = row + 1
+
+
+@dace.program
+def until_small(x: dace.float64[8]):
+    while x[0] > 1:
+        x[:] = x / 2
+
+
+@dace.program
+def shifted_copy(x: dace.float64[9]):
+    y = np.zeros((9,), np.float64)
+    y[1:] = x[:-1]
+    return y
+
+
+@dace.program
+def one_number(x: dace.float64[8], a: dace.float64):
+    b = a * 2
+    return x * b
+
+
+@dace.program
+def eliminated(a: dace.float64[6, 6]):
+    for k in range(5):
+        for i in dace.map[0 : 5 - k]:
+            a[i + k + 1, k] = a[i + k + 1, k] / a[k, k]
+
+
+@dace.program
+def gradient(w: dace.float64[6]):
+    w.requires_grad_()
+    loss = np.sum(w * w)
+    loss.backward()
+    return w.grad
+
+
+@dace.program
+def summed_parts(a: dace.float64[8, 6], b: dace.float64[6, 8], c: dace.float64[8, 8]):
+    return (a @ b) + (c @ c)
+
+
+@dace.program
+def are_all(x: dace.bool[8, 4]):
+    return np.all(x, axis=1)
+
+
+class Zeroed:
+    """A program whose temporary is marked as zeroed when it is allocated."""
+
+    @staticmethod
+    def to_sdfg() -> dace.SDFG:
+        sdfg = accumulated_anywhere.to_sdfg()
+        for state in sdfg.states():
+            for node in state.data_nodes():
+                node.setzero = node.data == "total" and state.in_degree(node) > 0
+        return sdfg
+
+
+class ReadTwice:
+    """A map in a loop over ``k`` that reads ``x[i, j]`` and ``x[k, j]`` through one edge."""
+
+    @staticmethod
+    def to_sdfg() -> dace.SDFG:
+        sdfg = dace.SDFG("read_twice")
+        for name in "xy":
+            sdfg.add_array(name, [6, 6], dace.float64)
+        loop = LoopRegion("rows", "k < 6", "k", "k = 0", "k = k + 1")
+        sdfg.add_node(loop, is_start_block=True)
+        loop.add_state("body", is_start_block=True).add_mapped_tasklet(
+            "products",
+            {"i": "0:6", "j": "0:6"},
+            {"own": dace.Memlet("x[i, j]"), "row": dace.Memlet("x[k, j]")},
+            "out = own * row",
+            {"out": dace.Memlet("y[i, j]")},
+            external_edges=True,
+        )
+        return sdfg
+
+
+PRODUCT = (scaled_product, {"__return": (2, 1)})
+EXAMPLES: dict[str, tuple[Any, Any]] = {
+    "plain-parameters": (gradient, {}),
+    "fix-dace": (are_all, {}),
+    "initialise-accumulations": (Zeroed, {}),
+    "inline-nested": (reshaped, {}),
+    "loops-to-maps": (sums_of_runs, {}),
+    "widen-temporaries": (growing, {}),
+    "read-control-values": (until_small, {}),
+    "copies-to-maps": (shifted_copy, {}),
+    "operations-to-maps": (one_number, {}),
+    "split-reads": (ReadTwice, {}),
+    "expand-backward": (gradient, {}),
+    "find-spaces": PRODUCT,
+    "fuse-maps": PRODUCT,
+    "align-maps": (eliminated, {}),
+    "tile-named-spaces": PRODUCT,
+    "propagate-tilings": PRODUCT,
+    "sum-operands": (summed_parts, {"a_matmul_b": (1, 1, 2), "c_matmul_c": (1, 1, 2)}),
+    "choose-homes": PRODUCT,
+    "plan-moves": PRODUCT,
+    "insert-memlets": PRODUCT,
+    "record": PRODUCT,
+}
+"""A program that each pass changes, or decides something of."""
+REFUSING = {"refuse-callbacks", "check-nodes", "check-sizes"}
+"""Passes that change nothing: tests/passes/normalize has what they refuse."""
+
+
+def described(compilation: Compilation) -> list[str]:
+    """The program and all decisions so far, in lines."""
+    program: str = compilation.sdfg.as_schedule_tree().as_string()
+    lines = [line.rstrip() for line in program.splitlines()]
+    lines += [
+        f"{type(container).__name__} {name}: {container.dtype}{list(container.shape)}"
+        for name, container in compilation.sdfg.arrays.items()
+    ]
+    lines += [
+        f"{node}: identity {node.identity}"
+        for node, _ in compilation.sdfg.all_nodes_recursive()
+        if isinstance(node, Reduce)
+    ]
+    lines += [
+        f"read of {edge.data} by {edge.dst.label}"
+        for state in compilation.sdfg.states()
+        for edge in state.edges()
+        if isinstance(edge.dst, dace.nodes.MapEntry)
+    ]
+    lines += [f"space {space.name}: {space.iterates}" for space in compilation.spaces]
+    lines += [f"grid of {name}: {parts}" for name, parts in compilation.grids.items()]
+    lines += [f"{space.name} is fused into {space.into}" for space in compilation.fused]
+    lines += [f"tiling of {n}: {t.parts} on {t.mesh}" for n, t in compilation.tilings.items()]
+    lines += [f"{n} runs {t.tiling.parts}: {t.chosen_by}" for n, t in compilation.tiled.items()]
+    lines += [f"home of {name}: {home.layout}" for name, home in compilation.homes.items()]
+    lines += [f"{m}: {s.plan.solver}" for m, s in compilation.solutions.items()]
+    lines += [f"movement of {m.data}: {m.redistribution}" for m in compilation.movements]
+    if compilation.lowering:
+        lines += [f"recorded: {memlet.layouts}" for memlet in compilation.lowering.memlets]
+    return lines
+
+
+def before_and_after(name: str) -> list[str]:
+    program, schedule = EXAMPLES[name]
+    states: dict[str, list[str]] = {}
+    sdfg = program.to_sdfg()
+    compilation = pipeline.begin(sdfg, schedule, machine=Machine())
+    states[""] = described(compilation)
+    names = [each.name for each in pipeline.PIPELINE]
+    place = names.index(name)
+    for number, each in enumerate(pipeline.PIPELINE[: place + 1]):
+        if number == place:
+            states["before"] = described(compilation)
+        each.apply(compilation)
+    return list(difflib.unified_diff(states["before"], described(compilation), lineterm="", n=1))[
+        2:
+    ]
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_a_pass_does_what_its_golden_text_shows(name: str, golden: Golden) -> None:
+    changes = before_and_after(name)
+    assert changes, f"{name} changes nothing of its example"
+    golden(f"passes/{name}", "\n".join(line for line in changes if not line.startswith("@@")))
+
+
+def test_every_pass_has_a_name_of_its_own_and_an_example() -> None:
+    names = [each.name for each in pipeline.PIPELINE]
+    assert len(names) == len(set(names))
+    assert set(names) == EXAMPLES.keys() | REFUSING | {"sequential-reductions"}
+
+
+def test_sequential_reductions_are_made_where_bits_shall_be_the_same() -> None:
+    schedules = []
+    for deterministic in (False, True):
+        sdfg = accumulated.to_sdfg()
+        pipeline.lower(sdfg, {}, machine=Machine(), deterministic=deterministic)
+        entries = [n for n, _ in sdfg.all_nodes_recursive() if isinstance(n, dace.nodes.MapEntry)]
+        schedules.append(
+            {entry.map.schedule for entry in entries if entry.map.label.startswith("accumulated")}
+            or {entry.map.schedule for entry in entries}
+        )
+    sequential = dace.ScheduleType.Sequential
+    assert sequential in schedules[1]
+    assert sequential not in schedules[0]
+
+
+def test_a_compilation_stops_after_the_pass_that_is_named() -> None:
+    compilation = pipeline.begin(scaled_product.to_sdfg(), {}, machine=Machine())
+    pipeline.run(compilation, stop_after="choose-homes")
+    assert compilation.homes
+    assert not compilation.solutions
+    with pytest.raises(ScheduleError, match="no pass 'homes'; the passes are, in order: plain-"):
+        pipeline.run(compilation, stop_after="homes")

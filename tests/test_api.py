@@ -1,0 +1,120 @@
+"""The public functions: keywords, what they take, and the decorator on ranks."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import dace
+import pytest
+
+import distspmd
+import distspmd.frontend
+
+N = dace.symbol("N")
+
+
+@dace.program
+def tripled(x: dace.float64[12]):
+    return x * 3
+
+
+@dace.program
+def of_any_size(x: dace.float64[N]):
+    return x * 3
+
+
+@pytest.mark.parametrize("program", [tripled, of_any_size])
+def test_a_misspelt_keyword_is_a_type_error_at_once(program: Any) -> None:
+    sdfg = program.to_sdfg()
+    with pytest.raises(TypeError, match="argumnets"):
+        distspmd.lower(sdfg, {}, argumnets={"x": "distributed"})
+    with pytest.raises(TypeError, match="arithmetics"):
+        distspmd.compile(sdfg, None, arithmetics="strict")
+    with pytest.raises(TypeError, match="schedules"):
+        distspmd.program(schedules={})
+
+
+def test_the_public_functions_say_all_their_keywords() -> None:
+    for function in (distspmd.lower, distspmd.compile, distspmd.program):
+        kinds = {p.kind for p in inspect.signature(function).parameters.values()}
+        assert inspect.Parameter.VAR_KEYWORD not in kinds
+
+
+@pytest.mark.parametrize(
+    "schedule", [{"nothing": (2,)}, {"__return": (2, 2)}, {"__return": (0,)}, 3, {"__return": 2.5}]
+)
+def test_a_refused_lower_leaves_the_sdfg_as_it_was(schedule: Any) -> None:
+    sdfg = tripled.to_sdfg()
+    before, nodes = sdfg.to_json(), [node for node, _ in sdfg.all_nodes_recursive()]
+    with pytest.raises((distspmd.DistSPMDError, TypeError)):
+        distspmd.lower(sdfg, schedule)
+    assert sdfg.to_json() == before
+    assert [node for node, _ in sdfg.all_nodes_recursive()] == nodes
+
+
+def test_a_schedule_may_name_nodes_of_the_sdfg() -> None:
+    sdfg = tripled.to_sdfg()
+    (space,) = distspmd.iteration_spaces(sdfg)
+    with pytest.raises(distspmd.ScheduleError):
+        distspmd.lower(sdfg, {space.node: (2, 2)})
+    assert distspmd.lower(sdfg, {space.node.map: (4,)}).ranks == 4
+
+
+def test_the_table_after_lowering_has_the_names_of_the_table_before() -> None:
+    @dace.program
+    def chained(x: dace.float64[12]):
+        y = x * 2 + 1
+        return y - 3
+
+    names = [space.name for space in distspmd.iteration_spaces(chained)]
+    lowering = distspmd.lower(chained, {})
+    shown = str(lowering).split("Homes")[0]
+    rows = [line.split("│")[1].strip() for line in shown.splitlines() if line.startswith("│")]
+    assert rows == names
+    assert len(names) > len(lowering.spaces)  # for some were fused
+
+
+def test_the_record_knows_its_sdfg_until_it_travels() -> None:
+    import pickle
+
+    sdfg = tripled.to_sdfg()
+    lowering = distspmd.lower(sdfg, {})
+    assert lowering.sdfg is sdfg
+    assert pickle.loads(pickle.dumps(lowering)).sdfg is None
+
+
+def imports(code: str) -> Iterator[str]:
+    """Names of distspmd that code imports, and modules that it imports names from."""
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "distspmd":
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def test_docs_and_examples_import_what_is_exported(root: Path) -> None:
+    codes = {file: file.read_text() for file in sorted((root / "examples").glob("*.py"))}
+    for page in [root / "README.md", *sorted((root / "docs").rglob("*.md"))]:
+        blocks = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
+        codes[page] = "\n".join(block for block in blocks if _parses(block))
+    public = {f"distspmd.{name}" for name in (*distspmd.__all__, "frontend")}
+    public |= {f"distspmd.frontend.{name}" for name in distspmd.frontend.__all__}
+    private = {
+        file.name: wrong for file, code in codes.items() if (wrong := {*imports(code)} - public)
+    }
+    assert not private
+
+
+def _parses(block: str) -> bool:
+    try:
+        ast.parse(block)
+    except SyntaxError:
+        return False
+    return True
+
+
+def test_a_decorated_function_runs_on_ranks(launch: Callable[..., Any], root: Path) -> None:
+    launch(root / "tests" / "ranks" / "partitioned.py", ranks=3, timeout=300)
