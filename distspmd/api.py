@@ -137,7 +137,7 @@ def compile(
     symbolic = lowering if comm.Get_rank() == 0 and isinstance(lowering, SymbolicLowering) else None
     if comm.bcast(symbolic is not None):
         return SymbolicProgram(symbolic, comm, arithmetic)
-    sdfg = lowered.sdfg if isinstance(lowered, Lowering) else lowered
+    sdfg: SDFG | None = lowered if isinstance(lowered, SDFG) else getattr(lowered, "sdfg", None)
     return programs.compile(sdfg, comm, arithmetic=arithmetic)
 
 
@@ -208,6 +208,7 @@ class PartitionedFunction:
         self._agreement: Agreement | None = None
         self._signature = inspect.signature(_python_function(function))
         self._programs: dict[Any, Program | SymbolicProgram] = {}
+        self.__name__ = getattr(function, "__name__", _python_function(function).__name__)
         functools.update_wrapper(self, _python_function(function))
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
