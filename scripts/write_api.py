@@ -12,6 +12,7 @@ import argparse
 import enum
 import importlib
 import inspect
+import os
 import re
 import sys
 from collections.abc import Iterator
@@ -118,7 +119,7 @@ def parameters(text: str) -> list[str]:
 
 def signature(member: Any) -> str:
     """The signature as it is written, without the paths of objects."""
-    text = str(inspect.signature(member)).replace("'", "")
+    text = str(inspect.signature(member)).replace(repr(os.environ), "os.environ").replace("'", "")
     return re.sub(r"<(?:class )?([\w.]+)(?: object at 0x[0-9a-f]+)?>", r"\1", text)
 
 
