@@ -53,6 +53,8 @@ def operation_of(resolution: str, dtype: np.dtype) -> str | None:
 @cache
 def _of_lambda(name: str, dtype: np.dtype) -> str | None:
     kind = dtype.kind
+    if not user_reductions.is_function(name):
+        return None
     if kind not in "biufc" or (kind in "biu" and user_reductions.has_integer_division(name)):
         return None
     for candidate in _CANDIDATES["i" if kind == "u" else kind]:

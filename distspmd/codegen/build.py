@@ -247,13 +247,19 @@ _VOLATILE = {
 }
 
 
-def _strip(described: object) -> None:
-    """Take out what does not change the code: lines of the source, and random identifiers."""
+def _strip(described: object, is_attributes: bool = False) -> None:
+    """Take out what does not change the code: lines of the source, and random identifiers.
+
+    Only what DaCe itself writes of an element has such entries. A dictionary by the user's names,
+    of arrays, constants or symbols, keeps all of them, whatever these are called.
+    """
     if isinstance(described, dict):
-        for key in [k for k in described if k in _VOLATILE or str(k).startswith("_meta_")]:
-            del described[key]
-        for value in described.values():
-            _strip(value)
+        is_element = isinstance(described.get("type"), str) and not is_attributes
+        if is_element or is_attributes:
+            for key in [k for k in described if k in _VOLATILE or str(k).startswith("_meta_")]:
+                del described[key]
+        for key, value in described.items():
+            _strip(value, is_element and key == "attributes")
     elif isinstance(described, list):
         for value in described:
             _strip(value)

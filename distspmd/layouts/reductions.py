@@ -117,7 +117,10 @@ def reduction(name: str) -> Reduction:
     """
     known = {**REDUCTIONS, **_DEFINED}
     if name.startswith(user_reductions.PREFIX):
-        return Reduction(name, user_reductions.ufunc(name), 0)
+        try:
+            return Reduction(name, user_reductions.ufunc(name), 0)
+        except ValueError as error:
+            raise LayoutError(str(error)) from None
     if name not in known:
         raise LayoutError(f"no reduction {name!r}; there are {', '.join(known)}.")
     return known[name]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import itertools
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cache
 from typing import Any
 
@@ -21,6 +21,7 @@ PREFIX = "lambda a, b: "
 Function = Callable[[Any, Any], Any]
 
 _KNOWN = {"abs": abs, "bool": bool, "float": float, "int": int, "max": max, "min": min}
+_MATH = frozenset(name for name in vars(math) if not name.startswith("_"))
 
 
 @cache
@@ -36,11 +37,67 @@ def canonical(text: str) -> str:
         raise ValueError(f"{text!r} is no lambda: {error}") from None
     if not isinstance(tree, ast.Lambda) or len(tree.args.args) != 2:
         raise ValueError(f"{text!r} is no lambda of two operands.")
+    _check_understood(tree.body, {argument.arg for argument in tree.args.args}, text)
     names = {old.arg: new for old, new in zip(tree.args.args, "ab", strict=True)}
     for node in ast.walk(tree.body):
         if isinstance(node, ast.Name):
             node.id = names.get(node.id, node.id)
     return PREFIX + ast.unparse(tree.body)
+
+
+def is_function(text: str) -> bool:
+    """Whether a text is a lambda of two operands that can be evaluated."""
+    try:
+        canonical(text)
+    except ValueError:
+        return False
+    return True
+
+
+_UNDERSTOOD = (
+    *(ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.Constant, ast.Name),
+    *(ast.Load, ast.operator, ast.unaryop, ast.boolop, ast.cmpop),
+)
+
+
+def _check_understood(body: ast.expr, operands: Collection[str], text: str) -> None:
+    """Allow arithmetic of the operands and calls of known functions, and nothing else.
+
+    The text may come from a file that somebody else wrote, and it is evaluated.
+
+    Raises:
+        ValueError: it has something else in it.
+    """
+    if isinstance(body, ast.Call) and not body.keywords:
+        parts: Iterable[ast.AST] = body.args
+        called = body.func
+        known = _is_of_math(called) or (isinstance(called, ast.Name) and called.id in _KNOWN)
+    elif _is_of_math(body):
+        parts, known = (), True
+    else:
+        parts = ast.iter_child_nodes(body)
+        known = isinstance(body, _UNDERSTOOD)
+        if isinstance(body, ast.Name):
+            known = body.id in operands
+        elif isinstance(body, ast.Constant):
+            known = isinstance(body.value, bool | int | float | complex)
+    if not known:
+        raise ValueError(
+            f"{text!r} has {ast.unparse(body)!r} in it. Write a lambda of arithmetic, comparisons, "
+            f"conditional expressions, {', '.join(_KNOWN)}, and functions of math."
+        )
+    for part in parts:
+        if isinstance(part, ast.expr):
+            _check_understood(part, operands, text)
+
+
+def _is_of_math(body: ast.expr) -> bool:
+    return (
+        isinstance(body, ast.Attribute)
+        and isinstance(body.value, ast.Name)
+        and body.value.id == "math"
+        and body.attr in _MATH
+    )
 
 
 @cache

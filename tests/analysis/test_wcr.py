@@ -98,3 +98,32 @@ def test_neutral_elements_change_nothing() -> None:
         Redistribution(
             Layout.parse("[4] + partial(bitor)", Mesh(x=2)), Layout.root((4,)), np.dtype("f4")
         )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "lambda a, b: ().__class__.__base__.__subclasses__()",
+        "lambda a, b: a.__class__",
+        "lambda a, b: [x for x in (a, b)]",
+        "lambda a, b: print(a)",
+        "lambda a, b: math.__loader__",
+        "lambda a, b: (lambda: a)()",
+        "lambda a, b: 'x' * a",
+        "lambda a, b: c",
+    ],
+)
+def test_text_of_a_function_is_arithmetic_and_nothing_else(text: str) -> None:
+    with pytest.raises(ValueError, match="Write a lambda of arithmetic"):
+        user_reductions.function(text)
+
+
+def test_arithmetic_and_known_functions_are_taken() -> None:
+    text = "lambda a, b: max(a, abs(b)) if a > 0 and not b == 1 else -math.hypot(a, math.pi * b)"
+    assert user_reductions.function(text)(2, -3) == 3
+
+
+def test_a_layout_whose_text_would_run_code_is_refused() -> None:
+    text = "[4] + partial(lambda a, b: ().__class__.__base__.__subclasses__()){x}"
+    with pytest.raises(LayoutError, match="lambda"):
+        Layout.parse(text, Mesh(x=3))

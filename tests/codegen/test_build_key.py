@@ -1,0 +1,47 @@
+"""The key of a build is of everything that decides the code, and of nothing else."""
+
+import dace
+import pytest
+
+from distspmd.codegen.build import _VOLATILE, _key
+
+
+@dace.program
+def scaled(x: dace.float64[8]):
+    return x * 2
+
+
+def with_constant(name: str, value: float) -> dace.SDFG:
+    sdfg = dace.SDFG("with_constant")
+    sdfg.add_array("x", [4], dace.float64)
+    sdfg.add_constant(name, dace.float64(value))
+    sdfg.add_state().add_mapped_tasklet(
+        "scale",
+        {"i": "0:4"},
+        {"a": dace.Memlet("x[i]")},
+        f"b = a * {name}",
+        {"b": dace.Memlet("x[i]")},
+        external_edges=True,
+    )
+    return sdfg
+
+
+@pytest.mark.parametrize("name", sorted(_VOLATILE))
+def test_a_constant_decides_whatever_it_is_called(name: str) -> None:
+    keys = [_key(with_constant(name, value)) for value in (2.0, 5.0, 2.0)]
+    assert keys[0] != keys[1]
+    assert keys[0] == keys[2]
+
+
+@pytest.mark.parametrize("name", sorted(_VOLATILE))
+def test_an_array_decides_whatever_it_is_called(name: str) -> None:
+    keys = []
+    for shape in ([4], [5]):
+        sdfg = with_constant("factor", 2.0)
+        sdfg.add_array(name, shape, dace.float64)
+        keys.append(_key(sdfg))
+    assert keys[0] != keys[1]
+
+
+def test_parsing_again_finds_the_same_build() -> None:
+    assert _key(scaled.to_sdfg()) == _key(scaled.to_sdfg())
