@@ -12,6 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+import distspmd
 from distspmd import doctor
 from distspmd.errors import (
     ArgumentError,
@@ -53,6 +54,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="distspmd", description="Partition array programs over MPI ranks."
     )
+    parser.add_argument("--version", action="version", version=f"distspmd {distspmd.__version__}")
     commands = parser.add_subparsers(required=True, metavar="command")
 
     spaces = commands.add_parser("spaces", help="print the iteration spaces of a program")

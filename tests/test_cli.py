@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import distspmd
 from distspmd.cli import main, parse_schedule
 from distspmd.errors import ScheduleError
 
@@ -42,6 +43,13 @@ def said(capsys: pytest.CaptureFixture[str], *arguments: str | Path, status: int
     assert main([str(argument) for argument in arguments]) == status
     captured = capsys.readouterr()
     return captured.out if status == 0 else captured.err
+
+
+def test_the_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as left:
+        main(["--version"])
+    assert left.value.code == 0
+    assert capsys.readouterr().out == f"distspmd {distspmd.__version__}\n"
 
 
 def test_spaces_prints_names_ranges_and_lines(

@@ -30,7 +30,7 @@ class Split:
     ``tile = ceil(extent / parts)``: the last tiles may be smaller or empty. A tile that is not
     empty also has the ``halo`` elements on either side, as far as the array reaches.
 
-    With a ``block``, blocks of so many elements are dealt to the parts in turn: part ``t`` has the
+    With a ``block``, blocks of so many elements go to the parts in turn: part ``t`` has the
     elements ``i`` with ``i // block % parts == t``, in their order, as in ScaLAPACK.
     """
 
@@ -51,18 +51,18 @@ class Split:
     def tile(self, mesh: Mesh) -> int:
         """Extent of the largest tile."""
         if self.block:
-            return self.dealt(mesh, 0)
+            return self.cyclic_length(mesh, 0)
         return -(-self.extent // self.parts(mesh))
 
-    def dealt(self, mesh: Mesh, part: int) -> int:
-        """How many elements a part gets of what is dealt in blocks."""
+    def cyclic_length(self, mesh: Mesh, part: int) -> int:
+        """The elements of a part of a block-cyclic dimension."""
         rounds, rest = divmod(self.extent, self.block * self.parts(mesh))
         return rounds * self.block + min(max(rest - part * self.block, 0), self.block)
 
     def __post_init__(self) -> None:
         if self.block < 0 or (self.block and self.halo):
             raise LayoutError(
-                f"{self}: blocks that are dealt in turn have one element or more, and no halo."
+                f"{self}: block-cyclic blocks have at least one element, and no halo."
             )
 
     def index(self, mesh: Mesh, coordinates: Mapping[str, int]) -> int:
@@ -73,7 +73,7 @@ class Split:
         return index
 
     def interval(self, mesh: Mesh, coordinates: Mapping[str, int]) -> Interval:
-        """Indices that a rank holds; nobody asks where they are dealt."""
+        """Indices that a rank holds of a dimension that is not block-cyclic."""
         index, tile = self.index(mesh, coordinates), self.tile(mesh)
         lo, hi = min(index * tile, self.extent), min((index + 1) * tile, self.extent)
         return (max(0, lo - self.halo), min(self.extent, hi + self.halo)) if lo < hi else (lo, hi)
@@ -81,7 +81,7 @@ class Split:
     def length(self, mesh: Mesh, coordinates: Mapping[str, int]) -> int:
         """How many indices a rank holds."""
         if self.block:
-            return self.dealt(mesh, self.index(mesh, coordinates))
+            return self.cyclic_length(mesh, self.index(mesh, coordinates))
         lo, hi = self.interval(mesh, coordinates)
         return hi - lo
 

@@ -64,13 +64,11 @@ class Layout:
 
     def __post_init__(self) -> None:
         if (self.splits is None) == (self.explicit is None):
-            raise LayoutError(
-                "a layout is given by its splits or by its boxes, not by both or none."
-            )
+            raise LayoutError("a layout needs either splits or boxes; both or neither were given.")
         if not self.extents or any(extent < 0 for extent in self.extents):
             raise LayoutError(
-                f"extents {self.extents}: a layout is of an array of one dimension or more, none "
-                "negative. Give a scalar the extents (1,)."
+                f"extents {self.extents}: an array of a layout has at least one dimension, and no "
+                "negative extent. Give a scalar the extents (1,)."
             )
         self._check_axes()
         if self.explicit is not None:
@@ -88,12 +86,12 @@ class Layout:
                 )
             if used.count(axis) > 1:
                 raise LayoutError(
-                    f"axis {axis!r} is used twice; an axis splits one dimension, or is partial."
+                    f"axis {axis!r} is used twice; an axis splits one dimension or is partial."
                 )
 
     def _check_boxes(self, boxes: tuple[Box, ...]) -> None:
         if len(boxes) != self.mesh.size:
-            raise LayoutError(f"{len(boxes)} boxes for the {self.mesh.size} ranks of a mesh.")
+            raise LayoutError(f"{len(boxes)} boxes are given for {self.mesh.size} ranks.")
         whole = intervals.whole(self.extents)
         if {*map(len, boxes)} == {len(whole)}:
             bounds = np.array(boxes, dtype=np.int64)
@@ -121,11 +119,13 @@ class Layout:
             LayoutError: not one rank of the mesh for each rank of the layout, or a partial layout.
         """
         if layout.partial:
-            raise LayoutError(f"{layout} is partial; only values can be held by some ranks.")
+            raise LayoutError(f"{layout} is partial; only layouts of values can be placed.")
         if sorted({*ranks}) != sorted(ranks) or len(ranks) != layout.ranks:
-            raise LayoutError(f"{len(ranks)} ranks, or one twice, for {layout.ranks} of {layout}.")
+            raise LayoutError(
+                f"ranks {tuple(ranks)}: {layout} needs {layout.ranks} different ranks."
+            )
         if not {*ranks} <= {*range(mesh.size)}:
-            raise LayoutError(f"ranks {tuple(ranks)}: the mesh {mesh} has {mesh.size}.")
+            raise LayoutError(f"ranks {tuple(ranks)}: the mesh {mesh} has {mesh.size} ranks.")
         boxes = [intervals.empty(len(layout.extents))] * mesh.size
         for rank, box in zip(ranks, layout.boxes, strict=True):
             boxes[rank] = box
@@ -184,8 +184,8 @@ class Layout:
         return self.splits is not None and not any(s.halo or s.block for s in self.splits)
 
     @property
-    def is_dealt(self) -> bool:
-        """Whether blocks are dealt in turn along a dimension, so that tiles are no boxes."""
+    def is_block_cyclic(self) -> bool:
+        """Whether a dimension is block-cyclic, so that tiles are not boxes."""
         return any(split.block for split in self.splits or ())
 
     def shape(self, rank: int) -> tuple[int, ...]:
@@ -205,12 +205,12 @@ class Layout:
         """Boxes as numbers: (ranks, dimensions, 2).
 
         Raises:
-            LayoutError: blocks are dealt in turn; the tiles are no boxes.
+            LayoutError: the layout is block-cyclic, so its tiles are not boxes.
         """
-        if self.is_dealt:
+        if self.is_block_cyclic:
             raise LayoutError(
-                f"{self} deals blocks in turn, so that tiles are no boxes; redistribute takes it, "
-                "and distspmd.planning.block_cyclic plans with it."
+                f"{self} is block-cyclic, so its tiles are not boxes. Use distspmd.redistribute, "
+                "or plan with distspmd.planning.block_cyclic."
             )
         if self.splits is None:
             return np.array(self.explicit, dtype=np.int64)
@@ -225,7 +225,7 @@ class Layout:
     @cached_property
     def tiles(self) -> Tiles:
         """The distinct boxes, and which of them each rank holds."""
-        if self.splits is not None and not self.is_dealt:
+        if self.splits is not None and not self.is_block_cyclic:
             return self._grid(self.splits)
         numbers: dict[Box, int] = {}
         of = np.array(

@@ -119,7 +119,7 @@ def from_placements(placements: Sequence[object], extents: Sequence[int], mesh: 
         elif not match["replicate"]:
             partial.setdefault(match["op"] or "sum", []).append(axis)
     if len(partial) > 1:
-        raise LayoutError(f"placements {placements!r} are partial in two reductions.")
+        raise LayoutError(f"placements {placements!r} are partial with two reductions.")
     layout = _of_names([tuple(held) for held in names], extents, mesh, f"placements {placements!r}")
     _check_chunks(layout)
     if not partial:
@@ -141,7 +141,7 @@ def placements(layout: Layout) -> tuple[str, ...]:
     held = dict.fromkeys(layout.mesh.names, "R")
     for at, names in enumerate(_names(layout, partial=True)):
         if sorted(names, key=layout.mesh.names.index) != list(names):
-            raise LayoutError(f"{layout}: placements know no order of axes but that of the mesh.")
+            raise LayoutError(f"{layout}: placements have only the axis order of the mesh.")
         held.update(dict.fromkeys(names, f"S({at})"))
     if layout.partial:
         used = [axis for axis, what in held.items() if what == "R"]
@@ -158,7 +158,7 @@ def _check_chunks(layout: Layout) -> None:
             extent, parts = -(-extent // layout.mesh[axis]), parts // layout.mesh[axis]
             if extent != parts * split.tile(layout.mesh):
                 raise LayoutError(
-                    f"{layout}: placements cut dimension {at} axis by axis, into other tiles."
+                    f"{layout}: placements split dimension {at} axis by axis, into other tiles."
                 )
 
 
@@ -178,7 +178,9 @@ def _of_names(
 def _names(layout: Layout, partial: bool = False) -> list[tuple[str, ...]]:
     """Axes of each dimension by name, major first."""
     if not layout.is_blocks or layout.splits is None:
-        raise LayoutError(f"{layout} is no product of blocks; only its own notation has it.")
+        raise LayoutError(
+            f"{layout} is not a product of blocks; only its own notation can express it."
+        )
     if layout.partial and not partial:
         raise LayoutError(f"{layout} is partial; write it as placements, or in its own notation.")
     return [tuple(reversed(split.axes)) for split in layout.splits]

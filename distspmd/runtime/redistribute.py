@@ -239,8 +239,13 @@ class _Move:
         self.dtype = np.dtype(dtype) if dtype else (*known_types, np.dtype("V1"))[0]
         self.fault = self._find_problem()
         self.tiles = (tile, out) if self.fault else (_aligned(tile), self._target(out))
-        self.dealt = source.is_dealt or target.is_dealt
-        if self.dealt and tile is not None and out is not None and np.may_share_memory(tile, out):
+        self.block_cyclic = source.is_block_cyclic or target.is_block_cyclic
+        if (
+            self.block_cyclic
+            and tile is not None
+            and out is not None
+            and np.may_share_memory(tile, out)
+        ):
             self.tiles = (tile.copy(), out)
 
     def problem(self) -> ArgumentError | None:
@@ -274,8 +279,8 @@ class _Move:
 
     def _held(self, layout: Layout) -> str:
         """What a layout gives this rank."""
-        if layout.is_dealt:
-            return "dealt blocks"
+        if layout.is_block_cyclic:
+            return "block-cyclic blocks"
         return f"[{intervals.text(layout.box(self.rank))}]"
 
     def _target(self, out: Tile | None) -> Tile | None:
@@ -291,21 +296,21 @@ class _Move:
             NoSolver: no plan fits.
         """
         source, target = self.layouts
-        if not self.dealt:
+        if not self.block_cyclic:
             chosen = make_plan(source, target, self.dtype, solver, max_memory, machine)
             return chosen, (self._storage(0), self._storage(1))
         if solver not in (None, "exchange") or max_memory is not None:
             raise NoSolver(
-                f"{source} -> {target}: of dealt blocks there is but an exchange, whose memory has "
-                "no bound; leave out solver and max_memory."
+                f"{source} -> {target}: block-cyclic layouts are exchanged, without a bound on "
+                "memory. Leave out solver and max_memory."
             )
-        dealt = plan_dealt(source, target, self.dtype)
+        exchange = plan_dealt(source, target, self.dtype)
         strides = [self._element_strides(side) for side in (0, 1)]
         storages = (
-            dealt.storage(0, self.rank, strides[0]),
-            dealt.storage(1, self.rank, strides[1]),
+            exchange.storage(0, self.rank, strides[0]),
+            exchange.storage(1, self.rank, strides[1]),
         )
-        return dealt.merged, storages
+        return exchange.merged, storages
 
     def _element_strides(self, side: int) -> tuple[int, ...]:
         tile = self.tiles[side]
@@ -320,7 +325,7 @@ class _Move:
 
     def offsets(self, pointers: Sequence[int | None]) -> tuple[int | None, ...] | None:
         """From the pointers of an engine to the tiles, if these are the caller's own."""
-        if self.dealt or any(
+        if self.block_cyclic or any(
             one is not two for one, two in zip(self.tiles, self.given, strict=True)
         ):
             return None

@@ -99,7 +99,7 @@ def _refusal(move: Redistribution) -> str:
     source, target = move.source, move.target
     for side in (source, target):
         if not side.is_blocks:
-            return f"{side} is no product of blocks"
+            return f"{side} is not a product of blocks"
     if source.ranks != target.ranks:
         return f"the meshes have {source.ranks} and {target.ranks} ranks"
     if move.accumulate:

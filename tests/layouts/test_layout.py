@@ -116,7 +116,7 @@ def test_operands_are_never_the_same_tiles_as_values():
         ("[12] + partial(mean)", "no reduction 'mean'; there are sum"),
         ("[12] + partial(sum){z}", "no axis 'z'"),
         ("[12,,4]", "nothing between two ','"),
-        ("[]", "one dimension or more"),
+        ("[]", "at least one dimension"),
         ("boxes[10]{9: 0:4}", "ranks below 6"),
         ("boxes[10]{-1: 0:4}", "ranks below 6"),
         ("boxes[10]{0: 0-4}", "write boxes"),
@@ -130,17 +130,17 @@ def test_text_that_is_no_layout_is_refused(text, message):
 
 
 def test_a_layout_has_splits_or_boxes():
-    with pytest.raises(LayoutError, match="not by both or none"):
+    with pytest.raises(LayoutError, match="needs either splits or boxes"):
         Layout(MESH, (4,))
 
 
 def test_a_negative_extent_is_refused():
-    with pytest.raises(LayoutError, match="none negative"):
+    with pytest.raises(LayoutError, match="no negative extent"):
         Layout(MESH, (-1,), splits=(Split(-1),))
 
 
 def test_a_layout_needs_a_box_for_each_rank():
-    with pytest.raises(LayoutError, match="1 boxes for the 6 ranks"):
+    with pytest.raises(LayoutError, match="1 boxes are given for 6 ranks"):
         Layout(MESH, (4,), explicit=(((0, 4),),))
 
 

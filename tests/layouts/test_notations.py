@@ -62,7 +62,7 @@ def test_partial_placements_read_and_write():
         (notations.from_placements, ("R",), "1 placements for the 3 axes"),
         (notations.from_placements, ("S(2)", "R", "R"), "the array has 2 dimensions"),
         (notations.from_placements, ("X", "R", "R"), r"write S\(0\), R or P\(sum\)"),
-        (notations.from_placements, ("P(sum)", "P(max)", "R"), "partial in two reductions"),
+        (notations.from_placements, ("P(sum)", "P(max)", "R"), "partial with two reductions"),
         (notations.from_placements, ("S(0)", "S(0)", "R"), "axis by axis, into other tiles"),
     ],
 )
@@ -75,5 +75,5 @@ def test_a_layout_that_a_notation_lacks_is_refused():
     for text in ("boxes[6]{0: 0:4; 1: 4:6}", "[6] + partial(sum){x}"):
         with pytest.raises(LayoutError):
             notations.spec(Layout.parse(text, MESH))
-    with pytest.raises(LayoutError, match="no order of axes but that of the mesh"):
+    with pytest.raises(LayoutError, match="only the axis order of the mesh"):
         notations.placements(Layout.parse("[2{y,z}12]", Mesh(y=3, z=2)))

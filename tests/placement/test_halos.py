@@ -93,7 +93,7 @@ def test_a_layout_on_some_ranks_and_another_mesh():
 
 @pytest.mark.parametrize(
     ("ranks", "message"),
-    [([1], "1 ranks, or one twice"), ([1, 1], "one twice"), ([1, 9], "has 8")],
+    [([1], "needs 2 different ranks"), ([1, 1], "different ranks"), ([1, 9], "has 8 ranks")],
 )
 def test_ranks_that_a_mesh_lacks_are_refused(ranks, message):
     with pytest.raises(LayoutError, match=message):

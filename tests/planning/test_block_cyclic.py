@@ -127,7 +127,7 @@ def test_what_has_no_fold_and_no_boxes_is_refused():
         plan_dealt(Layout.parse("[12{x}24/2]", MESH), Layout.parse("[8{y}24/2]", MESH), "float32")
     with pytest.raises(LayoutError, match="different arrays"):
         plan_dealt(Layout.parse("[4/2]", MESH), Layout.parse("[5]", MESH), "float32")
-    with pytest.raises(LayoutError, match=r"tiles are no boxes; redistribute takes it"):
+    with pytest.raises(LayoutError, match=r"tiles are not boxes\. Use distspmd\.redistribute"):
         Layout.parse("[12{x}24/2]", MESH).box(0)
     with pytest.raises(LayoutError, match="no halo"):
         Split(4, halo=1, block=2)

@@ -179,8 +179,8 @@ for dtype, extents in (("int64", shape), ("int16", (300, 700))):
 target = layouts[1]
 
 
-# Blocks that are dealt in turn are a rank's elements in their order, whatever the extents.
-def dealt(layout: Layout) -> np.ndarray | None:
+# A block-cyclic tile has the elements of a rank in their order, whatever the extents.
+def cyclic_tile(layout: Layout) -> np.ndarray | None:
     if comm.rank >= layout.ranks:
         return None
     at = layout.mesh.coordinates(comm.rank)
@@ -202,13 +202,13 @@ for text, to in (
 ):
     dealer = Layout.parse(text, two)
     for one, other in ((dealer, to), (to, dealer)):
-        sent, wanted = dealt(one), dealt(other)
+        sent, wanted = cyclic_tile(one), cyclic_tile(other)
         for order in "CF":
             given = None if sent is None else np.array(sent, order=order)
             found = distspmd.redistribute(comm, given, one, other, dtype=float)
             if wanted is not None:
                 np.testing.assert_array_equal(found, wanted)
-with pytest.raises(NoSolver, match="of dealt blocks there is but an exchange"):
+with pytest.raises(NoSolver, match="block-cyclic layouts are exchanged"):
     distspmd.redistribute(comm, given, one, other, dtype=float, max_memory=1)
 
 # Runs of memory go as messages from so many bytes on, and by letters below, as the machine says.

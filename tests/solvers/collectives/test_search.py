@@ -73,7 +73,7 @@ def test_uneven_tiles_have_a_common_padding():
     ("source", "target", "reason"),
     [
         ("[3{x}10]", "[5{z}10]", "of 10, has tiles of 3 and of 5, which cut no common"),
-        ("boxes[8]{0: 0:5; 1: 3:8}", "[3{y}8]", "is no product of blocks"),
+        ("boxes[8]{0: 0:5; 1: 3:8}", "[3{y}8]", "is not a product of blocks"),
         ("[0]", "[0{x}0]", "the array is empty"),
     ],
 )
