@@ -12,7 +12,6 @@ import argparse
 import enum
 import importlib
 import inspect
-import os
 import re
 import sys
 from collections.abc import Iterator
@@ -118,9 +117,21 @@ def parameters(text: str) -> list[str]:
 
 
 def signature(member: Any) -> str:
-    """The signature as it is written, without the paths of objects."""
-    text = str(inspect.signature(member)).replace(repr(os.environ), "os.environ").replace("'", "")
-    return re.sub(r"<(?:class )?([\w.]+)(?: object at 0x[0-9a-f]+)?>", r"\1", text)
+    """The signature as it is written; a default that is an object of this process is `...`."""
+    found = inspect.signature(member)
+    shown = [
+        each if each.default is each.empty or is_plain(each.default) else each.replace(default=...)
+        for each in found.parameters.values()
+    ]
+    text = str(found.replace(parameters=shown)).replace("'", "").replace("Ellipsis", "...")
+    return re.sub(r"<class ([\w.]+)>", r"\1", text)
+
+
+def is_plain(default: Any) -> bool:
+    """Whether a default reads the same in every process."""
+    if isinstance(default, tuple):
+        return all(map(is_plain, default))
+    return default is None or isinstance(default, (bool, int, float, str, type))
 
 
 def prose(text: str | None) -> str:
