@@ -15,6 +15,7 @@ from types import ModuleType
 import pytest
 
 import distspmd
+from distspmd.pipeline import PIPELINE
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted(
@@ -119,6 +120,13 @@ def test_each_word_of_the_glossary_has_one_entry() -> None:
     words = re.findall(r"^\| \*\*([^*]+)\*\* \|", (ROOT / "docs/glossary.md").read_text(), re.M)
     single = [word for entry in words for word in entry.split(", ")]
     assert 40 <= len(single) == len(set(single))
+
+
+def test_the_life_of_a_program_names_each_pass_in_its_order() -> None:
+    text = (ROOT / "docs/architecture.md").read_text()
+    life = text.partition("## The life of a program")[2].partition("\n## ")[0]
+    column = "".join(row.split("|")[2] for row in life.splitlines() if row.startswith("| "))
+    assert re.findall(r"`([\w-]+)`", column) == [each.name for each in PIPELINE]
 
 
 def test_the_ten_questions_have_answers_that_name_files() -> None:
