@@ -8,6 +8,8 @@ from typing import Any
 import dace
 import numpy as np
 
+from distspmd.frontend import numpy_program
+
 SMALL = "--small" in sys.argv
 """Whether sizes that take no time were asked for."""
 
@@ -146,7 +148,7 @@ PROGRAMS: dict[str, Program] = {
 def drawn(name: str) -> dict[str, np.ndarray]:
     """Arguments of a program, the same in each process."""
     rng = np.random.default_rng(0)
-    described = PROGRAMS[name].program.to_sdfg().arglist()
+    described = numpy_program(PROGRAMS[name].program).arglist()
     return {
         argument: rng.standard_normal([int(n) for n in array.shape], np.float32) / 8
         for argument, array in described.items()

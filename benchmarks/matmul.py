@@ -16,6 +16,7 @@ import dace
 import numpy as np
 
 import distspmd
+from distspmd.frontend import numpy_program
 from distspmd.runtime.launch import launch, launched_ranks
 
 SCHEMES = {1: [(1, 1, 1)], 2: [(2, 1, 1), (1, 2, 1), (1, 1, 2)]}
@@ -26,7 +27,7 @@ def program_of(size: int) -> dace.SDFG:
     def matmul(a: dace.float32[size, size], b: dace.float32[size, size]):
         return a @ b
 
-    return matmul.to_sdfg()
+    return numpy_program(matmul)
 
 
 def best(runs: list[dict[str, float]]) -> dict[str, float]:

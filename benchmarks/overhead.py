@@ -15,6 +15,7 @@ import numpy as np
 
 import distspmd
 from distspmd.codegen.build import plain
+from distspmd.frontend import numpy_program
 from distspmd.runtime.launch import launch, launched_ranks
 
 N = 3000
@@ -58,7 +59,7 @@ def compare(program, repeat: int) -> tuple[float, float, float]:
     """Median seconds of a call lowered and of a call plain, and the median of their ratios."""
     from mpi4py import MPI
 
-    sdfg = program.to_sdfg()
+    sdfg = numpy_program(program)
     given, before = arguments_of(sdfg), plain(sdfg)
     distspmd.lower(sdfg, {})
     after = distspmd.compile(sdfg, MPI.COMM_WORLD)

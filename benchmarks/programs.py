@@ -17,6 +17,7 @@ from array_programs import LEFT, PROGRAMS, SMALL, drawn, wanted
 from peers import PEERS, milliseconds
 
 import distspmd
+from distspmd.frontend import numpy_program
 from distspmd.runtime.launch import launch, launched_ranks
 
 
@@ -26,7 +27,7 @@ def ours(name: str, repeat: int) -> tuple[float, float] | None:
 
     comm = MPI.COMM_WORLD
     program = PROGRAMS[name]
-    sdfg = program.program.to_sdfg()
+    sdfg = numpy_program(program.program)
     distspmd.lower(sdfg, program.schedule(comm.size), arguments=program.arguments)
     given, runs = drawn(name), []
     with distspmd.compile(sdfg, comm) as compiled:

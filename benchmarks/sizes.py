@@ -13,6 +13,7 @@ import numpy as np
 from mpi4py import MPI
 
 import distspmd
+from distspmd.frontend import numpy_program
 
 N, H = dace.symbol("N"), dace.symbol("H")
 
@@ -46,7 +47,7 @@ def main() -> None:
     for program, schedule, dtype, sizes in programs:
         for cache in ("first", "on disk"):
             start = time.perf_counter()
-            sdfg = program.to_sdfg()
+            sdfg = numpy_program(program)
             distspmd.lower(sdfg, schedule)
             parsed = time.perf_counter() - start
             with distspmd.compile(sdfg, comm) as ready:

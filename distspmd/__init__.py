@@ -11,7 +11,6 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from distspmd.dace_compat.on_import import extend_dace
 from distspmd.errors import (
     ArgumentError,
     CheckError,
@@ -111,5 +110,4 @@ def __getattr__(name: str) -> Any:
     return getattr(importlib.import_module(_LATER[name]), name)
 
 
-extend_dace()
 end_all_on_exception()

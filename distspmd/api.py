@@ -8,7 +8,6 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-import dace
 import numpy as np
 from dace import SDFG
 from dace.frontend.python.parser import DaceProgram
@@ -21,6 +20,7 @@ from distspmd.execution import program as programs
 from distspmd.execution.program import Program
 from distspmd.execution.symbolic_program import SymbolicProgram
 from distspmd.explanation import Explanation, explain
+from distspmd.frontend.from_numpy.api import numpy_program
 from distspmd.lowering import ATTRIBUTE, Lowering
 from distspmd.placement.argument_layouts import DISTRIBUTED, check_arguments
 from distspmd.placement.schedule import Schedule, resolve
@@ -329,6 +329,4 @@ def _parse(program: Any, *examples: Any) -> SDFG:
             f"a program is needed, but {type(program).__name__} was given. Pass an SDFG, a "
             "@dace.program, or a Python function."
         )
-    parsed = program if isinstance(program, DaceProgram) else dace.program(program)
-    sdfg: SDFG = parsed.to_sdfg(*examples)
-    return sdfg
+    return numpy_program(program, *examples)

@@ -6,10 +6,10 @@ import argparse
 import importlib.util
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 import distspmd
@@ -26,12 +26,11 @@ from distspmd.runtime.toolchain import find_mpi
 
 if TYPE_CHECKING:
     from dace import SDFG
-    from dace.frontend.python.parser import DaceProgram
 
     from distspmd.checking.check import Checked
     from distspmd.lowering import Lowering
 
-_PROGRAM = "file.py:function, a @dace.program whose arguments have constant sizes"
+_PROGRAM = "file.py:function, a @dace.program, or a function whose arguments have annotations"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -220,11 +219,11 @@ def _read_schedule(path: Path) -> dict[str, Any]:
 # --- programs ---
 
 
-def _load(program: str) -> DaceProgram:
-    """The program that ``file.py:function`` names.
+def _load(program: str) -> Callable[..., Any]:
+    """The program, or the plain function, that ``file.py:function`` names.
 
     Raises:
-        UnsupportedProgram: no such file or function, or the function is no program.
+        UnsupportedProgram: no such file or function, or the name is that of something else.
     """
     _parse_with_the_right_mpi()
     from dace.frontend.python.parser import DaceProgram
@@ -237,9 +236,9 @@ def _load(program: str) -> DaceProgram:
         raise UnsupportedProgram(f"{program!r}: no file {path.absolute()}.")
     module = _import(path)
     programs = [n for n, value in vars(module).items() if isinstance(value, DaceProgram)]
-    found = getattr(module, name, None)
-    if not isinstance(found, DaceProgram):
-        what = "is no @dace.program" if hasattr(module, name) else "is not in the file"
+    found: Callable[..., Any] | None = getattr(module, name, None)
+    if not isinstance(found, (DaceProgram, FunctionType)):
+        what = "is no function" if hasattr(module, name) else "is not in the file"
         raise UnsupportedProgram(
             f"{program!r}: {name!r} {what}. The file has {', '.join(programs) or 'none'}."
         )
@@ -270,10 +269,9 @@ def _import(path: Path) -> ModuleType:
 
 def _parsed(options: argparse.Namespace) -> SDFG:
     """The program that is asked for, with the sizes that are."""
-    from distspmd.symbolic_lowering import with_sizes
+    from distspmd.frontend.from_numpy.api import numpy_program
 
-    sdfg: SDFG = _load(options.program).to_sdfg()
-    return with_sizes(sdfg, parse_sizes(options.size)) if options.size else sdfg
+    return numpy_program(_load(options.program), **parse_sizes(options.size))
 
 
 def _lowered(options: argparse.Namespace) -> tuple[SDFG, Lowering]:
@@ -287,9 +285,10 @@ def _lowered(options: argparse.Namespace) -> tuple[SDFG, Lowering]:
 
 
 def _spaces(options: argparse.Namespace) -> int:
+    from distspmd.frontend.from_numpy.api import numpy_program
     from distspmd.pipeline import iteration_spaces
 
-    print(iteration_spaces(_load(options.program).to_sdfg()), end="")
+    print(iteration_spaces(numpy_program(_load(options.program))), end="")
     return 0
 
 

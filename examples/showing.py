@@ -15,6 +15,7 @@ from dace.frontend.python.parser import DaceProgram
 
 import distspmd
 from distspmd import Lowering, launch, launched_ranks
+from distspmd.frontend import numpy_program
 
 SMALL = "--small" in sys.argv
 """Whether sizes that take no time were asked for."""
@@ -40,7 +41,7 @@ class Example:
 
     def lowered(self) -> tuple[Any, Lowering]:
         """The program, parsed and lowered."""
-        sdfg = self.program.to_sdfg()
+        sdfg = numpy_program(self.program)
         return sdfg, distspmd.lower(sdfg, self.schedule, **self.lower)
 
 

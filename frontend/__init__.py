@@ -1,12 +1,42 @@
-"""Frontends: each turns a program of another kind into an SDFG, with names and bound arguments."""
+"""Frontends: each turns a program of another kind into an SDFG, with names and bound arguments.
+
+What needs torch is imported when it is first used.
+"""
 
 from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
 
 if __name__ != "distspmd.frontend":
     raise ImportError("this package is imported as distspmd.frontend")
 
-from distspmd.frontend.from_onnx.api import onnx_model
-from distspmd.frontend.from_torch.api import torch_module, training_step
-from distspmd.frontend.from_torch.arguments import parameters, resident
+if TYPE_CHECKING:
+    from distspmd.frontend.from_numpy.api import numpy_program
+    from distspmd.frontend.from_onnx.api import onnx_model
+    from distspmd.frontend.from_torch.api import torch_module, training_step
+    from distspmd.frontend.from_torch.arguments import parameters, resident
 
-__all__ = ["onnx_model", "parameters", "resident", "torch_module", "training_step"]
+__all__ = [
+    "numpy_program",
+    "onnx_model",
+    "parameters",
+    "resident",
+    "torch_module",
+    "training_step",
+]
+
+_LATER = {
+    "numpy_program": "distspmd.frontend.from_numpy.api",
+    "onnx_model": "distspmd.frontend.from_onnx.api",
+    "parameters": "distspmd.frontend.from_torch.arguments",
+    "resident": "distspmd.frontend.from_torch.arguments",
+    "torch_module": "distspmd.frontend.from_torch.api",
+    "training_step": "distspmd.frontend.from_torch.api",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module 'distspmd.frontend' has no attribute {name!r}")
+    return getattr(importlib.import_module(_LATER[name]), name)

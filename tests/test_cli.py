@@ -123,7 +123,8 @@ def test_a_schedule_file_that_is_no_mapping_is_told(tmp_path: Path) -> None:
     [
         ("{file}", "names no function"),
         ("{file}:nothing", "is not in the file. The file has scaled, product"),
-        ("{file}:plain", "is no @dace.program"),
+        ("{file}:SIZE", "is no function"),
+        ("{file}:plain", "'x' has neither an annotation nor an example"),
         ("missing.py:f", "no file"),
     ],
 )

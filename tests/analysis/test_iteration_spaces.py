@@ -12,6 +12,7 @@ import pytest
 import distspmd
 from distspmd.analysis.iteration_spaces import Source, spaces_of
 from distspmd.errors import UnsupportedProgram
+from distspmd.frontend import numpy_program
 
 
 @dace.program
@@ -276,7 +277,7 @@ def test_lines_are_not_sought_in_the_stack(monkeypatch) -> None:
     def weights(x: dace.float64[6, 4], w: dace.float64[4, 4]):
         return np.einsum("ij,kj->ik", np.exp(x - np.max(x, axis=1)[:, np.newaxis]), w) @ w
 
-    sdfg = weights.to_sdfg()
+    sdfg = numpy_program(weights)
 
     def stack():
         raise AssertionError("this is slow, and would find a line of ours")

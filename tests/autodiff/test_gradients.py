@@ -14,6 +14,7 @@ import pytest
 import distspmd
 from autodiff.programs import GRADIENTS, D, perceptron
 from distspmd.errors import UnsupportedProgram
+from distspmd.frontend import numpy_program
 from distspmd.runtime.launch import launch
 
 TESTS = Path(__file__).resolve().parent.parent
@@ -34,7 +35,7 @@ def test_gradients_are_those_of_torch_on_3_ranks_and_on_one(tmp_path: Path) -> N
 
 
 def test_gradients_of_a_batch_that_is_split_are_each_reduced_once() -> None:
-    lowering = distspmd.lower(perceptron.to_sdfg(), {"hidden": (3, 1)})
+    lowering = distspmd.lower(numpy_program(perceptron), {"hidden": (3, 1)})
     inside = [m for m in lowering.memlets if not m.from_caller]
     found = {m.data: (m.steps, m.solution.cost.nbytes) for m in inside}
     assert len(inside) == len(found)
@@ -159,4 +160,4 @@ def replaced(x: D[6]):
 )
 def test_what_has_no_known_gradient_is_refused_with_its_line(program: Any, message: str) -> None:
     with pytest.raises(UnsupportedProgram, match=rf"test_gradients.py:\d+: .*{re.escape(message)}"):
-        distspmd.lower(program.to_sdfg(), {})
+        distspmd.lower(numpy_program(program), {})

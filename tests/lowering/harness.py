@@ -17,6 +17,7 @@ from dace.frontend.python.parser import DaceProgram
 import distspmd
 from distspmd.codegen.build import build
 from distspmd.errors import DistSPMDError
+from distspmd.frontend import numpy_program
 from distspmd.lowering import ATTRIBUTE
 from distspmd.plans.machine import Machine
 from distspmd.runtime.errors_together import wait_quietly
@@ -178,7 +179,7 @@ class Prepared:
 def prepared(case: Case, calls: int = 2) -> Prepared:
     """Lower a case, prove its plans, compile it into the cache, and draw data."""
     try:
-        parsed = case.program.to_sdfg()
+        parsed = numpy_program(case.program)
         drawn = [case.arguments(parsed, seed) for seed in range(1, calls + 1)]
         sdfg = case.lowered(parsed)
         lowering = getattr(sdfg, ATTRIBUTE)

@@ -5,12 +5,12 @@ from dataclasses import replace
 import dace
 import numpy as np
 import pytest
-from dace.frontend.python.common import DaceSyntaxError
 
 import distspmd
 from distspmd.codegen.build import plain
 from distspmd.codegen.implementations import check_lapack, choose_implementations
-from distspmd.errors import ToolchainError
+from distspmd.errors import ToolchainError, UnsupportedProgram
+from distspmd.frontend import numpy_program
 from distspmd.runtime.toolchain import find_blas
 
 
@@ -20,7 +20,7 @@ def solved(a: dace.float64[3, 3], b: dace.float64[3, 4]):
 
 
 def test_right_hand_sides_are_the_parameter_of_the_space() -> None:
-    (space,) = distspmd.iteration_spaces(solved.to_sdfg())
+    (space,) = distspmd.iteration_spaces(numpy_program(solved))
     assert [str(extent) for extent in space.ranges] == ["0:4"]
 
 
@@ -44,12 +44,12 @@ def test_what_lapack_does_not_take_is_refused_with_the_line(
     def wrong(a: left, b: right):
         return np.linalg.solve(a, b)
 
-    with pytest.raises(DaceSyntaxError, match=message):
-        wrong.to_sdfg()
+    with pytest.raises(UnsupportedProgram, match=message):
+        numpy_program(wrong)
 
 
 def test_a_library_without_lapack_is_refused(tmp_path) -> None:
-    sdfg = solved.to_sdfg()
+    sdfg = numpy_program(solved)
     assert choose_implementations(sdfg)
     found = find_blas()
     check_lapack(sdfg, found)
@@ -60,7 +60,7 @@ def test_a_library_without_lapack_is_refused(tmp_path) -> None:
 
 
 def test_a_matrix_without_an_inverse_gives_no_numbers() -> None:
-    compiled = plain(solved.to_sdfg())
+    compiled = plain(numpy_program(solved))
     right = np.random.default_rng(0).random((3, 4))
     assert np.isnan(compiled(a=np.ones((3, 3)), b=right)).all()
     np.testing.assert_allclose(compiled(a=np.eye(3)[::-1].copy(), b=right), right[::-1])

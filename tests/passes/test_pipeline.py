@@ -15,6 +15,7 @@ from dace.sdfg.state import LoopRegion
 
 from distspmd import pipeline
 from distspmd.errors import ScheduleError
+from distspmd.frontend import numpy_program
 from distspmd.passes.compilation import Compilation
 from distspmd.plans.machine import Machine
 
@@ -169,7 +170,7 @@ EXAMPLES: dict[str, tuple[Any, Any]] = {
     "record": PRODUCT,
 }
 """A program that each pass changes, or decides something of."""
-REFUSING = {"refuse-callbacks", "check-nodes", "check-sizes"}
+REFUSING = {"refuse-misunderstood", "refuse-callbacks", "check-nodes", "check-sizes"}
 """Passes that change nothing: tests/passes/normalize has what they refuse."""
 
 
@@ -208,7 +209,7 @@ def described(compilation: Compilation) -> list[str]:
 def before_and_after(name: str) -> list[str]:
     program, schedule = EXAMPLES[name]
     states: dict[str, list[str]] = {}
-    sdfg = program.to_sdfg()
+    sdfg = program.to_sdfg() if isinstance(program, type) else numpy_program(program)
     compilation = pipeline.begin(sdfg, schedule, machine=Machine())
     states[""] = described(compilation)
     names = [each.name for each in pipeline.PIPELINE]
@@ -255,5 +256,5 @@ def test_a_compilation_stops_after_the_pass_that_is_named() -> None:
     pipeline.run(compilation, stop_after="choose-homes")
     assert compilation.homes
     assert not compilation.solutions
-    with pytest.raises(ScheduleError, match="no pass 'homes'; the passes are, in order: plain-"):
+    with pytest.raises(ScheduleError, match="no pass 'homes'; the passes are, in order: refuse-"):
         pipeline.run(compilation, stop_after="homes")

@@ -13,12 +13,14 @@ from distspmd.passes.normalize.copies import copies_to_maps
 from distspmd.passes.normalize.dace_fixes import correct
 from distspmd.passes.normalize.inline import inline_nested
 from distspmd.passes.normalize.loops_to_maps import map_data_loops
+from distspmd.passes.normalize.parsed_by_dace import refuse_misunderstood
 from distspmd.passes.normalize.single_operations import operations_to_maps
 from distspmd.passes.normalize.split_reads import split_reads
 from distspmd.passes.normalize.temporary_sizes import widen
 from distspmd.passes.normalize.uninitialised import initialise
 
 NORMALIZE = (
+    Rewrite("refuse-misunderstood", refuse_misunderstood),
     Rewrite("plain-parameters", plain_parameters),
     Rewrite("refuse-callbacks", refuse_callbacks),
     Rewrite("fix-dace", correct),

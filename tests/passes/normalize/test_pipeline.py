@@ -10,6 +10,7 @@ from dace.sdfg import nodes
 import distspmd
 from distspmd import pipeline
 from distspmd.errors import UnsupportedProgram
+from distspmd.frontend import numpy_program
 from distspmd.passes.normalize.pipeline import prepare
 
 N = dace.symbol("N")
@@ -101,7 +102,7 @@ def kinds(sdfg: dace.SDFG) -> set[str]:
 
 @pytest.mark.parametrize("program", [reshaped, sliced, transposed_view, constants])
 def test_only_maps_and_library_nodes_work_at_the_top_level(program):
-    sdfg = program.to_sdfg()
+    sdfg = numpy_program(program)
     prepare(sdfg)
     sdfg.validate()
     allowed = {"AccessNode", "MapEntry", "MapExit", "MatMul", "Reduce", "Contraction"}
@@ -121,16 +122,16 @@ def test_only_maps_and_library_nodes_work_at_the_top_level(program):
 def test_the_prepared_program_computes_the_same(program, shapes):
     rng = np.random.default_rng(0)
     arguments = [rng.random(shape) for shape in shapes]
-    sdfg = program.to_sdfg()
+    sdfg = numpy_program(program)
     prepare(sdfg)
-    names = [name for name in program.to_sdfg().arglist() if not name.startswith("__return")]
+    names = [name for name in numpy_program(program).arglist() if not name.startswith("__return")]
     found = sdfg(**dict(zip(names, arguments, strict=True)))
     np.testing.assert_allclose(found, program.f(*arguments))
 
 
 @pytest.mark.parametrize("program", [sliced, branch])
 def test_preparing_twice_changes_nothing(program):
-    sdfg = program.to_sdfg()
+    sdfg = numpy_program(program)
     prepare(sdfg)
     before = sdfg.to_json()
     prepare(sdfg)
@@ -155,7 +156,7 @@ def test_control_flow_that_reads_a_whole_array_is_refused():
 
 
 def message(program, schedule=None) -> str:
-    sdfg = program.to_sdfg() if hasattr(program, "to_sdfg") else program
+    sdfg = numpy_program(program) if hasattr(program, "to_sdfg") else program
     with pytest.raises(UnsupportedProgram) as caught:
         distspmd.lower(sdfg, schedule or {})
     return str(caught.value)

@@ -11,6 +11,7 @@ from lowering.programs import CASES
 
 import distspmd
 from distspmd.errors import UnsupportedProgram
+from distspmd.frontend import numpy_program
 from distspmd.passes.normalize.uninitialised import initialise, uninitialised
 
 PROGRAMS = {
@@ -86,7 +87,7 @@ def test_gradients_that_are_sums_start_from_zero() -> None:
 def test_programs_of_the_suite_give_no_alarm() -> None:
     wrong = {}
     for name, program in PROGRAMS.items():
-        found = uninitialised(program.to_sdfg())
+        found = uninitialised(numpy_program(program))
         if found:
             wrong[name] = [each.name for each in found]
     assert not wrong

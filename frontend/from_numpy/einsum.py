@@ -1,4 +1,4 @@
-"""``np.einsum`` of a ``@dace.program`` as contractions, one for each two operands.
+"""``np.einsum`` of a NumPy program as contractions, one for each two operands.
 
 DaCe's own (2.0.0b1) is wrong where an extent is 1, and hides batches and heads in merged
 dimensions.
@@ -13,13 +13,11 @@ from typing import Any
 
 import numpy as np
 from dace import SDFG, SDFGState, dtypes
-from dace.frontend.common import op_repository
 from dace.frontend.python.common import DaceSyntaxError
 
 from distspmd.nodes.contraction import add_contraction
 
 
-@op_repository.replaces("numpy.einsum")
 def einsum(
     visitor: Any,
     sdfg: SDFG,

@@ -1,0 +1,139 @@
+"""Programs that plain DaCe gets wrong without a word: right by ``numpy_program``, or refused."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import dace
+import numpy as np
+import pytest
+
+import distspmd
+from distspmd.codegen.build import plain
+from distspmd.errors import ArgumentError, UnsupportedProgram
+from distspmd.frontend import numpy_program
+
+N = dace.symbol("N")
+f8, f4, i1, i4 = dace.float64, dace.float32, dace.int8, dace.int32
+
+
+def drawn(container: Any, rng: np.random.Generator) -> Any:
+    dtype = np.dtype(container.dtype.as_numpy_dtype())
+    shape = tuple(map(int, container.shape))
+    if dtype.kind == "b":
+        return rng.random(shape) < 0.5
+    return (rng.random(shape) * 200 - 90).astype(dtype)
+
+
+def check_as_numpy(program: Any, *examples: Any, **sizes: int) -> None:
+    """Compare a program with its function run by NumPy: results, dtypes and arguments."""
+    sdfg = numpy_program(program, *examples, **sizes)
+    function: Callable[..., Any] = getattr(program, "f", program)
+    rng = np.random.default_rng(0)
+    names = [name for name in sdfg.arglist() if not name.startswith("__return")]
+    given = {name: drawn(sdfg.arrays[name], rng) for name in names}
+    wanted, found = copy.deepcopy(given), copy.deepcopy(given)
+    results = [call(**named) for call, named in ((function, wanted), (plain(sdfg), found))]
+    want, have = ([r] if not isinstance(r, tuple) else list(r) for r in results)
+    for one, other in zip(want + list(wanted.values()), have + list(found.values()), strict=True):
+        if one is None:
+            continue
+        one, other = np.asarray(one), np.asarray(other)
+        assert one.dtype == other.dtype
+        assert one.shape == other.shape or one.size == other.size == 1
+        np.testing.assert_allclose(other.reshape(one.shape), one, rtol=1e-6)
+
+
+@dace.program
+def outer_products(x: f8[5, 5], y: f8[5, 5]):
+    for k in range(5):
+        y += x[:, k : k + 1] * x[k : k + 1, :]
+    return x[:, 2:3] - x[:, -1:], x[1:2, 3:4] * x
+
+
+@dace.program
+def steps(u: f8[8], v: f8[2], w: f8[8, 6]):
+    u[2:-2:2] += v
+    w[1::2, ::3] *= w[::2, 1::3]
+    w[:, 1:2] -= w[:, 0:1]
+
+
+@dace.program
+def broadcast(u: f8[4, 2], v: f8[2], w: f8[4, 1]):
+    u[1:3] += v
+    u[:, 0:2] -= w
+    u[2:4, 1:2] = w[0:2, :]
+
+
+@pytest.mark.parametrize("program", [outer_products, steps, broadcast], ids=lambda p: p.f.__name__)
+def test_a_program_computes_what_numpy_does(program: Any) -> None:
+    check_as_numpy(program)
+
+
+@pytest.mark.parametrize(
+    ("program", "line", "what"),
+    [
+        (outer_products, "k : k + 1", "one element wide"),
+        (steps, "u[2:-2:2]", "leaves out the step"),
+    ],
+    ids=lambda value: getattr(getattr(value, "f", None), "__name__", None),
+)
+@pytest.mark.parametrize("saved", [False, True])
+def test_what_plain_dace_parsed_is_refused(program: Any, line: str, what: str, saved: bool) -> None:
+    sdfg = program.to_sdfg()
+    if saved:
+        sdfg = dace.SDFG.from_json(json.loads(json.dumps(sdfg.to_json())))
+    with pytest.raises(UnsupportedProgram, match="numpy_program") as refused:
+        distspmd.lower(sdfg, {})
+    where, said = str(refused.value).split(": ", 1)
+    file, number = where.split(":")
+    assert file == "test_meaning.py"
+    text = Path(__file__).read_text().splitlines()[int(number) - 1]
+    assert line in text
+    assert what in said
+
+
+def test_what_numpy_program_parsed_is_lowered_also_from_a_file() -> None:
+    sdfg = numpy_program(outer_products)
+    again = dace.SDFG.from_json(json.loads(json.dumps(sdfg.to_json())))
+    assert distspmd.lower(again, {}).ranks == 1
+
+
+def plain_function(x: f8[N, 3], y):
+    return x * y + 1
+
+
+def test_a_plain_function_has_sizes_and_examples() -> None:
+    check_as_numpy(plain_function, np.zeros((4, 3)), np.zeros(3), N=4)
+    symbolic = numpy_program(plain_function, y=np.zeros(3, np.float32))
+    assert symbolic.arrays["y"].dtype == f4
+    assert "N" in symbolic.free_symbols
+
+
+def test_a_missing_example_is_told() -> None:
+    with pytest.raises(ArgumentError, match="'y' has neither an annotation nor an example"):
+        numpy_program(plain_function)
+    with pytest.raises(ArgumentError, match="has 2 arguments, but 3 examples"):
+        numpy_program(plain_function, 1, 2, 3)
+    with pytest.raises(ArgumentError, match="takes a function"):
+        numpy_program(numpy_program(plain_function, y=np.zeros(3)))
+
+
+@dace.program
+def mismatched(u: f8[4, 2], v: f8[3]):
+    u[:] = v
+
+
+@dace.program
+def unknown(u: f8[4, 2]):
+    u[::-1] = u[::-1] @ u
+
+
+@pytest.mark.parametrize("program", [mismatched, unknown], ids=lambda p: p.f.__name__)
+def test_what_cannot_be_parsed_is_refused_with_its_line(program: Any) -> None:
+    with pytest.raises(UnsupportedProgram, match=r"^test_meaning.py:\d+: "):
+        numpy_program(program)
