@@ -62,7 +62,9 @@ def _conv(
     if before != after:
         x, before = _bordered(x, before, after, 0.0), [0] * spatial
     if spatial not in (1, 2):
-        raise UnsupportedProgram(f"of images with {spatial} dimensions none are covered; of 1, 2.")
+        raise UnsupportedProgram(
+            f"Conv supports 1-D and 2-D inputs; this one has {spatial} spatial dimensions."
+        )
     convolve: Any = functional.conv1d if spatial == 1 else functional.conv2d
     result: Tensor = convolve(x, w, bias, strides, before, dilations, group)
     return result
@@ -82,7 +84,9 @@ def _max_pool(
     strides, dilations = list(strides or [1] * spatial), list(dilations or [1] * spatial)
     before, after = _borders(x, kernel_shape, strides, dilations, pads, auto_pad)
     if spatial != 2:
-        raise UnsupportedProgram(f"of images with {spatial} dimensions none are covered; of 2 are.")
+        raise UnsupportedProgram(
+            f"MaxPool supports 2-D inputs; this one has {spatial} spatial dimensions."
+        )
     if before != after or any(2 * b > k for b, k in zip(before, kernel_shape, strict=True)):
         x, before = _bordered(x, before, after, _least(x.dtype)), [0] * spatial
     found: Tensor = functional.max_pool2d(
@@ -105,7 +109,7 @@ def _average_pool(
     spatial = len(kernel_shape)
     strides, dilations = list(strides or [1] * spatial), list(dilations or [1] * spatial)
     if spatial != 2 or ceil_mode:
-        raise UnsupportedProgram("images with 2 dimensions are covered, without ceil_mode.")
+        raise UnsupportedProgram("AveragePool supports 2-D inputs without ceil_mode.")
     before, after = _borders(x, kernel_shape, strides, dilations, pads, auto_pad)
     ones = torch.ones(x.shape[1], 1, *kernel_shape, dtype=x.dtype)
 

@@ -197,5 +197,7 @@ def _dropout(
     x: Tensor, ratio: Any = 0.5, training: Any = False, seed: Any = None, outputs: int = 1
 ) -> Any:
     if training and ratio:
-        raise UnsupportedProgram("it drops elements, as in training. Export the model for use.")
+        raise UnsupportedProgram(
+            "it drops elements, as in training. Export the model for inference."
+        )
     return (x, torch.ones_like(x, dtype=torch.bool))[:outputs]

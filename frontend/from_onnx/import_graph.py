@@ -1,8 +1,8 @@
 """From the nodes of an ONNX graph to calls of the table of operators.
 
-Nodes are evaluated once on tensors without data. What is computed from shapes and constants alone
-becomes a constant, and operators that ONNX defines by others are taken apart. Initializers of
-floating point are not computed with: they stay arguments of the program.
+Nodes are evaluated once on tensors without data. A value that depends only on shapes and constants
+becomes a constant, and operators that ONNX defines by others are expanded. Initializers of floating
+point are not computed with: they remain arguments of the program.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class Specialiser:
             return []
         if node.op_type in _CONTROL_FLOW:
             raise UnsupportedProgram(
-                "control flow is not covered. Export the model without: traced, or unrolled."
+                "control flow is not covered. Export the model traced or unrolled."
             )
         known = OPERATORS.get(node.op_type) if node.domain in ("", "ai.onnx") else None
         return self._by_others(node, version) if known is None else self._call(node, known, version)

@@ -1,4 +1,4 @@
-"""A model in ONNX as a module that the tracer runs: each of its nodes is a module inside."""
+"""A model in ONNX as a module for the tracer, in which each node is a module."""
 
 from __future__ import annotations
 

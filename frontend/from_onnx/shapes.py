@@ -1,4 +1,4 @@
-"""Operators that move elements, or make them of nothing."""
+"""Operators that move elements, or create them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a function closes over: modules and optimizers, in cells, globals, defaults, and self."""
+"""The modules and optimizers that a function closes over: in cells, globals, defaults, and self."""
 
 from __future__ import annotations
 

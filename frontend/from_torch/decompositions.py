@@ -1,4 +1,4 @@
-"""Operators of ATen in terms of others, so that few are left to be covered."""
+"""Operators of ATen in terms of other operators, so that few remain to be covered."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Convolutions that are transposed or of one dimension, and means of windows, as convolutions.
+"""Transposed and one-dimensional convolutions, and average pooling, as convolutions.
 
-Each function is a decomposition for the tracer; it answers NotImplemented where the operator is
+Each function is a decomposition for the tracer; it answers NotImplemented if the operator is
 covered as it is, or not at all.
 """
 

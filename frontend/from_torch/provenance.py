@@ -1,7 +1,7 @@
-"""Where in the user's program an operator is from: the path of its module, and the phase.
+"""The place of an operator in the user's program: the path of its module, and the phase.
 
-While it is active, each operator that is traced carries both; those of a backward pass carry the
-path of the operator that they are the derivative of.
+While it is active, each traced operator carries both; operators of a backward pass carry the path
+of the operator whose derivative they compute.
 """
 
 from __future__ import annotations

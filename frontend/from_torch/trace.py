@@ -1,8 +1,8 @@
-"""A user's function, as it stands, traced to operators of ATen that work on named tensors.
+"""A user's function, as it stands, traced to operators of ATen on named tensors.
 
-What the function closes over (modules, optimizers) is found, and their tensors are swapped for
-traced ones while the function runs once on tensors without data. Afterwards all is as it was: but
-for an optimizer's state, which is made as its first step would make it.
+The modules and optimizers that the function closes over are found, and traced tensors stand in for
+theirs while the function runs once on tensors without data. Afterwards everything is as before,
+except the state of an optimizer, which is made as its first step would make it.
 """
 
 from __future__ import annotations
