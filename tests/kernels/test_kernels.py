@@ -9,17 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from lowering.mechanisms import COMPILED_KERNELS
 
 from distspmd.runtime.launch import launch
-from kernels import KERNELS
+from kernels import KERNELS, ranks_of
 from kernels.kernel import Kernel
 
 TESTS = Path(__file__).resolve().parent.parent
-COUNTS = (4, 3)
 
-
-def ranks_of(kernel: Kernel) -> int:
-    return COUNTS[KERNELS.index(kernel) % len(COUNTS)]
+KERNELS_BY_TIER = [
+    kernel if kernel.name in COMPILED_KERNELS else pytest.param(kernel, marks=pytest.mark.slow)
+    for kernel in KERNELS
+]
 
 
 class Results:
@@ -65,7 +66,7 @@ def results(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     return Results(selected, tmp_path_factory.mktemp("kernels"))
 
 
-@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.name)
+@pytest.mark.parametrize("kernel", KERNELS_BY_TIER, ids=lambda kernel: kernel.name)
 def test_a_kernel_computes_what_numpy_computes(kernel: Kernel, results: Results) -> None:
     problem = results.of(kernel)["problem"]
     assert not problem, problem

@@ -28,6 +28,7 @@ import pytest
 
 from distspmd.runtime.launch import launch
 from lowering.harness import RANKS, Case
+from lowering.mechanisms import COMPILED
 from lowering.programs import CASES
 
 TESTS = Path(__file__).resolve().parent.parent
@@ -81,7 +82,12 @@ def outcomes(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     return Outcomes(selected, tmp_path_factory.mktemp("lowering"))
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+CASES_BY_TIER = [
+    case if case.name in COMPILED else pytest.param(case, marks=pytest.mark.slow) for case in CASES
+]
+
+
+@pytest.mark.parametrize("case", CASES_BY_TIER, ids=lambda case: case.name)
 def test_a_lowered_program_computes_what_numpy_computes(case: Case, outcomes: Outcomes) -> None:
     problem = outcomes.of(case)
     assert not problem, problem

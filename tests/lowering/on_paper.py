@@ -1,0 +1,70 @@
+"""What can be seen of a lowered program without a compiler: its plans, on NumPy arrays.
+
+Every plan is verified and simulated beside NumPy's own slicing and reductions. The bytes that its
+messages carry are those that the record and `explain` tell, and what it moves lies in the tiles
+that the program stores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from strategies import Content
+
+import distspmd
+from distspmd.layouts import intervals
+from distspmd.layouts.layout import Layout
+from distspmd.lowering import Lowering, PlannedMemlet
+from distspmd.plans.plan import Plan
+from distspmd.plans.simulator import simulate
+
+
+def problems(lowering: Lowering) -> Iterator[str]:
+    """What is wrong with the plans of a lowered program."""
+    for memlet in lowering.memlets + lowering.fetches:
+        plan = memlet.solution.plan
+        distspmd.verify(plan)
+        for found in (*_misplaced(plan), *_miscounted(memlet), *_outside(memlet)):
+            yield f"{memlet.data}: {memlet.layouts}: {found}"
+    told = distspmd.explain(lowering)
+    counted = sum(
+        (m.times or 0) * sum(map(m.solution.plan.received, range(m.solution.plan.ranks)))
+        for m in lowering.memlets
+    )
+    if told.nbytes != counted:
+        yield f"{told.nbytes} bytes are explained, {counted} are in the plans"
+
+
+def _misplaced(plan: Plan) -> Iterator[str]:
+    content = Content(plan.redistribution)
+    found = simulate(plan, content.sources, content.before)
+    for rank, wanted in enumerate(content.after):
+        if not np.array_equal(found[rank], wanted):
+            yield f"rank {rank} would have {found[rank]!r} for {wanted!r}"
+
+
+def _miscounted(memlet: PlannedMemlet) -> Iterator[str]:
+    plan, cost = memlet.solution.plan, memlet.solution.cost
+    received = [plan.received(rank) for rank in range(plan.ranks)]
+    if sum(received) != cost.nbytes:
+        yield f"{sum(received)} bytes are received, {cost.nbytes} are told"
+    if plan.redistribution.source.partial is None:
+        for rank, nbytes in enumerate(received):
+            if nbytes < plan.bound.received(rank):
+                yield f"rank {rank} receives {nbytes} bytes, less than it lacks"
+
+
+def _outside(memlet: PlannedMemlet) -> Iterator[str]:
+    """Boxes that a plan moves and that are not in the tiles of the program."""
+    move = memlet.solution.plan.redistribution
+    ends = ((memlet.source_tiles, move.source), (memlet.target_tiles, move.target))
+    for stored, moved in ends:
+        for rank, box in enumerate(moved.boxes):
+            if stored is not None and not _holds(stored, rank, box):
+                yield f"rank {rank} moves {box}, which is not in its tile of {stored}"
+
+
+def _holds(stored: Layout, rank: int, box: intervals.Box) -> bool:
+    empty = not intervals.volume(box)
+    return empty or (rank < stored.ranks and intervals.contains(stored.box(rank), box))
