@@ -281,8 +281,7 @@ class PartitionedFunction:
     def _parse(self, examples: Sequence[Any], named: Mapping[str, Any]) -> SDFG:
         given = self._bind(examples, named, partial=True)
         tiles = {n for n, kind in (self._options["arguments"] or {}).items() if kind == DISTRIBUTED}
-        held = [None if n in tiles else given.get(n) for n in self._signature.parameters]
-        return _parse(self.function, *(held if given else ()))
+        return _parse(self.function, {n: value for n, value in given.items() if n not in tiles})
 
     def _bind(
         self, arguments: Sequence[Any], named: Mapping[str, Any], partial: bool
@@ -318,8 +317,8 @@ def _python_function(function: Any) -> Callable[..., Any]:
     return python
 
 
-def _parse(program: Any, *examples: Any) -> SDFG:
-    """The SDFG of a program; examples give shapes and types where annotations do not."""
+def _parse(program: Any, examples: Mapping[str, Any] | None = None) -> SDFG:
+    """The SDFG of a program; arguments give shapes and types where annotations do not."""
     if isinstance(program, SDFG):
         return program
     if isinstance(program, PartitionedFunction):
@@ -329,4 +328,4 @@ def _parse(program: Any, *examples: Any) -> SDFG:
             f"a program is needed, but {type(program).__name__} was given. Pass an SDFG, a "
             "@dace.program, or a Python function."
         )
-    return numpy_program(program, *examples)
+    return numpy_program(program, **(examples or {}))
