@@ -30,8 +30,9 @@ import distspmd
 from distspmd import Layout, Mesh
 from distspmd.errors import PlanError
 from distspmd.planning.random_problems import random_problem
+from distspmd.plans.collectives import StepKind
 from distspmd.plans.machine import Machine
-from distspmd.plans.plan import Plan, StepKind
+from distspmd.plans.plan import Plan
 from distspmd.plans.redistribution import Redistribution
 from distspmd.plans.simulator import simulate
 from distspmd.plans.verifier import verify

@@ -8,7 +8,8 @@ from typing import ClassVar
 from distspmd.layouts import intervals
 from distspmd.layouts.intervals import Box
 from distspmd.layouts.layout import Layout
-from distspmd.plans.plan import Message, Plan, Step, StepKind
+from distspmd.plans.collectives import StepKind
+from distspmd.plans.plan import Message, Plan, Step
 from distspmd.plans.redistribution import Redistribution
 from distspmd.plans.solver import Refusal
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from distspmd.layouts import intervals
-from distspmd.plans.plan import Message, Plan, Step, StepKind
+from distspmd.plans.collectives import StepKind
+from distspmd.plans.plan import Message, Plan, Step
 from distspmd.plans.redistribution import Redistribution
 from distspmd.plans.solver import Refusal
 

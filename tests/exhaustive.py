@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from distspmd.plans.plan import StepKind
+from distspmd.plans.collectives import StepKind
 from distspmd.plans.redistribution import Redistribution
 from distspmd.solvers.collectives.prime_axes import (
     Digit,

@@ -18,7 +18,7 @@ from distspmd.layouts import intervals
 from distspmd.lowering import Lowering
 from distspmd.nodes.distributed_memlet import DistributedMemlet
 from distspmd.passes.normalize.callbacks import REPLACEMENTS
-from distspmd.plans.plan import StepKind
+from distspmd.plans.collectives import StepKind
 from distspmd.solvers.exchange import Exchange
 from distspmd.solvers.local import Nothing
 

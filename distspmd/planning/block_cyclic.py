@@ -23,9 +23,10 @@ from distspmd.layouts.dimension import Split
 from distspmd.layouts.intervals import Box
 from distspmd.layouts.layout import Layout, Partial
 from distspmd.layouts.mesh import Mesh
+from distspmd.plans.collectives import StepKind
 from distspmd.plans.encoding import Storage
 from distspmd.plans.messages import Message
-from distspmd.plans.plan import Plan, Step, StepKind
+from distspmd.plans.plan import Plan, Step
 from distspmd.plans.redistribution import Redistribution
 from distspmd.solvers.exchange import Exchange
 

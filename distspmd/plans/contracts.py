@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from distspmd.layouts.intervals import Box
-from distspmd.plans.plan import Message, Plan, Step, StepKind
+from distspmd.plans.collectives import CollectiveSpec, Ends, First
+from distspmd.plans.plan import Message, Plan, Step
 
 Group = tuple[int, ...]
+
+Check = Callable[[Step, list[Message], dict[int, Group]], Iterator[str]]
+"""Of a step, its messages between ranks and the group of each rank, what breaks its promise."""
 
 
 def malformed(step: Step, plan: Plan) -> Iterator[str]:
@@ -27,13 +31,14 @@ def malformed(step: Step, plan: Plan) -> Iterator[str]:
     far = [m for m in step.messages if m.sender != m.receiver]
     for m in far:
         yield from _misplaced(step, m, place)
-    if step.kind in _PROMISES:
-        yield from _PROMISES[step.kind](step, far, place)
+    check = _promise(step.kind.spec)
+    if check is not None:
+        yield from check(step, far, place)
 
 
 def _misplaced(step: Step, m: Message, place: dict[int, Group]) -> Iterator[str]:
     """A message between ranks that the call does not carry."""
-    if step.kind is StepKind.COPY:
+    if not step.kind.spec.moves:
         yield f"rank {m.sender} sends to rank {m.receiver} in a copy."
     elif m.sender not in place or place[m.sender] != place.get(m.receiver):
         yield f"rank {m.sender} and rank {m.receiver} are in no common group."
@@ -42,11 +47,13 @@ def _misplaced(step: Step, m: Message, place: dict[int, Group]) -> Iterator[str]
 
 
 def _first_rank(step: Step, message: Message) -> int | None:
-    if step.kind in (StepKind.SCATTER, StepKind.BROADCAST):
-        return message.sender
-    if step.kind in (StepKind.GATHER, StepKind.REDUCE):
-        return message.receiver
-    return None
+    match step.kind.spec.first:
+        case First.SENDS:
+            return message.sender
+        case First.RECEIVES:
+            return message.receiver
+        case None:
+            return None
 
 
 def _uneven(step: Step, far: list[Message], place: dict[int, Group]) -> Iterator[str]:
@@ -56,7 +63,7 @@ def _uneven(step: Step, far: list[Message], place: dict[int, Group]) -> Iterator
     for m in far:
         if m.sender in place:
             boxes.setdefault(place[m.sender], set()).add(m.box)
-            ends.add(m.receiver if step.kind is StepKind.BROADCAST else m.sender)
+            ends.add(m.receiver if step.kind.spec.first is First.SENDS else m.sender)
     for group, found in boxes.items():
         if len(found) > 1:
             yield f"the group of rank {group[0]} has {len(found)} different boxes."
@@ -71,7 +78,7 @@ def _repeated(step: Step, far: list[Message], place: dict[int, Group]) -> Iterat
     seen: set[tuple[int, int]] = set()
     for m in far:
         pairs = {(m.sender, m.receiver)}
-        if step.kind is StepKind.PERMUTE:
+        if step.kind.spec.sends is Ends.ONE:
             pairs = {(m.sender, -1), (-1, m.receiver)}
         if seen & pairs:
             yield f"rank {m.sender} sends to rank {m.receiver} twice, or one of them to another."
@@ -115,12 +122,18 @@ def _incomplete(step: Step, far: list[Message], place: dict[int, Group]) -> Iter
             )
 
 
-_PROMISES: dict[StepKind, Callable[..., Iterator[str]]] = {
-    StepKind.BROADCAST: _uneven,
-    StepKind.REDUCE: _uneven,
-    StepKind.ALL_TO_ALL: _repeated,
-    StepKind.PERMUTE: _repeated,
-    StepKind.ALL_GATHER: _not_to_all,
-    StepKind.REDUCE_SCATTER: _not_from_all,
-    StepKind.ALL_REDUCE: _incomplete,
-}
+def _promise(spec: CollectiveSpec) -> Check | None:
+    """What checks that a step keeps the promise of its kind; None where it promises nothing."""
+    match spec:
+        case CollectiveSpec(common=True, first=None):
+            return _incomplete
+        case CollectiveSpec(common=True):
+            return _uneven
+        case CollectiveSpec(sends=Ends.ALL):
+            return _not_to_all
+        case CollectiveSpec(receives=Ends.ALL):
+            return _not_from_all
+        case CollectiveSpec(sends=Ends.ONE | Ends.ONE_EACH):
+            return _repeated
+        case _:
+            return None

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from distspmd.plans.machine import Machine
-from distspmd.plans.plan import Plan, Step, StepKind
+from distspmd.plans.plan import Plan, Step
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,24 +25,14 @@ def cost(plan: Plan, machine: Machine) -> Cost:
     return Cost(seconds, received * plan.itemsize)
 
 
-_TREES = {
-    StepKind.BROADCAST: 1,
-    StepKind.REDUCE: 1,
-    StepKind.ALL_GATHER: 1,
-    StepKind.REDUCE_SCATTER: 1,
-    StepKind.ALL_REDUCE: 2,
-}
-"""How often a call runs through a tree of its group."""
-
-
 def _seconds(step: Step, itemsize: int, machine: Machine) -> float:
-    traffic = step.traffic
+    traffic, spec = step.traffic, step.kind.spec
     calls = int(traffic.partners.max(initial=0))
     largest = max(map(len, step.groups), default=1)
-    if step.kind in _TREES:
-        calls = _TREES[step.kind] * math.ceil(math.log2(largest))
+    if spec.trees:
+        calls = spec.trees * math.ceil(math.log2(largest))
     busiest = float(max(traffic.received.max(initial=0), traffic.sent.max(initial=0)))
-    if step.kind is StepKind.ALL_REDUCE:
+    if spec.to_all and spec.from_all:
         busiest *= 2 * (largest - 1) / largest
     local = int(traffic.copied.max(initial=0))
     return calls * machine.alpha + itemsize * (busiest * machine.beta + local * machine.copy)

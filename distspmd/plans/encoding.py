@@ -36,16 +36,8 @@ from distspmd.errors import PlanError
 from distspmd.layouts import intervals
 from distspmd.layouts.intervals import Box
 from distspmd.layouts.reductions import reduction
-from distspmd.plans.plan import Plan, Step, StepKind
-
-_SENT_TO_ALL = (StepKind.BROADCAST, StepKind.ALL_GATHER, StepKind.ALL_REDUCE)
-_REDUCED_FROM_ALL = (StepKind.REDUCE, StepKind.ALL_REDUCE)
-_CALLS = (
-    *(StepKind.COPY, StepKind.SCATTER, StepKind.BROADCAST, StepKind.REDUCE, StepKind.GATHER),
-    *(StepKind.EXCHANGE, StepKind.ALL_GATHER, StepKind.ALL_REDUCE),
-    StepKind.REDUCE_SCATTER,
-)
-"""Kinds that the runtime knows; any other is carried as an exchange of its messages."""
+from distspmd.plans.collectives import StepKind
+from distspmd.plans.plan import Plan, Step
 
 MAGIC = int.from_bytes(b"distspmd", "big")
 VERSION = 1
@@ -178,7 +170,7 @@ def _step(
 ) -> list[int]:
     groups = tuple(group for group in step.groups if len(group) > 1)
     family = families.setdefault(groups, len(families)) if groups else -1
-    kind = step.kind if step.kind in _CALLS else StepKind.EXCHANGE
+    kind = StepKind.EXCHANGE if step.kind.spec.exchanged else step.kind
     sends, receives = _traffic(step, rank, name)
     body = [
         kind.value,
@@ -200,6 +192,7 @@ Traffic = list[tuple[int, Box]]
 
 def _traffic(step: Step, rank: int, name: str) -> tuple[Traffic, Traffic]:
     """What a rank sends to, and receives from, the positions of its group in a step."""
+    spec = step.kind.spec
     group = next((group for group in step.groups if rank in group), ())
     position = {peer: at for at, peer in enumerate(group)}
     mine = list(_messages(step, rank))
@@ -211,14 +204,14 @@ def _traffic(step: Step, rank: int, name: str) -> tuple[Traffic, Traffic]:
         if sender == receiver:
             if box != combined:
                 receives.append((SELF, box))
-            elif step.kind is StepKind.REDUCE:
+            elif spec.first is not None:
                 sends.append((SELF, box))
                 combined = None
         elif sender == rank:
-            _append(sends, step.kind in _SENT_TO_ALL, position[receiver], box)
+            _append(sends, spec.to_all, position[receiver], box)
         else:
-            _append(receives, step.kind in _REDUCED_FROM_ALL, position[sender], box)
-    if far and step.kind in (StepKind.ALL_GATHER, StepKind.ALL_REDUCE):
+            _append(receives, spec.is_combined, position[sender], box)
+    if far and spec.to_all and spec.first is None:
         _check_all_take_part(step, rank, group, mine, name)
     return sends, receives
 
@@ -243,16 +236,18 @@ def _append(traffic: Traffic, common: bool, peer: int, box: Box) -> None:
 
 def _combined_box(step: Step, rank: int, far: list[tuple[int, int, Box]]) -> Box | None:
     """The box of which a rank's own message is an operand that MPI combines, not a copy."""
-    combines = {StepKind.REDUCE: [m for m in far if m[1] == rank], StepKind.ALL_REDUCE: far}
-    held = combines.get(step.kind)
-    return held[0][2] if held else None
+    spec = step.kind.spec
+    if not spec.is_combined:
+        return None
+    combined = far if spec.first is None else [m for m in far if m[1] == rank]
+    return combined[0][2] if combined else None
 
 
 def _check_all_take_part(
     step: Step, rank: int, group: tuple[int, ...], mine: list[tuple[int, int, Box]], name: str
 ) -> None:
     """Each rank sends one box to all; in an all-reduce, to itself too, and the same box as all."""
-    reduces = step.kind is StepKind.ALL_REDUCE
+    reduces = step.kind.spec.is_combined
     sent = [(receiver, box) for sender, receiver, box in mine if sender == rank]
     to = [receiver for receiver, _ in sent if reduces or receiver != rank]
     boxes = {box for receiver, box in sent if receiver != rank}

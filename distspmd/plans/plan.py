@@ -13,7 +13,6 @@ from array import array
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import Enum
 from functools import cached_property
 from itertools import groupby
 
@@ -21,60 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from distspmd.layouts.layout import Layout
+from distspmd.plans.collectives import StepKind
 from distspmd.plans.messages import Message as Message
 from distspmd.plans.messages import Messages, Numbers, Traffic
 from distspmd.plans.redistribution import Bound, Redistribution
-
-
-class StepKind(Enum):
-    """The call whose messages a step has, by its number in the tables that the C++ runtime reads.
-
-    The runtime makes the call where MPI combines or forwards data on the way: BROADCAST, REDUCE,
-    ALL_GATHER and ALL_REDUCE. It carries the other kinds message by message, as that is what their
-    calls do, and a message may then go from tile to tile without a copy in between.
-    """
-
-    COPY = 0
-    """Each rank copies within its own memory."""
-    SCATTER = 1
-    """MPI_Scatterv: the first rank of a group sends each other rank its box."""
-    BROADCAST = 2
-    """MPI_Bcast: the first rank of a group sends one box to all others."""
-    REDUCE = 3
-    """MPI_Reduce: the first rank of a group combines the same box of all."""
-    GATHER = 4
-    """MPI_Gatherv: the first rank of a group receives the box of each other rank."""
-    EXCHANGE = 5
-    """MPI_Alltoallv: any rank of a group sends any boxes to any other."""
-    ALL_TO_ALL = 6
-    """MPI_Alltoallv: each rank of a group sends each other at most one box, all different."""
-    ALL_GATHER = 7
-    """MPI_Allgatherv: each rank of a group sends one box, the same to each other.
-
-    A rank whose box is empty sends none, and receives all the same.
-    """
-    PERMUTE = 8
-    """Sends and receives: each rank sends its box to one rank, and receives one from one rank.
-
-    The groups are the cycles; a rank that keeps its box is in none, and has a message to itself.
-    """
-    REDUCE_SCATTER = 9
-    """MPI_Reduce_scatter: each rank of a group combines its own box out of those of all.
-
-    It has a message with that box from every rank of the group, itself included.
-    """
-    ALL_REDUCE = 10
-    """MPI_Allreduce: each rank of a group combines the same box of all.
-
-    Every rank of the group has a message with that box to every rank of it, itself included.
-    """
-
-    def __str__(self) -> str:
-        return self.name.lower()
-
-
-_SENT_ONCE = (StepKind.BROADCAST, StepKind.ALL_GATHER, StepKind.ALL_REDUCE)
-_RECEIVED_ONCE = (StepKind.REDUCE, StepKind.REDUCE_SCATTER, StepKind.ALL_REDUCE)
 
 
 @dataclass(frozen=True)
@@ -122,8 +71,8 @@ class Step:
 
         ends = np.concatenate([held.senders[far], held.receivers[far]])
         return Traffic(
-            sent=total(held.senders, far, self.kind in _SENT_ONCE),
-            received=total(held.receivers, far, self.kind in _RECEIVED_ONCE),
+            sent=total(held.senders, far, self.kind.spec.to_all),
+            received=total(held.receivers, far, self.kind.spec.from_all),
             copied=total(held.receivers, ~far, False),
             partners=np.bincount(ends, minlength=ranks),
         )

@@ -20,17 +20,9 @@ from numpy.typing import NDArray
 from distspmd.layouts import intervals
 from distspmd.layouts.intervals import Box
 from distspmd.plans.encoding import Storage
-from distspmd.plans.plan import Plan, Step, StepKind
+from distspmd.plans.plan import Plan, Step
 
 Tile = NDArray[Any]
-
-PULLED = (
-    *(StepKind.SCATTER, StepKind.GATHER, StepKind.BROADCAST, StepKind.PERMUTE),
-    *(StepKind.EXCHANGE, StepKind.ALL_TO_ALL, StepKind.ALL_GATHER, StepKind.REDUCE_SCATTER),
-)
-"""Kinds that a rank can do alone: of a REDUCE or ALL_REDUCE each rank would read all operands."""
-
-_TO_ALL = (StepKind.BROADCAST, StepKind.ALL_GATHER)
 
 _ALIGNMENT = 64
 _POOL = 1 << 19
@@ -217,12 +209,17 @@ class Lying:
         return True
 
 
+def _may_be_pulled(step: Step) -> bool:
+    """Whether each rank can do its part alone; of a combined box it would read all operands."""
+    return step.kind.spec.moves and not step.kind.spec.is_combined
+
+
 def can_pull(plan: Plan, step: Step, lying: Sequence[Lying], of: Sequence[int], least: int) -> bool:
     """Whether a step may pull: its groups are each on one node, with all sources in windows.
 
     It is the same on all ranks, and ``least`` is the number of bytes from which it pays.
     """
-    if step.kind not in PULLED or (step.source == step.target and not _apart(step)):
+    if not _may_be_pulled(step) or (step.source == step.target and not _apart(step)):
         return False
     if int(step.traffic.received.max(initial=0)) * plan.itemsize < least:
         return False
@@ -262,13 +259,13 @@ def writes_letters(
     Its groups are each on one node. Of a sum all operands that a rank receives are of one box.
     Runs of memory go between two ranks as messages, in one copy, from ``least`` bytes on.
     """
-    if step.kind not in PULLED or not step.messages or plan.itemsize > letter:
+    if not _may_be_pulled(step) or not step.messages or plan.itemsize > letter:
         return False
     if any(of[rank] != of[group[0]] for group in step.groups for rank in group):
         return False
     if step.reduction:
         return _operands_agree(step)
-    if step.kind in _TO_ALL and max(map(len, step.groups)) > 2:
+    if step.kind.spec.to_all and max(map(len, step.groups)) > 2:
         return True
     few = int(step.traffic.received.max(initial=0)) * plan.itemsize < least
     return few or any(

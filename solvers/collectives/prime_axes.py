@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 from distspmd.layouts.layout import Layout
 from distspmd.layouts.mesh import Mesh
-from distspmd.plans.plan import StepKind
+from distspmd.plans.collectives import StepKind
 from distspmd.solvers.collectives.search import Move, WeakType, primes
 
 

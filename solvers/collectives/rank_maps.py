@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from distspmd.plans.collectives import StepKind
 from distspmd.plans.messages import Numbers
-from distspmd.plans.plan import StepKind
 from distspmd.solvers.collectives.prime_axes import Digit, Placement
 from distspmd.solvers.collectives.search import SLICE, Move, WeakType
 

@@ -23,8 +23,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple, Protocol
 
+from distspmd.plans.collectives import StepKind
 from distspmd.plans.machine import Machine
-from distspmd.plans.plan import StepKind
 
 
 class Move(NamedTuple):
@@ -58,7 +58,7 @@ class WeakType(NamedTuple):
         parts, operands = list(self.parts), self.operands
         if move.take >= 0:
             parts[move.take] //= move.factor
-        elif move.kind in (StepKind.REDUCE_SCATTER, StepKind.ALL_REDUCE):
+        elif move.kind.spec.from_all:
             operands //= move.factor
         if move.give >= 0:
             parts[move.give] *= move.factor

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from distspmd.layouts.layout import Layout, Partial, Split
 from distspmd.layouts.mesh import Mesh
+from distspmd.plans.collectives import StepKind
 from distspmd.plans.machine import Machine
 from distspmd.plans.messages import Messages, Numbers, Traffic
-from distspmd.plans.plan import Plan, Step, StepKind
+from distspmd.plans.plan import Plan, Step
 from distspmd.plans.redistribution import Redistribution
 from distspmd.plans.solver import Refusal
 from distspmd.solvers.collectives.prime_axes import (
@@ -283,8 +284,7 @@ class _Writer:
             table = members.reshape(-1, size)
             messages = _later(stage.kind, table, have, want)
             groups = tuple(map(tuple, table.tolist()))
-        reduces = stage.kind in (StepKind.REDUCE_SCATTER, StepKind.ALL_REDUCE)
-        reduction = self.move.reduction if reduces else None
+        reduction = self.move.reduction if stage.kind.spec.from_all else None
         return Step(stage.kind, source, target, groups, messages, reduction)
 
     def _copy(self, buffer: int) -> Step:
@@ -346,14 +346,13 @@ def _later(kind: StepKind, groups: Numbers, have: Numbers, want: Numbers) -> Mes
         return Messages.columns(senders, receivers, _common(have[senders], want[receivers]))
 
     even = len({*before.tolist()}) == len({*after_.tolist()}) == 1
-    calls = (StepKind.ALL_TO_ALL, StepKind.ALL_GATHER, StepKind.REDUCE_SCATTER)
     size = groups.shape[1]
-    if groups.size * size <= _MANY or kind not in calls or not even:
+    if groups.size * size <= _MANY or kind.spec.common or not even:
         return listed()
     kept = _volumes(_common(have, want))
     traffic = Traffic(
-        sent=before if kind is StepKind.ALL_GATHER else before - kept,
-        received=after_ if kind is StepKind.REDUCE_SCATTER else after_ - kept,
+        sent=before if kind.spec.to_all else before - kept,
+        received=after_ if kind.spec.from_all else after_ - kept,
         copied=kept,
         partners=np.full(len(have), 2 * (size - 1)),
     )

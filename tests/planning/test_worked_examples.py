@@ -6,7 +6,8 @@ import pytest
 from distspmd.layouts import notations
 from distspmd.layouts.layout import Layout
 from distspmd.layouts.mesh import Mesh
-from distspmd.plans.plan import Plan, StepKind
+from distspmd.plans.collectives import StepKind
+from distspmd.plans.plan import Plan
 from distspmd.plans.redistribution import Redistribution
 from distspmd.plans.simulator import simulate, tiles_of
 from distspmd.plans.verifier import verify

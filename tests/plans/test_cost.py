@@ -6,9 +6,10 @@ from strategies import redistributions
 
 from distspmd.layouts.layout import Layout
 from distspmd.layouts.mesh import Mesh
+from distspmd.plans.collectives import StepKind
 from distspmd.plans.cost import cost
 from distspmd.plans.machine import Machine
-from distspmd.plans.plan import Message, Plan, Step, StepKind
+from distspmd.plans.plan import Message, Plan, Step
 from distspmd.plans.redistribution import Redistribution
 from distspmd.solvers.exchange import Exchange
 from distspmd.solvers.grid_mapped import GridMapped

@@ -13,8 +13,9 @@ from distspmd.layouts import intervals
 from distspmd.layouts.layout import Layout
 from distspmd.layouts.mesh import Mesh
 from distspmd.layouts.reductions import REDUCTIONS
+from distspmd.plans.collectives import StepKind
 from distspmd.plans.encoding import ALL, DTYPES, MAGIC, SELF, VERSION, Storage, words
-from distspmd.plans.plan import Message, Plan, StepKind
+from distspmd.plans.plan import Message, Plan
 from distspmd.plans.redistribution import Redistribution
 from distspmd.solvers import SOLVERS
 from distspmd.solvers.exchange import Exchange

@@ -6,7 +6,8 @@ import pytest
 from distspmd.errors import PlanError
 from distspmd.layouts.layout import Layout
 from distspmd.layouts.mesh import Mesh
-from distspmd.plans.plan import Message, Plan, Step, StepKind
+from distspmd.plans.collectives import StepKind
+from distspmd.plans.plan import Message, Plan, Step
 from distspmd.plans.redistribution import Redistribution
 from distspmd.plans.simulator import simulate, tiles_of
 

@@ -21,9 +21,10 @@ from distspmd.layouts import intervals
 from distspmd.layouts.layout import Layout, Partial, Split
 from distspmd.layouts.mesh import Mesh
 from distspmd.layouts.reductions import REDUCTIONS
+from distspmd.plans.collectives import StepKind
 from distspmd.plans.encoding import DTYPES, Storage
 from distspmd.plans.machine import Machine
-from distspmd.plans.plan import Message, Plan, Step, StepKind
+from distspmd.plans.plan import Message, Plan, Step
 from distspmd.plans.redistribution import Redistribution
 from distspmd.plans.rewrites.chunk import bounded
 from distspmd.plans.rewrites.split_reductions import scattered

@@ -9,7 +9,8 @@ from distspmd.layouts import intervals
 from distspmd.layouts.layout import Layout, Partial
 from distspmd.layouts.mesh import Mesh
 from distspmd.planning.select import solve
-from distspmd.plans.plan import Plan, StepKind
+from distspmd.plans.collectives import StepKind
+from distspmd.plans.plan import Plan
 from distspmd.plans.redistribution import Redistribution
 from distspmd.plans.simulator import simulate
 from distspmd.plans.solver import Refusal

@@ -13,12 +13,11 @@ from dataclasses import dataclass, field, replace
 from distspmd.errors import PlanError
 from distspmd.layouts import intervals
 from distspmd.layouts.intervals import Box
-from distspmd.plans.plan import Message, Plan, Step, StepKind
+from distspmd.plans.collectives import StepKind
+from distspmd.plans.plan import Message, Plan, Step
 
 MOST_ELEMENTS = 2**30
 """Elements that a rank sends or receives in one call; MPI 3 counts them in 32 bits."""
-
-_COMMON = (StepKind.BROADCAST, StepKind.REDUCE, StepKind.ALL_REDUCE)
 
 
 def bounded(plan: Plan, elements: int) -> Plan:
@@ -36,10 +35,10 @@ def bounded(plan: Plan, elements: int) -> Plan:
 def _rounds(step: Step, elements: int) -> Iterator[Step]:
     if max(step.traffic.sent.max(initial=0), step.traffic.received.max(initial=0)) <= elements:
         yield step
-    elif step.kind in _COMMON:
+    elif step.kind.spec.common:
         yield from _common_rounds(step, elements)
     else:
-        kind = min(step.kind, StepKind.EXCHANGE, key=lambda kind: kind.value)  # it promises less
+        kind = step.kind if step.kind.spec.may_be_cut else StepKind.EXCHANGE
         for messages in _packed(_atoms(step, elements), elements):
             yield replace(step, kind=kind, messages=messages)
 

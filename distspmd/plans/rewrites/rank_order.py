@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from distspmd.plans.plan import Plan, Step, StepKind
+from distspmd.plans.collectives import StepKind
+from distspmd.plans.plan import Plan, Step
 
 
 def ordered(plan: Plan) -> Plan:

@@ -12,7 +12,8 @@ from dataclasses import replace
 from distspmd.layouts import intervals
 from distspmd.layouts.intervals import Box
 from distspmd.layouts.layout import Layout
-from distspmd.plans.plan import Message, Plan, Step, StepKind
+from distspmd.plans.collectives import StepKind
+from distspmd.plans.plan import Message, Plan, Step
 
 LEAST_BYTES = 1 << 18
 """Of the box, from which on two calls cost less than one."""
@@ -35,11 +36,11 @@ def scattered(plan: Plan, least: int = LEAST_BYTES) -> Plan:
             for group, box in zip(step.groups, boxes, strict=True)
         ]
         target = step.target
-        if step.kind is StepKind.REDUCE:
+        if step.kind.spec.first is not None:
             scratch.append(_of_pieces(plan, pieces))
             target = 1 + len(scratch)
         steps.append(_combined(step, pieces, target))
-        steps.append((_gathered if step.kind is StepKind.REDUCE else _told)(step, pieces, target))
+        steps.append((_told if step.kind.spec.first is None else _gathered)(step, pieces, target))
     if len(steps) == len(plan.steps):
         return plan
     return replace(plan, steps=tuple(steps), scratch=tuple(scratch))
@@ -96,14 +97,14 @@ def _gathered(step: Step, pieces: Pieces, source: int) -> Step:
 
 def _boxes(step: Step, least: int) -> list[Box] | None:
     """The box of each group, if the step reduces large ones and has no other messages."""
-    if step.kind not in (StepKind.ALL_REDUCE, StepKind.REDUCE):
+    if not step.kind.spec.is_combined:
         return None
     place = {rank: number for number, group in enumerate(step.groups) for rank in group}
     found: dict[int, Box] = {}
     for m in step.messages:
         if found.setdefault(place.get(m.sender, -1), m.box) != m.box:
             return None
-    power = 2 if step.kind is StepKind.ALL_REDUCE else 1
+    power = 2 if step.kind.spec.to_all else 1
     whole = sum(len(group) ** power for group in step.groups) == len(step.messages)
     large = all(intervals.volume(box) >= least for box in found.values())
     if not whole or not large or set(found) != set(range(len(step.groups))):

@@ -10,7 +10,8 @@ from distspmd.errors import PlanError
 from distspmd.layouts import intervals
 from distspmd.layouts.layout import Layout
 from distspmd.layouts.mesh import Mesh
-from distspmd.plans.plan import Message, Plan, Step, StepKind
+from distspmd.plans.collectives import StepKind
+from distspmd.plans.plan import Message, Plan, Step
 from distspmd.plans.redistribution import Redistribution
 from distspmd.plans.rewrites.chunk import bounded
 from distspmd.plans.simulator import simulate

@@ -13,7 +13,8 @@ from strategies import redistributions
 from distspmd.layouts.layout import Layout
 from distspmd.layouts.mesh import Mesh
 from distspmd.planning.select import solve
-from distspmd.plans.plan import Plan, StepKind
+from distspmd.plans.collectives import StepKind
+from distspmd.plans.plan import Plan
 from distspmd.plans.redistribution import Redistribution
 from distspmd.plans.rewrites.rank_order import ordered
 from distspmd.plans.simulator import simulate

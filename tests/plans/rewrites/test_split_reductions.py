@@ -10,7 +10,8 @@ from distspmd.layouts.intervals import Box
 from distspmd.layouts.layout import Layout
 from distspmd.layouts.mesh import Mesh
 from distspmd.planning.planner import plan
-from distspmd.plans.plan import Message, Plan, Step, StepKind
+from distspmd.plans.collectives import StepKind
+from distspmd.plans.plan import Message, Plan, Step
 from distspmd.plans.redistribution import Redistribution
 from distspmd.plans.rewrites.split_reductions import scattered
 from distspmd.plans.simulator import simulate

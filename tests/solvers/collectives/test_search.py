@@ -6,8 +6,9 @@ from exhaustive import optimum, weak_optimum
 from distspmd.layouts.layout import Layout
 from distspmd.layouts.mesh import Mesh
 from distspmd.planning.random_problems import random_problem
+from distspmd.plans.collectives import StepKind
 from distspmd.plans.machine import Machine
-from distspmd.plans.plan import Plan, StepKind
+from distspmd.plans.plan import Plan
 from distspmd.plans.redistribution import Redistribution
 from distspmd.solvers.collectives.search import (
     Problem,

@@ -10,28 +10,13 @@
 #include <vector>
 
 #include <distspmd/plan/boxes.hpp>
+#include <distspmd/plan/collectives.hpp>
 #include <distspmd/errors.hpp>
 #include <distspmd/memory/reductions.hpp>
 
 namespace distspmd {
 inline namespace v1 {
 
-enum class Kind : std::int64_t {
-  copy = 0,
-  scatter = 1,
-  broadcast = 2,
-  reduce = 3,
-  gather = 4,
-  exchange = 5,
-  all_gather = 7,
-  reduce_scatter = 9,  // an exchange, of which each box counts once
-  all_reduce = 10,
-};
-
-/// Whether a kind is a call for one box of all ranks of a group.
-inline bool is_common(Kind kind) {
-  return kind == Kind::broadcast || kind == Kind::reduce || kind == Kind::all_reduce;
-}
 constexpr std::int64_t self = -1;  // peer: the rank's own memory
 constexpr std::int64_t all = -2;   // peer: all of the group
 
@@ -45,7 +30,7 @@ struct Part {
 };
 
 struct StepTable {
-  Kind kind;
+  Collective collective;
   std::int64_t source, target, family;
   Operation operation;
   Reduction reduction;  // that the operation is for the dtype
@@ -228,7 +213,7 @@ class Reader {
   StepTable step(const PlanTable &plan, const std::vector<Family> &families) {
     const std::int64_t buffers = static_cast<std::int64_t>(plan.buffers.size());
     StepTable step{};
-    step.kind = kind();
+    step.collective = collective();
     step.source = within(0, buffers - 1, "source buffer");
     step.target = within(1, buffers - 1, "target buffer");
     step.family = within(-1, static_cast<std::int64_t>(families.size()) - 1, "family");
@@ -256,10 +241,10 @@ class Reader {
     return step;
   }
 
-  Kind kind() {
-    const std::int64_t word = within(0, 10, "kind of a step");
-    if (word == 6 || word == 8) wrong("a kind that is carried as an exchange");
-    return static_cast<Kind>(word);
+  Collective collective() {
+    const Collective *row = collective_of(within(0, last_kind, "kind of a step"));
+    if (row == nullptr) wrong("a kind that is carried as an exchange");
+    return *row;
   }
 
   Part part(const Family &group, const Box &tile) {
@@ -275,12 +260,14 @@ class Reader {
 
   /// What the kind of a step forbids: the shape of its call.
   void check_shape(const StepTable &step, const Family &group, const Box &source) {
-    const bool first = group.position == 0;
+    const Collective &collective = step.collective;
+    const bool first = group.position == 0, combines = collective.is_combined();
+    const bool only_first = collective.first == First::receives;
     const Box *box = nullptr;
     std::size_t from_all = 0;
     for (const Part &part : step.sends) {
-      if (part.peer == self ? !(step.kind == Kind::reduce && first)
-                            : !may_send(step, part.peer, first))
+      if (part.peer == self ? !(combines && only_first && first)
+                            : !may_send(collective, part.peer, first))
         wrong("a send that the kind of the step forbids, to " + std::to_string(part.peer));
       see(step, group, part, box);
     }
@@ -290,58 +277,42 @@ class Reader {
           wrong("a copy of " + text(part.box) + ", which is not there");
         continue;
       }
-      if (!may_receive(step, part.peer, first))
+      if (!may_receive(collective, part.peer, first))
         wrong("a receive that the kind of the step forbids, from " + std::to_string(part.peer));
-      if (step.kind != Kind::all_gather) see(step, group, part, box);
+      if (collective.common || !collective.to_all) see(step, group, part, box);
       from_all += part.peer == all;
     }
-    const bool reduces = step.kind == Kind::reduce || step.kind == Kind::all_reduce;
-    if (box != nullptr && reduces) {
+    if (box != nullptr && combines) {
       if (step.operation == Operation::none) wrong("a reduction without an operation");
-      if (from_all != (first || step.kind == Kind::all_reduce))
-        wrong("an operand without a result");
-      if (step.kind == Kind::all_reduce && step.sends.empty()) wrong("a result without an operand");
+      if (from_all != (first || !only_first)) wrong("an operand without a result");
+      if (!only_first && step.sends.empty()) wrong("a result without an operand");
     }
-    if ((is_common(step.kind) || step.kind == Kind::all_gather) && step.sends.size() > 1)
+    if (collective.is_called() && step.sends.size() > 1)
       wrong("two sends in one call for one box");
   }
 
   /// Any message is in a group; a call for one box has one box.
   void see(const StepTable &step, const Family &group, const Part &part, const Box *&box) const {
     if (group.colour < 0) wrong("a message in no group");
-    if (is_common(step.kind) && box != nullptr && !(*box == part.box))
+    if (step.collective.common && box != nullptr && !(*box == part.box))
       wrong("two boxes in one call for one box");
     box = &part.box;
   }
 
-  static bool may_send(const StepTable &step, std::int64_t peer, bool first) {
-    switch (step.kind) {
-      case Kind::copy: return false;
-      case Kind::scatter: return first && peer > 0;
-      case Kind::broadcast: return first && peer == all;
-      case Kind::reduce: return !first && peer == 0;
-      case Kind::gather: return !first && peer == 0;
-      case Kind::exchange:
-      case Kind::reduce_scatter: return peer >= 0;
-      case Kind::all_gather: return peer == all;
-      case Kind::all_reduce: return peer == all;
-    }
-    return false;
+  /// Whether a rank may send to a peer: to all in one call, or from or to the first rank only.
+  static bool may_send(const Collective &collective, std::int64_t peer, bool first) {
+    if (!collective.moves) return false;
+    if (collective.first == First::receives) return !first && peer == 0;
+    if (collective.first == First::sends && !first) return false;
+    return collective.to_all ? peer == all : peer >= 0;
   }
 
-  static bool may_receive(const StepTable &step, std::int64_t peer, bool first) {
-    switch (step.kind) {
-      case Kind::copy: return false;
-      case Kind::scatter: return !first && peer == 0;
-      case Kind::broadcast: return !first && peer == 0;
-      case Kind::reduce: return first && peer == all;
-      case Kind::gather: return first && peer > 0;
-      case Kind::exchange:
-      case Kind::reduce_scatter:
-      case Kind::all_gather: return peer >= 0;
-      case Kind::all_reduce: return peer == all;
-    }
-    return false;
+  /// Whether a rank may receive from a peer; what is combined comes from all.
+  static bool may_receive(const Collective &collective, std::int64_t peer, bool first) {
+    if (!collective.moves) return false;
+    if (collective.first == First::sends) return !first && peer == 0;
+    if (collective.first == First::receives && !first) return false;
+    return collective.is_combined() ? peer == all : peer >= 0;
   }
 
   MPI_Comm comm_;

@@ -45,7 +45,7 @@ class Step {
   Step(const StepTable &table, const PlanTable &plan, const Group *group, Resources &resources)
       : source(static_cast<std::size_t>(table.source)),
         target(static_cast<std::size_t>(table.target)),
-        kind_(table.kind),
+        collective_(table.collective),
         itemsize_(plan.itemsize),
         element_(resources.element(plan.itemsize)),
         reduction_(table.reduction),
@@ -55,7 +55,8 @@ class Step {
         name_(plan.name) {
     if (reduction_.type == MPI_DATATYPE_NULL) reduction_.type = element_;
     const Storage &from = plan.buffers[source], &to = plan.buffers[target];
-    const bool common = is_common(kind_), to_all = common || kind_ == Kind::all_gather;
+    const bool common = collective_.common, to_all = collective_.is_called();
+    const bool gathers = to_all && !common;
     const std::int64_t first = group ? group->position : 0, peers = group ? group->size : 0;
     const bool may_alias = source == target || (source + target == 1 && from.strides == to.strides);
     const std::vector<Part> outgoing = remote(table.sends, to_all, true);
@@ -65,7 +66,7 @@ class Step {
       plain_ = plain_ && of_part.size() == 1 && !of_part[0].combine;
     const bool strided = sends_strided_boxes && !to_all;
     const bool meets = may_alias && plain_ && !is_reduction() && meet(outgoing, incoming);
-    const bool direct = plain_ && (kind_ != Kind::all_gather || gathers_into(to, table));
+    const bool direct = plain_ && (!gathers || gathers_into(to, table));
     const Ways in{direct, direct && strided}, out{!meets, !meets && strided};
     receive_ = common ? wires_of(incoming, to, itemsize_, 0, 1, in, resources, name_)
                       : wires_of(incoming, to, itemsize_, first, peers, in, resources, name_);
@@ -74,11 +75,11 @@ class Step {
     requests_.resize(send_.wires.size() + receive_.wires.size(), MPI_REQUEST_NULL);
     pack(outgoing, from);
     deliver(table.receives, pieces, from, to, may_alias);
-    if (kind_ == Kind::all_gather && group) gather_with_own(table, to, direct);
+    if (gathers && group) gather_with_own(table, to, direct);
     received_ =
-        (kind_ == Kind::reduce_scatter ? distinct(incoming) : receive_.elements) * itemsize_;
+        (collective_.from_all ? distinct(incoming) : receive_.elements) * itemsize_;
     // The first rank of a reduction may have no operand of its own: it gives the neutral element.
-    neutral_ = kind_ == Kind::reduce && outgoing.empty() && !incoming.empty();
+    neutral_ = is_reduction() && outgoing.empty() && !incoming.empty();
   }
 
   std::size_t source, target;  // numbers of the buffers
@@ -128,7 +129,7 @@ class Step {
     if (aliased)
       for (const Delivery &delivery : deliveries_)
         if (delivery.hazard) delivery.rescue[0](from, receive_staging);
-    switch (kind_) {
+    switch (collective_.kind) {
       case Kind::copy: break;
       case Kind::broadcast: broadcast(from, to, send_staging, receive_staging); break;
       case Kind::reduce:
@@ -245,7 +246,7 @@ class Step {
     return elements;
   }
 
-  bool is_reduction() const { return kind_ == Kind::reduce || kind_ == Kind::all_reduce; }
+  bool is_reduction() const { return collective_.is_combined(); }
 
   /// Whether all that an all-gather collects, the rank's own box too, are runs of the target tile.
   static bool gathers_into(const Storage &to, const StepTable &table) {
@@ -331,7 +332,7 @@ class Step {
     char *result = first ? receive_.wires[0].at(to, receive_staging) : nullptr;
     const int count = first ? receive_.wires[0].count : send_.wires[0].count;
     const void *given = operand == result ? MPI_IN_PLACE : operand;
-    if (kind_ == Kind::all_reduce)
+    if (collective_.kind == Kind::all_reduce)
       return checked("MPI_Allreduce",
                      MPI_Allreduce(given, result, count, reduction_.type, op_, group_->comm));
     checked("MPI_Reduce", MPI_Reduce(given, result, count, reduction_.type, op_, 0, group_->comm));
@@ -379,8 +380,7 @@ class Step {
 
   /// Unpack each message when it arrives.
   void unpack_arrivals(char *to, char *receive_staging) {
-    const bool messages = kind_ == Kind::scatter || kind_ == Kind::gather ||
-                          kind_ == Kind::exchange || kind_ == Kind::reduce_scatter;
+    const bool messages = collective_.moves && !collective_.is_called();
     if (!messages) finish(0, receive_.wires.size());
     for (std::size_t i = 0; i < receive_.wires.size(); ++i) {
       std::size_t wire = i;
@@ -406,7 +406,7 @@ class Step {
     if (code != MPI_SUCCESS) check(code, comm_, call, name_);
   }
 
-  Kind kind_;
+  Collective collective_;
   std::int64_t itemsize_;
   MPI_Datatype element_;
   Reduction reduction_;
