@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Iterable, Sequence, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
 import sympy
@@ -28,11 +28,12 @@ from distspmd.analysis.accesses import (
     map_accesses,
     times,
 )
-from distspmd.analysis.inspectors import Inspection, Read, inspections
+from distspmd.analysis.inspectors import UnboundedRead, inspections
 from distspmd.analysis.iteration_spaces import IterationSpace
 from distspmd.analysis.library_nodes import library_accesses
 from distspmd.analysis.rank_boxes import OnRanks, is_affine, names_in
 from distspmd.analysis.tiling import Tiling
+from distspmd.analysis.uses import Read, Update, Use, Write
 from distspmd.analysis.wcr import operation_of
 from distspmd.errors import UnsupportedProgram
 from distspmd.layouts import intervals
@@ -41,83 +42,6 @@ from distspmd.layouts.intervals import Box
 from distspmd.layouts.layout import Layout, Partial
 from distspmd.nodes.contraction import Contraction
 from distspmd.nodes.linear_solve import System
-
-
-@dataclass(frozen=True, eq=False)
-class Use:
-    """One container as one iteration space reads or writes it.
-
-    Attributes:
-        space: the iteration space.
-        data: the container.
-        is_write: whether the space writes it.
-        layout: box of each rank; partial where the ranks write, or read, operands of a reduction.
-        exact: of a write, whether each element of each box is surely written.
-        accumulates: of a write, whether the old values are operands too.
-        edges: edges at the border of the space that carry the use.
-        approximate: dimensions of a read that were taken whole because an index is unknown.
-        moved: dimensions of a read in which loops around the space choose what is read.
-        certain: whether the use happens in every run, exactly once.
-        times: how often it happens, as far as that is known.
-        index: parameter that indexes each dimension by itself; None where it is not so simple.
-        works_on: of a write, the tiles of a body that also reads what it writes; None for those of
-            the layout.
-        needs: of a read, layouts whose tiles together are what is read; none for that of the use.
-        reads_through: edges at the border through which such a body reads.
-        accesses: of a read, all that it stands for.
-        inspection: of a read, how to find at run time what data let it touch; None if all of its
-            box is to be fetched.
-    """
-
-    space: IterationSpace
-    data: str
-    is_write: bool
-    layout: Layout
-    edges: tuple[Edge, ...] = field(repr=False)
-    exact: bool = True
-    accumulates: bool = False
-    approximate: tuple[int, ...] = ()
-    moved: tuple[int, ...] = ()
-    certain: bool = True
-    times: int = 1
-    index: tuple[str | None, ...] = ()
-    works_on: Layout | None = None
-    needs: tuple[Layout, ...] = ()
-    reads_through: tuple[Edge, ...] = field(default=(), repr=False)
-    accesses: tuple[Access, ...] = field(default=(), repr=False)
-    inspection: Inspection | None = field(default=None, repr=False)
-
-    @property
-    def tiles(self) -> Layout:
-        """The tiles that the space works on."""
-        return self.works_on or self.layout
-
-    @property
-    def reduction(self) -> str | None:
-        """Reduction that combines the operands of ranks, if they write operands."""
-        return self.layout.partial.reduction if self.layout.partial else None
-
-    def is_asked_for(self, written: bool) -> bool:
-        """Whether only what the use touches is fetched, found when the program runs.
-
-        What loops choose of a container that nobody writes is fetched once, for all iterations.
-        """
-        return self.inspection is not None and (written or bool(self.approximate))
-
-    @property
-    def reads_operands(self) -> bool:
-        """Whether the ranks read operands of a reduction, each its own."""
-        return not self.is_write and self.layout.partial is not None
-
-    @property
-    def reads_before(self) -> bool:
-        """Whether the space needs the values that its tile held before."""
-        if self.works_on:
-            return True
-        if self.is_write and self.layout.partial:
-            return False
-        return not self.is_write or not self.exact or self.accumulates
-
 
 Touched = tuple[Sequence[Access], Collection[str]]
 """Accesses of a space, and the containers that it initialises before it writes them."""
@@ -147,18 +71,19 @@ def uses(space: IterationSpace, tiling: Tiling, touched: Touched | None = None) 
     if not isinstance(node, nodes.MapEntry):
         _check_windowed(space, tiling)
     scoped = _Scoped(space, tiling, state.sdfg)
-    reads = [a for a in accesses if not a.is_write]
-    writes = [a for a in accesses if a.is_write]
-    found = [scoped.read(data, edges, group) for data, edges, group in _groups(reads)]
+    read = [a for a in accesses if not a.is_write]
+    written = [a for a in accesses if a.is_write]
+    reads = [scoped.read(data, edges, group) for data, edges, group in _groups(read)]
     if isinstance(node, nodes.MapEntry):
-        found = _merge_reads(found)
-    found += [
+        reads = _merge_reads(reads)
+    writes = [
         scoped.write(data, edges, group, data in initialised)
-        for data, edges, group in _groups(writes)
+        for data, edges, group in _groups(written)
     ]
+    found: list[Use] = [*reads, *writes]
     if isinstance(node, nodes.MapEntry):
-        scoped.check_no_race(found)
-        found = _inspected(space, _join_in_and_out(space, found))
+        scoped.check_no_race(reads, writes)
+        found = _inspected(space, _join_in_and_out(space, reads, writes))
     if not is_windowed(node):
         found = [replace(use, index=()) for use in found]
     return [replace(use, certain=happens_once(state), times=times(state)) for use in found]
@@ -189,13 +114,13 @@ def _check_windowed(space: IterationSpace, tiling: Tiling) -> None:
 def _inspected(space: IterationSpace, found: list[Use]) -> list[Use]:
     """Say of reads that data or loops decide how what they touch is found at run time."""
     reads = [
-        Read(use.accesses, sorted({*use.approximate, *use.moved}), use.edges)
+        UnboundedRead(use.accesses, sorted({*use.approximate, *use.moved}), use.edges)
         for use in found
-        if not use.is_write
+        if isinstance(use, Read)
     ]
-    written = {use.data for use in found if use.is_write}
+    written = {use.data for use in found if not isinstance(use, Read)}
     ways = iter(inspections(reads, written, bound_around(space.state).keys()))
-    return [use if use.is_write else replace(use, inspection=next(ways)) for use in found]
+    return [replace(use, inspection=next(ways)) if isinstance(use, Read) else use for use in found]
 
 
 def _groups(accesses: Iterable[Access]) -> list[tuple[str, tuple[Edge, ...], list[Access]]]:
@@ -210,12 +135,12 @@ def _groups(accesses: Iterable[Access]) -> list[tuple[str, tuple[Edge, ...], lis
     ]
 
 
-def _merge_reads(reads: list[Use]) -> list[Use]:
+def _merge_reads(reads: Sequence[Read]) -> list[Read]:
     """Join reads of one container whose common hull costs no more than both apart.
 
     Not for library nodes, which take the extents of an operand from its subset.
     """
-    merged: list[Use] = []
+    merged: list[Read] = []
     for read in reads:
         for position, other in enumerate(merged):
             if other.data != read.data or other.moved or read.moved:
@@ -228,7 +153,7 @@ def _merge_reads(reads: list[Use]) -> list[Use]:
                     other,
                     layout=layout,
                     edges=other.edges + read.edges,
-                    needs=joined_exactly([*other.needs, *read.needs]),
+                    parts=joined_exactly([*other.parts, *read.parts]),
                     approximate=tuple(sorted({*other.approximate, *read.approximate})),
                     accesses=other.accesses + read.accesses,
                 )
@@ -238,7 +163,9 @@ def _merge_reads(reads: list[Use]) -> list[Use]:
     return merged
 
 
-def _join_in_and_out(space: IterationSpace, found: list[Use]) -> list[Use]:
+def _join_in_and_out(
+    space: IterationSpace, reads: Sequence[Read], writes: Sequence[Write]
+) -> list[Use]:
     """One use for what a nested SDFG both reads and writes: it has one tile of each container.
 
     Raises:
@@ -251,15 +178,11 @@ def _join_in_and_out(space: IterationSpace, found: list[Use]) -> list[Use]:
         if isinstance(node, nodes.NestedSDFG)
         for name in _names_outside(space.state, node)
     }
-    joined = []
-    for use in found:
-        if use.data not in both:
-            joined.append(use)
-        elif use.is_write:
-            reads = [other for other in found if other.data == use.data and not other.is_write]
-            joined.append(_joined(use, reads) if reads else use)
-        elif not any(other.data == use.data and other.is_write for other in found):
-            joined.append(use)
+    updated = both & {write.data for write in writes} & {read.data for read in reads}
+    joined: list[Use] = [read for read in reads if read.data not in updated]
+    for write in writes:
+        own = [read for read in reads if read.data == write.data]
+        joined.append(_joined(write, own) if write.data in updated else write)
     return joined
 
 
@@ -269,7 +192,7 @@ def _names_outside(state: SDFGState, node: nodes.NestedSDFG) -> Iterable[str]:
     return (e.data.data for e in state.in_edges(node) if e.dst_conn in both and e.data.data)
 
 
-def _joined(write: Use, reads: Sequence[Use]) -> Use:
+def _joined(write: Write, reads: Sequence[Read]) -> Update:
     if write.layout.partial:
         raise UnsupportedProgram(
             f"{write.space.where}: the space {write.space.name!r} reads {write.data!r}, into which "
@@ -278,8 +201,14 @@ def _joined(write: Use, reads: Sequence[Use]) -> Use:
     boxes = write.layout.boxes
     for read in reads:
         boxes = tuple(map(intervals.hull, boxes, read.layout.boxes))
-    return replace(
-        write,
+    return Update(
+        write.space,
+        write.data,
+        write.layout,
+        write.edges,
+        index=write.index,
+        exact=write.exact,
+        accumulates=write.accumulates,
         works_on=Layout.of_boxes(write.layout.mesh, write.layout.extents, boxes),
         reads_through=tuple(edge for read in reads for edge in read.edges),
         approximate=tuple(sorted({d for read in reads for d in read.approximate})),
@@ -295,7 +224,7 @@ class _Scoped:
         split = {axis for axes in tiling.splits for axis in axes}
         self.unsplit = {axis for axis in tiling.mesh.names if axis not in split}
 
-    def read(self, data: str, edges: tuple[Edge, ...], group: Sequence[Access]) -> Use:
+    def read(self, data: str, edges: tuple[Edge, ...], group: Sequence[Access]) -> Read:
         """Hull of all that the accesses read."""
         boxes, whole = self.on_ranks.boxes(group[0])
         apart = [boxes]
@@ -305,22 +234,21 @@ class _Scoped:
             boxes = list(map(intervals.hull, boxes, more))
             whole = tuple(sorted({*whole, *more_whole}))
         mesh, extents = self.tiling.mesh, self.on_ranks.extents(data)
-        return Use(
+        return Read(
             self.space,
             data,
-            False,
             Layout.of_boxes(mesh, extents, boxes),
             edges,
             approximate=whole,
             moved=tuple(sorted(set().union(*map(self.on_ranks.moved, group)))),
-            needs=joined_exactly([Layout.of_boxes(mesh, extents, each) for each in apart]),
+            parts=joined_exactly([Layout.of_boxes(mesh, extents, each) for each in apart]),
             index=self._index(group),
             accesses=tuple(group),
         )
 
     def write(
         self, data: str, edges: tuple[Edge, ...], group: Sequence[Access], initialised: bool
-    ) -> Use:
+    ) -> Write:
         """What the accesses write, and how the writes of several ranks to one element combine."""
         boxes, whole = self.on_ranks.boxes(group[0])
         exact = not whole
@@ -343,10 +271,9 @@ class _Scoped:
                 "into a temporary, and copy that."
             )
         layout = Layout.of_boxes(self.tiling.mesh, self.on_ranks.extents(data), boxes, partial)
-        return Use(
+        return Write(
             self.space,
             data,
-            True,
             layout,
             edges,
             exact=exact or (initialised and not moved),
@@ -412,14 +339,13 @@ class _Scoped:
             if not any(place[axis] for axis in axes)
         ]
 
-    def check_no_race(self, found: Sequence[Use]) -> None:
+    def check_no_race(self, reads: Sequence[Read], writes: Sequence[Write]) -> None:
         """Refuse what several ranks write, unless it surely is one value: the last one would stay.
 
         It is one value if the ranks read the same for it, and none of it from one another.
         """
-        reads = [use for use in found if not use.is_write]
-        for write in found:
-            if not write.is_write or write.layout.partial:
+        for write in writes:
+            if write.layout.partial:
                 continue
             for box, ranks in self._writers(write.layout).items():
                 own = [use.layout for use in reads if use.data == write.data]

@@ -147,7 +147,7 @@ class _Unknown(Exception):
 
 
 @dataclass(frozen=True, eq=False)
-class Read:
+class UnboundedRead:
     """A read of an iteration space: its accesses, dimensions without a bound, and edges."""
 
     accesses: Sequence[Access]
@@ -156,7 +156,7 @@ class Read:
 
 
 def inspections(
-    reads: Sequence[Read], written: Set[str], around: Set[str]
+    reads: Sequence[UnboundedRead], written: Set[str], around: Set[str]
 ) -> list[Inspection | None]:
     """How to find what each read of a space touches; None where that cannot be told.
 
@@ -183,7 +183,7 @@ def inspections(
     return found
 
 
-def _inspection(read: Read, written: Set[str], around: Set[str]) -> Inspection | None:
+def _inspection(read: UnboundedRead, written: Set[str], around: Set[str]) -> Inspection | None:
     """How to find what a read touches, whatever it needs for that."""
     if not read.unbounded:
         return None

@@ -9,9 +9,9 @@ from typing import Protocol
 import numpy as np
 from dace import SDFG
 
-from distspmd.analysis.constraints import Use
 from distspmd.analysis.iteration_spaces import IterationSpace
 from distspmd.analysis.tiling import Tiling
+from distspmd.analysis.uses import Use
 from distspmd.lowering import FusedSpace, Lowering
 from distspmd.passes.movement import Movement
 from distspmd.passes.tiles import Symbols

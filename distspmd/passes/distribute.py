@@ -17,9 +17,9 @@ from dace.sdfg import nodes
 from dace.sdfg.state import ReturnBlock
 
 from distspmd.analysis.accesses import Edge, bound_around, times_exactly
-from distspmd.analysis.constraints import Use
 from distspmd.analysis.inspectors import Inspection
 from distspmd.analysis.iteration_spaces import Source
+from distspmd.analysis.uses import Read, Update, Use, Write
 from distspmd.layouts import intervals
 from distspmd.layouts.layout import Layout
 from distspmd.lowering import place
@@ -88,7 +88,7 @@ class Distributor:
             else:
                 self.tiles[name] = self._add_tile(f"{name}_tile", containers[name], home.layout)
         uses = [use for home in self.homes.values() for use in home.uses]
-        uses.sort(key=lambda use: use.inspection.depth if use.inspection else 0)
+        uses.sort(key=_depth)
         self._rename_nodes(self.sdfg.states())
         self._rename_control_values()
         self._load(containers)
@@ -139,27 +139,27 @@ class Distributor:
         dtype = _dtype(container)
         if works_in_place(use, home.layout):
             if use.data in self.tiles:
-                self._rename_edges(use, self.tiles[use.data], use.edges + use.reads_through)
+                self._rename_edges(use, self.tiles[use.data], (*use.edges, *_reads_through(use)))
             elif isinstance(use.space.node, nodes.LibraryNode):
                 self._rename_edges(use, use.data, use.edges)
             if moves := stores(use, home, dtype):
                 self._store_from(use, state, self.tiles.get(use.data, use.data), moves)
             return
-        if use.inspection is not None and use.is_asked_for(home.is_written):
-            self._fetch(use, use.inspection, container)
-            return
-        if not home.is_written:
-            copy = state.add_read(self._shared_tile(use, container))
-            self._reroute(use, state, copy, use.edges)
-            return
-        before = fetch(use, home, dtype)
-        if use.is_write:
-            self._write_copy(use, state, container, before, stores(use, home, dtype))
-        else:
-            assert before is not None
-            self._read_copy(use, state, container, before)
+        match use:
+            case Read(inspection=asked) if asked and use.is_asked_for(home.is_written):
+                self._fetch(use, asked, container)
+            case Read() if not home.is_written:
+                copy = state.add_read(self._shared_tile(use, container))
+                self._reroute(use, state, copy, use.edges)
+            case Read():
+                move = fetch(use, home, dtype)
+                assert move is not None
+                self._read_copy(use, state, container, move)
+            case Write() | Update():
+                before, after = fetch(use, home, dtype), stores(use, home, dtype)
+                self._write_copy(use, state, container, before, after)
 
-    def _shared_tile(self, use: Use, container: data.Data) -> str:
+    def _shared_tile(self, use: Read, container: data.Data) -> str:
         """One copy in each layout of a container that nobody writes, loaded at the start."""
         key = (use.data, use.layout.boxes)
         if key not in self._shared:
@@ -172,7 +172,7 @@ class Distributor:
         return self._shared[key]
 
     def _read_copy(
-        self, use: Use, state: SDFGState, container: data.Data, move: Redistribution
+        self, use: Read, state: SDFGState, container: data.Data, move: Redistribution
     ) -> None:
         origin = _last_reader(use)
         key = (origin, use.layout.boxes)
@@ -182,7 +182,7 @@ class Distributor:
             self._move(state, origin, copy, use.data, move, use.space.source)
         self._reroute(use, state, self._fetched[key], use.edges)
 
-    def _fetch(self, use: Use, asked: Inspection, container: data.Data) -> None:
+    def _fetch(self, use: Read, asked: Inspection, container: data.Data) -> None:
         """Read from a copy of what the use touches, which is found out when the program runs.
 
         Once at the start, if neither the container nor what decides changes; what changes is
@@ -251,7 +251,7 @@ class Distributor:
 
     def _write_copy(
         self,
-        use: Use,
+        use: Write | Update,
         state: SDFGState,
         container: data.Data,
         before: Redistribution | None,
@@ -268,8 +268,8 @@ class Distributor:
                 or state.add_read(first.data)
             )
             self._move(state, origin, fetched, use.data, before, use.space.source)
-            self._reroute(use, state, fetched, use.reads_through)
-            if not use.reads_through:
+            self._reroute(use, state, fetched, _reads_through(use))
+            if not _reads_through(use):
                 state.add_nedge(fetched, entry, Memlet())
         elif use.accumulates:
             state.add_nedge(self._neutral(state, tile, use.layout), entry, Memlet())
@@ -478,6 +478,16 @@ def _first_source(uses: Sequence[Use]) -> Source | None:
     return next((use.space.source for use in uses if use.space.source), None)
 
 
-def _last_reader(use: Use) -> nodes.AccessNode:
+def _depth(use: Use) -> int:
+    """How many inspections have to come before a use."""
+    return use.inspection.depth if isinstance(use, Read) and use.inspection else 0
+
+
+def _reads_through(use: Use) -> tuple[Edge, ...]:
+    """Edges through which a body reads what it also writes."""
+    return use.reads_through if isinstance(use, Update) else ()
+
+
+def _last_reader(use: Read) -> nodes.AccessNode:
     """The last of the nodes that a use reads from."""
     return last(use.space.state, {edge.src for edge in use.edges})

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from dace import data
 
-from distspmd.analysis.constraints import Use
+from distspmd.analysis.uses import Use
 from distspmd.errors import NoSolver
 from distspmd.passes.compilation import Compilation
 from distspmd.placement.homes import moves

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from distspmd.analysis.iteration_spaces import IterationSpace
+from distspmd.analysis.uses import Read, Write
 from distspmd.layouts.layout import Layout
 from distspmd.lowering import (
     ATTRIBUTE,
@@ -136,5 +137,6 @@ def _approximations(spaces: Mapping[str, Tiled], fetches: Sequence[Movement]) ->
         "before the run."
         for name, tiled in spaces.items()
         for use in tiled.uses
-        if use.approximate and id(use.inspection) not in fetched
+        if not isinstance(use, Write) and use.approximate
+        if not (isinstance(use, Read) and id(use.inspection) in fetched)
     ]

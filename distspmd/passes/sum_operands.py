@@ -19,11 +19,12 @@ from dace import SDFG, Memlet, SDFGState, dtypes
 from dace.sdfg import nodes
 
 from distspmd.analysis.accesses import times
-from distspmd.analysis.constraints import Use, uses
+from distspmd.analysis.constraints import uses
 from distspmd.analysis.iteration_spaces import Extent, IterationSpace, Source, parameters_of
 from distspmd.analysis.linear_forms import Number, weights
 from distspmd.analysis.linear_uses import Reading, read_sum, reading
 from distspmd.analysis.tiling import Tiling
+from distspmd.analysis.uses import Read, Update, Use, Write
 from distspmd.errors import UnsupportedProgram
 from distspmd.layouts import intervals
 from distspmd.layouts.layout import Layout
@@ -112,7 +113,7 @@ class _Partial:
                 self.layouts[data] = layout
 
     def _may_stay(self, data: str, found: Sequence[Use]) -> bool:
-        added = any(use.is_write and use.reduction == "sum" for use in found)
+        added = any(not isinstance(use, Read) and use.reduction == "sum" for use in found)
         return added and self._kind(data) in "iufc" and bool(self.sdfg.arrays[data].transient)
 
     def _kind(self, data: str) -> str:
@@ -123,8 +124,8 @@ class _Partial:
         if space.state.sdfg is not self.sdfg or is_control_value(space.node):
             return []
         own = self.tiled[space.name].uses
-        touched = [use for use in own if not use.reads_operands and use.data in self.layouts]
-        bad = {use.data for use in touched if use.is_write or use.inspection or use.approximate}
+        touched = [use for use in own if not _reads_operands(use) and use.data in self.layouts]
+        bad = {use.data for use in touched if not _reads_known_boxes(use)}
         return list(dict.fromkeys(use.data for use in touched if use.data not in bad))
 
     def _spared(
@@ -175,8 +176,8 @@ class _Partial:
         for space in reversed(self.spaces):
             if space.name not in self.tried:
                 continue
-            written = {use.data for use in self.tiled[space.name].uses if use.is_write}
-            needed = any(use.reads_operands for data in written for use in self.uses[data])
+            written = {u.data for u in self.tiled[space.name].uses if not isinstance(u, Read)}
+            needed = any(_reads_operands(use) for data in written for use in self.uses[data])
             if not needed:
                 self.tiled[space.name] = self.tried[space.name]
                 self._index()
@@ -191,16 +192,17 @@ class _Partial:
             found = uses(space, tiling)
         except UnsupportedProgram:
             return None
-        made = []
+        made: list[Use] = []
         for use in found:
-            if use.data in read or use.is_write:
+            if use.data in read or not isinstance(use, Read):
                 boxes = use.layout.boxes
                 on = Layout.of_boxes(layout.mesh, use.layout.extents, boxes, layout.partial)
                 use = replace(use, layout=on)
             if use.data in read and not same_operands(use.layout, self.layouts[use.data]):
                 return None
-            if use.is_write and (not use.exact or use.accumulates or use.works_on):
-                return None
+            match use:
+                case Update() | Write(exact=False) | Write(accumulates=True):
+                    return None
             made.append(use)
         return Tiled(tiling, made, _WHY)
 
@@ -222,7 +224,7 @@ class _Partial:
             (self.tiled[space.name], use)
             for space in self.spaces
             for use in self.tiled[space.name].uses
-            if use.data == data and use.is_write and use.layout.partial
+            if use.data == data and isinstance(use, Write) and use.layout.partial
         )
 
     # -- sums -----------------------------------------------------------------------------------
@@ -280,9 +282,9 @@ class _Partial:
         before = [u for r in fit for u in self.tiled[r.space.name].uses if u.data in names]
         reads = [u for r in fit for u in self.tiled[r.space.name].uses if u.data == names[0]]
         often, like = times(state), fit[0].space
-        own = [Use(like, data, False, self.layouts[data], (), times=often) for data in names]
+        own = [Read(like, data, self.layouts[data], (), times=often) for data in names]
         new = fresh(f"{names[0]}_sum", {*self.sdfg.arrays, *self.sdfg.symbols, *self.tiled})
-        made = replace(own[0], data=new, is_write=True)
+        made = Write(like, new, self.layouts[names[0]], (), times=often)
         after = [*own, made, *(replace(use, data=new) for use in reads)]
         if self._spared(before, after, {new: names[0]}) > 0:
             space, node = _sum_map(self.sdfg, new, added, last, state, like.source)
@@ -329,6 +331,16 @@ class _Partial:
             own = self.tiled[reader.space.name]
             self.tiled[reader.space.name] = replace(own, uses=uses(reader.space, own.tiling))
         self._index()
+
+
+def _reads_operands(use: Use) -> bool:
+    """Whether the ranks read operands of a reduction, each its own."""
+    return isinstance(use, Read) and use.layout.partial is not None
+
+
+def _reads_known_boxes(use: Use) -> bool:
+    """Whether a use is a read of which each rank knows before the run what it reads."""
+    return isinstance(use, Read) and not use.inspection and not use.approximate
 
 
 def _without(tiling: Tiling, layout: Layout) -> Tiling:

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from distspmd.analysis.constraints import Use
+from distspmd.analysis.uses import Read, Update, Use, Write
 from distspmd.layouts import intervals
 from distspmd.layouts.intersection import are_disjoint
 from distspmd.layouts.intervals import Box
@@ -76,7 +76,23 @@ class Home:
     @property
     def is_written(self) -> bool:
         """Whether any space writes the container."""
-        return any(use.is_write for use in self.uses)
+        return _is_written(self.uses)
+
+
+def _is_written(uses: Sequence[Use]) -> bool:
+    return any(not isinstance(use, Read) for use in uses)
+
+
+def _is_asked_for(use: Use, written: bool) -> bool:
+    return isinstance(use, Read) and use.is_asked_for(written)
+
+
+def _writes_of_values(uses: Sequence[Use]) -> list[Write | Update]:
+    return [use for use in uses if not isinstance(use, Read) and not use.layout.partial]
+
+
+def _reads_of_operands(uses: Sequence[Use]) -> list[Read]:
+    return [use for use in uses if isinstance(use, Read) and use.layout.partial]
 
 
 def choose(
@@ -102,7 +118,7 @@ def choose(
     weighed: list[tuple[float, Home]] = []
     partial = None if distributed else operand_layout(uses)
     for layout in (*_candidates(uses, caller, whole), *([partial] if partial else [])):
-        if not all(works_in_place(use, layout) for use in uses if use.reads_operands):
+        if not all(works_in_place(use, layout) for use in _reads_of_operands(uses)):
             continue
         at_caller = caller is not None and layout.same_tiles(caller)
         whole_tiles = at_caller or layout.partial
@@ -119,7 +135,7 @@ def choose(
             held,
             at_caller,
             load=outside and not result and _needs_load(layout, uses),
-            store=outside and any(use.is_write for use in uses),
+            store=outside and _is_written(uses),
         )
         weighed.append((_traffic(home, dtype), home))
     traffic, chosen = min(weighed, key=lambda pair: pair[0])  # of equals the first
@@ -157,14 +173,14 @@ def _kept(
     A stencil of five points reads no corners of its halo, so they need no exchange.
     """
     inside = [use for use in uses if _within(use.tiles, layout)]
-    writes = [use.layout for use in inside if use.is_write and not use.layout.partial]
+    writes = [use.layout for use in _writes_of_values(inside)]
     held = list(layout.holders())
     stretched = (_stretched(write) for write in writes)
     cores = (c for c in (*writes, *stretched) if _within(c, layout) and _covers(c, held))
     core = next(cores, None)
     if core is None or core.same_tiles(layout):
         return layout, (layout,)
-    needs = [need for use in inside if use.reads_before for need in use.needs or (use.tiles,)]
+    needs = [need for use in inside if use.needs_values for need in use.needs]
     fresh = _outermost([core, *needs])
     parts = sum(_filling(write, part, dtype) for write in writes for part in fresh)
     whole = sum(_filling(write, layout, dtype) for write in writes)
@@ -226,9 +242,9 @@ def _candidates(
 
     Each covers all uses and the boxes that are wanted besides, and comes once.
     """
-    ordered = [u for u in uses if u.is_write and not u.layout.partial]
-    written = any(use.is_write for use in uses)
-    ordered += [u for u in uses if not u.is_write and not u.is_asked_for(written)]
+    written = _is_written(uses)
+    ordered: list[Use] = [*_writes_of_values(uses)]
+    ordered += [u for u in uses if isinstance(u, Read) and not u.is_asked_for(written)]
     ordered += [u for u in uses if u.layout.partial]
     needed = [*dict.fromkeys(box for use in uses for box in use.tiles.holders()), *wanted]
     plain = [Layout.of_boxes(u.layout.mesh, u.layout.extents, u.layout.boxes) for u in ordered]
@@ -246,14 +262,14 @@ def _candidates(
 
 def operand_layout(uses: Sequence[Use]) -> Layout | None:
     """The layout in which all operands are written, if each other write replaces all of it."""
-    operands = [use for use in uses if use.is_write and use.layout.partial]
-    values = [use for use in uses if use.is_write and not use.layout.partial]
-    if not operands or any(use.is_asked_for(True) for use in uses):
+    operands = [use for use in uses if isinstance(use, Write) and use.layout.partial]
+    values = _writes_of_values(uses)
+    if not operands or any(_is_asked_for(use, True) for use in uses):
         return None
     layout = operands[0].layout
     held = list(layout.holders())
     possible = (
-        all(same_operands(use.layout, layout) and not use.works_on for use in operands)
+        all(same_operands(use.layout, layout) for use in operands)
         and all(_covers(layout, list(use.tiles.holders())) for use in uses)
         and all(use.exact and _covers(use.layout, held) for use in values)
         and are_disjoint(layout)
@@ -286,9 +302,9 @@ def _first_operands(layout: Layout) -> Layout:
 def _hulls(uses: Sequence[Use]) -> Iterator[Layout]:
     """On each mesh, what all uses of a rank lie in: the tile and all halos of it."""
     by_mesh: dict[Mesh, list[Layout]] = {}
-    written = any(use.is_write for use in uses)
+    written = _is_written(uses)
     for use in uses:
-        if not use.layout.partial and not use.is_asked_for(written):
+        if not use.layout.partial and not _is_asked_for(use, written):
             by_mesh.setdefault(use.layout.mesh, []).append(use.tiles)
     for mesh, layouts in by_mesh.items():
         if len(layouts) > 1:
@@ -322,7 +338,7 @@ def _needs_load(home: Layout, uses: Sequence[Use]) -> bool:
     """Whether anything that the home held at the start can be seen later."""
     written: list[Box] = []
     for use in uses:
-        if use.reads_before or use.accumulates:
+        if isinstance(use, Read) or use.needs_values or use.accumulates:
             return True
         if use.exact and use.certain:
             written.extend(use.layout.holders())
@@ -345,7 +361,7 @@ def moves(home: Home, dtype: np.dtype) -> Iterator[tuple[float, Redistribution]]
                 continue
             shared.add(use.layout.boxes)
         times: float = use.times if home.is_written else 1
-        if use.is_asked_for(home.is_written):
+        if isinstance(use, Read) and use.is_asked_for(home.is_written):
             times = times / 2 if use.approximate else 1
         before = fetch(use, home, dtype)
         yield from ((times, move) for move in ([before] if before else []))
@@ -368,14 +384,14 @@ def store(home: Home, dtype: np.dtype) -> Redistribution | None:
 
 def fetch(use: Use, home: Home, dtype: np.dtype) -> Redistribution | None:
     """What brings a use that is not in place the values that it needs."""
-    if works_in_place(use, home.layout) or not use.reads_before:
+    if works_in_place(use, home.layout) or not use.needs_values:
         return None
     return Redistribution(home.core, use.tiles, dtype)
 
 
 def stores(use: Use, home: Home, dtype: np.dtype) -> list[Redistribution]:
     """What brings the home up to date after a use: from its copy, or within the home itself."""
-    if not use.is_write or (home.layout.partial and use.layout.partial):
+    if isinstance(use, Read) or (home.layout.partial and use.layout.partial):
         return []
     if home.layout.partial:
         return [Redistribution(use.layout, home.entrance, dtype)]

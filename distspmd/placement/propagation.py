@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from distspmd.analysis.constraints import Touched, Use, touched_by, uses
+from distspmd.analysis.constraints import Touched, touched_by, uses
 from distspmd.analysis.iteration_spaces import IterationSpace
 from distspmd.analysis.tiling import Tiling
+from distspmd.analysis.uses import Read, Use
 from distspmd.errors import UnsupportedProgram
 from distspmd.layouts.mesh import Mesh
 
@@ -88,7 +89,7 @@ class _Neighbours:
         """One more space is tiled."""
         for use in tiled.uses:
             self.uses.setdefault(use.data, []).append((name, tiled, use))
-            if not use.is_write:
+            if isinstance(use, Read):
                 self.read.add(use.data)
 
     def is_before(self, name: str, space: IterationSpace) -> bool:
@@ -148,7 +149,7 @@ def _offers(space: IterationSpace, own: Sequence[Use], neighbours: _Neighbours) 
     results, before who writes its operands later.
     """
     arrays = space.state.sdfg.arrays
-    written = {use.data for use in own if use.is_write}
+    written = {use.data for use in own if not isinstance(use, Read)}
     final = not written & neighbours.read and not any(arrays[name].transient for name in written)
     suggested = [
         (use, neighbour, name, *follow(space, use, neighbour, tiled.tiling))
@@ -158,7 +159,11 @@ def _offers(space: IterationSpace, own: Sequence[Use], neighbours: _Neighbours) 
     reduces = any(_reduced(space, own))
     made: dict[tuple[Mesh, Splits], set[str]] = {}
     for use, neighbour, name, mesh, splits in suggested:
-        if neighbour.is_write and not use.is_write and neighbours.is_before(name, space):
+        if (
+            not isinstance(neighbour, Read)
+            and isinstance(use, Read)
+            and neighbours.is_before(name, space)
+        ):
             made.setdefault((mesh, splits), set()).add(use.data)
     for use, _, name, mesh, splits in suggested:
         axes = [axis for split in splits for axis in split]
@@ -169,7 +174,7 @@ def _offers(space: IterationSpace, own: Sequence[Use], neighbours: _Neighbours) 
             yield (0,), space, Mesh(), _whole(space), "rank 0: where its results live"
         else:
             ready = lying > 0 or not reduces  # others wait until what they read is tiled
-            rating = (shared, ready, lying, len(axes), kept, use.is_write)
+            rating = (shared, ready, lying, len(axes), kept, not isinstance(use, Read))
             yield rating, space, mesh, splits, f"its neighbour {name}"
 
 
@@ -184,7 +189,7 @@ def _of_results(
 
 def _reduced(space: IterationSpace, own: Sequence[Use]) -> Iterator[str]:
     """Parameters that index no result."""
-    kept = {parameter for use in own if use.is_write for parameter in use.index}
+    kept = {p for use in own if not isinstance(use, Read) for p in use.index}
     return (parameter for parameter in space.parameters if parameter not in kept)
 
 

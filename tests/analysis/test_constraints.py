@@ -19,9 +19,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lowering.programs import CASES, indices, reductions
 
-from distspmd.analysis.constraints import Use, uses
+from distspmd.analysis.constraints import uses
 from distspmd.analysis.iteration_spaces import spaces_of
 from distspmd.analysis.tiling import Tiling
+from distspmd.analysis.uses import Read, Use
 from distspmd.errors import UnsupportedProgram
 from distspmd.layouts import intervals
 from distspmd.layouts.intervals import Box
@@ -140,10 +141,10 @@ def test_boxes_hold_what_a_program_touches(case):
         own = mine(rank, tiling, steps, points)
         seen |= own
         for use in found:
-            kind = trace.writes if use.is_write else trace.reads
+            kind = trace.reads if isinstance(use, Read) else trace.writes
             touched = set().union(*(kind.get((point, use.data), set()) for point in own))
             box = elements(use.layout.box(rank))
-            if use.is_write:
+            if not isinstance(use, Read):
                 assert touched <= box, f"rank {rank} writes {use.data} outside its box"
                 if use.exact:
                     assert touched == box, f"rank {rank} does not write all of {use.data}"
@@ -153,7 +154,8 @@ def test_boxes_hold_what_a_program_touches(case):
                 *(
                     elements(use.layout.box(rank))
                     for use in found
-                    if use.data == data and (use.reads_before or use.accumulates)
+                    if use.data == data
+                    and (isinstance(use, Read) or use.needs_values or use.accumulates)
                 )
             )
             assert touched <= held, f"rank {rank} reads {data} outside its boxes"
@@ -250,7 +252,7 @@ def test_boxes_of_affine_maps_are_the_hulls_of_what_they_touch(drawn):
         hulls = [elements(hull(w)) for w in written if w]
         assert any(a & b for a, b in itertools.combinations(hulls, 2))
         return
-    (reading,), (writing,) = ([u for u in found if u.is_write == w] for w in (False, True))
+    (reading,), (writing,) = ([u for u in found if isinstance(u, Read) != w] for w in (False, True))
     for rank, (t, w) in enumerate(zip(taken, written, strict=True)):
         assert elements(reading.layout.box(rank)) == (elements(hull(t)) if t else set())
         assert elements(writing.layout.box(rank)) == (elements(hull(w)) if w else set())
@@ -268,7 +270,7 @@ def test_operands_of_a_reduction_are_told_apart(drawn):
     write, shape = moved_inside(drawn, "write", (1, 1))
     sdfg = sdfg_of(drawn, [({}, 0), ({}, 0)], write, ((4, 4), shape))
     tiling, found = uses_of(sdfg, drawn["parts"])
-    (writing,) = (use for use in found if use.is_write)
+    (writing,) = (use for use in found if not isinstance(use, Read))
     steps = [s for _, _, s in drawn["ranges"]]
     points = set(all_points(drawn))
     own = [mine(rank, tiling, steps, points) for rank in range(tiling.mesh.size)]
@@ -277,7 +279,7 @@ def test_operands_of_a_reduction_are_told_apart(drawn):
         if own[a] and own[b] and not intervals.is_empty(common):
             assert writing.layout.operand(a) != writing.layout.operand(b)
     assert writing.reduction in (None, "sum")
-    assert not (writing.reduction and writing.reads_before)
+    assert not (writing.reduction and writing.needs_values)
 
 
 # --- what programs write, by hand ---
@@ -285,7 +287,10 @@ def test_operands_of_a_reduction_are_told_apart(drawn):
 
 def layouts_of(program: Any, *parts: int, position: int = 0) -> dict[str, str]:
     _, found = uses_of(program, parts, position)
-    return {("write " if use.is_write else "read ") + use.data: str(use.layout) for use in found}
+    return {
+        ("read " if isinstance(use, Read) else "write ") + use.data: str(use.layout)
+        for use in found
+    }
 
 
 @dace.program
@@ -383,7 +388,7 @@ def test_windows_of_a_product_are_copies_of_parts():
 
 def test_bounds_of_inner_loops_are_read_and_what_they_index_is_read_whole():
     _, found = uses_of(loop_bound_reads, (2,))
-    by_data = {use.data: use for use in found if not use.is_write}
+    by_data = {use.data: use for use in found if isinstance(use, Read)}
     assert [by_data["r"].layout.box(rank) for rank in (0, 1)] == [((0, 6),), ((5, 11),)]
     assert str(by_data["v"].layout) == "[50]"
     assert by_data["v"].approximate == (0,)
@@ -395,19 +400,19 @@ def test_conditions_are_read_and_what_they_guard_may_keep_its_values():
     by_data = {use.data: use for use in found}
     assert [by_data["c"].layout.box(rank) for rank in (0, 1)] == [((2, 7),), ((7, 12),)]
     assert not by_data["y"].exact
-    assert by_data["y"].reads_before
+    assert by_data["y"].needs_values
 
 
 def test_a_write_below_a_range_that_may_be_empty_is_not_exact():
     _, found = uses_of(rows_of_a_triangle, (2,))
-    (writing,) = (use for use in found if use.is_write)
+    (writing,) = (use for use in found if not isinstance(use, Read))
     assert writing.layout.box(1) == ((5, 10), (0, 7))  # rows 7 to 9 are not written
     assert not writing.exact
 
 
 def test_reads_that_overlap_are_one():
     _, found = uses_of(indices.stencil, (4,))
-    (reading,) = (use for use in found if not use.is_write)
+    (reading,) = (use for use in found if isinstance(use, Read))
     assert [reading.layout.box(rank) for rank in range(4)] == [
         ((0, 5),),
         ((3, 8),),
@@ -453,7 +458,7 @@ def test_ranks_that_write_the_same_elements_are_an_error(program, parts, line, r
 
 def test_a_race_is_left_alone_where_one_rank_runs_it():
     _, found = uses_of(race, (1, 1))
-    assert [str(use.layout) for use in found if use.is_write] == ["[8]"]
+    assert [str(use.layout) for use in found if not isinstance(use, Read)] == ["[8]"]
 
 
 def test_an_operation_that_does_not_combine_is_refused():
@@ -476,14 +481,14 @@ def test_an_operation_that_does_not_combine_is_refused():
 
 def test_an_operand_is_partial_over_the_axes_that_its_index_leaves_out():
     _, found = uses_of(reductions.accumulated, (2, 3))
-    (writing,) = (use for use in found if use.is_write)
+    (writing,) = (use for use in found if not isinstance(use, Read))
     assert writing.layout.partial == Partial("sum", ("i",))
     assert writing.accumulates
-    assert not writing.reads_before
+    assert not writing.needs_values
 
 
 def test_operands_scattered_by_data_are_partial_over_all_axes_that_split():
     _, found = uses_of(reductions.histogram, (4,))
-    (writing,) = (use for use in found if use.is_write)
+    (writing,) = (use for use in found if not isinstance(use, Read))
     assert str(writing.layout) == "[5] + partial(sum){i}"
     assert not writing.exact

@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import distspmd
-from distspmd.analysis.constraints import Use, uses
+from distspmd.analysis.constraints import uses
 from distspmd.analysis.iteration_spaces import spaces_of
 from distspmd.analysis.tiling import Tiling
+from distspmd.analysis.uses import Read, Use, Write
 from distspmd.layouts import intervals
 from distspmd.layouts.layout import Layout, Partial
 from distspmd.layouts.mesh import Mesh
@@ -102,7 +103,7 @@ def use(program: Any, data: str, parts: int, *, write: bool, steps: tuple[int, .
     sdfg = program.to_sdfg()
     space = spaces_of(sdfg)[0]
     tiling = Tiling.on_grid(space.parameters, space.ranges, steps or (parts,))
-    (found,) = (u for u in uses(space, tiling) if u.data == data and u.is_write == write)
+    (found,) = (u for u in uses(space, tiling) if u.data == data and isinstance(u, Read) != write)
     return found
 
 
@@ -181,8 +182,8 @@ def test_what_operands_are_added_to_is_loaded():
     operands = Layout.of_boxes(Mesh(i=2), (8,), boxes, Partial("sum", ("i",)))
     there = Layout.of_boxes(Mesh(i=2), (8,), boxes)
     found = home(
-        Use(None, "y", True, operands, (), accumulates=True),  # type: ignore[arg-type]
-        Use(None, "y", False, there, (), times=9),  # type: ignore[arg-type]
+        Write(None, "y", operands, (), accumulates=True),  # type: ignore[arg-type]
+        Read(None, "y", there, (), times=9),  # type: ignore[arg-type]
     )
     assert str(found.layout) == "boxes[8]{1: 1:6}"
     assert found.load
@@ -203,7 +204,7 @@ def test_operands_that_are_added_up_in_a_loop_are_reduced_once_when_they_are_rea
 def test_operands_live_apart_only_if_every_other_write_replaces_them_all():
     written = replace(use(summed, "y", 4, write=True), times=5)
     value = Layout.of_boxes(Mesh(i=4), (1,), [((0, 1),)] + [((0, 0),)] * 3)
-    start = Use(None, "y", True, value, ())  # type: ignore[arg-type]
+    start = Write(None, "y", value, ())  # type: ignore[arg-type]
     assert home(start, written, argument=False).layout.partial
     assert not home(replace(start, exact=False), written, argument=False).layout.partial
     other = Partial("max", ("i",))
@@ -293,7 +294,8 @@ def layout(text: str, **mesh: int) -> Layout:
 
 
 def made(use_layout: Layout, *, write: bool) -> Use:
-    return Use(None, "x", write, use_layout, ())  # type: ignore[arg-type]
+    kind = Write if write else Read
+    return kind(None, "x", use_layout, ())  # type: ignore[arg-type]
 
 
 def test_reads_are_in_place_where_each_rank_holds_its_box():
