@@ -11,10 +11,10 @@ import numpy as np
 
 from distspmd.layouts import intervals
 from distspmd.layouts.intersection import meeting, most_meeting, ranges
-from distspmd.layouts.intervals import Box
+from distspmd.layouts.intervals import Box, Numbers
 from distspmd.layouts.layout import Layout
 from distspmd.plans.collectives import StepKind
-from distspmd.plans.messages import Message, Messages, Numbers, Traffic
+from distspmd.plans.messages import Message, Messages, Traffic
 from distspmd.plans.plan import Plan, Step
 from distspmd.plans.redistribution import Redistribution
 from distspmd.plans.solver import Refusal

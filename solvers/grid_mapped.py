@@ -71,7 +71,7 @@ class GridMapped:
 
     def _gather(self, move: Redistribution) -> Plan | Refusal:
         groups = {
-            box: _one_for_each_operand(move.source, ranks)
+            box: move.source.one_of_each_operand(ranks)
             for box, ranks in move.source.holders().items()
         }
         refusal = self._refuse_gather(move, groups)
@@ -127,14 +127,6 @@ def _is_root(layout: Layout) -> bool:
 
 def _root_first(ranks: set[int] | tuple[int, ...]) -> tuple[int, ...]:
     return tuple(sorted(ranks))
-
-
-def _one_for_each_operand(source: Layout, ranks: tuple[int, ...]) -> tuple[int, ...]:
-    """The first rank that holds each operand; one rank where the source holds values."""
-    first: dict[int, int] = {}
-    for rank in ranks:
-        first.setdefault(source.operand(rank), rank)
-    return tuple(sorted(first.values()))
 
 
 def _reduce(move: Redistribution, groups: dict[Box, tuple[int, ...]], target: int) -> Step:

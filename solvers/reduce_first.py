@@ -37,7 +37,7 @@ class ReduceFirst:
             return Refusal(self.name, "both sides are blocks, which collectives take")
         if not redistribution.disjoint:
             return Refusal(self.name, "tiles overlap and are not equal")
-        groups = {box: _one_for_each(source, ranks) for box, ranks in source.holders().items()}
+        groups = {box: source.one_of_each_operand(ranks) for box, ranks in source.holders().items()}
         if max(map(len, groups.values()), default=0) < 2:
             return Refusal(self.name, "no two ranks hold operands of one tile")
         return self._plan(redistribution, groups)
@@ -66,11 +66,3 @@ class ReduceFirst:
         assert isinstance(onward, Plan)
         steps = (reduce, *(replace(step, source=2) for step in onward.steps))
         return Plan(move, self.name, steps, (values,))
-
-
-def _one_for_each(source: Layout, ranks: tuple[int, ...]) -> tuple[int, ...]:
-    """The first rank that holds each operand."""
-    first: dict[int, int] = {}
-    for rank in ranks:
-        first.setdefault(source.operand(rank), rank)
-    return tuple(sorted(first.values()))

@@ -29,7 +29,7 @@ from distspmd.dace_compat.fast_graphs import quick_graphs
 from distspmd.dace_compat.settings import linked_to, quiet
 from distspmd.errors import ArgumentError, ToolchainError
 from distspmd.lowering import Lowering
-from distspmd.nodes.distributed_memlet import CONTEXT, INCLUDE, DistributedMemlet
+from distspmd.nodes.distributed_memlet import CONTEXT, DistributedMemlet
 from distspmd.runtime import compile_runtime, compiler_processes, toolchain
 
 _RECORD = "program.json"
@@ -224,7 +224,7 @@ def plain(sdfg: SDFG) -> CompiledSDFG:
 
 
 def _key(program: SDFG, *parts: str) -> str:
-    sources = [INCLUDE / "distspmd" / name for name in _HEADERS_OF_PROGRAMS]
+    sources = [compile_runtime.INCLUDE / "distspmd" / name for name in _HEADERS_OF_PROGRAMS]
     for package in _MAKING_CODE:
         sources += sorted((_PACKAGE / package).rglob("*.py"))
     read = b"".join(path.read_bytes() for path in sources)

@@ -12,14 +12,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from distspmd.errors import LayoutError
-from distspmd.layouts.intervals import Interval
+from distspmd.layouts.intervals import Interval, Numbers
 from distspmd.layouts.mesh import Mesh
 from distspmd.layouts.reductions import reduction
-
-Numbers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

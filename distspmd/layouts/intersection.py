@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from distspmd.layouts import intervals
+from distspmd.layouts.intervals import Numbers
 from distspmd.layouts.layout import Layout, Tiles
 
-Numbers = NDArray[np.int64]
 _AT_ONCE = 1 << 22  # comparisons of boxes in one call of NumPy
 
 

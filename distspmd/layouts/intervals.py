@@ -8,12 +8,21 @@ import math
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 Interval = tuple[int, int]
 """Half-open ``(lo, hi)``; empty where ``hi <= lo``."""
 
 Box = tuple[Interval, ...]
 """One interval per dimension of an array, in global indices."""
+
+Numbers = NDArray[np.int64]
+"""Bounds, ranks or counts of many at once."""
+
+
+def bounds(box: Box) -> Iterator[int]:
+    """Both ends of each interval, one after the other."""
+    return (end for interval in box for end in interval)
 
 
 def is_empty(box: Box) -> bool:

@@ -17,17 +17,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from distspmd.errors import LayoutError, MeshError
 from distspmd.layouts import intervals
 from distspmd.layouts.dimension import Partial as Partial
 from distspmd.layouts.dimension import Split as Split
 from distspmd.layouts.dimension import items, parse_partial, parse_split
-from distspmd.layouts.intervals import Box
+from distspmd.layouts.intervals import Box, Numbers
 from distspmd.layouts.mesh import Mesh
-
-Numbers = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -40,9 +37,9 @@ class Tiles:
         sides: of a grid of blocks the intervals along each dimension, tiles row-major over them.
     """
 
-    bounds: NDArray[np.int64]
-    of: NDArray[np.int64]
-    sides: tuple[NDArray[np.int64], ...] | None = None
+    bounds: Numbers
+    of: Numbers
+    sides: tuple[Numbers, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -201,7 +198,7 @@ class Layout:
         return self.mesh.size
 
     @cached_property
-    def bounds(self) -> NDArray[np.int64]:
+    def bounds(self) -> Numbers:
         """Boxes as numbers: (ranks, dimensions, 2).
 
         Raises:
@@ -261,14 +258,14 @@ class Layout:
         return tuple(tuple((lo, hi) for lo, hi in box) for box in self.bounds.tolist())
 
     @cached_property
-    def volumes(self) -> NDArray[np.int64]:
+    def volumes(self) -> Numbers:
         """Elements of the tile of each rank of the mesh."""
         sides = self.bounds[:, :, 1] - self.bounds[:, :, 0]
-        found: NDArray[np.int64] = np.maximum(sides, 0).prod(axis=1)
+        found: Numbers = np.maximum(sides, 0).prod(axis=1)
         return found
 
     @cached_property
-    def operands(self) -> NDArray[np.int64]:
+    def operands(self) -> Numbers:
         """Which operand of the reduction each rank of the mesh holds."""
         if self.partial is None:
             return np.zeros(self.ranks, dtype=np.int64)
@@ -276,7 +273,7 @@ class Layout:
             return np.arange(self.ranks)
         return self.indices(self.partial.axes[::-1])
 
-    def indices(self, axes: Sequence[str]) -> NDArray[np.int64]:
+    def indices(self, axes: Sequence[str]) -> Numbers:
         """Index of each rank of the mesh along axes, minor first."""
         grid = self.mesh.grid
         found = np.zeros(self.ranks, dtype=np.int64)
@@ -315,6 +312,13 @@ class Layout:
         equal |= (self.volumes[:common] == 0) & (other.volumes[:common] == 0)
         rest = (self.volumes[common:], other.volumes[common:])
         return bool(equal.all()) and not any(volumes.any() for volumes in rest)
+
+    def one_of_each_operand(self, ranks: Sequence[int]) -> tuple[int, ...]:
+        """The first of some ranks that holds each operand; one rank where all hold values."""
+        first: dict[int, int] = {}
+        for rank in ranks:
+            first.setdefault(self.operand(rank), rank)
+        return tuple(sorted(first.values()))
 
     def holders(self) -> dict[Box, tuple[int, ...]]:
         """Ranks that hold each distinct box that is not empty, in order of the first."""

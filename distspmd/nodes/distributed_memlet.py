@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import dace.library
@@ -12,8 +11,7 @@ from dace.properties import Property
 from dace.sdfg import nodes
 from dace.transformation.transformation import ExpandTransformation
 
-INCLUDE = Path(__file__).resolve().parent.parent / "runtime" / "include"
-"""Folder of the C++ runtime headers."""
+from distspmd.runtime.compile_runtime import INCLUDE
 
 CONTEXT = "distspmd_context"
 """Scalar argument of a lowered program: the handle of the runtime's plans."""

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -147,7 +147,7 @@ def _plan(
             raise PlanError(
                 f"{name}: {storage} does not have the {len(extents)} dimensions of {layout}."
             )
-        body += [*_flat(box), *storage.origin, *storage.strides]
+        body += [*intervals.bounds(box), *storage.origin, *storage.strides]
     for step in plan.steps:
         body += _step(step, rank, families, name, _code(step, dtype, functions, name))
     return [len(body) + 1, *body]
@@ -183,7 +183,7 @@ def _step(
         len(receives),
     ]
     for peer, box in (*sends, *receives):
-        body += [peer, *_flat(box)]
+        body += [peer, *intervals.bounds(box)]
     return body
 
 
@@ -195,7 +195,7 @@ def _traffic(step: Step, rank: int, name: str) -> tuple[Traffic, Traffic]:
     spec = step.kind.spec
     group = next((group for group in step.groups if rank in group), ())
     position = {peer: at for at, peer in enumerate(group)}
-    mine = list(_messages(step, rank))
+    mine = list(step.table.of_rank(rank))
     far = [(sender, receiver, box) for sender, receiver, box in mine if sender != receiver]
     combined = _combined_box(step, rank, far)
     sends: Traffic = []
@@ -214,16 +214,6 @@ def _traffic(step: Step, rank: int, name: str) -> tuple[Traffic, Traffic]:
     if far and spec.to_all and spec.first is None:
         _check_all_take_part(step, rank, group, mine, name)
     return sends, receives
-
-
-def _messages(step: Step, rank: int) -> Iterator[tuple[int, int, Box]]:
-    """The messages that a rank sends or receives, in order, but empty ones."""
-    held = step.table
-    rows = held.table[(held.senders == rank) | (held.receivers == rank)]
-    for sender, receiver, *bounds in rows.tolist():
-        box = tuple(zip(bounds[::2], bounds[1::2], strict=True))
-        if not intervals.is_empty(box):
-            yield sender, receiver, box
 
 
 def _append(traffic: Traffic, common: bool, peer: int, box: Box) -> None:
@@ -256,10 +246,6 @@ def _check_all_take_part(
     wanted = set(group) if reduces else set(group) - {rank}
     if len(boxes) > 1 or (to and (len(to) != len(wanted) or set(to) != wanted)):
         raise PlanError(f"{name}: rank {rank} does not send one box to all in the {step.kind}.")
-
-
-def _flat(box: Box) -> Iterator[int]:
-    return (bound for interval in box for bound in interval)
 
 
 def _packed(text: bytes) -> list[int]:

@@ -14,9 +14,8 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from distspmd.layouts.intervals import Box
-
-Numbers = NDArray[np.int64]
+from distspmd.layouts import intervals
+from distspmd.layouts.intervals import Box, Numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +61,7 @@ class Messages(Sequence[Message]):
         """Messages from objects."""
         if isinstance(messages, Messages):
             return messages
-        rows = [(m.sender, m.receiver, *(at for side in m.box for at in side)) for m in messages]
+        rows = [(m.sender, m.receiver, *intervals.bounds(m.box)) for m in messages]
         return cls(np.array(rows, dtype=np.int64).reshape(len(rows), len(rows[0]) if rows else 2))
 
     @classmethod
@@ -113,6 +112,14 @@ class Messages(Sequence[Message]):
         """Which messages go from one rank to another."""
         between: NDArray[np.bool_] = self.senders != self.receivers
         return between
+
+    def of_rank(self, rank: int) -> Iterator[tuple[int, int, Box]]:
+        """Sender, receiver and box of what a rank sends or receives, in order, but empty ones."""
+        rows = self.table[(self.senders == rank) | (self.receivers == rank)]
+        for sender, receiver, *ends in rows.tolist():
+            box = tuple(zip(ends[::2], ends[1::2], strict=True))
+            if not intervals.is_empty(box):
+                yield sender, receiver, box
 
     @cached_property
     def _objects(self) -> tuple[Message, ...]:

@@ -19,10 +19,11 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import NDArray
 
+from distspmd.layouts.intervals import Numbers
 from distspmd.layouts.layout import Layout
 from distspmd.plans.collectives import StepKind
 from distspmd.plans.messages import Message as Message
-from distspmd.plans.messages import Messages, Numbers, Traffic
+from distspmd.plans.messages import Messages, Traffic
 from distspmd.plans.redistribution import Bound, Redistribution
 
 

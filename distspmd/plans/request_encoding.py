@@ -16,7 +16,6 @@ therefore comes from one rank, which the verifier proves.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,7 +23,6 @@ from numpy.typing import NDArray
 
 from distspmd.errors import PlanError
 from distspmd.layouts import intervals
-from distspmd.layouts.intervals import Box
 from distspmd.plans.encoding import SELF, Storage
 from distspmd.plans.plan import Plan
 
@@ -61,8 +59,8 @@ class Fetch:
         found = [len(text), *padded.tolist(), move.dtype.itemsize, len(extents), *extents]
         found += [len(self.dimensions), *self.dimensions]
         for layout, storage in zip(self.plan.buffers, self.storages, strict=True):
-            found += [*_flat(layout.box(rank)), *storage.origin, *storage.strides]
-        messages = list(self._messages(rank))
+            found += [*intervals.bounds(layout.box(rank)), *storage.origin, *storage.strides]
+        messages = list(self.plan.steps[0].table.of_rank(rank))
         sends = [(to, box) for sender, to, box in messages if sender == rank != to]
         receives = [
             (SELF if sender == rank else sender, box) for sender, to, box in messages if to == rank
@@ -70,18 +68,5 @@ class Fetch:
         for traffic in (sends, receives):
             found.append(len(traffic))
             for peer, box in traffic:
-                found += [peer, *_flat(box)]
+                found += [peer, *intervals.bounds(box)]
         return np.array(found, dtype=np.int64)
-
-    def _messages(self, rank: int) -> Iterator[tuple[int, int, Box]]:
-        """Sender, receiver and box of the messages of a rank, but empty ones."""
-        held = self.plan.steps[0].table
-        rows = held.table[(held.senders == rank) | (held.receivers == rank)]
-        for sender, receiver, *bounds in rows.tolist():
-            box = tuple(zip(bounds[::2], bounds[1::2], strict=True))
-            if not intervals.is_empty(box):
-                yield sender, receiver, box
-
-
-def _flat(box: Box) -> Iterator[int]:
-    return (bound for interval in box for bound in interval)

@@ -34,12 +34,6 @@ _SOURCES = {
 _compiling = threading.Lock()
 
 
-@cache
-def prepare() -> None:
-    """Begin to compile the runtime, if that is still to be done; once in a process."""
-    compiler_processes.begin(build)
-
-
 def build() -> Path:
     """Compile the runtime unless the cache has it; its path.
 

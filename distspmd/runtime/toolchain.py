@@ -69,15 +69,6 @@ class MPI:
         """Whether it comes from the Python environment: not tuned for the machine."""
         return any(_same(self.mpicc.parent, folder) for folder in _environment_bins())
 
-    @property
-    def cmake_arguments(self) -> tuple[str, ...]:
-        """What makes CMake's ``find_package(MPI)`` find this one and no other."""
-        return (
-            f"-DMPI_HOME={self.prefix}",
-            f"-DMPI_C_COMPILER={self.mpicc}",
-            f"-DMPI_CXX_COMPILER={self.mpicxx}",
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class BLAS:

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from distspmd.layouts.intervals import Numbers
 from distspmd.plans.collectives import StepKind
-from distspmd.plans.messages import Numbers
 from distspmd.solvers.collectives.prime_axes import Digit, Placement
 from distspmd.solvers.collectives.search import SLICE, Move, WeakType
 

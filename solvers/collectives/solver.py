@@ -11,11 +11,12 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from distspmd.layouts.intervals import Numbers
 from distspmd.layouts.layout import Layout, Partial, Split
 from distspmd.layouts.mesh import Mesh
 from distspmd.plans.collectives import StepKind
 from distspmd.plans.machine import Machine
-from distspmd.plans.messages import Messages, Numbers, Traffic
+from distspmd.plans.messages import Messages, Traffic
 from distspmd.plans.plan import Plan, Step
 from distspmd.plans.redistribution import Redistribution
 from distspmd.plans.solver import Refusal
