@@ -49,6 +49,19 @@ def golden(root: Path, request: pytest.FixtureRequest) -> Callable[[str, str], N
     return check
 
 
+UNOPTIMISED = {"DACE_compiler_build_type": "Debug"}
+"""Environment in which programs are compiled without optimisation, in a fraction of the time."""
+
+
+@pytest.fixture
+def unoptimised() -> Iterator[None]:
+    """Programs that this process compiles are not optimised."""
+    from dace import config
+
+    with config.set_temporary("compiler", "build_type", value="Debug"):
+        yield
+
+
 @pytest.fixture
 def launch(tmp_path: Path) -> Launch:
     """Run a program, a file or text, on a number of ranks, in a folder of the test's own.

@@ -230,7 +230,8 @@ def _key(program: SDFG, *parts: str) -> str:
     read = b"".join(path.read_bytes() for path in sources)
     described = json.loads(json.dumps(program.to_json()))
     _strip(described)
-    settings = config.Config.get("compiler", "cpu", "args"), compiler.host_isa_id()
+    flags = (config.Config.get("compiler", *of) for of in (("cpu", "args"), ("build_type",)))
+    settings = *flags, compiler.host_isa_id()
     text = json.dumps([program.name, described, dace.__version__, settings, parts], sort_keys=True)
     return hashlib.sha256(text.encode() + read).hexdigest()[:32]
 

@@ -10,6 +10,7 @@ from typing import Any
 import dace
 import numpy as np
 import pytest
+from conftest import UNOPTIMISED
 
 import distspmd
 from autodiff.programs import GRADIENTS, D, perceptron
@@ -27,7 +28,7 @@ def test_gradients_are_those_of_torch_on_3_ranks_and_on_one(tmp_path: Path) -> N
         ranks=3,
         timeout=900,
         capture=True,
-        env={"PYTHONPATH": path, "MALLOC_PERTURB_": "165"},
+        env={"PYTHONPATH": path, **UNOPTIMISED, "MALLOC_PERTURB_": "165"},
         cwd=tmp_path,
     ).check()
     outcomes = [line for line in done.stdout.splitlines() if ": " in line]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from conftest import UNOPTIMISED
+
 from distspmd.runtime.launch import launch
 
 TESTS = Path(__file__).resolve().parent.parent
@@ -17,7 +19,7 @@ def test_exported_models_do_what_torch_does(tmp_path: Path) -> None:
         ranks=3,
         timeout=900,
         capture=True,
-        env={"PYTHONPATH": path},
+        env={"PYTHONPATH": path, **UNOPTIMISED},
         cwd=tmp_path,
     ).check()
     outcomes = [line for line in done.stdout.splitlines() if ": " in line]

@@ -10,6 +10,7 @@ from concurrent.futures import ProcessPoolExecutor
 
 from kernels import KERNELS, ranks_of
 
+from distspmd import pipeline
 from distspmd.lowering import ATTRIBUTE
 from lowering.harness import Case, parsed
 from lowering.mechanisms import COMPILED, COMPILED_KERNELS
@@ -52,7 +53,8 @@ def problems_of_all(cases: Sequence[Case]) -> dict[str, str]:
 
 
 def _of_names(names: Sequence[str]) -> dict[str, str]:
-    """Cases travel as names: programs of DaCe do not."""
+    """Cases travel as names: programs of DaCe do not. Each pass leaves a valid SDFG."""
+    pipeline.observe = lambda _, compilation: compilation.sdfg.validate()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return {name: problem(PLANNED[name]) for name in names}

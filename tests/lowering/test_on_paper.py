@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from kernels import KERNELS
 
+from distspmd.layouts.layout import Layout
+from distspmd.layouts.mesh import Mesh
+from distspmd.lowering import ATTRIBUTE
 from lowering import mechanisms
+from lowering.harness import parsed
 from lowering.mechanisms import COMPILED, COMPILED_KERNELS, MECHANISMS
+from lowering.on_paper import problems
 from lowering.programs import CASES
 from lowering.run_on_paper import PLANNED, problems_of_all
 
@@ -28,6 +34,23 @@ def found(request: pytest.FixtureRequest) -> dict[str, str]:
 @pytest.mark.parametrize("planned", PLANNED)
 def test_the_plans_of_a_program_do_what_numpy_does(planned: str, found: dict[str, str]) -> None:
     assert not found[planned]
+
+
+def test_records_that_do_not_agree_with_their_plans_are_told() -> None:
+    case = next(case for case in CASES if case.name == "broadcast[__return=2x1x2]-4")
+    lowering = getattr(case.lowered(parsed(case.program)), ATTRIBUTE)
+    assert not [*problems(lowering)]
+    memlet = next(memlet for memlet in lowering.memlets if memlet.target_tiles is not None)
+    move, solution = memlet.solution.plan.redistribution, memlet.solution
+    nothing = ((0, 0),) * len(move.source.extents)
+    empty = Layout.of_boxes(Mesh(ranks=4), move.source.extents, [nothing] * 4)
+    cost = replace(solution.cost, nbytes=solution.cost.nbytes + 1)
+    told = {
+        "which is not in its tile": replace(memlet, target_tiles=empty),
+        "bytes are received": replace(memlet, solution=replace(solution, cost=cost)),
+    }
+    for words, wrong in told.items():
+        assert any(words in said for said in problems(replace(lowering, memlets=(wrong,))))
 
 
 def test_representatives_are_cases_and_kernels() -> None:

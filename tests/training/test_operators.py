@@ -96,6 +96,7 @@ class Many(nn.Module):
         return tuple(function(x, y) for function, x, y in pairs)
 
 
+@pytest.mark.usefixtures("unoptimised")
 @pytest.mark.parametrize(
     "functions",
     [VIEWS, PLACES, GROUPS, DIVISIONS],

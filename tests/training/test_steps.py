@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import dace
 import pytest
 import torch
+from dace import SDFG
 from torch import nn
 from torch.utils import _pytree as pytree
 
@@ -16,9 +17,16 @@ from distspmd import frontend
 from distspmd.codegen.build import plain
 from distspmd.execution.binding import binding_of
 from distspmd.nodes.contraction import Contraction
-from training.models import MODELS, Model
+from training.models import MODELS
 
 CHECKED = ("attention", "einsums", "lenet", "residual")
+FIRST = ("attention", "rotary", "group norm", "places")
+"""Those that are not slow."""
+pytestmark = pytest.mark.usefixtures("unoptimised")
+
+
+def by_tier(names: Iterable[str]) -> list[Any]:
+    return [n if n in FIRST else pytest.param(n, marks=pytest.mark.slow) for n in names]
 
 
 def farthest(given: Any, wanted: Any) -> float:
@@ -26,8 +34,9 @@ def farthest(given: Any, wanted: Any) -> float:
     return max(float((a.detach() - b.detach()).abs().max()) for a, b in pairs)
 
 
-@pytest.mark.parametrize("model", [m for m in MODELS if m.name in CHECKED], ids=lambda m: m.name)
-def test_three_steps_are_those_of_torch(model: Model) -> None:
+@pytest.mark.parametrize("name", by_tier(CHECKED))
+def test_three_steps_are_those_of_torch(name: str) -> None:
+    (model,) = (model for model in MODELS if model.name == name)
     module, _, step = model.build()
     same, _, reference = model.build()
     sdfg = frontend.training_step(step, *model.batch(), name=model.name)
@@ -72,19 +81,20 @@ WINDOWS = [
 ]
 
 
-@pytest.mark.parametrize("window", WINDOWS, ids=str)
-def test_gradients_of_windows_are_those_of_torch(window: nn.Module) -> None:
+def test_gradients_of_windows_are_those_of_torch() -> None:
     torch.manual_seed(3)
-    before = nn.Linear(7, 7)
-    inner = (5, 7) if "2d" in type(window).__name__ else (7,)
-    x = torch.randn(2, 4, *inner)
+    befores = [nn.Linear(7, 7) for _ in WINDOWS]
+    inner = [(5, 7) if "2d" in type(window).__name__ else (7,) for window in WINDOWS]
 
-    def gradients(x: torch.Tensor) -> list[torch.Tensor]:
-        tensors = [*before.parameters(), *window.parameters()]
-        made = window(before(x))
-        return [made, *torch.autograd.grad((made * made.detach().cos()).sum(), tensors)]
+    def gradients(*inputs: torch.Tensor) -> list[torch.Tensor]:
+        found = []
+        for window, before, x in zip(WINDOWS, befores, inputs, strict=True):
+            tensors = [*before.parameters(), *window.parameters()]
+            made = window(before(x))
+            found += [made, *torch.autograd.grad((made * made.detach().cos()).sum(), tensors)]
+        return found
 
-    check(gradients, x, "windows")
+    check(gradients, "windows", *(torch.randn(2, 4, *extents) for extents in inner))
 
 
 def rotated(x: torch.Tensor, q: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -110,7 +120,7 @@ LAYERS: dict[str, tuple[nn.Module, Callable[..., Any]]] = {
 }
 
 
-@pytest.mark.parametrize("name", LAYERS)
+@pytest.mark.parametrize("name", by_tier(LAYERS))
 def test_gradients_of_layers_are_those_of_torch(name: str) -> None:
     torch.manual_seed(3)
     layer, call = LAYERS[name]
@@ -120,18 +130,19 @@ def test_gradients_of_layers_are_those_of_torch(name: str) -> None:
         loss = (made * made.detach().cos()).sum()
         return [made, *torch.autograd.grad(loss, list(layer.parameters()))]
 
-    check(gradients, torch.randn(2, 6, 8), name.replace(" ", "_"))
+    check(gradients, name.replace(" ", "_"), torch.randn(2, 6, 8))
 
 
-def check(function: Callable[..., list[torch.Tensor]], x: torch.Tensor, name: str) -> dace.SDFG:
+def check(function: Callable[..., list[torch.Tensor]], name: str, *inputs: torch.Tensor) -> SDFG:
     """One call of a function, run by DaCe, gives what torch does; the program."""
-    sdfg = frontend.training_step(function, x, name=name)
+    sdfg = frontend.training_step(function, *inputs, name=name)
     binding, run = binding_of(sdfg), plain(sdfg)
     assert binding is not None
     with dace.config.set_temporary("compiler", "allow_view_arguments", value=True):
-        given = {n: binding.given(n, x) for n in sdfg.arg_names}
+        given = {n: binding.given(n, x) for n, x in zip(sdfg.arg_names, inputs, strict=True)}
         found = binding.returned(run(**binding.arguments(), **given))
-    assert farthest(found, function(x)) < 1e-4
+    for place, pair in enumerate(zip(found, function(*inputs), strict=True)):
+        assert farthest(*pair) < 1e-4, place
     return sdfg
 
 
@@ -168,7 +179,7 @@ def test_rows_of_a_table_are_picked() -> None:
         made = table(words)
         return [made, *torch.autograd.grad((made * made.detach().cos()).sum(), [table.weight])]
 
-    sdfg = check(gradients, torch.randint(0, 11, (5, 7)), "picked")
+    sdfg = check(gradients, "picked", torch.randint(0, 11, (5, 7)))
     picks = [n.pick for n, _ in sdfg.all_nodes_recursive() if isinstance(n, Contraction)]
     assert len([pick for pick in picks if pick]) == 2
 

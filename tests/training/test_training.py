@@ -6,28 +6,31 @@ import os
 from pathlib import Path
 
 import pytest
+from conftest import UNOPTIMISED
 
 from distspmd.runtime.launch import launch
 
 TESTS = Path(__file__).resolve().parent.parent
-ON_RANKS = {
-    1: ["gpt"],
-    2: ["perceptron", "einsums", "residual", "keep_gradients"],
-    4: ["perceptron_adam", "attention", "encoder", "lenet", "accumulate", "tied"],
-}
+ON_RANKS = [
+    (2, ["perceptron_adam", "residual"]),
+    (4, ["attention", "accumulate", "tied"]),
+    pytest.param(1, ["gpt"], marks=pytest.mark.slow),
+    pytest.param(2, ["perceptron", "einsums", "keep_gradients"], marks=pytest.mark.slow),
+    pytest.param(4, ["encoder", "lenet"], marks=pytest.mark.slow),
+]
 """Every model once. A batch of 5 or 6 on 4 ranks leaves one with nothing."""
 
 
-@pytest.mark.parametrize("ranks", ON_RANKS)
-def test_training_is_what_torch_does(ranks: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("ranks", "names"), ON_RANKS)
+def test_training_is_what_torch_does(ranks: int, names: list[str], tmp_path: Path) -> None:
     path = os.pathsep.join(filter(None, [str(TESTS), os.environ.get("PYTHONPATH")]))
     done = launch(
-        ["-m", "training.run_models", *ON_RANKS[ranks]],
+        ["-m", "training.run_models", *names],
         ranks=ranks,
         timeout=900,
         capture=True,
-        env={"PYTHONPATH": path},
+        env={"PYTHONPATH": path, **UNOPTIMISED},
         cwd=tmp_path,
     ).check()
     outcomes = [line for line in done.stdout.splitlines() if ": " in line]
-    assert sorted(outcomes) == sorted(f"{name}: right" for name in ON_RANKS[ranks]), done.stdout
+    assert sorted(outcomes) == sorted(f"{name}: right" for name in names), done.stdout
