@@ -1,7 +1,7 @@
-"""What a space makes of containers that it reads: if it is linear in them, or needs their sums.
+"""What a space does with containers that it reads: if it is linear in them, or needs their sums.
 
-Maps of tasklets and contractions are understood; they can be made to read a sum instead of what it
-is made of.
+Maps of tasklets and contractions are understood; they can be changed to read a sum in place of its
+summands.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Contractions: one library node whose letters are its iteration space.
+"""Contractions: library nodes whose letters are their iteration space.
 
 ``_out[result] = sum over other letters of _in0[..] * _in1[..]``, or another reduction of another
-expression. Each letter is a parameter of the space, those of the result first; so a schedule can
-split a head or a batch that a product of matrices would hide. To be analysed, the node is one map;
-it runs as calls of ``gemm`` in loops over the letters that no matrix has, or as plain loops.
+expression. Each letter is a parameter of the space, and those of the result come first. A schedule
+can therefore split a head or a batch that a product of matrices would hide. The analysis sees the
+node as one map; it runs as calls of ``gemm`` in loops over the remaining letters, or as loops.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Loops of C++ over the letters of a contraction, that a compiler vectorises and threads share.
+"""C++ loops over the letters of a contraction, which the compiler vectorises and threads share.
 
-Threads share letters of the result, so that no two write one element, and sums do not depend on how
-many there are. Lanes of vectors share what is reduced; not if a reduction is ``in_order``.
+Threads share letters of the result, so no two threads write one element, and sums do not depend on
+the number of threads. Vector lanes share the reduction, unless it is ``in_order``.
 """
 
 from __future__ import annotations

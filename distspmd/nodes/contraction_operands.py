@@ -1,4 +1,4 @@
-"""Windows of a contraction: which letters index them, and how they move in memory."""
+"""Operands of a contraction: which letters index their windows, and how they move in memory."""
 
 from __future__ import annotations
 

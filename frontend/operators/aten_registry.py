@@ -1,4 +1,4 @@
-"""The table of operators, and what they are made of."""
+"""The table of operators of ATen, and the parts of which their meanings consist."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Convolutions and maxima in two dimensions: contractions of windows of a padded array."""
+"""Convolutions and maximum pooling in two dimensions: contractions of windows of a padded array."""
 
 from __future__ import annotations
 

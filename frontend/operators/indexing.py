@@ -1,4 +1,4 @@
-"""What is chosen by the values of tensors, or drawn."""
+"""Operators that choose elements by the values of tensors, or draw random numbers."""
 
 from __future__ import annotations
 

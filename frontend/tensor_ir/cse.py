@@ -1,4 +1,4 @@
-"""Kernels that compute the same elements become one, in whichever order they store them.
+"""Kernels that compute the same elements become one, whatever order they store them in.
 
 before -> after:  ``t[i, j] = f(x[i, j]); u[j, i] = f(x[i, j])``  ->  ``t``, read as ``t[i, j]`` for
 ``u[j, i]``. A product of matrices reads an operand in either order, so a transposed copy is waste.

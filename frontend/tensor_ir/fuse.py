@@ -1,4 +1,4 @@
-"""Kernels that run over the same indices become one, where no other stands between them.
+"""Kernels that run over the same indices become one, if no other kernel stands between them.
 
 before -> after:  ``t = f(x); y = g(t)``  ->  ``y = g(f(x))``; ``t`` stays if others read it.
 """

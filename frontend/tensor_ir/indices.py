@@ -1,8 +1,8 @@
 """Tensors as expressions of their indices.
 
-A value is ``lambda i, j: expression``; a view only regroups the indices, so nothing is copied and
-the heads, batches and sequences that torch merged stay apart. A variable splits into two when some
-view needs it, everywhere at once: variables of one ``Extent`` are split together.
+A value is ``lambda i, j: expression``. A view only regroups the indices, so nothing is copied, and
+the heads, batches and sequences that torch merged stay apart. If a view needs a variable split into
+two, it is split everywhere at once: variables of one ``Extent`` are split together.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Updates in place: what is written into arguments when everything else has been computed.
+"""Updates in place: arguments are written when everything else has been computed.
 
-One kernel reads all that it needs of an element before it writes any: so a parameter and its
-optimizer's state are updated together. What another kernel would overwrite is copied first.
+One kernel reads everything that it needs of an element before it writes any, so a parameter and its
+optimizer's state are updated together. A value that another kernel would overwrite is copied first.
 """
 
 from __future__ import annotations

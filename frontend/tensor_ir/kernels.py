@@ -1,7 +1,7 @@
 """From traced operators to kernels: maps over expressions, and contractions.
 
 Pointwise operators and views stay expressions until something needs their elements stored: several
-users, a contraction, or a broadcast that would compute them again and again.
+readers, a contraction, or a broadcast that would compute them again and again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Sums over a variable of what is zero at all of its values but one: no sum is left of them.
+"""Sums of which only one term can be other than zero become that term.
 
 before -> after:  ``sum over i of (c == i ? x : 0) * y``  ->  ``0 <= c < n ? x * y : 0``, as in the
 derivative of a cross-entropy.

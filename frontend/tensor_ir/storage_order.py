@@ -1,6 +1,6 @@
-"""In which order temporaries store their dimensions: one that suits those who write and read them.
+"""The order in which temporaries store their dimensions, chosen for their writers and readers.
 
-PyTorch stores results in the order of the operands, or of the operator's own. Here dimensions keep
+PyTorch stores results in the order of the operands, or of the operator's own. Here, dimensions keep
 their meaning, and only the storage changes.
 
 before -> after:  ``y[b, h, s, d] = ..; z[b, s, o] = sum y[b, h, s, d] * w[o, h, d]``, which is a

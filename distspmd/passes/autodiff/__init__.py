@@ -1,4 +1,4 @@
 """Gradients of programs: `backward()` becomes maps and contractions like any others.
 
-Imports `placement` and what stands left of it.
+May import `distspmd.placement` and whatever that may import.
 """

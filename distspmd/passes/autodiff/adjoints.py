@@ -1,8 +1,8 @@
 """The maps and contractions that compute gradients, from what each operation of a program computes.
 
-The gradient of a container is the sum of one term for each read of it. A term that has one value
-for each element is a summand of one map; one that adds up over other parameters is a contraction,
-on BLAS where it is a product; of shifted or repeated indices it is added element by element.
+The gradient of a container is the sum of one term for each read of it. A term with one value for
+each element is a summand of one map. A term that is a sum over other parameters is a contraction,
+on BLAS if it is a product. A term at shifted or repeated indices is added element by element.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Gradients inside of a program: ``x.requires_grad_()``, ``loss.backward()``, ``x.grad``.
+"""Gradients in a program: ``x.requires_grad_()``, ``loss.backward()``, ``x.grad``.
 
 before -> after:  ``backward``, the library node of DaCe's front end  ->  maps and contractions that
-compute the gradients that are asked for;  arrays of which one is asked  ->  plain arrays.
+compute the requested gradients;  arrays that are marked for gradients  ->  plain arrays.
 
-DaCe's own derivation (2.0.0b1) fails on maxima, kept dimensions, ``x * x`` and more, and forgets to
-start sums from zero. Here the program is a list of operations, and the derivative of each is known,
-or it is refused: what is written over, loops and branches that a gradient would have to go through.
+DaCe's own derivation (2.0.0b1) fails on maxima, kept dimensions, ``x * x`` and more, and does not
+initialise sums to zero. Here, the program is a list of operations with known derivatives. Values
+that are overwritten, and loops and branches that a gradient would pass through, are refused.
 """
 
 from __future__ import annotations

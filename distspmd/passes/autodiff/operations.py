@@ -1,7 +1,8 @@
-"""What a map or a library node computes: one expression of elements for each element it writes.
+"""What a map or a library node computes: one expression of elements for each element that it
+writes.
 
-The tasklets of a map are joined to one expression of the elements that it reads; a library node is
-what the main map of its pure expansion is, in the windows that it has.
+The tasklets of a map are joined to one expression of the elements that it reads. A library node
+computes what the main map of its pure expansion computes, in the windows that it has.
 """
 
 from __future__ import annotations
