@@ -1,0 +1,141 @@
+"""What printed expressions compute, in C++ and in Python, beside NumPy."""
+
+from __future__ import annotations
+
+import ast
+import ctypes
+import math
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import dace
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from distspmd.expressions import cpp, python
+from distspmd.expressions.cpp import CppPrinter
+from distspmd.expressions.evaluation import evaluate
+from distspmd.expressions.from_python import expression_of
+from distspmd.expressions.ir import Argument, Expression, apply, cast, parts
+from distspmd.expressions.operations import OPERATIONS, DType
+from distspmd.expressions.python import PythonPrinter
+from distspmd.runtime import toolchain
+from expressions.strategies import NAMES, PLACE, REAL, WHOLE, arguments, drawn, real, whole
+
+
+def test_every_target_has_a_form_of_every_operation() -> None:
+    assert cpp.FORMS.keys() == python.FORMS.keys() == OPERATIONS.keys()
+
+
+NOT_REAL = (
+    *("modulo", "bitwise_and", "bitwise_or", "bitwise_xor", "invert", "left_shift", "right_shift"),
+    *("stepped", "pick_stepped", "uniform"),
+)
+NOT_WHOLE = ("power", "fmod", "floor", "ceil", "trunc", "rint", "relu", "isnan")
+
+
+def one_of_each() -> list[Expression]:
+    """Each operation on real numbers, and on whole ones, where it has a meaning."""
+    found: list[Expression] = [cast(Argument("x", REAL), WHOLE)]
+    for name, kind in OPERATIONS.items():
+        if name == "cast":
+            continue
+        if name not in NOT_REAL:
+            found.append(apply(name, *arguments(name, REAL)))
+        if name not in NOT_WHOLE and kind.result([WHOLE] * kind.arity).kind != "f":
+            found.append(apply(name, *arguments(name, WHOLE)))
+    return found
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Compile expressions as functions of 6 numbers; calls of one give its value as a double."""
+
+    def build(expressions: list[Expression]) -> Any:
+        folder: Path = tmp_path_factory.mktemp("expressions")
+        functions = []
+        for number, expression in enumerate(expressions):
+            ctype, printer = CppPrinter.types[type_of(expression)], CppPrinter()
+            value = printer.text(expression)
+            given = ", ".join(f"{ctype} {name}" for name in SIX)
+            body = "\n".join([*printer.lines, f"return double({value});"])
+            head = f'extern "C" double f{number}({given}, int64_t i, int64_t j)'
+            functions.append(f"{head} {{\n{body}\n}}")
+        headers = "#include <cmath>\n#include <cstdint>\n#include <limits>\n"
+        (folder / "f.cpp").write_text(headers + "\n".join(functions))
+        flags = ["-std=c++17", "-O1", "-shared", "-fPIC", "-ffp-contract=off"]
+        command = [*toolchain.find_compiler().command, *flags, "f.cpp", "-o", "f.so"]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return ctypes.CDLL(str(folder / "f.so"))
+
+    return build
+
+
+SIX = "xyzuvw"
+
+
+def type_of(expression: Expression) -> DType:
+    """The type of the arguments of an expression."""
+    found = {part.dtype for part in parts(expression) if isinstance(part, Argument)}
+    return WHOLE if WHOLE in found else REAL
+
+
+def check_in_cpp(library: Any, expressions: list[Expression], seed: int) -> None:
+    for number, expression in enumerate(expressions):
+        dtype = type_of(expression)
+        at = drawn(dtype, seed, SIX)
+        function = library[f"f{number}"]
+        kind = ctypes.c_int64 if dtype == WHOLE else ctypes.c_double
+        function.argtypes, function.restype = [kind] * 6 + [ctypes.c_int64] * 2, ctypes.c_double
+        found = function(*(at[name].item() for name in SIX), PLACE["i"], PLACE["j"])
+        wanted = float(evaluate(expression, at, PLACE).item())
+        assert found == pytest.approx(wanted, rel=1e-9, abs=1e-12, nan_ok=True), str(expression)
+
+
+def test_cpp_computes_what_numpy_does(compiled: Any) -> None:
+    every: list[Expression] = one_of_each()
+
+    @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(st.one_of(real(), whole()))
+    def collect(expression: Expression) -> None:
+        every.append(expression)
+
+    collect()
+    library = compiled(every)
+    for seed in range(6):
+        check_in_cpp(library, every, seed)
+
+
+PYTHON: dict[str, Any] = {
+    **{name: getattr(np, name) for name in ("exp", "sin", "cos", "tanh", "sqrt", "log", "expm1")},
+    **{name: getattr(np, f"arc{name[1:]}") for name in ("atan", "asinh", "atan2")},
+    **{name: getattr(np, name) for name in ("floor", "ceil", "trunc", "sign", "fmod")},
+    "abs": abs,
+    "max": max,
+    "min": min,
+    "round": np.rint,
+    "dace": dace,
+    "erf": math.erf,
+}
+
+
+@given(real(), st.integers(0, 99))
+def test_python_computes_what_numpy_does(expression: Expression, seed: int) -> None:
+    at = {name: value.item() for name, value in drawn(REAL, seed).items()}
+    with np.errstate(all="ignore"):
+        found = eval(PythonPrinter().text(expression), {**PYTHON, **at, **PLACE})
+    wanted = evaluate(expression, at, PLACE)
+    assert float(found) == pytest.approx(float(wanted), rel=1e-9, abs=1e-12, nan_ok=True)
+
+
+@given(real(), st.integers(0, 99))
+def test_python_reads_what_python_prints(expression: Expression, seed: int) -> None:
+    tree = ast.parse(PythonPrinter().text(expression), mode="eval").body
+    again = expression_of(tree, {name: Argument(name, REAL) for name in NAMES})
+    at = drawn(REAL, seed)
+    found = evaluate(again, {**at, **PLACE}, PLACE).item()
+    assert found == pytest.approx(evaluate(expression, at, PLACE).item(), nan_ok=True)
