@@ -7,7 +7,6 @@ summands.
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -20,25 +19,17 @@ from dace.sdfg import nodes
 
 from distspmd.analysis.accesses import Edge
 from distspmd.analysis.iteration_spaces import IterationSpace
-from distspmd.analysis.linear_forms import (
-    FREE,
-    Factor,
-    Form,
-    Leaf,
-    Number,
-    Statement,
-    Tracker,
-    of_cpp,
-    of_expression,
-    of_python,
-    sums,
-)
+from distspmd.expressions.from_python import Unreadable, assigned
+from distspmd.expressions.ir import Argument, Constant, Expression, substitute
+from distspmd.expressions.linear import FREE, Factor, Form, Leaf, Number, Tracker, sums
+from distspmd.expressions.operations import DType
+from distspmd.expressions.text import Assignments
+from distspmd.nodes.computation import Computation
 from distspmd.nodes.contraction import Contraction
 from distspmd.nodes.subscripts import Subscripts
 
 _MOVING = (linalg.Transpose, linalg.TensorTranspose)
 """Library nodes that are linear in what they read."""
-_LAMBDA = re.compile(r"\[&\]\s*\{(.*)\breturn\b(.*);\s*\}\(\)\s*\Z", re.DOTALL)
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,11 +58,11 @@ def reading(
     space: IterationSpace, names: Collection[str], dtype: dtypes.typeclass
 ) -> Reading | None:
     """How a space reads containers of one type; None if that is not understood."""
-    tracker = Tracker(_casts(dtype), np.dtype(dtype.as_numpy_dtype()).kind)
+    tracker = Tracker(np.dtype(dtype.as_numpy_dtype()))
     if isinstance(space.node, nodes.MapEntry):
         places = _Map(space.state, space.node, names, dtype, tracker).run()
     elif isinstance(space.node, Contraction):
-        places = _of_contraction(space.state, space.node, names, dtype, tracker)
+        places = _of_contraction(space.state, space.node, names, tracker)
     elif isinstance(space.node, _MOVING) and getattr(space.node, "beta", 0) == 0:
         return Reading(space, True, (), {})
     else:
@@ -84,11 +75,6 @@ def reading(
         for name in names
     }
     return Reading(space, tracker.is_linear, tuple(filter(None, found)), edges)
-
-
-def _casts(dtype: dtypes.typeclass) -> tuple[str, ...]:
-    name = dtype.to_string()
-    return dtype.ctype, f"{name}_t", f"dace.{name}"
 
 
 Places = dict[Leaf, str]
@@ -142,13 +128,36 @@ class _Map:
         return self.places
 
     def _tasklet(self, node: nodes.Tasklet, scope: str) -> bool:
-        code = _statements(node, self.dtype)
+        code = self._computed(node)
         if code is None:
             return False
-        known = {e.dst_conn: self._through(e) for e in self.state.in_edges(node) if e.dst_conn}
-        found = self.tracker.run(code, known, scope)
+        forms = {e.dst_conn: self._through(e) for e in self.state.in_edges(node) if e.dst_conn}
+        known: dict[int, Form] = {}
+        found = {
+            name: self.tracker.form(value, forms, scope, known)
+            for name, value in code
+            if name in node.out_connectors
+        }
         self.forms.update({(node, name): found.get(name, FREE) for name in node.out_connectors})
         return True
+
+    def _computed(self, node: nodes.Tasklet) -> Assignments | None:
+        """The expressions of a tasklet; None if it is more than that, or they are not known."""
+        if isinstance(node, Computation):
+            return node.assignments()
+        if node.language is not dtypes.Language.Python:
+            return None
+        types = {
+            e.dst_conn: np.dtype(self.state.sdfg.arrays[e.data.data].dtype.as_numpy_dtype())
+            for e in self.state.in_edges(node)
+            if e.dst_conn and e.data.data
+        }
+        read: dict[str, Expression] = {name: Argument(name, t) for name, t in types.items()}
+        try:
+            found = assigned(node.code.code, read, other=self.tracker.dtype)
+        except Unreadable:
+            return None
+        return tuple((name, value) for name, value in found.items() if name not in read)
 
     def _scalar(self, node: nodes.AccessNode) -> bool:
         """A container inside that passes one element on."""
@@ -181,20 +190,13 @@ class _Map:
         return Form({leaf: Factor()})
 
 
-def _statements(node: nodes.Tasklet, dtype: dtypes.typeclass) -> list[Statement] | None:
-    if node.language is dtypes.Language.Python:
-        return of_python(node.code.code)
-    return of_cpp(node.code.as_string, dtype.ctype)
-
-
 def _of_contraction(
     state: SDFGState,
     node: Contraction,
     names: Collection[str],
-    dtype: dtypes.typeclass,
     tracker: Tracker,
-) -> Places | None:
-    """Follow the operands of a contraction; the leaves, or None."""
+) -> Places:
+    """Follow the operands of a contraction; the leaves."""
     places: Places = {}
     terms = Subscripts.parse(node.subscripts).operands
     known = {}
@@ -205,17 +207,12 @@ def _of_contraction(
             known[f"_v{n}"] = Form({leaf: Factor()})
             if node.pick[1:] == str(n):
                 tracker.consume(known[f"_v{n}"])
-    if not node.code:
+    value = node.reduced
+    if value is None:
         for form in known.values():
             tracker.consume(form)
-        return places
-    match = _LAMBDA.match(node.code)
-    lines, value = match.groups() if match else ("", node.code)
-    code = of_cpp(lines, dtype.ctype)
-    if code is None:
-        return None
-    result = Statement("_value", of_expression(value), tuple(re.findall(r"\w+", value)))
-    tracker.consume(tracker.run([*code, result], known, "")["_value"])
+    else:
+        tracker.consume(tracker.form(value, known, ""))
     return places
 
 
@@ -236,8 +233,9 @@ def read_sum(reader: Reading, names: Sequence[str], origin: nodes.AccessNode) ->
         for edge in reader.edges[name]:
             if isinstance(node, Contraction):
                 if name != names[0]:
-                    operand = edge.dst_conn.replace("_in", "_v")
-                    node.code = re.sub(rf"\b{operand}\b", f"{dtype.ctype}(0)", node.code)
+                    assert node.reduced is not None, "operands of a product have no sum"
+                    zero = {edge.dst_conn.replace("_in", "_v"): _zero(dtype)}
+                    node.expression = str(substitute(node.reduced, zero))
                 _reread(state, edge, origin)
             elif name == names[0]:
                 _reread(state, edge, origin)
@@ -274,19 +272,27 @@ def _remove(state: SDFGState, edge: Edge) -> None:
         state.remove_node(edge.src)
 
 
+def _zero(dtype: dtypes.typeclass) -> Constant:
+    element: DType = np.dtype(dtype.as_numpy_dtype())
+    return Constant(element.type(0).item(), element)
+
+
 def _put_zero(tasklet: nodes.Tasklet, name: str, dtype: dtypes.typeclass) -> None:
     """Put zero for an operand of a tasklet."""
-    if tasklet.language is not dtypes.Language.Python:
-        code = re.sub(rf"\b{name}\b", f"{dtype.ctype}(0)", tasklet.code.as_string)
-        tasklet.code = CodeBlock(code, tasklet.language)
+    if isinstance(tasklet, Computation):
+        code = tasklet.assignments()
+        assert code is not None, "it was read"
+        by = {name: _zero(dtype)}
+        tasklet.assign(tuple((target, substitute(value, by)) for target, value in code))
         return
-    zero = ast.parse(f"dace.{dtype.to_string()}(0)", mode="eval").body
-    body = [_Zero(name, zero).visit(line) for line in tasklet.code.code]
-    tasklet.code = CodeBlock("\n".join(map(ast.unparse, body)), tasklet.language)
+    converted = ast.Attribute(ast.Name("dace"), dtype.to_string())
+    zero = ast.Call(converted, [ast.Constant(0)], [])
+    body = [ast.fix_missing_locations(_Zero(name, zero).visit(line)) for line in tasklet.code.code]
+    tasklet.code = CodeBlock(body, tasklet.language)
 
 
 class _Zero(ast.NodeTransformer):
-    """Puts an expression for a name."""
+    """Puts an expression for a name, in Python that DaCe's parser wrote."""
 
     def __init__(self, name: str, value: ast.expr) -> None:
         self.name, self.value = name, value

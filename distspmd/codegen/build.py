@@ -34,7 +34,7 @@ from distspmd.runtime import compile_runtime, compiler_processes, toolchain
 
 _RECORD = "program.json"
 _PACKAGE = Path(__file__).resolve().parent.parent
-_MAKING_CODE = ("codegen", "nodes", "dace_compat")
+_MAKING_CODE = ("expressions", "codegen", "nodes", "dace_compat")
 """Packages whose modules decide what code a program becomes; a build's key has their text."""
 _HEADERS_OF_PROGRAMS = (
     "api/execute.hpp",

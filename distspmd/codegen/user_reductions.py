@@ -10,9 +10,9 @@ from dace.codegen.targets import cpp
 from dace.properties import LambdaProperty
 
 from distspmd.codegen.outline import FURTHER_FILE
+from distspmd.expressions.cpp import literal
 from distspmd.layouts.reductions import reduction
 from distspmd.lowering import PlannedMemlet
-from distspmd.passes.neutral_fill import literal
 from distspmd.plans.encoding import Function
 
 _CODE = """
@@ -60,7 +60,7 @@ def add_functions(sdfg: SDFG, functions: Iterable[Function]) -> None:
             number=number,
             type=kind.ctype,
             function=cpp.unparse_cr(sdfg, LambdaProperty.from_string(name), kind),
-            neutral=literal(reduction(name).identity(dtype), kind),
+            neutral=literal(reduction(name).identity(dtype), dtype),
         )
         sdfg.append_global_code(code)
 

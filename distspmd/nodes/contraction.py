@@ -21,6 +21,8 @@ from dace.subsets import Subset
 from dace.transformation.transformation import ExpandTransformation
 
 from distspmd.errors import UnsupportedProgram
+from distspmd.expressions.ir import Expression
+from distspmd.expressions.text import parse
 from distspmd.nodes import contraction_gemm
 from distspmd.nodes.blas_products import CALL, LOOPS
 from distspmd.nodes.contraction_gemm import Gemm, text
@@ -183,7 +185,7 @@ def _batch(einsum: Einsum, batch: Sequence[str], calls: str) -> str:
 
 
 def _gemm(node: Contraction, einsum: Einsum) -> Gemm | None:
-    return None if node.code else contraction_gemm.largest(einsum)
+    return None if node.expression else contraction_gemm.largest(einsum)
 
 
 def _tasklet(node: Contraction, einsum: Einsum, code: str) -> nodes.Tasklet:
@@ -205,17 +207,17 @@ def on_blas(node: Contraction, state: SDFGState) -> bool:
 class Contraction(nodes.LibraryNode):
     """``_out = sum _in0 * _in1``, as ``subscripts`` say: ``"bik,bkj->bij"``.
 
-    With ``code``, a C++ expression of the operands' values ``_v0``, ``_v1``, ... and of the
-    letters' values ``_at_b``, that is reduced instead of the product; by ``operation``. With
-    ``pick``, ``"v0"``, it is neutral but where the letter ``v`` is what the operand 0 holds there:
-    a row of a table is looked up, and the table can still be split.
+    With ``expression``, the text form of an expression of the operands' elements, which are the
+    arguments ``_v0``, ``_v1``, ..., and of letters as indices: it is reduced instead of the
+    product, by ``operation``. With ``pick``, ``"v0"``, it is neutral but where the letter ``v`` is
+    what the operand 0 holds there: a row of a table is looked up, and the table can still be split.
     """
 
     implementations = {LOOPS: ExpandToLoops, NEST: ExpandToNest, CALL: ExpandToCall}  # noqa: RUF012
     default_implementation = NEST
 
     subscripts = Property(dtype=str, default="a->a", desc="Indices of the dimensions, as in einsum")
-    code = Property(dtype=str, default="", desc="What is reduced; empty for the product")
+    expression = Property(dtype=str, default="", desc="What is reduced; empty for the product")
     operation = Property(dtype=str, default="sum", desc="The reduction: sum, max or min")
 
     pick = Property(dtype=str, default="", desc="A letter, and the operand that holds its value")
@@ -228,6 +230,11 @@ class Contraction(nodes.LibraryNode):
         super().__init__(name, inputs={f"_in{n}" for n in operands}, outputs={"_out"}, **keywords)
         self.subscripts = subscripts
 
+    @property
+    def reduced(self) -> Expression | None:
+        """The expression that is reduced; None for the product of the operands."""
+        return parse(self.expression) if self.expression else None
+
     def __str__(self) -> str:
         return f"{self.label}: {self.subscripts}"
 
@@ -239,13 +246,13 @@ def add_contraction(
     operands: Sequence[nodes.AccessNode],
     result: nodes.AccessNode,
     *,
-    code: str = "",
+    expression: str = "",
     operation: str = "sum",
     pick: str = "",
 ) -> Contraction:
     """Add a contraction of whole containers to a state."""
     node = Contraction(label, subscripts)
-    node.code, node.operation, node.pick = code, operation, pick
+    node.expression, node.operation, node.pick = expression, operation, pick
     state.add_node(node)
     for n, operand in enumerate(operands):
         everything = Memlet.from_array(operand.data, operand.desc(state.sdfg))

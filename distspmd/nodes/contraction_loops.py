@@ -13,6 +13,8 @@ from typing import Protocol
 
 import sympy
 
+from distspmd.expressions.cpp import CppPrinter
+from distspmd.expressions.ir import Expression, IndexValue, parts
 from distspmd.nodes.contraction_gemm import text
 from distspmd.nodes.contraction_operands import Einsum, Operand
 
@@ -43,10 +45,13 @@ _REDUCTIONS = {
 class Reduction(Protocol):
     """What is reduced, and how: see :class:`distspmd.nodes.contraction.Contraction`."""
 
-    code: str
     operation: str
     pick: str
     in_order: bool
+
+    @property
+    def reduced(self) -> Expression | None:
+        """What is reduced; None for the product of the operands."""
 
 
 def parameter(letter: str) -> str:
@@ -87,8 +92,10 @@ def cleared(einsum: Einsum, value: str) -> str:
 
 def reduction(einsum: Einsum, how: Reduction) -> str:
     """Reduce an expression of the operands over the letters that the result has not."""
-    whole = not how.pick and "_at_" not in how.code  # no letter counts by itself
-    loops = _Loops(einsum.coalesced() if whole else einsum, how)
+    value = how.reduced
+    counts = value is not None and any(isinstance(part, IndexValue) for part in parts(value))
+    whole = not how.pick and not counts  # no letter counts by itself
+    loops = _Loops(einsum.coalesced() if whole else einsum, how, value)
     if not einsum.writes_once or how.pick[:1] in list(loops.kept):
         return loops.in_memory()
     return loops.in_blocks() if loops.innermost_kept else loops.in_registers()
@@ -100,6 +107,7 @@ class _Loops:
 
     einsum: Einsum
     how: Reduction
+    value: Expression | None
 
     @property
     def ctype(self) -> str:
@@ -221,18 +229,19 @@ class _Loops:
         """The expression at the loops' indices; it may name letters, which count in the whole."""
         einsum, ctype = self.einsum, self.ctype
         values = [_element(operand) for operand in einsum.operands]
-        if not self.how.code:
+        if self.value is None:
             value = " * ".join(f"{ctype}({value})" for value in values)
             return f"const {ctype} __value = {ctype}({value});\n"
         bound = {f"_v{n}": value for n, value in enumerate(values)}
-        bound |= {
-            f"_at_{parameter(x)}": f"{index} + {text(einsum.begins[x])}"
-            for x, index in indices(einsum).items()
-            if f"_at_{parameter(x)}" in self.how.code
-        }
-        lines = " ".join(f"const auto {name} = {value};" for name, value in bound.items())
-        value = f"[&] {{ {lines} return {self.how.code}; }}()"
-        return f"const {ctype} __value = {ctype}({value});\n"
+        counted = {v for p in parts(self.value) if isinstance(p, IndexValue) for v, _ in p.terms}
+        names = {x: f"_at_{parameter(x)}" for x in einsum.letters if x in counted}
+        index = indices(einsum)
+        bound |= {name: f"{index[x]} + {text(einsum.begins[x])}" for x, name in names.items()}
+        printer = CppPrinter(names)
+        value = printer.text(self.value)
+        lines = [f"const auto {name} = {value};" for name, value in bound.items()]
+        body = " ".join([*lines, *printer.lines, f"return {value};"])
+        return f"const {ctype} __value = {ctype}([&] {{ {body} }}());\n"
 
 
 def _loops(ranges: Sequence[tuple[str, sympy.Expr]], body: str) -> str:

@@ -6,16 +6,18 @@ added one by one (nor does NumPy add them so). Along other dimensions, whole row
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
 import dace.library
+import numpy as np
 from dace import SDFG, SDFGState, dtypes, symbolic
 from dace.frontend.operations import detect_reduction_type
 from dace.libraries.standard import Reduce
 from dace.sdfg import nodes
 from dace.transformation.transformation import ExpandTransformation
+
+from distspmd.expressions.cpp import literal
 
 VECTOR = "vector"
 """Name of the implementation."""
@@ -78,7 +80,7 @@ class ExpandToVector(ExpandTransformation):
         entering.dst_conn, leaving.src_conn = "_in", "_out"
         node.add_in_connector("_in")
         node.add_out_connector("_out")
-        body = _code(dimensions, dtype.ctype, detect_reduction_type(node.wcr), node.identity)
+        body = _code(dimensions, dtype, detect_reduction_type(node.wcr), node.identity)
         code = body.replace("TARGET", "_single" if single else "_out")
         if single:
             code = f"{dtype.ctype} _single[1];\n{code}\n_out = _single[0];"
@@ -114,11 +116,14 @@ def _dimensions(node: Reduce, entering: Any, leaving: Any, sdfg: SDFG) -> list[_
 
 
 def _code(
-    dimensions: list[_Dimension], ctype: str, operation: dtypes.ReductionType, identity: Any
+    dimensions: list[_Dimension],
+    dtype: dtypes.typeclass,
+    operation: dtypes.ReductionType,
+    identity: Any,
 ) -> str:
     """Loops over all dimensions: those that are left outside, where the operand allows it."""
     clause, combine = _COMBINE[operation]
-    start = _literal(identity, ctype)
+    ctype, start = dtype.ctype, literal(identity, np.dtype(dtype.as_numpy_dtype()))
     place = " + ".join(f"{d.name} * ({d.stride})" for d in dimensions) or "0"
     kept = [d for d in dimensions if not d.reduced]
     goal = " + ".join(f"{d.name} * ({d.target})" for d in kept) or "0"
@@ -137,17 +142,6 @@ def _code(
     lines += ["{", "#pragma omp simd", inner.loop, "{", f"const {ctype} _value = _in[{place}];"]
     lines += [f"{ctype}& _acc = TARGET[{goal}];", combine.format(a="_acc", b="_value")]
     return "\n".join([*lines, "}", "}", "}"])
-
-
-def _literal(value: Any, ctype: str) -> str:
-    number = float(value)
-    if math.isinf(number):
-        return f"{'-' if number < 0 else ''}std::numeric_limits<{ctype}>::infinity()"
-    return (
-        f"{ctype}({number!r})"
-        if "float" in ctype or "double" in ctype
-        else f"{ctype}({int(value)}LL)"
-    )
 
 
 Reduce.register_implementation(VECTOR, ExpandToVector)

@@ -6,6 +6,7 @@ import numpy as np
 from dace import Memlet, SDFGState, dtypes
 from dace.sdfg import nodes
 
+from distspmd.expressions.cpp import literal
 from distspmd.layouts.reductions import reduction
 from distspmd.passes.tiles import Window
 
@@ -27,7 +28,8 @@ def add_identity(
         after: the node that it comes after, if any.
     """
     dtype: dtypes.typeclass = state.sdfg.arrays[tile].dtype
-    neutral = reduction(name).identity(dtype.as_numpy_dtype())
+    element = np.dtype(dtype.as_numpy_dtype())
+    neutral = reduction(name).identity(element)
     parameters = [f"__i{d}" for d in range(len(window.lower))]
     ends = zip(parameters, window.lower, window.upper, strict=True)
     node = state.add_access(tile)
@@ -35,7 +37,7 @@ def add_identity(
         f"neutral_{tile}",
         {p: f"{lower}:{upper}" for p, lower, upper in ends},
         {},
-        f"__out = {literal(neutral, dtype)};",
+        f"__out = {literal(neutral, element)};",
         {"__out": Memlet(data=tile, subset=", ".join(parameters))},
         language=dtypes.Language.CPP,
         external_edges=True,
@@ -44,16 +46,3 @@ def add_identity(
     if after is not None:
         state.add_nedge(after, entry, Memlet())
     return node
-
-
-def literal(value: object, dtype: dtypes.typeclass) -> str:
-    """A C++ expression for a neutral element."""
-    if isinstance(value, (np.bool_, bool)):
-        return "true" if value else "false"
-    if isinstance(value, np.floating) and np.isinf(value):
-        sign = "-" if value < 0 else ""
-        return f"{sign}std::numeric_limits<{dtype.ctype}>::infinity()"
-    if isinstance(value, np.integer) and value == np.iinfo(value.dtype).min != 0:
-        return f"std::numeric_limits<{dtype.ctype}>::min()"
-    number = int(np.real(value)) if isinstance(value, (np.floating, np.complexfloating)) else value
-    return f"{dtype.ctype}({number})"

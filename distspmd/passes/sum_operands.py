@@ -4,7 +4,7 @@ before -> after:  ``p -> [all-reduce]``, ``q -> [all-reduce]``, ``y = f(p + q)``
 ``s = p + q`` on the operands, ``s -> [all-reduce]``, ``y = f(s)``
 
 A map that is linear in partial values runs on the operands itself, and its result is partial. If
-code depends on partial values through their sum alone (:mod:`distspmd.analysis.linear_forms`), the
+code depends on partial values through their sum alone (:mod:`distspmd.expressions.linear`), the
 sum gets a map of its own, for all its readers. Both happen only if homes then have less traffic.
 """
 
@@ -21,11 +21,14 @@ from dace.sdfg import nodes
 from distspmd.analysis.accesses import times
 from distspmd.analysis.constraints import uses
 from distspmd.analysis.iteration_spaces import Extent, IterationSpace, Source, parameters_of
-from distspmd.analysis.linear_forms import Number, weights
 from distspmd.analysis.linear_uses import Reading, read_sum, reading
 from distspmd.analysis.tiling import Tiling
 from distspmd.analysis.uses import Read, Update, Use, Write
 from distspmd.errors import UnsupportedProgram
+from distspmd.expressions.ir import Argument, Constant, Expression, apply
+from distspmd.expressions.linear import Number, weights
+from distspmd.expressions.operations import DType
+from distspmd.expressions.python import PythonPrinter
 from distspmd.layouts import intervals
 from distspmd.layouts.layout import Layout
 from distspmd.passes.compilation import Compilation
@@ -368,12 +371,15 @@ def _sum_map(
     node = state.add_access(name)
     parameters = [f"__i{d}" for d in range(len(first.shape))]
     index = ", ".join(parameters)
-    terms = [_term(f"__in{n}", weight, first.dtype) for n, (_, weight) in enumerate(added)]
+    dtype = np.dtype(first.dtype.as_numpy_dtype())
+    total, *terms = [_term(f"__in{n}", weight, dtype) for n, (_, weight) in enumerate(added)]
+    for term in terms:
+        total = apply("add", total, term)
     _, entry, _ = state.add_mapped_tasklet(
         name,
         {p: f"0:{n}" for p, n in zip(parameters, first.shape, strict=True)},
         {f"__in{n}": Memlet(data=data, subset=index) for n, (data, _) in enumerate(added)},
-        f"__out = {' + '.join(terms)}",
+        f"__out = {PythonPrinter().text(total)}",
         {"__out": Memlet(data=name, subset=index)},
         external_edges=True,
         input_nodes={node.data: node for node in origins},
@@ -383,7 +389,9 @@ def _sum_map(
     return IterationSpace(name, name, names, ranges, source, (name,), state, entry, None), node
 
 
-def _term(name: str, weight: Number, dtype: dtypes.typeclass) -> str:
+def _term(name: str, weight: Number, dtype: DType) -> Expression:
+    argument = Argument(name, dtype)
     if weight in (1, -1):
-        return name if weight == 1 else f"(-{name})"
-    return f"dace.{dtype.to_string()}({weight}) * {name}"
+        return argument if weight == 1 else -argument
+    number = Constant(weight, np.asarray(weight).dtype)
+    return apply("cast", number, dtype=dtype) * argument

@@ -16,6 +16,7 @@ from distspmd.execution.binding import bind
 from distspmd.frontend.from_torch.arguments import Bound
 from distspmd.frontend.from_torch.trace import Trace, trace
 from distspmd.frontend.operators import evaluate
+from distspmd.frontend.operators.aten_registry import element_type
 from distspmd.frontend.tensor_ir.cse import settle, shared
 from distspmd.frontend.tensor_ir.fuse import fused, inlined
 from distspmd.frontend.tensor_ir.indices import Array, Value
@@ -84,7 +85,7 @@ def program_of(
     for node, name in zip(placeholders, [*slots, *traced.inputs], strict=True):
         if node.users or name not in slots:
             example = node.meta["val"]
-            value = builder.argument(name, example.shape, example.dtype)
+            value = builder.argument(name, example.shape, element_type(example.dtype))
             builder.values[node] = value
             containers[name] = list(builder.arrays)[-1]
     written: list[tuple[Value, Value]] = []

@@ -1,10 +1,9 @@
 """What each operator of ATen means, in expressions and kernels."""
 
 from distspmd.frontend.operators import convolutions, indexing, pointwise, reductions, views
-from distspmd.frontend.operators.aten_registry import CTYPES, OPERATORS, evaluate
+from distspmd.frontend.operators.aten_registry import OPERATORS, evaluate
 
 __all__ = [
-    "CTYPES",
     "OPERATORS",
     "convolutions",
     "evaluate",

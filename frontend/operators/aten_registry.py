@@ -2,32 +2,37 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import torch
 from torch import fx
 from torch.utils import _pytree as pytree
 
+from distspmd.errors import UnsupportedProgram
+from distspmd.expressions.ir import Constant, Expression, Load, apply, cast
+from distspmd.expressions.operations import DType
 from distspmd.frontend.tensor_ir import indices as v
-from distspmd.frontend.tensor_ir.indices import Call, Expression, Index, Load, Value, Variable
+from distspmd.frontend.tensor_ir.indices import Index, Value, Variable
 from distspmd.frontend.tensor_ir.kernels import Builder, operator_of, refuse
 
 Operator = Callable[..., Any]
 OPERATORS: dict[str, Operator] = {}
 
-CTYPES = {
-    torch.float32: "float",
-    torch.float64: "double",
-    torch.int64: "int64_t",
-    torch.int32: "int32_t",
-    torch.bool: "bool",
-    torch.int8: "int8_t",
-    torch.uint8: "uint8_t",
-    torch.int16: "int16_t",
+TYPES: dict[torch.dtype, DType] = {
+    torch.float32: np.dtype(np.float32),
+    torch.float64: np.dtype(np.float64),
+    torch.int64: np.dtype(np.int64),
+    torch.int32: np.dtype(np.int32),
+    torch.bool: np.dtype(bool),
+    torch.int8: np.dtype(np.int8),
+    torch.uint8: np.dtype(np.uint8),
+    torch.int16: np.dtype(np.int16),
 }
+"""NumPy's types of torch's."""
+INT64, FLOAT64 = TYPES[torch.int64], TYPES[torch.float64]
 
 _IGNORED = ("_record_function_enter_new", "_record_function_exit")
 
@@ -81,27 +86,28 @@ def shape_of(node: fx.Node) -> tuple[int, ...]:
     return tuple(int(n) for n in node.meta["val"].shape)
 
 
-def cast(expression: Expression, dtype: torch.dtype) -> Expression:
-    """Convert an expression."""
-    if expression.dtype == dtype:
-        return expression
-    return Call(f"{CTYPES[dtype]}({{0}})", (expression,), dtype, 0)
+def element_type(dtype: torch.dtype) -> DType:
+    """NumPy's type of one of torch.
+
+    Raises:
+        UnsupportedProgram: programs have no such elements.
+    """
+    if dtype not in TYPES:
+        known = ", ".join(str(each).removeprefix("torch.") for each in TYPES)
+        raise UnsupportedProgram(f"elements of the type {dtype} are not covered; {known} are.")
+    return TYPES[dtype]
 
 
-def number(value: Any, dtype: torch.dtype) -> Expression:
-    """A number of Python in C++."""
-    ctype = CTYPES[dtype]
-    if dtype == torch.bool:
-        return v.constant("true" if value else "false", dtype)
-    if isinstance(value, float) and not math.isfinite(value) and dtype.is_floating_point:
-        limits = f"std::numeric_limits<{ctype}>::"
-        text = "quiet_NaN()" if math.isnan(value) else "infinity()"
-        return v.constant(f"{'-' if value < 0 else ''}{limits}{text}", dtype)
-    if not dtype.is_floating_point:
-        value = int(value)
-        text = f"{value}" if value != -(2**63) else "std::numeric_limits<int64_t>::min()"
-        return v.constant(f"{ctype}({text})", dtype)
-    return v.constant(f"{ctype}({float(value)!r})", dtype)
+def type_of(node: fx.Node) -> DType:
+    """Type of a node's value."""
+    return element_type(node.meta["val"].dtype)
+
+
+def number(value: Any, dtype: DType) -> Constant:
+    """A number of Python as a constant of a type."""
+    if dtype.kind == "b":
+        return Constant(bool(value), dtype)
+    return Constant(float(value) if dtype.kind == "f" else int(value), dtype)
 
 
 def combine(
@@ -109,7 +115,7 @@ def combine(
     node: fx.Node,
     operands: Sequence[Any],
     build: Callable[..., Expression],
-    dtype: torch.dtype,
+    dtype: DType,
 ) -> Value:
     """A pointwise operator: operands are converted, and broadcast to the node's shape."""
     shape = shape_of(node)
@@ -130,17 +136,17 @@ def combine(
     return v.pointwise(whole, [t for t in tensors if isinstance(t, Value)], shape)
 
 
-def promoted(operands: Sequence[Any], node: fx.Node) -> torch.dtype:
+def promoted(operands: Sequence[Any], node: fx.Node) -> DType:
     """The type in which operands are compared: that of torch, of the tensors' fake values."""
     fakes = [
         argument.meta["val"] if isinstance(argument, fx.Node) else argument
         for argument in node.args[: len(operands)]
     ]
     a, b = fakes
-    return torch.result_type(a, b)  # type: ignore[arg-type]
+    return element_type(torch.result_type(a, b))  # type: ignore[arg-type]
 
 
-def scaled(operand: Any, by: Any, dtype: torch.dtype) -> Any:
+def scaled(operand: Any, by: Any, dtype: DType) -> Any:
     """An operand times a number, or times a value of one element."""
     if not isinstance(operand, Value):
         return operand * by
@@ -148,7 +154,7 @@ def scaled(operand: Any, by: Any, dtype: torch.dtype) -> Any:
         factor: Expression = number(by, dtype)
     else:
         factor = cast(by.expression, dtype)
-    scaled = Call("({0} * {1})", (cast(operand.expression, dtype), factor), dtype, 1)
+    scaled = apply("multiply", cast(operand.expression, dtype), factor, dtype=dtype)
     return Value(operand.dims, scaled, operand.shape)
 
 
@@ -182,4 +188,4 @@ def within(
         ends[i.terms[0][0]] if i.terms and i.terms[0][0] in ends else i.substitute(by)
         for i in found.index
     ]
-    return Load(found.array, tuple(index))
+    return v.element(found.array, index)

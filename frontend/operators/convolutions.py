@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
-import torch
+import numpy as np
 from torch import fx
 
 from distspmd.errors import UnsupportedProgram
-from distspmd.frontend.operators.aten_registry import number, operator, shape_of, within
+from distspmd.expressions.ir import Expression, apply
+from distspmd.frontend.operators.aten_registry import INT64, number, operator, shape_of, within
 from distspmd.frontend.operators.views import turned
 from distspmd.frontend.tensor_ir import indices as v
-from distspmd.frontend.tensor_ir.indices import At, Call, Expression, Index, Value, Variable
+from distspmd.frontend.tensor_ir.indices import Index, Value, Variable, at
 from distspmd.frontend.tensor_ir.kernels import Builder
 
 Pair = Sequence[int]
@@ -24,17 +26,19 @@ def _pair(value: Any) -> tuple[int, int]:
     return (values[0], values[-1])
 
 
-def _inside(at: Index, length: int, apart: int) -> Expression:
+def _inside(place: Index, length: int, apart: int) -> Expression:
     """Whether an index hits one of ``length`` elements, which are apart."""
-    text = f"({{0}} >= 0 && {{0}} <= {(length - 1) * apart}"
-    text += f" && {{0}} % {apart} == 0)" if apart > 1 else ")"
-    return Call(text, (At(at),), torch.bool, 2)
+    value, first = at(place), number(0, INT64)
+    if apart == 1:
+        return apply("between", value, first, number(length, INT64))
+    end, step = number((length - 1) * apart + 1, INT64), number(apart, INT64)
+    return apply("stepped", value, first, end, step)
 
 
 def _and(tests: Sequence[Expression]) -> Expression:
     found = tests[0]
     for test in tests[1:]:
-        found = Call("({0} && {1})", (found, test), torch.bool, 1)
+        found = apply("logical_and", found, test)
     return found
 
 
@@ -57,11 +61,11 @@ def _spaced(
     dims = (*v.fresh(x.shape[:-2]), *sizes)
     moved, tests = {}, []
     for k, d in enumerate((rank - 2, rank - 1)):
-        at = Index(tuple((u, 1) for u in sizes[k]), -before[k])
-        moved[d] = Index(at.terms, at.constant, apart[k])
-        tests.append(_inside(at, x.shape[d], apart[k]))
+        place = Index(tuple((u, 1) for u in sizes[k]), -before[k])
+        moved[d] = replace(place, divisor=apart[k])
+        tests.append(_inside(place, x.shape[d], apart[k]))
     element = within(x, dims, moved)
-    chosen = Call("({0} ? {1} : {2})", (_and(tests), element, number(fill, x.dtype)), x.dtype, 1)
+    chosen = apply("where", _and(tests), element, number(fill, x.dtype))
     return builder.stored_anew(Value(dims, chosen, shape), node, "padded")
 
 
@@ -110,7 +114,7 @@ def _contract(
                 dims[name] = own
         factors.append(v.substitute(value.expression, by))
     order = out + "".join(n for n in dims if n not in out)
-    product = Call("({0} * {1})", tuple(factors), terms[0][1].dtype, 1)
+    product = apply("multiply", *factors)
     whole = Value(tuple(dims[n] for n in order), product, tuple(lengths[n] for n in order))
     return builder.reduced(whole, range(len(out), len(order)), "sum", node)
 
@@ -151,8 +155,7 @@ def _convolution(
     if bias is None:
         return result
     along = Value(((), *bias.dims, (), ()), bias.expression, (1, *bias.shape, 1, 1))
-    dtype = result.dtype
-    return v.pointwise(lambda *e: Call("({0} + {1})", e, dtype, 1), [result, along], shape)
+    return v.pointwise(lambda *e: apply("add", *e), [result, along], shape)
 
 
 @operator("convolution_backward")
@@ -207,7 +210,7 @@ def _max_pool(
     sizes, steps, dilations = _pair(kernel), _pair(stride or kernel), _pair(dilation)
     places = _pair(node.meta["val"][0].shape[2:])
     reach = _reach(places, sizes, steps, dilations)
-    lowest = -math.inf if x.dtype.is_floating_point else torch.iinfo(x.dtype).min
+    lowest = -math.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
     padded = _spaced(builder, node, x, reach, _pair(padding), fill=lowest)
     whole = _windows(padded, places, sizes, steps, dilations)
     windows = builder.stored_anew(whole, node, "windows")
@@ -218,10 +221,9 @@ def _max_pool(
         if highest.dims[d]:
             by |= v.align(windows.dims[d], highest.dims[d])
     best = v.substitute(highest.expression, by)
-    place = At(Index.of((*windows.dim(4), *windows.dim(5))))
-    most = number(sizes[0] * sizes[1], torch.int64)
-    test = "({0} == {1} ? {2} : {3})"
-    found = Call(test, (windows.expression, best, place, most), torch.int64, 1)
+    place = at(Index.of((*windows.dim(4), *windows.dim(5))))
+    most = number(sizes[0] * sizes[1], INT64)
+    found = apply("pick", windows.expression, best, place, most)
     numbers = Value(windows.dims, found, windows.shape)
     return [highest, builder.reduced(numbers, [-2, -1], "min", node)]
 
@@ -251,13 +253,8 @@ def _max_pool_backward(
         terms = ((images[k], 1), (images[2 + k], -dilations[k]))
         moved[2 + k] = Index(terms, paddings[k], steps[k])
         tests.append(_inside(Index(terms, paddings[k]), g.shape[2 + k], steps[k]))
-    place = At(Index.of(images[2:]))
-    is_it = Call("({0} == {1})", (within(indices, dims, moved), place), torch.bool, 1)
-    value = Call(
-        "({0} ? {1} : {2})",
-        (_and([*tests, is_it]), within(g, dims, moved), number(0, g.dtype)),
-        g.dtype,
-        1,
-    )
+    is_it = apply("equal", within(indices, dims, moved), at(Index.of(images[2:])))
+    chosen = _and([*tests, is_it])
+    value = apply("where", chosen, within(g, dims, moved), number(0, g.dtype))
     whole = builder.stored_anew(Value(dims, value, shape), node, "windows").renamed()
     return builder.reduced(whole, [-2, -1], "sum", node)

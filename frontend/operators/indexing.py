@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import torch
 from torch import fx
 
+from distspmd.expressions.ir import Expression, apply, cast
 from distspmd.frontend.operators.aten_registry import (
+    INT64,
     OPERATORS,
-    cast,
     combine,
     number,
     operator,
     shape_of,
+    type_of,
 )
 from distspmd.frontend.operators.views import part
 from distspmd.frontend.tensor_ir import indices as v
-from distspmd.frontend.tensor_ir.indices import At, Call, Expression, Index, Load, Value, Variable
+from distspmd.frontend.tensor_ir.indices import Index, Value, Variable, at, element
 from distspmd.frontend.tensor_ir.kernels import Builder, is_plain, refuse
-from distspmd.frontend.tensor_ir.one_hot import PICK
 
 
 @operator("gather")
@@ -38,9 +38,9 @@ def _gather(builder: Builder, node: fx.Node, x: Value, dim: int, index: Value, *
         if d != dim and x.dims[d] and index.dims[d]:
             by |= v.align(x.dims[d], index.dims[d])
     chosen = v.substitute(index.expression, by)
-    place = At(Index.of(x.dim(dim)))
+    place = at(Index.of(x.dim(dim)))
     dtype = x.dtype
-    picked = Call(PICK, (chosen, place, x.expression, number(0, dtype)), dtype, 1)
+    picked = apply("pick", chosen, place, x.expression, number(0, dtype))
     out = [index.dim(d) if d == dim else x.dim(d) for d in range(len(x.shape))]
     whole = Value((*out, x.dim(dim)), picked, (*shape_of(node), x.shape[dim]))
     return builder.reduced(whole, [-1], "sum", node, picked=_only(x.dim(dim), chosen))
@@ -60,7 +60,7 @@ def _scatter(
     expected = tuple(1 if d == dim else n for d, n in enumerate(x.shape))
     if index.shape != expected or (isinstance(value, Value) and value.shape != expected):
         raise refuse(node, ["scatter to one place in each row of the whole tensor"])
-    shape, dtype = shape_of(node), node.meta["val"].dtype
+    shape, dtype = shape_of(node), type_of(node)
     operands = [x, builder.spread(index, shape, node), v.place(x, dim)]
     if isinstance(value, Value):
         operands.append(builder.spread(value, shape, node))
@@ -69,7 +69,7 @@ def _scatter(
         old: Expression, chosen: Expression, place: Expression, *new: Expression
     ) -> Expression:
         there = cast(new[0], dtype) if new else number(value, dtype)
-        return Call(PICK, (chosen, place, there, old), dtype, 1)
+        return apply("pick", chosen, place, there, old)
 
     return v.pointwise(build, operands, shape)
 
@@ -89,17 +89,14 @@ def _scatter_add(
             by |= v.align(source.dims[d], index.dims[d])
     chosen = v.substitute(index.expression, by)
     (row,) = v.fresh([x.shape[dim]])
-    arguments = (chosen, At(Index.of(row)), source.expression, number(0, x.dtype))
+    picked = apply("pick", chosen, at(Index.of(row)), source.expression, number(0, x.dtype))
     kept = [row if d == dim else source.dim(d) for d in range(len(x.shape))]
     shape = [x.shape[d] if d == dim else n for d, n in enumerate(index.shape)]
-    whole = Value(
-        (*kept, source.dim(dim)), Call(PICK, arguments, x.dtype, 1), (*shape, index.shape[dim])
-    )
+    whole = Value((*kept, source.dim(dim)), picked, (*shape, index.shape[dim]))
     sums = builder.reduced(whole, [-1], "sum", node, picked=_only(row, chosen))
     pads = [n for d in reversed(range(len(shape))) for n in (0, x.shape[d] - shape[d])]
     sums = OPERATORS["constant_pad_nd"](builder, node, sums, pads)
-    return combine(builder, node, [x, sums], lambda a, b: Call("({0} + {1})", (a, b), x.dtype, 1),
-                   x.dtype)  # fmt: skip
+    return combine(builder, node, [x, sums], lambda a, b: apply("add", a, b), x.dtype)
 
 
 @operator("embedding")
@@ -107,13 +104,8 @@ def _embedding(builder: Builder, node: fx.Node, table: Value, index: Value, *_: 
     """Rows of a table: a sum over all of them, of which one is picked, so that it may be split."""
     table, index = builder.stored(table, node).renamed(), builder.stored(index, node).renamed()
     rows = table.dim(0)
-    dtype = table.dtype
-    picked = Call(
-        PICK,
-        (index.expression, At(Index.of(rows)), table.expression, number(0, dtype)),
-        dtype,
-        1,
-    )
+    there, nothing = table.expression, number(0, table.dtype)
+    picked = apply("pick", index.expression, at(Index.of(rows)), there, nothing)
     dims = (*(index.dim(d) for d in range(len(index.dims))), table.dim(1), rows)
     whole = Value(dims, picked, (*index.shape, table.shape[1], table.shape[0]))
     only = _only(rows, index.expression)
@@ -130,14 +122,14 @@ def _embedding_backward(
     for d in range(len(index.shape)):
         if index.dims[d]:
             by |= v.align(gradient.dims[d], index.dims[d])
-    dtype = node.meta["val"].dtype
+    dtype = type_of(node)
     (row,) = v.fresh([rows])
-    place = At(Index.of(row))
-    chosen = v.substitute(index.expression, by)
-    test = PICK
+    chosen, there = v.substitute(index.expression, by), gradient.expression
+    nothing = number(0, dtype)
     if padding >= 0:
-        test = f"({{0}} == {{1}} && {{0}} != {padding} ? {{2}} : {{3}})"
-    picked = Call(test, (chosen, place, gradient.expression, number(0, dtype)), dtype, 1)
+        counts = apply("not_equal", chosen, number(padding, chosen.dtype))
+        there = apply("where", counts, there, nothing)
+    picked = apply("pick", chosen, at(Index.of(row)), there, nothing)
     summed = [gradient.dim(d) for d in range(len(index.shape))]
     dims = (row, gradient.dim(len(gradient.dims) - 1), *summed)
     whole = Value(dims, picked, (rows, gradient.shape[-1], *index.shape))
@@ -148,18 +140,14 @@ def _embedding_backward(
 @operator("bernoulli")
 def _bernoulli(builder: Builder, node: fx.Node, x: Value, p: float = 0.5, **_: Any) -> Value:
     """Drawn from a counter: the same numbers for each place at any number of ranks."""
-    shape, dtype = shape_of(node), node.meta["val"].dtype
+    shape, dtype = shape_of(node), type_of(node)
     dims = v.fresh(shape)
     index = Index.of([u for dim in dims for u in dim])
     if builder.seed is None:
-        builder.argument("seed", (1,), torch.int64)
+        builder.argument("seed", (1,), INT64)
         builder.seed = builder.arrays["seed"]
     builder.draws += 1
-    drawn = Call(
-        f"distspmd_uniform({{0}}, {builder.draws}, {{1}})",
-        (Load(builder.seed, ()), At(index)),
-        torch.float64,
-        10,
-    )
-    chosen = Call(f"({{0}} < {p!r})", (drawn,), torch.bool, 1)
+    draw = number(builder.draws, INT64)
+    drawn = apply("uniform", element(builder.seed, ()), draw, at(index))
+    chosen = apply("less", drawn, number(p, drawn.dtype))
     return Value(dims, cast(chosen, dtype), shape)

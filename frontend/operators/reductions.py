@@ -5,21 +5,22 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import torch
 from torch import fx
 
+from distspmd.expressions.ir import Expression, apply, cast
 from distspmd.frontend.operators.aten_registry import (
+    INT64,
     OPERATORS,
     Operator,
-    cast,
     combine,
     number,
     operator,
     scaled,
     shape_of,
+    type_of,
 )
 from distspmd.frontend.tensor_ir import indices as v
-from distspmd.frontend.tensor_ir.indices import Call, Expression, Value
+from distspmd.frontend.tensor_ir.indices import Value
 from distspmd.frontend.tensor_ir.kernels import Builder
 
 
@@ -32,7 +33,7 @@ def _reduction(operation: str) -> Operator:
         keep: bool = False,
         **_: Any,
     ) -> Value:
-        dtype = node.meta["val"].dtype
+        dtype = type_of(node)
         axes = [dims] if isinstance(dims, int) else list(dims or range(len(x.shape)))
         x = Value(x.dims, cast(x.expression, dtype), x.shape)
         if not any(x.shape[d] != 1 for d in axes):
@@ -80,15 +81,15 @@ def _with_place(
 ) -> tuple[Value, Value]:
     """The extremes along a dimension, which stays with one element, and the first place of each."""
     if not x.shape:
-        return x, Value((), number(0, torch.int64), ())
+        return x, Value((), number(0, INT64), ())
     dim %= len(x.shape)
     x = builder.stored(x, node)
     extreme = x if x.shape[dim] == 1 else builder.reduced(x, [dim], operation, node, True)
-    none = number(x.shape[dim], torch.int64)
+    none = number(x.shape[dim], INT64)
 
     def build(element: Expression, best: Expression, place: Expression) -> Expression:
-        test = "({0} == {1} || {0} != {0} ? {2} : {3})"  # the first of those that are no number
-        return Call(test, (element, best, place, none), torch.int64, 2)
+        test = apply("is_extreme", element, best)  # the first of those that are no number
+        return apply("where", test, place, none)
 
     found = v.pointwise(build, [x, extreme, v.place(x, dim)], x.shape)
     if x.shape[dim] == 1:
@@ -114,8 +115,9 @@ def contract(builder: Builder, node: fx.Node, a: Value, b: Value, batch: int) ->
     by = v.align(a.dims[-1], b.dims[-2])
     for d in range(batch):
         by |= v.align(a.dims[d], b.dims[d])
-    dtype = node.meta["val"].dtype
-    product = Call("({0} * {1})", (a.expression, v.substitute(b.expression, by)), dtype, 1)
+    dtype = type_of(node)
+    factors = a.expression, v.substitute(b.expression, by)
+    product = apply("multiply", *factors, dtype=dtype)
     dims = (*(a.dim(d) for d in range(batch + 1)), b.dim(len(b.dims) - 1), a.dim(len(a.dims) - 1))
     whole = Value(dims, product, (*a.shape[:-1], b.shape[-1], a.shape[-1]))
     return builder.reduced(whole, [-1], "sum", node)
@@ -135,8 +137,8 @@ def _bmm(builder: Builder, node: fx.Node, a: Value, b: Value) -> Value:
 def _addmm(
     builder: Builder, node: fx.Node, c: Value, a: Value, b: Value, beta: Any = 1, alpha: Any = 1
 ) -> Value:
-    dtype = node.meta["val"].dtype
+    dtype = type_of(node)
     product = contract(builder, node, a, b, 0)
     terms = [product if alpha == 1 else scaled(product, alpha, dtype)]
     terms.append(c if beta == 1 else scaled(c, beta, dtype))
-    return combine(builder, node, terms, lambda *e: Call("({0} + {1})", e, dtype, 1), dtype)
+    return combine(builder, node, terms, lambda *e: apply("add", *e), dtype)

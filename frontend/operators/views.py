@@ -6,18 +6,19 @@ import contextlib
 from collections.abc import Sequence
 from typing import Any
 
-import torch
 from torch import fx
 
+from distspmd.expressions.ir import Expression, apply, cast
 from distspmd.frontend.operators.aten_registry import (
-    cast,
+    INT64,
     number,
     operator,
     shape_of,
+    type_of,
     within,
 )
 from distspmd.frontend.tensor_ir import indices as v
-from distspmd.frontend.tensor_ir.indices import At, Call, Expression, Extent, Index, Value, Variable
+from distspmd.frontend.tensor_ir.indices import Extent, Index, Value, Variable, at
 from distspmd.frontend.tensor_ir.kernels import Builder, operator_of
 
 
@@ -185,18 +186,17 @@ def _pad(builder: Builder, node: fx.Node, x: Value, pads: Sequence[int], fill: A
     for d, n in enumerate(x.shape):
         before = pads[2 * (len(shape) - 1 - d)] if len(shape) - d <= len(pads) // 2 else 0
         if before or shape[d] != n:
-            at = Index(Index.of(dims[d]).terms, -before)
-            moved[d] = at
-            test = f"({{0}} >= 0 && {{0}} < {n})"
-            inside.append(Call(test, (At(at),), torch.bool, 2))
+            moved[d] = Index(Index.of(dims[d]).terms, -before)
+            ends = number(0, INT64), number(n, INT64)
+            inside.append(apply("between", at(moved[d]), *ends))
     if not inside:
         return x
     all_inside = inside[0]
     for other in inside[1:]:
-        all_inside = Call("({0} && {1})", (all_inside, other), torch.bool, 1)
+        all_inside = apply("logical_and", all_inside, other)
     element = within(stored, dims, moved)
-    arguments = (all_inside, element, number(fill, x.dtype))
-    return Value(dims, Call("({0} ? {1} : {2})", arguments, x.dtype, 1), shape)
+    filled = apply("where", all_inside, element, number(fill, x.dtype))
+    return Value(dims, filled, shape)
 
 
 @operator("slice_scatter")
@@ -218,13 +218,10 @@ def _slice_scatter(
     first = start or 0
     first = max(0, first + x.shape[dim] if first < 0 else first)
     x, stored = x.renamed(), builder.whole(source, node).renamed()
-    at = Index.of(x.dims[dim])
-    place = Index(at.terms, -first, step)
-    element = within(stored, x.dims, {dim: place})
-    test = (
-        f"({{0}} >= {first} && {{0}} < {first + length * step} && ({{0}} - {first}) % {step} == 0"
-    )
-    chosen = Call(f"{test} ? {{1}} : {{2}})", (At(at), element, x.expression), x.dtype, 2)
+    place = Index.of(x.dims[dim])
+    element = within(stored, x.dims, {dim: Index(place.terms, -first, step)})
+    steps = (number(n, INT64) for n in (first, first + length * step, step))
+    chosen = apply("pick_stepped", at(place), *steps, element, x.expression)
     return Value(x.dims, chosen, x.shape)
 
 
@@ -235,7 +232,7 @@ def _getitem(builder: Builder, node: fx.Node, values: Sequence[Any], index: int)
 
 @operator("cat")
 def _cat(builder: Builder, node: fx.Node, parts: Sequence[Value], dim: int = 0) -> Value:
-    shape, dtype = shape_of(node), node.meta["val"].dtype
+    shape, dtype = shape_of(node), type_of(node)
     dim %= len(shape)
     lengths = {part.shape[dim] for part in parts}
     if len(lengths) > 1 or len(parts) == 1:
@@ -251,22 +248,21 @@ def _cat(builder: Builder, node: fx.Node, parts: Sequence[Value], dim: int = 0) 
             if own:
                 by |= v.align(own, theirs)
         piece = cast(v.substitute(stored.expression, by), dtype)
-        test = f"({{0}} == {place} ? {{1}} : {{2}})"
-        chosen = Call(test, (At(Index(((outer, 1),))), piece, chosen), dtype, 1)
+        index = at(Index(((outer, 1),)))
+        chosen = apply("pick", index, number(place, INT64), piece, chosen)
     dims[dim] = (outer, *dims[dim])
     return Value(tuple(dims), chosen, shape)
 
 
 def _uneven_cat(builder: Builder, node: fx.Node, parts: Sequence[Value], dim: int) -> Value:
-    shape, dtype = shape_of(node), node.meta["val"].dtype
+    shape, dtype = shape_of(node), type_of(node)
     dims = v.fresh(shape)
-    at = Index.of(dims[dim])
+    place = Index.of(dims[dim])
     chosen: Expression = number(0, dtype)
     start = 0
     for part in parts:
         stored = builder.whole(part, node).renamed()
-        piece = cast(within(stored, dims, {dim: Index(at.terms, -start)}), dtype)
-        test = f"({{0}} >= {start} ? {{1}} : {{2}})"
-        chosen = Call(test, (At(at), piece, chosen), dtype, 1)
+        piece = cast(within(stored, dims, {dim: Index(place.terms, -start)}), dtype)
+        chosen = apply("pick_from", at(place), number(start, INT64), piece, chosen)
         start += part.shape[dim]
     return Value(dims, chosen, shape)

@@ -10,13 +10,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from distspmd.expressions.ir import Expression, IndexValue, Load
 from distspmd.frontend.tensor_ir.indices import (
     Array,
-    At,
-    Expression,
     Index,
-    Load,
     Variable,
+    element,
     replace_loads,
 )
 from distspmd.frontend.tensor_ir.kernels import Kernel, indices
@@ -33,7 +32,7 @@ def settle(kernels: Iterable[Kernel]) -> None:
 
     def settled(load: Load) -> Load:
         arrays[load.array.name] = load.array
-        return Load(load.array, tuple(map(_without_ones, indices(load))))
+        return element(load.array, list(map(_without_ones, indices(load))))
 
     for kernel in kernels:
         kernel.results = [(a, replace_loads(e, settled, done)) for a, e in kernel.results]
@@ -64,7 +63,7 @@ def shared(kernels: Sequence[Kernel], others: Iterable[Kernel]) -> list[Kernel]:
         if load.array.name not in replaced:
             return load
         array, order = replaced[load.array.name]
-        return Load(array, tuple(load.index[place] for place in order))
+        return element(array, [load.index[place] for place in order])
 
     left = []
     for kernel in kernels:
@@ -107,10 +106,10 @@ def _described(kernel: Kernel, parts: dict[Any, int]) -> tuple[Any, list[int]]:
             key: Any
             if isinstance(node, Load):
                 key = node.array.name, tuple(map(index, node.index))
-            elif isinstance(node, At):
-                key = index(node.index), node.dtype
+            elif isinstance(node, IndexValue):
+                key = index(Index(node.terms, node.constant)), node.dtype
             else:
-                key = node.text, tuple(map(visit, node.arguments)), node.dtype
+                key = type(node), node.label, tuple(map(visit, node.arguments))
             known[id(node)] = parts.setdefault(key, len(parts))
         return known[id(node)]
 

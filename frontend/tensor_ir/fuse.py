@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from distspmd.expressions.ir import Expression, Load
 from distspmd.frontend.tensor_ir.indices import (
-    Expression,
     Index,
-    Load,
     Variable,
     moved,
     replace_loads,

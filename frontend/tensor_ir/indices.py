@@ -10,12 +10,17 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TypeAlias
-
-import torch
+from dataclasses import dataclass
 
 from distspmd.errors import UnsupportedProgram
+from distspmd.expressions.ir import (
+    Expression,
+    IndexValue,
+    Load,
+    parts,
+    replace_leaves,
+)
+from distspmd.expressions.operations import DType
 
 
 class Crossing(UnsupportedProgram):
@@ -101,45 +106,14 @@ def _split_terms(variable: Variable) -> list[tuple[Variable, int]]:
     return list(Index.of(variable.leaves()).terms)
 
 
-@dataclass(frozen=True, eq=False)
-class Load:
+def element(array: Array, index: Sequence[Index]) -> Load:
     """An element of an array, at one index for each of its dimensions."""
-
-    array: Array
-    index: tuple[Index, ...]
-
-    @property
-    def dtype(self) -> torch.dtype:
-        """Type of the element."""
-        return self.array.dtype
+    return Load(array, tuple(index), array.dtype)
 
 
-@dataclass(frozen=True, eq=False)
-class At:
+def at(index: Index) -> IndexValue:
     """The value of an index."""
-
-    index: Index
-    dtype: torch.dtype = torch.int64
-
-
-@dataclass(frozen=True, eq=False)
-class Call:
-    """C++ with ``{0}``, ``{1}``, ... for its arguments; ``cost`` in additions, about.
-
-    Arguments are shared; ``total`` is the cost of all, as it would be written out.
-    """
-
-    text: str
-    arguments: tuple[Expression, ...]
-    dtype: torch.dtype
-    cost: int = 1
-    total: int = field(init=False, default=0)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "total", self.cost + sum(map(cost, self.arguments)))
-
-
-Expression: TypeAlias = "Load | At | Call"
+    return IndexValue(index.terms, index.constant)
 
 
 @dataclass(eq=False)
@@ -148,7 +122,7 @@ class Array:
 
     name: str
     extents: tuple[Extent, ...]
-    dtype: torch.dtype
+    dtype: DType
     is_argument: bool = False
     written: Load | None = None
     """Where the kernel that writes it does so, if not at its own variables."""
@@ -161,7 +135,7 @@ class Array:
 
     def load(self, variables: Sequence[Variable]) -> Load:
         """The element at variables."""
-        return Load(self, tuple(Index(((v, 1),)) for v in variables))
+        return element(self, [Index(((v, 1),)) for v in variables])
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,7 +147,7 @@ class Value:
     shape: tuple[int, ...]
 
     @property
-    def dtype(self) -> torch.dtype:
+    def dtype(self) -> DType:
         """Type of the elements."""
         return self.expression.dtype
 
@@ -200,28 +174,20 @@ def substitute(
     known: dict[int, Expression] | None = None,
 ) -> Expression:
     """Put other indices in for variables; ``known`` is shared by expressions that share parts."""
-    if not by:
-        return expression
-    known = {} if known is None else known
 
-    def visit(node: Expression) -> Expression:
-        found = known.get(id(node))
-        if found is None:
-            if isinstance(node, Load):
-                found = moved(node, by)
-            elif isinstance(node, At):
-                found = At(node.index.substitute(by), node.dtype)
-            else:
-                found = Call(node.text, tuple(map(visit, node.arguments)), node.dtype, node.cost)
-            known[id(node)] = found
-        return found
+    def replace(leaf: Expression) -> Expression:
+        if isinstance(leaf, Load):
+            return moved(leaf, by)
+        if isinstance(leaf, IndexValue):
+            return at(Index(leaf.terms, leaf.constant).substitute(by))
+        return leaf
 
-    return visit(expression)
+    return replace_leaves(expression, replace, known) if by else expression
 
 
 def moved(load: Load, by: Mapping[Variable, Index]) -> Load:
     """Put other indices in for variables of a load."""
-    return Load(load.array, tuple(index.substitute(by) for index in load.index))
+    return element(load.array, [index.substitute(by) for index in load.index])
 
 
 def replace_loads(
@@ -230,43 +196,14 @@ def replace_loads(
     known: dict[int, Expression] | None = None,
 ) -> Expression:
     """Put other expressions in for loads; ``known`` as in :func:`substitute`."""
-    known = {} if known is None else known
-
-    def visit(node: Expression) -> Expression:
-        found = known.get(id(node), node)
-        if id(node) not in known:
-            if isinstance(node, Load):
-                found = replace(node)
-            elif isinstance(node, Call):
-                found = Call(node.text, tuple(map(visit, node.arguments)), node.dtype, node.cost)
-            known[id(node)] = found
-        return found
-
-    return visit(expression)
+    return replace_leaves(
+        expression, lambda leaf: replace(leaf) if isinstance(leaf, Load) else leaf, known
+    )
 
 
 def loads(expression: Expression) -> list[Load]:
     """All loads, each occurrence of the same one once."""
-    found: dict[int, Load] = {}
-    seen: set[int] = set()
-
-    def visit(node: Expression) -> None:
-        if id(node) in seen:
-            return
-        seen.add(id(node))
-        if isinstance(node, Load):
-            found[id(node)] = node
-        elif isinstance(node, Call):
-            for argument in node.arguments:
-                visit(argument)
-
-    visit(expression)
-    return list(found.values())
-
-
-def cost(expression: Expression) -> int:
-    """Work of one element, as it would be written out."""
-    return expression.total if isinstance(expression, Call) else 0
+    return [part for part in parts(expression) if isinstance(part, Load)]
 
 
 def fresh(lengths: Sequence[int]) -> tuple[tuple[Variable, ...], ...]:
@@ -406,9 +343,4 @@ def place(x: Value, dim: int) -> Value:
         tuple(Variable(u.extent) for u in x.dim(d)) if d == dim else () for d in range(len(x.shape))
     )
     shape = tuple(n if d == dim else 1 for d, n in enumerate(x.shape))
-    return Value(dims, At(Index.of(dims[dim])), shape)
-
-
-def constant(text: str, dtype: torch.dtype) -> Call:
-    """A number in C++."""
-    return Call(text, (), dtype, 0)
+    return Value(dims, at(Index.of(dims[dim])), shape)

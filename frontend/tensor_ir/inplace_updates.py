@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from distspmd.expressions.ir import Expression, Load
 from distspmd.frontend.tensor_ir.fuse import here
 from distspmd.frontend.tensor_ir.indices import (
     Array,
-    Expression,
     Index,
-    Load,
     Value,
     Variable,
     align,
+    element,
     replace_loads,
     substitute,
 )
@@ -67,7 +67,7 @@ def _from(copied: Mapping[str, Array], kernel: Kernel) -> Callable[[Load], Load]
     def replace(load: Load) -> Load:
         if load.array.name not in copied or here(load, kernel.variables):
             return load
-        return Load(copied[load.array.name], load.index)
+        return element(copied[load.array.name], load.index)
 
     return replace
 

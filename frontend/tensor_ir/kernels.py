@@ -16,17 +16,16 @@ import torch
 from torch import fx
 
 from distspmd.errors import UnsupportedProgram
+from distspmd.expressions.ir import Expression, Load, Operation, cost
+from distspmd.expressions.operations import DType
 from distspmd.frontend.tensor_ir.indices import (
     Array,
-    Call,
     Crossing,
-    Expression,
     Extent,
     Index,
-    Load,
     Value,
     Variable,
-    cost,
+    element,
     fresh,
     loads,
     substitute,
@@ -66,14 +65,14 @@ class Builder:
     arrays: dict[str, Array] = field(default_factory=dict)
     kernels: list[Kernel] = field(default_factory=list)
     values: dict[fx.Node, Any] = field(default_factory=dict)
-    origins: dict[Expression, fx.Node] = field(default_factory=dict)
-    """The operator that made an expression."""
+    origins: dict[int, tuple[Expression, fx.Node]] = field(default_factory=dict)
+    """The operator that made an expression, by the identity of this."""
     seed: Array | None = None
     draws: int = 0
 
     # -- containers -----------------------------------------------------------------------------
 
-    def argument(self, name: str, shape: Sequence[int], dtype: torch.dtype) -> Value:
+    def argument(self, name: str, shape: Sequence[int], dtype: DType) -> Value:
         """A container of the caller."""
         dims = fresh(shape)
         variables = [v for dim in dims for v in dim]
@@ -81,7 +80,7 @@ class Builder:
         array.is_argument = True
         return Value(dims, array.load(variables), tuple(shape))
 
-    def container(self, name: str, variables: Sequence[Variable], dtype: torch.dtype) -> Array:
+    def container(self, name: str, variables: Sequence[Variable], dtype: DType) -> Array:
         """A new container, of which the variables index the dimensions."""
         base = identifier(name)
         unique, count = base, 1
@@ -100,7 +99,8 @@ class Builder:
             len(index.terms) <= 1 for index in value.expression.index
         ):
             return value
-        return self.stored_anew(value, self.origins.get(value.expression, node))
+        _, origin = self.origins.get(id(value.expression), (value.expression, node))
+        return self.stored_anew(value, origin)
 
     def whole(self, value: Value, node: fx.Node) -> Value:
         """A value in an array of which its own variables are the indices, all from the start."""
@@ -139,7 +139,7 @@ class Builder:
         array = self.container(f"{name_of(node)}_copy", own, value.dtype)
         for extent in array.extents:
             extent.solid = True
-        array.written = Load(array, tuple(Index.of(dim) for dim in dims if dim))
+        array.written = element(array, [Index.of(dim) for dim in dims if dim])
         self.kernels.append(Kernel(value.variables, [(array, value.expression)], array.name))
         return Value(new, array.load(own), tuple(lengths))
 
@@ -177,7 +177,7 @@ class Builder:
         """What a node's users see: stored, where several would compute it."""
         if not isinstance(value, Value) or isinstance(value.expression, Load):
             return value
-        self.origins.setdefault(value.expression, node)
+        self.origins.setdefault(id(value.expression), (value.expression, node))
         work = cost(value.expression)
         if work > _MOST or (work > _cheap(value) and _users(node) > 1):
             return self.stored(value, node)
@@ -340,8 +340,8 @@ def is_product(kernel: Kernel) -> bool:
     ((_, expression),) = kernel.results
     return (
         kernel.operation == "sum"
-        and isinstance(expression, Call)
-        and expression.text == "({0} * {1})"
+        and isinstance(expression, Operation)
+        and expression.name == "multiply"
         and all(isinstance(a, Load) and a.dtype == expression.dtype for a in expression.arguments)
         and len(distinct(kernel.read)) == 2
     )

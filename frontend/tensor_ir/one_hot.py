@@ -6,15 +6,19 @@ derivative of a cross-entropy.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
 
-from distspmd.frontend.tensor_ir.indices import At, Call, Expression, Load, Value, Variable
+from distspmd.expressions.ir import (
+    Constant,
+    Expression,
+    IndexValue,
+    Load,
+    Operation,
+    apply,
+)
+from distspmd.frontend.tensor_ir.indices import Index, Value, Variable, at
 
-PICK = "({0} == {1} ? {2} : {3})"
-"""Chosen, place, what is there, and what is elsewhere."""
-_FACTORS = ("({0} * {1})", "({0} / {1})")
-_ZERO = re.compile(r"\w+\(-?0(\.0)?\)")
+_FACTORS = ("multiply", "divide")
 
 
 def without_picks(value: Value, axes: Collection[int]) -> Value:
@@ -37,42 +41,41 @@ def _summed(expression: Expression, variable: Variable) -> Expression | None:
     if found is None:
         return None
     chosen, value, zero = found
-    test = f"({{0}} >= 0 && {{0}} < {variable.length} ? {{1}} : {{2}})"
-    return Call(test, (chosen, value, zero), value.dtype, 2)
+    ends = Constant(0, chosen.dtype), Constant(variable.length, chosen.dtype)
+    return apply("pick_between", chosen, *ends, value, zero)
 
 
 def _only(e: Expression, variable: Variable) -> tuple[Expression, Expression, Expression] | None:
     """The one place, what is there, and zero."""
-    if not isinstance(e, Call):
+    if not isinstance(e, Operation):
         return None
-    if e.text == PICK:
+    if e.name == "pick":
         chosen, place, value, zero = e.arguments
         free = not _depends(chosen, variable) and not _depends(value, variable)
         return (chosen, value, zero) if free and _is(place, variable) and _is_zero(zero) else None
-    if e.text in _FACTORS:
+    if e.name in _FACTORS:
         first, second = e.arguments
-        for one, other in ((first, second), (second, first))[: 1 + (e.text == _FACTORS[0])]:
+        for one, other in ((first, second), (second, first))[: 1 + (e.name == "multiply")]:
             found = _only(one, variable)
             if found is not None and not _depends(other, variable):
                 chosen, value, zero = found
                 pair = (value, other) if one is first else (other, value)
-                return chosen, Call(e.text, pair, e.dtype, e.cost), zero
+                return chosen, Operation(e.name, pair, e.dtype), zero
     return None
 
 
 def _is(place: Expression, variable: Variable) -> bool:
-    at = place.index if isinstance(place, At) else None
-    return at is not None and at.terms == ((variable, 1),) and not at.constant
+    return isinstance(place, IndexValue) and place == at(Index(((variable, 1),)))
 
 
 def _is_zero(e: Expression) -> bool:
-    return isinstance(e, Call) and not e.arguments and bool(_ZERO.fullmatch(e.text))
+    return isinstance(e, Constant) and e.value == 0
 
 
 def _depends(e: Expression, variable: Variable) -> bool:
     """Whether a variable counts in an expression, also as a part of another one."""
     if isinstance(e, Load):
         return any(variable in v.leaves() for index in e.index for v, _ in index.terms)
-    if isinstance(e, At):
-        return any(variable in v.leaves() for v, _ in e.index.terms)
+    if isinstance(e, IndexValue):
+        return any(variable in v.leaves() for v, _ in e.terms)
     return any(_depends(argument, variable) for argument in e.arguments)

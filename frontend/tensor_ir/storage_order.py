@@ -17,12 +17,12 @@ from typing import Any, TypeAlias
 import dace
 import sympy
 
+from distspmd.expressions.ir import Expression, Load
 from distspmd.frontend.tensor_ir.indices import (
     Array,
-    Expression,
     Index,
-    Load,
     Variable,
+    element,
     replace_loads,
 )
 from distspmd.frontend.tensor_ir.kernels import Kernel, distinct, is_product, reach
@@ -70,7 +70,7 @@ def _rewrite(kernels: Iterable[Kernel], chosen: dict[Array, Order]) -> None:
 
     def reordered(load: Load) -> Load:
         order = chosen.get(load.array)
-        return Load(load.array, tuple(load.index[d] for d in order)) if order else load
+        return element(load.array, [load.index[d] for d in order]) if order else load
 
     for kernel in kernels:
         kernel.results = [(a, replace_loads(e, reordered, done)) for a, e in kernel.results]

@@ -6,15 +6,20 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import dace
-import torch
 from dace import SDFG, Memlet, SDFGState, dtypes
 from dace.sdfg import nodes as dace_nodes
 from dace.subsets import Subset
 
 from distspmd.dace_compat.settings import placed_by_us
-from distspmd.frontend.operators import CTYPES
-from distspmd.frontend.tensor_ir.indices import Array, At, Expression, Index, Load, Variable
+from distspmd.expressions.ir import (
+    Argument,
+    Expression,
+    IndexValue,
+    Load,
+    cast,
+    replace_leaves,
+)
+from distspmd.frontend.tensor_ir.indices import Array, Index, Variable
 from distspmd.frontend.tensor_ir.kernels import (
     Builder,
     Kernel,
@@ -25,19 +30,9 @@ from distspmd.frontend.tensor_ir.kernels import (
     place_of,
     reach,
 )
+from distspmd.nodes.computation import Computation
 from distspmd.nodes.contraction import Contraction
-from distspmd.nodes.contraction_loops import parameter
 
-DTYPES: dict[torch.dtype, Any] = {
-    torch.float32: dace.float32,
-    torch.float64: dace.float64,
-    torch.int64: dace.int64,
-    torch.int32: dace.int32,
-    torch.int16: dace.int16,
-    torch.int8: dace.int8,
-    torch.uint8: dace.uint8,
-    torch.bool: dace.bool_,
-}
 _GROUPS = {"batch": "bhcdefg", "left": "bsuvwxyz", "right": "opqrta", "reduced": "ijklmn"}
 _LETTERS = "bsuvwxyzhcdefgopqrtaijklmnBSUVWXYZHCDEFGOPQRTAIJKLMN"
 
@@ -53,7 +48,7 @@ def emit(name: str, builder: Builder, main: Sequence[Kernel], update: Sequence[K
             sdfg.add_array(
                 array.name,
                 [v.length for v in _leaves(array)] or [1],
-                DTYPES[array.dtype],
+                dtypes.dtype_to_typeclass(array.dtype.type),
                 transient=not array.is_argument,
             )
     state = sdfg.add_state("main", is_start_block=True)
@@ -101,21 +96,22 @@ class _State:
         names = {leaf: f"__{letter}" for leaf, letter in zip(leaves, _LETTERS, strict=False)}
         order = kernel.results[0][0].stored(leaves)
         ranges: dict[str, str | Subset] = {names[v]: f"0:{v.length}" for v in order}
-        code = _Code(names)
-        lines = []
-        for n, (array, expression) in enumerate(kernel.results):
-            lines.append(f"_out{n} = {CTYPES[array.dtype]}({code.text(expression)});")
+        operands = _Operands(names, "_in")
+        assignments = tuple(
+            (f"_out{n}", cast(operands.closed(expression), array.dtype))
+            for n, (array, expression) in enumerate(kernel.results)
+        )
         state = self.state
-        reads = [self._read(load.array.name) for load in code.loads.values()]
+        reads = [self._read(load.array.name) for load in operands.loads.values()]
         entry, leave = state.add_map(kernel.label, ranges or {"__once": "0:1"})
-        tasklet = state.add_tasklet(
+        tasklet = Computation(
             kernel.label,
+            assignments,
             _connectors("_in", len(reads)),
             _connectors("_out", len(kernel.results)),
-            "\n".join([*code.lines, *lines]),
-            language=dtypes.Language.CPP,
         )
-        for n, (load, read) in enumerate(zip(code.loads.values(), reads, strict=True)):
+        state.add_node(tasklet)
+        for n, (load, read) in enumerate(zip(operands.loads.values(), reads, strict=True)):
             data = load.array.name
             if entry.add_in_connector(f"IN_{data}"):
                 entry.add_out_connector(f"OUT_{data}")
@@ -154,9 +150,7 @@ class _State:
         node = Contraction(kernel.label, subscripts)
         node.operation = str(kernel.operation)
         if not is_product(kernel):
-            code = _Code({v: f"_at_{parameter(x)}" for v, x in letters.items()}, "_v", operands)
-            text = code.text(expression)
-            node.code = f"[&] {{ {' '.join(code.lines)} return {text}; }}()" if code.lines else text
+            node.expression = str(_Operands(letters, "_v", operands).closed(expression))
         node.pick = _pick(kernel, letters, operands)
         self.state.add_node(node)
         for n, load in enumerate(operands):
@@ -227,43 +221,33 @@ def _affine(index: Index, names: dict[Variable, str]) -> str:
     return text if index.within is None else f"Max(0, Min({text}, {index.within - 1}))"
 
 
-class _Code:
-    """C++ of expressions: what is used twice gets a name."""
+class _Operands:
+    """Gives loads and variables the names that they have in a node.
 
-    def __init__(
-        self, names: dict[Variable, str], prefix: str = "_in", known: Sequence[Load] = ()
-    ) -> None:
+    Attributes:
+        loads: the loads, by what tells different ones apart, in the order of their names.
+    """
+
+    def __init__(self, names: dict[Variable, str], prefix: str, known: Sequence[Load] = ()) -> None:
         self.names, self.prefix = names, prefix
         self.loads: dict[Any, Load] = {place_of(load): load for load in known}
-        self.lines: list[str] = []
-        self._texts: dict[int, str] = {}
-        self._named: dict[str, str] = {}
+        self._closed: dict[int, Expression] = {}
 
-    def text(self, expression: Expression) -> str:
-        """An expression, after the lines that name its parts."""
-        known = self._texts.get(id(expression))
-        if known is None:
-            known = self._texts[id(expression)] = self._text(expression)
-        return known
+    def closed(self, expression: Expression) -> Expression:
+        """An expression of arguments, and of indices by name."""
+        return replace_leaves(expression, self._named, self._closed)
 
-    def _text(self, expression: Expression) -> str:
-        if isinstance(expression, Load):
-            key = place_of(expression)
-            self.loads.setdefault(key, expression)
-            return f"{self.prefix}{list(self.loads).index(key)}"
-        if isinstance(expression, At):
-            terms = [
-                (leaf, factor * inner)
-                for v, factor in expression.index.terms
-                for leaf, inner in Index.of(v.leaves()).terms
-                if leaf.length != 1
-            ]
-            return f"int64_t({_affine(Index(tuple(terms), expression.index.constant), self.names)})"
-        arguments = [self.text(argument) for argument in expression.arguments]
-        text = expression.text.format(*arguments)
-        if expression.cost == 0:
-            return text
-        if text not in self._named:
-            name = self._named[text] = f"__t{len(self._named)}"
-            self.lines.append(f"const {CTYPES[expression.dtype]} {name} = {text};")
-        return self._named[text]
+    def _named(self, leaf: Expression) -> Expression:
+        if isinstance(leaf, Load):
+            key = place_of(leaf)
+            self.loads.setdefault(key, leaf)
+            return Argument(f"{self.prefix}{list(self.loads).index(key)}", leaf.dtype)
+        if isinstance(leaf, IndexValue):
+            terms = tuple(
+                (self.names[part], factor * inner)
+                for variable, factor in leaf.terms
+                for part, inner in Index.of(variable.leaves()).terms
+                if part.length != 1
+            )
+            return IndexValue(terms, leaf.constant, leaf.dtype)
+        return leaf

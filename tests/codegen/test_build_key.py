@@ -1,9 +1,13 @@
 """The key of a build is of everything that decides the code, and of nothing else."""
 
+import shutil
+from pathlib import Path
+
 import dace
 import pytest
 
-from distspmd.codegen.build import _VOLATILE, _key
+from distspmd.codegen import build
+from distspmd.codegen.build import _MAKING_CODE, _VOLATILE, _key
 
 
 @dace.program
@@ -45,3 +49,16 @@ def test_an_array_decides_whatever_it_is_called(name: str) -> None:
 
 def test_parsing_again_finds_the_same_build() -> None:
     assert _key(scaled.to_sdfg()) == _key(scaled.to_sdfg())
+
+
+@pytest.mark.parametrize("printer", ["expressions/cpp.py", "nodes/contraction_loops.py"])
+def test_a_printer_of_code_decides(
+    printer: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for package in _MAKING_CODE:
+        shutil.copytree(build._PACKAGE / package, tmp_path / package)
+    monkeypatch.setattr(build, "_PACKAGE", tmp_path)
+    program = with_constant("factor", 2.0)
+    before = _key(program)
+    (tmp_path / printer).write_text("# another form of an operation\n")
+    assert _key(program) != before

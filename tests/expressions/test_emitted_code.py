@@ -106,7 +106,7 @@ def test_gradients_of_numpy_programs(golden: Golden) -> None:
         for case in GRADIENTS:
             if case.name not in NUMPY:
                 continue
-            sdfg = case.program.to_sdfg()
+            sdfg = frontend.numpy_program(case.program)
             prepare(sdfg)
             yield case.name, emitted(sdfg)
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import distspmd
-from distspmd import pipeline
 from distspmd.lowering import Lowering
+from distspmd.passes import sum_operands
 
 F, N = dace.float64, dace.int64
 
@@ -211,6 +211,6 @@ def test_the_record_says_which_spaces_add_operands() -> None:
 
 
 def test_without_the_pass_both_are_reduced(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pipeline, "add_operands", lambda _, spaces, tiled, __: (spaces, tiled))
+    monkeypatch.setattr(sum_operands, "add_operands", lambda _, spaces, tiled, __: (spaces, tiled))
     for program in (added, scaled, through, read_twice, whole_numbers):
         assert sorted(reduced(lowered(program)).values()) == [ONE, ONE]

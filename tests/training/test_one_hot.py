@@ -2,35 +2,37 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from distspmd import frontend
+from distspmd.expressions.ir import INT64, Constant, apply
 from distspmd.frontend.tensor_ir.indices import (
     Array,
-    At,
-    Call,
     Extent,
     Index,
     Value,
     Variable,
-    constant,
+    at,
     split,
 )
-from distspmd.frontend.tensor_ir.one_hot import PICK, without_picks
+from distspmd.frontend.tensor_ir.one_hot import without_picks
 from distspmd.nodes.contraction import Contraction
+
+FLOAT = np.dtype(np.float32)
 
 
 def test_a_variable_counts_as_a_part_of_another() -> None:
     whole = Variable(Extent(6))
-    load = Array("x", (whole.extent,), torch.float32).load([whole])
+    load = Array("x", (whole.extent,), FLOAT).load([whole])
     split(whole, 3)
     outer, inner = whole.leaves()
-    chosen, zero = constant("int64_t(1)", torch.int64), constant("float(0.0)", torch.float32)
-    place = At(Index(((outer, 1),)))
-    for there, left in ((load, (outer,)), (constant("float(2.0)", torch.float32), ())):
-        picked = Call(PICK, (chosen, place, there, zero), torch.float32)
+    chosen, zero = Constant(1, INT64), Constant(0.0, FLOAT)
+    place = at(Index(((outer, 1),)))
+    for there, left in ((load, (outer,)), (Constant(2.0, FLOAT), ())):
+        picked = apply("pick", chosen, place, there, zero)
         value = Value(((outer,), (inner,)), picked, (2, 3))
         assert without_picks(value, [0]).dim(0) == left
 

@@ -32,7 +32,9 @@ def calls(sdfg: SDFG) -> dict[str, str]:
     found = {}
     for node, state in sdfg.all_nodes_recursive():
         if isinstance(node, Contraction):
-            product = contraction_gemm.largest(windows(node, state)) if not node.code else None
+            product = (
+                contraction_gemm.largest(windows(node, state)) if node.reduced is None else None
+            )
             if product is not None:
                 found[node.label] = product.loops
     return found

@@ -7,20 +7,22 @@ on BLAS if it is a product. A term at shifted or repeated indices is added eleme
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from string import ascii_letters
 
+import numpy as np
 import sympy
 from dace import SDFG, Memlet, SDFGState, dtypes
 from dace.dtypes import DebugInfo
 from dace.sdfg import nodes
 
 from distspmd.analysis.iteration_spaces import Extent
+from distspmd.expressions.ir import Argument, Constant, Expression, Operation, substitute
+from distspmd.expressions.operations import DType
+from distspmd.expressions.python import PythonPrinter
 from distspmd.nodes.contraction import add_contraction
-from distspmd.passes.autodiff.derivatives import with_names
-from distspmd.passes.autodiff.operations import Element, Indices
+from distspmd.passes.autodiff.operations import Element, Indices, index_value
 
 _SUM = "lambda x, y: x + y"
 
@@ -31,15 +33,15 @@ class Term:
 
     Attributes:
         ranges: of each parameter, from 0 in steps of 1.
-        reads: elements that the names in the code stand for.
-        code: an expression of the names and the parameters.
+        reads: elements that the names in the value stand for.
+        value: an expression of the names and the parameters.
         indices: of the element that it is added to.
         info: DaCe's record of the line.
     """
 
     ranges: Mapping[str, Extent] = field(repr=False)
     reads: Mapping[str, Element]
-    code: ast.expr
+    value: Expression
     indices: Indices
     info: DebugInfo | None = field(default=None, repr=False)
 
@@ -114,10 +116,10 @@ class Emitter:
         index = index_of(shape)
         reads: dict[str, Element] = {}
         summands = [self._summand(target, term, own, index, reads) for term in terms]
-        code = ast.unparse(_added(summands))
+        value = _added(summands, self._type_of(target))
         ranges = {p: f"0:{n}" for p, n in zip(own, shape, strict=True) if p}
         info = next((term.info for term in terms), None)
-        self._map(target, ranges, reads, code, Element(target, index), info=info)
+        self._map(target, ranges, reads, value, Element(target, index), info=info)
 
     def _is_contracted_to(self, target: str, term: Term) -> bool:
         along = parameters_along(self.sdfg.arrays[target].shape, term.indices, term.ranges)
@@ -130,23 +132,20 @@ class Emitter:
         own: list[str],
         index: Indices,
         reads: dict[str, Element],
-    ) -> ast.expr:
+    ) -> Expression:
         """The term at an element of the target, as an expression of what is read there."""
         along = parameters_along(self.sdfg.arrays[target].shape, term.indices, term.ranges)
         if along is None:
-            return ast.Name(_named(Element(self._scattered(target, term), index), reads))
+            return self._named(Element(self._scattered(target, term), index), reads)
         kept = [p for p in along if p]
         if set(kept) != set(term.ranges):
             total = self._contract(term, kept, self.sdfg.arrays[target].dtype)
             at = [i for i, p in zip(index, along, strict=True) if p] or [sympy.Integer(0)]
-            return ast.Name(_named(Element(total, tuple(at)), reads))
+            return self._named(Element(total, tuple(at)), reads)
         renamed = {p: o or "0" for p, o in zip(along, own, strict=True) if p}
         values = {p: sympy.sympify(o) for p, o in renamed.items()}
-        names: dict[str, ast.expr] = {
-            name: ast.Name(_named(element.at(values), reads))
-            for name, element in term.reads.items()
-        }
-        return with_names(term.code, {**names, **{p: ast.Name(o) for p, o in renamed.items()}})
+        by = {name: self._named(element.at(values), reads) for name, element in term.reads.items()}
+        return substitute(term.value, {**by, **{p: index_value(v) for p, v in values.items()}})
 
     def _contract(
         self, term: Term, kept: list[str], dtype: dtypes.typeclass, target: str = ""
@@ -162,8 +161,7 @@ class Emitter:
             whole = str(self.sdfg.add_transient("summands", shape, dtype, find_new_name=True)[0])
             ranges = {p: f"0:{e.end}" for p, e in term.ranges.items()}
             index = tuple(map(sympy.Symbol, term.ranges))
-            code = ast.unparse(term.code)
-            self._map(whole, ranges, term.reads, code, Element(whole, index), info=term.info)
+            self._map(whole, ranges, term.reads, term.value, Element(whole, index), info=term.info)
             product = [whole], ["".join(letters.values())]
         operands, subscripts = product
         result = "".join(letters[p] for p in kept)
@@ -181,7 +179,7 @@ class Emitter:
         self, term: Term, letters: Mapping[str, str]
     ) -> tuple[list[str], list[str]] | None:
         """Operands and their letters, if a term is the product of at most two elements."""
-        factors = _factors(term.code)
+        factors = _factors(term.value)
         if factors is None or not set(factors) <= set(term.reads) or len(factors) > 2:
             return None
         free = iter(ascii_letters[len(letters) :])
@@ -211,10 +209,11 @@ class Emitter:
         at = Element(total, index_of(like.shape))
         if self.zeros is None:
             self.zeros = self.sdfg.add_state_before(self.state, f"{self.state.label}_zeros")
-        _add_map(self.zeros, total, ranges, {}, "0.0", at, {}, self.zeros.add_write(total), None)
+        zero, goal = Constant(0.0, self._type_of(target)), self.zeros.add_write(total)
+        _add_map(self.zeros, total, ranges, {}, zero, at, {}, goal, None)
         ranges = {p: f"0:{e.end}" for p, e in term.ranges.items()}
-        code, at = ast.unparse(term.code), Element(total, term.indices)
-        self._map(total, ranges, term.reads, code, at, wcr=_SUM, info=term.info)
+        at = Element(total, term.indices)
+        self._map(total, ranges, term.reads, term.value, at, wcr=_SUM, info=term.info)
         return total
 
     def _map(
@@ -222,7 +221,7 @@ class Emitter:
         label: str,
         ranges: Mapping[str, str],
         reads: Mapping[str, Element],
-        code: str,
+        value: Expression,
         written: Element,
         *,
         wcr: str | None = None,
@@ -230,7 +229,21 @@ class Emitter:
     ) -> None:
         inputs = {element.data: self._node(element.data) for element in reads.values()}
         goal = self._written(written.data)
-        _add_map(self.state, label, ranges, reads, code, written, inputs, goal, wcr, info)
+        _add_map(self.state, label, ranges, reads, value, written, inputs, goal, wcr, info)
+
+    def _type_of(self, name: str) -> DType:
+        dtype: DType = np.dtype(self.sdfg.arrays[name].dtype.as_numpy_dtype())
+        return dtype
+
+    def _named(self, element: Element, reads: dict[str, Element]) -> Argument:
+        """An element by the name under which it is read, a new one if it is not yet."""
+        dtype = self._type_of(element.data)
+        for name, known in reads.items():
+            if known == element:
+                return Argument(name, dtype)
+        name = f"__v{len(reads)}"
+        reads[name] = element
+        return Argument(name, dtype)
 
     def _node(self, name: str) -> nodes.AccessNode:
         if name not in self._nodes:
@@ -249,7 +262,7 @@ def _add_map(
     label: str,
     ranges: Mapping[str, str],
     reads: Mapping[str, Element],
-    code: str,
+    value: Expression,
     written: Element,
     inputs: Mapping[str, nodes.AccessNode],
     goal: nodes.AccessNode,
@@ -260,7 +273,7 @@ def _add_map(
         label,
         dict(ranges) or {"__once": "0:1"},
         {name: _memlet(element) for name, element in reads.items()},
-        f"__out = {code}",
+        f"__out = {PythonPrinter().text(value)}",
         {"__out": _memlet(written, wcr)},
         external_edges=True,
         input_nodes=dict(inputs),
@@ -274,29 +287,20 @@ def _memlet(element: Element, wcr: str | None = None) -> Memlet:
     return Memlet(data=element.data, subset=", ".join(map(str, element.indices)), wcr=wcr)
 
 
-def _named(element: Element, reads: dict[str, Element]) -> str:
-    """The name under which an element is read, a new one if it is not yet."""
-    for name, known in reads.items():
-        if known == element:
-            return name
-    name = f"__v{len(reads)}"
-    reads[name] = element
-    return name
-
-
-def _added(summands: Sequence[ast.expr]) -> ast.expr:
+def _added(summands: Sequence[Expression], dtype: DType) -> Expression:
     if not summands:
-        return ast.Constant(0.0)
+        return Constant(0.0, dtype)
     total = summands[0]
     for summand in summands[1:]:
-        total = ast.BinOp(total, ast.Add(), summand)
+        total = total + summand
     return total
 
 
-def _factors(code: ast.expr) -> list[str] | None:
-    if isinstance(code, ast.Name):
-        return [code.id]
-    if isinstance(code, ast.BinOp) and isinstance(code.op, ast.Mult):
-        left, right = _factors(code.left), _factors(code.right)
+def _factors(value: Expression) -> list[str] | None:
+    """Names of the factors of a product of arguments; None for any other expression."""
+    if isinstance(value, Argument):
+        return [value.name]
+    if isinstance(value, Operation) and value.name == "multiply":
+        left, right = map(_factors, value.arguments)
         return None if left is None or right is None else left + right
     return None

@@ -10,13 +10,13 @@ that are overwritten, and loops and branches that a gradient would pass through,
 
 from __future__ import annotations
 
-import ast
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import networkx as nx
+import numpy as np
 import sympy
 from dace import SDFG, SDFGState, data, dtypes
 from dace.sdfg import nodes
@@ -27,16 +27,13 @@ from distspmd.analysis.index_bounds import Range, Scope, bounds, constant
 from distspmd.analysis.iteration_spaces import in_order, source
 from distspmd.dace_compat.settings import quiet
 from distspmd.errors import UnsupportedProgram
+from distspmd.expressions.derivatives import NoDerivative, derivative, product
+from distspmd.expressions.ir import Argument, Constant, Expression, Functions, names
+from distspmd.expressions.operations import DType
+from distspmd.expressions.python import PythonPrinter
 from distspmd.layouts import intervals
 from distspmd.layouts.intervals import Box
 from distspmd.passes.autodiff.adjoints import Emitter, Term, index_of, parameters_along, ranges_of
-from distspmd.passes.autodiff.derivatives import (
-    NoDerivative,
-    derivative,
-    expression,
-    names_of,
-    times,
-)
 from distspmd.passes.autodiff.operations import Element, Operation, as_sum, operations_of
 from distspmd.passes.normalize.split_reads import separate_reads
 
@@ -156,7 +153,7 @@ class _Backward:
         wanted = {e.src_conn: e.data.data for e in state.out_edges(node)}
         self.results = {  # without gradients that nobody reads
             name: wanted[connector]
-            for name, connector in node.required_gradients.items()
+            for name, connector in sorted(node.required_gradients.items())
             if connector in wanted
         }
         before = self._cut(state)
@@ -178,10 +175,11 @@ class _Backward:
             shape = self.sdfg.arrays[of].shape
             ranges, index = ranges_of(shape), index_of(shape)
             if name in self.sdfg.constants_prop:
-                one = ast.Constant(float(self.sdfg.constants_prop[name][1]))
-                found[of] = Term(ranges, {}, one, index)
+                one = float(self.sdfg.constants_prop[name][1])
+                found[of] = Term(ranges, {}, Constant(one, self._type_of(of)), index)
             else:
-                found[of] = Term(ranges, {"__g": Element(name, index)}, ast.Name("__g"), index)
+                reads = {"__g": Element(name, index)}
+                found[of] = Term(ranges, reads, self._argument("__g", name), index)
         return found
 
     def _cut(self, state: SDFGState) -> SDFGState:
@@ -290,10 +288,12 @@ class _Backward:
             terms = list(self.terms.get(current, []))
             if current in self.gradients:  # of an intermediate: its sum is there
                 whole = {"__g": Element(self.gradients[current], index_of(shape))}
-                terms = [Term(ranges_of(shape), whole, ast.Name("__g"), index_of(shape))]
+                given = self._argument("__g", self.gradients[current])
+                terms = [Term(ranges_of(shape), whole, given, index_of(shape))]
             if any(target in step.writes for step in self.steps):  # gradients add up, as in torch
                 old = {"__g": Element(target, index_of(shape))}
-                terms.append(Term(ranges_of(shape), old, ast.Name("__g"), index_of(shape)))
+                before = self._argument("__g", target)
+                terms.append(Term(ranges_of(shape), old, before, index_of(shape)))
             self.emitter.sum_into(target, terms)
         made = [state for state in (self.emitter.zeros, self.emitter.state) if state is not None]
         for state in made:
@@ -303,14 +303,14 @@ class _Backward:
     def _derive(self, active: _Active) -> None:
         """Add the terms of what an operation reads."""
         operation = active.operation
-        names: dict[str, Element] = {}
+        own: dict[str, Element] = {}
         if active.written not in self.gradients:
             terms = self.terms[active.written]
             self.gradients[active.written] = self.emitter.gradient(active.written[0], terms)
         gradient = Element(self.gradients[active.written], operation.written.indices)
-        factor: ast.expr = ast.Name("__g")
+        factor: Expression = self._argument("__g", gradient.data)
         if operation.reduction in _EXTREMES:
-            names, factor = self._of_extreme(active)
+            own, factor = self._of_extreme(active)
         elif operation.reduction not in ("", "Sum"):
             raise UnsupportedProgram(
                 f"{operation.where}: a gradient is asked through the reduction "
@@ -321,10 +321,11 @@ class _Backward:
             if key[0] not in self.active or key not in self.asked:
                 continue
             try:
-                slope = derivative(operation.code, name)
+                slope = derivative(operation.value, name)
             except NoDerivative as unknown:
                 raise UnsupportedProgram(
-                    f"{operation.where}: a gradient is asked through {str(unknown)!r}, whose "
+                    f"{operation.where}: a gradient is asked through "
+                    f"{PythonPrinter().text(unknown.expression)!r}, whose "
                     "derivative is not known. Write it with functions that have one, such as exp, "
                     "log, sqrt, sin, tanh, maxima and powers."
                 ) from None
@@ -332,15 +333,22 @@ class _Backward:
                 continue
             if key in self.gradients:
                 self._refuse_overwriting(key[0], operation.where)
-            code = times(factor, slope)
-            assert code is not None
-            elements = {**operation.reads, **names, "__g": gradient}
-            reads = {n: elements[n] for n in sorted(names_of(code)) if n in elements}
-            self._check_values(active, reads, names)
+            value = product(factor, slope)
+            elements = {**operation.reads, **own, "__g": gradient}
+            reads = {n: elements[n] for n in sorted(names(value)) if n in elements}
+            self._check_values(active, reads, own)
             info = operation.info
             target = operation.reads[name].indices
-            term = Term(operation.ranges, reads, code, target, info)
+            term = Term(operation.ranges, reads, value, target, info)
             self.terms.setdefault(key, []).append(term)
+
+    def _type_of(self, name: str) -> DType:
+        dtype: DType = np.dtype(self.sdfg.arrays[name].dtype.as_numpy_dtype())
+        return dtype
+
+    def _argument(self, name: str, data: str) -> Argument:
+        """An element of a container by a name."""
+        return Argument(name, self._type_of(data))
 
     def _check_values(
         self, active: _Active, reads: Mapping[str, Element], own: Collection[str]
@@ -352,28 +360,31 @@ class _Backward:
                 later = [s for s in self.steps[first:] if element.data in s.writes]
                 self._refuse_overwriting(element.data, later[0].where)
 
-    def _of_extreme(self, active: _Active) -> tuple[dict[str, Element], ast.expr]:
+    def _of_extreme(self, active: _Active) -> tuple[dict[str, Element], Expression]:
         """The gradient goes to what equals the result, in equal parts."""
         operation = active.operation
         shape = self.sdfg.arrays[operation.written.data].shape
         along = parameters_along(shape, operation.written.indices, operation.ranges)
-        stored = isinstance(operation.code, ast.Name)  # computed again it may equal nowhere
+        stored = isinstance(operation.value, Argument)  # computed again it may equal nowhere
         if along is None or operation.accumulates or not stored:
             raise UnsupportedProgram(
                 f"{operation.where}: a gradient is asked through a maximum or minimum of an "
                 "expression, or with other values that were there. Give the values a name, and "
                 "write np.max or np.min of that array."
             )
-        equal = expression("1.0 if a == __o else 0.0", a=operation.code)
+        dtype = self.sdfg.arrays[operation.written.data].dtype
+        f = Functions(self._type_of(operation.written.data))
+        test = f.equal(operation.value, self._argument("__o", operation.written.data))
+        equal = f.where(test, 1.0, 0.0)
         reads = {**operation.reads, "__o": operation.written}
         term = Term(operation.ranges, reads, equal, (), operation.info)
         kept = [p for p in along if p]
-        dtype = self.sdfg.arrays[operation.written.data].dtype
         count = Element(
             self.emitter.total(term, kept, dtype),
             tuple(map(sympy.Symbol, kept)) or (sympy.Integer(0),),
         )
-        factor = expression("__g / __n if a == __o else 0.0", a=operation.code)
+        part = self._argument("__g", operation.written.data) / self._argument("__n", count.data)
+        factor = f.where(test, part, 0.0)
         return {"__o": operation.written, "__n": count}, factor
 
 

@@ -8,11 +8,11 @@ computes what the main map of its pure expansion computes, in the windows that i
 from __future__ import annotations
 
 import ast
-import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
 import sympy
 from dace import Memlet, SDFGState, dtypes
 from dace.dtypes import DebugInfo
@@ -32,8 +32,10 @@ from distspmd.analysis.iteration_spaces import (
 )
 from distspmd.analysis.library_nodes import outermost
 from distspmd.errors import UnsupportedProgram
+from distspmd.expressions.from_python import Unreadable, assigned, expression_of
+from distspmd.expressions.ir import Argument, Constant, Expression, names, parts, substitute
+from distspmd.expressions.linear import linear_in
 from distspmd.nodes.contraction import Contraction
-from distspmd.passes.autodiff.derivatives import expression, names_of, with_names
 
 Indices = tuple[sympy.Expr, ...]
 
@@ -59,15 +61,15 @@ class Element:
 
 @dataclass(frozen=True)
 class Operation:
-    """``data[indices] = code``, or that reduced, for all values of the parameters.
+    """``data[indices] = value``, or that reduced, for all values of the parameters.
 
     Attributes:
         state: where it stands.
         node: the map entry or library node.
         ranges: of each parameter, from 0 in steps of 1; none of a parameter with one value.
-        reads: what the names in the code stand for.
+        reads: what the names in the value stand for.
         written: what is written.
-        code: an expression of the names, and of the parameters.
+        value: an expression of the names, and of the parameters.
         reduction: name of the conflict resolution in DaCe; empty for a plain write.
         accumulates: whether what was there before is reduced, too.
     """
@@ -77,7 +79,7 @@ class Operation:
     ranges: Mapping[str, Extent]
     reads: Mapping[str, Element]
     written: Element
-    code: ast.expr = field(repr=False)
+    value: Expression = field(repr=False)
     reduction: str = ""
     accumulates: bool = False
 
@@ -132,14 +134,14 @@ def _written_inside(state: SDFGState, entry: nodes.MapEntry) -> Iterator[Edge]:
 def _operation(state: SDFGState, entry: nodes.MapEntry, node: nodes.Node, edge: Edge) -> Operation:
     walk = _Walk(state, entry)
     written = state.memlet_path(edge)[-1].dst.data
-    code = walk.value(edge.src, edge.src_conn)
+    value = walk.value(edge.src, edge.src_conn)
     reduction = edge.data.wcr and detect_reduction_type(edge.data.wcr)
     kind = "" if reduction is None else str(reduction).rpartition(".")[2]
     ranges = walk.ranges(edge.src)
-    used = names_of(code)
+    used = names(value)
     reads = {name: element for name, element in walk.reads.items() if name in used}
     at = walk.element(written, edge.data)
-    found = Operation(state, node, ranges, reads, at, code, kind, accumulates=bool(kind))
+    found = Operation(state, node, ranges, reads, at, value, kind, accumulates=bool(kind))
     return _counted(found)
 
 
@@ -163,33 +165,24 @@ def _counted(operation: Operation) -> Operation:
         ranges=ranges,
         reads={name: element.at(values) for name, element in operation.reads.items()},
         written=operation.written.at(values),
-        code=with_names(operation.code, {p: expression(str(v)) for p, v in values.items()}),
+        value=substitute(operation.value, {p: index_value(v) for p, v in values.items()}),
     )
 
 
 def as_sum(operation: Operation) -> Operation:
     """``y[i] = y[i] + a``  ->  ``y[i] += a``; any other operation as it is."""
     own = [name for name, element in operation.reads.items() if element == operation.written]
-    rest = None if operation.reduction or len(own) != 1 else _rest(operation.code, own[0])
-    if rest is None:
+    sums = None if operation.reduction or len(own) != 1 else linear_in(operation.value, own[0])
+    if sums is None or not (isinstance(sums[0], Constant) and sums[0].value == 1):
         return operation
+    rest = sums[1] or Constant(0.0, operation.value.dtype)
     reads = {name: element for name, element in operation.reads.items() if name != own[0]}
-    return replace(operation, reads=reads, code=rest, reduction="Sum", accumulates=True)
+    return replace(operation, reads=reads, value=rest, reduction="Sum", accumulates=True)
 
 
-def _rest(code: ast.expr, own: str) -> ast.expr | None:
-    """What a sum adds to a name; None if the code is no sum of that kind."""
-    if isinstance(code, ast.Name) and code.id == own:
-        return ast.Constant(0.0)
-    if not isinstance(code, ast.BinOp) or not isinstance(code.op, (ast.Add, ast.Sub)):
-        return None
-    if own not in names_of(code.right):
-        left = _rest(code.left, own)
-        return None if left is None else ast.BinOp(left, code.op, code.right)
-    if own not in names_of(code.left) and isinstance(code.op, ast.Add):
-        right = _rest(code.right, own)
-        return None if right is None else ast.BinOp(code.left, code.op, right)
-    return None
+def index_value(index: sympy.Expr) -> Expression:
+    """A symbolic index as an expression."""
+    return expression_of(ast.parse(str(index), mode="eval").body, {})
 
 
 class _Walk:
@@ -230,7 +223,7 @@ class _Walk:
             raise _unknown(self.state, self.entry, f"an index of {data!r} that data decide")
         return Element(data, tuple(sympy.sympify(begin) for begin, _, _ in subset.ranges))
 
-    def value(self, node: nodes.Node, connector: str | None) -> ast.expr:
+    def value(self, node: nodes.Node, connector: str | None) -> Expression:
         """What a node inside of the map gives, as an expression of elements."""
         if isinstance(node, nodes.AccessNode):
             return self._copied(node)
@@ -241,51 +234,35 @@ class _Walk:
                 f"a loop, a branch or an index that data decide, in a map ({node})",
             )
         given = {edge.dst_conn: self._given(edge) for edge in self.state.in_edges(node)}
-        known = {name: code for name, code in given.items() if name and code is not None}
-        for statement in node.code.code:
-            self._run(statement, known)
-        if connector not in known:
+        known = {name: value for name, value in given.items() if name and value is not None}
+        try:
+            found = assigned(node.code.code, known)
+        except Unreadable as part:
+            raise _unknown(self.state, self.entry, f"the code {str(part)!r}") from None
+        if connector is None or connector not in found:
             raise _unknown(self.state, self.entry, f"the code {node.code.as_string!r}")
-        return known[connector]
+        return found[connector]
 
-    def _copied(self, node: nodes.AccessNode) -> ast.expr:
+    def _copied(self, node: nodes.AccessNode) -> Expression:
         """What a temporary inside of the map holds."""
         found = [self._given(edge) for edge in self.state.in_edges(node)]
         if len(found) != 1 or found[0] is None:
             raise _unknown(self.state, self.entry, f"the temporary {node.data!r} inside of a map")
         return found[0]
 
-    def _given(self, edge: Edge) -> ast.expr | None:
+    def _given(self, edge: Edge) -> Expression | None:
         if edge.data.is_empty():
             return None
         if not isinstance(edge.src, nodes.EntryNode):
             return self.value(edge.src, edge.src_conn)
         element = self.element(self.state.memlet_path(edge)[0].src.data, edge.data)
+        dtype = np.dtype(self.state.sdfg.arrays[element.data].dtype.as_numpy_dtype())
         for name, known in self.reads.items():
             if known == element:
-                return ast.Name(name)
+                return Argument(name, dtype)
         name = f"__r{len(self.reads)}"
         self.reads[name] = element
-        return ast.Name(name)
-
-    def _run(self, statement: ast.stmt, known: dict[str, ast.expr]) -> None:
-        """Follow one statement of a tasklet."""
-        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
-            return
-        if isinstance(statement, ast.If):
-            branches = [dict(known), dict(known)]
-            for body, own in zip((statement.body, statement.orelse), branches, strict=True):
-                for inner in body:
-                    self._run(inner, own)
-            test = with_names(statement.test, known)
-            for name in branches[0].keys() & branches[1].keys():
-                if ast.dump(branches[0][name]) != ast.dump(branches[1][name]):
-                    known[name] = ast.IfExp(test, branches[0][name], branches[1][name])
-            return
-        target = statement.targets[0] if isinstance(statement, ast.Assign) else None
-        if not isinstance(statement, ast.Assign) or not isinstance(target, ast.Name):
-            raise _unknown(self.state, self.entry, f"the code {ast.unparse(statement)!r}")
-        known[target.id] = with_names(statement.value, known)
+        return Argument(name, dtype)
 
 
 def _in_windows(
@@ -317,29 +294,19 @@ def _in_windows(
         return Element(memlet.data, tuple(indices))
 
     reads = {name: outside(element) for name, element in operation.reads.items()}
-    code = operation.code
+    value = operation.value
     if isinstance(node, Contraction):
-        if node.code:
+        if node.reduced is not None:
             raise _unknown(state, node, f"the contraction {node.label!r} of an expression")
-        factors = [ast.Name(name) for name in _factors(code)]
-        code = factors[0]
-        for factor in factors[1:]:
-            code = ast.BinOp(code, ast.Mult(), factor)
+        value, *others = (part for part in parts(value) if isinstance(part, Argument))
+        for factor in others:  # of what is analysed as a sum
+            value = value * factor
     return replace(
         operation,
         state=state,
         node=node,
         reads=reads,
         written=outside(operation.written),
-        code=code,
+        value=value,
         accumulates=isinstance(node, standard.Reduce) and node.identity is None,
     )
-
-
-def _factors(code: ast.expr) -> Iterator[str]:
-    """The names that the map of a contraction, which only is analysed, adds up."""
-    if isinstance(code, ast.BinOp):
-        yield from itertools.chain(_factors(code.left), _factors(code.right))
-    else:
-        assert isinstance(code, ast.Name)
-        yield code.id

@@ -1,0 +1,60 @@
+"""Tasklets whose expressions are known: what they compute is carried beside its code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dace import dtypes, serialize
+from dace.properties import CodeBlock, Property, make_properties
+from dace.sdfg import nodes
+
+from distspmd.dace_compat.tasklet_kinds import generated_as_tasklet
+from distspmd.expressions.cpp import CppPrinter
+from distspmd.expressions.text import Assignments, assignments_text, parse_assignments
+
+
+@generated_as_tasklet
+@make_properties
+class Computation(nodes.Tasklet):
+    """A tasklet of assignments of expressions to its output connectors; its code is C++.
+
+    Arguments of the expressions are its input connectors. Variables of indices are parameters of
+    maps, or what DaCe declares before the code where it renames parameters.
+    """
+
+    expressions = Property(dtype=str, default="", desc="Text form of the assignments")
+
+    def __init__(
+        self,
+        label: str,
+        assignments: Assignments = (),
+        inputs: Mapping[str, Any] | None = None,
+        outputs: Mapping[str, Any] | None = None,
+        **keywords: Any,
+    ) -> None:
+        keywords["language"] = dtypes.Language.CPP
+        super().__init__(label, dict(inputs or {}), dict(outputs or {}), **keywords)
+        self.assign(assignments)
+
+    def assign(self, assignments: Assignments) -> None:
+        """Compute other expressions; the connectors must be there."""
+        before = self.code.as_string.removesuffix(_code(parse_assignments(self.expressions)))
+        self.expressions = assignments_text(assignments)
+        self.code = CodeBlock(before + _code(assignments), dtypes.Language.CPP)
+
+    def assignments(self) -> Assignments | None:
+        """What it computes; None if somebody changed the code since."""
+        found = parse_assignments(self.expressions)
+        return found if self.code.as_string.endswith(_code(found)) else None
+
+    @staticmethod
+    def from_json(json_obj: dict[str, Any], context: Any = None) -> Computation:
+        """The node of its JSON."""
+        node = Computation("computation")
+        serialize.set_properties_from_json(node, json_obj, context=context)
+        return node
+
+
+def _code(assignments: Assignments) -> str:
+    return CppPrinter().assignments(assignments)
