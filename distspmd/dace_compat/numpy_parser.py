@@ -14,34 +14,34 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from dace import SDFG
+from dace import SDFG, SDFGState
 from dace.frontend.common.op_repository import Replacements
 from dace.frontend.python import newast
 from dace.frontend.python.cached_program import DaceProgramCache
 from dace.frontend.python.newast import ProgramVisitor
 from dace.frontend.python.parser import DaceProgram
 
-Functions = Mapping[str, Callable[..., Any]]
+Tables = Mapping[str, Mapping[Any, Callable[..., Any]]]
+"""Functions of ours by the tables of DaCe that they stand in: ``_rep`` has functions by their full
+names, ``_method_rep`` methods by class and name, ``_ufunc_rep`` methods of ufuncs."""
 
 _lock = threading.RLock()
 
 
 @contextmanager
-def parsing(
-    program: DaceProgram, functions: Functions, visitor: type[ProgramVisitor]
-) -> Iterator[None]:
+def parsing(program: DaceProgram, tables: Tables, visitor: type[ProgramVisitor]) -> Iterator[None]:
     """Let DaCe parse with functions of ours and a visitor of ours, and be as before afterwards.
 
     Args:
         program: that is to be parsed.
-        functions: what stands for a function: its full name, such as ``numpy.einsum`` -> a function
-            of the visitor, the SDFG, the state and the arguments of the call.
+        tables: what stands for functions: functions of the visitor, the SDFG, the state and the
+            arguments of the call.
         visitor: what walks through a program.
     """
     with (
         _lock,
         _silent(),
-        _functions(functions),
+        _replaced(tables),
         _attribute(newast, "ProgramVisitor", visitor),
         _all_gradients(),
         _untouched(program),
@@ -58,16 +58,48 @@ def _silent() -> Iterator[None]:
 
 
 @contextmanager
-def _functions(functions: Functions) -> Iterator[None]:
-    known = Replacements._rep
-    before = {name: known[name] for name in functions if name in known}
-    known.update(functions)
+def _replaced(tables: Tables) -> Iterator[None]:
+    before: dict[str, dict[Any, Callable[..., Any]]] = {}
+    for table, functions in tables.items():
+        known = getattr(Replacements, table)
+        before[table] = {key: known[key] for key in functions if key in known}
+    _originals.append(before)
     try:
+        for table, functions in tables.items():
+            getattr(Replacements, table).update(functions)
         yield
     finally:
-        for name in functions:
-            del known[name]
-        known.update(before)
+        _originals.pop()
+        for table, functions in tables.items():
+            known = getattr(Replacements, table)
+            for key in functions:
+                del known[key]
+            known.update(before[table])
+
+
+_originals: list[dict[str, dict[Any, Callable[..., Any]]]] = []
+"""What DaCe had in the place of ours, while programs are parsed."""
+
+
+def original(table: str, key: Any) -> Callable[..., Any]:
+    """What DaCe has in its table where a function of ours stands now."""
+    if key in _originals[-1][table]:
+        return _originals[-1][table][key]
+    kind, name = key  # of a subclass of the class that has it
+    return _originals[-1][table]["View" if "View" in kind else "Array", name]
+
+
+def astype(visitor: Any, sdfg: SDFG, state: SDFGState, array: str, dtype: Any) -> str:
+    """Convert the elements of an array, in a state; the name of the result."""
+    convert: Callable[..., Any] = Replacements._method_rep["Array", "astype"]
+    return str(convert(visitor, sdfg, state, array, dtype))
+
+
+def add_state(visitor: ProgramVisitor, label: str) -> SDFGState:
+    """A new state behind what was parsed so far."""
+    state: SDFGState = visitor._add_state(label)
+    state.set_default_lineinfo(visitor.current_lineinfo)
+    return state
 
 
 @contextmanager

@@ -62,7 +62,7 @@ class NumpyVisitor(ProgramVisitor):
         if broadcast is None or op or boolarr or indirect_indices or broadcast.is_copy:
             super()._add_assignment(node, target, operand, op, boolarr, indirect_indices)
         else:
-            self._add_map(node, broadcast, "__out = __in")
+            self._add_map(node, broadcast, "__out = __inp")
 
     def _add_aug_assignment(
         self,
@@ -87,7 +87,7 @@ class NumpyVisitor(ProgramVisitor):
                 node, rtarget, wtarget, operand, op, boolarr, indirect_indices
             )
         else:
-            self._add_map(node, broadcast, f"__out = __old {op} __in")
+            self._add_map(node, broadcast, f"__out = __old {op} __inp")
 
     def _broadcast(self, node: ast.AST, target: Any, operand: Any) -> _Broadcast | None:
         """How a value is written to a target; None for one element, and for numbers."""
@@ -118,7 +118,7 @@ class NumpyVisitor(ProgramVisitor):
         ranges, read, written = found
         label = f"{type(node).__name__.lower()}_{node.lineno}_{node.col_offset}"
         state: SDFGState = self._add_state(label)
-        inputs = {"__in": read}
+        inputs = {"__inp": read}
         if "__old" in code:
             inputs["__old"] = copy.deepcopy(written)
         state.add_mapped_tasklet(

@@ -12,17 +12,18 @@ from dace.frontend.python.common import DaceSyntaxError
 from dace.frontend.python.parser import DaceProgram
 
 from distspmd.analysis.iteration_spaces import Source
-from distspmd.dace_compat.numpy_parser import parsing
+from distspmd.dace_compat.numpy_parser import Tables, parsing
 from distspmd.dace_compat.numpy_visitor import LINE, NumpyVisitor
 from distspmd.errors import ArgumentError, DistSPMDError, UnsupportedProgram
 from distspmd.frontend.from_numpy.einsum import einsum
 from distspmd.frontend.from_numpy.linear_solve import solve
+from distspmd.frontend.from_numpy.reductions import REDUCTIONS
 from distspmd.passes.normalize.parsed_by_dace import mark_numpy
 from distspmd.symbolic_lowering import with_sizes
 
-FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "numpy.einsum": einsum,
-    "numpy.linalg.solve": solve,
+TABLES: Tables = {
+    **REDUCTIONS,
+    "_rep": {**REDUCTIONS["_rep"], "numpy.einsum": einsum, "numpy.linalg.solve": solve},
 }
 """What stands for functions that DaCe lacks, or takes for something else than NumPy does."""
 
@@ -49,7 +50,7 @@ def numpy_program(function: Callable[..., Any] | DaceProgram, *examples: Any, **
     named = {name: value for name, value in sizes.items() if name in program.argnames}
     numbers = {name: value for name, value in sizes.items() if name not in named}
     _check_examples(program, examples, named)
-    with parsing(program, FUNCTIONS, NumpyVisitor):
+    with parsing(program, TABLES, NumpyVisitor):
         try:
             sdfg = program.to_sdfg(*examples, **named)
         except DistSPMDError:

@@ -16,6 +16,7 @@ import distspmd
 from distspmd.codegen.build import plain
 from distspmd.errors import ArgumentError, UnsupportedProgram
 from distspmd.frontend import numpy_program
+from distspmd.passes.normalize.pipeline import prepare
 
 N = dace.symbol("N")
 f8, f4, i1, i4 = dace.float64, dace.float32, dace.int8, dace.int32
@@ -69,7 +70,24 @@ def broadcast(u: f8[4, 2], v: f8[2], w: f8[4, 1]):
     u[2:4, 1:2] = w[0:2, :]
 
 
-@pytest.mark.parametrize("program", [outer_products, steps, broadcast], ids=lambda p: p.f.__name__)
+@dace.program
+def sums(a: i1[5, 5], b: i4[5], c: dace.uint8[5], d: dace.bool[5], e: dace.int64[5]):
+    total = np.sum(a) + a.sum() + np.add.reduce(b)
+    for _ in range(2):
+        total += np.sum(b)
+    means = np.mean(a, axis=0) + np.mean(e) + d.mean()
+    return total, means, np.sum(d), a.prod(), np.multiply.reduce(a, axis=1), np.sum(c)
+
+
+@dace.program
+def small_sums(x: f4[5], y: f8[5]):
+    return np.sum(x), np.mean(x), np.sum(y), x.mean()
+
+
+RIGHT = [outer_products, steps, broadcast, sums, small_sums]
+
+
+@pytest.mark.parametrize("program", RIGHT, ids=lambda p: p.f.__name__)
 def test_a_program_computes_what_numpy_does(program: Any) -> None:
     check_as_numpy(program)
 
@@ -101,6 +119,38 @@ def test_what_numpy_program_parsed_is_lowered_also_from_a_file() -> None:
     sdfg = numpy_program(outer_products)
     again = dace.SDFG.from_json(json.loads(json.dumps(sdfg.to_json())))
     assert distspmd.lower(again, {}).ranks == 1
+
+
+@dace.program
+def sorted_pairs(x: f8[12]):
+    for i in dace.map[0:6]:
+        lo = min(x[2 * i], x[2 * i + 1])
+        hi = max(x[2 * i], x[2 * i + 1])
+        x[2 * i] = lo
+        x[2 * i + 1] = hi
+
+
+@pytest.mark.parametrize("parse", [numpy_program, type(sorted_pairs).to_sdfg])
+def test_a_map_reads_what_it_writes_over_before(parse: Callable[[Any], dace.SDFG]) -> None:
+    sdfg = parse(sorted_pairs)
+    prepare(sdfg)
+    x = np.random.default_rng(0).random(12)
+    wanted = x.copy()
+    sorted_pairs.f(wanted)
+    plain(sdfg)(x=x)
+    assert (x == wanted).all()
+
+
+@dace.program
+def counted(a: i4[5, 3]):
+    return np.sum(a, axis=0)
+
+
+def test_a_sum_of_narrow_integers_that_plain_dace_parsed_is_refused() -> None:
+    with pytest.raises(
+        UnsupportedProgram, match=r"test_meaning.py:\d+: DaCe adds int32 up in that"
+    ):
+        distspmd.lower(counted.to_sdfg(), {})
 
 
 def plain_function(x: f8[N, 3], y):

@@ -112,6 +112,15 @@ def are_all(x: dace.bool[8, 4]):
     return np.all(x, axis=1)
 
 
+@dace.program
+def sorted_pairs(x: dace.float64[8]):
+    for i in dace.map[0:4]:
+        lo = min(x[2 * i], x[2 * i + 1])
+        hi = max(x[2 * i], x[2 * i + 1])
+        x[2 * i] = lo
+        x[2 * i + 1] = hi
+
+
 class Zeroed:
     """A program whose temporary is marked as zeroed when it is allocated."""
 
@@ -149,6 +158,7 @@ PRODUCT = (scaled_product, {"__return": (2, 1)})
 EXAMPLES: dict[str, tuple[Any, Any]] = {
     "plain-parameters": (gradient, {}),
     "fix-dace": (are_all, {}),
+    "read-first": (sorted_pairs, {}),
     "initialise-accumulations": (Zeroed, {}),
     "inline-nested": (reshaped, {}),
     "loops-to-maps": (sums_of_runs, {}),
@@ -186,6 +196,12 @@ def described(compilation: Compilation) -> list[str]:
         f"{node}: identity {node.identity}"
         for node, _ in compilation.sdfg.all_nodes_recursive()
         if isinstance(node, Reduce)
+    ]
+    lines += [
+        f"{edge.dst} after {edge.src}"
+        for state in compilation.sdfg.states()
+        for edge in state.edges()
+        if edge.data.is_empty() and state.entry_node(edge.src) is not None
     ]
     lines += [
         f"read of {edge.data} by {edge.dst.label}"

@@ -14,6 +14,7 @@ from distspmd.passes.normalize.dace_fixes import correct
 from distspmd.passes.normalize.inline import inline_nested
 from distspmd.passes.normalize.loops_to_maps import map_data_loops
 from distspmd.passes.normalize.parsed_by_dace import refuse_misunderstood
+from distspmd.passes.normalize.read_first import read_first
 from distspmd.passes.normalize.single_operations import operations_to_maps
 from distspmd.passes.normalize.split_reads import split_reads
 from distspmd.passes.normalize.temporary_sizes import widen
@@ -24,6 +25,7 @@ NORMALIZE = (
     Rewrite("plain-parameters", plain_parameters),
     Rewrite("refuse-callbacks", refuse_callbacks),
     Rewrite("fix-dace", correct),
+    Rewrite("read-first", read_first),
     Rewrite("initialise-accumulations", initialise),
     Rewrite("inline-nested", inline_nested),
     Rewrite("loops-to-maps", map_data_loops),
