@@ -352,7 +352,7 @@ def _run(options: argparse.Namespace) -> int:
         print(checked.lowering)
         print(f"{options.ranks} ranks: {milliseconds:.2f} ms (best of {len(checked.runs)})")
         print(
-            "largest difference from one process, relative to the largest value: "
+            f"largest difference from {checked.oracle}, relative to the largest value: "
             f"{checked.largest:.1e}"
         )
     return 0
@@ -369,9 +369,10 @@ def _checked(options: argparse.Namespace, runs: int) -> Checked:
     from distspmd.checking.check import check
 
     return check(
-        _parsed(options),
+        _load(options.program),
         parse_schedule(options.schedule),
         options.ranks,
+        sizes=parse_sizes(options.size) or None,
         seed=options.seed,
         runs=runs,
         timeout=options.timeout,

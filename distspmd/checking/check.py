@@ -1,4 +1,4 @@
-"""Checks a lowering: proves its plans, and compares it with the original on random inputs.
+"""Checks a lowering: proves its plans, and compares it with NumPy on random inputs.
 
 This process lowers the program and compiles both versions; :func:`check` starts ranks, which load
 and run both. A program that ends its process thus ends the ranks alone, and this process needs no
@@ -19,10 +19,12 @@ import numpy as np
 from dace import SDFG, data
 
 from distspmd.checking.compare import Comparison
+from distspmd.checking.python_oracle import python_function
 from distspmd.checking.trials import Arguments, Run, Sets, Trial, called, perform, read, write
 from distspmd.codegen.build import plain
 from distspmd.errors import ArgumentError, CheckError, DistSPMDError
 from distspmd.execution.program import build_for
+from distspmd.frontend.from_numpy.api import numpy_program
 from distspmd.lowering import Lowering
 from distspmd.pipeline import lower
 from distspmd.placement.schedule import Schedule
@@ -33,6 +35,7 @@ from distspmd.symbolic_lowering import with_sizes
 from distspmd.tables import Table, as_html, as_text
 
 Generator = np.random.Generator
+Source = SDFG | Callable[..., Any]
 Inputs = Mapping[str, Any] | Callable[[Generator], Mapping[str, Any]]
 
 
@@ -43,6 +46,8 @@ class Checked:
     lowering: Lowering
     ranks: int
     runs: tuple[Run, ...]
+    oracle: str
+    """What the results were compared with."""
 
     @property
     def largest(self) -> float:
@@ -73,7 +78,10 @@ class Checked:
         head = ("seed", "array", "dtype", "elements", "differ", "largest difference", "allowed")
         plans = len(self.lowering.memlets + self.lowering.fetches)
         return Table(
-            f"{plans} plans proved, {len(self.runs)} runs on {self.ranks} ranks", head, rows
+            f"{plans} plans proved, {len(self.runs)} runs on {self.ranks} ranks, compared with "
+            f"{self.oracle}",
+            head,
+            rows,
         )
 
     def __str__(self) -> str:
@@ -84,7 +92,7 @@ class Checked:
 
 
 def check(
-    sdfg: SDFG,
+    program: Source,
     schedule: Schedule,
     ranks: int,
     *,
@@ -97,22 +105,22 @@ def check(
     timeout: float | None = None,
     **options: Any,
 ) -> Checked:
-    """Lower a copy of an SDFG, prove every plan, run it on ranks, and compare with the original.
-
-    To be called from one process, such as a test of pytest; it starts the ranks itself.
+    """Lower a program, prove every plan, run it on ranks, and compare it with NumPy.
 
     One process calls it, such as a test of pytest, and it starts the ranks itself. Where mpiexec
     has started the process, all ranks call it together, and it is they who run the program.
 
     Args:
-        sdfg: the program; it stays as it is.
+        program: a function, a ``@dace.program`` or an SDFG; it stays as it is. What is compared
+            with is the Python function, run by NumPy; for an SDFG, and where Python cannot run the
+            function, the SDFG in one process. The result says which.
         schedule: as for :func:`distspmd.lower`.
         ranks: how many to start.
         sizes: numbers for symbolic sizes.
         inputs: by name of an argument: its value, or a function of a generator that draws it, or
             the ends ``(low, high)`` of integers, ``high`` excluded, as for indices. Or a function
             of a generator that returns such a mapping. Others are drawn by dtype.
-        reference: what to compare with instead of the original: a function of the same arguments.
+        reference: what to compare with instead: a function of the same arguments.
         tolerance: largest difference relative to the largest value of an array; by dtype where left
             out, and always none for integers.
         seed: of the first run; each run has the next one.
@@ -127,24 +135,55 @@ def check(
     """
     if runs < 1:
         raise ArgumentError(f"check: {runs} runs compare nothing; ask for 1 or more.")
+    sdfg = program if isinstance(program, SDFG) else numpy_program(program)
     sdfg = with_sizes(sdfg, sizes) if sizes else sdfg
+    wanted, oracle = reference, "the given reference" if reference else _ONE_PROCESS
 
     def make() -> Trial:
-        return prepare(sdfg, schedule, ranks, tolerance=tolerance, seed=seed, **options)
+        nonlocal wanted, oracle
+        if wanted is None:
+            wanted, oracle = oracle_of(program, sizes or {}, arguments_of(sdfg, seed, inputs))
+        return prepare(
+            sdfg,
+            schedule,
+            ranks,
+            tolerance=tolerance,
+            seed=seed,
+            original=wanted is None,
+            oracle=oracle,
+            **options,
+        )
 
     def sets() -> Sets:
         for number in range(runs):
             given = arguments_of(sdfg, seed + number, inputs)
-            yield given, called(reference, given) if reference else None
+            yield given, called(wanted, given) if wanted else None
 
     if launched_ranks() is None:
         trial = make()
         found = _launched(trial, ranks, sets(), timeout)
     else:
         trial, found = _together(make, ranks, sets(), runs)
-    checked = Checked(trial.lowering, ranks, found)
+    checked = Checked(trial.lowering, ranks, found, trial.oracle)
     _refuse_difference(checked, sdfg.name)
     return checked
+
+
+_ONE_PROCESS = "the SDFG in one process"
+
+
+def oracle_of(
+    program: Source, sizes: Mapping[str, int], given: Arguments
+) -> tuple[Callable[..., Any] | None, str]:
+    """The function that NumPy runs, if it can, and what is said of it."""
+    function = python_function(program, sizes)
+    if function is None:
+        return None, _ONE_PROCESS
+    try:
+        called(function, given)
+    except Exception as problem:  # whatever the user's function raises
+        return None, f"{_ONE_PROCESS}: Python cannot run the function ({problem})"
+    return function, "the Python function, run by NumPy"
 
 
 def _launched(trial: Trial, ranks: int, sets: Sets, timeout: float | None) -> tuple[Run, ...]:
@@ -193,9 +232,11 @@ def prepare(
     *,
     tolerance: float | None = None,
     seed: int = 0,
+    original: bool = True,
+    oracle: str = _ONE_PROCESS,
     **options: Any,
 ) -> Trial:
-    """Lower a copy, prove its plans, and compile it and the original.
+    """Lower a copy, prove its plans, and compile it, and the original if it is compared with.
 
     Raises:
         PlanError: a plan is wrong.
@@ -206,9 +247,8 @@ def prepare(
     for memlet in lowering.memlets + lowering.fetches:
         verify(memlet.solution.plan)
     built, lowering = build_for(lowered, ranks)
-    compiled = plain(sdfg)
-    original = str(compiled.sdfg.build_folder), compiled.sdfg.name
-    return Trial(built, lowering, original, tolerance, seed)
+    folder = str(plain(sdfg).sdfg.build_folder) if original else None
+    return Trial(built, lowering, folder, tolerance, seed, oracle)
 
 
 def _refuse_difference(checked: Checked, name: str) -> None:
@@ -222,8 +262,8 @@ def _refuse_difference(checked: Checked, name: str) -> None:
     at = f" It is moved for {', '.join(dict.fromkeys(writers))}." if writers else ""
     grids = ", ".join(f"{s.name}={s.parts}" for s in checked.lowering.spaces)
     raise CheckError(
-        f"{name} on {checked.ranks} ranks with {grids} differs from the original: {found}.{also}"
-        f"{at} The inputs are those of the seed {run.seed}."
+        f"{name} on {checked.ranks} ranks with {grids} differs from {checked.oracle}: {found}."
+        f"{also}{at} The inputs are those of the seed {run.seed}."
     )
 
 

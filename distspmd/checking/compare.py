@@ -65,9 +65,11 @@ def compare(name: str, found: Any, wanted: Any, tolerance: float | None = None) 
     """
     want = np.asarray(wanted)
     have = np.asarray(found)
-    allowed = (
-        tolerance_of(want.dtype) if tolerance is None or want.dtype.kind not in "fc" else tolerance
-    )
+    allowed = max(tolerance_of(want.dtype), tolerance_of(have.dtype))  # of the coarser one
+    if want.dtype.kind not in "fc":
+        allowed = 0.0
+    elif tolerance is not None:
+        allowed = tolerance
     if have.shape != want.shape and not have.size == want.size == 1:
         return Comparison(
             name, str(want.dtype), want.size, want.size, np.inf, allowed, _shapes(have, want)

@@ -34,10 +34,12 @@ class Trial:
 
     build: Build
     lowering: Lowering
-    original: tuple[str, str]
-    """Folder and name of the original's build."""
+    original: str | None
+    """Folder of the original's build, if it is compared with."""
     tolerance: float | None
     seed: int
+    oracle: str
+    """What is compared with, in words."""
 
 
 @dataclass(frozen=True)
@@ -76,15 +78,15 @@ def perform(trial: Trial, comm: Any, sets: Sets, runs: int) -> tuple[Run, ...]:
         runs: how many sets.
     """
     first = comm.Get_rank() == 0
-    original = _load(trial) if first else None
+    original = _load(trial.original) if first and trial.original else None
     found = []
     with Program(trial.build, trial.lowering, comm.Dup()) as program:
         for number in range(runs):
             given, wanted = next(sets) if first else ({}, None)
             have, seconds = _timed(program, comm, given)
             comparisons = tuple[Comparison, ...]()
-            if original is not None:
-                want = called(original, given) if wanted is None else wanted
+            if first:
+                want = called(original, given) if wanted is None and original else wanted or {}
                 comparisons = tuple(
                     compare(n, have[n], value, trial.tolerance) for n, value in want.items()
                 )
@@ -127,8 +129,7 @@ def _whole(layout: Layout, tile: Tile | None, before: Tile | None, comm: Any) ->
     return whole
 
 
-def _load(trial: Trial) -> Callable[..., Any]:
-    folder, _ = trial.original
+def _load(folder: str) -> Callable[..., Any]:
     loaded: Callable[..., Any] = load_precompiled_sdfg(folder)
     return loaded
 

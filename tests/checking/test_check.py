@@ -11,7 +11,8 @@ import pytest
 from conftest import Launch
 
 import distspmd
-from distspmd.checking.check import arguments_of
+from distspmd.checking.check import arguments_of, oracle_of
+from distspmd.checking.python_oracle import python_function
 from distspmd.errors import ArgumentError, CheckError, LaunchError, PlanError, ScheduleError
 from distspmd.plans.plan import Plan
 from distspmd.plans.redistribution import Redistribution
@@ -158,3 +159,47 @@ print("checked")
 
 def test_ranks_of_mpiexec_check_together(launch: Launch) -> None:
     assert launch(TOGETHER, ranks=2).stdout.count("checked") == 2
+
+
+N = dace.symbol("N")
+SCALE = 3.0
+
+
+@dace.program
+def halved(x: dace.float64[N]):
+    return x / 2
+
+
+@dace.program
+def with_symbols(x: dace.float64[N, 3]):
+    total = np.zeros((N,), dtype=np.float64)
+    for i in dace.map[0:N]:
+        total[i] = halved(x[:, 1])[i] * SCALE
+    return total
+
+
+def test_symbols_and_programs_of_a_function_are_numbers_and_functions_for_numpy() -> None:
+    function = python_function(with_symbols, {"N": 4})
+    x = np.arange(12.0).reshape(4, 3)
+    assert function is not None
+    np.testing.assert_array_equal(function(x=x), x[:, 1] * 1.5)
+    assert python_function(halved.to_sdfg(), {"N": 4}) is None
+
+
+@dace.program
+def wrapped(x: dace.float64[4], y: dace.int32[4]):
+    x[:] = x * 2
+    return np.sum(y)
+
+
+def without_numpy(x: dace.float64[4]):
+    return x.requires_grad_()
+
+
+def test_the_oracle_is_the_python_function_where_numpy_can_run_it() -> None:
+    checked = distspmd.check(wrapped, {}, 1, runs=1)
+    assert checked.oracle == "the Python function, run by NumPy"
+    assert "compared with the Python function" in str(checked)
+    function, oracle = oracle_of(without_numpy, {}, {"x": np.ones(4)})
+    assert function is None
+    assert oracle.startswith("the SDFG in one process: Python cannot run the function ('numpy.nd")

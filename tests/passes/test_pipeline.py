@@ -198,13 +198,7 @@ def described(compilation: Compilation) -> list[str]:
         if isinstance(node, Reduce)
     ]
     lines += [
-        f"{edge.dst} after {edge.src}"
-        for state in compilation.sdfg.states()
-        for edge in state.edges()
-        if edge.data.is_empty() and state.entry_node(edge.src) is not None
-    ]
-    lines += [
-        f"read of {edge.data} by {edge.dst.label}"
+        f"read of {edge.data} by a map"
         for state in compilation.sdfg.states()
         for edge in state.edges()
         if isinstance(edge.dst, dace.nodes.MapEntry)
@@ -219,6 +213,12 @@ def described(compilation: Compilation) -> list[str]:
     lines += [f"movement of {m.data}: {m.redistribution}" for m in compilation.movements]
     if compilation.lowering:
         lines += [f"recorded: {memlet.layouts}" for memlet in compilation.lowering.memlets]
+    lines += [
+        f"something runs after {edge.src}"
+        for state in compilation.sdfg.states()
+        for edge in state.edges()
+        if edge.data.is_empty() and state.entry_node(edge.src) is not None
+    ]
     return lines
 
 
