@@ -189,6 +189,12 @@ def described(compilation: Compilation) -> list[str]:
     program: str = compilation.sdfg.as_schedule_tree().as_string()
     lines = [line.rstrip() for line in program.splitlines()]
     lines += [
+        f"something runs after {edge.src}"
+        for state in compilation.sdfg.states()
+        for edge in state.edges()
+        if edge.data.is_empty() and state.entry_node(edge.src) is not None
+    ]
+    lines += [
         f"{type(container).__name__} {name}: {container.dtype}{list(container.shape)}"
         for name, container in compilation.sdfg.arrays.items()
     ]
@@ -198,7 +204,7 @@ def described(compilation: Compilation) -> list[str]:
         if isinstance(node, Reduce)
     ]
     lines += [
-        f"read of {edge.data} by a map"
+        f"read of {edge.data} by {edge.dst.label}"
         for state in compilation.sdfg.states()
         for edge in state.edges()
         if isinstance(edge.dst, dace.nodes.MapEntry)
@@ -213,12 +219,6 @@ def described(compilation: Compilation) -> list[str]:
     lines += [f"movement of {m.data}: {m.redistribution}" for m in compilation.movements]
     if compilation.lowering:
         lines += [f"recorded: {memlet.layouts}" for memlet in compilation.lowering.memlets]
-    lines += [
-        f"something runs after {edge.src}"
-        for state in compilation.sdfg.states()
-        for edge in state.edges()
-        if edge.data.is_empty() and state.entry_node(edge.src) is not None
-    ]
     return lines
 
 
