@@ -164,7 +164,8 @@ def test_the_hooks_name_files_that_exist(root: Path) -> None:
 
 def test_torch_is_an_extra() -> None:
     required = [line for line in metadata.requires("distspmd") or [] if "torch" in line]
-    assert required == ['torch==2.13.0; extra == "torch"']
+    assert [Requirement(line).name for line in required] == ["torch"]
+    assert 'extra == "torch"' in required[0]
 
 
 @pytest.mark.parametrize("name", ["solvers", "frontend"])

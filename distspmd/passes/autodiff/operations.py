@@ -1,5 +1,4 @@
-"""What a map or a library node computes: one expression of elements for each element that it
-writes.
+"""What a map or a library node computes: one expression for each element that it writes.
 
 The tasklets of a map are joined to one expression of the elements that it reads. A library node
 computes what the main map of its pure expansion computes, in the windows that it has.
