@@ -32,6 +32,35 @@ class SpaceOrigin(Enum):
     LOWERING = "Spaces that the lowering added"
 
 
+class Reason(Enum):
+    """Why an iteration space has its grid."""
+
+    SCHEDULE = "the schedule"
+    NEIGHBOUR = "its neighbour"
+    OPERANDS = "the operands that it adds up"
+    RESULTS = "rank 0: where its results live"
+    NO_NEIGHBOUR = "rank 0: no neighbour"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What gave an iteration space its grid; prints as in the table of spaces.
+
+    Attributes:
+        reason: why.
+        neighbour: the space that it follows, if it follows one.
+        whole: whether each rank runs all of it, because it cannot be split as its neighbour is.
+    """
+
+    reason: Reason
+    neighbour: str = ""
+    whole: bool = False
+
+    def __str__(self) -> str:
+        follows = f" {self.neighbour}" if self.neighbour else ""
+        return f"{self.reason.value}{follows}{', whole on each rank' * self.whole}"
+
+
 @dataclass(frozen=True)
 class TiledSpace:
     """An iteration space and the grid that it runs on."""
@@ -42,7 +71,7 @@ class TiledSpace:
     """Each parameter with its range."""
     mesh: Mesh
     parts: tuple[int, ...]
-    chosen_by: str
+    chosen_by: Choice
     """What gave the space its grid: the schedule, its neighbours, or nothing (rank 0)."""
     source: str
     origin: SpaceOrigin = SpaceOrigin.PROGRAM
@@ -222,7 +251,9 @@ class Lowering:
                 for fused in self.fused
                 if fused.into == space.name
             ]
-            rows.append((space.name, _ranges(space), _grid(space), space.chosen_by, space.source))
+            rows.append(
+                (space.name, _ranges(space), _grid(space), str(space.chosen_by), space.source)
+            )
         return Table(origin.value, ("name", "runs", "grid", "chosen by", "source"), tuple(rows))
 
     def __str__(self) -> str:

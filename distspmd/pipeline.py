@@ -10,6 +10,7 @@ from typing import Any
 from dace import SDFG, SDFGState
 from dace.sdfg import nodes
 
+from distspmd.analysis.control_values import is_control_value
 from distspmd.analysis.iteration_spaces import IterationSpaces, spaces_of
 from distspmd.dace_compat.settings import placed_by_us
 from distspmd.dace_compat.swap import take_content
@@ -21,7 +22,6 @@ from distspmd.passes.check_sizes import check_sizes
 from distspmd.passes.compilation import Compilation, Pass, Rewrite
 from distspmd.passes.distribute import InsertMemlets
 from distspmd.passes.fuse_maps import FuseMaps
-from distspmd.passes.normalize.control_flow import is_control_value
 from distspmd.passes.normalize.pipeline import NORMALIZE, prepare
 from distspmd.passes.plan_moves import ChooseHomes, PlanMoves
 from distspmd.passes.record import RecordDecisions

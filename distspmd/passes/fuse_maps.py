@@ -18,11 +18,11 @@ from dace.subsets import Range
 from dace.transformation.dataflow import MapFusionVertical
 from dace.transformation.dataflow.map_fusion_helper import find_parameter_remapping
 
+from distspmd.analysis.control_values import is_control_value
 from distspmd.analysis.iteration_spaces import IterationSpace
 from distspmd.dace_compat.settings import quiet
 from distspmd.lowering import FusedSpace
 from distspmd.passes.compilation import Compilation
-from distspmd.passes.normalize.control_flow import is_control_value
 
 _OPTIONS = {
     "only_toplevel_maps": True,

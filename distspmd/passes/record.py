@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from distspmd.analysis.control_values import is_control_value
 from distspmd.analysis.iteration_spaces import IterationSpace
 from distspmd.analysis.uses import Read, Write
 from distspmd.layouts.layout import Layout
@@ -21,7 +22,6 @@ from distspmd.lowering import (
 from distspmd.nodes.distributed_memlet import DistributedMemlet
 from distspmd.passes.compilation import Compilation
 from distspmd.passes.movement import Movement
-from distspmd.passes.normalize.control_flow import is_control_value
 from distspmd.placement.argument_layouts import ROOT
 from distspmd.placement.homes import Home
 from distspmd.placement.propagation import Tiled

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from distspmd.analysis.control_values import is_control_value
 from distspmd.analysis.iteration_spaces import IterationSpace, IterationSpaces, spaces_of
 from distspmd.analysis.loop_hulls import settled
 from distspmd.analysis.tiling import Tiling
 from distspmd.errors import UnsupportedProgram
 from distspmd.layouts.mesh import Mesh
 from distspmd.passes.compilation import Compilation
-from distspmd.passes.normalize.control_flow import is_control_value
 from distspmd.placement.propagation import propagate
 from distspmd.placement.schedule import resolve
 

@@ -20,6 +20,7 @@ from dace.sdfg import nodes
 
 from distspmd.analysis.accesses import times
 from distspmd.analysis.constraints import uses
+from distspmd.analysis.control_values import is_control_value
 from distspmd.analysis.iteration_spaces import Extent, IterationSpace, Source, parameters_of
 from distspmd.analysis.linear_uses import Reading, read_sum, reading
 from distspmd.analysis.tiling import Tiling
@@ -31,9 +32,9 @@ from distspmd.expressions.operations import DType
 from distspmd.expressions.python import PythonPrinter
 from distspmd.layouts import intervals
 from distspmd.layouts.layout import Layout
+from distspmd.lowering import Choice, Reason
 from distspmd.passes.compilation import Compilation
 from distspmd.passes.graph_queries import last_written
-from distspmd.passes.normalize.control_flow import is_control_value
 from distspmd.passes.tiles import fresh
 from distspmd.placement.homes import operand_layout, same_operands
 from distspmd.placement.propagation import Tiled, axes_of, follow
@@ -42,7 +43,7 @@ Weigh = Callable[[str, Sequence[Use]], float]
 """Traffic of the home of a container that has some uses."""
 Sum = tuple[tuple[str, Number], ...]
 """Containers with their weights, of which the first is 1."""
-_WHY = "the operands that it adds up"
+_WHY = Choice(Reason.OPERANDS)
 
 
 @dataclass(frozen=True)
@@ -162,7 +163,7 @@ class _Partial:
         """
         own = self.tiled[space.name]
         read = self._read(space)
-        if not read or own.chosen_by == "the schedule" or space.moving:
+        if not read or own.chosen_by.reason is Reason.SCHEDULE or space.moving:
             return
         found = reading(space, read, self.sdfg.arrays[read[0]].dtype)
         made = self._on_operands(space, read) if found is not None and found.is_linear else None

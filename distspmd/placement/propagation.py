@@ -9,7 +9,7 @@ only makes arguments and has nothing to split runs on rank 0, where the argument
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from distspmd.analysis.constraints import Touched, touched_by, uses
 from distspmd.analysis.iteration_spaces import IterationSpace
@@ -17,6 +17,7 @@ from distspmd.analysis.tiling import Tiling
 from distspmd.analysis.uses import Read, Use
 from distspmd.errors import UnsupportedProgram
 from distspmd.layouts.mesh import Mesh
+from distspmd.lowering import Choice, Reason
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,12 +26,12 @@ class Tiled:
 
     tiling: Tiling
     uses: list[Use]
-    chosen_by: str
+    chosen_by: Choice
 
 
 Splits = tuple[tuple[str, ...], ...]
 Rating = tuple[int, ...]
-Offer = tuple[Rating, IterationSpace, Mesh, Splits, str]
+Offer = tuple[Rating, IterationSpace, Mesh, Splits, Choice]
 
 
 def propagate(spaces: Sequence[IterationSpace], tilings: Mapping[str, Tiling]) -> dict[str, Tiled]:
@@ -48,7 +49,7 @@ def propagate(spaces: Sequence[IterationSpace], tilings: Mapping[str, Tiling]) -
         space.name: Tiled(
             tilings[space.name],
             uses(space, tilings[space.name], known[space.name]),
-            "the schedule",
+            Choice(Reason.SCHEDULE),
         )
         for space in spaces
         if space.name in tilings
@@ -66,7 +67,8 @@ def propagate(spaces: Sequence[IterationSpace], tilings: Mapping[str, Tiling]) -
             made = _tiled(space, known[space.name], mesh, splits, why)
         else:
             space, _ = next(iter(waiting.values()))
-            made = _tiled(space, known[space.name], Mesh(), _whole(space), "rank 0: no neighbour")
+            why = Choice(Reason.NO_NEIGHBOUR)
+            made = _tiled(space, known[space.name], Mesh(), _whole(space), why)
         done[space.name] = made
         neighbours.add(space.name, made)
         del waiting[space.name]
@@ -119,7 +121,7 @@ def _tiled(
     known: Touched,
     mesh: Mesh,
     splits: Sequence[tuple[str, ...]],
-    why: str,
+    why: Choice,
 ) -> Tiled:
     """The space with these splits; whole on each rank where they cannot be, for nobody asked."""
     tiling = Tiling.of(space.ranges, mesh, splits)
@@ -129,7 +131,7 @@ def _tiled(
         if not any(splits):
             raise
     tiling = Tiling.of(space.ranges, mesh, _whole(space))
-    return Tiled(tiling, uses(space, tiling, known), f"{why}, whole on each rank")
+    return Tiled(tiling, uses(space, tiling, known), replace(why, whole=True))
 
 
 def _whole(space: IterationSpace) -> Splits:
@@ -171,11 +173,11 @@ def _offers(space: IterationSpace, own: Sequence[Use], neighbours: _Neighbours) 
         kept = sum(mesh[axis] > 1 for axis in _of_results(space, own, splits))
         lying = len(made.get((mesh, splits), ())) if reduces else 0
         if final and not shared:
-            yield (0,), space, Mesh(), _whole(space), "rank 0: where its results live"
+            yield (0,), space, Mesh(), _whole(space), Choice(Reason.RESULTS)
         else:
             ready = lying > 0 or not reduces  # others wait until what they read is tiled
             rating = (shared, ready, lying, len(axes), kept, not isinstance(use, Read))
-            yield rating, space, mesh, splits, f"its neighbour {name}"
+            yield rating, space, mesh, splits, Choice(Reason.NEIGHBOUR, name)
 
 
 def _of_results(

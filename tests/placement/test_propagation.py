@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import distspmd
-from distspmd.lowering import Lowering
+from distspmd.lowering import Lowering, Reason
 
 
 @dace.program
@@ -135,9 +135,9 @@ def test_any_space_of_a_chain_may_be_the_one_that_is_named(name):
 
 def test_the_record_says_which_spaces_were_named():
     lowering = lowered(network, {"active": (2, 1)})
-    assert [space.name for space in lowering.spaces if space.chosen_by == "the schedule"] == [
-        "active"
-    ]
+    assert [
+        space.name for space in lowering.spaces if space.chosen_by.reason is Reason.SCHEDULE
+    ] == ["active"]
 
 
 @dace.program

@@ -24,10 +24,11 @@ from dace.sdfg.state import (
 )
 
 from distspmd.analysis.accesses import edges_of
+from distspmd.analysis.control_values import is_control_value, mark_control_value
 from distspmd.errors import UnsupportedProgram
 
-LABEL = "value_for_control_flow"
-"""Label of the maps that read such values: every rank runs them."""
+_LABEL = "value_for_control_flow"
+"""Label of the states, tasklets and maps that read such values."""
 
 
 def control_values(sdfg: SDFG) -> None:
@@ -47,11 +48,6 @@ def control_values(sdfg: SDFG) -> None:
             _of_loop(sdfg, region, written)
         for block in list(region.nodes()):
             _of_edges(sdfg, region, block)
-
-
-def is_control_value(node: nodes.Node) -> bool:
-    """Whether a map reads a value that control flow needs."""
-    return isinstance(node, nodes.MapEntry) and node.map.label == LABEL
 
 
 def _of_edges(sdfg: SDFG, region: AbstractControlFlowRegion, block: ControlFlowBlock) -> None:
@@ -129,13 +125,13 @@ def _chain(
     is_start: bool = False,
 ) -> tuple[SDFGState, SDFGState]:
     """States that read the values, level by level, each before the edge that names them."""
-    first = current = region.add_state(LABEL, is_start_block=is_start)
+    first = current = region.add_state(_LABEL, is_start_block=is_start)
     if after is not None:
         region.add_edge(after, first, InterstateEdge())
     for level in values.levels:
         for value in level:
             value.read_in(current)
-        following = region.add_state(LABEL)
+        following = region.add_state(_LABEL)
         assigned: dict[str, str | ast.AST] = {value.symbol: value.scalar for value in level}
         region.add_edge(current, following, InterstateEdge(assignments=assigned))
         current = following
@@ -153,7 +149,8 @@ class _Value:
 
     def read_in(self, state: SDFGState) -> None:
         """Copy the element to the scalar."""
-        tasklet = state.add_tasklet(LABEL, {"__inp"}, {"__out"}, "__out = __inp")
+        tasklet = state.add_tasklet(_LABEL, {"__inp"}, {"__out"}, "__out = __inp")
+        mark_control_value(tasklet)
         memlet = Memlet(data=self.container, subset=self.index)
         state.add_edge(state.add_read(self.container), None, tasklet, "__inp", memlet)
         written = Memlet(data=self.scalar, subset="0")
@@ -175,7 +172,7 @@ class _Values(ast.NodeTransformer):
             edge.dst.data
             for state in self.sdfg.states()
             for edge in edges_of(state)
-            if isinstance(edge.dst, nodes.AccessNode) and getattr(edge.src, "label", "") == LABEL
+            if isinstance(edge.dst, nodes.AccessNode) and is_control_value(edge.src)
         }
 
     @property

@@ -13,6 +13,7 @@ from dace.sdfg import nodes
 from dace.subsets import Subset
 
 from distspmd.analysis.accesses import Edge
+from distspmd.analysis.control_values import is_control_value, mark_control_value
 
 
 def operations_to_maps(sdfg: SDFG) -> None:
@@ -32,6 +33,8 @@ def _wrap(state: SDFGState, tasklet: nodes.Tasklet) -> None:
         tasklet.label, {"__once": "0:1"}, schedule=dtypes.ScheduleType.Sequential
     )
     entry.map.debuginfo = tasklet.debuginfo
+    if is_control_value(tasklet):
+        mark_control_value(entry)
     for edge in list(state.in_edges(tasklet)):
         state.remove_edge(edge)
         state.add_memlet_path(edge.src, entry, tasklet, dst_conn=edge.dst_conn, memlet=edge.data)
