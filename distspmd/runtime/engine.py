@@ -299,68 +299,35 @@ def _attempt() -> tuple[Path | None, Exception | None]:
         return None, error
 
 
+_NUMBER, _NUMBERS, _ADDRESS = ctypes.c_int64, ctypes.POINTER(ctypes.c_int64), ctypes.c_void_p
+_SECONDS = ctypes.POINTER(ctypes.c_double)
+
+ABI: dict[str, tuple[Any, tuple[Any, ...]]] = {
+    "create": (_ADDRESS, (_NUMBER, _NUMBERS, _NUMBER, ctypes.POINTER(_ADDRESS), _NUMBER)),
+    "destroy": (None, (_ADDRESS,)),
+    "execute": (None, (_ADDRESS, _NUMBER, _ADDRESS, _ADDRESS)),
+    "add_fetch": (None, (_ADDRESS, _NUMBERS, _NUMBER)),
+    "scratch_bytes": (_NUMBER, (_ADDRESS,)),
+    "scratch_place": (_NUMBER, (_ADDRESS, _NUMBER, _NUMBER)),
+    "use_scratch": (None, (_ADDRESS, _ADDRESS)),
+    "use_post": (None, (_ADDRESS, _NUMBERS, _NUMBER)),
+    "write_letters": (None, (_ADDRESS, _NUMBER, _NUMBER, _NUMBERS)),
+    "pull": (None, (_ADDRESS, _NUMBER, _NUMBER, _NUMBERS)),
+    "statistics": (None, (_ADDRESS, _NUMBER, _SECONDS, _NUMBERS, _NUMBERS)),
+    "fetch_statistics": (None, (_ADDRESS, _NUMBER, _SECONDS, _NUMBERS, _NUMBERS, _NUMBERS)),
+    "reset_statistics": (None, (_ADDRESS,)),
+}
+"""Result and arguments of each function of ``api/runtime.hpp``, by its name without ``distspmd_``.
+
+The first argument is the context, but of ``create`` the handle of the communicator.
+"""
+
+
 @cache
 def _load(path: Path) -> ctypes.CDLL:
     library = ctypes.CDLL(str(path))
-    library.distspmd_create.restype = ctypes.c_void_p
-    library.distspmd_create.argtypes = [
-        ctypes.c_int64,
-        ctypes.POINTER(ctypes.c_int64),
-        ctypes.c_int64,
-        ctypes.POINTER(ctypes.c_void_p),
-        ctypes.c_int64,
-    ]
-    library.distspmd_destroy.restype = None
-    library.distspmd_destroy.argtypes = [ctypes.c_void_p]
-    library.distspmd_execute.restype = None
-    library.distspmd_execute.argtypes = [
-        ctypes.c_void_p,
-        ctypes.c_int64,
-        ctypes.c_void_p,
-        ctypes.c_void_p,
-    ]
-    library.distspmd_statistics.restype = None
-    library.distspmd_statistics.argtypes = [
-        ctypes.c_void_p,
-        ctypes.c_int64,
-        ctypes.POINTER(ctypes.c_double),
-        ctypes.POINTER(ctypes.c_int64),
-        ctypes.POINTER(ctypes.c_int64),
-    ]
-    library.distspmd_scratch_bytes.restype = ctypes.c_int64
-    library.distspmd_scratch_bytes.argtypes = [ctypes.c_void_p]
-    library.distspmd_scratch_place.restype = ctypes.c_int64
-    library.distspmd_scratch_place.argtypes = [ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64]
-    library.distspmd_use_scratch.restype = None
-    library.distspmd_use_scratch.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
-    library.distspmd_pull.restype = None
-    library.distspmd_pull.argtypes = [
-        ctypes.c_void_p,
-        ctypes.c_int64,
-        ctypes.c_int64,
-        ctypes.POINTER(ctypes.c_int64),
-    ]
-    library.distspmd_use_post.restype = None
-    library.distspmd_use_post.argtypes = [
-        ctypes.c_void_p,
-        ctypes.POINTER(ctypes.c_int64),
-        ctypes.c_int64,
-    ]
-    library.distspmd_write_letters.restype = None
-    library.distspmd_write_letters.argtypes = library.distspmd_pull.argtypes
-    library.distspmd_reset_statistics.restype = None
-    library.distspmd_reset_statistics.argtypes = [ctypes.c_void_p]
-    library.distspmd_add_fetch.restype = None
-    library.distspmd_add_fetch.argtypes = [
-        ctypes.c_void_p,
-        ctypes.POINTER(ctypes.c_int64),
-        ctypes.c_int64,
-    ]
-    library.distspmd_fetch_statistics.restype = None
-    library.distspmd_fetch_statistics.argtypes = [
-        ctypes.c_void_p,
-        ctypes.c_int64,
-        ctypes.POINTER(ctypes.c_double),
-        *([ctypes.POINTER(ctypes.c_int64)] * 3),
-    ]
+    for name, (result, arguments) in ABI.items():
+        function = library[f"distspmd_{name}"]
+        function.restype, function.argtypes = result, arguments
+        setattr(library, f"distspmd_{name}", function)
     return library
