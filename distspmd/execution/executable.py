@@ -1,0 +1,130 @@
+"""The compiled program on a rank: its library, the engine of its plans, storage of its tiles."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from distspmd.codegen.build import Argument, Build
+from distspmd.codegen.user_reductions import addresses_of, functions_of
+from distspmd.errors import CompilationError
+from distspmd.execution import tile_storage
+from distspmd.lowering import Lowering
+from distspmd.nodes.distributed_memlet import CONTEXT
+from distspmd.runtime.engine import Engine
+from distspmd.runtime.errors_together import Agreement
+from distspmd.runtime.shared_memory import Node
+
+
+class Executable:
+    """A loaded program, ready to be called; all ranks of the communicator make it together.
+
+    Attributes:
+        call: what the compiled function gets, by position: the handle of the program, values of
+            symbols, addresses of tiles, and those of the user's arrays, which the caller fills in.
+        engine: runs the plans.
+
+    Raises:
+        CompilationError: on all ranks; one of them cannot load the library.
+    """
+
+    def __init__(self, built: Build, lowering: Lowering, comm: Any, agreement: Agreement) -> None:
+        self._handle: int | None = None
+        rank: int = comm.Get_rank()
+        library = self._load(built, agreement)
+        functions = addresses_of(library, functions_of(lowering.memlets))
+        plans = [tile_storage.named(memlet, lowering, rank) for memlet in lowering.memlets]
+        fetches = [tile_storage.fetch(memlet, lowering, rank) for memlet in lowering.fetches]
+        self.engine = Engine(comm, plans, fetches, functions)
+        self._node: Node | None = None
+        self._tiles = self._lend_tiles(built, lowering, comm)
+        values = {**lowering.symbol_values(rank), CONTEXT: self.engine.context or 0}
+        self._nothing = np.zeros(64, np.uint8)  # what a rank without a tile points at
+        types: list[Any] = [ctypes.c_void_p]
+        self.call: list[int] = [0]
+        for argument in built.arguments:
+            types.append(_ctype(argument) if argument.name in values else ctypes.c_void_p)
+            if argument.name in values:
+                self.call.append(values[argument.name])
+            else:
+                held = self._tiles.get(argument.name, self._nothing)
+                self.call.append(held.ctypes.data)
+        self._run.argtypes = types
+        self._run.restype = None
+        self._init.argtypes = [ctypes.c_int64] * len(built.initial)
+        self.call[0] = self._handle = self._init(*(values[name] for name in built.initial))
+
+    def _load(self, built: Build, agreement: Agreement) -> ctypes.CDLL:
+        error: Exception | None = None
+        try:
+            library = ctypes.CDLL(built.library)
+            self._run = library[f"__program_{built.name}"]
+            self._init = library[f"__dace_init_{built.name}"]
+            self._exit = library[f"__dace_exit_{built.name}"]
+        except OSError as problem:
+            error = CompilationError(
+                f"cannot load the compiled program {built.library}: {problem}. "
+                "All ranks need to see the cache folder: "
+                "set DISTSPMD_CACHE to a folder that all nodes share."
+            )
+        agreement.check(error)
+        self._init.restype = ctypes.c_void_p
+        self._exit.argtypes = [ctypes.c_void_p]
+        return library
+
+    def _lend_tiles(self, built: Build, lowering: Lowering, comm: Any) -> dict[str, NDArray[Any]]:
+        """Storage of the tiles, in memory that the ranks of a node share: they pull out of it."""
+        rank = comm.Get_rank()
+        lent = [argument for argument in built.arguments if argument.name in built.tiles]
+        if not lent:
+            return {}
+        node = self._node = Node(comm)
+        storage = node.allocate_all([(a.shape, np.dtype(a.dtype)) for a in lent])
+        tiles = {argument.name: tile for argument, tile in zip(lent, storage, strict=True)}
+        pairs = []
+        for memlet, ends in zip(lowering.memlets, built.ends, strict=True):
+            plan, held = memlet.solution.plan, (memlet.source_tiles, memlet.target_tiles)
+            pairs.append(
+                [
+                    tile_storage.part(tiles[end], within, layout.box(rank), rank)
+                    if end in tiles and within
+                    else None
+                    for end, within, layout in zip(ends, held, plan.buffers[:2], strict=True)
+                ]
+            )
+        self.engine.share(node, pairs, lowering.machine)
+        return tiles
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it can be called."""
+        return self._handle is not None
+
+    def run(self) -> None:
+        """Call the compiled function."""
+        self._run(*self.call)
+
+    def close(self) -> None:
+        """Free memory and communicators; all ranks call it together."""
+        if self.is_open:
+            self._free()
+            self.engine.close()
+            self._tiles.clear()
+            if self._node is not None:
+                self._node.close()
+
+    def _free(self) -> None:
+        self._exit(self._handle)
+        self._handle = None
+
+    def __del__(self) -> None:
+        # The communicators stay: freeing them needs all ranks at once.
+        if getattr(self, "_handle", None) is not None:
+            self._free()
+
+
+def _ctype(argument: Argument) -> Any:
+    return np.ctypeslib.as_ctypes_type(np.dtype(argument.dtype))

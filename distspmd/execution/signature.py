@@ -1,0 +1,239 @@
+"""The signature of a program on a rank: what the rank passes and gets, and the checks of it.
+
+It needs neither a communicator nor the compiled program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from distspmd.codegen.build import Build
+from distspmd.errors import ArgumentError
+from distspmd.layouts import intervals
+from distspmd.layouts.layout import Layout
+from distspmd.lowering import Lowering
+from distspmd.nodes.distributed_memlet import CONTEXT
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """An argument or a result of the user's program, and where it goes in the call.
+
+    Attributes:
+        name: its name.
+        position: among the arguments of the compiled function.
+        dtype: of its elements.
+        extents: of the whole array.
+        shape: of what this rank passes or gets: the whole array, or its tile.
+        layout: in which the caller holds it; None for all of it on rank 0.
+        is_here: whether this rank passes or gets it.
+        is_scalar: whether the caller passes a scalar.
+        is_written: whether the program writes it.
+    """
+
+    name: str
+    position: int
+    dtype: np.dtype
+    extents: tuple[int, ...]
+    shape: tuple[int, ...]
+    layout: Layout | None
+    is_here: bool
+    is_scalar: bool
+    is_written: bool
+
+    def __str__(self) -> str:
+        """``float64[8, 4]``."""
+        return f"{self.dtype}{list(self.shape)}"
+
+
+@dataclass(frozen=True)
+class Signature:
+    """What a rank passes to a program, and what it gets.
+
+    Attributes:
+        program: the program's name, for messages.
+        rank: whose.
+        parameters: arguments by name, in the order of the compiled function.
+        results: in the order in which they are returned.
+        positional: names of the arguments in the order of the user's program.
+    """
+
+    program: str
+    rank: int
+    parameters: Mapping[str, Parameter]
+    results: Sequence[Parameter]
+    positional: Sequence[str]
+
+    @classmethod
+    def of(cls, built: Build, lowering: Lowering, rank: int) -> Signature:
+        """The signature of a compiled program on a rank."""
+        internal = {*lowering.symbols, CONTEXT, *built.tiles}
+        found = []
+        for position, argument in enumerate(built.arguments, start=1):
+            if argument.name in internal:
+                continue
+            layout = lowering.held.get(argument.name)
+            found.append(
+                Parameter(
+                    argument.name,
+                    position,
+                    np.dtype(argument.dtype),
+                    argument.shape,
+                    intervals.shape(layout.box(rank)) if layout else argument.shape,
+                    layout,
+                    is_here=rank < layout.ranks if layout else rank == 0,
+                    is_scalar=argument.name in lowering.scalars,
+                    is_written=argument.name in lowering.written,
+                )
+            )
+        parameters = {p.name: p for p in found if not p.name.startswith("__return")}
+        results = [p for p in found if p.name.startswith("__return")]
+        results.sort(key=lambda p: (len(p.name), p.name))
+        return cls(built.name, rank, parameters, results, built.positional)
+
+    @property
+    def takes_part(self) -> bool:
+        """Whether what the rank passes is looked at, or it gets something."""
+        every = (*self.parameters.values(), *self.results)
+        return self.rank == 0 or any(parameter.is_here for parameter in every)
+
+    @property
+    def is_single(self) -> bool:
+        """Whether the program returns one array, not a tuple."""
+        return [p.name for p in self.results] == ["__return"]
+
+    def layout(self, name: str) -> Layout:
+        """In which layout the caller holds an argument or a result.
+
+        Raises:
+            ArgumentError: the program has none of that name.
+        """
+        known = {p.name: p for p in (*self.parameters.values(), *self.results)}
+        if name not in known:
+            raise ArgumentError(
+                f"{self.program} has no argument or result {name!r}; it has "
+                f"{', '.join(known) or 'none'}."
+            )
+        return known[name].layout or Layout.root(known[name].extents)
+
+    def tile(self, name: str, array: NDArray[Any]) -> NDArray[Any]:
+        """What this rank passes for an argument, cut out of the whole array: a copy.
+
+        Raises:
+            ArgumentError: the program has none of that name, or the array has another shape.
+        """
+        layout = self.layout(name)
+        if np.shape(array) != layout.extents:
+            raise ArgumentError(
+                f"{self.program}: {name!r} has the shape {list(layout.extents)}, but the "
+                f"array given to cut a tile from has {list(np.shape(array))}."
+            )
+        return np.array(array[intervals.slices(layout.box(self.rank))], order="C")
+
+    def bind(self, arguments: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
+        """Give positional arguments their names.
+
+        Raises:
+            ArgumentError: more arguments than the program takes, or one that is given twice.
+        """
+        names = self.positional
+        if len(arguments) > len(names):
+            raise ArgumentError(
+                f"{self.program} takes {len(names)} arguments ({', '.join(names)}), but "
+                f"{len(arguments)} were given."
+            )
+        bound = dict(zip(names, arguments, strict=False))
+        twice = [name for name in bound if name in named]
+        if twice:
+            raise ArgumentError(f"{self.program}: the argument {twice[0]!r} is given twice.")
+        return {**bound, **named}
+
+    def check(self, bound: Mapping[str, Any]) -> dict[int, NDArray[Any]]:
+        """The array of each argument that the rank passes, by its position in the call.
+
+        Raises:
+            ArgumentError: an argument is missing, unknown, or of another type, shape or order.
+        """
+        arrays: dict[int, NDArray[Any]] = {}
+        for name, parameter in self.parameters.items():
+            if not parameter.is_here:
+                continue
+            if name not in bound:
+                raise ArgumentError(
+                    f"{self.program}: the argument {name!r} is missing on rank {self.rank}; "
+                    f"pass {name}=<{parameter}>."
+                )
+            value = bound[name]
+            if parameter.is_scalar:
+                value = self._scalar(parameter, value)
+            elif (
+                not isinstance(value, np.ndarray)
+                or value.dtype != parameter.dtype
+                or value.shape != parameter.shape
+                or not value.flags.c_contiguous
+                or (parameter.is_written and not value.flags.writeable)
+            ):
+                self._refuse(parameter, value)
+            arrays[parameter.position] = value
+        if self.rank == 0 and len(bound) > len(self.parameters):
+            known = {*self.parameters, *self.positional}
+            unknown = [name for name in bound if name not in known]
+            if unknown:
+                raise ArgumentError(
+                    f"{self.program} has no argument {unknown[0]!r}; it has "
+                    f"{', '.join(self.positional) or 'none'}."
+                )
+        return arrays
+
+    def allocate(self) -> list[NDArray[Any] | None]:
+        """New arrays for the results that this rank gets; None for the others."""
+        return [np.empty(p.shape, p.dtype) if p.is_here else None for p in self.results]
+
+    def _scalar(self, parameter: Parameter, value: Any) -> NDArray[Any]:
+        """A number as an array of one element."""
+        array = np.asarray(value)
+        start = f"{self.program}: the argument {parameter.name!r} is a scalar of {parameter.dtype}"
+        if array.size != 1 or not np.can_cast(array.dtype, parameter.dtype, "same_kind"):
+            raise ArgumentError(f"{start}, but {_describe(value)} was given.")
+        converted = array.astype(parameter.dtype).reshape(1)
+        if parameter.dtype.kind in "iu" and converted[0] != array.reshape(1)[0]:
+            least, most = np.iinfo(parameter.dtype).min, np.iinfo(parameter.dtype).max
+            raise ArgumentError(
+                f"{start}, from {least} to {most}, but {_describe(value)} was given."
+            )
+        return converted
+
+    def _refuse(self, parameter: Parameter, value: Any) -> None:
+        name = parameter.name
+        start = f"{self.program}: the argument {name!r} must be {parameter}"
+        if parameter.layout:
+            start += f" on rank {self.rank}, its part of {parameter.layout}"
+        if not isinstance(value, np.ndarray):
+            raise ArgumentError(f"{start}, but {_describe(value)} was given. Pass a NumPy array.")
+        if value.dtype != parameter.dtype:
+            raise ArgumentError(
+                f"{start}, but it has the type {value.dtype}. "
+                f"Pass {name}.astype('{parameter.dtype}')."
+            )
+        if value.shape != parameter.shape:
+            raise ArgumentError(f"{start}, but it has the shape {list(value.shape)}.")
+        if value.flags.c_contiguous:
+            raise ArgumentError(
+                f"{start} that can be written, because the program writes it, but it is read-only. "
+                f"Pass {name}.copy()."
+            )
+        raise ArgumentError(
+            f"{start}, C-contiguous, but it has the strides {value.strides} (bytes). Pass "
+            f"np.ascontiguousarray({name})."
+        )
+
+
+def _describe(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return f"an array of {value.dtype}{list(value.shape)}"
+    return f"{value!r} ({type(value).__name__})" if len(repr(value)) < 60 else type(value).__name__
