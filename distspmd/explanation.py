@@ -15,6 +15,7 @@ from distspmd.errors import ScheduleError
 from distspmd.layouts.layout import Layout
 from distspmd.lowering import ATTRIBUTE, Lowering, PlannedMemlet
 from distspmd.plans.cost import Cost
+from distspmd.plans.heuristics import HEURISTICS, STAGES
 from distspmd.plans.plan import Plan
 from distspmd.tables import Table, as_html, as_text, short
 
@@ -85,7 +86,7 @@ class Explanation:
             *(blocks or ["none"]),
             *self._fetches,
             "",
-            as_text([self._totals]).rstrip("\n"),
+            as_text([self._totals, self._heuristics]).rstrip("\n"),
             *self.lowering.approximate,
         ]
         return "\n".join(said)
@@ -96,7 +97,12 @@ class Explanation:
         moves = f"<h4>Communication</h4><table><tr>{head}</tr>{rows}</table>"
         sentences = (*self._fetches, *self.lowering.approximate)
         notes = "".join(f"<p>{html.escape(note)}</p>" for note in sentences)
-        return as_html([self._homes, self._candidates]) + moves + as_html([self._totals]) + notes
+        return (
+            as_html([self._homes, self._candidates])
+            + moves
+            + as_html([self._totals, self._heuristics])
+            + notes
+        )
 
     @property
     def _fetches(self) -> list[str]:
@@ -148,6 +154,15 @@ class Explanation:
             each = sum(memlet.solution.cost.nbytes for memlet in self.undetermined)
             rows.append(("and each time that the run decides on, bytes", f"{each:,}"))
         return Table("Totals of a run", ("", ""), tuple(rows))
+
+    @property
+    def _heuristics(self) -> Table:
+        """The numbers by which the compiler decides where nothing is proved."""
+        rows = tuple(
+            (stage, ", ".join(f"{n} {v:_}" for n, v in HEURISTICS.of_stage(stage).items()))
+            for stage in STAGES
+        )
+        return Table("Heuristics", ("of", "numbers"), rows)
 
 
 _LAYOUT = 120

@@ -14,6 +14,7 @@ from distspmd.layouts.intersection import meeting, most_meeting, ranges
 from distspmd.layouts.intervals import Box, Numbers
 from distspmd.layouts.layout import Layout
 from distspmd.plans.collectives import StepKind
+from distspmd.plans.heuristics import HEURISTICS
 from distspmd.plans.messages import Message, Messages, Traffic
 from distspmd.plans.plan import Plan, Step
 from distspmd.plans.redistribution import Redistribution
@@ -55,8 +56,10 @@ class Exchange:
         return Plan(redistribution, self.name, (step,))
 
 
-_MANY = 1 << 20
-"""More messages than these are listed when they are needed, not when they are planned."""
+def _are_many(move: Redistribution) -> bool:
+    """Whether the messages are listed when they are needed, not when they are planned."""
+    meeting = most_meeting(move.source, move.target)
+    return move.ranks * meeting > HEURISTICS.listed_messages
 
 
 def _messages(move: Redistribution) -> tuple[Messages, Numbers]:
@@ -66,7 +69,7 @@ def _messages(move: Redistribution) -> tuple[Messages, Numbers]:
         messages = Messages(messages.table[messages.between])
     elif not move.disjoint:
         messages = Messages.of(_of_any_boxes(move))
-    elif move.ranks * most_meeting(move.source, move.target) > _MANY and _is_regular(move):
+    elif _are_many(move) and _is_regular(move):
         traffic = _traffic_of_grids(move)
         later = Messages(lambda: _of_disjoint_tiles(move).table, traffic)
         return later, np.flatnonzero(traffic.partners)

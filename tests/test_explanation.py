@@ -76,7 +76,7 @@ def test_totals_are_those_of_the_plans(explained: Explanation) -> None:
 def test_text_says_where_arrays_live_what_moves_and_why_so(explained: Explanation) -> None:
     said = str(explained)
     assert "│ a        │ float32 │ [5{__i0}10, 4{__i2}8]" in said
-    assert re.search(r"0. a at test_explain.py:\d+, float32, once", said)
+    assert re.search(r"0. a at test_explanation.py:\d+, float32, once", said)
     assert "root [10, 8] -> [5{__i0}10, 4{__i2}8]" in said
     assert "grid-mapped: scatter; 240 bytes received (at least 240)" in said
     assert "over exchange: exchange; 240 bytes" in said

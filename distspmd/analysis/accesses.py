@@ -37,6 +37,7 @@ from distspmd.analysis.symbol_values import (
     values_at,
 )
 from distspmd.layouts import user_reductions
+from distspmd.plans.heuristics import HEURISTICS
 
 Edge = MultiConnectorEdge[Memlet]
 
@@ -105,9 +106,9 @@ def _returns(sdfg: SDFG) -> bool:
 
 
 def times(state: SDFGState) -> int:
-    """How often a state runs, as far as loops around it tell; one of unknown length ten times."""
+    """How often a state runs, as far as loops around it tell."""
     lengths = [_iterations(loop) for loop in _regions(state) if isinstance(loop, LoopRegion)]
-    return math.prod(10 if length is None else length for length in lengths)
+    return math.prod(HEURISTICS.unknown_loop if n is None else n for n in lengths)
 
 
 def times_exactly(state: SDFGState) -> int | None:

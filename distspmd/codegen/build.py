@@ -227,6 +227,7 @@ def _key(program: SDFG, *parts: str) -> str:
     sources = [compile_runtime.INCLUDE / "distspmd" / name for name in _HEADERS_OF_PROGRAMS]
     for package in _MAKING_CODE:
         sources += sorted((_PACKAGE / package).rglob("*.py"))
+    sources.append(_PACKAGE / "plans" / "heuristics.py")
     read = b"".join(path.read_bytes() for path in sources)
     described = json.loads(json.dumps(program.to_json()))
     _strip(described)

@@ -6,11 +6,7 @@ import sympy
 from dace import SDFG, SDFGState, dtypes
 from dace.sdfg import nodes
 
-WORTH = 1 << 13
-"""Iterations of a map that are worth threads."""
-
-ENOUGH = 64
-"""Iterations of the shared dimensions that are enough for even parts."""
+from distspmd.plans.heuristics import HEURISTICS
 
 
 def share_maps(sdfg: SDFG) -> None:
@@ -21,7 +17,7 @@ def share_maps(sdfg: SDFG) -> None:
         if node.map.schedule != dtypes.ScheduleType.Default:
             continue
         count = sympy.sympify(node.map.range.num_elements())
-        if count.is_Integer and count < WORTH:
+        if count.is_Integer and count < HEURISTICS.thread_iterations:
             node.map.schedule = dtypes.ScheduleType.Sequential
         elif node.map.collapse == 1:
             node.map.collapse = _shared(node.map)
@@ -32,7 +28,7 @@ def _shared(of: nodes.Map) -> int:
     if set(of.params) & {str(symbol) for symbol in of.range.free_symbols}:
         return 1
     shared, size = 1, sympy.sympify(of.range.size()[0])
-    while size.is_Integer and size < ENOUGH and shared < len(of.params) - 1:
+    while size.is_Integer and size < HEURISTICS.shared_iterations and shared < len(of.params) - 1:
         size *= of.range.size()[shared]
         shared += 1
     return shared

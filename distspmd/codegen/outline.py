@@ -19,11 +19,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-WORTH = 50_000
-"""Characters of a program, or of a file of it, that are worth a compiler of their own."""
-
-_WHOLE = 8_000
-"""Characters up to which a block moves as a whole; of a longer one those within it."""
+from distspmd.plans.heuristics import HEURISTICS
 
 FURTHER_FILE = "DISTSPMD_FURTHER_FILE"
 """A macro of all files but the first: around what a program may define only once."""
@@ -53,7 +49,7 @@ def split(code: str, name: str, most: int, share: bool = True) -> list[str]:
         name: of the program.
         share: whether each file may have what stands before the program's function.
     """
-    if len(code) < WORTH:
+    if len(code) < HEURISTICS.file_characters:
         return [code]
     found = _Function.find(code, name)
     if found is None:
@@ -158,7 +154,7 @@ class _Blocks:
                 return text
             looped |= header.startswith(("for", "while", "do"))
             return f"{{{self.moved(text[1:-1], around, looped)}}}"
-        if len(text) > _WHOLE:
+        if len(text) > HEURISTICS.block_characters:
             within = self.moved(text[1:-1], around, looped)
             if within != text[1:-1]:
                 return f"{{{within}}}"
@@ -222,7 +218,8 @@ def _set(name: str, text: str) -> bool:
 def _dealt(functions: Sequence[_Block], most: int) -> list[list[_Block]]:
     """Functions dealt to files of about the same length."""
     length = sum(len(function.text) for function in functions)
-    files: list[list[_Block]] = [[] for _ in range(max(1, min(most, length // WORTH + 1)))]
+    wanted = length // HEURISTICS.file_characters + 1
+    files: list[list[_Block]] = [[] for _ in range(max(1, min(most, wanted)))]
     sizes = [0] * len(files)
     for function in sorted(functions, key=lambda f: -len(f.text)):
         least = sizes.index(min(sizes))

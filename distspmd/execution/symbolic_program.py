@@ -23,15 +23,13 @@ from distspmd.execution import program
 from distspmd.execution.program import Program
 from distspmd.layouts.layout import Layout
 from distspmd.lowering import PlannedMemlet
+from distspmd.plans.heuristics import HEURISTICS
 from distspmd.runtime.collective_resource import Closing
 from distspmd.runtime.engine import Statistics
 from distspmd.runtime.errors_together import Agreement, wait_quietly
 from distspmd.symbolic_lowering import SymbolicLowering
 
 Sizes = tuple[tuple[str, int], ...]
-
-MOST = 16
-"""Programs that are kept in memory; the one that was not called for longest is closed."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +98,7 @@ class SymbolicProgram(Closing):
         key = tuple(sorted(sizes.items()))
         if key not in self._programs:
             self._programs[key] = self._made(sizes, key)
-            if len(self._programs) > MOST:
+            if len(self._programs) > HEURISTICS.programs_kept:
                 _, oldest = self._programs.popitem(last=False)
                 oldest.close()
         self._programs.move_to_end(key)

@@ -17,6 +17,7 @@ from distspmd.expressions.cpp import CppPrinter
 from distspmd.expressions.ir import Expression, IndexValue, parts
 from distspmd.nodes.contraction_gemm import text
 from distspmd.nodes.contraction_operands import Einsum, Operand
+from distspmd.plans.heuristics import HEURISTICS
 
 BLOCK = 128, 1024
 """Neighbours in the result that are reduced together, where operands are contiguous along them.
@@ -26,9 +27,6 @@ some :data:`_BLOCKS` of them.
 """
 
 _BLOCKS = 8
-
-_WORTH = 1 << 15
-"""Iterations that are worth threads."""
 
 _FLOATS = ("float", "double")
 _LIMITS = "std::numeric_limits<{0}>"
@@ -202,9 +200,10 @@ class _Loops:
     def _shared(self, loops: int) -> str:
         """Threads share so many outer loops, if there is enough to do."""
         work = sympy.Mul(*self.einsum.extents.values())
-        if not loops or (work.is_Integer and work < _WORTH):
+        worth = HEURISTICS.contraction_iterations
+        if not loops or (work.is_Integer and work < worth):
             return ""
-        return f"#pragma omp parallel for collapse({loops}) if({text(work)} >= {_WORTH})\n"
+        return f"#pragma omp parallel for collapse({loops}) if({text(work)} >= {worth})\n"
 
     @property
     def _nan(self) -> bool:

@@ -26,6 +26,7 @@ from distspmd.layouts.intersection import are_disjoint
 from distspmd.layouts.intervals import Box
 from distspmd.layouts.layout import Layout
 from distspmd.layouts.mesh import Mesh
+from distspmd.plans.heuristics import HEURISTICS
 from distspmd.plans.machine import Machine
 from distspmd.plans.redistribution import Redistribution
 
@@ -350,7 +351,7 @@ def _needs_load(home: Layout, uses: Sequence[Use]) -> bool:
 def moves(home: Home, dtype: np.dtype) -> Iterator[tuple[float, Redistribution]]:
     """What the home makes necessary, and how often; reads of what nobody writes are shared.
 
-    Of a read that is asked for it is all that could be fetched: of what data decide counted half as
+    Of a read that is asked for it is all that could be fetched: of what data decide counted less
     often, because it is not known how much that is; of what loops choose once for all iterations.
     """
     yield from ((1, move) for move in (load(home, dtype), store(home, dtype)) if move)
@@ -362,7 +363,7 @@ def moves(home: Home, dtype: np.dtype) -> Iterator[tuple[float, Redistribution]]
             shared.add(use.layout.boxes)
         times: float = use.times if home.is_written else 1
         if isinstance(use, Read) and use.is_asked_for(home.is_written):
-            times = times / 2 if use.approximate else 1
+            times = times * HEURISTICS.inspected_share if use.approximate else 1
         before = fetch(use, home, dtype)
         yield from ((times, move) for move in ([before] if before else []))
         yield from ((times, move) for move in stores(use, home, dtype))

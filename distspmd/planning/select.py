@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from distspmd.errors import NoSolver, PlanError
 from distspmd.plans.cost import Cost, cost
+from distspmd.plans.heuristics import HEURISTICS
 from distspmd.plans.machine import Machine
 from distspmd.plans.plan import Plan
 from distspmd.plans.redistribution import Redistribution
@@ -78,16 +79,13 @@ def _hopeless(
     """
     calls = solver.calls(redistribution) if hasattr(solver, "calls") else 0
     best = min((cost.seconds for _, cost in costed), default=math.inf)
-    if costed and calls * redistribution.ranks > _MOST:
+    if costed and calls * redistribution.ranks > HEURISTICS.most_messages:
         return Refusal(solver.name, f"{calls * redistribution.ranks} messages, and there is a plan")
-    if calls < _MANY or calls * machine.alpha <= best:
+    if calls < HEURISTICS.judged_messages or calls * machine.alpha <= best:
         return None
     return Refusal(
         solver.name, f"{calls} messages to a rank cost more than the {best:.1e} s of another plan"
     )
-
-
-_MANY, _MOST = 64, 1 << 24
 
 
 def within(plan: Plan, max_memory: int) -> Plan | Refusal:

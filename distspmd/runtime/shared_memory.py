@@ -20,15 +20,12 @@ from numpy.typing import NDArray
 from distspmd.layouts import intervals
 from distspmd.layouts.intervals import Box
 from distspmd.plans.encoding import Storage
+from distspmd.plans.heuristics import HEURISTICS
 from distspmd.plans.plan import Plan, Step
 
 Tile = NDArray[Any]
 
 _ALIGNMENT = 64
-_POOL = 1 << 19
-_SMALLEST_LETTER, _LARGEST_LETTER = 1 << 13, 1 << 16
-"""Bytes of the letters of a rank, and of one: they stay in the cache until they are read."""
-_FEWEST_SLOTS = 8
 
 
 class Window:
@@ -122,8 +119,9 @@ class Node:
         from mpi4py import MPI
 
         ranks: int = self.comm.allreduce(self.node.size, op=MPI.MAX)
-        slots = max(_FEWEST_SLOTS, ranks)
-        letter = min(_LARGEST_LETTER, max(_SMALLEST_LETTER, _POOL // slots))
+        slots = max(HEURISTICS.least_slots, ranks)
+        least, most = HEURISTICS.least_letter_bytes, HEURISTICS.most_letter_bytes
+        letter = min(most, max(least, HEURISTICS.pool_bytes // slots))
         if self._letters is None:
             self._letters = self.allocate(
                 (_segment_bytes(ranks, letter, slots),), np.dtype(np.uint8)

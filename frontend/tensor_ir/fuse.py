@@ -16,9 +16,12 @@ from distspmd.frontend.tensor_ir.indices import (
     substitute,
 )
 from distspmd.frontend.tensor_ir.kernels import Kernel, indices
+from distspmd.plans.heuristics import HEURISTICS
 
-_MOST = 16
-"""Results of one map, beyond which nothing is added to it."""
+
+def _has_room(kernel: Kernel) -> bool:
+    """Whether results of another kernel may be added to it."""
+    return len(kernel.results) < HEURISTICS.kernel_results
 
 
 def here(load: Load, variables: Sequence[Variable]) -> bool:
@@ -84,7 +87,7 @@ def _partner(kernel: Kernel, done: Sequence[Kernel]) -> int | None:
     if newest < 0:
         return _scalars(kernel, done, newest)
     other = done[newest]
-    if other.operation is None and _fits(other, kernel) and len(other.results) < _MOST:
+    if other.operation is None and _fits(other, kernel) and _has_room(other):
         return newest
     return _scalars(kernel, done, newest)
 
@@ -95,7 +98,7 @@ def _scalars(kernel: Kernel, done: Sequence[Kernel], newest: int) -> int | None:
         return None
     for place in range(max(newest, 0), len(done)):
         other = done[place]
-        if not other.variables and other.operation is None and len(other.results) < _MOST:
+        if not other.variables and other.operation is None and _has_room(other):
             return place
     return None
 

@@ -31,13 +31,7 @@ from distspmd.frontend.tensor_ir.indices import (
     substitute,
 )
 from distspmd.frontend.tensor_ir.one_hot import without_picks
-
-CHEAP = 2
-"""Work, in additions, that is done again rather than stored."""
-_CHEAP_IN_REGISTERS = 8
-"""The same of an element for which no element of its own is read."""
-_MOST = 120
-"""Work of one kernel's element beyond which it is cut."""
+from distspmd.plans.heuristics import HEURISTICS
 
 
 @dataclass(eq=False)
@@ -179,13 +173,13 @@ class Builder:
             return value
         self.origins.setdefault(id(value.expression), (value.expression, node))
         work = cost(value.expression)
-        if work > _MOST or (work > _cheap(value) and _users(node) > 1):
+        if work > HEURISTICS.kernel_work or (work > _cheap(value) and _users(node) > 1):
             return self.stored(value, node)
         return value
 
     def spread(self, value: Value, shape: Sequence[int], node: fx.Node) -> Value:
         """A value before it is broadcast to a shape: stored, if its elements cost something."""
-        if tuple(value.shape) != tuple(shape) and cost(value.expression) > CHEAP:
+        if tuple(value.shape) != tuple(shape) and cost(value.expression) > HEURISTICS.cheap_work:
             return self.stored(value, node)
         return value
 
@@ -215,7 +209,9 @@ def _cheap(value: Value) -> int:
     """Work of an element that is less than storing and reading it."""
     own = len(value.variables)
     read = ({v for i in load.index for v, _ in i.terms} for load in loads(value.expression))
-    return CHEAP if any(len(variables) >= own for variables in read) else _CHEAP_IN_REGISTERS
+    if any(len(variables) >= own for variables in read):
+        return HEURISTICS.cheap_work
+    return HEURISTICS.cheap_work_in_registers
 
 
 def _users(node: fx.Node) -> int:

@@ -24,6 +24,7 @@ from functools import cache
 from typing import Any, NamedTuple, Protocol
 
 from distspmd.plans.collectives import StepKind
+from distspmd.plans.heuristics import HEURISTICS
 from distspmd.plans.machine import Machine
 
 
@@ -147,16 +148,16 @@ class Problem:
         return math.prod(self.extents) / held.tiles
 
 
-_EACH_STEP = 1e-9
-"""Of equally cheap sequences the shorter wins: relative surcharge for each step."""
-
-
 Sequence = tuple[float, tuple[Move, ...]]
 """Collectives, and what they cost together."""
 
 
 def sequences(
-    problem: Problem, price: Price, effort: int = 700, more: int = 150, repeats: int = 8
+    problem: Problem,
+    price: Price,
+    effort: int = HEURISTICS.search_types,
+    more: int = HEURISTICS.further_types,
+    repeats: int = HEURISTICS.search_repeats,
 ) -> Iterator[Sequence]:
     """Sequences of collectives in the order of their cost, the cheapest first.
 
@@ -174,7 +175,7 @@ def sequences(
         found = True
         yield sequence
     if not found:
-        yield from itertools.islice(search.run(3.0, effort, 0, 1), 1)
+        yield from itertools.islice(search.run(HEURISTICS.search_hurry, effort, 0, 1), 1)
 
 
 _ARRIVED = 1 << 30
@@ -210,7 +211,9 @@ class _Search:
         self.problem = problem
         self.price = price
         self.goal = problem.target.parts
-        self.surcharge = _EACH_STEP * max(price.of(StepKind.ALL_GATHER, 2, 1.0), 1e-30)
+        self.surcharge = HEURISTICS.step_surcharge * max(
+            price.of(StepKind.ALL_GATHER, 2, 1.0), 1e-30
+        )
         self.highest = max(problem.tile(problem.source), problem.tile(problem.target))
         self.sides = tuple(enumerate(problem.extents))
         self.twins = tuple(

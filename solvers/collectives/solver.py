@@ -15,6 +15,7 @@ from distspmd.layouts.intervals import Numbers
 from distspmd.layouts.layout import Layout, Partial, Split
 from distspmd.layouts.mesh import Mesh
 from distspmd.plans.collectives import StepKind
+from distspmd.plans.heuristics import HEURISTICS
 from distspmd.plans.machine import Machine
 from distspmd.plans.messages import Messages, Traffic
 from distspmd.plans.plan import Plan, Step
@@ -47,9 +48,6 @@ from distspmd.solvers.collectives.search import (
 )
 
 Bools = NDArray[np.bool_]
-
-_SEQUENCES = 24
-_ORDERS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,12 +154,14 @@ def problem_of(move: Redistribution) -> Problem:
 def best(move: Redistribution, problem: Problem, price: Price) -> Answer | None:
     """The cheapest sequence, with a permutation where it needs one."""
     found: Answer | None = None
-    orders = list(itertools.islice(refinements(move.source.mesh, move.target.mesh), _ORDERS))
+    orders = list(
+        itertools.islice(refinements(move.source.mesh, move.target.mesh), HEURISTICS.rank_orders)
+    )
     ends = [
         (digits, placement(move.source, digits), placement(move.target, digits))
         for digits in orders
     ]
-    for cost, moves in itertools.islice(sequences(problem, price), _SEQUENCES):
+    for cost, moves in itertools.islice(sequences(problem, price), HEURISTICS.sequences):
         if found and found.cost <= cost:
             break
         for digits, source, target in ends:
@@ -331,10 +331,6 @@ def _pairs(table: Numbers, have: Bools, want: Bools) -> tuple[Numbers, Numbers]:
     return senders[order], receivers[order]
 
 
-_MANY = 1 << 20
-"""More messages than these are listed when they are needed, not when they are planned."""
-
-
 def _later(kind: StepKind, groups: Numbers, have: Numbers, want: Numbers) -> Messages:
     """Messages of what ranks have and others of their group want.
 
@@ -348,7 +344,7 @@ def _later(kind: StepKind, groups: Numbers, have: Numbers, want: Numbers) -> Mes
 
     even = len({*before.tolist()}) == len({*after_.tolist()}) == 1
     size = groups.shape[1]
-    if groups.size * size <= _MANY or kind.spec.common or not even:
+    if groups.size * size <= HEURISTICS.listed_messages or kind.spec.common or not even:
         return listed()
     kept = _volumes(_common(have, want))
     traffic = Traffic(

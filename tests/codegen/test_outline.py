@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from conftest import Launch
 
 from distspmd.codegen import outline
 from distspmd.codegen.outline import repeatable, split
+from distspmd.plans.heuristics import HEURISTICS
 
 BEGIN = """#include <cmath>
 #include <cstdint>
@@ -34,8 +36,8 @@ extern "C" void __program_small(double *x, double *y, double *a, double *b, int 
 @pytest.fixture(autouse=True)
 def cut_all(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small programs, too."""
-    monkeypatch.setattr(outline, "WORTH", 1)
-    monkeypatch.setattr(outline, "_WHOLE", 30)
+    small = replace(HEURISTICS, file_characters=1, block_characters=30)
+    monkeypatch.setattr(outline, "HEURISTICS", small)
 
 
 def code(body: str) -> str:
@@ -163,19 +165,22 @@ int main() {
 def test_programs_of_several_files_compute_what_numpy_computes(launch: Launch) -> None:
     launch(
         """
+import dataclasses
 import dace, numpy as np, distspmd
 from mpi4py import MPI
-from distspmd.codegen import build, commands, units
+from distspmd.codegen import build, compile_program, outline
 
-units.WORTH, units._WHOLE = 1, 200
+outline.HEURISTICS = dataclasses.replace(
+    outline.HEURISTICS, file_characters=1, block_characters=200
+)
 build.Build.load = lambda folder: None  # as if nothing was compiled before
-compiled, compile_files = [], commands._compile_files
+compiled, compile_files = [], compile_program._compile_files
 
 def counting(files, *rest):
     compiled.append(len(files))
     return compile_files(files, *rest)
 
-commands._compile_files = counting
+compile_program._compile_files = counting
 numbers = np.random.default_rng(3)
 comm = MPI.COMM_WORLD
 a, b = numbers.normal(size=(7, 5)), numbers.normal(size=(5, 6))

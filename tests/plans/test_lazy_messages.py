@@ -1,11 +1,14 @@
 """Messages that are listed late: their traffic is what the list says."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import distspmd.solvers.collectives.solver
 import distspmd.solvers.exchange
 from distspmd.planning.random_problems import random_problem
+from distspmd.plans.heuristics import HEURISTICS
 from distspmd.plans.plan import Plan
 from distspmd.solvers.collectives.solver import Collectives
 from distspmd.solvers.exchange import Exchange
@@ -26,7 +29,7 @@ def test_the_traffic_of_messages_that_are_not_listed_yet_is_theirs(name, monkeyp
         if not isinstance(listed, Plan):
             continue
         with monkeypatch.context() as patch:
-            patch.setattr(module, "_MANY", 0)
+            patch.setattr(module, "HEURISTICS", replace(HEURISTICS, listed_messages=0))
             plan = solver.plan(random_problem(seed, 64))
         for mine, wanted in zip(plan.steps, listed.steps, strict=True):
             late += mine.table.traffic is not None

@@ -13,16 +13,14 @@ from distspmd.layouts import intervals
 from distspmd.layouts.intervals import Box
 from distspmd.layouts.layout import Layout
 from distspmd.plans.collectives import StepKind
+from distspmd.plans.heuristics import HEURISTICS
 from distspmd.plans.plan import Message, Plan, Step
-
-LEAST_BYTES = 1 << 18
-"""Of the box, from which on two calls cost less than one."""
 
 Pieces = list[list[tuple[int, Box]]]
 """Of each group, who combines which piece."""
 
 
-def scattered(plan: Plan, least: int = LEAST_BYTES) -> Plan:
+def scattered(plan: Plan, least: int = HEURISTICS.split_reduction_bytes) -> Plan:
     """The plan with two steps for each reduction of at least so many bytes."""
     steps: list[Step] = []
     scratch = list(plan.scratch)

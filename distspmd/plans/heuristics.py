@@ -1,0 +1,97 @@
+"""The numbers by which the compiler decides where nothing is proved: all in one place.
+
+They change what a program costs, and never what it computes. What a message and a byte cost is
+measured instead; see :class:`distspmd.plans.machine.Machine`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+STAGES = ("homes", "plans", "search", "code", "run", "front ends")
+"""Who decides by them, in the order in which programs are made."""
+
+
+def _number(value: Any, stage: str) -> Any:
+    return field(default=value, metadata={"stage": stage})
+
+
+@dataclass(frozen=True, slots=True)
+class Heuristics:
+    """Thresholds and weights.
+
+    Attributes:
+        unknown_loop: iterations of a loop whose number is not known before the run. Any number
+            above one lets what stays within a loop weigh more than what happens once.
+        inspected_share: of what could be fetched, the part that a read is taken to fetch if data
+            decide it. It is between nothing and all, and neither is known.
+        split_reduction_bytes: of a box, from which on its reduction is a reduce-scatter and a
+            gather of the pieces: each element is then combined once, by one rank, and two calls
+            cost less than one.
+        listed_messages: of one step, beyond which they are listed when they are needed and not when
+            they are planned. A table of as many takes tens of megabytes.
+        most_messages: of all ranks, beyond which a solver that lists them is not asked if another
+            one has a plan: listing them would take seconds.
+        judged_messages: to a rank, from which on their latency alone may refuse a plan. Fewer are
+            listed faster than they are judged.
+        sequences: of collectives, cheapest first, that are tried for a plan without a permutation.
+        rank_orders: orders of the axes of prime sizes in which sequences are sought.
+        search_types: weak types that the search looks at before it has a sequence.
+        further_types: weak types that it looks at for the others.
+        search_repeats: ways to one weak type that it follows.
+        search_hurry: weight of what is left to pay, in the second search, if the first found none.
+        step_surcharge: relative cost of a step: of equally cheap sequences the shorter wins.
+        thread_iterations: of a map, below which it runs on one thread.
+        shared_iterations: of the outer dimensions of a map, from which on threads have even parts.
+        contraction_iterations: of the loops of a contraction, below which they run on one thread.
+        file_characters: of generated code that are worth a compiler of their own.
+        block_characters: of generated code up to which a block moves to another file as a whole.
+        programs_kept: for sizes of a symbolic program, in memory; the one that was not called for
+            longest is closed.
+        pool_bytes: of the letters of a rank, so that they stay in the cache until they are read.
+        least_letter_bytes: of a letter: shorter ones cost more calls than they spare.
+        most_letter_bytes: of a letter: the next is written while one is read.
+        least_slots: letters of a rank, so that one that writes seldom waits.
+        cheap_work: of an element, in additions, that is done again rather than stored.
+        cheap_work_in_registers: the same of an element for which no element of its own is read.
+        kernel_work: of an element of one kernel, in additions, beyond which the kernel is cut.
+        kernel_results: of one map, beyond which no other kernel is fused with it.
+    """
+
+    unknown_loop: int = _number(10, "homes")
+    inspected_share: float = _number(0.5, "homes")
+    split_reduction_bytes: int = _number(1 << 18, "plans")
+    listed_messages: int = _number(1 << 20, "plans")
+    most_messages: int = _number(1 << 24, "plans")
+    judged_messages: int = _number(64, "plans")
+    sequences: int = _number(24, "search")
+    rank_orders: int = _number(16, "search")
+    search_types: int = _number(700, "search")
+    further_types: int = _number(150, "search")
+    search_repeats: int = _number(8, "search")
+    search_hurry: float = _number(3.0, "search")
+    step_surcharge: float = _number(1e-9, "search")
+    thread_iterations: int = _number(1 << 13, "code")
+    shared_iterations: int = _number(64, "code")
+    contraction_iterations: int = _number(1 << 15, "code")
+    file_characters: int = _number(50_000, "code")
+    block_characters: int = _number(8_000, "code")
+    programs_kept: int = _number(16, "run")
+    pool_bytes: int = _number(1 << 19, "run")
+    least_letter_bytes: int = _number(1 << 13, "run")
+    most_letter_bytes: int = _number(1 << 16, "run")
+    least_slots: int = _number(8, "run")
+    cheap_work: int = _number(2, "front ends")
+    cheap_work_in_registers: int = _number(8, "front ends")
+    kernel_work: int = _number(120, "front ends")
+    kernel_results: int = _number(16, "front ends")
+
+    def of_stage(self, stage: str) -> dict[str, int | float]:
+        """Names and values of the numbers by which a stage decides."""
+        own = (each for each in fields(self) if each.metadata["stage"] == stage)
+        return {each.name: getattr(self, each.name) for each in own}
+
+
+HEURISTICS = Heuristics()
+"""Those of the compiler."""
