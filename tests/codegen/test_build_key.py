@@ -55,7 +55,7 @@ def test_parsing_again_finds_the_same_build() -> None:
 def test_a_printer_of_code_decides(
     printer: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for package in _MAKING_CODE:
+    for package in (*_MAKING_CODE, "plans"):
         shutil.copytree(build._PACKAGE / package, tmp_path / package)
     monkeypatch.setattr(build, "_PACKAGE", tmp_path)
     program = with_constant("factor", 2.0)

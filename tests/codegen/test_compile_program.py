@@ -13,19 +13,19 @@ def test_programs_compile_by_the_compiler_or_by_cmake_and_what_fails_is_told(
 import dace, numpy as np, os, pytest, distspmd
 from dace import config
 from mpi4py import MPI
-from distspmd.codegen import build, commands
+from distspmd.codegen import build, compile_program
 from distspmd.errors import CompilationError
 
 comm = MPI.COMM_WORLD
 build.Build.load = lambda folder: None  # as if nothing was compiled before
 asked = []
-configure = commands.dace_compiler.configure_and_compile
+configure = compile_program.dace_compiler.configure_and_compile
 
 def counting(*arguments, **named):
     asked.append(arguments)
     return configure(*arguments, **named)
 
-commands.dace_compiler.configure_and_compile = counting
+compile_program.dace_compiler.configure_and_compile = counting
 
 def program(code):
     sdfg = dace.SDFG("said")

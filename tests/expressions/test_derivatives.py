@@ -27,8 +27,10 @@ def test_derivatives_are_slopes(expression: Expression, seed: int) -> None:
     high, low = ({**at, "x": at["x"] + sign * step} for sign in (1, -1))
     ends = [evaluate(expression, point, PLACE) for point in (high, low)]
     middle = evaluate(expression, at, PLACE)
+    if not np.all(np.isfinite(ends)):
+        return
     bend = np.max(np.abs(ends[0] - 2 * middle + ends[1]))
-    if not np.all(np.isfinite(ends)) or bend > 1e-6 or np.max(np.abs(ends)) > 1e3:
+    if bend > 1e-6 or np.max(np.abs(ends)) > 1e3:
         return  # a jump between, or too steep to tell
     wanted = (ends[0] - ends[1]) / (2 * step)
     found = 0.0 if slope is None else evaluate(slope, at, PLACE)

@@ -127,7 +127,10 @@ PYTHON: dict[str, Any] = {
 def test_python_computes_what_numpy_does(expression: Expression, seed: int) -> None:
     at = {name: value.item() for name, value in drawn(REAL, seed).items()}
     with np.errstate(all="ignore"):
-        found = eval(PythonPrinter().text(expression), {**PYTHON, **at, **PLACE})
+        try:
+            found = eval(PythonPrinter().text(expression), {**PYTHON, **at, **PLACE})
+        except ZeroDivisionError:  # Python raises it, where NumPy and C++ go on with NaN or inf
+            return
     wanted = evaluate(expression, at, PLACE)
     assert float(found) == pytest.approx(float(wanted), rel=1e-9, abs=1e-12, nan_ok=True)
 

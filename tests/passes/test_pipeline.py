@@ -203,12 +203,12 @@ def described(compilation: Compilation) -> list[str]:
         for node, _ in compilation.sdfg.all_nodes_recursive()
         if isinstance(node, Reduce)
     ]
-    lines += [
+    lines += sorted(  # the parser lists them by hashes
         f"read of {edge.data} by {edge.dst.label}"
         for state in compilation.sdfg.states()
         for edge in state.edges()
         if isinstance(edge.dst, dace.nodes.MapEntry)
-    ]
+    )
     lines += [f"space {space.name}: {space.iterates}" for space in compilation.spaces]
     lines += [f"grid of {name}: {parts}" for name, parts in compilation.grids.items()]
     lines += [f"{space.name} is fused into {space.into}" for space in compilation.fused]

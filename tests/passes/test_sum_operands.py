@@ -189,9 +189,7 @@ def test_what_scales_operands_for_nobody_stays() -> None:
 
 
 def test_gradients_of_a_parameter_with_two_uses_are_reduced_once() -> None:
-    lowering = distspmd.lower(
-        tied.to_sdfg(), {"x_matmul_w": {"__i0": 4}}, arguments={"w": "replicated"}
-    )
+    lowering = distspmd.lower(tied, {"x_matmul_w": {"__i0": 4}}, arguments={"w": "replicated"})
     assert reduced(lowering) == {"__return": 6 * 6 * 8}
 
 
