@@ -29,6 +29,7 @@ from dace.codegen.targets.cpu import CPUCodeGen
 from dace.library import get_environments_and_dependencies
 
 from distspmd.codegen import outline
+from distspmd.dace_compat.environments import folder_of
 from distspmd.errors import CompilationError
 from distspmd.runtime import compiler_processes
 from distspmd.runtime.compile_runtime import version
@@ -153,9 +154,9 @@ def _beside(environment: Any) -> list[str]:
     """The folder of an environment, whose headers stand beside it."""
     headers = environment.headers() if callable(environment.headers) else environment.headers
     groups = headers.values() if isinstance(headers, dict) else [headers]
-    folder = os.path.dirname(environment._dace_file_path)
+    folder = folder_of(environment)
     names = [name for group in groups for name in group]
-    return [folder] if any(os.path.isfile(os.path.join(folder, name)) for name in names) else []
+    return [str(folder)] if any((folder / name).is_file() for name in names) else []
 
 
 def _link(named: str) -> str:
