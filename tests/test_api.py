@@ -40,7 +40,7 @@ def test_a_misspelt_keyword_is_a_type_error_at_once(program: Any) -> None:
 
 
 def test_the_public_functions_say_all_their_keywords() -> None:
-    for function in (distspmd.lower, distspmd.compile, distspmd.program):
+    for function in (distspmd.lower, distspmd.compile, distspmd.program, distspmd.check):
         kinds = {p.kind for p in inspect.signature(function).parameters.values()}
         assert inspect.Parameter.VAR_KEYWORD not in kinds
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import math
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,8 @@ from distspmd.frontend.from_numpy.api import numpy_program
 from distspmd.lowering import Lowering
 from distspmd.pipeline import lower
 from distspmd.placement.schedule import Schedule
+from distspmd.plans.machine import Machine
+from distspmd.plans.solver import Solver
 from distspmd.plans.verifier import verify
 from distspmd.runtime.errors_together import Agreement, wait_quietly
 from distspmd.runtime.launch import launch, launched_ranks
@@ -103,7 +105,11 @@ def check(
     seed: int = 0,
     runs: int = 2,
     timeout: float | None = None,
-    **options: Any,
+    arguments: Mapping[str, str] | None = None,
+    solvers: Sequence[Solver] | None = None,
+    machine: Machine | None = None,
+    deterministic: bool = False,
+    fuse: bool = True,
 ) -> Checked:
     """Lower a program, prove every plan, run it on ranks, and compare it with NumPy.
 
@@ -126,7 +132,7 @@ def check(
         seed: of the first run; each run has the next one.
         runs: how often to run, with other inputs each time.
         timeout: seconds after which the ranks are ended.
-        options: of :func:`distspmd.lower`.
+        arguments, solvers, machine, deterministic, fuse: as for :func:`distspmd.lower`.
 
     Raises:
         CheckError: the results differ: the first array and index that do, and both values.
@@ -151,7 +157,11 @@ def check(
             seed=seed,
             original=wanted is None,
             oracle=oracle,
-            **options,
+            arguments=arguments,
+            solvers=solvers,
+            machine=machine,
+            deterministic=deterministic,
+            fuse=fuse,
         )
 
     def sets() -> Sets:
