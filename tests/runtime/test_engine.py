@@ -60,7 +60,7 @@ def test_large_boxes_arrive_while_the_first_rank_copies_its_own(launch):
     launch(
         PRELUDE
         + """
-from distspmd import intervals
+from distspmd.layouts import intervals
 from distspmd.plans.simulator import tiles_of
 
 array = np.random.default_rng(0).random((301, 302))
