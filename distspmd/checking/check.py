@@ -26,6 +26,7 @@ from distspmd.errors import ArgumentError, CheckError, DistSPMDError
 from distspmd.execution.program import build_for
 from distspmd.frontend.from_numpy.api import numpy_program
 from distspmd.lowering import Lowering
+from distspmd.passes.check_sizes import check_sizes
 from distspmd.pipeline import lower
 from distspmd.placement.schedule import Schedule
 from distspmd.plans.machine import Machine
@@ -143,6 +144,7 @@ def check(
         raise ArgumentError(f"check: {runs} runs compare nothing; ask for 1 or more.")
     sdfg = program if isinstance(program, SDFG) else numpy_program(program)
     sdfg = with_sizes(sdfg, sizes) if sizes else sdfg
+    check_sizes(sdfg)
     wanted, oracle = reference, "the given reference" if reference else _ONE_PROCESS
 
     def make() -> Trial:

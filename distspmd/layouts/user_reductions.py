@@ -37,7 +37,6 @@ def canonical(text: str) -> str:
         raise ValueError(f"{text!r} is no lambda: {error}") from None
     if not isinstance(tree, ast.Lambda) or len(tree.args.args) != 2:
         raise ValueError(f"{text!r} is no lambda of two operands.")
-    _check_understood(tree.body, {argument.arg for argument in tree.args.args}, text)
     names = {old.arg: new for old, new in zip(tree.args.args, "ab", strict=True)}
     for node in ast.walk(tree.body):
         if isinstance(node, ast.Name):
@@ -48,7 +47,7 @@ def canonical(text: str) -> str:
 def is_function(text: str) -> bool:
     """Whether a text is a lambda of two operands that can be evaluated."""
     try:
-        canonical(text)
+        function(text)
     except ValueError:
         return False
     return True
@@ -105,9 +104,13 @@ def function(name: str) -> Function:
     """The function of a name, as Python computes it.
 
     Raises:
-        ValueError: it is no lambda of two operands.
+        ValueError: it is no lambda of two operands, or has more in it than arithmetic.
     """
-    code = compile(canonical(name), "<conflict resolution>", "eval")
+    text = canonical(name)
+    tree = ast.parse(text, mode="eval").body
+    assert isinstance(tree, ast.Lambda)
+    _check_understood(tree.body, "ab", text)
+    code = compile(text, "<conflict resolution>", "eval")
     found: Function = eval(code, {"__builtins__": _KNOWN, "math": math})  # the user's own program
     return found
 

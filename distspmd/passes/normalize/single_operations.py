@@ -35,6 +35,7 @@ def _wrap(state: SDFGState, tasklet: nodes.Tasklet) -> None:
     entry.map.debuginfo = tasklet.debuginfo
     if is_control_value(tasklet):
         mark_control_value(entry)
+        mark_control_value(leave)
     for edge in list(state.in_edges(tasklet)):
         state.remove_edge(edge)
         state.add_memlet_path(edge.src, entry, tasklet, dst_conn=edge.dst_conn, memlet=edge.data)
