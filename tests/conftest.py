@@ -87,6 +87,8 @@ def launch(tmp_path: Path) -> Launch:
 @pytest.fixture(autouse=True, scope="session")
 def every_lowering_is_watched() -> Iterator[None]:
     """Each pass leaves a valid SDFG, and a lowering that is refused leaves the SDFG as it was."""
+    from watching import validate_after
+
     from distspmd import pipeline
 
     lower = pipeline.lower
@@ -101,7 +103,7 @@ def every_lowering_is_watched() -> Iterator[None]:
 
     patch = pytest.MonkeyPatch()
     patch.setattr(pipeline, "lower", watched)
-    patch.setattr(pipeline, "observe", lambda _, compilation: compilation.sdfg.validate())
+    patch.setattr(pipeline, "observe", validate_after)
     yield
     patch.undo()
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 
 from kernels import KERNELS, ranks_of
+from watching import validate_after
 
 from distspmd import pipeline
 from distspmd.lowering import ATTRIBUTE
@@ -54,7 +55,7 @@ def problems_of_all(cases: Sequence[Case]) -> dict[str, str]:
 
 def _of_names(names: Sequence[str]) -> dict[str, str]:
     """Cases travel as names: programs of DaCe do not. Each pass leaves a valid SDFG."""
-    pipeline.observe = lambda _, compilation: compilation.sdfg.validate()
+    pipeline.observe = validate_after
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return {name: problem(PLANNED[name]) for name in names}
