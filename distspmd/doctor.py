@@ -157,14 +157,14 @@ def _measured() -> Check:
     """What messages and copies cost on this host, which is kept for the cost model."""
     machine, mpi = measure(), str(toolchain.find_mpi())
     file = machine.store(mpi)
-    pulls, runs = (
+    copies, runs = (
         "never" if least == NEVER else f"from {least:,} bytes on"
-        for least in (machine.pull_bytes, machine.run_bytes)
+        for least in (machine.single_copy_bytes, machine.run_bytes)
     )
     found = (
         f"a message {machine.alpha * 1e6:.1f} us, its bytes {1e-9 / machine.beta:.1f} GB/s, "
-        f"a copy {1e-9 / machine.copy:.1f} GB/s, shared memory {pulls}, "
-        f"messages rather than letters {runs}"
+        f"a copy {1e-9 / machine.copy:.1f} GB/s, shared memory {copies}, "
+        f"messages rather than copy-in/copy-out {runs}"
     )
     return Check("measurement", True, found, f"kept in {file}")
 

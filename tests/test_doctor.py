@@ -31,14 +31,14 @@ def test_a_measurement_is_told_and_kept(
 ) -> None:
     monkeypatch.setenv("DISTSPMD_CACHE", str(tmp_path))
     monkeypatch.setenv("COLUMNS", "400")
-    found = Machine(alpha=4e-6, pull_bytes=doctor.NEVER)
+    found = Machine(alpha=4e-6, single_copy_bytes=doctor.NEVER)
     monkeypatch.setattr(doctor, "checks", lambda: (Check("all", True, "well"),))
     monkeypatch.setattr(doctor, "measure", lambda: found)
     assert doctor.main(["--measure"]) == 0
     printed = " ".join(capsys.readouterr().out.split())
     assert "a message 4.0 us" in printed
     assert "shared memory never" in printed
-    assert "messages rather than letters from 65,536 bytes on" in printed
+    assert "messages rather than copy-in/copy-out from 65,536 bytes on" in printed
     assert Machine.measured() == found
 
 

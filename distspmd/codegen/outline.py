@@ -62,7 +62,7 @@ def split(code: str, name: str, most: int, share: bool = True) -> list[str]:
         return [code]
     before, after = code[: found.signature], code[found.end :]
     rest = code[found.signature : found.begin] + body + after
-    files = _dealt(blocks.functions, most) if share else [blocks.functions]
+    files = _share_evenly(blocks.functions, most) if share else [blocks.functions]
     declared = "\n".join(f"{function.head};" for function in blocks.functions)
     first = [before, declared, *(f.text for f in files[0]), rest]
     further = [[f"#define {FURTHER_FILE}", before, *(f.text for f in own)] for own in files[1:]]
@@ -215,8 +215,8 @@ def _set(name: str, text: str) -> bool:
     return bool(re.search(rf"(?:\+\+|--)\s*{name}\b|\b{name}\s*(?:[^\w\s]?=(?!=)|\+\+|--)", text))
 
 
-def _dealt(functions: Sequence[_Block], most: int) -> list[list[_Block]]:
-    """Functions dealt to files of about the same length."""
+def _share_evenly(functions: Sequence[_Block], most: int) -> list[list[_Block]]:
+    """Functions shared among files of about the same length."""
     length = sum(len(function.text) for function in functions)
     wanted = length // HEURISTICS.file_characters + 1
     files: list[list[_Block]] = [[] for _ in range(max(1, min(most, wanted)))]

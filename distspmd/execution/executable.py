@@ -76,7 +76,7 @@ class Executable:
         return library
 
     def _lend_tiles(self, built: Build, lowering: Lowering, comm: Any) -> dict[str, NDArray[Any]]:
-        """Storage of the tiles, in memory that the ranks of a node share: they pull out of it."""
+        """Storage of the tiles, in memory that the ranks of a node share: they copy out of it."""
         rank = comm.Get_rank()
         lent = [argument for argument in built.arguments if argument.name in built.tiles]
         if not lent:

@@ -35,7 +35,7 @@ Weights = tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class DealtPlan:
+class BlockCyclicPlan:
     """An exchange between layouts of which one deals blocks.
 
     Attributes:
@@ -69,7 +69,9 @@ class DealtPlan:
             if split is not None and split.block:
                 part = split.index(layout.mesh, layout.mesh.coordinates(rank))
                 begin += _digits(part * split.block, weights)
-                found += [strides[d] * n for n in _dealt_strides(split, layout.mesh, weights)]
+                found += [
+                    strides[d] * n for n in _block_cyclic_strides(split, layout.mesh, weights)
+                ]
             else:
                 begin += _digits(_interval(layout, rank, d)[0], weights)
                 found += [strides[d] * weight for weight in weights]
@@ -80,7 +82,7 @@ class DealtPlan:
         return Storage(tuple(origin), tuple(found), layout.shape(rank), first)
 
 
-def plan_dealt(source: Layout, target: Layout, dtype: DTypeLike) -> DealtPlan:
+def plan_block_cyclic(source: Layout, target: Layout, dtype: DTypeLike) -> BlockCyclicPlan:
     """An exchange of exactly the missing elements, between layouts of which any may deal blocks.
 
     Raises:
@@ -98,7 +100,7 @@ def plan_dealt(source: Layout, target: Layout, dtype: DTypeLike) -> DealtPlan:
     assert isinstance(proof, Plan)
     if not source.partial:
         proof = _from_own(proof, held[0], most)
-    return DealtPlan(
+    return BlockCyclicPlan(
         source, target, proof, _merged(proof, (source, target), held, most), most, weights
     )
 
@@ -180,13 +182,13 @@ def _pieces(layout: Layout, rank: int, weights: Sequence[Weights]) -> list[Box]:
         split = layout.splits[d] if layout.splits else None
         if split is not None and split.block:
             part = split.index(layout.mesh, layout.mesh.coordinates(rank))
-            sides.append([*_dealt(split, split.parts(layout.mesh), part, digits)])
+            sides.append([*_block_cyclic_pieces(split, split.parts(layout.mesh), part, digits)])
         else:
             sides.append(cover(*_interval(layout, rank, d), digits))
     return [tuple(itertools.chain(*boxes)) for boxes in itertools.product(*sides)]
 
 
-def _dealt(split: Split, parts: int, part: int, weights: Weights) -> Iterator[Box]:
+def _block_cyclic_pieces(split: Split, parts: int, part: int, weights: Weights) -> Iterator[Box]:
     """Full rounds of a part, and what it has of the last one."""
     period = parts * split.block
     rounds, rest = divmod(split.extent, period)
@@ -206,7 +208,7 @@ def _dealt(split: Split, parts: int, part: int, weights: Weights) -> Iterator[Bo
                 yield (*high, *between, *low)
 
 
-def _dealt_strides(split: Split, mesh: Mesh, weights: Weights) -> Iterator[int]:
+def _block_cyclic_strides(split: Split, mesh: Mesh, weights: Weights) -> Iterator[int]:
     """Elements of a tile from one value of each digit to the next."""
     parts = split.parts(mesh)
     for weight in weights:

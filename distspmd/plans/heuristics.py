@@ -49,10 +49,10 @@ class Heuristics:
         block_characters: of generated code up to which a block moves to another file as a whole.
         programs_kept: for sizes of a symbolic program, in memory; the one that was not called for
             longest is closed.
-        pool_bytes: of the letters of a rank, so that they stay in the cache until they are read.
-        least_letter_bytes: of a letter: shorter ones cost more calls than they spare.
-        most_letter_bytes: of a letter: the next is written while one is read.
-        least_slots: letters of a rank, so that one that writes seldom waits.
+        pool_bytes: of the packets of a rank, so that they stay in the cache until they are read.
+        least_packet_bytes: of a packet: shorter ones cost more calls than they spare.
+        most_packet_bytes: of a packet: the next is written while one is read.
+        least_slots: packets of a rank, so that one that writes seldom waits.
         cheap_work: of an element, in additions, that is done again rather than stored.
         cheap_work_in_registers: the same of an element for which no element of its own is read.
         kernel_work: of an element of one kernel, in additions, beyond which the kernel is cut.
@@ -79,8 +79,8 @@ class Heuristics:
     block_characters: int = _number(8_000, "code")
     programs_kept: int = _number(16, "run")
     pool_bytes: int = _number(1 << 19, "run")
-    least_letter_bytes: int = _number(1 << 13, "run")
-    most_letter_bytes: int = _number(1 << 16, "run")
+    least_packet_bytes: int = _number(1 << 13, "run")
+    most_packet_bytes: int = _number(1 << 16, "run")
     least_slots: int = _number(8, "run")
     cheap_work: int = _number(2, "front ends")
     cheap_work_in_registers: int = _number(8, "front ends")

@@ -21,16 +21,16 @@ class Machine:
         alpha: seconds for one message.
         beta: seconds for one byte on its way.
         copy: seconds for one byte copied within a rank's memory.
-        pull_bytes: bytes that a rank receives, from which on it rather copies them out of memory
-            that ranks of a node share than gets messages.
+        single_copy_bytes: bytes that a rank receives, from which on it rather copies them out of
+            memory that ranks of a node share than gets messages.
         run_bytes: bytes that a rank receives in boxes that are each one run of memory on both
-            sides, from which on messages beat letters between two ranks.
+            sides, from which on messages beat copy-in/copy-out between two ranks.
     """
 
     alpha: float = 2e-6
     beta: float = 1e-10
     copy: float = 5e-11
-    pull_bytes: int = 1 << 16
+    single_copy_bytes: int = 1 << 16
     run_bytes: int = 1 << 16
 
     @classmethod

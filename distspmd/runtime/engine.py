@@ -27,7 +27,7 @@ from distspmd.plans.rewrites.split_reductions import scattered
 from distspmd.runtime.collective_resource import Closing
 from distspmd.runtime.compile_runtime import build
 from distspmd.runtime.errors_together import Agreement, wait_quietly
-from distspmd.runtime.shared_memory import Lying, Node, can_pull, writes_letters
+from distspmd.runtime.shared_memory import Lying, Node, can_copy_in_out, can_copy_once
 
 Tile = NDArray[np.generic]
 
@@ -84,10 +84,10 @@ class Engine(Closing):
         for fetch in fetches:
             asked = fetch.words(self.rank)
             self._library.distspmd_add_fetch(self.context, _pointer_to(asked), len(asked))
-        self.pulls = 0
+        self.single_copies = 0
         """Number of steps that copy out of memory that the ranks share."""
-        self.letters = 0
-        """Number of steps that go through the letter boxes of the node."""
+        self.copies_in_out = 0
+        """Number of steps that go through the mailboxes of the node."""
         self._scratch: Tile | None = None  # where it lies in a window
 
     def __call__(self, number: int, source: Tile | None, target: Tile | None) -> None:
@@ -120,21 +120,21 @@ class Engine(Closing):
         tiles: Sequence[Sequence[Tile | None]],
         machine: Machine,
     ) -> None:
-        """Let steps pull from the memory of other ranks, where that holds their sources.
+        """Let steps copy once from the memory of other ranks, where that holds their sources.
 
-        Others go by letters, if their ranks are on one node. All ranks call it together. From then
-        on the plans run only on tiles that lie where these do.
+        Others go by copy-in/copy-out, if their ranks are on one node. All ranks call it together.
+        From then on the plans run only on tiles that lie where these do.
 
         Args:
             node: the windows of the communicator.
             tiles: source and target of each plan; None where the rank has none that stays.
             machine: from how many bytes on which transport wins.
         """
-        post = node.post()
-        if post is None:
+        mailbox = node.mailbox()
+        if mailbox is None:
             return
-        numbers = post.ctypes.data_as(ctypes.POINTER(ctypes.c_int64))
-        self._library.distspmd_use_post(self.context, numbers, len(post))
+        numbers = mailbox.ctypes.data_as(ctypes.POINTER(ctypes.c_int64))
+        self._library.distspmd_use_mailbox(self.context, numbers, len(mailbox))
         if any(plan.scratch for _, plan, _ in self.plans):
             nbytes: int = self._library.distspmd_scratch_bytes(self.context)
             self._scratch = node.allocate((nbytes,), np.dtype(np.uint8))
@@ -145,12 +145,14 @@ class Engine(Closing):
         for number, (_, plan, _) in enumerate(self.plans):
             lying = [held[number] for held in everywhere]
             for at, step in enumerate(plan.steps):
-                if can_pull(plan, step, lying, node.of, machine.pull_bytes):
-                    self._pull(node, number, at, lying)
-                    self.pulls += 1
-                elif writes_letters(plan, step, lying, node.of, int(post[1]), machine.run_bytes):
-                    self._write_letters(node, number, at)
-                    self.letters += 1
+                if can_copy_once(plan, step, lying, node.of, machine.single_copy_bytes):
+                    self._use_single_copy(node, number, at, lying)
+                    self.single_copies += 1
+                elif can_copy_in_out(
+                    plan, step, lying, node.of, int(mailbox[1]), machine.run_bytes
+                ):
+                    self._use_copy_in_copy_out(node, number, at)
+                    self.copies_in_out += 1
 
     def _lying(self, node: Node, number: int, pair: Sequence[Tile | None]) -> Lying:
         """Where the buffers of a plan lie on this rank."""
@@ -172,8 +174,8 @@ class Engine(Closing):
         aliased = source is not None and target is not None and np.may_share_memory(source, target)
         return Lying(tuple(places), (*storages, *held), aliased)
 
-    def _pull(self, node: Node, number: int, at: int, lying: Sequence[Lying]) -> None:
-        """Let a step of a plan pull."""
+    def _use_single_copy(self, node: Node, number: int, at: int, lying: Sequence[Lying]) -> None:
+        """Let a step of a plan copy once."""
         step = self.plans[number][1].steps[at]
         group = next((group for group in step.groups if self.rank in group), ())
         table: list[int] = []
@@ -183,15 +185,15 @@ class Engine(Closing):
             table += [node.numbers[rank], address, *storage.origin, *storage.strides]
         if len(group) > 1:
             numbers = np.array(table, dtype=np.int64)
-            self._library.distspmd_pull(self.context, number, at, _pointer_to(numbers))
+            self._library.distspmd_use_single_copy(self.context, number, at, _pointer_to(numbers))
 
-    def _write_letters(self, node: Node, number: int, at: int) -> None:
-        """Let a step of a plan go by letters."""
+    def _use_copy_in_copy_out(self, node: Node, number: int, at: int) -> None:
+        """Let a step of a plan go by copy-in/copy-out."""
         step = self.plans[number][1].steps[at]
         group = next((group for group in step.groups if self.rank in group), ())
         if len(group) > 1:
             numbers = np.array([node.numbers[rank] for rank in group], dtype=np.int64)
-            self._library.distspmd_write_letters(
+            self._library.distspmd_use_copy_in_copy_out(
                 self.context, number, at, numbers.ctypes.data_as(ctypes.POINTER(ctypes.c_int64))
             )
 
@@ -310,9 +312,9 @@ ABI: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "scratch_bytes": (_NUMBER, (_ADDRESS,)),
     "scratch_place": (_NUMBER, (_ADDRESS, _NUMBER, _NUMBER)),
     "use_scratch": (None, (_ADDRESS, _ADDRESS)),
-    "use_post": (None, (_ADDRESS, _NUMBERS, _NUMBER)),
-    "write_letters": (None, (_ADDRESS, _NUMBER, _NUMBER, _NUMBERS)),
-    "pull": (None, (_ADDRESS, _NUMBER, _NUMBER, _NUMBERS)),
+    "use_mailbox": (None, (_ADDRESS, _NUMBERS, _NUMBER)),
+    "use_copy_in_copy_out": (None, (_ADDRESS, _NUMBER, _NUMBER, _NUMBERS)),
+    "use_single_copy": (None, (_ADDRESS, _NUMBER, _NUMBER, _NUMBERS)),
     "statistics": (None, (_ADDRESS, _NUMBER, _SECONDS, _NUMBERS, _NUMBERS)),
     "fetch_statistics": (None, (_ADDRESS, _NUMBER, _SECONDS, _NUMBERS, _NUMBERS, _NUMBERS)),
     "reset_statistics": (None, (_ADDRESS,)),

@@ -48,8 +48,8 @@ def measured_on(comm: Any) -> Machine:
     beta = max(1e-6, _exchange(comm, _LARGE) - alpha) / _LARGE  # noise is no negative time
     here, there = np.zeros(_LARGE, np.uint8), np.zeros(_LARGE, np.uint8)
     copy = _least(comm, lambda: np.copyto(there, here)) / _LARGE
-    pulls, runs = (_threshold(comm, wins) for wins in (_pull_wins, _run_wins))
-    return Machine(alpha, beta, copy, pulls, runs)
+    copies, runs = (_threshold(comm, wins) for wins in (_single_copy_wins, _run_wins))
+    return Machine(alpha, beta, copy, copies, runs)
 
 
 def _exchange(comm: Any, nbytes: int) -> float:
@@ -74,20 +74,20 @@ def threshold(sizes: Sequence[int], wins: Sequence[bool]) -> int:
     return found
 
 
-def _pull_wins(comm: Any, nbytes: int) -> bool:
-    """Whether rows become columns faster by pulls than without; the same on all ranks."""
+def _single_copy_wins(comm: Any, nbytes: int) -> bool:
+    """Whether rows become columns faster by single copies than without; the same on all ranks."""
     n = max(comm.size, round((nbytes * comm.size / 4) ** 0.5) // comm.size * comm.size)
     part, mesh = n // comm.size, Mesh(x=comm.size)
     rows = Layout.parse(f"[{part}{{x}}{n}, {n}]", mesh)
     columns = Layout.parse(f"[{n}, {part}{{x}}{n}]", mesh)
     tile = allocate(comm, (part, n), np.float32)
     out = allocate(comm, (n, part), np.float32)
-    machines = [Machine(pull_bytes=least) for least in (0, NEVER)]
+    machines = [Machine(single_copy_bytes=least) for least in (0, NEVER)]
     return _first_wins(comm, tile, out, rows, columns, machines)
 
 
 def _run_wins(comm: Any, nbytes: int) -> bool:
-    """Whether the next rank's row comes faster by a message than by letters."""
+    """Whether the next rank's row comes faster by a message than by copy-in/copy-out."""
     mesh, n = Mesh(x=comm.size), max(1, nbytes // 4)
     rows = Layout.parse(f"[1{{x}}{comm.size}, {n}]", mesh)
     turned = tuple(rows.box((rank + 1) % comm.size) for rank in mesh)

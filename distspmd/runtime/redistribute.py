@@ -17,7 +17,7 @@ from numpy.typing import DTypeLike, NDArray
 from distspmd.errors import ArgumentError, NoSolver
 from distspmd.layouts import intervals
 from distspmd.layouts.layout import Layout
-from distspmd.planning.block_cyclic import plan_dealt
+from distspmd.planning.block_cyclic import plan_block_cyclic
 from distspmd.planning.planner import plan as make_plan
 from distspmd.plans.encoding import Storage
 from distspmd.plans.machine import Machine
@@ -304,7 +304,7 @@ class _Move:
                 f"{source} -> {target}: block-cyclic layouts are exchanged, without a bound on "
                 "memory. Leave out solver and max_memory."
             )
-        exchange = plan_dealt(source, target, self.dtype)
+        exchange = plan_block_cyclic(source, target, self.dtype)
         strides = [self._element_strides(side) for side in (0, 1)]
         storages = (
             exchange.storage(0, self.rank, strides[0]),

@@ -81,7 +81,7 @@ class Node:
         self.numbers = [mine.index(rank) if rank in mine else -1 for rank in range(len(self.of))]
         """A number of each rank on this node, -1 on another."""
         self.windows: list[Window] = []
-        self._letters: Tile | None = None
+        self._pools: Tile | None = None
 
     def window(self, nbytes: int) -> Window | None:
         """A window that is free and large enough on all ranks, else a new one if there is room."""
@@ -114,28 +114,26 @@ class Node:
             for start, size, (shape, dtype) in zip(starts, sizes, wanted, strict=False)
         ]
 
-    def post(self) -> NDArray[np.int64] | None:
+    def mailbox(self) -> NDArray[np.int64] | None:
         """The copy-in/copy-out pools of this node, for ``shm/mailbox.hpp``; None without room."""
         from mpi4py import MPI
 
         ranks: int = self.comm.allreduce(self.node.size, op=MPI.MAX)
         slots = max(HEURISTICS.least_slots, ranks)
-        least, most = HEURISTICS.least_letter_bytes, HEURISTICS.most_letter_bytes
-        letter = min(most, max(least, HEURISTICS.pool_bytes // slots))
-        if self._letters is None:
-            self._letters = self.allocate(
-                (_segment_bytes(ranks, letter, slots),), np.dtype(np.uint8)
-            )
-            self.comm.Barrier()  # all slots are free before the first letter
-        place = self.place(self._letters)
+        least, most = HEURISTICS.least_packet_bytes, HEURISTICS.most_packet_bytes
+        packet = min(most, max(least, HEURISTICS.pool_bytes // slots))
+        if self._pools is None:
+            self._pools = self.allocate((_segment_bytes(ranks, packet, slots),), np.dtype(np.uint8))
+            self.comm.Barrier()  # all slots are free before the first packet
+        place = self.place(self._pools)
         if place is None:
             return None
         window = self.windows[place[0]]
         segments = [
             window.addresses[rank] for rank, number in enumerate(self.numbers) if number >= 0
         ]
-        nbytes = _segment_bytes(len(segments), letter, slots)
-        head = [self.numbers[self.rank], letter, slots, nbytes]
+        nbytes = _segment_bytes(len(segments), packet, slots)
+        head = [self.numbers[self.rank], packet, slots, nbytes]
         return np.array([*head, *segments], dtype=np.int64)
 
     def place(self, tile: Tile | None) -> tuple[int, int] | None:
@@ -158,7 +156,7 @@ class Node:
 
         if MPI.Is_finalized():
             return
-        self._letters = None
+        self._pools = None
         free = np.array([window.free for window in self.windows], np.int32)
         self.node.Allreduce(MPI.IN_PLACE, free, op=MPI.MIN)
         for window, unused in zip(self.windows, free, strict=True):
@@ -168,9 +166,9 @@ class Node:
         self.node.Free()
 
 
-def _segment_bytes(ranks: int, letter: int, slots: int) -> int:
-    """Bytes of a rank's segment: its letters, counters, envelopes, and records of the slots."""
-    return slots * (letter + 8 * (1 + 2 * ranks)) + ranks * (3 * _ALIGNMENT + 8 * slots)
+def _segment_bytes(ranks: int, packet: int, slots: int) -> int:
+    """Bytes of a rank's segment: its packets, counters, envelopes, and records of the slots."""
+    return slots * (packet + 8 * (1 + 2 * ranks)) + ranks * (3 * _ALIGNMENT + 8 * slots)
 
 
 def free_bytes() -> int:
@@ -207,17 +205,19 @@ class Lying:
         return True
 
 
-def _may_be_pulled(step: Step) -> bool:
+def _may_be_shared(step: Step) -> bool:
     """Whether each rank can do its part alone; of a combined box it would read all operands."""
     return step.kind.spec.moves and not step.kind.spec.is_combined
 
 
-def can_pull(plan: Plan, step: Step, lying: Sequence[Lying], of: Sequence[int], least: int) -> bool:
-    """Whether a step may pull: its groups are each on one node, with all sources in windows.
+def can_copy_once(
+    plan: Plan, step: Step, lying: Sequence[Lying], of: Sequence[int], least: int
+) -> bool:
+    """Whether a step may copy once: its groups are each on one node, with all sources in windows.
 
     It is the same on all ranks, and ``least`` is the number of bytes from which it pays.
     """
-    if not _may_be_pulled(step) or (step.source == step.target and not _apart(step)):
+    if not _may_be_shared(step) or (step.source == step.target and not _apart(step)):
         return False
     if int(step.traffic.received.max(initial=0)) * plan.itemsize < least:
         return False
@@ -249,15 +249,15 @@ def _apart(step: Step) -> bool:
     )
 
 
-def writes_letters(
-    plan: Plan, step: Step, lying: Sequence[Lying], of: Sequence[int], letter: int, least: int
+def can_copy_in_out(
+    plan: Plan, step: Step, lying: Sequence[Lying], of: Sequence[int], packet: int, least: int
 ) -> bool:
-    """Whether a step goes by letters of so many bytes; the same on all ranks.
+    """Whether a step goes by packets of so many bytes; the same on all ranks.
 
     Its groups are each on one node. Of a sum all operands that a rank receives are of one box.
     Runs of memory go between two ranks as messages, in one copy, from ``least`` bytes on.
     """
-    if not _may_be_pulled(step) or not step.messages or plan.itemsize > letter:
+    if not _may_be_shared(step) or not step.messages or plan.itemsize > packet:
         return False
     if any(of[rank] != of[group[0]] for group in step.groups for rank in group):
         return False

@@ -60,7 +60,7 @@ class Case:
     def machine(self) -> Machine:
         """Half of the programs pull all that they can out of the memory of other ranks."""
         pulls = zlib.crc32(self.name.encode()) % 2 == 0
-        return Machine(pull_bytes=0) if pulls else Machine()
+        return Machine(single_copy_bytes=0) if pulls else Machine()
 
     def arguments(self, parsed: SDFG, seed: int) -> dict[str, Any]:
         """Random arguments of the parsed program, by name."""

@@ -10,7 +10,7 @@ import distspmd
 from distspmd.errors import LayoutError
 from distspmd.layouts.layout import Layout, Partial, Split
 from distspmd.layouts.mesh import Mesh
-from distspmd.planning.block_cyclic import cover, plan_dealt
+from distspmd.planning.block_cyclic import cover, plan_block_cyclic
 from distspmd.plans.simulator import simulate
 
 MESH = Mesh(x=2, y=3)
@@ -74,7 +74,7 @@ def test_what_is_dealt_goes_anywhere_and_back(data):
     blocks = [data.draw(st.sampled_from([[1], [2], [3], [5]])) for _ in extents]
     source, target = (data.draw(dealt_layouts(extents, blocks)) for _ in range(2))
     try:
-        plan = plan_dealt(source, target, "int64")
+        plan = plan_block_cyclic(source, target, "int64")
     except LayoutError as error:
         assert "neither is a multiple of the other" in str(error)  # noqa: PT017
         return
@@ -106,7 +106,7 @@ def _taken(plan, side, rank, tile, box):
 
 def test_a_rank_keeps_what_it_has_in_another_piece():
     source = Layout.parse("[24/2]", Mesh(x=2))
-    plan = plan_dealt(source, Layout.parse("[12{x}24/2]", Mesh(x=2)), "float32")
+    plan = plan_block_cyclic(source, Layout.parse("[12{x}24/2]", Mesh(x=2)), "float32")
     assert plan.received(0) == plan.received(1) == 0
 
 
@@ -115,7 +115,7 @@ def test_operands_of_a_sum_may_be_dealt():
     source = Layout(
         mesh, (10,), splits=(Split(10, ("x",), block=3),), partial=Partial("sum", ("y",))
     )
-    plan = plan_dealt(source, Layout.parse("[5{y}10]", mesh), "int64")
+    plan = plan_block_cyclic(source, Layout.parse("[5{y}10]", mesh), "int64")
     distspmd.verify(plan.proof)
     tiles = [np.ones([hi - lo for lo, hi in box]) for box in plan.proof.redistribution.source.boxes]
     for rank, tile in enumerate(simulate(plan.proof, tiles)):
@@ -124,9 +124,11 @@ def test_operands_of_a_sum_may_be_dealt():
 
 def test_what_has_no_fold_and_no_boxes_is_refused():
     with pytest.raises(LayoutError, match="6 and of 4 elements, of which neither is a multiple"):
-        plan_dealt(Layout.parse("[12{x}24/2]", MESH), Layout.parse("[8{y}24/2]", MESH), "float32")
+        plan_block_cyclic(
+            Layout.parse("[12{x}24/2]", MESH), Layout.parse("[8{y}24/2]", MESH), "float32"
+        )
     with pytest.raises(LayoutError, match="different arrays"):
-        plan_dealt(Layout.parse("[4/2]", MESH), Layout.parse("[5]", MESH), "float32")
+        plan_block_cyclic(Layout.parse("[4/2]", MESH), Layout.parse("[5]", MESH), "float32")
     with pytest.raises(LayoutError, match=r"tiles are not boxes\. Use distspmd\.redistribute"):
         Layout.parse("[12{x}24/2]", MESH).box(0)
     with pytest.raises(LayoutError, match="no halo"):

@@ -13,11 +13,11 @@ from distspmd.doctor import Check
 from distspmd.plans.machine import Machine, measurements
 from distspmd.runtime.measure import NEVER, threshold
 
-SLOW = Machine(alpha=1.0, beta=2.0, copy=3.0, pull_bytes=4, run_bytes=5)
+SLOW = Machine(alpha=1.0, beta=2.0, copy=3.0, single_copy_bytes=4, run_bytes=5)
 
 
 def stored(alpha: str) -> str:
-    numbers = f'{{"alpha": {alpha}, "beta": 1, "copy": 1, "pull_bytes": 1, "run_bytes": 1}}'
+    numbers = f'{{"alpha": {alpha}, "beta": 1, "copy": 1, "single_copy_bytes": 1, "run_bytes": 1}}'
     return f'{{"latest": "x", "machines": {{"x": {numbers}}}}}'
 
 
@@ -81,7 +81,7 @@ def test_what_the_doctor_measures_is_what_plans_and_all_ranks_go_by(
     assert 1e-8 < found.alpha < 1
     assert 1e-12 < found.beta < 1e-6
     assert 1e-12 < found.copy < 1e-6
-    assert 1 << 12 <= found.pull_bytes <= NEVER
+    assert 1 << 12 <= found.single_copy_bytes <= NEVER
     assert 1 << 12 <= found.run_bytes <= NEVER
     rows, columns = (Layout.parse(text, Mesh(x=2)) for text in ("[2{x}4, 4]", "[4, 2{x}4]"))
     assert distspmd.plan(rows, columns).machine == found

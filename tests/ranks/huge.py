@@ -1,4 +1,4 @@
-"""More than 2^31 elements between two ranks, by letters and by messages; 9 GB of memory, by hand.
+"""More than 2^31 elements between two ranks, by all transports; 9 GB of memory, by hand.
 
 python tests/ranks/huge.py
 """

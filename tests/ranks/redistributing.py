@@ -115,11 +115,11 @@ for number in range(3):
     if tile is not None:
         sent[...] = tile + number
     for _ in range(2):
-        options = {"out": got, "machine": Machine(pull_bytes=0)}
+        options = {"out": got, "machine": Machine(single_copy_bytes=0)}
         distspmd.redistribute(comm, sent, source, target, dtype=float, **options)
         same(got, target, array + number)
         got[...] = -1
-    assert comm.size == 1 or known.engines[-1].pulls == 1
+    assert comm.size == 1 or known.engines[-1].single_copies == 1
     del sent, got, options
     counts.append(windows)
 assert counts[1] == counts[2]
@@ -143,9 +143,9 @@ if mirrored is not None:
     mirrored[...] = tile
 else:
     mirrored = distspmd.allocate(twin, (0, 0))
-pulls = Machine(pull_bytes=0)
+copies = Machine(single_copy_bytes=0)
 same(
-    distspmd.redistribute(twin, mirrored, source, target, dtype=float, machine=pulls),
+    distspmd.redistribute(twin, mirrored, source, target, dtype=float, machine=copies),
     target,
     array,
 )
@@ -211,12 +211,12 @@ for text, to in (
 with pytest.raises(NoSolver, match="block-cyclic layouts are exchanged"):
     distspmd.redistribute(comm, given, one, other, dtype=float, max_memory=1)
 
-# Runs of memory go as messages from so many bytes on, and by letters below, as the machine says.
+# Runs of memory go as messages from so many bytes on, as the machine says, and as packets below.
 swapped = Layout.parse("boxes[7, 10]{0: 4:7, 0:10; 1: 0:4, 0:10}", two)
-for least, letters in ((0, 0), (71 * 8, 1)):
+for least, packets in ((0, 0), (71 * 8, 1)):
     options = {"dtype": float, "machine": Machine(run_bytes=least)}
     same(distspmd.redistribute(comm, tile, source, swapped, **options), swapped, array)
-    assert known.engines[-1].letters == letters
+    assert known.engines[-1].copies_in_out == packets
 
 
 def refused(text: str, *arguments: object, **options: object) -> None:

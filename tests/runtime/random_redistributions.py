@@ -1,9 +1,9 @@
 """Run under mpiexec: random redistributions on the C++ runtime, each compared with the simulator.
 
-Usage: random_redistributions.py SEED CASES [shared | letters | nodes]
+Usage: random_redistributions.py SEED CASES [shared | packets | nodes]
 
-Shared: most tiles lie in memory that the ranks of the node share. Letters: none does, and the
-letters between the ranks are tiny. Nodes: as shared, but only three ranks at a time share memory.
+Shared: most tiles lie in memory that the ranks of the node share. Packets: none does, and the
+packets between the ranks are tiny. Nodes: as shared, but only three ranks at a time share memory.
 """
 
 import random
@@ -43,7 +43,7 @@ def main(seed, cases, how=""):
     comm = MPI.COMM_WORLD
     rng = random.Random(seed)
     near = comm.Split(comm.rank // 3, comm.rank) if how == "nodes" else None
-    node, pulls, letters = Node(comm, near), 0, 0
+    node, copies, packets = Node(comm, near), 0, 0
     tried = []
     while len(tried) < cases:
         tried.extend(_cases(rng, comm.size))
@@ -59,9 +59,11 @@ def main(seed, cases, how=""):
         ]
         with Engine(comm, plans) as engine:
             if how:
-                machine = Machine(pull_bytes=NEVER if how == "letters" else 0, run_bytes=NEVER)
+                machine = Machine(
+                    single_copy_bytes=NEVER if how == "packets" else 0, run_bytes=NEVER
+                )
                 engine.share(node, [(tiles.source, tiles.target) for tiles in mine], machine)
-                pulls, letters = pulls + engine.pulls, letters + engine.letters
+                copies, packets = copies + engine.single_copies, packets + engine.copies_in_out
             for number, case, tiles in zip(count(), batch, mine, strict=False):
                 for _ in range(2 if not tiles.aliased else 1):
                     tiles.reset()
@@ -74,7 +76,7 @@ def main(seed, cases, how=""):
     kinds = Counter("+".join(sorted({str(s.kind) for s in case.plan.steps})) for case in tried)
     if comm.rank == 0:
         print(f"{len(tried)} plans agree on {comm.size} ranks: {dict(kinds)}")
-        print(f"{pulls} pulls, {letters} by letters")
+        print(f"{copies} single copies, {packets} by copy-in/copy-out")
 
 
 _IN_AN_ORDER_OF_MPI = (StepKind.REDUCE, StepKind.ALL_REDUCE)

@@ -36,24 +36,24 @@ def test_random_redistributions_agree_with_the_simulator(launch, ranks):
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 4, 8])
-def test_pulls_from_shared_memory_agree_with_the_simulator(launch, ranks):
+def test_single_copies_from_shared_memory_agree_with_the_simulator(launch, ranks):
     done = launch(PROGRAM, str(ranks + 100), "100", "shared", ranks=ranks)
     assert f"agree on {ranks} ranks" in done.stdout
-    assert ranks == 1 or int(re.search(r"(\d+) pulls", done.stdout)[1]) > 20
+    assert ranks == 1 or int(re.search(r"(\d+) single copies", done.stdout)[1]) > 20
 
 
 @pytest.mark.parametrize("ranks", [4, 8])
 def test_steps_between_nodes_go_as_messages(launch, ranks):
     done = launch(PROGRAM, str(ranks + 300), "100", "nodes", ranks=ranks)
     assert f"agree on {ranks} ranks" in done.stdout
-    assert int(re.search(r"(\d+) pulls", done.stdout)[1]) > 5
+    assert int(re.search(r"(\d+) single copies", done.stdout)[1]) > 5
 
 
 @pytest.mark.parametrize("ranks", [2, 3, 8])
-def test_letters_agree_with_the_simulator(launch, ranks):
-    done = launch(PROGRAM, str(ranks + 200), "100", "letters", ranks=ranks)
+def test_copy_in_copy_out_agrees_with_the_simulator(launch, ranks):
+    done = launch(PROGRAM, str(ranks + 200), "100", "packets", ranks=ranks)
     assert f"agree on {ranks} ranks" in done.stdout
-    assert int(re.search(r"(\d+) by letters", done.stdout)[1]) > 20
+    assert int(re.search(r"(\d+) by copy-in/copy-out", done.stdout)[1]) > 20
 
 
 def test_large_boxes_arrive_while_the_first_rank_copies_its_own(launch):

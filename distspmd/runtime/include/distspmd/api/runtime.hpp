@@ -44,10 +44,10 @@ struct Plan {
   std::vector<Storage> storages;
   std::vector<Step> steps;
   std::vector<std::int64_t> scratch;  // bytes from the start of the scratch memory, by buffer
-  PlanTable table;                    // of which pulls are made
+  PlanTable table;                    // of which single copies are made
   std::vector<const Group *> groups;  // by step; null where the rank is in none
-  std::vector<std::unique_ptr<Pull>> pulls;  // by step; null where it goes another way
-  std::vector<std::unique_ptr<Letters>> letters;  // likewise; messages carry what has neither
+  std::vector<std::unique_ptr<SingleCopy>> single_copies;  // by step; null where it goes another way
+  std::vector<std::unique_ptr<CopyInCopyOut>> copies_in_out;  // likewise; messages carry what has neither
   std::int64_t itemsize;
   bool same_strides, reads_input = false, writes_output = false;
   Statistics statistics;
@@ -122,14 +122,14 @@ class Context : public Executable {
       Step &step = plan.steps[s];
       const char *from =
           step.source == 0 ? static_cast<const char *>(in) : buffer(plan, step.source, out);
-      if (plan.pulls[s]) {
-        plan.pulls[s]->run(from, buffer(plan, step.target, out));
+      if (plan.single_copies[s]) {
+        plan.single_copies[s]->run(from, buffer(plan, step.target, out));
         plan.statistics.received_bytes += step.received();
         continue;
       }
       const bool shared = step.source == step.target || (step.source + step.target == 1 && aliased);
-      if (plan.letters[s]) {
-        plan.letters[s]->run(from, buffer(plan, step.target, out), shared);
+      if (plan.copies_in_out[s]) {
+        plan.copies_in_out[s]->run(from, buffer(plan, step.target, out), shared);
         plan.statistics.received_bytes += step.received();
         continue;
       }
@@ -147,27 +147,27 @@ class Context : public Executable {
   }
   void use_scratch(char *memory) { scratch_.use(memory); }
 
-  /// Use the post of a node; see Post.
-  void use_post(const std::int64_t *words, std::int64_t count) {
-    post_ = std::make_unique<Post>(words, count);
-    if (!post_->fits()) fail(comm_, "the segments of the post have another size.");
+  /// Use the mailbox of a node; see Mailbox.
+  void use_mailbox(const std::int64_t *words, std::int64_t count) {
+    mailbox_ = std::make_unique<Mailbox>(words, count);
+    if (!mailbox_->fits()) fail(comm_, "the segments of the mailbox have another size.");
   }
 
-  /// Let a step go by letters; `words` has the number on the node of each rank of the group.
-  void write_letters(std::int64_t number, std::int64_t step, const std::int64_t *words) {
+  /// Let a step go by copy-in/copy-out; `words` has the number on the node of each rank of the group.
+  void use_copy_in_copy_out(std::int64_t number, std::int64_t step, const std::int64_t *words) {
     Plan &plan = plan_of(number);
     const std::size_t at = static_cast<std::size_t>(step);
     const Group *group = plan.groups.at(at);
     if (!group) return;
     const std::vector<std::int64_t> ranks(words, words + group->size);
-    plan.letters[at] =
-        std::make_unique<Letters>(plan.table.steps[at], plan.table, *group, ranks, *post_);
+    plan.copies_in_out[at] =
+        std::make_unique<CopyInCopyOut>(plan.table.steps[at], plan.table, *group, ranks, *mailbox_);
   }
 
-  /// Let a step pull. For each rank of the group `words` has its number on the node, the address of
+  /// Let a step copy once. For each rank of the group `words` has its number on the node, the address of
   /// its source tile in this process (0: it holds nothing), and the origin and the strides of its
   /// storage.
-  void pull(std::int64_t number, std::int64_t step, const std::int64_t *words) {
+  void use_single_copy(std::int64_t number, std::int64_t step, const std::int64_t *words) {
     Plan &plan = plan_of(number);
     const std::size_t at = static_cast<std::size_t>(step);
     const Group *group = plan.groups.at(at);
@@ -184,8 +184,8 @@ class Context : public Executable {
       }
       sources.push_back(std::move(shared));
     }
-    plan.pulls[at] = std::make_unique<Pull>(plan.table.steps[at], plan.table, *group, sources,
-                                            std::move(ranks), *post_);
+    plan.single_copies[at] = std::make_unique<SingleCopy>(plan.table.steps[at], plan.table, *group, sources,
+                                            std::move(ranks), *mailbox_);
   }
 
   /// Add a fetch, whose number is how many there were; all ranks add the same.
@@ -300,8 +300,8 @@ class Context : public Executable {
       if (group && group->comm == MPI_COMM_NULL) group = nullptr;
       plan.steps.emplace_back(step, table, group, resources_);
       plan.groups.push_back(group);
-      plan.pulls.emplace_back();
-      plan.letters.emplace_back();
+      plan.single_copies.emplace_back();
+      plan.copies_in_out.emplace_back();
       const Step &ready = plan.steps.back();
       send_staging_.reserve(ready.send_staging());
       receive_staging_.reserve(ready.receive_staging());
@@ -340,7 +340,7 @@ class Context : public Executable {
   MPI_Comm comm_ = MPI_COMM_NULL;
   std::vector<std::unique_ptr<Group>> groups_;
   Resources resources_;
-  std::unique_ptr<Post> post_;
+  std::unique_ptr<Mailbox> mailbox_;
   std::vector<Plan> plans_;
   std::vector<std::unique_ptr<CountedFetch>> fetches_;
   Memory send_staging_, receive_staging_, scratch_;
@@ -415,21 +415,21 @@ DISTSPMD_EXPORT void distspmd_use_scratch(void *context, void *memory) {
   static_cast<distspmd::Context *>(context)->use_scratch(static_cast<char *>(memory));
 }
 
-/// Use the post of a node, and let a step of a plan go by letters; see Context.
-DISTSPMD_EXPORT void distspmd_use_post(void *context, const std::int64_t *words,
+/// Use the mailbox of a node, and let a step of a plan go by copy-in/copy-out; see Context.
+DISTSPMD_EXPORT void distspmd_use_mailbox(void *context, const std::int64_t *words,
                                        std::int64_t count) {
-  static_cast<distspmd::Context *>(context)->use_post(words, count);
+  static_cast<distspmd::Context *>(context)->use_mailbox(words, count);
 }
 
-DISTSPMD_EXPORT void distspmd_write_letters(void *context, std::int64_t plan, std::int64_t step,
+DISTSPMD_EXPORT void distspmd_use_copy_in_copy_out(void *context, std::int64_t plan, std::int64_t step,
                                             const std::int64_t *words) {
-  static_cast<distspmd::Context *>(context)->write_letters(plan, step, words);
+  static_cast<distspmd::Context *>(context)->use_copy_in_copy_out(plan, step, words);
 }
 
-/// Let a step of a plan pull from memory that the ranks share; see Context::pull.
-DISTSPMD_EXPORT void distspmd_pull(void *context, std::int64_t plan, std::int64_t step,
+/// Let a step of a plan copy once, out of memory that the ranks share; see Context::use_single_copy.
+DISTSPMD_EXPORT void distspmd_use_single_copy(void *context, std::int64_t plan, std::int64_t step,
                                    const std::int64_t *words) {
-  static_cast<distspmd::Context *>(context)->pull(plan, step, words);
+  static_cast<distspmd::Context *>(context)->use_single_copy(plan, step, words);
 }
 
 /// What the calls of a plan took on this rank, and the bytes that it received from others.

@@ -68,11 +68,11 @@ class Step {
     const bool meets = may_alias && plain_ && !is_reduction() && meet(outgoing, incoming);
     const bool direct = plain_ && (!gathers || gathers_into(to, table));
     const Ways in{direct, direct && strided}, out{!meets, !meets && strided};
-    receive_ = common ? wires_of(incoming, to, itemsize_, 0, 1, in, resources, name_)
-                      : wires_of(incoming, to, itemsize_, first, peers, in, resources, name_);
-    send_ = to_all ? wires_of(outgoing, from, itemsize_, 0, 1, out, resources, name_)
-                   : wires_of(outgoing, from, itemsize_, first, peers, out, resources, name_);
-    requests_.resize(send_.wires.size() + receive_.wires.size(), MPI_REQUEST_NULL);
+    receive_ = common ? peer_messages_of(incoming, to, itemsize_, 0, 1, in, resources, name_)
+                      : peer_messages_of(incoming, to, itemsize_, first, peers, in, resources, name_);
+    send_ = to_all ? peer_messages_of(outgoing, from, itemsize_, 0, 1, out, resources, name_)
+                   : peer_messages_of(outgoing, from, itemsize_, first, peers, out, resources, name_);
+    requests_.resize(send_.messages.size() + receive_.messages.size(), MPI_REQUEST_NULL);
     pack(outgoing, from);
     deliver(table.receives, pieces, from, to, may_alias);
     if (gathers && group) gather_with_own(table, to, direct);
@@ -146,7 +146,7 @@ class Step {
         if (delivery.local) bring(delivery, from, to, aliased, receive_staging);
       unpack_arrivals(to, receive_staging);
     } else {
-      finish(0, receive_.wires.size());
+      finish(0, receive_.messages.size());
       for (const Delivery &delivery : deliveries_)
         bring(delivery, from, to, aliased, receive_staging);
     }
@@ -159,7 +159,7 @@ class Step {
   /// A box that goes into the target: from the receive staging, or from the rank's own source.
   struct Delivery {
     Move move;
-    std::size_t wire;
+    std::size_t message;
     Box box;
     bool local, combine;
     bool hazard;  // where the buffers alias, others change the source before it is read
@@ -184,11 +184,11 @@ class Step {
   }
 
   void pack(const std::vector<Part> &outgoing, const Storage &from) {
-    packs_.resize(send_.wires.size());
+    packs_.resize(send_.messages.size());
     for (std::size_t i = 0; i < outgoing.size(); ++i) {
-      const std::size_t wire = send_.wire_of[i];
-      if (send_.wires[wire].staged)
-        packs_[wire].emplace_back(from, 0, Storage::of(outgoing[i].box), send_.places[i],
+      const std::size_t message = send_.message_of[i];
+      if (send_.messages[message].staged)
+        packs_[message].emplace_back(from, 0, Storage::of(outgoing[i].box), send_.places[i],
                                   outgoing[i].box, itemsize_);
     }
   }
@@ -202,22 +202,22 @@ class Step {
     int ranks = 1;  // all copy at the same time
     checked("MPI_Comm_size", MPI_Comm_size(comm_, &ranks));
     const bool streams = exceeds_cache(bytes, ranks);
-    arrivals_.resize(receive_.wires.size());
+    arrivals_.resize(receive_.messages.size());
     std::size_t arrived = 0;
     for (std::size_t i = 0; i < receives.size(); ++i) {
       const Box &box = receives[i].box;
       const bool local = receives[i].peer == self;
-      const std::size_t wire = local ? 0 : receive_.wire_of[arrived];
+      const std::size_t message = local ? 0 : receive_.message_of[arrived];
       const std::int64_t place = local ? 0 : receive_.places[arrived];
       arrived += !local;
       copies_ = copies_ || local;
-      if (!local && !receive_.wires[wire].staged) continue;
+      if (!local && !receive_.messages[message].staged) continue;
       const Storage held = local ? from : Storage::of(box);
       const bool hazard = local && may_alias && touched(receives, i);
       for (const Piece &piece : pieces[i]) {
         const Kernel kernel = piece.combine ? reduction_.kernel : nullptr;
         Delivery delivery{{held, place, to, 0, piece.box, itemsize_, kernel, local && streams},
-                          wire,
+                          message,
                           piece.box,
                           local,
                           piece.combine,
@@ -229,7 +229,7 @@ class Step {
           delivery.rescue.emplace_back(kept, receive_end_, to, 0, piece.box, itemsize_, kernel);
           receive_end_ += volume(piece.box);
         }
-        if (!local) arrivals_[wire].push_back(deliveries_.size());
+        if (!local) arrivals_[message].push_back(deliveries_.size());
         deliveries_.push_back(std::move(delivery));
       }
     }
@@ -267,13 +267,13 @@ class Step {
   void gather_with_own(const StepTable &table, const Storage &to, bool direct) {
     counts_.assign(static_cast<std::size_t>(group_->size), 0);
     std::vector<std::int64_t> places(counts_.size(), 0);
-    for (const Wire &wire : receive_.wires) {
-      counts_[static_cast<std::size_t>(wire.peer)] = wire.count;
-      places[static_cast<std::size_t>(wire.peer)] = wire.offset / itemsize_;
+    for (const PeerMessage &message : receive_.messages) {
+      counts_[static_cast<std::size_t>(message.peer)] = message.count;
+      places[static_cast<std::size_t>(message.peer)] = message.offset / itemsize_;
     }
     const std::size_t me = static_cast<std::size_t>(group_->position);
     if (!table.sends.empty()) {
-      counts_[me] = send_.wires[0].count;
+      counts_[me] = send_.messages[0].count;
       places[me] = direct ? to.offset(table.sends[0].box) : receive_end_;
       if (!direct) receive_end_ += send_.elements;
       const auto comes_with_it = [&](const Delivery &delivery) {
@@ -306,31 +306,31 @@ class Step {
   // -- run often ------------------------------------------------------------------------------
 
   void broadcast(const char *from, char *to, char *send_staging, char *receive_staging) {
-    if (send_.wires.empty() && receive_.wires.empty()) return;
-    const bool first = !send_.wires.empty();
+    if (send_.messages.empty() && receive_.messages.empty()) return;
+    const bool first = !send_.messages.empty();
     if (first)
       for (const Move &move : packs_[0]) move(from, send_staging);
-    const Wire &wire = first ? send_.wires[0] : receive_.wires[0];
+    const PeerMessage &message = first ? send_.messages[0] : receive_.messages[0];
     void *data =
-        first ? const_cast<char *>(wire.at(from, send_staging)) : wire.at(to, receive_staging);
-    if (wire.elements * itemsize_ < overlapped_bytes)
-      return checked("MPI_Bcast", MPI_Bcast(data, wire.count, wire.type, 0, group_->comm));
+        first ? const_cast<char *>(message.at(from, send_staging)) : message.at(to, receive_staging);
+    if (message.elements * itemsize_ < overlapped_bytes)
+      return checked("MPI_Bcast", MPI_Bcast(data, message.count, message.type, 0, group_->comm));
     checked("MPI_Ibcast",
-            MPI_Ibcast(data, wire.count, wire.type, 0, group_->comm, requests_.data()));
+            MPI_Ibcast(data, message.count, message.type, 0, group_->comm, requests_.data()));
   }
 
   void reduce(const char *from, char *to, char *send_staging, char *receive_staging) {
-    if (send_.wires.empty() && receive_.wires.empty()) return;
-    const bool first = !receive_.wires.empty();
+    if (send_.messages.empty() && receive_.messages.empty()) return;
+    const bool first = !receive_.messages.empty();
     const char *operand = send_staging;
     if (neutral_) {
       reduction_.fill(send_staging, receive_.elements);
     } else {
       for (const Move &move : packs_[0]) move(from, send_staging);
-      operand = send_.wires[0].at(from, send_staging);
+      operand = send_.messages[0].at(from, send_staging);
     }
-    char *result = first ? receive_.wires[0].at(to, receive_staging) : nullptr;
-    const int count = first ? receive_.wires[0].count : send_.wires[0].count;
+    char *result = first ? receive_.messages[0].at(to, receive_staging) : nullptr;
+    const int count = first ? receive_.messages[0].count : send_.messages[0].count;
     const void *given = operand == result ? MPI_IN_PLACE : operand;
     if (collective_.kind == Kind::all_reduce)
       return checked("MPI_Allreduce",
@@ -345,7 +345,7 @@ class Step {
     const std::size_t me = static_cast<std::size_t>(group_->position);
     char *all = staged_ ? receive_staging : to + base_ * itemsize_;
     const char *place = all + displacements_[me] * itemsize_;
-    const char *own = send_.wires.empty() ? send_staging : send_.wires[0].at(from, send_staging);
+    const char *own = send_.messages.empty() ? send_staging : send_.messages[0].at(from, send_staging);
     checked("MPI_Allgatherv",
             MPI_Allgatherv(own == place ? MPI_IN_PLACE : own, counts_[me], element_, all,
                            counts_.data(), displacements_.data(), element_, group_->comm));
@@ -354,13 +354,13 @@ class Step {
   /// Begin to receive and to send all messages.
   void begin(const char *from, char *to, char *send_staging, char *receive_staging) {
     MPI_Request *request = requests_.data();
-    for (const Wire &wire : receive_.wires)
-      checked("MPI_Irecv", MPI_Irecv(wire.at(to, receive_staging), wire.count, wire.type, wire.peer,
+    for (const PeerMessage &message : receive_.messages)
+      checked("MPI_Irecv", MPI_Irecv(message.at(to, receive_staging), message.count, message.type, message.peer,
                                      0, group_->comm, request++));
-    for (std::size_t i = 0; i < send_.wires.size(); ++i) {
-      const Wire &wire = send_.wires[i];
+    for (std::size_t i = 0; i < send_.messages.size(); ++i) {
+      const PeerMessage &message = send_.messages[i];
       for (const Move &move : packs_[i]) move(from, send_staging);
-      checked("MPI_Isend", MPI_Isend(wire.at(from, send_staging), wire.count, wire.type, wire.peer,
+      checked("MPI_Isend", MPI_Isend(message.at(from, send_staging), message.count, message.type, message.peer,
                                      0, group_->comm, request++));
     }
   }
@@ -381,20 +381,20 @@ class Step {
   /// Unpack each message when it arrives.
   void unpack_arrivals(char *to, char *receive_staging) {
     const bool messages = collective_.moves && !collective_.is_called();
-    if (!messages) finish(0, receive_.wires.size());
-    for (std::size_t i = 0; i < receive_.wires.size(); ++i) {
-      std::size_t wire = i;
+    if (!messages) finish(0, receive_.messages.size());
+    for (std::size_t i = 0; i < receive_.messages.size(); ++i) {
+      std::size_t message = i;
       if (messages) {
         int arrived = 0;
-        checked("MPI_Waitany", MPI_Waitany(static_cast<int>(receive_.wires.size()),
+        checked("MPI_Waitany", MPI_Waitany(static_cast<int>(receive_.messages.size()),
                                            requests_.data(), &arrived, MPI_STATUS_IGNORE));
-        wire = static_cast<std::size_t>(arrived);
+        message = static_cast<std::size_t>(arrived);
       }
-      for (std::size_t number : arrivals_[wire]) deliveries_[number].move(receive_staging, to);
+      for (std::size_t number : arrivals_[message]) deliveries_[number].move(receive_staging, to);
     }
   }
 
-  void finish_sends() { finish(receive_.wires.size(), requests_.size()); }
+  void finish_sends() { finish(receive_.messages.size(), requests_.size()); }
 
   /// Wait for requests, one by one: so each tells its own error.
   void finish(std::size_t begin, std::size_t end) {
@@ -414,10 +414,10 @@ class Step {
   const Group *group_;
   MPI_Comm comm_;  // to end all ranks
   std::string name_;
-  Wires send_, receive_;
+  PeerMessages send_, receive_;
   std::vector<MPI_Request> requests_;               // of receives, then of sends
-  std::vector<std::vector<Move>> packs_;            // by wire
-  std::vector<std::vector<std::size_t>> arrivals_;  // numbers of the deliveries, by wire
+  std::vector<std::vector<Move>> packs_;            // by message
+  std::vector<std::vector<std::size_t>> arrivals_;  // numbers of the deliveries, by message
   std::vector<Delivery> deliveries_;
   std::vector<int> counts_, displacements_;  // of an all-gather, by position
   std::int64_t base_ = 0;                    // elements into the tile where displacements begin

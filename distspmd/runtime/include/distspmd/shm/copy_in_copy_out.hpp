@@ -1,9 +1,9 @@
-// Letters: a step whose ranks are on one node, and whose boxes do not lie in shared memory.
+// Copy-in/copy-out: a step whose ranks are on one node, and whose boxes do not lie in shared memory.
 //
-// What a rank sends to another is cut into letters, the same way on both sides. Each goes through
-// the post (shm/mailbox.hpp): packed by the sender, unpacked or combined by the receiver, while other
-// letters are on their way. That is two copies, one of them within the cache, and no call of MPI. A
-// letter that several ranks get is packed once.
+// What a rank sends to another is cut into packets, the same way on both sides. Each goes through
+// the mailbox (shm/mailbox.hpp): packed by the sender, unpacked or combined by the receiver, while other
+// packets are on their way. That is two copies, one of them within the cache, and no call of MPI. A
+// packet that several ranks get is packed once.
 #pragma once
 
 #include <mpi.h>
@@ -27,12 +27,12 @@
 namespace distspmd {
 inline namespace v1 {
 
-class Letters {
+class CopyInCopyOut {
  public:
   /// `ranks`: the number on the node of each rank of the group.
-  Letters(const StepTable &step, const PlanTable &plan, const Group &group,
-          const std::vector<std::int64_t> &ranks, const Post &post)
-      : post_(&post),
+  CopyInCopyOut(const StepTable &step, const PlanTable &plan, const Group &group,
+          const std::vector<std::int64_t> &ranks, const Mailbox &mailbox)
+      : mailbox_(&mailbox),
         comm_(group.comm),
         from_(plan.buffers[static_cast<std::size_t>(step.source)]),
         to_(plan.buffers[static_cast<std::size_t>(step.target)]),
@@ -51,10 +51,10 @@ class Letters {
   void run(const char *from, char *to, bool aliased) {
     if (aliased && keeps_) from = kept(from);
     std::size_t sent = 0, left = operands_.size();
-    for (Queue &queue : received_) left += queue.letters.size(), queue.read = 0;
+    for (Queue &queue : received_) left += queue.packets.size(), queue.read = 0;
     bool brought = aliased;
     next_operand_ = 0;
-    Pause pause(comm_, post_->crowded());
+    Pause pause(comm_, mailbox_->crowded());
     while (sent < sent_.size() || left > 0 || !brought) {
       const std::size_t before = sent + left;
       while (sent < sent_.size() && send(sent_[sent], from)) ++sent;
@@ -68,7 +68,7 @@ class Letters {
   }
 
  private:
-  /// A box within a letter, so many elements from its beginning.
+  /// A box within a packet, so many elements from its beginning.
   struct Piece {
     Box box;
     std::int64_t place;
@@ -79,14 +79,14 @@ class Letters {
     std::vector<Recipient> to;
   };
 
-  /// What to do with the letters of one peer, by their index.
+  /// What to do with the packets of one peer, by their index.
   struct Queue {
     std::int64_t peer;
-    std::vector<std::vector<Move>> letters;
+    std::vector<std::vector<Move>> packets;
     std::size_t read = 0;
   };
 
-  /// A letter that is combined when all before it are; of the rank's own source where from self.
+  /// A packet that is combined when all before it are; of the rank's own source where from self.
   struct Operand {
     std::int64_t peer;
     Move move;
@@ -94,10 +94,10 @@ class Letters {
 
   // -- made once ------------------------------------------------------------------------------
 
-  /// Boxes for one rank as letters: large ones in pieces, each a letter; small ones together. It is
+  /// Boxes for one rank as packets: large ones in pieces, each a packet; small ones together. It is
   /// the same for whoever has the boxes.
-  std::vector<std::vector<Piece>> letters_of(const std::vector<Box> &boxes) const {
-    const std::int64_t most = post_->bytes() / itemsize_, together = most / 4;
+  std::vector<std::vector<Piece>> packets_of(const std::vector<Box> &boxes) const {
+    const std::int64_t most = mailbox_->bytes() / itemsize_, together = most / 4;
     std::vector<std::vector<Piece>> found, open(1);
     std::int64_t filled = 0;
     for (const Box &box : boxes) {
@@ -148,38 +148,38 @@ class Letters {
     return found;
   }
 
-  /// The letters that this rank sends: the first ones to all, then the second ones, and so on.
+  /// The packets that this rank sends: the first ones to all, then the second ones, and so on.
   ///
   /// So operands are sent in the order in which they are combined, and as a pool has a slot for
-  /// each rank, no rank waits for a letter that finds no slot.
+  /// each rank, no rank waits for a packet that finds no slot.
   void write(const StepTable &step, const Group &group, const std::vector<std::int64_t> &ranks) {
-    std::map<std::vector<std::int64_t>, std::size_t> known;  // letters of one box, by index and box
+    std::map<std::vector<std::int64_t>, std::size_t> known;  // packets of one box, by index and box
     std::vector<std::tuple<std::int64_t, Sent>> written;
     for (const auto &[peer, boxes] : by_peer(step.sends, group, 1)) {
       std::int64_t index = 0;
-      for (const std::vector<Piece> &pieces : letters_of(boxes)) {
+      for (const std::vector<Piece> &pieces : packets_of(boxes)) {
         const Recipient to{ranks[peer], index};
         std::vector<std::int64_t> name{index};
         for (const Piece &piece : pieces)
           for (const Interval &i : piece.box) name.insert(name.end(), {i.lo, i.hi});
         const auto [at, fresh] = known.try_emplace(std::move(name), written.size());
         if (fresh) written.emplace_back(index, Sent{});
-        Sent &letter = std::get<1>(written[at->second]);
-        letter.to.push_back(to);
+        Sent &packet = std::get<1>(written[at->second]);
+        packet.to.push_back(to);
         ++index;
         if (!fresh) continue;
         for (const Piece &piece : pieces)
-          letter.moves.emplace_back(from_, 0, Storage::of(piece.box), piece.place, piece.box,
+          packet.moves.emplace_back(from_, 0, Storage::of(piece.box), piece.place, piece.box,
                                     itemsize_);
       }
     }
     std::stable_sort(written.begin(), written.end(), [](const auto &a, const auto &b) {
       return std::get<0>(a) < std::get<0>(b);
     });
-    for (auto &[index, letter] : written) sent_.push_back(std::move(letter));
+    for (auto &[index, packet] : written) sent_.push_back(std::move(packet));
   }
 
-  /// Letters that replace what the target holds, in whatever order they come.
+  /// Packets that replace what the target holds, in whatever order they come.
   void read(const StepTable &step, const Group &group, const std::vector<std::int64_t> &ranks,
             bool streams) {
     for (const Part &part : step.receives)
@@ -187,21 +187,21 @@ class Letters {
         own_.emplace_back(from_, 0, to_, 0, part.box, itemsize_, nullptr, streams);
     for (const auto &[peer, boxes] : by_peer(step.receives, group, -1)) {
       Queue queue{ranks[peer], {}, 0};
-      for (const std::vector<Piece> &pieces : letters_of(boxes)) {
-        queue.letters.emplace_back();
+      for (const std::vector<Piece> &pieces : packets_of(boxes)) {
+        queue.packets.emplace_back();
         for (const Piece &piece : pieces)
-          queue.letters.back().emplace_back(Storage::of(piece.box), piece.place, to_, 0, piece.box,
+          queue.packets.back().emplace_back(Storage::of(piece.box), piece.place, to_, 0, piece.box,
                                             itemsize_, nullptr, streams);
       }
       received_.push_back(std::move(queue));
     }
   }
 
-  /// Operands of one box: the first letters of all of them, then the second ones, and so on.
+  /// Operands of one box: the first packets of all of them, then the second ones, and so on.
   void combine(const StepTable &step, const std::vector<std::int64_t> &ranks) {
     if (step.receives.empty()) return;
     const Kernel kernel = step.reduction.kernel;
-    for (const std::vector<Piece> &pieces : letters_of({step.receives[0].box}))
+    for (const std::vector<Piece> &pieces : packets_of({step.receives[0].box}))
       for (std::size_t i = 0; i < step.receives.size(); ++i) {
         const std::int64_t peer = step.receives[i].peer;
         const Box &box = pieces[0].box;
@@ -236,23 +236,23 @@ class Letters {
     for (const Move &move : moves) move(from, to);
   }
 
-  /// Send a letter if there is a slot for it.
-  bool send(const Sent &letter, const char *from) const {
-    const std::int64_t slot = post_->free_slot();
+  /// Send a packet if there is a slot for it.
+  bool send(const Sent &packet, const char *from) const {
+    const std::int64_t slot = mailbox_->free_slot();
     if (slot < 0) return false;
-    bring(letter.moves, from, post_->letter(slot));
-    post_->send(slot, letter.to);
+    bring(packet.moves, from, mailbox_->packet(slot));
+    mailbox_->send(slot, packet.to);
     return true;
   }
 
-  /// Read what came from a peer; how many letters.
+  /// Read what came from a peer; how many packets.
   std::size_t receive(Queue &queue, char *to) const {
     const std::size_t before = queue.read;
-    for (; queue.read < queue.letters.size(); ++queue.read) {
-      const Arrival came = post_->next(queue.peer);
+    for (; queue.read < queue.packets.size(); ++queue.read) {
+      const Arrival came = mailbox_->next(queue.peer);
       if (came.data == nullptr) break;
-      bring(queue.letters[static_cast<std::size_t>(came.index)], came.data, to);
-      post_->discard(queue.peer);
+      bring(queue.packets[static_cast<std::size_t>(came.index)], came.data, to);
+      mailbox_->discard(queue.peer);
     }
     return queue.read - before;
   }
@@ -262,15 +262,15 @@ class Letters {
     for (; next_operand_ < operands_.size(); ++next_operand_) {
       const Operand &operand = operands_[next_operand_];
       const bool own = operand.peer == self;
-      const char *data = own ? from : post_->next(operand.peer).data;
+      const char *data = own ? from : mailbox_->next(operand.peer).data;
       if (data == nullptr) break;
       operand.move(data, to);
-      if (!own) post_->discard(operand.peer);
+      if (!own) mailbox_->discard(operand.peer);
     }
     return next_operand_ - before;
   }
 
-  const Post *post_;
+  const Mailbox *mailbox_;
   MPI_Comm comm_;
   Storage from_, to_;
   std::int64_t itemsize_;

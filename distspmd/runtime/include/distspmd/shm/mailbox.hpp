@@ -1,10 +1,10 @@
-// The post of the ranks of a node: a pool of letters for each rank, in shared memory.
+// The mailbox of the ranks of a node: a pool of packets for each rank, in shared memory.
 //
-// A rank writes a letter into a slot of its own pool, and puts an envelope into the letter box of
-// each rank that it is for: the number of the slot, and which letter of the step it is. The slot is
-// free again when all of them have read it. So one letter may be for many ranks, and the pools are
+// A rank writes a packet into a slot of its own pool, and puts an envelope into the mailbox of
+// each rank that it is for: the number of the slot, and which packet of the step it is. The slot is
+// free again when all of them have read it. So one packet may be for many ranks, and the pools are
 // so small that what is in them is still in the cache when it is read. All ranks use them for the
-// same steps in the same order, so that no letter says what step it belongs to.
+// same steps in the same order, so that no packet says what step it belongs to.
 #pragma once
 
 #include <mpi.h>
@@ -53,25 +53,25 @@ class Pause {
   std::int64_t spins_, turns_ = 0;
 };
 
-/// The rank on the node that a letter is for, and which of the letters for it in the step it is.
+/// The rank on the node that a packet is for, and which of the packets for it in the step it is.
 struct Recipient {
   std::int64_t peer, index;
 };
 
-/// A letter that came: which of the step, and its content.
+/// A packet that came: which of the step, and its content.
 struct Arrival {
   std::int64_t index;
   const char *data;  // null: none came
 };
 
 /// The segments of all ranks of the node, each with that rank's pool and the envelopes from it.
-class Post {
+class Mailbox {
  public:
   static constexpr std::int64_t line = 64, heading = 4;
 
-  /// `words`: this rank's number on the node, bytes of a letter, slots of a pool, bytes of a
+  /// `words`: this rank's number on the node, bytes of a packet, slots of a pool, bytes of a
   /// segment, and the address of each segment.
-  Post(const std::int64_t *words, std::int64_t count)
+  Mailbox(const std::int64_t *words, std::int64_t count)
       : me_(words[0]), bytes_(words[1]), slots_(words[2]) {
     for (std::int64_t i = heading; i < count; ++i)
       segments_.push_back(reinterpret_cast<char *>(static_cast<std::intptr_t>(words[i])));
@@ -86,18 +86,18 @@ class Post {
   }
   bool fits() const { return fits_; }
 
-  std::int64_t bytes() const { return bytes_; }  // of a letter
+  std::int64_t bytes() const { return bytes_; }  // of a packet
 
   /// Whether the ranks of the node have no core each.
   bool crowded() const { return crowded_; }
 
-  /// A free slot of this rank's pool, or -1; the letter in it goes with `send`.
+  /// A free slot of this rank's pool, or -1; the packet in it goes with `send`.
   std::int64_t free_slot() const {
     for (std::int64_t slot = 0; slot < slots_; ++slot)
       if (is_free(slot)) return slot;
     return -1;
   }
-  char *letter(std::int64_t slot) const { return letter(me_, slot); }
+  char *packet(std::int64_t slot) const { return packet(me_, slot); }
 
   void send(std::int64_t slot, const std::vector<Recipient> &recipients) const {
     std::int64_t *record = record_of(slot);
@@ -113,12 +113,12 @@ class Post {
     }
   }
 
-  /// The next letter from a peer; `discard` frees its slot.
+  /// The next packet from a peer; `discard` frees its slot.
   Arrival next(std::int64_t peer) const {
     const std::int64_t read = counter(peer, me_, 1).load(std::memory_order_relaxed);
     if (counter(peer, me_, 0).load(std::memory_order_acquire) <= read) return {0, nullptr};
     const std::int64_t found = envelope(peer, me_, read);
-    return {found / slots_, letter(peer, found % slots_)};
+    return {found / slots_, packet(peer, found % slots_)};
   }
   void discard(std::int64_t peer) const { advance(peer, me_, 1); }
 
@@ -141,7 +141,7 @@ class Post {
   std::int64_t ranks() const { return static_cast<std::int64_t>(segments_.size()); }
   char *segment(std::int64_t rank) const { return segments_[static_cast<std::size_t>(rank)]; }
 
-  /// Between two ranks: 0 letters that were sent, 1 those that were read, 2 how often they met.
+  /// Between two ranks: 0 packets that were sent, 1 those that were read, 2 how often they met.
   Counter &counter(std::int64_t from, std::int64_t to, std::int64_t which) const {
     return *reinterpret_cast<Counter *>(segment(from) + slots_ * bytes_ + (3 * to + which) * line);
   }
@@ -150,17 +150,17 @@ class Post {
     moved.store(moved.load(std::memory_order_relaxed) + 1, std::memory_order_release);
   }
 
-  char *letter(std::int64_t rank, std::int64_t slot) const {
+  char *packet(std::int64_t rank, std::int64_t slot) const {
     return segment(rank) + slot * bytes_;
   }
 
-  /// No more letters than slots are on their way to a rank.
+  /// No more packets than slots are on their way to a rank.
   std::int64_t &envelope(std::int64_t from, std::int64_t to, std::int64_t number) const {
     char *words = segment(from) + slots_ * bytes_ + ranks() * 3 * line;
     return reinterpret_cast<std::int64_t *>(words)[to * slots_ + number % slots_];
   }
 
-  /// Of a slot of this rank: how many have not read it, and for each who, and his letter's number.
+  /// Of a slot of this rank: how many have not read it, and for each who, and its packet's number.
   std::int64_t *record_of(std::int64_t slot) const {
     char *words = segment(me_) + slots_ * bytes_ + ranks() * (3 * line + slots_ * word);
     return reinterpret_cast<std::int64_t *>(words) + slot * (1 + 2 * ranks());

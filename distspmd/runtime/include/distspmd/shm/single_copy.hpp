@@ -1,4 +1,4 @@
-// Pulls: a step whose ranks are on one node, and whose sources lie in memory that they share.
+// Single copies: a step whose ranks are on one node, and whose sources lie in memory that they share.
 //
 // Each rank brings what it wants out of the tiles of the others, with one copy and no message. The
 // group meets twice: before, so that the sources are there, and after, so that they may change.
@@ -29,15 +29,15 @@ struct Shared {
   Storage storage;
 };
 
-class Pull {
+class SingleCopy {
  public:
   // Operands are combined in pieces that stay in the cache until the last one came.
   static constexpr std::int64_t piece_bytes = 1 << 16, most_pieces = 4096;
 
-  Pull(const StepTable &step, const PlanTable &plan, const Group &group,
+  SingleCopy(const StepTable &step, const PlanTable &plan, const Group &group,
        const std::vector<Shared> &sources, std::vector<std::int64_t> ranks,
-       const Post &post)
-      : comm_(group.comm), ranks_(std::move(ranks)), post_(&post) {
+       const Mailbox &mailbox)
+      : comm_(group.comm), ranks_(std::move(ranks)), mailbox_(&mailbox) {
     const Storage &from = plan.buffers[static_cast<std::size_t>(step.source)];
     const Storage &to = plan.buffers[static_cast<std::size_t>(step.target)];
     const Kernel kernel = step.reduction.kernel;
@@ -51,7 +51,7 @@ class Pull {
         const bool own = part.peer == self;
         const Shared *source = own ? nullptr : &sources[static_cast<std::size_t>(part.peer)];
         if (source && source->data == nullptr)
-          fail(comm_, plan.name + ": a rank that holds nothing has a box to pull.");
+          fail(comm_, plan.name + ": a rank that holds nothing has a box to copy.");
         for (const Step::Piece &piece : pieces[i]) {
           const Box box = intersect(piece.box, slab);
           if (is_empty(box)) continue;
@@ -64,10 +64,10 @@ class Pull {
   }
 
   void run(const char *from, char *to) const {
-    post_->meet(ranks_, comm_);
+    mailbox_->meet(ranks_, comm_);
     for (const auto &[move, data] : moves_) move(data ? data : from, to);
     finish_streams();
-    post_->meet(ranks_, comm_);
+    mailbox_->meet(ranks_, comm_);
   }
 
  private:
@@ -100,7 +100,7 @@ class Pull {
 
   MPI_Comm comm_;
   std::vector<std::int64_t> ranks_;  // numbers of the group on the node
-  const Post *post_;
+  const Mailbox *mailbox_;
   std::vector<std::pair<Move, const char *>> moves_;  // null: from the rank's own source
 };
 
