@@ -420,7 +420,7 @@ def _by_peer(comm: Any, source: Layout, target: Layout, sends: bool) -> list[lis
 
 
 def _view(tile: np.ndarray, held: Box, box: Box) -> np.ndarray:
-    return tile[intervals.slices(intervals.shifted(box, [lo for lo, _ in held]))]
+    return tile[intervals.slices(intervals.shift(box, [lo for lo, _ in held]))]
 
 
 def _only_values(case: Case) -> None:

@@ -38,7 +38,7 @@ from distspmd.plans.simulator import simulate
 from distspmd.plans.verifier import verify
 from distspmd.solvers import SOLVERS
 from distspmd.solvers.collectives.search import Price, Seconds, Transfers, sequences
-from distspmd.solvers.collectives.solver import best, padded, problem_of
+from distspmd.solvers.collectives.solver import best, padded_extent, problem_of
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 from exhaustive import optimum, weak_optimum
@@ -94,7 +94,7 @@ def _meets_bound(move: Redistribution, plans: list[Plan]) -> bool | None:
 
 def _against_all(move: Redistribution, price: Price) -> list[bool] | None:
     """Whether the search finds the least cost on weak types, in all, and within a target tile."""
-    if not all(padded(move, dimension) for dimension in range(len(move.source.extents))):
+    if not all(padded_extent(move, dimension) for dimension in range(len(move.source.extents))):
         return None
     held = problem_of(move)
     tile = price.of(StepKind.PERMUTE, 1, held.tile(held.target))

@@ -14,7 +14,7 @@ from dace.frontend.python.parser import DaceProgram
 
 from distspmd import pipeline
 from distspmd.analysis.iteration_spaces import IterationSpaces
-from distspmd.codegen.build import prepare
+from distspmd.codegen.build import warm_up
 from distspmd.errors import ArgumentError, DistSPMDError, ScheduleError, UnsupportedProgram
 from distspmd.execution import program as programs
 from distspmd.execution.program import Program
@@ -73,7 +73,7 @@ def lower(
         UnsupportedProgram: something that cannot be partitioned; the message names the source line.
         NoSolver: the given solvers have no plan for a redistribution.
     """
-    prepare()
+    warm_up()
     sdfg = _parse(program)
     schedule = {} if schedule is None else schedule
     options: dict[str, Any] = {
@@ -84,14 +84,14 @@ def lower(
         "fuse": fuse,
     }
     if not symbols_of(sdfg):
-        return pipeline.lower(sdfg, schedule, **options)
+        return pipeline.lower_numbers(sdfg, schedule, **options)
     pipeline.check_not_lowered(sdfg)
     if hasattr(sdfg, ATTRIBUTE):
         raise ScheduleError(
             f"{sdfg.name!r} is lowered already. Parse the program again, or keep a copy with "
             "copy.deepcopy(sdfg) before the first lower, to try another schedule."
         )
-    grids = resolve(schedule, pipeline.iteration_spaces(sdfg))
+    grids = resolve(schedule, pipeline.list_spaces(sdfg))
     visible = [name for name, container in sdfg.arrays.items() if not container.transient]
     check_arguments(sdfg.name, visible, arguments or {})
     lowering = SymbolicLowering(copy.deepcopy(sdfg), grids, options, symbols_of(sdfg))
@@ -107,7 +107,7 @@ def iteration_spaces(program: Source) -> IterationSpaces:
         UnsupportedProgram: a program that cannot be parsed, or a library node without a pure
             expansion.
     """
-    return pipeline.iteration_spaces(_parse(program))
+    return pipeline.list_spaces(_parse(program))
 
 
 def compile(
@@ -132,13 +132,13 @@ def compile(
         ToolchainError: on all ranks, if the compiler or the BLAS is missing.
     """
     if not hasattr(comm, "Dup"):
-        return programs.compile(None, comm, arithmetic=arithmetic)
+        return programs.compile_and_load(None, comm, arithmetic=arithmetic)
     lowering = lowered if not isinstance(lowered, SDFG) else getattr(lowered, ATTRIBUTE, None)
     symbolic = lowering if comm.Get_rank() == 0 and isinstance(lowering, SymbolicLowering) else None
     if comm.bcast(symbolic is not None):
         return SymbolicProgram(symbolic, comm, arithmetic)
     sdfg: SDFG | None = lowered if isinstance(lowered, SDFG) else getattr(lowered, "sdfg", None)
-    return programs.compile(sdfg, comm, arithmetic=arithmetic)
+    return programs.compile_and_load(sdfg, comm, arithmetic=arithmetic)
 
 
 def program(
@@ -242,7 +242,7 @@ class PartitionedFunction:
 
     def spaces(self, *examples: Any, **named: Any) -> IterationSpaces:
         """What the schedule can name, for arguments like these."""
-        return pipeline.iteration_spaces(self._parse(examples, named))
+        return pipeline.list_spaces(self._parse(examples, named))
 
     def close(self) -> None:
         """Free all compiled programs; all ranks call it together."""

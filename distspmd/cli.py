@@ -133,7 +133,9 @@ def _parser() -> argparse.ArgumentParser:
     diagnosis.add_argument(
         "--measure", action="store_true", help="measure messages and copies, and keep the figures"
     )
-    diagnosis.set_defaults(command=lambda given: doctor.main(["--measure"] * given.measure))
+    diagnosis.set_defaults(
+        command=lambda given: doctor.check_installation(["--measure"] * given.measure)
+    )
     return parser
 
 
@@ -275,10 +277,10 @@ def _parsed(options: argparse.Namespace) -> SDFG:
 
 
 def _lowered(options: argparse.Namespace) -> tuple[SDFG, Lowering]:
-    from distspmd.pipeline import lower
+    from distspmd.pipeline import lower_numbers
 
     sdfg = _parsed(options)
-    return sdfg, lower(sdfg, parse_schedule(options.schedule))
+    return sdfg, lower_numbers(sdfg, parse_schedule(options.schedule))
 
 
 # --- commands ---
@@ -286,9 +288,9 @@ def _lowered(options: argparse.Namespace) -> tuple[SDFG, Lowering]:
 
 def _spaces(options: argparse.Namespace) -> int:
     from distspmd.frontend.from_numpy.api import numpy_program
-    from distspmd.pipeline import iteration_spaces
+    from distspmd.pipeline import list_spaces
 
-    print(iteration_spaces(numpy_program(_load(options.program))), end="")
+    print(list_spaces(numpy_program(_load(options.program))), end="")
     return 0
 
 
@@ -326,8 +328,8 @@ def _stopped_after(options: argparse.Namespace) -> str:
     """The SDFG after a pass, as a schedule tree."""
     from distspmd import pipeline
 
-    compilation = pipeline.begin(_parsed(options), parse_schedule(options.schedule))
-    pipeline.run(compilation, stop_after=options.stop_after)
+    compilation = pipeline.begin_compilation(_parsed(options), parse_schedule(options.schedule))
+    pipeline.run_passes(compilation, stop_after=options.stop_after)
     text: str = compilation.sdfg.as_schedule_tree().as_string()
     return text
 

@@ -35,7 +35,7 @@ class Check:
     advice: str = ""
 
 
-def main(argv: Sequence[str] = ()) -> int:
+def check_installation(argv: Sequence[str] = ()) -> int:
     """Print all checks as a table; 0 if nothing is missing, else 1.
 
     With ``--measure`` also measure what messages and copies cost here, and keep it.

@@ -17,7 +17,7 @@ from distspmd.lowering import ATTRIBUTE, Lowering, PlannedMemlet
 from distspmd.plans.cost import Cost
 from distspmd.plans.heuristics import HEURISTICS, STAGES
 from distspmd.plans.plan import Plan
-from distspmd.tables import Table, as_html, as_text, short
+from distspmd.tables import Table, as_html, as_text, shorten
 
 
 def explain(lowered: Any) -> Explanation:
@@ -109,7 +109,7 @@ class Explanation:
         """What is resolved at run time, as sentences; no total has it."""
         return [
             f"{memlet.data} at {memlet.source or 'the program'}, {_times(memlet)}: "
-            f"{short(memlet.layouts, _LAYOUT)}, only {memlet.inspection}, resolved at run time: "
+            f"{shorten(memlet.layouts, _LAYOUT)}, only {memlet.inspection}, resolved at run time: "
             f"at most {memlet.solution.cost.nbytes:,} bytes received"
             for memlet in self.lowering.fetches
         ]
@@ -190,7 +190,7 @@ _HEAD = (
 def _weighed(data: str, layout: Layout, traffic: float, why: str) -> tuple[str, ...]:
     """A layout in which an array could live: a row."""
     on = str(layout.mesh) or "rank 0"
-    return data, short(str(layout), _LAYOUT), on, f"{traffic:,.0f}", why
+    return data, shorten(str(layout), _LAYOUT), on, f"{traffic:,.0f}", why
 
 
 def _behind(traffic: float, least: float) -> str:
@@ -208,7 +208,7 @@ def _block(number: int, memlet: PlannedMemlet) -> str:
     facts = f"{price.nbytes:,} bytes received (at least {_least(plan):,})"
     lines = [
         f"{number}. {memlet.data} at {memlet.source or 'the program'}, {move}",
-        f"   {short(source, _LAYOUT)} {memlet.arrow} {short(target, _LAYOUT)}",
+        f"   {shorten(source, _LAYOUT)} {memlet.arrow} {shorten(target, _LAYOUT)}",
         f"   {plan.solver}: {memlet.steps or 'no step'}; {facts}, "
         f"peak {_peak(plan):,} bytes on a rank, {price.seconds:.1e} s",
         *(f"     over {loser}" for loser in _losers(memlet)),
@@ -218,7 +218,7 @@ def _block(number: int, memlet: PlannedMemlet) -> str:
 
 def _row(number: int, memlet: PlannedMemlet) -> str:
     plan, price = memlet.solution.plan, memlet.solution.cost
-    source, target = (short(layout, _LAYOUT) for layout in memlet.ends)
+    source, target = (shorten(layout, _LAYOUT) for layout in memlet.ends)
     cells = [
         *(str(number), memlet.data, memlet.source, source, target),
         f"{plan.solver}: {memlet.steps or 'no step'}",
@@ -234,7 +234,7 @@ def _losers(memlet: PlannedMemlet) -> Iterator[str]:
     for plan, price in memlet.solution.losers:
         yield _lost(plan, price, memlet.solution.cost)
     for refusal in memlet.solution.refusals:
-        yield f"{refusal.solver}: refused, {short(refusal.reason, 100)}"
+        yield f"{refusal.solver}: refused, {shorten(refusal.reason, 100)}"
 
 
 def _lost(plan: Plan, price: Cost, winner: Cost) -> str:

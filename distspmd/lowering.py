@@ -147,8 +147,8 @@ class PlannedMemlet:
     def ends(self) -> tuple[str, str]:
         """Source and target layout, each as text."""
         move = self.solution.plan.redistribution
-        source = place(move.source, self.from_caller)
-        return source, place(move.target, self.to_caller)
+        source = layout_text(move.source, self.from_caller)
+        return source, layout_text(move.target, self.to_caller)
 
     @property
     def arrow(self) -> str:
@@ -264,7 +264,7 @@ class Lowering:
         return as_html(self._tables()) + notes
 
 
-def place(layout: Layout, at_caller: bool) -> str:
+def layout_text(layout: Layout, at_caller: bool) -> str:
     """A layout as text; the caller's own says so."""
     where = "root" if layout.mesh.size == 1 else "caller's"
     return f"{where} {layout}" if at_caller else str(layout)

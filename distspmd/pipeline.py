@@ -17,12 +17,12 @@ from distspmd.dace_compat.swap import take_content
 from distspmd.errors import ScheduleError, UnsupportedProgram
 from distspmd.lowering import ATTRIBUTE, Lowering
 from distspmd.nodes.distributed_memlet import CONTEXT
-from distspmd.passes.align_maps import align
+from distspmd.passes.align_maps import align_maps
 from distspmd.passes.check_sizes import check_sizes
 from distspmd.passes.compilation import Compilation, Pass, Rewrite
 from distspmd.passes.distribute import InsertMemlets
 from distspmd.passes.fuse_maps import FuseMaps
-from distspmd.passes.normalize.pipeline import NORMALIZE, prepare
+from distspmd.passes.normalize.pipeline import NORMALIZE, normalize
 from distspmd.passes.plan_moves import ChooseHomes, PlanMoves
 from distspmd.passes.record import RecordDecisions
 from distspmd.passes.select_tilings import FindSpaces, PropagateTilings, TileNamedSpaces
@@ -36,7 +36,7 @@ from distspmd.solvers import SOLVERS
 
 
 @placed_by_us()
-def iteration_spaces(sdfg: SDFG) -> IterationSpaces:
+def list_spaces(sdfg: SDFG) -> IterationSpaces:
     """What a schedule can name: the iteration spaces of an SDFG, which stays as it is.
 
     They are in program order, also inside loops and nested SDFGs. Copies and single operations are
@@ -52,7 +52,7 @@ def iteration_spaces(sdfg: SDFG) -> IterationSpaces:
     pairs = zip(_nodes(twin), _nodes(sdfg), strict=True)
     originals = {id(copied): original for (copied, _), original in pairs}
     try:
-        prepare(twin)
+        normalize(twin)
     except UnsupportedProgram:
         return spaces_of(sdfg)
     found = []
@@ -73,7 +73,7 @@ PIPELINE: tuple[Pass, ...] = (
     Rewrite("check-sizes", check_sizes),
     FindSpaces(),
     FuseMaps(),
-    Rewrite("align-maps", align),
+    Rewrite("align-maps", align_maps),
     TileNamedSpaces(),
     PropagateTilings(),
     SumOperands(),
@@ -90,7 +90,7 @@ observe: Callable[[Pass, Compilation], None] | None = None
 
 
 @placed_by_us()
-def lower(
+def lower_numbers(
     sdfg: SDFG,
     schedule: Schedule,
     *,
@@ -106,7 +106,7 @@ def lower(
     """
     check_not_lowered(sdfg)
     twin = copy.deepcopy(sdfg)
-    compilation = begin(
+    compilation = begin_compilation(
         twin,
         on_copy(schedule, sdfg, twin),
         arguments=arguments,
@@ -115,7 +115,7 @@ def lower(
         deterministic=deterministic,
         fuse=fuse,
     )
-    run(compilation)
+    run_passes(compilation)
     twin.validate()
     assert compilation.lowering is not None
     take_content(sdfg, twin)
@@ -136,7 +136,7 @@ def on_copy(schedule: Schedule, sdfg: SDFG, twin: SDFG) -> Schedule:
     return {copies.get(id(key), key): parts for key, parts in schedule.items()}
 
 
-def begin(
+def begin_compilation(
     sdfg: SDFG,
     schedule: Schedule,
     *,
@@ -165,7 +165,7 @@ def begin(
     )
 
 
-def run(compilation: Compilation, stop_after: str | None = None) -> None:
+def run_passes(compilation: Compilation, stop_after: str | None = None) -> None:
     """Apply the passes of :data:`PIPELINE` in order, to the end or to the one that is named.
 
     Raises:

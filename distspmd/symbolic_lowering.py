@@ -20,7 +20,7 @@ from distspmd import pipeline
 from distspmd.analysis.infer_sizes import Shape
 from distspmd.errors import ArgumentError
 from distspmd.lowering import ATTRIBUTE, Lowering
-from distspmd.pipeline import iteration_spaces
+from distspmd.pipeline import list_spaces
 from distspmd.placement.argument_layouts import DISTRIBUTED
 from distspmd.tables import Table, as_html, as_text
 
@@ -71,7 +71,7 @@ class SymbolicLowering:
     def lowered(self, sizes: Mapping[str, int]) -> SDFG:
         """A copy of the program with numbers, lowered."""
         sdfg = with_sizes(self.sdfg, sizes)
-        pipeline.lower(sdfg, self.schedule, **self.options)
+        pipeline.lower_numbers(sdfg, self.schedule, **self.options)
         return sdfg
 
     @property
@@ -83,7 +83,7 @@ class SymbolicLowering:
                 str(self.schedule.get(space.name, "decided with the sizes")),
                 str(space.source or ""),
             )
-            for space in iteration_spaces(self.sdfg)
+            for space in list_spaces(self.sdfg)
         )
         return Table("Iteration spaces and their grids", ("name", "runs", "grid", "source"), rows)
 

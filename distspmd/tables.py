@@ -49,6 +49,6 @@ def as_html(tables: Sequence[Table]) -> str:
     return "".join(pieces)
 
 
-def short(what: str, most: int = 72) -> str:
+def shorten(what: str, most: int = 72) -> str:
     """A text that ends in dots where it is longer."""
     return what if len(what) <= most else f"{what[: most - 3]}..."

@@ -114,7 +114,7 @@ class GridMapped:
             for box, ranks in groups.items():
                 if len(ranks) != len(operands):
                     return Refusal(
-                        self.name, f"[{intervals.text(box)}] lacks an operand of another box"
+                        self.name, f"[{intervals.box_text(box)}] lacks an operand of another box"
                     )
         return None
 

@@ -40,8 +40,8 @@ class LocalSlice:
             if not intervals.contains(source.box(rank), target.box(rank)):
                 return Refusal(
                     self.name,
-                    f"rank {rank} wants [{intervals.text(target.box(rank))}] and has "
-                    f"[{intervals.text(source.box(rank))}]",
+                    f"rank {rank} wants [{intervals.box_text(target.box(rank))}] and has "
+                    f"[{intervals.box_text(source.box(rank))}]",
                 )
         return _copies(redistribution, self.name)
 

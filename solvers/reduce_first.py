@@ -11,7 +11,7 @@ from distspmd.layouts.layout import Layout
 from distspmd.plans.collectives import StepKind
 from distspmd.plans.plan import Message, Plan, Step
 from distspmd.plans.redistribution import Redistribution
-from distspmd.plans.rewrites.split_reductions import cut
+from distspmd.plans.rewrites.split_reductions import split_box
 from distspmd.plans.solver import Refusal
 from distspmd.solvers.exchange import Exchange
 
@@ -44,7 +44,9 @@ class ReduceFirst:
 
     def _plan(self, move: Redistribution, groups: dict[Box, tuple[int, ...]]) -> Plan:
         source = move.source
-        pieces = {box: tuple(zip(r, cut(box, len(r)), strict=False)) for box, r in groups.items()}
+        pieces = {
+            box: tuple(zip(r, split_box(box, len(r)), strict=False)) for box, r in groups.items()
+        }
         owned = {owner: piece for each in pieces.values() for owner, piece in each}
         nothing = intervals.empty(len(source.extents))
         boxes = tuple(owned.get(rank, nothing) for rank in range(source.ranks))

@@ -91,7 +91,7 @@ def every_lowering_is_watched() -> Iterator[None]:
 
     from distspmd import pipeline
 
-    lower = pipeline.lower
+    lower = pipeline.lower_numbers
 
     def watched(sdfg: Any, *arguments: Any, **named: Any) -> Any:
         before = _hash(sdfg)

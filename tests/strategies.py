@@ -15,7 +15,7 @@ from distspmd.layouts import intervals
 from distspmd.layouts.intervals import Box
 from distspmd.layouts.layout import Layout, Partial, Split
 from distspmd.layouts.mesh import Mesh
-from distspmd.layouts.reductions import REDUCTIONS, reduction
+from distspmd.layouts.reductions import REDUCTIONS, find_reduction
 from distspmd.plans.encoding import DTYPES
 from distspmd.plans.redistribution import Redistribution
 from distspmd.plans.simulator import Tile
@@ -114,7 +114,7 @@ class Content:
         after = before.copy()
         reached = np.full(move.source.extents, move.accumulate)
         for operand, values in operands.items():
-            combine = reduction(move.reduction or "sum").ufunc
+            combine = find_reduction(move.reduction or "sum").ufunc
             combined = np.where(reached, combine(after, values).astype(move.dtype), values)
             after = np.where(held[operand], combined, after)
             reached |= held[operand]

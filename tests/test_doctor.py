@@ -22,7 +22,7 @@ def named(name: str) -> Check:
 
 def test_a_machine_that_runs_the_tests_is_well(capsys: pytest.CaptureFixture[str]) -> None:
     assert [check.name for check in doctor.checks() if not check.ok] == []
-    assert doctor.main() == 0
+    assert doctor.check_installation() == 0
     assert "2.0.0b1" in capsys.readouterr().out
 
 
@@ -34,7 +34,7 @@ def test_a_measurement_is_told_and_kept(
     found = Machine(alpha=4e-6, single_copy_bytes=doctor.NEVER)
     monkeypatch.setattr(doctor, "checks", lambda: (Check("all", True, "well"),))
     monkeypatch.setattr(doctor, "measure", lambda: found)
-    assert doctor.main(["--measure"]) == 0
+    assert doctor.check_installation(["--measure"]) == 0
     printed = " ".join(capsys.readouterr().out.split())
     assert "a message 4.0 us" in printed
     assert "shared memory never" in printed
@@ -45,8 +45,8 @@ def test_a_measurement_is_told_and_kept(
 def test_a_machine_that_is_not_well_is_not_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "checks", lambda: (Check("all", False, "nothing"),))
     monkeypatch.setattr(doctor, "measure", lambda: pytest.fail("measured"))
-    assert doctor.main(["--measure"]) == 1
-    assert doctor.main(["--fast"]) == 2
+    assert doctor.check_installation(["--measure"]) == 1
+    assert doctor.check_installation(["--fast"]) == 2
 
 
 def test_the_kernels_of_the_blas_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,7 +63,7 @@ def test_no_compiler_is_told_with_what_to_install(
     check = named("compiler")
     assert not check.ok
     assert "apt install g++" in check.advice
-    assert doctor.main() == 1
+    assert doctor.check_installation() == 1
     assert "no C++ compiler" in " ".join(capsys.readouterr().out.split())
 
 

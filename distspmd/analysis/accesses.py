@@ -29,7 +29,7 @@ from dace.transformation.passes.analysis import loop_analysis
 
 from distspmd.analysis.index_bounds import Range
 from distspmd.analysis.symbol_values import (
-    Load,
+    ElementValue,
     Value,
     connector_values,
     index_in_code,
@@ -299,7 +299,7 @@ class _Walk:
         )
         values = {
             names[name]: replace(value, indices=tuple(map(moved, value.indices)))
-            if isinstance(value, Load)
+            if isinstance(value, ElementValue)
             else moved(value)
             for name, value in access.values.items()
             if name in names
@@ -313,7 +313,7 @@ def _values_outside(
     """Values seen from outside of a nested SDFG; those of its own containers are not known."""
     found: dict[str, Value] = {}
     for name, value in values.items():
-        if not isinstance(value, Load):
+        if not isinstance(value, ElementValue):
             found[name] = value
             continue
         for edge in state.in_edges_by_connector(node, value.data):

@@ -358,7 +358,7 @@ class _Scoped:
                 if len(ranks) > 1 and (again or not same or self._names_place(ranks)):
                     raise UnsupportedProgram(
                         f"{self._several_ranks}write into one part of {write.data!r}: ranks "
-                        f"{ranks[0]} and {ranks[1]} into [{intervals.text(box)}]{_THE_LAST}"
+                        f"{ranks[0]} and {ranks[1]} into [{intervals.box_text(box)}]{_THE_LAST}"
                     )
 
     def _writers(self, layout: Layout) -> dict[Box, list[int]]:
@@ -418,6 +418,6 @@ def _overlap(boxes: Sequence[Box]) -> str:
     """Two ranks whose boxes overlap, and the boxes."""
     for (a, left), (b, right) in itertools.combinations(enumerate(boxes), 2):
         if not intervals.is_empty(intervals.intersect(left, right)):
-            texts = intervals.text(left), intervals.text(right)
+            texts = intervals.box_text(left), intervals.box_text(right)
             return f"rank {a} into [{texts[0]}], rank {b} into [{texts[1]}]"
     raise AssertionError("no boxes overlap")

@@ -29,7 +29,7 @@ Scope = dict[str, Range | None]
 """Bound symbols in the order of their binding, outermost first. Other symbols are constants."""
 
 
-def bounds(expression: sympy.Expr, scope: Scope) -> Range | None:
+def bound_index(expression: sympy.Expr, scope: Scope) -> Range | None:
     """Least and greatest value of an integer expression over a scope.
 
     Returns:
@@ -97,7 +97,7 @@ def _interval(expression: sympy.Expr, scope: Scope) -> Range | None:
         values = scope[expression.name]
         if values is None:
             return None
-        lower, upper = bounds(values.lower, scope), bounds(values.upper, scope)
+        lower, upper = bound_index(values.lower, scope), bound_index(values.upper, scope)
         return Range(lower.lower, upper.upper) if lower and upper else None
     parts = [_interval(part, scope) for part in expression.args]
     if any(part is None for part in parts):

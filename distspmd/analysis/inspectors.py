@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 import sympy
 
 from distspmd.analysis.accesses import Access, Dimension, Edge
-from distspmd.analysis.symbol_values import Load, Value, terms
+from distspmd.analysis.symbol_values import ElementValue, Value, terms
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +47,10 @@ class Touch:
     ranges: tuple[Dimension, ...]
 
     @property
-    def loads(self) -> list[Load]:
+    def loads(self) -> list[ElementValue]:
         """Elements of containers that have to be there before."""
         values = (s.value for s in self.statements if isinstance(s, Let))
-        return [value for value in values if isinstance(value, Load)]
+        return [value for value in values if isinstance(value, ElementValue)]
 
     def __str__(self) -> str:
         """``col[k], k = row[i]..row[i + 1] - 1``."""
@@ -81,7 +81,7 @@ class _Texts:
         statement = self.statements.get(name)
         if not isinstance(statement, Let):
             return _plain(name)
-        if isinstance(statement.value, Load):
+        if isinstance(statement.value, ElementValue):
             return f"{statement.value.data}[{', '.join(map(self.of, statement.value.indices))}]"
         return f"({self.of(statement.value)})"
 
@@ -112,7 +112,7 @@ class Inspection:
         return "; ".join(dict.fromkeys(map(str, self.touches)))
 
     @property
-    def loads(self) -> list[Load]:
+    def loads(self) -> list[ElementValue]:
         """Elements of containers that have to be there before."""
         return [load for touch in self.touches for load in touch.loads]
 

@@ -52,7 +52,7 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Extent:
+class ParameterRange:
     """Values of a parameter: ``begin``, ``begin + step``, ... below ``end``."""
 
     begin: sympy.Expr
@@ -83,7 +83,7 @@ class IterationSpace:
     name: str
     label: str
     parameters: tuple[str, ...]
-    ranges: tuple[Extent, ...]
+    ranges: tuple[ParameterRange, ...]
     source: Source | None
     writes: tuple[str, ...]
     state: SDFGState = field(repr=False, compare=False)
@@ -266,10 +266,10 @@ def source(state: SDFGState, node: nodes.Node) -> Source | None:
     return None
 
 
-def parameters_of(entry: nodes.MapEntry) -> tuple[tuple[str, ...], tuple[Extent, ...]]:
+def parameters_of(entry: nodes.MapEntry) -> tuple[tuple[str, ...], tuple[ParameterRange, ...]]:
     """Parameters of a map and the values of each."""
     ranges = tuple(
-        Extent(sympy.sympify(begin), sympy.sympify(end) + 1, sympy.sympify(step))
+        ParameterRange(sympy.sympify(begin), sympy.sympify(end) + 1, sympy.sympify(step))
         for begin, end, step in entry.map.range.ranges
     )
     return tuple(map(str, entry.map.params)), ranges

@@ -12,11 +12,11 @@ import sympy
 from dace.sdfg import nodes
 
 from distspmd.analysis.accesses import bound_around
-from distspmd.analysis.index_bounds import Scope, bounds
-from distspmd.analysis.iteration_spaces import Extent, IterationSpace, parameters_of
+from distspmd.analysis.index_bounds import Scope, bound_index
+from distspmd.analysis.iteration_spaces import IterationSpace, ParameterRange, parameters_of
 
 
-def settled(space: IterationSpace) -> IterationSpace:
+def widen_to_hulls(space: IterationSpace) -> IterationSpace:
     """The space with the hulls of its ranges, and the names of parameters whose range moves."""
     now = parameters_of(space.node)[1] if isinstance(space.node, nodes.MapEntry) else space.ranges
     scope = bound_around(space.state)
@@ -29,7 +29,7 @@ def settled(space: IterationSpace) -> IterationSpace:
     return replace(space, ranges=tuple(ranges), moving=frozenset(hulls))
 
 
-def _hull(extent: Extent, scope: Scope) -> Extent | None:
+def _hull(extent: ParameterRange, scope: Scope) -> ParameterRange | None:
     """All values in any iteration of the loops; None for a fixed range, or one without bounds.
 
     Of steps of more than one, each range would begin elsewhere between two steps.
@@ -37,7 +37,7 @@ def _hull(extent: Extent, scope: Scope) -> Extent | None:
     symbols = extent.begin.free_symbols | extent.end.free_symbols
     if extent.step != 1 or not any(symbol.name in scope for symbol in symbols):
         return None
-    begins, ends = bounds(extent.begin, scope), bounds(extent.end, scope)
+    begins, ends = bound_index(extent.begin, scope), bound_index(extent.end, scope)
     if begins is None or ends is None:
         return None
-    return Extent(begins.lower, sympy.Max(begins.lower, ends.upper), extent.step)
+    return ParameterRange(begins.lower, sympy.Max(begins.lower, ends.upper), extent.step)

@@ -18,7 +18,7 @@ from dace import SDFG
 from numpy.typing import NDArray
 
 from distspmd.analysis.accesses import Access, bound_around
-from distspmd.analysis.index_bounds import Range, Scope, bounds, is_dense
+from distspmd.analysis.index_bounds import Range, Scope, bound_index, is_dense
 from distspmd.analysis.iteration_spaces import IterationSpace
 from distspmd.analysis.tiling import Tiling
 from distspmd.errors import UnsupportedProgram
@@ -67,8 +67,8 @@ class OnRanks:
         upper = np.tile(np.array(extents, np.int64), (ranks, 1))
         whole = []
         for d, dimension in enumerate(access.dimensions):
-            first = bounds(dimension.first, scope) if dimension else None
-            last = bounds(dimension.last, scope) if dimension else None
+            first = bound_index(dimension.first, scope) if dimension else None
+            last = bound_index(dimension.last, scope) if dimension else None
             if first is None or last is None:
                 whole.append(d)
                 continue
@@ -123,7 +123,7 @@ class OnRanks:
                 return False
             if name in self.space.parameters:
                 continue
-            length = values and bounds(values.upper - values.lower, scope)
+            length = values and bound_index(values.upper - values.lower, scope)
             if length is None or (self._evaluate(length.lower) < 0)[~self.tiling.idle].any():
                 return False
         return True

@@ -22,7 +22,7 @@ from dace.subsets import Range
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class ElementValue:
     """An element of a container, whose value is known when the program runs: ``col[k]``.
 
     Attributes:
@@ -36,13 +36,13 @@ class Load:
     edge: MultiConnectorEdge[Memlet] | None = field(default=None, compare=False, repr=False)
 
 
-Value: TypeAlias = Load | sympy.Expr
+Value: TypeAlias = ElementValue | sympy.Expr
 """What a symbol holds: an element of a container, or an expression of other symbols."""
 
 
 def terms(value: Value) -> tuple[sympy.Expr, ...]:
     """Expressions that a value is made of."""
-    return value.indices if isinstance(value, Load) else (value,)
+    return value.indices if isinstance(value, ElementValue) else (value,)
 
 
 def values_at(block: ControlFlowBlock) -> dict[str, Value]:
@@ -121,19 +121,19 @@ def _parsed(text: str, sdfg: SDFG) -> Value | None:
         expression: sympy.Expr = symbolic.pystr_to_symbolic(ast.unparse(tree))
         return expression
     if isinstance(tree, ast.Name):
-        return Load(tree.id, (sympy.Integer(0),))
+        return ElementValue(tree.id, (sympy.Integer(0),))
     if not isinstance(tree, ast.Subscript) or not isinstance(tree.value, ast.Name):
         return None
     parts = tree.slice.elts if isinstance(tree.slice, ast.Tuple) else [tree.slice]
     inside = {node.id for part in parts for node in ast.walk(part) if isinstance(node, ast.Name)}
     if inside & sdfg.arrays.keys() or any(isinstance(part, ast.Slice) for part in parts):
         return None
-    return Load(
+    return ElementValue(
         tree.value.id, tuple(symbolic.pystr_to_symbolic(ast.unparse(part)) for part in parts)
     )
 
 
-def load_through(state: SDFGState, edge: MultiConnectorEdge[Memlet]) -> Load | None:
+def load_through(state: SDFGState, edge: MultiConnectorEdge[Memlet]) -> ElementValue | None:
     """The element that comes through an edge from a container outside of all maps, if it is one."""
     if edge.data.is_empty() or edge.data.wcr is not None:
         return None
@@ -143,7 +143,7 @@ def load_through(state: SDFGState, edge: MultiConnectorEdge[Memlet]) -> Load | N
         return None
     if not isinstance(subset, Range) or any(size != 1 for size in subset.size()):
         return None
-    return Load(border.src.data, tuple(map(sympy.sympify, subset.min_element())), border)
+    return ElementValue(border.src.data, tuple(map(sympy.sympify, subset.min_element())), border)
 
 
 def connector_values(state: SDFGState, entries: Iterable[nodes.MapEntry]) -> dict[str, Value]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from distspmd.analysis.iteration_spaces import Extent
+from distspmd.analysis.iteration_spaces import ParameterRange
 from distspmd.layouts.dimension import Split
 from distspmd.layouts.mesh import Mesh
 
@@ -37,7 +37,9 @@ class Tiling:
     last: NDArray[np.int64]
 
     @classmethod
-    def of(cls, ranges: Sequence[Extent], mesh: Mesh, splits: Sequence[tuple[str, ...]]) -> Tiling:
+    def of(
+        cls, ranges: Sequence[ParameterRange], mesh: Mesh, splits: Sequence[tuple[str, ...]]
+    ) -> Tiling:
         """Tile ranges of numbers."""
         shape = (mesh.size, len(ranges))
         lower, upper, last = (np.zeros(shape, np.int64) for _ in range(3))
@@ -53,7 +55,7 @@ class Tiling:
 
     @classmethod
     def on_grid(
-        cls, parameters: Sequence[str], ranges: Sequence[Extent], parts: Sequence[int]
+        cls, parameters: Sequence[str], ranges: Sequence[ParameterRange], parts: Sequence[int]
     ) -> Tiling:
         """Tile each parameter along an axis of its own name, as a schedule asks."""
         mesh = Mesh.of(tuple(zip(parameters, parts, strict=True)))

@@ -13,7 +13,7 @@ from functools import cache
 import numpy as np
 
 from distspmd.layouts import user_reductions
-from distspmd.layouts.reductions import reduction
+from distspmd.layouts.reductions import find_reduction
 
 _KNOWN = {
     "Sum": "sum",
@@ -46,7 +46,7 @@ def operation_of(resolution: str, dtype: np.dtype) -> str | None:
     """
     if resolution in _KNOWN:
         known = _KNOWN[resolution]
-        return known if reduction(known).supports(dtype) else None
+        return known if find_reduction(known).supports(dtype) else None
     return _of_lambda(resolution, dtype) if resolution.startswith(user_reductions.PREFIX) else None
 
 
@@ -58,7 +58,7 @@ def _of_lambda(name: str, dtype: np.dtype) -> str | None:
     if kind not in "biufc" or (kind in "biu" and user_reductions.has_integer_division(name)):
         return None
     for candidate in _CANDIDATES["i" if kind == "u" else kind]:
-        known = reduction(candidate)
+        known = find_reduction(candidate)
         neutral = known.identity(dtype)
         with np.errstate(all="ignore"):
             if user_reductions.extends(name, kind, known.ufunc, neutral.item()):

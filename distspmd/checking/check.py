@@ -20,14 +20,23 @@ from dace import SDFG, data
 
 from distspmd.checking.compare import Comparison
 from distspmd.checking.python_oracle import python_function
-from distspmd.checking.trials import Arguments, Run, Sets, Trial, called, perform, read, write
-from distspmd.codegen.build import plain
+from distspmd.checking.trials import (
+    Arguments,
+    Run,
+    Sets,
+    Trial,
+    call_with_copies,
+    perform,
+    read,
+    write_object,
+)
+from distspmd.codegen.build import build_unlowered
 from distspmd.errors import ArgumentError, CheckError, DistSPMDError
 from distspmd.execution.program import build_for
 from distspmd.frontend.from_numpy.api import numpy_program
 from distspmd.lowering import Lowering
 from distspmd.passes.check_sizes import check_sizes
-from distspmd.pipeline import lower
+from distspmd.pipeline import lower_numbers
 from distspmd.placement.schedule import Schedule
 from distspmd.plans.machine import Machine
 from distspmd.plans.solver import Solver
@@ -151,7 +160,7 @@ def check(
         nonlocal wanted, oracle
         if wanted is None:
             wanted, oracle = oracle_of(program, sizes or {}, arguments_of(sdfg, seed, inputs))
-        return prepare(
+        return prepare_trial(
             sdfg,
             schedule,
             ranks,
@@ -169,7 +178,7 @@ def check(
     def sets() -> Sets:
         for number in range(runs):
             given = arguments_of(sdfg, seed + number, inputs)
-            yield given, called(wanted, given) if wanted else None
+            yield given, call_with_copies(wanted, given) if wanted else None
 
     if launched_ranks() is None:
         trial = make()
@@ -192,7 +201,7 @@ def oracle_of(
     if function is None:
         return None, _ONE_PROCESS
     try:
-        called(function, given)
+        call_with_copies(function, given)
     except Exception as problem:  # whatever the user's function raises
         return None, f"{_ONE_PROCESS}: Python cannot run the function ({problem})"
     return function, "the Python function, run by NumPy"
@@ -202,9 +211,9 @@ def _launched(trial: Trial, ranks: int, sets: Sets, timeout: float | None) -> tu
     """Start ranks, which find all that they need in a folder, and leave there what they found."""
     with tempfile.TemporaryDirectory() as folder:
         place, runs = Path(folder), 0
-        write(place / "trial", trial)
+        write_object(place / "trial", trial)
         for runs, inputs in enumerate(sets, start=1):
-            write(place / f"set{runs - 1}", inputs)
+            write_object(place / f"set{runs - 1}", inputs)
         argv = ["-m", "distspmd.checking.trials", folder, str(runs)]
         launch(argv, ranks=ranks, timeout=timeout, capture=True).check()
         found: tuple[Run, ...] = read(place / "runs")
@@ -237,7 +246,7 @@ def _together(
     return shared, found
 
 
-def prepare(
+def prepare_trial(
     sdfg: SDFG,
     schedule: Schedule,
     ranks: int,
@@ -255,11 +264,11 @@ def prepare(
         ScheduleError: the grids need more ranks, and as for lower.
     """
     lowered = copy.deepcopy(sdfg)
-    lowering = lower(lowered, schedule, **options)
+    lowering = lower_numbers(lowered, schedule, **options)
     for memlet in lowering.memlets + lowering.fetches:
         verify(memlet.solution.plan)
     built, lowering = build_for(lowered, ranks)
-    folder = str(plain(sdfg).sdfg.build_folder) if original else None
+    folder = str(build_unlowered(sdfg).sdfg.build_folder) if original else None
     return Trial(built, lowering, folder, tolerance, seed, oracle)
 
 

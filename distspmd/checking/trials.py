@@ -53,7 +53,7 @@ class Run:
     """Bytes that all ranks received."""
 
 
-def called(function: Callable[..., Any], given: Arguments) -> Arguments:
+def call_with_copies(function: Callable[..., Any], given: Arguments) -> Arguments:
     """Arguments and results, by name, after a call with copies of the arguments."""
     arguments = copy.deepcopy(given)
     results = function(**arguments)
@@ -86,7 +86,11 @@ def perform(trial: Trial, comm: Any, sets: Sets, runs: int) -> tuple[Run, ...]:
             have, seconds = _timed(program, comm, given)
             comparisons = tuple[Comparison, ...]()
             if first:
-                want = called(original, given) if wanted is None and original else wanted or {}
+                want = (
+                    call_with_copies(original, given)
+                    if wanted is None and original
+                    else wanted or {}
+                )
                 comparisons = tuple(
                     compare(n, have[n], value, trial.tolerance) for n, value in want.items()
                 )
@@ -134,7 +138,7 @@ def _load(folder: str) -> Callable[..., Any]:
     return loaded
 
 
-def write(file: Path, content: Any) -> None:
+def write_object(file: Path, content: Any) -> None:
     """Write an object for another process of the same check."""
     with file.open("wb") as out:
         pickle.dump(content, out, protocol=5)
@@ -146,7 +150,7 @@ def read(file: Path) -> Any:
         return pickle.load(held)  # what this process, or a rank of it, wrote
 
 
-def main(folder: str, runs: str) -> None:
+def run_trial(folder: str, runs: str) -> None:
     """One rank of a check."""
     from mpi4py import MPI
 
@@ -156,11 +160,11 @@ def main(folder: str, runs: str) -> None:
     sets = (read(place / f"set{number}") for number in range(int(runs)))
     found = perform(read(place / "trial"), comm, sets, int(runs))
     if comm.Get_rank() == 0:
-        write(place / "runs", found)
+        write_object(place / "runs", found)
 
 
 if __name__ == "__main__":
     # What it reads and writes are classes of the module, not of __main__.
     from distspmd.checking import trials
 
-    trials.main(*sys.argv[1:])
+    trials.run_trial(*sys.argv[1:])

@@ -24,7 +24,7 @@ from distspmd.cache import cache_folder
 from distspmd.codegen import compile_program, outline
 from distspmd.codegen.implementations import blas_header, check_lapack, choose_implementations
 from distspmd.codegen.openmp import share_maps
-from distspmd.codegen.user_reductions import add_functions, functions_of
+from distspmd.codegen.user_reductions import add_functions, collect_lambdas
 from distspmd.dace_compat.fast_graphs import quick_graphs
 from distspmd.dace_compat.settings import linked_to, quiet
 from distspmd.errors import ArgumentError, ToolchainError
@@ -61,7 +61,7 @@ too, but a library that is linked with it makes the whole process flush denormal
 
 
 @dataclass(frozen=True)
-class Argument:
+class CompiledArgument:
     """One argument of the compiled function: an array, or (with no shape) a number by value."""
 
     name: str
@@ -77,7 +77,7 @@ class Build:
 
     name: str
     library: str
-    arguments: tuple[Argument, ...]
+    arguments: tuple[CompiledArgument, ...]
     initial: tuple[str, ...]
     """Symbols that the initialisation takes, in order."""
     positional: tuple[str, ...]
@@ -101,7 +101,7 @@ class Build:
         if not Path(fields["library"]).is_file():
             return None
         arguments = tuple(
-            Argument(a["name"], a["dtype"], tuple(a["shape"]), tuple(a["strides"]))
+            CompiledArgument(a["name"], a["dtype"], tuple(a["shape"]), tuple(a["strides"]))
             for a in fields["arguments"]
         )
         return cls(
@@ -116,20 +116,22 @@ class Build:
 
 
 @functools.cache
-def prepare() -> None:
+def warm_up() -> None:
     """Begin what the first program on a machine needs, beside Python; once in a process.
 
     That are the runtime, and the headers that all programs include. Both are kept.
     """
-    compiler_processes.begin(compile_runtime.build)
+    compiler_processes.start_in_background(compile_runtime.build_runtime)
     with contextlib.suppress(ToolchainError):  # a program that needs it says so
         found = toolchain.find_compiler()
         with _settings(found, ARITHMETIC["vector"]):
             flags = compile_program.flags_of_all()
-        compiler_processes.begin(lambda: compile_program.precompiled(found, flags))
+        compiler_processes.start_in_background(
+            lambda: compile_program.precompile_headers(found, flags)
+        )
 
 
-def build(sdfg: SDFG, lowering: Lowering, ranks: int, arithmetic: str = "vector") -> Build:
+def build_program(sdfg: SDFG, lowering: Lowering, ranks: int, arithmetic: str = "vector") -> Build:
     """Compile a lowered SDFG for a number of ranks, unless that was done before.
 
     Symbols that are the same on all ranks become constants first.
@@ -148,7 +150,7 @@ def build(sdfg: SDFG, lowering: Lowering, ranks: int, arithmetic: str = "vector"
     uniform = lowering.uniform_symbols(ranks)
     program.replace_dict(uniform)  # type: ignore[arg-type]  # DaCe takes numbers too
     share = all(map(outline.repeatable, _global_code(program)))
-    add_functions(program, functions_of(lowering.memlets))
+    add_functions(program, collect_lambdas(lowering.memlets))
     ends = _ends(program)
     tiles = _lend(program, ends) if ranks > 1 else ()
     strict = lowering.deterministic or arithmetic == "strict"
@@ -205,7 +207,7 @@ def _lend(program: SDFG, ends: Sequence[tuple[str, str]]) -> tuple[str, ...]:
     return tuple(tiles)
 
 
-def plain(sdfg: SDFG) -> CompiledSDFG:
+def build_unlowered(sdfg: SDFG) -> CompiledSDFG:
     """An SDFG that is not lowered, compiled by DaCe with the same compiler and BLAS.
 
     What lowered programs are compared with.
@@ -306,7 +308,7 @@ def _record(
     for name, container in program.arglist().items():
         is_array = isinstance(container, data.Array)
         arguments.append(
-            Argument(
+            CompiledArgument(
                 name,
                 str(container.dtype.as_numpy_dtype()),
                 tuple(int(n) for n in container.shape) if is_array else (),

@@ -51,7 +51,7 @@ def compile_program(program: SDFG, folder: Path, compiler: Compiler, share: bool
         program: whose library nodes know how they are implemented.
         folder: for its code, and the library.
         compiler: of the files, where CMake need not look for one.
-        share: as in :func:`distspmd.codegen.outline.split`.
+        share: as in :func:`distspmd.codegen.outline.split_into_files`.
 
     Raises:
         CompilationError: with what the compiler said.
@@ -92,7 +92,7 @@ def _by_commands(
     linked = [code for code in objects if code.linkable]
     whole = [code.clean_code for code in linked]
     most = len(os.sched_getaffinity(0))
-    split = [text for code in whole for text in outline.split(code, name, most, share)]
+    split = [text for code in whole for text in outline.split_into_files(code, name, most, share)]
     for texts in [split, whole] if split != whole else [whole]:
         files = [folder / f"{name}_{number}.cpp" for number in range(len(texts))]
         for file, text in zip(files, texts, strict=True):
@@ -171,12 +171,12 @@ def _compile_files(
 ) -> subprocess.CompletedProcess[str]:
     """Compile the files of a program side by side, and link them; what the compiler said."""
     flags = flags_of_all()
-    start = [*compiler.command, *flags, "-w", *precompiled(compiler, flags)]
+    start = [*compiler.command, *flags, "-w", *precompile_headers(compiler, flags)]
     start += [f"-I{_RUNTIME}", *(f"-I{folder}" for folder in needs.folders), *needs.compiling]
     start.append(f'-DDACE_BINARY_DIR="{library.parent}"')
     if len(files) == 1:
         command = [*start, "-shared", str(files[0]), "-o", str(library), *needs.linking]
-        return compiler_processes.run(command)
+        return compiler_processes.run_command(command)
     objects = [str(file.with_suffix(".o")) for file in files]
     done = compiler_processes.run_all(
         [[*start, "-c", str(f), "-o", o] for f, o in zip(files, objects, strict=True)]
@@ -184,7 +184,7 @@ def _compile_files(
     if done.returncode != 0:
         return done
     link = [*compiler.command, "-shared", "-fopenmp", *objects, "-o", str(library), *needs.linking]
-    return compiler_processes.run(link)
+    return compiler_processes.run_command(link)
 
 
 def flags_of_all() -> list[str]:
@@ -194,7 +194,7 @@ def flags_of_all() -> list[str]:
     return [standard, "-fPIC", "-fopenmp", *chosen, *dace_compiler.build_type_flags()]
 
 
-def precompiled(compiler: Compiler, flags: Sequence[str]) -> list[str]:
+def precompile_headers(compiler: Compiler, flags: Sequence[str]) -> list[str]:
     """Arguments that include what DaCe's programs begin with, compiled once for these flags.
 
     None where that cannot be made: then programs compile as well, but longer.
@@ -218,7 +218,7 @@ def precompiled(compiler: Compiler, flags: Sequence[str]) -> list[str]:
 def _precompile(command: Sequence[str], work: Path, header: Path, target: Path) -> None:
     own = work / _HEADER
     own.write_text("#include <dace/dace.h>\n")
-    done = compiler_processes.run([*command, str(own), "-o", str(work / target.name)])
+    done = compiler_processes.run_command([*command, str(own), "-o", str(work / target.name)])
     if done.returncode != 0:
         raise OSError(done.stderr)
     own.replace(header)

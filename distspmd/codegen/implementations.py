@@ -31,14 +31,14 @@ def choose_implementations(sdfg: SDFG, in_order: bool = False) -> bool:
     for node, state in _library_nodes(sdfg):
         known = type(node).implementations  # type: ignore[attr-defined]  # of each kind of node
         if isinstance(node, contraction.Contraction):
-            fits = contraction.on_blas(node, state)
+            fits = contraction.can_call_gemm(node, state)
             node.implementation = blas_products.CALL if fits else contraction.NEST
             node.in_order = in_order
             uses_blas |= fits
         elif linear_solve.LAPACK in known:
             node.implementation, uses_blas = linear_solve.LAPACK, True
         elif blas_products.CALL in known:
-            fits = blas_products.on_blas(node, state)
+            fits = blas_products.can_call_blas(node, state)
             loops = blas_products.LOOPS if blas_products.LOOPS in known else "pure"
             node.implementation = blas_products.CALL if fits else loops
             uses_blas |= fits

@@ -41,7 +41,7 @@ _TAKEN = re.compile(r"&\s*__state->\w+(?!\w|\s*\[)|__state->\w+\s*=(?!=)")
 """The address of an array's pointer, or another pointer for it: not the array alone."""
 
 
-def split(code: str, name: str, most: int, share: bool = True) -> list[str]:
+def split_into_files(code: str, name: str, most: int, share: bool = True) -> list[str]:
     """The files of a generated program, at most so many; the first has the program's functions.
 
     Args:

@@ -11,7 +11,7 @@ from dace.properties import LambdaProperty
 
 from distspmd.codegen.outline import FURTHER_FILE
 from distspmd.expressions.cpp import literal
-from distspmd.layouts.reductions import reduction
+from distspmd.layouts.reductions import find_reduction
 from distspmd.lowering import PlannedMemlet
 from distspmd.plans.encoding import Function
 
@@ -40,12 +40,12 @@ extern "C" DACE_EXPORTED void distspmd_combine_{number}(
 _NAMES = ("distspmd_kernel_", "distspmd_fill_", "distspmd_combine_")
 
 
-def functions_of(memlets: Iterable[PlannedMemlet]) -> tuple[Function, ...]:
+def collect_lambdas(memlets: Iterable[PlannedMemlet]) -> tuple[Function, ...]:
     """The lambdas by which plans reduce, each once for a dtype, in the order of the plans."""
     found: dict[Function, None] = {}
     for memlet in memlets:
         move = memlet.solution.plan.redistribution
-        if move.reduction and reduction(move.reduction).is_lambda:
+        if move.reduction and find_reduction(move.reduction).is_lambda:
             found[move.reduction, move.dtype] = None
     return tuple(found)
 
@@ -60,7 +60,7 @@ def add_functions(sdfg: SDFG, functions: Iterable[Function]) -> None:
             number=number,
             type=kind.ctype,
             function=cpp.unparse_cr(sdfg, LambdaProperty.from_string(name), kind),
-            neutral=literal(reduction(name).identity(dtype), dtype),
+            neutral=literal(find_reduction(name).identity(dtype), dtype),
         )
         sdfg.append_global_code(code)
 

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from distspmd.codegen.build import Argument, Build
-from distspmd.codegen.user_reductions import addresses_of, functions_of
+from distspmd.codegen.build import Build, CompiledArgument
+from distspmd.codegen.user_reductions import addresses_of, collect_lambdas
 from distspmd.errors import CompilationError
 from distspmd.execution import tile_storage
 from distspmd.lowering import Lowering
 from distspmd.nodes.distributed_memlet import CONTEXT
 from distspmd.runtime.engine import Engine
 from distspmd.runtime.errors_together import Agreement
-from distspmd.runtime.shared_memory import Node
+from distspmd.runtime.shared_memory import SharedNode
 
 
 class Executable:
@@ -35,11 +35,13 @@ class Executable:
         self._handle: int | None = None
         rank: int = comm.Get_rank()
         library = self._load(built, agreement)
-        functions = addresses_of(library, functions_of(lowering.memlets))
-        plans = [tile_storage.named(memlet, lowering, rank) for memlet in lowering.memlets]
-        fetches = [tile_storage.fetch(memlet, lowering, rank) for memlet in lowering.fetches]
+        functions = addresses_of(library, collect_lambdas(lowering.memlets))
+        plans = [tile_storage.resolve_memlet(memlet, lowering, rank) for memlet in lowering.memlets]
+        fetches = [
+            tile_storage.resolve_fetch(memlet, lowering, rank) for memlet in lowering.fetches
+        ]
         self.engine = Engine(comm, plans, fetches, functions)
-        self._node: Node | None = None
+        self._node: SharedNode | None = None
         self._tiles = self._lend_tiles(built, lowering, comm)
         values = {**lowering.symbol_values(rank), CONTEXT: self.engine.context or 0}
         self._nothing = np.zeros(64, np.uint8)  # what a rank without a tile points at
@@ -81,7 +83,7 @@ class Executable:
         lent = [argument for argument in built.arguments if argument.name in built.tiles]
         if not lent:
             return {}
-        node = self._node = Node(comm)
+        node = self._node = SharedNode(comm)
         storage = node.allocate_all([(a.shape, np.dtype(a.dtype)) for a in lent])
         tiles = {argument.name: tile for argument, tile in zip(lent, storage, strict=True)}
         pairs = []
@@ -89,7 +91,7 @@ class Executable:
             plan, held = memlet.solution.plan, (memlet.source_tiles, memlet.target_tiles)
             pairs.append(
                 [
-                    tile_storage.part(tiles[end], within, layout.box(rank), rank)
+                    tile_storage.part_of_tile(tiles[end], within, layout.box(rank), rank)
                     if end in tiles and within
                     else None
                     for end, within, layout in zip(ends, held, plan.buffers[:2], strict=True)
@@ -126,5 +128,5 @@ class Executable:
             self._free()
 
 
-def _ctype(argument: Argument) -> Any:
+def _ctype(argument: CompiledArgument) -> Any:
     return np.ctypeslib.as_ctypes_type(np.dtype(argument.dtype))

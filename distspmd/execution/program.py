@@ -8,7 +8,7 @@ from typing import Any
 from dace import SDFG
 from numpy.typing import NDArray
 
-from distspmd.codegen.build import Build, build
+from distspmd.codegen.build import Build, build_program
 from distspmd.errors import ArgumentError, CompilationError, DistSPMDError, ScheduleError
 from distspmd.execution.binding import Binding, binding_of
 from distspmd.execution.executable import Executable
@@ -21,7 +21,7 @@ from distspmd.runtime.engine import Statistics
 from distspmd.runtime.errors_together import Agreement, wait_quietly
 
 
-def compile(sdfg: SDFG | None, comm: Any, *, arithmetic: str = "vector") -> Program:
+def compile_and_load(sdfg: SDFG | None, comm: Any, *, arithmetic: str = "vector") -> Program:
     """Compile a lowered SDFG on rank 0, and load it on all ranks of a communicator.
 
     Args:
@@ -81,7 +81,7 @@ def build_for(sdfg: SDFG | None, ranks: int, arithmetic: str = "vector") -> tupl
             f"{largest.mesh.size} ranks, but the communicator has {ranks}. Start at least "
             f"{lowering.ranks} ranks (mpiexec -n {lowering.ranks}), or give fewer parts."
         )
-    return build(sdfg, lowering, ranks, arithmetic), lowering
+    return build_program(sdfg, lowering, ranks, arithmetic), lowering
 
 
 class Program(Closing):

@@ -121,7 +121,7 @@ class SymbolicProgram(Closing):
                 error.__cause__ = problem
         wait_quietly(self.comm)
         self._agreement.check(error)
-        made = program.compile(sdfg, self.comm, arithmetic=self._arithmetic)
+        made = program.compile_and_load(sdfg, self.comm, arithmetic=self._arithmetic)
         self.seconds[key] = time.perf_counter() - start
         return made
 

@@ -18,7 +18,7 @@ from distspmd.plans.request_encoding import Fetch
 from distspmd.runtime.engine import runnable
 
 
-def named(
+def resolve_memlet(
     memlet: PlannedMemlet, lowering: Lowering, rank: int
 ) -> tuple[str, Plan, tuple[Storage, Storage]]:
     """A memlet as the engine takes it: its name, its plan in bounded rounds, its storages."""
@@ -26,7 +26,7 @@ def named(
     return _title(memlet), plan, _storages(memlet, lowering, rank)
 
 
-def fetch(memlet: PlannedMemlet, lowering: Lowering, rank: int) -> Fetch:
+def resolve_fetch(memlet: PlannedMemlet, lowering: Lowering, rank: int) -> Fetch:
     """A memlet that is resolved at run time, as the engine takes it."""
     storages = _storages(memlet, lowering, rank)
     return Fetch(_title(memlet), memlet.solution.plan, memlet.asked, storages)
@@ -54,7 +54,7 @@ def _storage(tiles: Layout, rank: int) -> Storage:
     return Storage(tuple(lo for lo, _ in tiles.box(rank)), strides)
 
 
-def part(storage: NDArray[Any], tiles: Layout, box: Box, rank: int) -> NDArray[Any] | None:
+def part_of_tile(storage: NDArray[Any], tiles: Layout, box: Box, rank: int) -> NDArray[Any] | None:
     """The part of a tile's storage that holds a box."""
     if intervals.is_empty(box):
         return None

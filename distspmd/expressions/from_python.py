@@ -134,13 +134,15 @@ class _Reader:
     def _binary(self, node: ast.BinOp) -> Expression:
         if type(node.op) not in _BINARY:
             raise Unreadable(node)
-        return promoted(_BINARY[type(node.op)], self.of(node.left), self.of(node.right))
+        return promote_operands(_BINARY[type(node.op)], self.of(node.left), self.of(node.right))
 
     def _boolean(self, node: ast.BoolOp) -> Expression:
         return self._chain(_BINARY[type(node.op)], list(map(self.of, node.values)))
 
     def _chosen(self, node: ast.IfExp) -> Expression:
-        return promoted("where", self.of(node.test), self.of(node.body), self.of(node.orelse))
+        return promote_operands(
+            "where", self.of(node.test), self.of(node.body), self.of(node.orelse)
+        )
 
     def _element(self, node: ast.Subscript) -> Expression:
         index = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
@@ -167,7 +169,7 @@ class _Reader:
         if not all(type(sign) in _BINARY for sign in node.ops):
             raise Unreadable(node)
         pairs = zip(node.ops, sides[:-1], sides[1:], strict=True)
-        tests = [promoted(_BINARY[type(sign)], one, other) for sign, one, other in pairs]
+        tests = [promote_operands(_BINARY[type(sign)], one, other) for sign, one, other in pairs]
         return self._chain("logical_and", tests)
 
     def _called(self, node: ast.Call) -> Expression:
@@ -179,7 +181,7 @@ class _Reader:
             return apply("cast", *arguments, dtype=CONVERSIONS[name])
         if name in _CALLED:
             try:
-                return promoted(_CALLED[name], *arguments)
+                return promote_operands(_CALLED[name], *arguments)
             except ValueError:
                 pass  # of another number of arguments: a function of the user's own
         common = np.result_type(*(a.dtype for a in arguments)) if arguments else self.other
@@ -200,7 +202,7 @@ _READERS: dict[type[ast.AST], Callable[..., Expression]] = {
 }
 
 
-def promoted(name: str, *operands: Expression) -> Expression:
+def promote_operands(name: str, *operands: Expression) -> Expression:
     """An operation; numbers among its operands take the type of the others, as NumPy says."""
     plain: list[Any] = [o.value if isinstance(o, Constant) else o for o in operands]
     types = [o.dtype for o in plain if isinstance(o, Node)]

@@ -44,9 +44,9 @@ class Node:
         return isinstance(other, Node) and _equal(self, other)
 
     def __str__(self) -> str:
-        from distspmd.expressions.text import text
+        from distspmd.expressions.text import print_expression
 
-        return text(self)  # type: ignore[arg-type]
+        return print_expression(self)  # type: ignore[arg-type]
 
     def __add__(self, other: Any) -> Operation:
         return written("add", self, other)
@@ -153,7 +153,7 @@ class Operation(Node):
     """Work of one element with that of all arguments, as it would be written out."""
 
     def __post_init__(self) -> None:
-        total = OPERATIONS[self.name].work + sum(map(cost, self.arguments))
+        total = OPERATIONS[self.name].work + sum(map(count_additions, self.arguments))
         object.__setattr__(self, "cost", total)
 
     @property
@@ -179,7 +179,7 @@ class Call(Node):
 Expression: TypeAlias = Argument | Load | IndexValue | Constant | Operation | Call
 
 
-def cost(expression: Expression) -> int:
+def count_additions(expression: Expression) -> int:
     """Work of one element in additions, as it would be written out."""
     return expression.cost if isinstance(expression, Operation) else 0
 

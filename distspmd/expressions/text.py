@@ -33,7 +33,7 @@ Assignments: TypeAlias = tuple[tuple[str, Expression], ...]
 """Names, and the expressions that are assigned to them."""
 
 
-def text(expression: Expression) -> str:
+def print_expression(expression: Expression) -> str:
     """An expression as text."""
     form = _Text([expression])
     return "; ".join([*form.lines, form.of(expression)])
@@ -45,7 +45,7 @@ def assignments_text(assignments: Assignments) -> str:
     return "\n".join([*form.lines, *(f"{name} = {form.of(value)}" for name, value in assignments)])
 
 
-def parse(written: str) -> Expression:
+def parse_expression(written: str) -> Expression:
     """The expression of a text.
 
     Raises:

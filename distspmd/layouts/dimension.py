@@ -16,7 +16,7 @@ import numpy as np
 from distspmd.errors import LayoutError
 from distspmd.layouts.intervals import Interval, Numbers
 from distspmd.layouts.mesh import Mesh
-from distspmd.layouts.reductions import reduction
+from distspmd.layouts.reductions import find_reduction
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ class Partial:
     axes: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        reduction(self.reduction)
+        find_reduction(self.reduction)
 
     def __str__(self) -> str:
         return f"partial({self.reduction})" + (

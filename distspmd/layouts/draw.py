@@ -90,7 +90,7 @@ def _ranks(ranks: list[int]) -> str:
 def _plane(layout: Layout, plane: tuple[Interval, ...]) -> Iterator[str]:
     rows, columns, table = _cells(layout, plane)
     if plane:
-        yield f"[{intervals.text(plane)}, :, :]"
+        yield f"[{intervals.box_text(plane)}, :, :]"
     heads = [f"{lo}:{hi}" for lo, hi in columns[:_COLUMNS]]
     sides = [f"{lo}:{hi}" if len(layout.extents) > 1 else "" for lo, hi in rows]
     width = max(map(len, [*heads, *(cell for line in table for cell in line[:_COLUMNS])]))

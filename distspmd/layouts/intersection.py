@@ -50,7 +50,7 @@ def overlaps(source: Layout, target: Layout) -> Overlaps:
     return Overlaps(first, second, np.stack([lows, highs], axis=2))
 
 
-def are_disjoint(layout: Layout) -> bool:
+def are_tiles_disjoint(layout: Layout) -> bool:
     """Whether no element is in two different tiles."""
     if layout.tiles.sides is not None:
         return all((side[1:, 0] >= side[:-1, 1]).all() for side in layout.tiles.sides)

@@ -122,7 +122,7 @@ def union_volume(boxes: Sequence[Box]) -> int:
     return int(sizes[painted].sum())
 
 
-def shifted(box: Box, origin: Sequence[int]) -> Box:
+def shift(box: Box, origin: Sequence[int]) -> Box:
     """The box in the indices of a tile whose first element has the global index ``origin``."""
     return tuple((lo - at, hi - at) for (lo, hi), at in zip(box, origin, strict=True))
 
@@ -132,7 +132,7 @@ def slices(box: Box) -> tuple[slice, ...]:
     return tuple(slice(lo, hi) for lo, hi in box)
 
 
-def cut(box: Box, limit: int) -> Iterator[Box]:
+def cut_box(box: Box, limit: int) -> Iterator[Box]:
     """Cut a box into boxes of at most ``limit`` elements, in row-major order.
 
     Cuts run along the leading dimensions, so that each piece stays as contiguous as the box.
@@ -146,7 +146,7 @@ def cut(box: Box, limit: int) -> Iterator[Box]:
     lo, hi = box[dimension]
     for start in range(lo, hi, step):
         piece = (*box[:dimension], (start, min(hi, start + step)), *box[dimension + 1 :])
-        yield from cut(piece, limit)
+        yield from cut_box(piece, limit)
 
 
 def are_disjoint(boxes: Sequence[Box]) -> bool:
@@ -162,6 +162,6 @@ def are_disjoint(boxes: Sequence[Box]) -> bool:
     return True
 
 
-def text(box: Box) -> str:
+def box_text(box: Box) -> str:
     """The box as written in messages: ``0:5, 3:8``."""
     return ", ".join(f"{lo}:{hi}" for lo, hi in box)

@@ -97,9 +97,8 @@ class Layout:
                 return
         for rank, box in enumerate(boxes):
             if len(box) != len(self.extents) or not intervals.contains(whole, box):
-                raise LayoutError(
-                    f"rank {rank} holds [{intervals.text(box)}], outside the array {self.extents}."
-                )
+                held = intervals.box_text(box)
+                raise LayoutError(f"rank {rank} holds [{held}], outside the array {self.extents}.")
 
     # -- ways to make one ---------------------------------------------------------------------
 
@@ -168,7 +167,7 @@ class Layout:
             body = f"[{body}]"
         else:
             held = "; ".join(
-                f"{rank}: {intervals.text(box)}"
+                f"{rank}: {intervals.box_text(box)}"
                 for rank, box in enumerate(self.boxes)
                 if not intervals.is_empty(box)
             )

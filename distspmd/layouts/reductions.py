@@ -109,7 +109,7 @@ def define(name: str, ufunc: np.ufunc, identity: Any = None) -> Reduction:
     return _DEFINED[name]
 
 
-def reduction(name: str) -> Reduction:
+def find_reduction(name: str) -> Reduction:
     """Look a reduction up by name.
 
     Raises:

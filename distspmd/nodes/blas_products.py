@@ -128,7 +128,7 @@ class _Product:
         )
 
 
-def on_blas(node: nodes.LibraryNode, state: SDFGState) -> bool:
+def can_call_blas(node: nodes.LibraryNode, state: SDFGState) -> bool:
     """Whether :data:`CALL` can replace a node."""
     try:
         return _Product.of(node, state).on_blas

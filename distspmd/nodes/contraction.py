@@ -22,11 +22,17 @@ from dace.transformation.transformation import ExpandTransformation
 
 from distspmd.errors import UnsupportedProgram
 from distspmd.expressions.ir import Expression
-from distspmd.expressions.text import parse
+from distspmd.expressions.text import parse_expression
 from distspmd.nodes import contraction_gemm
 from distspmd.nodes.blas_products import CALL, LOOPS
-from distspmd.nodes.contraction_gemm import Gemm, text
-from distspmd.nodes.contraction_loops import cleared, indices, nest, parameter, reduction
+from distspmd.nodes.contraction_gemm import Gemm, cpp_text
+from distspmd.nodes.contraction_loops import (
+    emit_clear,
+    emit_reduction,
+    loop_variables,
+    nest,
+    parameter,
+)
 from distspmd.nodes.contraction_operands import Einsum, Operand
 from distspmd.nodes.subscripts import Subscripts
 
@@ -129,7 +135,7 @@ class ExpandToNest(ExpandTransformation):
     ) -> nodes.Tasklet:
         """Replace the node by a tasklet."""
         einsum = windows(node, state)
-        return _tasklet(node, einsum, reduction(einsum, node))
+        return _tasklet(node, einsum, emit_reduction(einsum, node))
 
 
 @dace.library.expansion
@@ -151,12 +157,14 @@ class ExpandToCall(ExpandTransformation):
         summed = [x for x in product.loops if x in einsum.reduced]
         code = f"const {ctype} __one(1), __zero(0);\n"
         if not einsum.writes_once:  # and there may be no call at all
-            code += cleared(einsum, "__zero")
-            call = product.call("__one", "__one", indices(einsum))
+            code += emit_clear(einsum, "__zero")
+            call = product.call("__one", "__one", loop_variables(einsum))
             return _tasklet(node, einsum, code + nest(einsum, product.loops, call))
-        calls = nest(einsum, summed, product.call("__one", _first(einsum, summed), indices(einsum)))
+        calls = nest(
+            einsum, summed, product.call("__one", _first(einsum, summed), loop_variables(einsum))
+        )
         if any(not einsum.extents[x].is_positive for x in summed):
-            code += cleared(einsum, "__zero")
+            code += emit_clear(einsum, "__zero")
         if batch:
             calls = _batch(einsum, batch, calls)
         return _tasklet(node, einsum, code + calls)
@@ -166,19 +174,19 @@ def _first(einsum: Einsum, summed: Sequence[str]) -> str:
     """The factor of what is in the result: none at the first of several summands."""
     if not summed:
         return "__zero"
-    index = indices(einsum)
+    index = loop_variables(einsum)
     return f"({' && '.join(f'{index[x]} == 0' for x in summed)} ? __zero : __one)"
 
 
 def _batch(einsum: Einsum, batch: Sequence[str], calls: str) -> str:
     """Products over letters that the result has too: threads share them."""
-    count = text(sympy.Mul(*(einsum.extents[x] for x in batch)))
-    work = " * ".join(f"double({text(n)})" for n in (2, *einsum.extents.values()))
+    count = cpp_text(sympy.Mul(*(einsum.extents[x] for x in batch)))
+    work = " * ".join(f"double({cpp_text(n)})" for n in (2, *einsum.extents.values()))
     lines = []
     rest = "__n"
     for x in reversed(batch):
-        extent = text(einsum.extents[x])
-        lines.append(f"const int64_t {indices(einsum)[x]} = {rest} % ({extent});")
+        extent = cpp_text(einsum.extents[x])
+        lines.append(f"const int64_t {loop_variables(einsum)[x]} = {rest} % ({extent});")
         rest = f"{rest} / ({extent})"
     body = "\n".join([*lines, calls])
     return f"distspmd::each({count}, {work}, [&](int64_t __n) {{\n{body}\n}});"
@@ -198,7 +206,7 @@ def _tasklet(node: Contraction, einsum: Einsum, code: str) -> nodes.Tasklet:
     )
 
 
-def on_blas(node: Contraction, state: SDFGState) -> bool:
+def can_call_gemm(node: Contraction, state: SDFGState) -> bool:
     """Whether :data:`CALL` can replace a node."""
     return _gemm(node, windows(node, state)) is not None
 
@@ -233,7 +241,7 @@ class Contraction(nodes.LibraryNode):
     @property
     def reduced(self) -> Expression | None:
         """The expression that is reduced; None for the product of the operands."""
-        return parse(self.expression) if self.expression else None
+        return parse_expression(self.expression) if self.expression else None
 
     def __str__(self) -> str:
         return f"{self.label}: {self.subscripts}"

@@ -105,7 +105,7 @@ class Gemm:
             assert stored is not None
             arguments.append("CblasTrans" if stored[0] else "CblasNoTrans")
             leading.append(stored[1])
-        arguments += [text(self._extent(run)) for run in (rows, columns, self.depth)]
+        arguments += [cpp_text(self._extent(run)) for run in (rows, columns, self.depth)]
         arguments += [alpha, self._at(a, index), leading[0], self._at(b, index), leading[1]]
         arguments += [beta, self._at(c, index), order[1]]
         return f"distspmd::gemm<{c.dtype.ctype}>({', '.join(arguments)});"
@@ -150,7 +150,7 @@ class Gemm:
     def _at(self, operand: Operand, index: dict[str, str]) -> str:
         """Address of the matrix at the indices of the loops."""
         steps = ((x, operand.steps.get(x, 0)) for x in self.loops)
-        terms = [f"{index[x]} * ({text(step)})" for x, step in steps if step != 0]
+        terms = [f"{index[x]} * ({cpp_text(step)})" for x, step in steps if step != 0]
         return " + ".join([operand.connector, *terms])
 
 
@@ -158,9 +158,9 @@ def _most(stride: sympy.Expr, extent: sympy.Expr) -> str:
     """A leading dimension: BLAS wants at least the extent, also of a tile of one row."""
     if stride.is_Integer and extent.is_Integer:
         return str(max(stride, extent, 1))
-    return f"std::max<int64_t>({{{text(stride)}, {text(extent)}, 1}})"
+    return f"std::max<int64_t>({{{cpp_text(stride)}, {cpp_text(extent)}, 1}})"
 
 
-def text(number: sympy.Expr) -> str:
+def cpp_text(number: sympy.Expr) -> str:
     """An expression in C++."""
     return str(sym2cpp(number))

@@ -15,7 +15,7 @@ import sympy
 
 from distspmd.expressions.cpp import CppPrinter
 from distspmd.expressions.ir import Expression, IndexValue, parts
-from distspmd.nodes.contraction_gemm import text
+from distspmd.nodes.contraction_gemm import cpp_text
 from distspmd.nodes.contraction_operands import Einsum, Operand
 from distspmd.plans.heuristics import HEURISTICS
 
@@ -40,7 +40,7 @@ _REDUCTIONS = {
 """Of each reduction: how C++ does it, what it starts from, and its name in OpenMP."""
 
 
-class Reduction(Protocol):
+class LoopReduction(Protocol):
     """What is reduced, and how: see :class:`distspmd.nodes.contraction.Contraction`."""
 
     operation: str
@@ -57,7 +57,7 @@ def parameter(letter: str) -> str:
     return letter if letter.islower() else f"{letter.lower()}_"
 
 
-def indices(einsum: Einsum) -> dict[str, str]:
+def loop_variables(einsum: Einsum) -> dict[str, str]:
     """The loop's variable of each letter."""
     return {x: f"__{parameter(x)}" for x in einsum.letters}
 
@@ -67,28 +67,28 @@ def nest(einsum: Einsum, letters: Iterable[str], body: str, pick: str = "") -> s
 
     A picked letter has no loop: it is what its operand holds, behind the loops that this needs.
     """
-    index = indices(einsum)
+    index = loop_variables(einsum)
     if not pick or pick[0] not in list(letters):
         return _loops([(index[x], einsum.extents[x]) for x in letters], body)
     letter, operand = pick[0], einsum.operands[int(pick[1:])]
     others = [x for x in letters if x != letter]
     place = max((n for n, x in enumerate(others, start=1) if x in operand.letters), default=0)
     body = nest(einsum, others[place:], body)
-    value = f"int64_t({_element(operand)}) - ({text(einsum.begins[letter])})"
-    end = text(einsum.extents[letter])
+    value = f"int64_t({_element(operand)}) - ({cpp_text(einsum.begins[letter])})"
+    end = cpp_text(einsum.extents[letter])
     body = f"if ({index[letter]} >= 0 && {index[letter]} < {end}) {{\n{body}\n}}"
     return nest(einsum, others[:place], f"const int64_t {index[letter]} = {value};\n{body}")
 
 
-def cleared(einsum: Einsum, value: str) -> str:
+def emit_clear(einsum: Einsum, value: str) -> str:
     """Set the window of the result to a value."""
     result = einsum.result
     ranges = [(f"__d{d}", extent) for d, extent in enumerate(result.extents)]
-    terms = (f"__d{d} * ({text(stride)})" for d, stride in enumerate(result.strides))
+    terms = (f"__d{d} * ({cpp_text(stride)})" for d, stride in enumerate(result.strides))
     return _loops(ranges, f"_out[{' + '.join(terms)}] = {value};") + "\n"
 
 
-def reduction(einsum: Einsum, how: Reduction) -> str:
+def emit_reduction(einsum: Einsum, how: LoopReduction) -> str:
     """Reduce an expression of the operands over the letters that the result has not."""
     value = how.reduced
     counts = value is not None and any(isinstance(part, IndexValue) for part in parts(value))
@@ -104,7 +104,7 @@ class _Loops:
     """The loops of one reduction."""
 
     einsum: Einsum
-    how: Reduction
+    how: LoopReduction
     value: Expression | None
 
     @property
@@ -144,7 +144,7 @@ class _Loops:
         last = self.kept[-1:] if self.innermost_kept or not einsum.writes_once else ""
         order = self.kept[: len(self.kept) - len(last)] + einsum.reduced + last
         body = self.combined(_element(einsum.result))
-        return cleared(einsum, self.neutral) + nest(einsum, order, body, self.how.pick)
+        return emit_clear(einsum, self.neutral) + nest(einsum, order, body, self.how.pick)
 
     def in_registers(self) -> str:
         """Element by element: lanes share the operands, threads the elements."""
@@ -178,7 +178,7 @@ class _Loops:
     def in_blocks(self) -> str:
         """Blocks of neighbours, each in vectors, which threads share."""
         einsum, last = self.einsum, self.kept[-1]
-        index, extent = indices(einsum)[last], text(einsum.extents[last])
+        index, extent = loop_variables(einsum)[last], cpp_text(einsum.extents[last])
         body = self.combined("__part[__lane]")
         lanes = "for (int64_t __lane = 0; __lane < __size; ++__lane)"
         here = f"{lanes} {{\nconst int64_t {index} = __first + __lane;\n"
@@ -193,7 +193,7 @@ class _Loops:
         ]
         code = f"for (int64_t __first = 0; __first < {extent}; __first += __block) {{\n"
         code = nest(einsum, self.kept[:-1], code + "\n".join(lines) + "\n}")
-        part = f"({text(sympy.Mul(*(einsum.extents[x] for x in self.kept)))}) / {_BLOCKS}"
+        part = f"({cpp_text(sympy.Mul(*(einsum.extents[x] for x in self.kept)))}) / {_BLOCKS}"
         block = f"std::min<int64_t>({BLOCK[1]}, std::max<int64_t>({BLOCK[0]}, {part}))"
         return f"const int64_t __block = {block};\n" + self._shared(len(self.kept)) + code
 
@@ -203,7 +203,7 @@ class _Loops:
         worth = HEURISTICS.contraction_iterations
         if not loops or (work.is_Integer and work < worth):
             return ""
-        return f"#pragma omp parallel for collapse({loops}) if({text(work)} >= {worth})\n"
+        return f"#pragma omp parallel for collapse({loops}) if({cpp_text(work)} >= {worth})\n"
 
     @property
     def _nan(self) -> bool:
@@ -234,8 +234,8 @@ class _Loops:
         bound = {f"_v{n}": value for n, value in enumerate(values)}
         counted = {v for p in parts(self.value) if isinstance(p, IndexValue) for v, _ in p.terms}
         names = {x: f"_at_{parameter(x)}" for x in einsum.letters if x in counted}
-        index = indices(einsum)
-        bound |= {name: f"{index[x]} + {text(einsum.begins[x])}" for x, name in names.items()}
+        index = loop_variables(einsum)
+        bound |= {name: f"{index[x]} + {cpp_text(einsum.begins[x])}" for x, name in names.items()}
         printer = CppPrinter(names)
         value = printer.text(self.value)
         lines = [f"const auto {name} = {value};" for name, value in bound.items()]
@@ -245,10 +245,12 @@ class _Loops:
 
 def _loops(ranges: Sequence[tuple[str, sympy.Expr]], body: str) -> str:
     for index, end in reversed(ranges):
-        body = f"for (int64_t {index} = 0; {index} < {text(end)}; ++{index}) {{\n{body}\n}}"
+        body = f"for (int64_t {index} = 0; {index} < {cpp_text(end)}; ++{index}) {{\n{body}\n}}"
     return body
 
 
 def _element(operand: Operand) -> str:
-    terms = [f"__{parameter(x)} * ({text(step)})" for x, step in operand.steps.items() if step != 0]
+    terms = [
+        f"__{parameter(x)} * ({cpp_text(step)})" for x, step in operand.steps.items() if step != 0
+    ]
     return f"{operand.connector}[{' + '.join(terms) or '0'}]"

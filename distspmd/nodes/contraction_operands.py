@@ -9,7 +9,7 @@ from functools import cached_property
 import sympy
 from dace import dtypes
 
-from distspmd.nodes.subscripts import Dimension, plain
+from distspmd.nodes.subscripts import Dimension, plain_letter
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Einsum:
             for dim, begin, extent in zip(
                 operand.dimensions, operand.begins, operand.extents, strict=False
             ):
-                letter = plain(dim)
+                letter = plain_letter(dim)
                 if letter and (letter not in found or found[letter][1] == 1):
                     found[letter] = begin, extent
         return found
@@ -84,7 +84,7 @@ class Einsum:
     @property
     def writes_once(self) -> bool:
         """Whether no two values of the result's letters write one element."""
-        return all(map(plain, self.result.dimensions))
+        return all(map(plain_letter, self.result.dimensions))
 
     def coalesced(self) -> Einsum:
         """The same with one letter for neighbours that move as one in every window.

@@ -42,7 +42,7 @@ class Subscripts:
         return "".join(x for x in self.letters if x not in kept)
 
 
-def plain(dimension: Dimension) -> str | None:
+def plain_letter(dimension: Dimension) -> str | None:
     """The letter that indexes a dimension by itself, if one does."""
     return dimension[0][0] if len(dimension) == 1 and dimension[0][1] == 1 else None
 

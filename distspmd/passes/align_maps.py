@@ -16,7 +16,7 @@ from dace.sdfg.replace import replace_dict
 from distspmd.analysis.accesses import Access, bound_around, map_accesses
 
 
-def align(sdfg: SDFG) -> None:
+def align_maps(sdfg: SDFG) -> None:
     """Shift the parameters of all maps at the top level, in place."""
     for state in sdfg.states():
         loops = bound_around(state).keys()

@@ -13,12 +13,12 @@ from dace import SDFG, Memlet, data, dtypes
 
 from distspmd.layouts import intervals
 from distspmd.layouts.layout import Layout
-from distspmd.passes.tiles import Symbols, Window, add_tile
+from distspmd.passes.tiles import Symbols, TileWindow, add_tile
 from distspmd.placement.homes import Home
 
 
 @dataclass
-class Tiles:
+class AllocatedTiles:
     """The tiles of an SDFG: those of the homes, and copies in the layouts of uses."""
 
     sdfg: SDFG
@@ -54,17 +54,17 @@ class Tiles:
         """All of a container that the rank holds."""
         return Memlet(data=name, subset=self.window(name).subset())
 
-    def window(self, name: str) -> Window:
+    def window(self, name: str) -> TileWindow:
         """The part of a container that the rank holds."""
         if name in self.layouts:
             return self.symbols.window(name, self.layouts[name])
         shape = self.sdfg.arrays[name].shape
-        return Window((sympy.Integer(0),) * len(shape), tuple(map(sympy.sympify, shape)))
+        return TileWindow((sympy.Integer(0),) * len(shape), tuple(map(sympy.sympify, shape)))
 
 
-def allocate(sdfg: SDFG, homes: Mapping[str, Home], symbols: Symbols) -> Tiles:
+def allocate_tiles(sdfg: SDFG, homes: Mapping[str, Home], symbols: Symbols) -> AllocatedTiles:
     """Add the tiles of all homes; the containers stay, for the caller's arrays and for copies."""
-    tiles = Tiles(sdfg, symbols)
+    tiles = AllocatedTiles(sdfg, symbols)
     for name, home in homes.items():
         if home.at_caller:
             tiles.describe(name, home.layout)

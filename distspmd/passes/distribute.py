@@ -16,13 +16,13 @@ from dace.sdfg.state import ReturnBlock
 from distspmd.analysis.iteration_spaces import Source
 from distspmd.analysis.uses import Read, Update, Use, Write
 from distspmd.nodes.distributed_memlet import CONTEXT
-from distspmd.passes.allocate_tiles import allocate, scalar_to_array
+from distspmd.passes.allocate_tiles import allocate_tiles, scalar_to_array
 from distspmd.passes.compilation import Compilation
 from distspmd.passes.graph_queries import state_before
 from distspmd.passes.insert_memlets import Inserter, dtype_of, reads_through
 from distspmd.passes.rename_uses import rename_control_values, rename_edges, rename_nodes
 from distspmd.passes.tiles import Symbols
-from distspmd.placement.homes import Home, fetch, load, store, stores, works_in_place
+from distspmd.placement.homes import Home, load, plan_fetch, store, stores, works_in_place
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def distribute(sdfg: SDFG, homes: Mapping[str, Home], symbols: Symbols) -> Inser
         scalar_to_array(sdfg, name)
     containers = {name: sdfg.arrays[name] for name in homes}
     sdfg.add_scalar(CONTEXT, dtypes.int64)
-    tiles = allocate(sdfg, homes, symbols)
+    tiles = allocate_tiles(sdfg, homes, symbols)
     inserter = Inserter(sdfg, homes, tiles)
     uses = [use for home in homes.values() for use in home.uses]
     uses.sort(key=_depth)
@@ -85,11 +85,11 @@ def _redirect(inserter: Inserter, use: Use, container: data.Data) -> None:
         case Read() if not home.is_written:
             inserter.read_shared(use, container)
         case Read():
-            move = fetch(use, home, dtype)
+            move = plan_fetch(use, home, dtype)
             assert move is not None
             inserter.read_copy(use, container, move)
         case Write() | Update():
-            before, after = fetch(use, home, dtype), stores(use, home, dtype)
+            before, after = plan_fetch(use, home, dtype), stores(use, home, dtype)
             inserter.write_copy(use, container, before, after)
 
 

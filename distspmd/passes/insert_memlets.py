@@ -18,10 +18,10 @@ from distspmd.analysis.inspectors import Inspection
 from distspmd.analysis.iteration_spaces import Source
 from distspmd.analysis.uses import Read, Update, Use, Write
 from distspmd.layouts.layout import Layout
-from distspmd.lowering import place
+from distspmd.lowering import layout_text
 from distspmd.nodes.distributed_memlet import CONTEXT, DistributedMemlet
 from distspmd.nodes.fetched_memlet import FetchedMemlet
-from distspmd.passes.allocate_tiles import Tiles
+from distspmd.passes.allocate_tiles import AllocatedTiles
 from distspmd.passes.graph_queries import last, latest_before, node_of
 from distspmd.passes.inspector_code import Pointer, inspection_code
 from distspmd.passes.movement import Movement
@@ -37,7 +37,7 @@ class Inserter:
 
     sdfg: SDFG
     homes: Mapping[str, Home]
-    tiles: Tiles
+    tiles: AllocatedTiles
     movements: list[Movement] = field(default_factory=list)
     fetches: list[Movement] = field(default_factory=list)
     """Movements of what data decide, which have numbers of their own."""
@@ -267,7 +267,7 @@ class Inserter:
         ends = [(move.source, origin), (move.target, goal)]
         node.array = name
         node.source, node.target = (
-            place(layout, end.data not in self.tiles.layouts) for layout, end in ends
+            layout_text(layout, end.data not in self.tiles.layouts) for layout, end in ends
         )
         self._connect_context(state, node)
         node.add_in_connector("_in")

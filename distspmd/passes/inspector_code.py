@@ -13,8 +13,8 @@ import sympy
 from dace.codegen.common import sym2cpp
 
 from distspmd.analysis.inspectors import Inspection, Loop, Touch
-from distspmd.analysis.symbol_values import Load
-from distspmd.passes.tiles import Window
+from distspmd.analysis.symbol_values import ElementValue
+from distspmd.passes.tiles import TileWindow
 
 Steps = Mapping[str, tuple[sympy.Expr, sympy.Expr, sympy.Expr]]
 """First and last value and step of the parameters of a tiled map."""
@@ -25,7 +25,7 @@ class Pointer:
     """An array as C++ sees it: the connector points at the lower end of the window."""
 
     connector: str
-    window: Window
+    window: TileWindow
     strides: tuple[sympy.Expr, ...]
 
 
@@ -57,7 +57,7 @@ def _nest(touch: Touch, steps: Steps, pointers: Mapping[int, Pointer]) -> str:
     for statement in statements:
         if isinstance(statement, Loop):
             opened = [_loop(statement, steps)]
-        elif isinstance(statement.value, Load):
+        elif isinstance(statement.value, ElementValue):
             opened = _load(statement.name, statement.value, pointers)
         else:
             opened = ["{", f"const std::int64_t {statement.name} = {sym2cpp(statement.value)};"]
@@ -75,7 +75,7 @@ def _loop(loop: Loop, steps: Steps) -> str:
     )
 
 
-def _load(name: str, load: Load, pointers: Mapping[int, Pointer]) -> list[str]:
+def _load(name: str, load: ElementValue, pointers: Mapping[int, Pointer]) -> list[str]:
     """The element is loaded into a name, if its index lies in the window."""
     pointer = pointers[id(load.edge)]
     places = [f"{name}_at{d}" for d in range(len(load.indices))]

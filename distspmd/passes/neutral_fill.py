@@ -7,15 +7,15 @@ from dace import Memlet, SDFGState, dtypes
 from dace.sdfg import nodes
 
 from distspmd.expressions.cpp import literal
-from distspmd.layouts.reductions import reduction
-from distspmd.passes.tiles import Window
+from distspmd.layouts.reductions import find_reduction
+from distspmd.passes.tiles import TileWindow
 
 
 def add_identity(
     state: SDFGState,
     tile: str,
     name: str,
-    window: Window,
+    window: TileWindow,
     after: nodes.AccessNode | None = None,
 ) -> nodes.AccessNode:
     """Add a map that fills the window of a tile; returns the node that it writes.
@@ -29,7 +29,7 @@ def add_identity(
     """
     dtype: dtypes.typeclass = state.sdfg.arrays[tile].dtype
     element = np.dtype(dtype.as_numpy_dtype())
-    neutral = reduction(name).identity(element)
+    neutral = find_reduction(name).identity(element)
     parameters = [f"__i{d}" for d in range(len(window.lower))]
     ends = zip(parameters, window.lower, window.upper, strict=True)
     node = state.add_access(tile)

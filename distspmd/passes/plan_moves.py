@@ -15,7 +15,7 @@ from distspmd.errors import NoSolver
 from distspmd.passes.compilation import Compilation
 from distspmd.placement.homes import moves
 from distspmd.placement.propagation import Tiled
-from distspmd.planning.select import solve
+from distspmd.planning.select import select_plan
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class PlanMoves:
                 if move in solutions:
                     continue
                 try:
-                    solutions[move] = solve(
+                    solutions[move] = select_plan(
                         move,
                         compilation.solvers,
                         compilation.machine,

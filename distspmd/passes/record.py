@@ -25,7 +25,7 @@ from distspmd.passes.movement import Movement
 from distspmd.placement.argument_layouts import ROOT
 from distspmd.placement.homes import Home
 from distspmd.placement.propagation import Tiled
-from distspmd.planning.select import Solution, solve
+from distspmd.planning.select import Solution, select_plan
 from distspmd.plans.machine import Machine
 from distspmd.plans.redistribution import Redistribution
 from distspmd.solvers.exchange import Exchange
@@ -109,7 +109,7 @@ def _record_fetch(movement: Movement, machine: Machine | None) -> PlannedMemlet:
     return PlannedMemlet(
         movement.data,
         str(movement.source or ""),
-        solve(movement.redistribution, [Exchange()], machine),
+        select_plan(movement.redistribution, [Exchange()], machine),
         movement.source_tiles,
         movement.target_tiles,
         movement.times,

@@ -12,11 +12,11 @@ from dace.sdfg import nodes
 
 from distspmd.analysis.accesses import Edge
 from distspmd.analysis.uses import Use
-from distspmd.passes.allocate_tiles import Tiles
+from distspmd.passes.allocate_tiles import AllocatedTiles
 from distspmd.passes.tiles import describe_inside, nested_ends
 
 
-def rename_nodes(sdfg: SDFG, tiles: Tiles) -> None:
+def rename_nodes(sdfg: SDFG, tiles: AllocatedTiles) -> None:
     """Let the access nodes of all states stand for the tiles of the homes."""
     for state in sdfg.states():
         for node in state.data_nodes():
@@ -24,7 +24,7 @@ def rename_nodes(sdfg: SDFG, tiles: Tiles) -> None:
                 node.data = tiles.of(node.data)
 
 
-def rename_control_values(sdfg: SDFG, tiles: Tiles, containers: Collection[str]) -> None:
+def rename_control_values(sdfg: SDFG, tiles: AllocatedTiles, containers: Collection[str]) -> None:
     """Let edges between states that name a value read it from its tile."""
     for edge in sdfg.all_interstate_edges(recursive=False):
         for symbol, name in edge.data.assignments.items():
@@ -32,7 +32,7 @@ def rename_control_values(sdfg: SDFG, tiles: Tiles, containers: Collection[str])
                 edge.data.assignments[symbol] = f"{tiles.of_homes[name]}[0]"
 
 
-def rename_edges(use: Use, tiles: Tiles, tile: str, edges: Sequence[Edge]) -> None:
+def rename_edges(use: Use, tiles: AllocatedTiles, tile: str, edges: Sequence[Edge]) -> None:
     """Let the memlets of a use name another container, and nested SDFGs describe it."""
     state = use.space.state
     window = tiles.symbols.window(tile, use.tiles)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from distspmd.analysis.control_values import is_control_value
 from distspmd.analysis.iteration_spaces import IterationSpace, IterationSpaces, spaces_of
-from distspmd.analysis.loop_hulls import settled
+from distspmd.analysis.loop_hulls import widen_to_hulls
 from distspmd.analysis.tiling import Tiling
 from distspmd.errors import UnsupportedProgram
 from distspmd.layouts.mesh import Mesh
@@ -50,7 +50,7 @@ class TileNamedSpaces:
         Raises:
             UnsupportedProgram: a range that is not known before the run.
         """
-        spaces = [settled(space) for space in compilation.spaces]
+        spaces = [widen_to_hulls(space) for space in compilation.spaces]
         _check_ranges(spaces)
         compilation.spaces = spaces
         compilation.tilings = {

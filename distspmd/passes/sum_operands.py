@@ -21,7 +21,7 @@ from dace.sdfg import nodes
 from distspmd.analysis.accesses import times
 from distspmd.analysis.constraints import uses
 from distspmd.analysis.control_values import is_control_value
-from distspmd.analysis.iteration_spaces import Extent, IterationSpace, Source, parameters_of
+from distspmd.analysis.iteration_spaces import IterationSpace, ParameterRange, Source, parameters_of
 from distspmd.analysis.linear_uses import Reading, read_sum, reading
 from distspmd.analysis.tiling import Tiling
 from distspmd.analysis.uses import Read, Update, Use, Write
@@ -35,7 +35,7 @@ from distspmd.layouts.layout import Layout
 from distspmd.lowering import Choice, Reason
 from distspmd.passes.compilation import Compilation
 from distspmd.passes.graph_queries import last_written
-from distspmd.passes.tiles import fresh
+from distspmd.passes.tiles import new_name
 from distspmd.placement.homes import operand_layout, same_operands
 from distspmd.placement.propagation import Tiled, axes_of, follow
 
@@ -287,7 +287,7 @@ class _Partial:
         reads = [u for r in fit for u in self.tiled[r.space.name].uses if u.data == names[0]]
         often, like = times(state), fit[0].space
         own = [Read(like, data, self.layouts[data], (), times=often) for data in names]
-        new = fresh(f"{names[0]}_sum", {*self.sdfg.arrays, *self.sdfg.symbols, *self.tiled})
+        new = new_name(f"{names[0]}_sum", {*self.sdfg.arrays, *self.sdfg.symbols, *self.tiled})
         made = Write(like, new, self.layouts[names[0]], (), times=often)
         after = [*own, made, *(replace(use, data=new) for use in reads)]
         if self._spared(before, after, {new: names[0]}) > 0:
@@ -354,8 +354,8 @@ def _without(tiling: Tiling, layout: Layout) -> Tiling:
     return replace(tiling, upper=upper)
 
 
-def _extent(count: int) -> Extent:
-    return Extent(sympy.Integer(0), sympy.Integer(count), sympy.Integer(1))
+def _extent(count: int) -> ParameterRange:
+    return ParameterRange(sympy.Integer(0), sympy.Integer(count), sympy.Integer(1))
 
 
 def _sum_map(

@@ -27,7 +27,7 @@ End: TypeAlias = sympy.Expr
 
 
 @dataclass(frozen=True)
-class Window:
+class TileWindow:
     """The box that a layout gives a rank, in symbols."""
 
     lower: tuple[End, ...]
@@ -68,20 +68,20 @@ class Symbols:
         if not known:
             return sympy.Integer(0)
         if known not in self._named:
-            unique = fresh(name, {*self.sdfg.arrays, *self.sdfg.symbols})
+            unique = new_name(name, {*self.sdfg.arrays, *self.sdfg.symbols})
             self.sdfg.add_symbol(unique, dtypes.int64)
             self.values[unique] = list(known)
             self._named[known] = unique
         return symbolic.pystr_to_symbolic(self._named[known])
 
-    def window(self, name: str, layout: Layout) -> Window:
+    def window(self, name: str, layout: Layout) -> TileWindow:
         """The box of each rank, as symbols."""
         boxes = [
             intervals.empty(len(layout.extents)) if intervals.is_empty(box) else box
             for box in layout.boxes
         ]
         dimensions = range(len(layout.extents))
-        return Window(
+        return TileWindow(
             tuple(self.end(f"{name}_lo{d}", [box[d][0] for box in boxes]) for d in dimensions),
             tuple(self.end(f"{name}_hi{d}", [box[d][1] for box in boxes]) for d in dimensions),
         )
@@ -116,7 +116,7 @@ def common(values: tuple[End, End], lower: End, upper: End) -> tuple[End, End]:
 
 def add_tile(sdfg: SDFG, name: str, like: data.Data, layout: Layout, symbols: Symbols) -> str:
     """Add the storage of a layout's tiles; the name it got."""
-    unique = fresh(name, {*sdfg.arrays, *sdfg.symbols})
+    unique = new_name(name, {*sdfg.arrays, *sdfg.symbols})
     sdfg.add_array(
         unique,
         tile_shape(layout),
@@ -169,7 +169,7 @@ def nested_ends(edge: Edge) -> Iterator[tuple[nodes.NestedSDFG, str]]:
             yield node, connector
 
 
-def fresh(name: str, taken: set[str]) -> str:
+def new_name(name: str, taken: set[str]) -> str:
     """An identifier close to the name and not taken.
 
     Without leading underscores: DaCe takes names that start with ``__return`` for results.

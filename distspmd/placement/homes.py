@@ -22,7 +22,7 @@ import numpy as np
 
 from distspmd.analysis.uses import Read, Update, Use, Write
 from distspmd.layouts import intervals
-from distspmd.layouts.intersection import are_disjoint
+from distspmd.layouts.intersection import are_tiles_disjoint
 from distspmd.layouts.intervals import Box
 from distspmd.layouts.layout import Layout
 from distspmd.layouts.mesh import Mesh
@@ -273,7 +273,7 @@ def operand_layout(uses: Sequence[Use]) -> Layout | None:
         all(same_operands(use.layout, layout) for use in operands)
         and all(_covers(layout, list(use.tiles.holders())) for use in uses)
         and all(use.exact and _covers(use.layout, held) for use in values)
-        and are_disjoint(layout)
+        and are_tiles_disjoint(layout)
     )
     return layout if possible else None
 
@@ -364,7 +364,7 @@ def moves(home: Home, dtype: np.dtype) -> Iterator[tuple[float, Redistribution]]
         times: float = use.times if home.is_written else 1
         if isinstance(use, Read) and use.is_asked_for(home.is_written):
             times = times * HEURISTICS.inspected_share if use.approximate else 1
-        before = fetch(use, home, dtype)
+        before = plan_fetch(use, home, dtype)
         yield from ((times, move) for move in ([before] if before else []))
         yield from ((times, move) for move in stores(use, home, dtype))
 
@@ -383,7 +383,7 @@ def store(home: Home, dtype: np.dtype) -> Redistribution | None:
     return Redistribution(home.core, home.caller, dtype)
 
 
-def fetch(use: Use, home: Home, dtype: np.dtype) -> Redistribution | None:
+def plan_fetch(use: Use, home: Home, dtype: np.dtype) -> Redistribution | None:
     """What brings a use that is not in place the values that it needs."""
     if works_in_place(use, home.layout) or not use.needs_values:
         return None

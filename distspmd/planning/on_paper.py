@@ -8,7 +8,7 @@ from distspmd.layouts.draw import picture, svg
 from distspmd.planning.planner import ChosenPlan
 from distspmd.plans.cost import Cost, cost
 from distspmd.plans.plan import Plan, Step
-from distspmd.tables import Table, as_text, short
+from distspmd.tables import Table, as_text, shorten
 
 _MESSAGES = 4
 
@@ -52,7 +52,7 @@ def _steps(plan: ChosenPlan) -> Iterator[tuple[str, ...]]:
             f"{int(step.traffic.received.max(initial=0)) * plan.itemsize:,}",
             f"{int(step.traffic.sent.max(initial=0)) * plan.itemsize:,}",
             f"{alone.seconds:.2e}",
-            short(str(plan.buffers[step.target])),
+            shorten(str(plan.buffers[step.target])),
         )
 
 
@@ -82,11 +82,11 @@ def _plans(plan: ChosenPlan) -> Iterator[tuple[str, ...]]:
         kinds = " + ".join(str(step.kind) for step in other.steps)
         yield (
             other.solver,
-            short(kinds),
+            shorten(kinds),
             f"{price.nbytes:,}",
             f"{max(map(other.received, range(other.ranks))):,}",
             f"{int(other.peaks.max(initial=0)):,}",
             f"{price.seconds:.2e}",
         )
     for refusal in plan.refusals:
-        yield refusal.solver, f"refused: {short(refusal.reason)}", "", "", "", ""
+        yield refusal.solver, f"refused: {shorten(refusal.reason)}", "", "", "", ""

@@ -11,7 +11,7 @@ from numpy.typing import DTypeLike
 
 from distspmd.errors import LayoutError, NoSolver
 from distspmd.layouts.layout import Layout
-from distspmd.planning.select import solve
+from distspmd.planning.select import select_plan
 from distspmd.plans.cost import Cost, cost
 from distspmd.plans.machine import Machine
 from distspmd.plans.plan import Plan
@@ -63,7 +63,7 @@ def plan(
         raise LayoutError(f"there is no dtype {dtype!r}; write one of NumPy's.") from None
     redistribution = Redistribution(source, target, kind)
     model = machine or Machine.measured()
-    solution = solve(redistribution, _named(solver), model, max_memory)
+    solution = select_plan(redistribution, _named(solver), model, max_memory)
     inherited = {item.name: getattr(solution.plan, item.name) for item in fields(Plan)}
     return ChosenPlan(
         **inherited,

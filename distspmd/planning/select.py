@@ -12,8 +12,8 @@ from distspmd.plans.heuristics import HEURISTICS
 from distspmd.plans.machine import Machine
 from distspmd.plans.plan import Plan
 from distspmd.plans.redistribution import Redistribution
-from distspmd.plans.rewrites.chunk import bounded
-from distspmd.plans.rewrites.rank_order import ordered
+from distspmd.plans.rewrites.chunk import chunk
+from distspmd.plans.rewrites.rank_order import order_by_rank
 from distspmd.plans.solver import Refusal, Solver
 
 
@@ -27,7 +27,7 @@ class Solution:
     refusals: tuple[Refusal, ...]
 
 
-def solve(
+def select_plan(
     redistribution: Redistribution,
     solvers: Sequence[Solver],
     machine: Machine | None = None,
@@ -54,9 +54,9 @@ def solve(
         hopeless = _hopeless(solver, redistribution, costed, machine or Machine())
         answer: Plan | Refusal = hopeless or solver.plan(redistribution)
         if isinstance(answer, Plan) and in_order:
-            answer = ordered(answer)
+            answer = order_by_rank(answer)
         if isinstance(answer, Plan) and max_memory is not None:
-            answer = within(answer, max_memory)
+            answer = bound_rounds(answer, max_memory)
         if isinstance(answer, Plan):
             costed.append((answer, cost(answer, machine or Machine())))
         else:
@@ -88,7 +88,7 @@ def _hopeless(
     )
 
 
-def within(plan: Plan, max_memory: int) -> Plan | Refusal:
+def bound_rounds(plan: Plan, max_memory: int) -> Plan | Refusal:
     """The plan in rounds that keep every rank within a number of bytes, or why there are none."""
     if plan.peaks.max(initial=0) <= max_memory:
         return plan
@@ -98,6 +98,6 @@ def within(plan: Plan, max_memory: int) -> Plan | Refusal:
     if room < 2:
         return Refusal(plan.solver, f"{least}, and max_memory is {max_memory}")
     try:
-        return bounded(plan, room // 2)
+        return chunk(plan, room // 2)
     except PlanError as error:
         return Refusal(plan.solver, f"{least}, and {error}")

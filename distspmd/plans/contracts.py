@@ -14,7 +14,7 @@ Check = Callable[[Step, list[Message], dict[int, Group]], Iterator[str]]
 """Of a step, its messages between ranks and the group of each rank, what breaks its promise."""
 
 
-def malformed(step: Step, plan: Plan) -> Iterator[str]:
+def find_malformed(step: Step, plan: Plan) -> Iterator[str]:
     """What no step may say, and what its kind forbids: the shape of its collective call."""
     if not 0 <= step.source < len(plan.buffers) or not 0 < step.target < len(plan.buffers):
         yield f"it goes from buffer {step.source} to buffer {step.target}."

@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 from distspmd.errors import PlanError
 from distspmd.layouts import intervals
 from distspmd.layouts.intervals import Box
-from distspmd.layouts.reductions import reduction
+from distspmd.layouts.reductions import find_reduction
 from distspmd.plans.collectives import StepKind
 from distspmd.plans.plan import Plan, Step
 
@@ -159,7 +159,7 @@ def _code(step: Step, dtype: np.dtype, functions: Sequence[Function], name: str)
         return 0
     if (step.reduction, dtype) in functions:
         return FUNCTIONS + functions.index((step.reduction, dtype))
-    code = reduction(step.reduction).code
+    code = find_reduction(step.reduction).code
     if dtype not in DTYPES or code == 0:
         raise PlanError(f"{name}: the runtime has no {step.reduction} of {dtype} values.")
     return code

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from distspmd.errors import LayoutError
 from distspmd.layouts import intervals
-from distspmd.layouts.intersection import Overlaps, are_disjoint, overlaps
+from distspmd.layouts.intersection import Overlaps, are_tiles_disjoint, overlaps
 from distspmd.layouts.layout import Layout
-from distspmd.layouts.reductions import reduction
+from distspmd.layouts.reductions import find_reduction
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Redistribution:
                 f"target {self.target} is partial: values cannot be turned into operands."
             )
         if self.source.partial:
-            operation = reduction(self.source.partial.reduction)
+            operation = find_reduction(self.source.partial.reduction)
             if not operation.supports(self.dtype):
                 raise LayoutError(
                     f"source {self.source}: no {operation.name} of {self.dtype} values."
@@ -81,7 +81,7 @@ class Redistribution:
     @cached_property
     def disjoint(self) -> bool:
         """Whether no element is in two different tiles of the source."""
-        return are_disjoint(self.source)
+        return are_tiles_disjoint(self.source)
 
     @cached_property
     def bound(self) -> Bound:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from distspmd.errors import PlanError
 from distspmd.layouts import intervals
 from distspmd.layouts.layout import Layout
-from distspmd.layouts.reductions import reduction
+from distspmd.layouts.reductions import find_reduction
 from distspmd.plans.plan import Plan, Step
 
 Tile = NDArray[np.generic]
@@ -41,7 +41,7 @@ def simulate(plan: Plan, tiles: Sequence[Tile], before: Sequence[Tile] | None = 
             if tile.shape != intervals.shape(layout.box(rank)):
                 raise PlanError(
                     f"rank {rank} gives a tile of shape {tile.shape}, but holds "
-                    f"[{intervals.text(layout.box(rank))}] in {layout}."
+                    f"[{intervals.box_text(layout.box(rank))}] in {layout}."
                 )
             held[rank] = np.array(tile, move.dtype)
     if move.in_place:
@@ -69,14 +69,14 @@ def _run(step: Step, plan: Plan, buffers: list[list[Tile]]) -> None:
             into[...] = payload
             continue
         seen = _view(reached[message.receiver], target, message.receiver, message.box)
-        combined = reduction(step.reduction).ufunc(into, payload).astype(payload.dtype)
+        combined = find_reduction(step.reduction).ufunc(into, payload).astype(payload.dtype)
         into[...] = np.where(seen, combined, payload)
         seen[...] = True
 
 
 def _view(tile: Tile, layout: Layout, rank: int, box: intervals.Box) -> Tile:
     origin = [lo for lo, _ in layout.box(rank)]
-    view: Tile = tile[intervals.slices(intervals.shifted(box, origin))]
+    view: Tile = tile[intervals.slices(intervals.shift(box, origin))]
     return view
 
 

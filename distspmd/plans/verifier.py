@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from distspmd.errors import PlanError
 from distspmd.layouts import intervals
 from distspmd.layouts.intervals import Box
-from distspmd.plans.contracts import malformed
+from distspmd.plans.contracts import find_malformed
 from distspmd.plans.plan import Message, Plan, Step
 
 Masks = NDArray[Any]
@@ -82,7 +82,7 @@ class _Proof:
     def _first(self, wrong: NDArray[np.bool_], box: Box) -> str:
         """The first wrong cell of a box."""
         cell = np.argwhere(wrong)[0] + self._low(box)
-        return intervals.text(
+        return intervals.box_text(
             tuple((int(cut[i]), int(cut[i + 1])) for cut, i in zip(self.cuts, cell, strict=True))
         )
 
@@ -102,7 +102,7 @@ class _Proof:
                 )
 
     def _run(self, step: Step, where: str) -> None:
-        for problem in malformed(step, self.plan):
+        for problem in find_malformed(step, self.plan):
             raise PlanError(f"{where}: {problem}")
         payloads = [self._payload(step, message, where) for message in step.messages]
         reached: dict[int, NDArray[np.bool_]] = {}
@@ -111,8 +111,8 @@ class _Proof:
             rank = message.receiver
             if not intervals.contains(target.box(rank), message.box):
                 raise PlanError(
-                    f"{where}: rank {rank} receives [{intervals.text(message.box)}] from rank "
-                    f"{message.sender}, outside its box [{intervals.text(target.box(rank))}]."
+                    f"{where}: rank {rank} receives [{intervals.box_text(message.box)}] from rank "
+                    f"{message.sender}, outside its box [{intervals.box_text(target.box(rank))}]."
                 )
             if intervals.is_empty(message.box):
                 continue
@@ -159,8 +159,8 @@ class _Proof:
         layout, sender = self.plan.buffers[step.source], message.sender
         if not intervals.contains(layout.box(sender), message.box):
             raise PlanError(
-                f"{where}: rank {sender} sends [{intervals.text(message.box)}] to rank "
-                f"{message.receiver}, outside its box [{intervals.text(layout.box(sender))}]."
+                f"{where}: rank {sender} sends [{intervals.box_text(message.box)}] to rank "
+                f"{message.receiver}, outside its box [{intervals.box_text(layout.box(sender))}]."
             )
         if intervals.is_empty(message.box):
             return np.zeros(0, dtype=self.dtype)

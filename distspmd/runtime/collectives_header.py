@@ -75,10 +75,10 @@ def _row(name: str, spec: CollectiveSpec) -> str:
     return f"{{Kind::{name}, First::{first}, {', '.join(str(flag).lower() for flag in flags)}}}"
 
 
-def write(path: Path = HEADER) -> None:
+def write_header(path: Path = HEADER) -> None:
     """Write the header."""
     path.write_text(header())
 
 
 if __name__ == "__main__":
-    write()
+    write_header()

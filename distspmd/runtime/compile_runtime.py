@@ -34,7 +34,7 @@ _SOURCES = {
 _compiling = threading.Lock()
 
 
-def build() -> Path:
+def build_runtime() -> Path:
     """Compile the runtime unless the cache has it; its path.
 
     Raises:
@@ -68,7 +68,9 @@ def _compile(mpi: MPI, compiler: Compiler, work: Path) -> Path:
     environ = {**os.environ, "HOME": home(), **named}
     done = compiler_processes.run_all(commands, environ)
     if done.returncode == 0:
-        done = compiler_processes.run([*start, "-shared", *objects, "-o", str(library)], environ)
+        done = compiler_processes.run_command(
+            [*start, "-shared", *objects, "-o", str(library)], environ
+        )
     if done.returncode != 0:
         raise CompilationError(
             f"the runtime does not compile: {shlex.join(done.args)}\n{done.stderr}"

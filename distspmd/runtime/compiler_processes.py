@@ -23,14 +23,14 @@ _NICE = 15
 """Python goes first where there are fewer cores than processes."""
 
 
-def begin(work: Callable[[], object]) -> None:
+def start_in_background(work: Callable[[], object]) -> None:
     """Let a function run beside the program, which does not wait for it in the end."""
     thread = threading.Thread(target=_suppressed, args=(work,), daemon=True)
     _threads.append(thread)
     thread.start()
 
 
-def run(
+def run_command(
     command: Sequence[str], env: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
     """Run a command to its end, or to that of the program; with what it said as text."""

@@ -22,12 +22,12 @@ from distspmd.plans.encoding import Function, Storage, words
 from distspmd.plans.machine import Machine
 from distspmd.plans.plan import Plan
 from distspmd.plans.request_encoding import Fetch
-from distspmd.plans.rewrites.chunk import MOST_ELEMENTS, bounded
-from distspmd.plans.rewrites.split_reductions import scattered
+from distspmd.plans.rewrites.chunk import MOST_ELEMENTS, chunk
+from distspmd.plans.rewrites.split_reductions import split_reductions
 from distspmd.runtime.collective_resource import Closing
-from distspmd.runtime.compile_runtime import build
+from distspmd.runtime.compile_runtime import build_runtime
 from distspmd.runtime.errors_together import Agreement, wait_quietly
-from distspmd.runtime.shared_memory import Lying, Node, can_copy_in_out, can_copy_once
+from distspmd.runtime.shared_memory import Lying, SharedNode, can_copy_in_out, can_copy_once
 
 Tile = NDArray[np.generic]
 
@@ -116,7 +116,7 @@ class Engine(Closing):
 
     def share(
         self,
-        node: Node,
+        node: SharedNode,
         tiles: Sequence[Sequence[Tile | None]],
         machine: Machine,
     ) -> None:
@@ -154,7 +154,7 @@ class Engine(Closing):
                     self._use_copy_in_copy_out(node, number, at)
                     self.copies_in_out += 1
 
-    def _lying(self, node: Node, number: int, pair: Sequence[Tile | None]) -> Lying:
+    def _lying(self, node: SharedNode, number: int, pair: Sequence[Tile | None]) -> Lying:
         """Where the buffers of a plan lie on this rank."""
         name, plan, storages = self.plans[number]
         places: list[tuple[int, int] | None] = []
@@ -174,7 +174,9 @@ class Engine(Closing):
         aliased = source is not None and target is not None and np.may_share_memory(source, target)
         return Lying(tuple(places), (*storages, *held), aliased)
 
-    def _use_single_copy(self, node: Node, number: int, at: int, lying: Sequence[Lying]) -> None:
+    def _use_single_copy(
+        self, node: SharedNode, number: int, at: int, lying: Sequence[Lying]
+    ) -> None:
         """Let a step of a plan copy once."""
         step = self.plans[number][1].steps[at]
         group = next((group for group in step.groups if self.rank in group), ())
@@ -187,7 +189,7 @@ class Engine(Closing):
             numbers = np.array(table, dtype=np.int64)
             self._library.distspmd_use_single_copy(self.context, number, at, _pointer_to(numbers))
 
-    def _use_copy_in_copy_out(self, node: Node, number: int, at: int) -> None:
+    def _use_copy_in_copy_out(self, node: SharedNode, number: int, at: int) -> None:
         """Let a step of a plan go by copy-in/copy-out."""
         step = self.plans[number][1].steps[at]
         group = next((group for group in step.groups if self.rank in group), ())
@@ -227,7 +229,7 @@ class Engine(Closing):
 
 def runnable(plan: Plan) -> Plan:
     """The plan as it runs: in calls that MPI can count, none of which combines elements twice."""
-    return bounded(scattered(plan), MOST_ELEMENTS)
+    return chunk(split_reductions(plan), MOST_ELEMENTS)
 
 
 Named = tuple[str, Plan, Sequence[Storage]]
@@ -257,7 +259,7 @@ def _pointer(
     what = f"{name}: the {('source', 'target')[side]} tile of rank {rank}"
     dtype = plan.redistribution.dtype
     if tile is None:
-        raise ArgumentError(f"{what} is missing; {layout} gives it [{intervals.text(box)}].")
+        raise ArgumentError(f"{what} is missing; {layout} gives it [{intervals.box_text(box)}].")
     shape = storage.shape or intervals.shape(box)
     if tile.dtype != dtype or tile.shape != shape:
         raise ArgumentError(
@@ -296,7 +298,7 @@ def shared_library(comm: Any) -> Path:
 
 def _attempt() -> tuple[Path | None, Exception | None]:
     try:
-        return build(), None
+        return build_runtime(), None
     except (CompilationError, ToolchainError, OSError) as error:
         return None, error
 

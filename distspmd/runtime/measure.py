@@ -129,7 +129,7 @@ def _least(comm: Any, run: Callable[[], Any], repeat: int = _REPEAT) -> float:
     return min(found)
 
 
-def main() -> None:
+def measure_and_print() -> None:
     """Measure on all ranks of the launch; rank 0 prints."""
     from mpi4py import MPI
 
@@ -139,4 +139,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    measure_and_print()

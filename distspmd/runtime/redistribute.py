@@ -25,8 +25,8 @@ from distspmd.plans.plan import Plan
 from distspmd.plans.solver import Solver
 from distspmd.runtime.engine import Engine, runnable
 from distspmd.runtime.errors_together import Agreement
-from distspmd.runtime.shared_memory import Node
-from distspmd.runtime.ufuncs import functions_of
+from distspmd.runtime.shared_memory import SharedNode
+from distspmd.runtime.ufuncs import addresses_of_ufuncs
 
 Tile = NDArray[Any]
 
@@ -82,9 +82,9 @@ def redistribute(
         chosen, storages = move.planned(solver, max_memory, model)
         name = f"the redistribution {source} -> {target}"
         plan = runnable(chosen)
-        engine = Engine(comm, [(name, plan, storages)], functions=functions_of(plan))
+        engine = Engine(comm, [(name, plan, storages)], functions=addresses_of_ufuncs(plan))
         if known.agreement.ranks > 1:
-            known.node = known.node or Node(comm)
+            known.node = known.node or SharedNode(comm)
             engine.share(known.node, [move.tiles], model)
         serial = known.add(engine)
     engine = known.engines[serial]
@@ -104,7 +104,7 @@ def allocate(comm: Any, shape: Sequence[int] | int, dtype: DTypeLike = float) ->
     """
     known = known_of(comm)
     if known.node is None:
-        known.node = Node(comm)
+        known.node = SharedNode(comm)
     held = (shape,) if isinstance(shape, int) else tuple(shape)
     return known.node.allocate(held, np.dtype(dtype))
 
@@ -147,7 +147,7 @@ class Known:
         self.agreement = Agreement(comm)
         self.machine: Machine = comm.bcast(Machine.measured())
         """That of rank 0: all ranks must choose the same plan."""
-        self.node: Node | None = None
+        self.node: SharedNode | None = None
         self.engines: list[Engine] = []
         self.ready: dict[Any, _Ready] = {}
         """By the arguments of a call, with tiles as ``look`` sees them."""
@@ -281,7 +281,7 @@ class _Move:
         """What a layout gives this rank."""
         if layout.is_block_cyclic:
             return "block-cyclic blocks"
-        return f"[{intervals.text(layout.box(self.rank))}]"
+        return f"[{intervals.box_text(layout.box(self.rank))}]"
 
     def _target(self, out: Tile | None) -> Tile | None:
         shape = self.layouts[1].shape(self.rank)

@@ -62,7 +62,7 @@ class Window:
         return whole.view(dtype).reshape(shape)
 
 
-class Node:
+class SharedNode:
     """The windows of a communicator.
 
     Args:

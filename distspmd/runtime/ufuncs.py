@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from distspmd.layouts.reductions import reduction
+from distspmd.layouts.reductions import find_reduction
 from distspmd.plans.encoding import Function
 from distspmd.plans.plan import Plan
 
@@ -24,10 +24,10 @@ _FILL = ctypes.CFUNCTYPE(None, _POINTER, _NUMBER)
 _COMBINE = ctypes.CFUNCTYPE(None, _POINTER, _POINTER, ctypes.POINTER(ctypes.c_int), _POINTER)
 
 
-def functions_of(plan: Plan) -> dict[Function, tuple[int, int, int]]:
+def addresses_of_ufuncs(plan: Plan) -> dict[Function, tuple[int, int, int]]:
     """The addresses of the functions by which a plan reduces, if the runtime has none itself."""
     move = plan.redistribution
-    if move.reduction is None or reduction(move.reduction).code:
+    if move.reduction is None or find_reduction(move.reduction).code:
         return {}
     function = (move.reduction, move.dtype)
     return {function: _addresses(_made(*function))}
@@ -40,7 +40,7 @@ def _addresses(made: tuple[Any, Any, Any]) -> tuple[int, int, int]:
 
 @cache  # what C++ may call stays until the end
 def _made(name: str, dtype: np.dtype) -> tuple[Any, Any, Any]:
-    known = reduction(name)
+    known = find_reduction(name)
     neutral, itemsize = known.identity(dtype), dtype.itemsize
 
     def kernel(target: int, stride: int, source: int, source_stride: int, n: int) -> None:

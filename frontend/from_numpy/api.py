@@ -16,14 +16,14 @@ from distspmd.dace_compat.numpy_parser import Tables, parsing
 from distspmd.dace_compat.numpy_visitor import LINE, NumpyVisitor
 from distspmd.errors import ArgumentError, DistSPMDError, UnsupportedProgram
 from distspmd.frontend.from_numpy.einsum import einsum
-from distspmd.frontend.from_numpy.linear_solve import solve
+from distspmd.frontend.from_numpy.linear_solve import add_linear_solve
 from distspmd.frontend.from_numpy.reductions import REDUCTIONS
 from distspmd.passes.normalize.parsed_by_dace import mark_numpy
 from distspmd.symbolic_lowering import with_sizes
 
 TABLES: Tables = {
     **REDUCTIONS,
-    "_rep": {**REDUCTIONS["_rep"], "numpy.einsum": einsum, "numpy.linalg.solve": solve},
+    "_rep": {**REDUCTIONS["_rep"], "numpy.einsum": einsum, "numpy.linalg.solve": add_linear_solve},
 }
 """What stands for functions that DaCe lacks, or takes for something else than NumPy does."""
 

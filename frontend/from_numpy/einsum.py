@@ -34,7 +34,7 @@ def einsum(
     """
     try:
         shapes = [_shape(sdfg, name) for name in operands]
-        terms, out = parse(str(subscripts), [len(shape) for shape in shapes])
+        terms, out = parse_subscripts(str(subscripts), [len(shape) for shape in shapes])
         extents = _extents(terms, shapes)
         order = _order(terms, out, shapes)
     except ValueError as problem:
@@ -64,7 +64,7 @@ def einsum(
     return str(parts[0][1].data)
 
 
-def parse(subscripts: str, ranks: Sequence[int]) -> tuple[list[str], str]:
+def parse_subscripts(subscripts: str, ranks: Sequence[int]) -> tuple[list[str], str]:
     """Letters of each operand and of the result; an ellipsis gets letters that are free.
 
     Raises:

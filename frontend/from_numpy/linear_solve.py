@@ -12,7 +12,7 @@ from dace.frontend.python.common import DaceSyntaxError
 from distspmd.nodes.linear_solve import FUNCTIONS, System
 
 
-def solve(visitor: Any, sdfg: SDFG, state: SDFGState, a: Any, b: Any) -> str:
+def add_linear_solve(visitor: Any, sdfg: SDFG, state: SDFGState, a: Any, b: Any) -> str:
     """Add a node to a state, between the two arrays and a new one; the name of that.
 
     Raises:

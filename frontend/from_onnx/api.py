@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 
 from distspmd.errors import UnsupportedProgram
 from distspmd.frontend.from_torch.api import program_of
-from distspmd.frontend.from_torch.arguments import Bound
+from distspmd.frontend.from_torch.arguments import MemoryBinding
 from distspmd.frontend.from_torch.trace import trace
 
 if TYPE_CHECKING:
     import onnx
 
 
-class _Arrays(Bound):
+class _Arrays(MemoryBinding):
     """Results are NumPy arrays."""
 
     def _result(self, array: NDArray[Any], shape: tuple[int, ...]) -> Any:

@@ -45,7 +45,7 @@ def _nearest(versions: Sequence[int], opset: int) -> int:
     return max((v for v in versions if v <= opset), default=min(versions))
 
 
-def expanded(node: onnx.NodeProto, body: onnx.FunctionProto) -> Iterator[onnx.NodeProto]:
+def expand_function(node: onnx.NodeProto, body: onnx.FunctionProto) -> Iterator[onnx.NodeProto]:
     """The nodes of a body in place of a node: its names and attributes are put in."""
     names = {"": ""} | dict.fromkeys(body.input, "")
     names |= dict(zip(body.input, node.input, strict=False))

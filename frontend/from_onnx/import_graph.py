@@ -18,7 +18,7 @@ from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from distspmd.errors import UnsupportedProgram
-from distspmd.frontend.from_onnx.functions import body_of, expanded
+from distspmd.frontend.from_onnx.functions import body_of, expand_function
 from distspmd.frontend.from_onnx.registry import OPERATORS, Function, Meaning
 from distspmd.frontend.from_onnx.types import onnx_type, tensor_of
 
@@ -28,7 +28,7 @@ _OF_EMPTY = ("Concat",)
 
 
 @dataclass(frozen=True)
-class Constant:
+class KnownTensor:
     """A tensor that is known when the model is imported.
 
     Attributes:
@@ -96,7 +96,7 @@ class Specialiser:
 
     opset: int
     local: Mapping[tuple[str, str], onnx.FunctionProto]
-    values: dict[str, Tensor | Constant] = field(default_factory=dict)
+    values: dict[str, Tensor | KnownTensor] = field(default_factory=dict)
     kept: dict[str, Tensor] = field(default_factory=dict)
     mode: FakeTensorMode = field(default_factory=lambda: FakeTensorMode(allow_non_fake_inputs=True))
 
@@ -117,7 +117,7 @@ class Specialiser:
         """
         version = opset or self.opset
         if node.op_type == "Constant":
-            self.values[node.output[0]] = Constant(_content(node))
+            self.values[node.output[0]] = KnownTensor(_content(node))
             return []
         if node.op_type in _CONTROL_FLOW:
             raise UnsupportedProgram(
@@ -129,7 +129,7 @@ class Specialiser:
     def constant_or_name(self, name: str) -> Any:
         """What stands for a value in an instruction: equal elements, or the name."""
         value = self.values[name]
-        if not isinstance(value, Constant):
+        if not isinstance(value, KnownTensor):
             return Named(name)
         tensor = value.tensor
         if value.folds and tensor.numel():
@@ -159,7 +159,7 @@ class Specialiser:
             if name and known.is_number(n)
         }
         read = [self.values[x] for n, x in enumerate(node.input) if x and n not in numbers]
-        folds = all(isinstance(x, Constant) and x.folds for x in read)
+        folds = all(isinstance(x, KnownTensor) and x.folds for x in read)
         if folds or node.op_type in _OF_SHAPES:
             self._fold(
                 node, Instruction(known.function, (), attributes, tuple(node.output)), numbers
@@ -189,11 +189,11 @@ class Specialiser:
             instruction.function, inputs, instruction.attributes, instruction.outputs
         )
         results = whole.run(self.tensor)
-        self.values.update({name: Constant(x.detach()) for name, x in results.items()})
+        self.values.update({name: KnownTensor(x.detach()) for name, x in results.items()})
 
     def _number(self, name: str, parameter: str, as_tensor: bool) -> Any:
         value = self.values[name]
-        if not isinstance(value, Constant):
+        if not isinstance(value, KnownTensor):
             raise UnsupportedProgram(
                 f"its input {name!r} ({parameter}) depends on the inputs of the model. Shapes, "
                 "axes and the like must be constants: export the model with them as such."
@@ -203,7 +203,7 @@ class Specialiser:
     def tensor(self, name: str) -> Tensor:
         """A value as a tensor, without data if it is no constant."""
         value = self.values[name]
-        return value.tensor if isinstance(value, Constant) else value
+        return value.tensor if isinstance(value, KnownTensor) else value
 
     # -- operators that are defined by others ---------------------------------------------------
 
@@ -218,7 +218,7 @@ class Specialiser:
             )
         versions = {entry.domain: entry.version for entry in body.opset_import}
         inner = versions.get("", opset)
-        return [step for part in expanded(node, body) for step in self.node(part, inner)]
+        return [step for part in expand_function(node, body) for step in self.node(part, inner)]
 
 
 def _attributes(node: onnx.NodeProto, known: Meaning, opset: int) -> dict[str, Any]:

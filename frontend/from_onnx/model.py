@@ -12,7 +12,7 @@ from onnx import checker, defs
 from torch import Tensor, nn
 
 from distspmd.errors import UnsupportedProgram
-from distspmd.frontend.from_onnx.import_graph import Constant, Instruction, Specialiser
+from distspmd.frontend.from_onnx.import_graph import Instruction, KnownTensor, Specialiser
 from distspmd.frontend.from_onnx.types import onnx_type, tensor_of, torch_type
 
 OPSETS = range(13, defs.onnx_opset_version() + 1)
@@ -47,7 +47,7 @@ class Model(nn.Module):
         for constant in graph.initializer:
             tensor = _named(f"the initializer {constant.name!r}", tensor_of, constant)
             folds = not tensor.is_floating_point()
-            special.values[constant.name] = Constant(tensor, folds)
+            special.values[constant.name] = KnownTensor(tensor, folds)
         self.inputs = _inputs(graph, special.values, sizes)
         for name, (shape, dtype) in self.inputs.items():
             special.argument(name, shape, dtype)

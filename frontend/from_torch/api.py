@@ -13,14 +13,14 @@ from torch.utils import _pytree as pytree
 
 from distspmd.errors import UnsupportedProgram
 from distspmd.execution.binding import bind
-from distspmd.frontend.from_torch.arguments import Bound
+from distspmd.frontend.from_torch.arguments import MemoryBinding
 from distspmd.frontend.from_torch.trace import Trace, trace
 from distspmd.frontend.operators import evaluate
 from distspmd.frontend.operators.aten_registry import element_type
-from distspmd.frontend.tensor_ir.cse import settle, shared
-from distspmd.frontend.tensor_ir.fuse import fused, inlined
+from distspmd.frontend.tensor_ir.cse import settle, share_results
+from distspmd.frontend.tensor_ir.fuse import fuse, inline_into_updates
 from distspmd.frontend.tensor_ir.indices import Array, Value
-from distspmd.frontend.tensor_ir.inplace_updates import copies, joined, updates
+from distspmd.frontend.tensor_ir.inplace_updates import copies, join_updates, updates
 from distspmd.frontend.tensor_ir.kernels import Builder, Kernel, identifier, operator_of
 from distspmd.frontend.tensor_ir.storage_order import arrange
 from distspmd.frontend.tensor_ir.to_sdfg import emit
@@ -75,7 +75,10 @@ def _input_names(function: Callable[..., Any], count: int) -> list[str]:
 
 
 def program_of(
-    traced: Trace, title: str, inputs: Sequence[torch.Tensor], bound: type[Bound] = Bound
+    traced: Trace,
+    title: str,
+    inputs: Sequence[torch.Tensor],
+    bound: type[MemoryBinding] = MemoryBinding,
 ) -> SDFG:
     """The SDFG of what was traced at some inputs, bound to the tensors that it closes over."""
     builder = Builder()
@@ -100,10 +103,10 @@ def program_of(
     returned = _results(builder, results)
     late = updates(written)
     settle([*builder.kernels, *returned, *late])
-    kernels = shared(builder.kernels, [*returned, *late])
-    early = [*inlined([*kernels, *returned], late), *copies(builder, late)]
-    late = joined(late)
-    early = fused(early, late)
+    kernels = share_results(builder.kernels, [*returned, *late])
+    early = [*inline_into_updates([*kernels, *returned], late), *copies(builder, late)]
+    late = join_updates(late)
+    early = fuse(early, late)
     arrange([*early, *late])
     sdfg = emit(identifier(title), builder, early, late)
     sdfg.arg_names = [containers[name] for name in traced.inputs]

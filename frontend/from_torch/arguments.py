@@ -19,7 +19,7 @@ from distspmd.frontend.from_torch.trace import Slot
 
 
 @dataclass
-class Bound:
+class MemoryBinding:
     """Passes the memory of live tensors; nothing is copied.
 
     Attributes:
@@ -39,7 +39,7 @@ class Bound:
     draws: bool = False
     calls: int = field(default=0, init=False)
 
-    def __deepcopy__(self, memo: Any) -> Bound:
+    def __deepcopy__(self, memo: Any) -> MemoryBinding:
         return self  # a copy of the SDFG is bound to the same tensors
 
     @property
@@ -54,7 +54,7 @@ class Bound:
             for name in names
         }
 
-    def elsewhere(self) -> Bound:
+    def elsewhere(self) -> MemoryBinding:
         """Without the live tensors."""
         return replace(self, live={}, draws=False)
 
@@ -147,9 +147,9 @@ def parameters(sdfg: SDFG) -> list[str]:
     return [n for n, s in live.items() if s.kind == "parameter" and s.fetch().requires_grad]
 
 
-def _bound(sdfg: SDFG) -> Bound:
+def _bound(sdfg: SDFG) -> MemoryBinding:
     bound = binding_of(sdfg)
-    if not isinstance(bound, Bound):
+    if not isinstance(bound, MemoryBinding):
         raise ArgumentError(
             f"{sdfg.name!r} is bound to no tensors. Make it with frontend.training_step or "
             "frontend.torch_module."

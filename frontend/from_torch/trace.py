@@ -20,7 +20,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils import _pytree as pytree
 
-from distspmd.codegen.build import prepare
+from distspmd.codegen.build import warm_up
 from distspmd.errors import UnsupportedProgram
 from distspmd.frontend.from_torch.closures import Closed, closed_over
 from distspmd.frontend.from_torch.decompositions import decompositions
@@ -60,7 +60,7 @@ def trace(function: Callable[..., Any], inputs: Sequence[Any], names: Sequence[s
     Raises:
         UnsupportedProgram: the function does what no traced program can.
     """
-    prepare()
+    warm_up()
     closed = closed_over(function)
     slots = list(_slots(closed))
     examples = [slot.fetch().detach() for slot in slots]

@@ -136,7 +136,7 @@ def combine(
     return v.pointwise(whole, [t for t in tensors if isinstance(t, Value)], shape)
 
 
-def promoted(operands: Sequence[Any], node: fx.Node) -> DType:
+def comparison_type(operands: Sequence[Any], node: fx.Node) -> DType:
     """The type in which operands are compared: that of torch, of the tensors' fake values."""
     fakes = [
         argument.meta["val"] if isinstance(argument, fx.Node) else argument
@@ -146,7 +146,7 @@ def promoted(operands: Sequence[Any], node: fx.Node) -> DType:
     return element_type(torch.result_type(a, b))  # type: ignore[arg-type]
 
 
-def scaled(operand: Any, by: Any, dtype: DType) -> Any:
+def scale(operand: Any, by: Any, dtype: DType) -> Any:
     """An operand times a number, or times a value of one element."""
     if not isinstance(operand, Value):
         return operand * by
@@ -158,7 +158,7 @@ def scaled(operand: Any, by: Any, dtype: DType) -> Any:
     return Value(operand.dims, scaled, operand.shape)
 
 
-def within(
+def element_within(
     value: Value, dims: Sequence[tuple[Variable, ...]], moved: Mapping[int, Index]
 ) -> Expression:
     """An element of a stored value at other indices, which are kept inside of it.
@@ -172,7 +172,7 @@ def within(
     ends: dict[Variable, Index] = {}
     for d, own in enumerate(value.dims):
         if d not in moved and own:
-            by |= v.align(dims[d], own)
+            by |= v.align_groups(dims[d], own)
         elif own:
             variable, *others = value.dim(d)
             if others:

@@ -12,8 +12,14 @@ from torch import fx
 
 from distspmd.errors import UnsupportedProgram
 from distspmd.expressions.ir import Expression, apply
-from distspmd.frontend.operators.aten_registry import INT64, number, operator, shape_of, within
-from distspmd.frontend.operators.views import turned
+from distspmd.frontend.operators.aten_registry import (
+    INT64,
+    element_within,
+    number,
+    operator,
+    shape_of,
+)
+from distspmd.frontend.operators.views import reverse_dimensions
 from distspmd.frontend.tensor_ir import indices as v
 from distspmd.frontend.tensor_ir.indices import Index, Value, Variable, at
 from distspmd.frontend.tensor_ir.kernels import Builder
@@ -57,14 +63,14 @@ def _spaced(
     if x.shape[-2:] == tuple(lengths) and tuple(before) == (0, 0) and tuple(apart) == (1, 1):
         return x
     shape = (*x.shape[:-2], *lengths)
-    sizes = v.fresh(lengths)
-    dims = (*v.fresh(x.shape[:-2]), *sizes)
+    sizes = v.new_variables(lengths)
+    dims = (*v.new_variables(x.shape[:-2]), *sizes)
     moved, tests = {}, []
     for k, d in enumerate((rank - 2, rank - 1)):
         place = Index(tuple((u, 1) for u in sizes[k]), -before[k])
         moved[d] = replace(place, divisor=apart[k])
         tests.append(_inside(place, x.shape[d], apart[k]))
-    element = within(x, dims, moved)
+    element = element_within(x, dims, moved)
     chosen = apply("where", _and(tests), element, number(fill, x.dtype))
     return builder.stored_anew(Value(dims, chosen, shape), node, "padded")
 
@@ -72,7 +78,7 @@ def _spaced(
 def _windows(x: Value, places: Pair, kernel: Pair, stride: Pair, dilation: Pair) -> Value:
     """``[.., *places, *kernel]``: all windows of stored images."""
     x = x.renamed()
-    out, inner = v.fresh(places), v.fresh(kernel)
+    out, inner = v.new_variables(places), v.new_variables(kernel)
     by = {}
     for k in range(2):
         terms = [*((u, stride[k]) for u in out[k]), *((u, dilation[k]) for u in inner[k])]
@@ -80,7 +86,7 @@ def _windows(x: Value, places: Pair, kernel: Pair, stride: Pair, dilation: Pair)
             variable.extent.find().solid = True
             by[variable] = Index(tuple(terms))
     shape = (*x.shape[:-2], *places, *kernel)
-    return Value((*x.dims[:-2], *out, *inner), v.substitute(x.expression, by), shape)
+    return Value((*x.dims[:-2], *out, *inner), v.substitute_indices(x.expression, by), shape)
 
 
 def _check(transposed: bool, rank: int) -> None:
@@ -109,10 +115,10 @@ def _contract(
             own = value.dim(d)
             lengths[name] = max(n, lengths.get(name, 1))
             if dims.get(name) and own:
-                by |= v.align(dims[name], own)
+                by |= v.align_groups(dims[name], own)
             elif own or name not in dims:
                 dims[name] = own
-        factors.append(v.substitute(value.expression, by))
+        factors.append(v.substitute_indices(value.expression, by))
     order = out + "".join(n for n in dims if n not in out)
     product = apply("multiply", *factors)
     whole = Value(tuple(dims[n] for n in order), product, tuple(lengths[n] for n in order))
@@ -188,8 +194,8 @@ def _convolution_backward(
 def _turned(builder: Builder, node: fx.Node, w: Value, groups: int) -> Value:
     """Weights turned round, ``[groups, in, out, height, width]``."""
     w = builder.stored(w, node).renamed()
-    by = turned(w, (2, 3))
-    back = _grouped(Value(w.dims, v.substitute(w.expression, by), w.shape), 0, groups)
+    by = reverse_dimensions(w, (2, 3))
+    back = _grouped(Value(w.dims, v.substitute_indices(w.expression, by), w.shape), 0, groups)
     order = (0, 2, 1, 3, 4)
     dims, shape = tuple(back.dims[d] for d in order), tuple(back.shape[d] for d in order)
     return builder.stored_anew(Value(dims, back.expression, shape), node, "turned").renamed()
@@ -219,8 +225,8 @@ def _max_pool(
     by: dict[Variable, Index] = {}
     for d in range(4):
         if highest.dims[d]:
-            by |= v.align(windows.dims[d], highest.dims[d])
-    best = v.substitute(highest.expression, by)
+            by |= v.align_groups(windows.dims[d], highest.dims[d])
+    best = v.substitute_indices(highest.expression, by)
     place = at(Index.of((*windows.dim(4), *windows.dim(5))))
     most = number(sizes[0] * sizes[1], INT64)
     found = apply("pick", windows.expression, best, place, most)
@@ -247,14 +253,14 @@ def _max_pool_backward(
     g, indices = builder.whole(g, node).renamed(), builder.whole(indices, node).renamed()
     shape: tuple[int, ...] = (*x.shape, *sizes)
     images = [Variable(v.Extent(n)) for n in shape[2:]]
-    dims = (*v.fresh(shape[:2]), *((variable,) for variable in images))
+    dims = (*v.new_variables(shape[:2]), *((variable,) for variable in images))
     moved, tests = {}, []
     for k in range(2):
         terms = ((images[k], 1), (images[2 + k], -dilations[k]))
         moved[2 + k] = Index(terms, paddings[k], steps[k])
         tests.append(_inside(Index(terms, paddings[k]), g.shape[2 + k], steps[k]))
-    is_it = apply("equal", within(indices, dims, moved), at(Index.of(images[2:])))
+    is_it = apply("equal", element_within(indices, dims, moved), at(Index.of(images[2:])))
     chosen = _and([*tests, is_it])
-    value = apply("where", chosen, within(g, dims, moved), number(0, g.dtype))
+    value = apply("where", chosen, element_within(g, dims, moved), number(0, g.dtype))
     whole = builder.stored_anew(Value(dims, value, shape), node, "windows").renamed()
     return builder.reduced(whole, [-2, -1], "sum", node)

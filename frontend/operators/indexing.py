@@ -17,7 +17,7 @@ from distspmd.frontend.operators.aten_registry import (
     shape_of,
     type_of,
 )
-from distspmd.frontend.operators.views import part
+from distspmd.frontend.operators.views import strided_part
 from distspmd.frontend.tensor_ir import indices as v
 from distspmd.frontend.tensor_ir.indices import Index, Value, Variable, at, element
 from distspmd.frontend.tensor_ir.kernels import Builder, is_plain, refuse
@@ -29,15 +29,15 @@ def _gather(builder: Builder, node: fx.Node, x: Value, dim: int, index: Value, *
     dim %= len(x.shape)
     for d, length in enumerate(index.shape):
         if d != dim:
-            x = part(x, d, 0, length, grouped=False)
+            x = strided_part(x, d, 0, length, grouped=False)
     if len(x.dim(dim)) != 1 or not all(map(is_plain, v.loads(x.expression))):
         x = builder.stored(x, node)  # else it is computed where it is picked
     x, index = x.renamed(), builder.stored(index, node).renamed()
     by: dict[Variable, Index] = {}
     for d in range(len(x.shape)):
         if d != dim and x.dims[d] and index.dims[d]:
-            by |= v.align(x.dims[d], index.dims[d])
-    chosen = v.substitute(index.expression, by)
+            by |= v.align_groups(x.dims[d], index.dims[d])
+    chosen = v.substitute_indices(index.expression, by)
     place = at(Index.of(x.dim(dim)))
     dtype = x.dtype
     picked = apply("pick", chosen, place, x.expression, number(0, dtype))
@@ -61,7 +61,7 @@ def _scatter(
     if index.shape != expected or (isinstance(value, Value) and value.shape != expected):
         raise refuse(node, ["scatter to one place in each row of the whole tensor"])
     shape, dtype = shape_of(node), type_of(node)
-    operands = [x, builder.spread(index, shape, node), v.place(x, dim)]
+    operands = [x, builder.spread(index, shape, node), v.element_index(x, dim)]
     if isinstance(value, Value):
         operands.append(builder.spread(value, shape, node))
 
@@ -81,14 +81,14 @@ def _scatter_add(
     """``x``, and at each place the sum of the elements whose index it is."""
     dim %= max(1, len(x.shape))
     for d, length in enumerate(index.shape):
-        source = part(source, d, 0, length, grouped=False)
+        source = strided_part(source, d, 0, length, grouped=False)
     source, index = builder.stored(source, node).renamed(), builder.stored(index, node).renamed()
     by: dict[Variable, Index] = {}
     for d in range(len(x.shape)):
         if index.dims[d]:
-            by |= v.align(source.dims[d], index.dims[d])
-    chosen = v.substitute(index.expression, by)
-    (row,) = v.fresh([x.shape[dim]])
+            by |= v.align_groups(source.dims[d], index.dims[d])
+    chosen = v.substitute_indices(index.expression, by)
+    (row,) = v.new_variables([x.shape[dim]])
     picked = apply("pick", chosen, at(Index.of(row)), source.expression, number(0, x.dtype))
     kept = [row if d == dim else source.dim(d) for d in range(len(x.shape))]
     shape = [x.shape[d] if d == dim else n for d, n in enumerate(index.shape)]
@@ -121,10 +121,10 @@ def _embedding_backward(
     by: dict[Variable, Index] = {}
     for d in range(len(index.shape)):
         if index.dims[d]:
-            by |= v.align(gradient.dims[d], index.dims[d])
+            by |= v.align_groups(gradient.dims[d], index.dims[d])
     dtype = type_of(node)
-    (row,) = v.fresh([rows])
-    chosen, there = v.substitute(index.expression, by), gradient.expression
+    (row,) = v.new_variables([rows])
+    chosen, there = v.substitute_indices(index.expression, by), gradient.expression
     nothing = number(0, dtype)
     if padding >= 0:
         counts = apply("not_equal", chosen, number(padding, chosen.dtype))
@@ -141,7 +141,7 @@ def _embedding_backward(
 def _bernoulli(builder: Builder, node: fx.Node, x: Value, p: float = 0.5, **_: Any) -> Value:
     """Drawn from a counter: the same numbers for each place at any number of ranks."""
     shape, dtype = shape_of(node), type_of(node)
-    dims = v.fresh(shape)
+    dims = v.new_variables(shape)
     index = Index.of([u for dim in dims for u in dim])
     if builder.seed is None:
         builder.argument("seed", (1,), INT64)

@@ -11,10 +11,10 @@ from distspmd.frontend.operators.aten_registry import (
     OPERATORS,
     Operator,
     combine,
+    comparison_type,
     number,
     operator,
-    promoted,
-    scaled,
+    scale,
     shape_of,
     type_of,
 )
@@ -56,7 +56,7 @@ def _arithmetic(name: str) -> Operator:
     ) -> Value:
         dtype = type_of(node)
         if alpha is not None and alpha != 1:
-            operands = (operands[0], scaled(operands[1], alpha, dtype))
+            operands = (operands[0], scale(operands[1], alpha, dtype))
         return combine(builder, node, operands, lambda *e: apply(name, *e, dtype=dtype), dtype)
 
     return build
@@ -64,7 +64,7 @@ def _arithmetic(name: str) -> Operator:
 
 def _comparison(name: str) -> Operator:
     def build(builder: Builder, node: fx.Node, *operands: Any) -> Value:
-        dtype = promoted(operands, node)
+        dtype = comparison_type(operands, node)
         return combine(builder, node, operands, lambda *e: apply(name, *e), dtype)
 
     return build
@@ -200,14 +200,14 @@ def _full(builder: Builder, node: fx.Node, *args: Any, **_: Any) -> Value:
     dtype, shape = type_of(node), shape_of(node)
     if isinstance(value, Value):
         return combine(builder, node, [value], lambda e: e, dtype)
-    return Value(v.fresh(shape), number(value, dtype), shape)
+    return Value(v.new_variables(shape), number(value, dtype), shape)
 
 
 @operator("arange")
 def _arange(builder: Builder, node: fx.Node, *args: Any, **_: Any) -> Value:
     start, _end, step = (0, *args, 1) if len(args) == 1 else (*args, 1)[:3]
     shape, dtype = shape_of(node), type_of(node)
-    dims = v.fresh(shape)
+    dims = v.new_variables(shape)
     place = cast(at(Index.of(dims[0])), dtype)
     if (start, step) != (0, 1):
         place = apply("add", number(start, dtype), number(step, dtype) * place)

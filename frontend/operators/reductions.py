@@ -15,7 +15,7 @@ from distspmd.frontend.operators.aten_registry import (
     combine,
     number,
     operator,
-    scaled,
+    scale,
     shape_of,
     type_of,
 )
@@ -91,7 +91,7 @@ def _with_place(
         test = apply("is_extreme", element, best)  # the first of those that are no number
         return apply("where", test, place, none)
 
-    found = v.pointwise(build, [x, extreme, v.place(x, dim)], x.shape)
+    found = v.pointwise(build, [x, extreme, v.element_index(x, dim)], x.shape)
     if x.shape[dim] == 1:
         return extreme, found
     return extreme, builder.reduced(found, [dim], "min", node, True)
@@ -112,11 +112,11 @@ OPERATORS["min"], OPERATORS["argmin"] = _extreme("min"), _place_of_extreme("min"
 def contract(builder: Builder, node: fx.Node, a: Value, b: Value, batch: int) -> Value:
     """``a[.., m, k] @ b[.., k, n]``."""
     a, b = builder.stored(a, node).renamed(), builder.stored(b, node).renamed()
-    by = v.align(a.dims[-1], b.dims[-2])
+    by = v.align_groups(a.dims[-1], b.dims[-2])
     for d in range(batch):
-        by |= v.align(a.dims[d], b.dims[d])
+        by |= v.align_groups(a.dims[d], b.dims[d])
     dtype = type_of(node)
-    factors = a.expression, v.substitute(b.expression, by)
+    factors = a.expression, v.substitute_indices(b.expression, by)
     product = apply("multiply", *factors, dtype=dtype)
     dims = (*(a.dim(d) for d in range(batch + 1)), b.dim(len(b.dims) - 1), a.dim(len(a.dims) - 1))
     whole = Value(dims, product, (*a.shape[:-1], b.shape[-1], a.shape[-1]))
@@ -139,6 +139,6 @@ def _addmm(
 ) -> Value:
     dtype = type_of(node)
     product = contract(builder, node, a, b, 0)
-    terms = [product if alpha == 1 else scaled(product, alpha, dtype)]
-    terms.append(c if beta == 1 else scaled(c, beta, dtype))
+    terms = [product if alpha == 1 else scale(product, alpha, dtype)]
+    terms.append(c if beta == 1 else scale(c, beta, dtype))
     return combine(builder, node, terms, lambda *e: apply("add", *e), dtype)

@@ -11,11 +11,11 @@ from torch import fx
 from distspmd.expressions.ir import Expression, apply, cast
 from distspmd.frontend.operators.aten_registry import (
     INT64,
+    element_within,
     number,
     operator,
     shape_of,
     type_of,
-    within,
 )
 from distspmd.frontend.tensor_ir import indices as v
 from distspmd.frontend.tensor_ir.indices import Extent, Index, Value, Variable, at
@@ -50,7 +50,7 @@ def _reshaped(builder: Builder, node: fx.Node, x: Value, *args: Any, **_: Any) -
         return Value(dims, x.expression, shape)
     x = builder.spread(x, shape, node)
     own = ((),) * (len(shape) - len(x.shape)) + x.dims
-    new = v.fresh(shape)
+    new = v.new_variables(shape)
     dims = tuple(o or n for o, n in zip(own, new, strict=True))
     return Value(dims, x.expression, shape)
 
@@ -64,7 +64,7 @@ def _select(builder: Builder, node: fx.Node, x: Value, dim: int, index: int) -> 
         index, digit = divmod(index, variable.length)
         by[variable] = Index((), digit)
     rest = tuple(x.dims[:dim] + x.dims[dim + 1 :])
-    return Value(rest, v.substitute(x.expression, by), shape_of(node))
+    return Value(rest, v.substitute_indices(x.expression, by), shape_of(node))
 
 
 @operator("slice")
@@ -85,10 +85,12 @@ def _slice(
         and len(other.args) > 1
         and other.args[1] in (dim, dim - len(x.shape))
     }
-    return part(x, dim, start or 0, shape_of(node)[dim], step, grouped=len(lengths) == 1)
+    return strided_part(x, dim, start or 0, shape_of(node)[dim], step, grouped=len(lengths) == 1)
 
 
-def part(x: Value, dim: int, start: int, length: int, step: int = 1, grouped: bool = True) -> Value:
+def strided_part(
+    x: Value, dim: int, start: int, length: int, step: int = 1, grouped: bool = True
+) -> Value:
     """``x[start : start + length * step : step]`` in one dimension.
 
     Args:
@@ -104,7 +106,7 @@ def part(x: Value, dim: int, start: int, length: int, step: int = 1, grouped: bo
             found = _group(x, dim, start, length, step)
             if found is not None:
                 return found
-    (new,) = v.fresh([length])
+    (new,) = v.new_variables([length])
     moved = Index.of(new)
     moved = Index(tuple((u, f * step) for u, f in moved.terms), start)
     old = x.dim(dim)
@@ -112,7 +114,7 @@ def part(x: Value, dim: int, start: int, length: int, step: int = 1, grouped: bo
         raise _crossing(x)
     old[0].extent.find().solid = True
     dims = (*x.dims[:dim], new, *x.dims[dim + 1 :])
-    return Value(dims, v.substitute(x.expression, {old[0]: moved}), shape)
+    return Value(dims, v.substitute_indices(x.expression, {old[0]: moved}), shape)
 
 
 def _group(x: Value, dim: int, start: int, length: int, step: int) -> Value | None:
@@ -123,7 +125,7 @@ def _group(x: Value, dim: int, start: int, length: int, step: int) -> Value | No
         parts = v.regroup(x, (*x.shape[:dim], length, step, *x.shape[dim + 1 :]))
         (inner,) = parts.dim(dim + 1)
         dims = parts.dims[: dim + 1] + parts.dims[dim + 2 :]
-        return Value(dims, v.substitute(parts.expression, {inner: Index((), start)}), shape)
+        return Value(dims, v.substitute_indices(parts.expression, {inner: Index((), start)}), shape)
     if step == 1 and whole % length == 0 and start % length == 0:
         groups = v.regroup(x, (*x.shape[:dim], whole // length, length, *x.shape[dim + 1 :]))
         by: dict[Variable, Index] = {}
@@ -132,7 +134,7 @@ def _group(x: Value, dim: int, start: int, length: int, step: int) -> Value | No
             index, digit = divmod(index, variable.length)
             by[variable] = Index((), digit)
         dims = groups.dims[:dim] + groups.dims[dim + 1 :]
-        return Value(dims, v.substitute(groups.expression, by), shape)
+        return Value(dims, v.substitute_indices(groups.expression, by), shape)
     return None
 
 
@@ -150,17 +152,17 @@ def _split(builder: Builder, node: fx.Node, x: Value, sizes: Any, dim: int = 0) 
     lengths = [int(part.shape[dim]) for part in node.meta["val"]]
     for length in lengths:
         grouped = len(set(lengths)) == 1
-        parts.append(part(x, dim, start, length, grouped=grouped) if length else None)
+        parts.append(strided_part(x, dim, start, length, grouped=grouped) if length else None)
         start += length
     return parts
 
 
 @operator("flip")
 def _flip(builder: Builder, node: fx.Node, x: Value, dims: Sequence[int]) -> Value:
-    return Value(x.dims, v.substitute(x.expression, turned(x, dims)), x.shape)
+    return Value(x.dims, v.substitute_indices(x.expression, reverse_dimensions(x, dims)), x.shape)
 
 
-def turned(x: Value, dims: Sequence[int]) -> dict[Variable, Index]:
+def reverse_dimensions(x: Value, dims: Sequence[int]) -> dict[Variable, Index]:
     """What to put in for the variables of dimensions to go backwards through them."""
     by = {}
     for d in dims:
@@ -174,7 +176,7 @@ def _repeat(builder: Builder, node: fx.Node, x: Value, repeats: Sequence[int]) -
     shape = shape_of(node)
     x = builder.spread(x, shape, node)
     own = ((),) * (len(shape) - len(x.shape)) + x.dims
-    outer = v.fresh(repeats)
+    outer = v.new_variables(repeats)
     return Value(tuple((*o, *i) for o, i in zip(outer, own, strict=True)), x.expression, shape)
 
 
@@ -182,7 +184,7 @@ def _repeat(builder: Builder, node: fx.Node, x: Value, repeats: Sequence[int]) -
 def _pad(builder: Builder, node: fx.Node, x: Value, pads: Sequence[int], fill: Any = 0) -> Value:
     shape = shape_of(node)
     stored = builder.whole(x, node).renamed()
-    dims, moved, inside = v.fresh(shape), {}, list[Expression]()
+    dims, moved, inside = v.new_variables(shape), {}, list[Expression]()
     for d, n in enumerate(x.shape):
         before = pads[2 * (len(shape) - 1 - d)] if len(shape) - d <= len(pads) // 2 else 0
         if before or shape[d] != n:
@@ -194,7 +196,7 @@ def _pad(builder: Builder, node: fx.Node, x: Value, pads: Sequence[int], fill: A
     all_inside = inside[0]
     for other in inside[1:]:
         all_inside = apply("logical_and", all_inside, other)
-    element = within(stored, dims, moved)
+    element = element_within(stored, dims, moved)
     filled = apply("where", all_inside, element, number(fill, x.dtype))
     return Value(dims, filled, shape)
 
@@ -219,7 +221,7 @@ def _slice_scatter(
     first = max(0, first + x.shape[dim] if first < 0 else first)
     x, stored = x.renamed(), builder.whole(source, node).renamed()
     place = Index.of(x.dims[dim])
-    element = within(stored, x.dims, {dim: Index(place.terms, -first, step)})
+    element = element_within(stored, x.dims, {dim: Index(place.terms, -first, step)})
     steps = (number(n, INT64) for n in (first, first + length * step, step))
     chosen = apply("pick_stepped", at(place), *steps, element, x.expression)
     return Value(x.dims, chosen, x.shape)
@@ -239,15 +241,15 @@ def _cat(builder: Builder, node: fx.Node, parts: Sequence[Value], dim: int = 0) 
         return _uneven_cat(builder, node, parts, dim)
     (length,) = lengths
     outer = Variable(Extent(len(parts)))
-    dims = [*v.fresh([*shape[:dim], length, *shape[dim + 1 :]])]
+    dims = [*v.new_variables([*shape[:dim], length, *shape[dim + 1 :]])]
     chosen: Expression = number(0, dtype)
     for place, part in enumerate(parts):
         by: dict[Variable, Index] = {}
         stored = builder.stored(part, node).renamed()
         for own, theirs in zip(dims, stored.dims, strict=True):
             if own:
-                by |= v.align(own, theirs)
-        piece = cast(v.substitute(stored.expression, by), dtype)
+                by |= v.align_groups(own, theirs)
+        piece = cast(v.substitute_indices(stored.expression, by), dtype)
         index = at(Index(((outer, 1),)))
         chosen = apply("pick", index, number(place, INT64), piece, chosen)
     dims[dim] = (outer, *dims[dim])
@@ -256,13 +258,13 @@ def _cat(builder: Builder, node: fx.Node, parts: Sequence[Value], dim: int = 0) 
 
 def _uneven_cat(builder: Builder, node: fx.Node, parts: Sequence[Value], dim: int) -> Value:
     shape, dtype = shape_of(node), type_of(node)
-    dims = v.fresh(shape)
+    dims = v.new_variables(shape)
     place = Index.of(dims[dim])
     chosen: Expression = number(0, dtype)
     start = 0
     for part in parts:
         stored = builder.whole(part, node).renamed()
-        piece = cast(within(stored, dims, {dim: Index(place.terms, -start)}), dtype)
+        piece = cast(element_within(stored, dims, {dim: Index(place.terms, -start)}), dtype)
         chosen = apply("pick_from", at(place), number(start, INT64), piece, chosen)
         start += part.shape[dim]
     return Value(dims, chosen, shape)

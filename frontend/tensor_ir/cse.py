@@ -18,7 +18,7 @@ from distspmd.frontend.tensor_ir.indices import (
     element,
     replace_loads,
 )
-from distspmd.frontend.tensor_ir.kernels import Kernel, indices
+from distspmd.frontend.tensor_ir.kernels import Kernel, current_indices
 
 
 def settle(kernels: Iterable[Kernel]) -> None:
@@ -32,7 +32,7 @@ def settle(kernels: Iterable[Kernel]) -> None:
 
     def settled(load: Load) -> Load:
         arrays[load.array.name] = load.array
-        return element(load.array, list(map(_without_ones, indices(load))))
+        return element(load.array, list(map(_without_ones, current_indices(load))))
 
     for kernel in kernels:
         kernel.results = [(a, replace_loads(e, settled, done)) for a, e in kernel.results]
@@ -52,7 +52,7 @@ def _leaves(variables: Iterable[Variable]) -> tuple[Variable, ...]:
     return tuple(leaf for v in variables for leaf in v.leaves())
 
 
-def shared(kernels: Sequence[Kernel], others: Iterable[Kernel]) -> list[Kernel]:
+def share_results(kernels: Sequence[Kernel], others: Iterable[Kernel]) -> list[Kernel]:
     """Without kernels whose results another one has; their readers, ``others`` too, read that."""
     known: dict[Any, tuple[Array, list[int]]] = {}
     replaced: dict[str, tuple[Array, list[int]]] = {}

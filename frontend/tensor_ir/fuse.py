@@ -11,11 +11,11 @@ from distspmd.expressions.ir import Expression, Load
 from distspmd.frontend.tensor_ir.indices import (
     Index,
     Variable,
-    moved,
+    move_load,
     replace_loads,
-    substitute,
+    substitute_indices,
 )
-from distspmd.frontend.tensor_ir.kernels import Kernel, indices
+from distspmd.frontend.tensor_ir.kernels import Kernel, current_indices
 from distspmd.plans.heuristics import HEURISTICS
 
 
@@ -27,11 +27,11 @@ def _has_room(kernel: Kernel) -> bool:
 def here(load: Load, variables: Sequence[Variable]) -> bool:
     """Whether a load is of the element at the kernel's own indices."""
     at = [(((v, 1),) if v.length != 1 else (), 0) for v in variables]
-    found = indices(load)
+    found = current_indices(load)
     return [(i.terms, i.constant) for i in found] == at and all(i.within is None for i in found)
 
 
-def inlined(kernels: Sequence[Kernel], late: Sequence[Kernel]) -> list[Kernel]:
+def inline_into_updates(kernels: Sequence[Kernel], late: Sequence[Kernel]) -> list[Kernel]:
     """Compute in the updates what only they read; the kernels that are left."""
     left = list(kernels)
     read = {id(kernel): _read(kernel) for kernel in (*kernels, *late)}
@@ -48,7 +48,7 @@ def inlined(kernels: Sequence[Kernel], late: Sequence[Kernel]) -> list[Kernel]:
     return left
 
 
-def fused(kernels: Sequence[Kernel], late: Sequence[Kernel]) -> list[Kernel]:
+def fuse(kernels: Sequence[Kernel], late: Sequence[Kernel]) -> list[Kernel]:
     """Join maps with maps that read them, in an order in which all can run."""
     done: list[Kernel] = []
     for kernel in kernels:
@@ -59,10 +59,10 @@ def fused(kernels: Sequence[Kernel], late: Sequence[Kernel]) -> list[Kernel]:
         first = done[place]
         _inline(first, kernel)
         by, known = _renaming(kernel, first), dict[int, Expression]()
-        first.results += [(a, substitute(e, by, known)) for a, e in kernel.results]
+        first.results += [(a, substitute_indices(e, by, known)) for a, e in kernel.results]
         for array, _ in kernel.results:
             if array.written is not None:
-                array.written = moved(array.written, by)
+                array.written = move_load(array.written, by)
     return _needed(done, late)
 
 
@@ -121,7 +121,7 @@ def _inline(kernel: Kernel, user: Kernel) -> None:
     by, known = _renaming(kernel, user), dict[int, Expression]()
     read = {load.array.name for load in user.read}
     made: dict[str, Expression] = {
-        a.name: substitute(e, by, known) for a, e in kernel.results if a.name in read
+        a.name: substitute_indices(e, by, known) for a, e in kernel.results if a.name in read
     }
     if not made:
         return

@@ -165,10 +165,10 @@ class Value:
         fresh = {v: Variable(v.extent) for v in self.variables}
         by = {old: Index(((new, 1),)) for old, new in fresh.items()}
         dims = tuple(tuple(fresh[v] for v in self.dim(d)) for d in range(len(self.dims)))
-        return Value(dims, substitute(self.expression, by), self.shape)
+        return Value(dims, substitute_indices(self.expression, by), self.shape)
 
 
-def substitute(
+def substitute_indices(
     expression: Expression,
     by: Mapping[Variable, Index],
     known: dict[int, Expression] | None = None,
@@ -177,7 +177,7 @@ def substitute(
 
     def replace(leaf: Expression) -> Expression:
         if isinstance(leaf, Load):
-            return moved(leaf, by)
+            return move_load(leaf, by)
         if isinstance(leaf, IndexValue):
             return at(Index(leaf.terms, leaf.constant).substitute(by))
         return leaf
@@ -185,7 +185,7 @@ def substitute(
     return replace_leaves(expression, replace, known) if by else expression
 
 
-def moved(load: Load, by: Mapping[Variable, Index]) -> Load:
+def move_load(load: Load, by: Mapping[Variable, Index]) -> Load:
     """Put other indices in for variables of a load."""
     return element(load.array, [index.substitute(by) for index in load.index])
 
@@ -195,7 +195,7 @@ def replace_loads(
     replace: Callable[[Load], Expression],
     known: dict[int, Expression] | None = None,
 ) -> Expression:
-    """Put other expressions in for loads; ``known`` as in :func:`substitute`."""
+    """Put other expressions in for loads; ``known`` as in :func:`substitute_indices`."""
     return replace_leaves(
         expression, lambda leaf: replace(leaf) if isinstance(leaf, Load) else leaf, known
     )
@@ -206,12 +206,12 @@ def loads(expression: Expression) -> list[Load]:
     return [part for part in parts(expression) if isinstance(part, Load)]
 
 
-def fresh(lengths: Sequence[int]) -> tuple[tuple[Variable, ...], ...]:
+def new_variables(lengths: Sequence[int]) -> tuple[tuple[Variable, ...], ...]:
     """New variables for dimensions of these lengths; none where there is one element."""
     return tuple((Variable(Extent(n)),) if n != 1 else () for n in lengths)
 
 
-def split(variable: Variable, inner: int) -> None:
+def split_variable(variable: Variable, inner: int) -> None:
     """Split a variable, and all that share its extent, so that the last part has a length.
 
     Raises:
@@ -248,7 +248,7 @@ def unify(a: Variable, b: Variable) -> None:
         for inner in itertools.accumulate(
             (leaf.length for leaf in reversed(one.leaves()[1:])), lambda x, y: x * y
         ):
-            split(other, inner)
+            split_variable(other, inner)
     for one, other in zip(a.leaves(), b.leaves(), strict=True):
         left, right = one.extent.find(), other.extent.find()
         if left is not right:
@@ -256,7 +256,7 @@ def unify(a: Variable, b: Variable) -> None:
             right.parent = left
 
 
-def align(a: Sequence[Variable], b: Sequence[Variable]) -> dict[Variable, Index]:
+def align_groups(a: Sequence[Variable], b: Sequence[Variable]) -> dict[Variable, Index]:
     """Split two groups of one length alike; what to put in for the variables of the second."""
     left = [leaf for v in a for leaf in v.leaves()]
     right = [leaf for v in b for leaf in v.leaves()]
@@ -267,10 +267,10 @@ def align(a: Sequence[Variable], b: Sequence[Variable]) -> dict[Variable, Index]
             left.pop()
             right.pop()
         elif one.length > other.length:
-            split(one, other.length)
+            split_variable(one, other.length)
             left[-1:] = one.leaves()
         else:
-            split(other, one.length)
+            split_variable(other, one.length)
             right[-1:] = other.leaves()
     ours = [leaf for v in a for leaf in v.leaves()]
     theirs = [leaf for v in b for leaf in v.leaves()]
@@ -288,7 +288,7 @@ def regroup(value: Value, shape: Sequence[int]) -> Value:
             variable = waiting.pop(0)
             needed, odd = divmod(extent, done)
             if not odd and variable.length > needed:
-                split(variable, variable.length // needed)
+                split_variable(variable, variable.length // needed)
                 outer, *inner = _halves(variable, needed)
                 waiting = [v for half in inner for v in half] + waiting
                 taken += outer
@@ -327,17 +327,17 @@ def pointwise(
             own = operand.dims[-d]
             if not dims[-d]:
                 dims[-d] = tuple(Variable(v.extent) for v in operand.dim(len(operand.dims) - d))
-            by.update(align(dims[-d], own))
+            by.update(align_groups(dims[-d], own))
         if not dims[-d]:
             dims[-d] = (Variable(Extent(shape[-d])),)
     arguments = [
-        substitute(operand.expression, by)
+        substitute_indices(operand.expression, by)
         for operand, by in zip(operands, substitutions, strict=True)
     ]
     return Value(tuple(dims), build(*arguments), tuple(shape))
 
 
-def place(x: Value, dim: int) -> Value:
+def element_index(x: Value, dim: int) -> Value:
     """The index of each element along a dimension."""
     dims = tuple(
         tuple(Variable(u.extent) for u in x.dim(d)) if d == dim else () for d in range(len(x.shape))

@@ -15,10 +15,10 @@ from distspmd.frontend.tensor_ir.indices import (
     Index,
     Value,
     Variable,
-    align,
+    align_groups,
     element,
     replace_loads,
-    substitute,
+    substitute_indices,
 )
 from distspmd.frontend.tensor_ir.kernels import Builder, Kernel
 
@@ -30,8 +30,8 @@ def updates(written: Sequence[tuple[Value, Value]]) -> list[Kernel]:
         by: dict[Variable, Index] = {}
         for d in range(len(target.shape)):
             if target.dims[d] and value.dims[d]:
-                by.update(align(target.dims[d], value.dims[d]))
-        aligned.append((target, substitute(value.expression, by)))
+                by.update(align_groups(target.dims[d], value.dims[d]))
+        aligned.append((target, substitute_indices(value.expression, by)))
     kernels = []
     for target, expression in aligned:
         assert isinstance(target.expression, Load)
@@ -72,7 +72,7 @@ def _from(copied: Mapping[str, Array], kernel: Kernel) -> Callable[[Load], Load]
     return replace
 
 
-def joined(kernels: Sequence[Kernel]) -> list[Kernel]:
+def join_updates(kernels: Sequence[Kernel]) -> list[Kernel]:
     """One kernel for those that read what another of them writes."""
     writer = {array.name: kernel for kernel in kernels for array, _ in kernel.results}
     group = {id(kernel): [kernel] for kernel in kernels}
@@ -91,6 +91,6 @@ def joined(kernels: Sequence[Kernel]) -> list[Kernel]:
                 for ours, theirs in zip(first.variables, other.variables, strict=True)
             }
             known: dict[int, Expression] = {}
-            first.results += [(a, substitute(e, by, known)) for a, e in other.results]
+            first.results += [(a, substitute_indices(e, by, known)) for a, e in other.results]
         found.append(first)
     return found

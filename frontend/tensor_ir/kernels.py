@@ -16,7 +16,7 @@ import torch
 from torch import fx
 
 from distspmd.errors import UnsupportedProgram
-from distspmd.expressions.ir import Expression, Load, Operation, cost
+from distspmd.expressions.ir import Expression, Load, Operation, count_additions
 from distspmd.expressions.operations import DType
 from distspmd.frontend.tensor_ir.indices import (
     Array,
@@ -26,9 +26,9 @@ from distspmd.frontend.tensor_ir.indices import (
     Value,
     Variable,
     element,
-    fresh,
     loads,
-    substitute,
+    new_variables,
+    substitute_indices,
 )
 from distspmd.frontend.tensor_ir.one_hot import without_picks
 from distspmd.plans.heuristics import HEURISTICS
@@ -68,7 +68,7 @@ class Builder:
 
     def argument(self, name: str, shape: Sequence[int], dtype: DType) -> Value:
         """A container of the caller."""
-        dims = fresh(shape)
+        dims = new_variables(shape)
         variables = [v for dim in dims for v in dim]
         array = self.container(name, variables, dtype)
         array.is_argument = True
@@ -120,15 +120,15 @@ class Builder:
     def reshaped(self, value: Value, shape: Sequence[int], node: fx.Node) -> Value:
         """A value stored anew in one dimension, and read in any shape of as many elements."""
         line = self._stored_at([value.variables], value, node)
-        dims = fresh(shape)
+        dims = new_variables(shape)
         ((own,),) = line.dims
         by = {own: Index.of([v for dim in dims for v in dim])}
-        return Value(dims, substitute(line.expression, by), tuple(shape))
+        return Value(dims, substitute_indices(line.expression, by), tuple(shape))
 
     def _stored_at(self, dims: Sequence[Sequence[Variable]], value: Value, node: fx.Node) -> Value:
         """A value stored anew, where groups of its variables index the dimensions."""
         lengths = [math.prod(v.length for v in dim) for dim in dims]
-        new = fresh(lengths)
+        new = new_variables(lengths)
         own = [v for dim in new for v in dim]
         array = self.container(f"{name_of(node)}_copy", own, value.dtype)
         for extent in array.extents:
@@ -172,14 +172,17 @@ class Builder:
         if not isinstance(value, Value) or isinstance(value.expression, Load):
             return value
         self.origins.setdefault(id(value.expression), (value.expression, node))
-        work = cost(value.expression)
+        work = count_additions(value.expression)
         if work > HEURISTICS.kernel_work or (work > _cheap(value) and _users(node) > 1):
             return self.stored(value, node)
         return value
 
     def spread(self, value: Value, shape: Sequence[int], node: fx.Node) -> Value:
         """A value before it is broadcast to a shape: stored, if its elements cost something."""
-        if tuple(value.shape) != tuple(shape) and cost(value.expression) > HEURISTICS.cheap_work:
+        if (
+            tuple(value.shape) != tuple(shape)
+            and count_additions(value.expression) > HEURISTICS.cheap_work
+        ):
             return self.stored(value, node)
         return value
 
@@ -296,7 +299,7 @@ def digits(index: Index, extents: Sequence[int]) -> list[Index]:
     return [Index(tuple(p.items()), c) for p, c in zip(parts, constants, strict=True)]
 
 
-def indices(load: Load) -> list[Index]:
+def current_indices(load: Load) -> list[Index]:
     """One index for each dimension that the array has by now."""
     found: list[Index] = []
     for extent, index in zip(load.array.extents, load.index, strict=True):
@@ -314,7 +317,7 @@ def is_plain(load: Load) -> bool:
             and index.within is None
             and all(factor > 0 for _, factor in index.terms)
         )
-        for index in indices(load)
+        for index in current_indices(load)
     )
 
 
@@ -328,7 +331,7 @@ def distinct(found: Sequence[Load]) -> list[Load]:
 
 def place_of(load: Load) -> Any:
     """What tells loads of different elements apart."""
-    return load.array.name, tuple((frozenset(i.terms), i.constant) for i in indices(load))
+    return load.array.name, tuple((frozenset(i.terms), i.constant) for i in current_indices(load))
 
 
 def is_product(kernel: Kernel) -> bool:

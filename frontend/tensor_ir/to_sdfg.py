@@ -23,8 +23,8 @@ from distspmd.frontend.tensor_ir.indices import Array, Index, Variable
 from distspmd.frontend.tensor_ir.kernels import (
     Builder,
     Kernel,
+    current_indices,
     distinct,
-    indices,
     is_plain,
     is_product,
     place_of,
@@ -145,7 +145,7 @@ class _State:
         operands = distinct(kernel.read)
         assert all(map(is_plain, operands)), "a contraction takes dimensions from their start"
         letters = _letters(kept, gone, operands)
-        terms = ["".join(_term(i, letters) for i in indices(load)) for load in operands]
+        terms = ["".join(_term(i, letters) for i in current_indices(load)) for load in operands]
         subscripts = f"{','.join(terms)}->{''.join(letters[v] for v in array.stored(kept))}"
         node = Contraction(kernel.label, subscripts)
         node.operation = str(kernel.operation)
@@ -156,7 +156,7 @@ class _State:
         for n, load in enumerate(operands):
             subset = ", ".join(
                 f"0:{reach(index)}" if index.terms else f"{index.constant}"
-                for index in indices(load)
+                for index in current_indices(load)
             )
             memlet = Memlet(data=load.array.name, subset=subset or "0")
             self.state.add_edge(self._read(load.array.name), None, node, f"_in{n}", memlet)
@@ -184,7 +184,8 @@ def _letters(
 ) -> dict[Variable, str]:
     """Letters of a kernel's variables, by the part that they play."""
     sides = [
-        {v for index in indices(load) for v, _ in index.terms} for load in (*operands, *operands)
+        {v for index in current_indices(load) for v, _ in index.terms}
+        for load in (*operands, *operands)
     ][:2]
     several = len(operands) == 2
     found: dict[Variable, str] = {}
@@ -208,7 +209,7 @@ def _term(index: Index, letters: dict[Variable, str]) -> str:
 
 
 def _subset(load: Load, names: dict[Variable, str]) -> str:
-    return ", ".join(_affine(index, names) for index in indices(load)) or "0"
+    return ", ".join(_affine(index, names) for index in current_indices(load)) or "0"
 
 
 def _affine(index: Index, names: dict[Variable, str]) -> str:

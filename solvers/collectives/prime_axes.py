@@ -121,7 +121,7 @@ def placement(layout: Layout, digits: Sequence[Digit]) -> Placement:
     )
 
 
-def realised(
+def realise(
     moves: Sequence[Move],
     source: Placement,
     target: Placement,

@@ -25,7 +25,7 @@ from distspmd.solvers.collectives.prime_axes import (
     Digit,
     Placement,
     placement,
-    realised,
+    realise,
     refinements,
 )
 from distspmd.solvers.collectives.rank_maps import (
@@ -109,7 +109,7 @@ def _refusal(move: Redistribution) -> str:
     if 0 in source.extents:
         return "the array is empty"
     for dimension, extent in enumerate(source.extents):
-        if padded(move, dimension) == 0:
+        if padded_extent(move, dimension) == 0:
             tiles = [
                 side.splits[dimension].tile(side.mesh) for side in (source, target) if side.splits
             ]
@@ -120,7 +120,7 @@ def _refusal(move: Redistribution) -> str:
     return ""
 
 
-def padded(move: Redistribution, dimension: int) -> int:
+def padded_extent(move: Redistribution, dimension: int) -> int:
     """The extent that the tiles of both sides divide, at least that of the array; 0 for none."""
     assert move.source.splits is not None
     assert move.target.splits is not None
@@ -147,7 +147,7 @@ def problem_of(move: Redistribution) -> Problem:
         if source.partial.axes is not None:
             operands = math.prod(source.mesh[axis] for axis in source.partial.axes)
         types[0] = WeakType(types[0].parts, operands)
-    extents = tuple(padded(move, dimension) for dimension in range(len(source.extents)))
+    extents = tuple(padded_extent(move, dimension) for dimension in range(len(source.extents)))
     return Problem(extents, source.ranks, *types)
 
 
@@ -165,7 +165,7 @@ def best(move: Redistribution, problem: Problem, price: Price) -> Answer | None:
         if found and found.cost <= cost:
             break
         for digits, source, target in ends:
-            placements = realised(moves, source, target, digits)
+            placements = realise(moves, source, target, digits)
             if placements is not None:
                 return Answer(cost, moves, digits=digits, placements=placements)
         permuted = _permuted(problem, price, cost, moves)

@@ -27,7 +27,7 @@ from distspmd.errors import UnsupportedProgram
 from distspmd.layouts import intervals
 from distspmd.layouts.intervals import Box
 from distspmd.layouts.layout import Partial
-from distspmd.passes.normalize.pipeline import prepare
+from distspmd.passes.normalize.pipeline import normalize
 
 Point = tuple[int, ...]
 Elements = set[Point]
@@ -36,7 +36,7 @@ Elements = set[Point]
 def uses_of(program: Any, parts: Sequence[int], position: int = 0) -> tuple[Tiling, list[Use]]:
     """Tiling and constraints of one space of a program."""
     sdfg = program if isinstance(program, dace.SDFG) else program.to_sdfg()
-    prepare(sdfg)
+    normalize(sdfg)
     space = spaces_of(sdfg)[position]
     tiling = Tiling.on_grid(space.parameters, space.ranges, parts)
     return tiling, uses(space, tiling)

@@ -4,7 +4,7 @@ import dace
 
 from distspmd.analysis.control_values import is_control_value
 from distspmd.analysis.iteration_spaces import spaces_of
-from distspmd.passes.normalize.pipeline import prepare
+from distspmd.passes.normalize.pipeline import normalize
 
 
 @dace.program
@@ -16,7 +16,7 @@ def scaled_if_positive(a: dace.float64[8], y: dace.float64[8]):
 
 def test_what_reads_a_value_for_control_flow_is_known_by_a_property_whatever_the_labels_are():
     sdfg = scaled_if_positive.to_sdfg()
-    prepare(sdfg)
+    normalize(sdfg)
     for twin in (sdfg, copy.deepcopy(sdfg)):
         for space in spaces_of(twin):
             space.node.map.label = "value_for_control_flow"

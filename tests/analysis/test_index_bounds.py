@@ -10,7 +10,7 @@ from dace import symbolic
 from hypothesis import given
 from hypothesis import strategies as st
 
-from distspmd.analysis.index_bounds import Range, bounds, constant, is_dense
+from distspmd.analysis.index_bounds import Range, bound_index, constant, is_dense
 
 FUNCTIONS = {
     "min": min,
@@ -48,7 +48,7 @@ def scope_of(loops: Loops) -> dict[str, Range | None]:
 
 
 def found(expression: str, loops: Loops) -> tuple[int, int] | None:
-    result = bounds(symbolic.pystr_to_symbolic(expression), scope_of(loops))
+    result = bound_index(symbolic.pystr_to_symbolic(expression), scope_of(loops))
     if result is None:
         return None
     lower, upper = sympy.sympify(result.lower), sympy.sympify(result.upper)
@@ -189,13 +189,13 @@ def test_what_is_not_monotone_has_no_bounds_rather_than_wrong_ones(expression):
 
 def test_a_symbol_of_unknown_values_has_no_bounds_and_one_from_outside_is_a_constant():
     i, n = sympy.Symbol("i"), sympy.Symbol("n")
-    assert bounds(i + 1, {"i": None}) is None
-    assert bounds(i + n, {"i": Range(sympy.Integer(0), n)}) == Range(n, 2 * n)
+    assert bound_index(i + 1, {"i": None}) is None
+    assert bound_index(i + n, {"i": Range(sympy.Integer(0), n)}) == Range(n, 2 * n)
 
 
 def test_symbols_of_dace_are_found_by_their_names():
     i = symbolic.symbol("i", positive=True)
-    assert bounds(i, {"i": Range(sympy.Integer(2), sympy.Integer(5))}) == Range(2, 5)
+    assert bound_index(i, {"i": Range(sympy.Integer(2), sympy.Integer(5))}) == Range(2, 5)
 
 
 def test_only_integers_are_constants():

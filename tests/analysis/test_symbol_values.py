@@ -5,7 +5,7 @@ import sympy
 from dace import SDFG, InterstateEdge, dtypes
 from dace.sdfg.state import LoopRegion
 
-from distspmd.analysis.symbol_values import Load, values_at
+from distspmd.analysis.symbol_values import ElementValue, values_at
 
 
 def program(**arrays):
@@ -26,7 +26,7 @@ def chain(region, *assignments):
 
 
 def text(value):
-    if isinstance(value, Load):
+    if isinstance(value, ElementValue):
         return f"{value.data}[{', '.join(map(str, value.indices))}]"
     return str(value)
 
@@ -107,4 +107,4 @@ def test_a_value_of_what_was_not_assigned_yet_is_not_known():
 
 
 def test_loads_are_equal_whatever_edge_they_come_through():
-    assert Load("a", (sympy.Integer(1),)) == Load("a", (sympy.Integer(1),), None)
+    assert ElementValue("a", (sympy.Integer(1),)) == ElementValue("a", (sympy.Integer(1),), None)

@@ -87,13 +87,13 @@ def test_ranks_combine_with_a_lambda(rows: list[list[int]]) -> None:
 
 
 def test_neutral_elements_change_nothing() -> None:
-    assert reductions.reduction(ANY).identity("float32") == 0
-    assert reductions.reduction(LOGSUM).identity("float64") == -np.inf
-    assert reductions.reduction("bitand").identity("uint8") == 255
-    assert reductions.reduction("bitand").identity("bool")
-    assert reductions.reduction("bitxor").identity("int32") == 0
+    assert reductions.find_reduction(ANY).identity("float32") == 0
+    assert reductions.find_reduction(LOGSUM).identity("float64") == -np.inf
+    assert reductions.find_reduction("bitand").identity("uint8") == 255
+    assert reductions.find_reduction("bitand").identity("bool")
+    assert reductions.find_reduction("bitxor").identity("int32") == 0
     with pytest.raises(LayoutError, match="no lambda a, b: a - b of float64 values"):
-        reductions.reduction("lambda a, b: a - b").identity("float64")
+        reductions.find_reduction("lambda a, b: a - b").identity("float64")
     with pytest.raises(LayoutError, match="no bitor of float32 values"):
         Redistribution(
             Layout.parse("[4] + partial(bitor)", Mesh(x=2)), Layout.root((4,)), np.dtype("f4")

@@ -11,7 +11,7 @@ import pytest
 from conftest import Launch
 
 from distspmd.codegen import outline
-from distspmd.codegen.outline import repeatable, split
+from distspmd.codegen.outline import repeatable, split_into_files
 from distspmd.plans.heuristics import HEURISTICS
 
 BEGIN = """#include <cmath>
@@ -62,7 +62,7 @@ def test_blocks_that_differ_in_arrays_alone_are_one_function() -> None:
             for (int i = 0; i < n; ++i) { double v = x[i]; __state->__0_b_tile[i] = v; }
         }
     }"""
-    files = split(code(body), "small", 2)
+    files = split_into_files(code(body), "small", 2)
     one, other, again = calls(files)
     assert one[0] == again[0]  # y is not declared as x is, with __restrict__
     assert one[0] != other[0]
@@ -86,7 +86,7 @@ def test_blocks_that_differ_in_arrays_alone_are_one_function() -> None:
 def test_what_a_function_could_not_do_stays(inside: str) -> None:
     around = "double s = 0;\ndouble t[2];\nfor (int i = 0; i < 2; ++i) {"
     body = f"{around}\n {{\n {inside} }}\n {{\n for (;;) y[1] = x[1]; }}\n }}"
-    (text,) = split(code(body), "small", 1)
+    (text,) = split_into_files(code(body), "small", 1)
     assert f"{{\n {inside} }}" in text
     assert len(calls([text])) == 1
 
@@ -94,13 +94,13 @@ def test_what_a_function_could_not_do_stays(inside: str) -> None:
 def test_braces_in_text_and_comments_are_none() -> None:
     body = """{ { printf("}{%s", '}'); /* } */ y[0] = 1; // }
     } { y[1] = std::max(x[0], x[1]); } }"""
-    (text,) = split(code(body), "small", 1)
+    (text,) = split_into_files(code(body), "small", 1)
     assert [names for _, names in calls([text])] == [", y", ", y, x"]
 
 
 def test_code_that_is_not_as_expected_is_left() -> None:
     for text in ("int main() { return 0; }", code(""), code("{ y[0] = 1; ")):
-        assert split(text, "small", 4) == [text]
+        assert split_into_files(text, "small", 4) == [text]
 
 
 def test_only_what_is_inline_may_stand_in_several_files() -> None:
@@ -108,7 +108,7 @@ def test_only_what_is_inline_may_stand_in_several_files() -> None:
     assert repeatable("")
     assert not repeatable("inline int f() { return 1; }\nstatic int calls = 0;")
     assert not repeatable("int f() { return 1; }")
-    alone = split(code("{ { y[0] = 1; } { y[1] = x[1]; } }"), "small", 4, share=False)
+    alone = split_into_files(code("{ { y[0] = 1; } { y[1] = x[1]; } }"), "small", 4, share=False)
     assert len(alone) == 1
     assert len(calls(alone)) == 2
 
@@ -140,7 +140,7 @@ def test_files_compile_and_compute_the_same(tmp_path: Path) -> None:
     }
     y[0] = s;"""
     whole = code(body)
-    files = split(whole, "small", 3)
+    files = split_into_files(whole, "small", 3)
     assert len(files) == 3
     assert len(calls(files)) == 3  # two name a variable of the loops
     main = """

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import distspmd
-from distspmd.codegen.build import Argument, Build
+from distspmd.codegen.build import Build, CompiledArgument
 from distspmd.errors import ArgumentError
 from distspmd.execution.signature import Signature
 from distspmd.lowering import Lowering
@@ -28,14 +28,14 @@ def signature(rank: int, **arguments: str) -> Signature:
     sdfg = copy.deepcopy(LOWERED)
     lowering = distspmd.lower(sdfg, {"__return": (4, 1)}, arguments=arguments)
     assert isinstance(lowering, Lowering)
-    tile = Argument("x_tile", "float64", (2, 3), (3, 1))
+    tile = CompiledArgument("x_tile", "float64", (2, 3), (3, 1))
     visible = [
-        Argument("__return", "float64", (8, 3), (3, 1)),
-        Argument("a", "int16", (1,), (1,)),
-        Argument("x", "float64", (8, 3), (3, 1)),
-        Argument("y", "int32", (8,), (1,)),
+        CompiledArgument("__return", "float64", (8, 3), (3, 1)),
+        CompiledArgument("a", "int16", (1,), (1,)),
+        CompiledArgument("x", "float64", (8, 3), (3, 1)),
+        CompiledArgument("y", "int32", (8,), (1,)),
     ]
-    symbols = [Argument(name, "int64", (), ()) for name in (CONTEXT, *lowering.symbols)]
+    symbols = [CompiledArgument(name, "int64", (), ()) for name in (CONTEXT, *lowering.symbols)]
     built = Build(
         "scaled", "nowhere.so", (tile, *visible, *symbols), (), ("x", "y", "a"), ("x_tile",), ()
     )

@@ -9,7 +9,7 @@ from dace import SDFG, SDFGState
 from dace.sdfg import nodes
 
 from distspmd.nodes.contraction import Contraction, windows
-from distspmd.nodes.contraction_loops import reduction
+from distspmd.nodes.contraction_loops import emit_reduction
 
 
 def emitted(sdfg: SDFG) -> str:
@@ -29,7 +29,7 @@ def _of_state(state: SDFGState) -> Iterator[str]:
             picked = f" pick {node.pick}" if node.pick else ""
             yield f"contraction {node.label} {node.subscripts} by {node.operation}{picked}"
             yield from _edges(state, node)
-            loops = reduction(windows(node, state), node)
+            loops = emit_reduction(windows(node, state), node)
             yield from (f"  | {line}" for line in loops.splitlines())
         elif isinstance(node, nodes.LibraryNode):
             yield f"{type(node).__name__} {node.label}"

@@ -12,7 +12,7 @@ from from_onnx.cases import node_cases
 from torch import Tensor, nn
 
 from distspmd import frontend
-from distspmd.passes.normalize.pipeline import prepare
+from distspmd.passes.normalize.pipeline import normalize
 from expressions.cases import REAL, REDUCTIONS, STEPS, VIEWS, WHOLE, Function
 from expressions.emitted import emitted
 
@@ -107,7 +107,7 @@ def test_gradients_of_numpy_programs(golden: Golden) -> None:
             if case.name not in NUMPY:
                 continue
             sdfg = frontend.numpy_program(case.program)
-            prepare(sdfg)
+            normalize(sdfg)
             yield case.name, emitted(sdfg)
 
     golden("gradients", sections(texts()))

@@ -7,7 +7,7 @@ import pytest
 import distspmd
 from distspmd.errors import UnsupportedProgram
 from distspmd.frontend import numpy_program
-from distspmd.frontend.from_numpy.einsum import parse
+from distspmd.frontend.from_numpy.einsum import parse_subscripts
 from distspmd.nodes.contraction import Contraction
 
 
@@ -50,7 +50,7 @@ def test_subscripts_that_fit_no_operands_are_refused(
     subscripts: str, ranks: tuple[int, ...], message: str
 ) -> None:
     with pytest.raises(ValueError, match=message):
-        parse(subscripts, ranks)
+        parse_subscripts(subscripts, ranks)
 
 
 def test_extents_that_differ_are_refused_with_the_line() -> None:

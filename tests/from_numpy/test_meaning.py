@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 import distspmd
-from distspmd.codegen.build import plain
+from distspmd.codegen.build import build_unlowered
 from distspmd.errors import ArgumentError, UnsupportedProgram
 from distspmd.frontend import numpy_program
-from distspmd.passes.normalize.pipeline import prepare
+from distspmd.passes.normalize.pipeline import normalize
 
 N = dace.symbol("N")
 f8, f4, i1, i4 = dace.float64, dace.float32, dace.int8, dace.int32
@@ -38,7 +38,9 @@ def check_as_numpy(program: Any, *examples: Any, **sizes: int) -> None:
     names = [name for name in sdfg.arglist() if not name.startswith("__return")]
     given = {name: drawn(sdfg.arrays[name], rng) for name in names}
     wanted, found = copy.deepcopy(given), copy.deepcopy(given)
-    results = [call(**named) for call, named in ((function, wanted), (plain(sdfg), found))]
+    results = [
+        call(**named) for call, named in ((function, wanted), (build_unlowered(sdfg), found))
+    ]
     want, have = ([r] if not isinstance(r, tuple) else list(r) for r in results)
     for one, other in zip(want + list(wanted.values()), have + list(found.values()), strict=True):
         if one is None:
@@ -133,11 +135,11 @@ def sorted_pairs(x: f8[12]):
 @pytest.mark.parametrize("parse", [numpy_program, type(sorted_pairs).to_sdfg])
 def test_a_map_reads_what_it_writes_over_before(parse: Callable[[Any], dace.SDFG]) -> None:
     sdfg = parse(sorted_pairs)
-    prepare(sdfg)
+    normalize(sdfg)
     x = np.random.default_rng(0).random(12)
     wanted = x.copy()
     sorted_pairs.f(wanted)
-    plain(sdfg)(x=x)
+    build_unlowered(sdfg)(x=x)
     assert (x == wanted).all()
 
 

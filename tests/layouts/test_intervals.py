@@ -65,7 +65,7 @@ def test_union_volume_needs_no_memory_for_scattered_boxes():
 
 @given(boxes(), st.integers(1, 40))
 def test_cut_gives_the_box_in_small_pieces_in_row_major_order(box, limit):
-    pieces = list(intervals.cut(box, limit))
+    pieces = list(intervals.cut_box(box, limit))
     assert all(intervals.volume(piece) <= limit for piece in pieces)
     assert (painted(*pieces) == painted(box)).all()
     held = [[lo for lo, _ in piece] for piece in pieces]
@@ -73,15 +73,15 @@ def test_cut_gives_the_box_in_small_pieces_in_row_major_order(box, limit):
 
 
 def test_cut_leaves_a_small_box_alone():
-    assert list(intervals.cut(((2, 4), (0, 8)), 16)) == [((2, 4), (0, 8))]
+    assert list(intervals.cut_box(((2, 4), (0, 8)), 16)) == [((2, 4), (0, 8))]
 
 
 def test_cut_cuts_rows_before_it_cuts_within_a_row():
-    assert list(intervals.cut(((0, 2), (0, 8)), 8)) == [((0, 1), (0, 8)), ((1, 2), (0, 8))]
+    assert list(intervals.cut_box(((0, 2), (0, 8)), 8)) == [((0, 1), (0, 8)), ((1, 2), (0, 8))]
 
 
 def test_shifted_boxes_index_a_tile():
-    assert intervals.shifted(((3, 5), (7, 9)), (3, 4)) == ((0, 2), (3, 5))
+    assert intervals.shift(((3, 5), (7, 9)), (3, 4)) == ((0, 2), (3, 5))
 
 
 def test_boxes_of_different_dimensions_are_refused():
@@ -90,7 +90,7 @@ def test_boxes_of_different_dimensions_are_refused():
 
 
 def test_text_writes_half_open_intervals():
-    assert intervals.text(((0, 5), (3, 8))) == "0:5, 3:8"
+    assert intervals.box_text(((0, 5), (3, 8))) == "0:5, 3:8"
 
 
 def test_pieces_of_a_subtraction_are_disjoint():

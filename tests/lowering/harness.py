@@ -16,7 +16,7 @@ from dace import SDFG
 from dace.frontend.python.parser import DaceProgram
 
 import distspmd
-from distspmd.codegen.build import build
+from distspmd.codegen.build import build_program
 from distspmd.errors import DistSPMDError
 from distspmd.frontend import numpy_program
 from distspmd.lowering import ATTRIBUTE
@@ -198,7 +198,7 @@ def prepared(case: Case, calls: int = 2) -> Prepared:
         problem = "; ".join(problems(lowering))
         if problem:
             return Prepared(None, [], problem)
-        build(sdfg, lowering, case.ranks)
+        build_program(sdfg, lowering, case.ranks)
         return Prepared(sdfg, [(given, *case.expected(given)) for given in drawn])
     except Exception as error:
         return Prepared(None, [], f"{type(error).__name__}: {error}")

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from distspmd.nodes import contraction_gemm
 from distspmd.nodes.contraction_operands import Einsum, Operand
-from distspmd.nodes.subscripts import Dimension, Subscripts, plain
+from distspmd.nodes.subscripts import Dimension, Subscripts, plain_letter
 
 CONTRACTIONS = (
     "bik,bkj->bij",
@@ -90,7 +90,7 @@ def contractions(draw: st.DrawFn) -> tuple[Einsum, dict[str, int]]:
         extents = [
             sympy.Symbol(f"n_{x}", integer=True) if x in unknown else sympy.Integer(size)
             for size, dim in zip(windows, dims, strict=True)
-            for x in [plain(dim)]
+            for x in [plain_letter(dim)]
         ]
         begins = tuple(sympy.Integer(0) for _ in dims)
         return Operand(connector, dtypes.float32, dims, begins, tuple(extents), tuple(strides))

@@ -226,7 +226,7 @@ def before_and_after(name: str) -> list[str]:
     program, schedule = EXAMPLES[name]
     states: dict[str, list[str]] = {}
     sdfg = program.to_sdfg() if isinstance(program, type) else numpy_program(program)
-    compilation = pipeline.begin(sdfg, schedule, machine=Machine())
+    compilation = pipeline.begin_compilation(sdfg, schedule, machine=Machine())
     states[""] = described(compilation)
     names = [each.name for each in pipeline.PIPELINE]
     place = names.index(name)
@@ -256,7 +256,7 @@ def test_sequential_reductions_are_made_where_bits_shall_be_the_same() -> None:
     schedules = []
     for deterministic in (False, True):
         sdfg = accumulated.to_sdfg()
-        pipeline.lower(sdfg, {}, machine=Machine(), deterministic=deterministic)
+        pipeline.lower_numbers(sdfg, {}, machine=Machine(), deterministic=deterministic)
         entries = [n for n, _ in sdfg.all_nodes_recursive() if isinstance(n, dace.nodes.MapEntry)]
         schedules.append(
             {entry.map.schedule for entry in entries if entry.map.label.startswith("accumulated")}
@@ -268,9 +268,9 @@ def test_sequential_reductions_are_made_where_bits_shall_be_the_same() -> None:
 
 
 def test_a_compilation_stops_after_the_pass_that_is_named() -> None:
-    compilation = pipeline.begin(scaled_product.to_sdfg(), {}, machine=Machine())
-    pipeline.run(compilation, stop_after="choose-homes")
+    compilation = pipeline.begin_compilation(scaled_product.to_sdfg(), {}, machine=Machine())
+    pipeline.run_passes(compilation, stop_after="choose-homes")
     assert compilation.homes
     assert not compilation.solutions
     with pytest.raises(ScheduleError, match="no pass 'homes'; the passes are, in order: refuse-"):
-        pipeline.run(compilation, stop_after="homes")
+        pipeline.run_passes(compilation, stop_after="homes")

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import distspmd
-from distspmd.analysis.iteration_spaces import Extent, IterationSpaces
+from distspmd.analysis.iteration_spaces import IterationSpaces, ParameterRange
 from distspmd.analysis.tiling import Tiling
 from distspmd.errors import ScheduleError
 from distspmd.layouts.mesh import Mesh
-from distspmd.pipeline import iteration_spaces
+from distspmd.pipeline import list_spaces
 from distspmd.placement.schedule import resolve
 
 
@@ -38,7 +38,7 @@ def sdfg() -> dace.SDFG:
 
 @pytest.fixture
 def spaces(sdfg: dace.SDFG) -> IterationSpaces:
-    return iteration_spaces(sdfg)
+    return list_spaces(sdfg)
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_a_name_close_to_none_is_answered_with_all(spaces):
 
 
 def test_a_label_of_several_spaces_is_answered_with_their_names():
-    spaces = iteration_spaces(labels_repeat.to_sdfg())
+    spaces = list_spaces(labels_repeat.to_sdfg())
     message = refused({"_Add__map": (2,)}, spaces)
     assert "the label of 3 iteration spaces" in message
     assert all(repr(space.name) in message for space in spaces)
@@ -138,7 +138,7 @@ def test_a_wrong_number_of_parts_is_refused_with_the_right_one(parts, count, spa
 
 
 def test_the_example_for_one_parameter_is_a_tuple():
-    spaces = iteration_spaces(labels_repeat.to_sdfg())
+    spaces = list_spaces(labels_repeat.to_sdfg())
     message = refused({spaces[0].name: (2, 2)}, spaces)
     assert message.endswith("write (2,).")
 
@@ -165,7 +165,7 @@ def test_lower_twice_is_refused(sdfg):
     with pytest.raises(ScheduleError, match=r"lowered already\. Parse the program again, or keep"):
         distspmd.lower(sdfg, {"hidden": (2, 1)})
     with pytest.raises(ScheduleError, match="lowered already"):
-        iteration_spaces(sdfg)
+        list_spaces(sdfg)
 
 
 def test_a_mistake_leaves_the_sdfg_to_be_lowered(sdfg):
@@ -178,7 +178,7 @@ def test_a_mistake_leaves_the_sdfg_to_be_lowered(sdfg):
 
 
 def tiles(ranges: list[tuple[int, int, int]], parts: tuple[int, ...]) -> Tiling:
-    extents = [Extent(*map(sympy.Integer, r)) for r in ranges]
+    extents = [ParameterRange(*map(sympy.Integer, r)) for r in ranges]
     return Tiling.on_grid([f"p{d}" for d in range(len(ranges))], extents, parts)
 
 
@@ -237,7 +237,7 @@ def test_ranks_count_along_the_last_parameter_first():
 
 
 def test_axes_that_split_nothing_run_the_same_iterations():
-    extents = [Extent(sympy.Integer(0), sympy.Integer(4), sympy.Integer(1))]
+    extents = [ParameterRange(sympy.Integer(0), sympy.Integer(4), sympy.Integer(1))]
     tiling = Tiling.of(extents, Mesh(x=2, y=2), [("x",)])
     assert tiling.lower.tolist() == [[0], [0], [2], [2]]
     assert tiling.parts == (2,)

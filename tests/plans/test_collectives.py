@@ -9,7 +9,7 @@ import pytest
 from distspmd.layouts.layout import Layout
 from distspmd.layouts.mesh import Mesh
 from distspmd.plans.collectives import Ends, First, StepKind
-from distspmd.plans.contracts import malformed
+from distspmd.plans.contracts import find_malformed
 from distspmd.plans.plan import Message, Plan, Step
 from distspmd.plans.redistribution import Redistribution
 from distspmd.runtime.collectives_header import HEADER, header
@@ -106,9 +106,9 @@ def test_a_step_that_breaks_its_promise_is_refused(kind):
     source = Layout.parse("[8] + partial(sum)" if kind.spec.from_all else "[8]", mesh)
     move = Redistribution(source, Layout.parse("[8]", mesh), "float64")
     good = of_kind(kind)
-    assert list(malformed(good, Plan(move, "test", (good,)))) == []
+    assert list(find_malformed(good, Plan(move, "test", (good,)))) == []
     bad = broken(good)
-    assert list(malformed(bad, Plan(move, "test", (bad,)))) != []
+    assert list(find_malformed(bad, Plan(move, "test", (bad,)))) != []
 
 
 @pytest.mark.parametrize("kind", list(StepKind))

@@ -26,15 +26,15 @@ from distspmd.plans.encoding import DTYPES, Storage
 from distspmd.plans.machine import Machine
 from distspmd.plans.plan import Message, Plan, Step
 from distspmd.plans.redistribution import Redistribution
-from distspmd.plans.rewrites.chunk import bounded
-from distspmd.plans.rewrites.split_reductions import scattered
+from distspmd.plans.rewrites.chunk import chunk
+from distspmd.plans.rewrites.split_reductions import split_reductions
 from distspmd.plans.simulator import simulate
 from distspmd.plans.solver import Refusal
 from distspmd.plans.verifier import verify
 from distspmd.runtime import shared_memory as shared_memory
 from distspmd.runtime.engine import Engine
 from distspmd.runtime.measure import NEVER
-from distspmd.runtime.shared_memory import Node
+from distspmd.runtime.shared_memory import SharedNode
 from distspmd.solvers import SOLVERS
 
 
@@ -43,7 +43,7 @@ def main(seed, cases, how=""):
     comm = MPI.COMM_WORLD
     rng = random.Random(seed)
     near = comm.Split(comm.rank // 3, comm.rank) if how == "nodes" else None
-    node, copies, packets = Node(comm, near), 0, 0
+    node, copies, packets = SharedNode(comm, near), 0, 0
     tried = []
     while len(tried) < cases:
         tried.extend(_cases(rng, comm.size))
@@ -114,8 +114,8 @@ class Case:
             common = intervals.intersect(move.source.box(rank), move.target.box(rank))
             if intervals.is_empty(common):
                 continue
-            into = intervals.shifted(common, [lo for lo, _ in move.target.box(rank)])
-            out = intervals.shifted(common, [lo for lo, _ in move.source.box(rank)])
+            into = intervals.shift(common, [lo for lo, _ in move.target.box(rank)])
+            out = intervals.shift(common, [lo for lo, _ in move.source.box(rank)])
             self.before[rank][intervals.slices(into)] = self.sources[rank][intervals.slices(out)]
 
     def tiles_on(self, rank):
@@ -145,7 +145,7 @@ class Tiles:
             for memory, origin in self.memory
         ]
         self.source, self.target = (
-            memory[intervals.slices(intervals.shifted(box, origin))]
+            memory[intervals.slices(intervals.shift(box, origin))]
             if not intervals.is_empty(box)
             else None
             for box, (memory, origin) in zip(boxes, self.memory, strict=True)
@@ -226,9 +226,9 @@ def _cases(rng, ranks):
     for plan in [*_collectives(move), *(p for p in answers if not isinstance(p, Refusal))]:
         if rng.random() < 0.4:
             with suppress(PlanError):  # fewer elements than a rank receives operands of one
-                plan = bounded(plan, rng.randint(1, 12))
+                plan = chunk(plan, rng.randint(1, 12))
         if rng.random() < 0.5:
-            plan = scattered(plan, least=1)
+            plan = split_reductions(plan, least=1)
         verify(plan)
         can_alias = move.source.splits == move.target.splits or kind in ("halo", "gathered")
         aliased = can_alias and not move.accumulate and rng.random() < 0.5

@@ -34,7 +34,7 @@ def test_commands_run_side_by_side_and_the_first_that_failed_is_told(
     assert (done.returncode, done.stdout, done.stderr) == (3, "3\n", "3\n")
     assert compiler_processes.run_all([["sh", "-c", "exit 0"]]).returncode == 0
     with pytest.raises(FileNotFoundError):
-        compiler_processes.run(["/no/such/command"])
+        compiler_processes.run_command(["/no/such/command"])
 
 
 def test_what_fails_beside_the_program_says_nothing(capfd: pytest.CaptureFixture[str]) -> None:
@@ -44,7 +44,7 @@ def test_what_fails_beside_the_program_says_nothing(capfd: pytest.CaptureFixture
         ran.set()
         raise ValueError
 
-    compiler_processes.begin(fails)
+    compiler_processes.start_in_background(fails)
     assert ran.wait(10)
     assert capfd.readouterr() == ("", "")
 
@@ -57,9 +57,9 @@ from distspmd.runtime import compiler_processes
 
 def work():
     with tempfile.TemporaryDirectory(dir={str(tmp_path)!r}):
-        compiler_processes.run({own!r})
+        compiler_processes.run_command({own!r})
 
-compiler_processes.begin(work)
+compiler_processes.start_in_background(work)
 while len(os.listdir({str(tmp_path)!r})) < 3:
     time.sleep(0.01)
 """

@@ -8,7 +8,7 @@ from distspmd.errors import NoSolver
 from distspmd.layouts import intervals
 from distspmd.layouts.layout import Layout, Partial
 from distspmd.layouts.mesh import Mesh
-from distspmd.planning.select import solve
+from distspmd.planning.select import select_plan
 from distspmd.plans.collectives import StepKind
 from distspmd.plans.plan import Plan
 from distspmd.plans.redistribution import Redistribution
@@ -186,7 +186,7 @@ def test_equal_tiles_under_other_axis_names_need_no_communication():
 
 @given(move=redistributions(partial=False))
 def test_solve_moves_nothing_where_each_rank_has_what_it_wants(move):
-    solution = solve(move, SOLVERS)
+    solution = select_plan(move, SOLVERS)
     if all(map(intervals.contains, *_boxes(move))):
         assert solution.cost.nbytes == 0
 
@@ -200,4 +200,4 @@ def test_solve_says_why_each_solver_refused():
     mesh = Mesh(x=2)
     move = Redistribution(Layout.parse("[2{x}4]", mesh), Layout.parse("[4]", mesh), "int8")
     with pytest.raises(NoSolver, match=r"nothing: the layouts differ; local-slice: rank 0 wants"):
-        solve(move, (Nothing(), LocalSlice()))
+        select_plan(move, (Nothing(), LocalSlice()))

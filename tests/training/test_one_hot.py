@@ -16,7 +16,7 @@ from distspmd.frontend.tensor_ir.indices import (
     Value,
     Variable,
     at,
-    split,
+    split_variable,
 )
 from distspmd.frontend.tensor_ir.one_hot import without_picks
 from distspmd.nodes.contraction import Contraction
@@ -27,7 +27,7 @@ FLOAT = np.dtype(np.float32)
 def test_a_variable_counts_as_a_part_of_another() -> None:
     whole = Variable(Extent(6))
     load = Array("x", (whole.extent,), FLOAT).load([whole])
-    split(whole, 3)
+    split_variable(whole, 3)
     outer, inner = whole.leaves()
     chosen, zero = Constant(1, INT64), Constant(0.0, FLOAT)
     place = at(Index(((outer, 1),)))

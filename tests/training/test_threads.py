@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 import distspmd
 from distspmd import frontend
-from distspmd.execution.program import compile
+from distspmd.execution.program import compile_and_load
 from distspmd.runtime.launch import launch
 
 Results = tuple[Tensor, ...]
@@ -32,7 +32,7 @@ def compare(comm: object) -> None:
     for arithmetic in ("vector", "strict"):
         sdfg = frontend.torch_module(module, *inputs, name=f"everything_{arithmetic}")
         distspmd.lower(sdfg, {})
-        with compile(sdfg, comm, arithmetic=arithmetic) as program:
+        with compile_and_load(sdfg, comm, arithmetic=arithmetic) as program:
             for x in (inputs[0], torch.where(torch.rand(shapes[0]) < 1e-4, torch.nan, inputs[0])):
                 found, wanted = program(x, *inputs[1:]), module(x, *inputs[1:])
                 for name, a, b in zip(NAMES, found, wanted, strict=True):

@@ -17,7 +17,7 @@ from dace import SDFG, Memlet, SDFGState, dtypes
 from dace.dtypes import DebugInfo
 from dace.sdfg import nodes
 
-from distspmd.analysis.iteration_spaces import Extent
+from distspmd.analysis.iteration_spaces import ParameterRange
 from distspmd.expressions.ir import Argument, Constant, Expression, Operation, substitute
 from distspmd.expressions.operations import DType
 from distspmd.expressions.python import PythonPrinter
@@ -39,7 +39,7 @@ class Term:
         info: DaCe's record of the line.
     """
 
-    ranges: Mapping[str, Extent] = field(repr=False)
+    ranges: Mapping[str, ParameterRange] = field(repr=False)
     reads: Mapping[str, Element]
     value: Expression
     indices: Indices
@@ -54,18 +54,18 @@ def index_of(shape: Sequence[sympy.Expr]) -> Indices:
     )
 
 
-def ranges_of(shape: Sequence[sympy.Expr]) -> dict[str, Extent]:
+def ranges_of(shape: Sequence[sympy.Expr]) -> dict[str, ParameterRange]:
     """Ranges of the parameters of :func:`index_of`."""
     zero, one = sympy.Integer(0), sympy.Integer(1)
     return {
-        f"__i{d}": Extent(zero, sympy.sympify(extent), one)
+        f"__i{d}": ParameterRange(zero, sympy.sympify(extent), one)
         for d, extent in enumerate(shape)
         if extent != 1
     }
 
 
 def parameters_along(
-    shape: Sequence[sympy.Expr], indices: Indices, ranges: Mapping[str, Extent]
+    shape: Sequence[sympy.Expr], indices: Indices, ranges: Mapping[str, ParameterRange]
 ) -> list[str] | None:
     """The parameter of each dimension, "" for one of one element; None for any other index."""
     found: list[str] = []
@@ -80,7 +80,7 @@ def parameters_along(
     return found
 
 
-def _is_all(values: Extent, extent: sympy.Expr) -> bool:
+def _is_all(values: ParameterRange, extent: sympy.Expr) -> bool:
     return bool(values.begin == 0 and values.step == 1 and values.end == extent)
 
 

@@ -23,7 +23,7 @@ from dace.sdfg import nodes
 from dace.sdfg.state import ControlFlowBlock, StateSubgraphView
 from dace.transformation.helpers import state_fission
 
-from distspmd.analysis.index_bounds import Range, Scope, bounds, constant
+from distspmd.analysis.index_bounds import Range, Scope, bound_index, constant
 from distspmd.analysis.iteration_spaces import in_order, source
 from distspmd.dace_compat.settings import quiet
 from distspmd.errors import UnsupportedProgram
@@ -34,7 +34,7 @@ from distspmd.expressions.python import PythonPrinter
 from distspmd.layouts import intervals
 from distspmd.layouts.intervals import Box
 from distspmd.passes.autodiff.adjoints import Emitter, Term, index_of, parameters_along, ranges_of
-from distspmd.passes.autodiff.operations import Element, Operation, as_sum, operations_of
+from distspmd.passes.autodiff.operations import Element, ForwardOperation, as_sum, operations_of
 from distspmd.passes.normalize.split_reads import separate_reads
 
 _FLOATS = (dtypes.float16, dtypes.float32, dtypes.float64)
@@ -131,7 +131,7 @@ class _Active:
 
     place: int
     """Of its step."""
-    operation: Operation
+    operation: ForwardOperation
     reads: Mapping[str, Key]
     written: Key
 
@@ -253,7 +253,7 @@ class _Backward:
                 found.add(active.written)
         return found
 
-    def _replaces(self, operation: Operation) -> bool:
+    def _replaces(self, operation: ForwardOperation) -> bool:
         """Whether all of a container gets new values."""
         shape = self.sdfg.arrays[operation.written.data].shape
         along = parameters_along(shape, operation.written.indices, operation.ranges)
@@ -391,10 +391,10 @@ class _Backward:
 _EXTREMES = ("Max", "Min")
 
 
-def _box(operation: Operation) -> Box | None:
+def _box(operation: ForwardOperation) -> Box | None:
     """What an operation writes at most; None if that is not known."""
     scope: Scope = {p: Range(e.begin, e.end - 1) for p, e in operation.ranges.items()}
-    found = [bounds(index, scope) for index in operation.written.indices]
+    found = [bound_index(index, scope) for index in operation.written.indices]
     ends = [(constant(b.lower), constant(b.upper)) for b in found if b is not None]
     box = tuple((lo, hi + 1) for lo, hi in ends if lo is not None and hi is not None)
     return box if len(box) == len(found) else None

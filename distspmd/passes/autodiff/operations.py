@@ -22,7 +22,7 @@ from dace.subsets import Range
 
 from distspmd.analysis.accesses import Edge
 from distspmd.analysis.iteration_spaces import (
-    Extent,
+    ParameterRange,
     main_map,
     parameters_of,
     pure_expansion,
@@ -59,7 +59,7 @@ class Element:
 
 
 @dataclass(frozen=True)
-class Operation:
+class ForwardOperation:
     """``data[indices] = value``, or that reduced, for all values of the parameters.
 
     Attributes:
@@ -75,7 +75,7 @@ class Operation:
 
     state: SDFGState = field(repr=False)
     node: nodes.Node
-    ranges: Mapping[str, Extent]
+    ranges: Mapping[str, ParameterRange]
     reads: Mapping[str, Element]
     written: Element
     value: Expression = field(repr=False)
@@ -95,7 +95,7 @@ class Operation:
         return str(source(self.state, self.node) or f"node {self.node}")
 
 
-def operations_of(state: SDFGState, node: nodes.Node) -> list[Operation]:
+def operations_of(state: SDFGState, node: nodes.Node) -> list[ForwardOperation]:
     """What a top-level map or library node computes.
 
     Raises:
@@ -130,7 +130,9 @@ def _written_inside(state: SDFGState, entry: nodes.MapEntry) -> Iterator[Edge]:
                 yield leaf
 
 
-def _operation(state: SDFGState, entry: nodes.MapEntry, node: nodes.Node, edge: Edge) -> Operation:
+def _operation(
+    state: SDFGState, entry: nodes.MapEntry, node: nodes.Node, edge: Edge
+) -> ForwardOperation:
     walk = _Walk(state, entry)
     written = state.memlet_path(edge)[-1].dst.data
     value = walk.value(edge.src, edge.src_conn)
@@ -140,21 +142,21 @@ def _operation(state: SDFGState, entry: nodes.MapEntry, node: nodes.Node, edge: 
     used = names(value)
     reads = {name: element for name, element in walk.reads.items() if name in used}
     at = walk.element(written, edge.data)
-    found = Operation(state, node, ranges, reads, at, value, kind, accumulates=bool(kind))
+    found = ForwardOperation(state, node, ranges, reads, at, value, kind, accumulates=bool(kind))
     return _counted(found)
 
 
-def _counted(operation: Operation) -> Operation:
+def _counted(operation: ForwardOperation) -> ForwardOperation:
     """The operation with parameters that count from 0, without those that have one value."""
     values: dict[str, sympy.Expr] = {}
-    ranges: dict[str, Extent] = {}
+    ranges: dict[str, ParameterRange] = {}
     zero, one = sympy.Integer(0), sympy.Integer(1)
     for name, extent in operation.ranges.items():
         if not extent.step.is_positive:
             raise _unknown(operation.state, operation.node, f"a map of {name} in {extent}")
         (count,) = Range([(extent.begin, extent.end - 1, extent.step)]).size()
         if count != 1:
-            ranges[name] = Extent(zero, sympy.sympify(count), one)
+            ranges[name] = ParameterRange(zero, sympy.sympify(count), one)
             if extent.begin != 0 or extent.step != 1:
                 values[name] = extent.begin + extent.step * sympy.Symbol(name)
         else:
@@ -168,7 +170,7 @@ def _counted(operation: Operation) -> Operation:
     )
 
 
-def as_sum(operation: Operation) -> Operation:
+def as_sum(operation: ForwardOperation) -> ForwardOperation:
     """``y[i] = y[i] + a``  ->  ``y[i] += a``; any other operation as it is."""
     own = [name for name, element in operation.reads.items() if element == operation.written]
     sums = None if operation.reduction or len(own) != 1 else linear_in(operation.value, own[0])
@@ -191,7 +193,7 @@ class _Walk:
         self.state, self.entry = state, entry
         self.reads: dict[str, Element] = {}
 
-    def ranges(self, node: nodes.Node) -> dict[str, Extent]:
+    def ranges(self, node: nodes.Node) -> dict[str, ParameterRange]:
         """Parameters around a node, outermost first."""
         around: list[nodes.MapEntry] = []
         scope = self.state.entry_node(node)
@@ -200,7 +202,7 @@ class _Walk:
                 raise _unknown(self.state, self.entry, f"{scope}")
             around.insert(0, scope)
             scope = self.state.entry_node(scope)
-        found: dict[str, Extent] = {}
+        found: dict[str, ParameterRange] = {}
         for entry in around:
             for name, extent in zip(*parameters_of(entry), strict=True):
                 bounds = extent.begin + extent.end + extent.step
@@ -265,8 +267,8 @@ class _Walk:
 
 
 def _in_windows(
-    operation: Operation, inner: SDFGState, state: SDFGState, node: nodes.LibraryNode
-) -> Operation:
+    operation: ForwardOperation, inner: SDFGState, state: SDFGState, node: nodes.LibraryNode
+) -> ForwardOperation:
     """An operation of an expansion, on the containers that the node has."""
     windows = {
         window_name(connector): edge.data

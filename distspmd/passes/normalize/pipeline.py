@@ -39,7 +39,7 @@ NORMALIZE = (
 )
 
 
-def prepare(sdfg: SDFG) -> None:
+def normalize(sdfg: SDFG) -> None:
     """Normalise an SDFG in place: all of its work is in maps and library nodes afterwards.
 
     Raises:

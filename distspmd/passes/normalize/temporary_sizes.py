@@ -12,7 +12,7 @@ import sympy
 from dace import SDFG, data
 
 from distspmd.analysis.accesses import bound_around
-from distspmd.analysis.index_bounds import Scope, bounds
+from distspmd.analysis.index_bounds import Scope, bound_index
 
 
 def widen(sdfg: SDFG) -> None:
@@ -33,6 +33,6 @@ def _largest(extent: sympy.Expr, scopes: Sequence[Scope]) -> sympy.Expr:
     """The largest that an extent becomes in any scope; the extent itself where that is unknown."""
     if extent.is_Integer:
         return extent
-    found = [bounds(extent, scope) for scope in scopes]
+    found = [bound_index(extent, scope) for scope in scopes]
     uppers = [ends.upper for ends in found if ends is not None]
     return sympy.Max(*uppers) if uppers and len(uppers) == len(found) else extent

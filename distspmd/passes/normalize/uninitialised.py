@@ -43,7 +43,7 @@ def initialise(sdfg: SDFG) -> None:
     """
     for inner in list(sdfg.all_sdfgs_recursive()):
         _zeroed_to_maps(inner)
-    for found in uninitialised(sdfg):
+    for found in find_uninitialised(sdfg):
         if _is_gradient(found):
             _set_zero(found.sdfg, found.sdfg.start_block, found.name)
             continue
@@ -55,7 +55,7 @@ def initialise(sdfg: SDFG) -> None:
         )
 
 
-def uninitialised(sdfg: SDFG) -> list[Accumulation]:
+def find_uninitialised(sdfg: SDFG) -> list[Accumulation]:
     """One accumulation into each temporary that has no other writes, also in nested SDFGs."""
     found = []
     for inner in sdfg.all_sdfgs_recursive():

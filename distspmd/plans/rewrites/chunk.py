@@ -20,7 +20,7 @@ MOST_ELEMENTS = 2**30
 """Elements that a rank sends or receives in one call; MPI 3 counts them in 32 bits."""
 
 
-def bounded(plan: Plan, elements: int) -> Plan:
+def chunk(plan: Plan, elements: int) -> Plan:
     """The plan in rounds: no rank sends or receives more than ``elements`` elements in one call.
 
     Raises:
@@ -49,7 +49,7 @@ def _common_rounds(step: Step, elements: int) -> Iterator[Step]:
     pieces: dict[int, list[Box]] = {}
     for m in step.messages:
         if m.sender != m.receiver and place[m.sender] not in pieces:
-            pieces[place[m.sender]] = list(intervals.cut(m.box, elements))
+            pieces[place[m.sender]] = list(intervals.cut_box(m.box, elements))
     for number in range(max(map(len, pieces.values()))):
         now = {group: boxes[number] for group, boxes in pieces.items() if number < len(boxes)}
         messages: list[Message] = []
@@ -73,7 +73,7 @@ def _atoms(step: Step, elements: int) -> Iterator[Atom]:
     if step.reduction is None and step.source != step.target:
         for m in step.messages:
             limit = max(1, elements // 4) if m.sender != m.receiver else intervals.volume(m.box)
-            for box in intervals.cut(m.box, limit):
+            for box in intervals.cut_box(m.box, limit):
                 yield (replace(m, box=box),)
         return
     regions = [_hull(m.box for m in step.messages)]
@@ -86,7 +86,7 @@ def _atoms(step: Step, elements: int) -> Iterator[Atom]:
             regions += reversed(_halves(region))
         else:
             raise PlanError(
-                f"{step.kind}: a rank sends or receives [{intervals.text(region)}] "
+                f"{step.kind}: a rank sends or receives [{intervals.box_text(region)}] "
                 f"{_Round(messages).most} times, more than the limit of {elements} for each call."
             )
 

@@ -13,7 +13,7 @@ from distspmd.plans.collectives import StepKind
 from distspmd.plans.plan import Plan, Step
 
 
-def ordered(plan: Plan) -> Plan:
+def order_by_rank(plan: Plan) -> Plan:
     """The plan with every reduction as an exchange, whose messages come in the order of ranks."""
     if not any(step.reduction for step in plan.steps):
         return plan

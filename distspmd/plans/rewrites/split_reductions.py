@@ -20,7 +20,7 @@ Pieces = list[list[tuple[int, Box]]]
 """Of each group, who combines which piece."""
 
 
-def scattered(plan: Plan, least: int = HEURISTICS.split_reduction_bytes) -> Plan:
+def split_reductions(plan: Plan, least: int = HEURISTICS.split_reduction_bytes) -> Plan:
     """The plan with two steps for each reduction of at least so many bytes."""
     steps: list[Step] = []
     scratch = list(plan.scratch)
@@ -30,7 +30,7 @@ def scattered(plan: Plan, least: int = HEURISTICS.split_reduction_bytes) -> Plan
             steps.append(step)
             continue
         pieces = [
-            list(zip(group, cut(box, len(group)), strict=False))
+            list(zip(group, split_box(box, len(group)), strict=False))
             for group, box in zip(step.groups, boxes, strict=True)
         ]
         target = step.target
@@ -110,7 +110,7 @@ def _boxes(step: Step, least: int) -> list[Box] | None:
     return [found[number] for number in range(len(step.groups))]
 
 
-def cut(box: Box, parts: int) -> list[Box]:
+def split_box(box: Box, parts: int) -> list[Box]:
     """A box in at most so many parts, along its first dimension that is long enough for all."""
     extents = intervals.shape(box)
     along = next((d for d, n in enumerate(extents) if n >= parts), extents.index(max(extents)))

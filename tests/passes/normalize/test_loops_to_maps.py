@@ -7,7 +7,7 @@ from dace.sdfg import nodes
 
 import distspmd
 from distspmd.errors import UnsupportedProgram
-from distspmd.passes.normalize.pipeline import prepare
+from distspmd.passes.normalize.pipeline import normalize
 
 
 @dace.program
@@ -40,7 +40,7 @@ def plain_loop(x: dace.float64[20], y: dace.float64[5]):
 
 def ranges(program):
     sdfg = program.to_sdfg()
-    prepare(sdfg)
+    normalize(sdfg)
     found = [(n, s) for s in sdfg.states() for n in s.nodes() if isinstance(n, nodes.MapEntry)]
     return [(str(n.map.range), s.parent_graph is sdfg) for n, s in found if s.entry_node(n) is None]
 

@@ -11,7 +11,7 @@ import distspmd
 from distspmd import pipeline
 from distspmd.errors import UnsupportedProgram
 from distspmd.frontend import numpy_program
-from distspmd.passes.normalize.pipeline import prepare
+from distspmd.passes.normalize.pipeline import normalize
 
 N = dace.symbol("N")
 
@@ -103,7 +103,7 @@ def kinds(sdfg: dace.SDFG) -> set[str]:
 @pytest.mark.parametrize("program", [reshaped, sliced, transposed_view, constants])
 def test_only_maps_and_library_nodes_work_at_the_top_level(program):
     sdfg = numpy_program(program)
-    prepare(sdfg)
+    normalize(sdfg)
     sdfg.validate()
     allowed = {"AccessNode", "MapEntry", "MapExit", "MatMul", "Reduce", "Contraction"}
     assert kinds(sdfg) <= allowed
@@ -123,7 +123,7 @@ def test_the_prepared_program_computes_the_same(program, shapes):
     rng = np.random.default_rng(0)
     arguments = [rng.random(shape) for shape in shapes]
     sdfg = numpy_program(program)
-    prepare(sdfg)
+    normalize(sdfg)
     names = [name for name in numpy_program(program).arglist() if not name.startswith("__return")]
     found = sdfg(**dict(zip(names, arguments, strict=True)))
     np.testing.assert_allclose(found, program.f(*arguments))
@@ -132,15 +132,15 @@ def test_the_prepared_program_computes_the_same(program, shapes):
 @pytest.mark.parametrize("program", [sliced, branch])
 def test_preparing_twice_changes_nothing(program):
     sdfg = numpy_program(program)
-    prepare(sdfg)
+    normalize(sdfg)
     before = sdfg.to_json()
-    prepare(sdfg)
+    normalize(sdfg)
     assert sdfg.to_json() == before
 
 
 def test_control_flow_reads_nothing_but_scalars():
     sdfg = branch.to_sdfg()
-    prepare(sdfg)
+    normalize(sdfg)
     edges = [edge.data for edge in sdfg.all_interstate_edges()]
     read = {name for edge in edges for name in edge.free_symbols & sdfg.arrays.keys()}
     assert read == {"k_value", "x_value"}
@@ -152,7 +152,7 @@ def test_control_flow_that_reads_a_whole_array_is_refused():
     first, second = sdfg.add_state(), sdfg.add_state()
     sdfg.add_edge(first, second, dace.InterstateEdge("x > 0"))
     with pytest.raises(UnsupportedProgram, match=r"reads 'x', an array of several .*np.max\(x\)"):
-        prepare(sdfg)
+        normalize(sdfg)
 
 
 def message(program, schedule=None) -> str:
@@ -192,7 +192,7 @@ def test_a_scalar_that_bounds_a_slice_is_refused_with_the_symbol_that_may():
 
 def test_symbolic_sizes_are_refused_with_what_sets_them():
     with pytest.raises(UnsupportedProgram) as caught:
-        pipeline.lower(symbolic.to_sdfg(), {})
+        pipeline.lower_numbers(symbolic.to_sdfg(), {})
     assert "has the symbolic sizes N" in str(caught.value)
     assert "sizes={'N': 1024}" in str(caught.value)
     sdfg = symbolic.to_sdfg()

@@ -12,7 +12,7 @@ from lowering.programs import CASES
 import distspmd
 from distspmd.errors import UnsupportedProgram
 from distspmd.frontend import numpy_program
-from distspmd.passes.normalize.uninitialised import initialise, uninitialised
+from distspmd.passes.normalize.uninitialised import find_uninitialised, initialise
 
 PROGRAMS = {
     program.f.__name__: program
@@ -63,7 +63,7 @@ def test_a_temporary_that_starts_as_anything_is_refused_with_its_line() -> None:
 
 
 def test_a_temporary_that_starts_from_zero_is_not() -> None:
-    assert uninitialised(adds_to_zeros.to_sdfg()) == []
+    assert find_uninitialised(adds_to_zeros.to_sdfg()) == []
 
 
 def test_memory_that_is_zeroed_becomes_a_map() -> None:
@@ -79,15 +79,15 @@ def test_memory_that_is_zeroed_becomes_a_map() -> None:
 
 def test_gradients_that_are_sums_start_from_zero() -> None:
     sdfg = summed("gradient_t", zeroed=False)
-    assert [found.name for found in uninitialised(sdfg)] == ["gradient_t"]
+    assert [found.name for found in find_uninitialised(sdfg)] == ["gradient_t"]
     initialise(sdfg)
-    assert uninitialised(sdfg) == []
+    assert find_uninitialised(sdfg) == []
 
 
 def test_programs_of_the_suite_give_no_alarm() -> None:
     wrong = {}
     for name, program in PROGRAMS.items():
-        found = uninitialised(numpy_program(program))
+        found = find_uninitialised(numpy_program(program))
         if found:
             wrong[name] = [each.name for each in found]
     assert not wrong

@@ -13,7 +13,7 @@ from distspmd.layouts.mesh import Mesh
 from distspmd.plans.collectives import StepKind
 from distspmd.plans.plan import Message, Plan, Step
 from distspmd.plans.redistribution import Redistribution
-from distspmd.plans.rewrites.chunk import bounded
+from distspmd.plans.rewrites.chunk import chunk
 from distspmd.plans.simulator import simulate
 from distspmd.plans.verifier import verify
 from distspmd.solvers import SOLVERS
@@ -31,7 +31,7 @@ def plans(draw):
 @given(plans(), st.integers(1, 20))
 def test_rounds_keep_the_meaning_and_the_limit(plan, limit):
     try:
-        found = bounded(plan, limit)
+        found = chunk(plan, limit)
     except PlanError:
         assume(False)
     for step in found.steps:
@@ -46,20 +46,20 @@ def test_rounds_keep_the_meaning_and_the_limit(plan, limit):
 @given(plans(), st.integers(1, 20))
 def test_rounds_receive_what_the_plan_receives(plan, limit):
     with suppress(PlanError):
-        found = bounded(plan, limit)
+        found = chunk(plan, limit)
         for rank in range(plan.ranks):
             assert found.received(rank) == plan.received(rank)
 
 
 @given(plans())
 def test_a_plan_within_the_limit_is_left_alone(plan):
-    assert bounded(plan, 10_000) is plan
+    assert chunk(plan, 10_000) is plan
 
 
 @given(plans(), st.integers(1, 20))
 def test_all_messages_of_an_element_that_is_reduced_stay_in_one_round(plan, limit):
     with suppress(PlanError):
-        rounds = [step for step in bounded(plan, limit).steps if step.reduction]
+        rounds = [step for step in chunk(plan, limit).steps if step.reduction]
         boxes = [[m.box for m in step.messages] for step in rounds]
         for number, here in enumerate(boxes):
             for other in boxes[number + 1 :]:
@@ -82,7 +82,7 @@ def test_a_step_within_one_buffer_is_cut_by_elements():
     )
     target = Layout.parse("[8]", mesh)
     plan = Plan(Redistribution(replicas, target, "int64"), "test", steps, (target,))
-    found = bounded(plan, 3)
+    found = chunk(plan, 3)
     verify(found)
     assert [step.kind for step in found.steps].count(StepKind.EXCHANGE) == 4
     content = Content(plan.redistribution)
@@ -94,7 +94,7 @@ def test_the_groups_of_a_broadcast_leave_when_their_box_is_done():
     mesh = Mesh(x=2, y=2)
     target = Layout.parse("[5{x}9]", mesh)
     plan = GridMapped().plan(Redistribution(Layout.root((9,)), target, "int64"))
-    broadcasts = [s for s in bounded(plan, 4).steps if s.kind is StepKind.BROADCAST]
+    broadcasts = [s for s in chunk(plan, 4).steps if s.kind is StepKind.BROADCAST]
     assert [step.groups for step in broadcasts] == [((0, 1), (2, 3)), ((0, 1),)]
 
 
@@ -106,7 +106,7 @@ def test_the_rounds_of_an_exchange_are_busy_on_all_ranks():
     plan = Exchange().plan(move)
     (step,) = plan.steps
     least = max(step.sent().values()) / 100
-    rounds = bounded(plan, 100).steps
+    rounds = chunk(plan, 100).steps
     assert len(rounds) <= 1.5 * least + 1
 
 
@@ -114,11 +114,11 @@ def test_the_rounds_of_an_exchange_are_busy_on_all_ranks():
 def test_a_limit_below_one_is_refused(limit):
     plan = Exchange().plan(Redistribution(Layout.root((4,)), Layout.root((4,)), "int8"))
     with pytest.raises(PlanError, match="give at least 1"):
-        bounded(plan, limit)
+        chunk(plan, limit)
 
 
 def test_a_limit_below_the_operands_of_one_element_is_refused():
     source = replace(Layout.parse("[4] + partial(sum)", Mesh(x=4)))
     plan = Exchange().plan(Redistribution(source, Layout.root((4,)), "int8"))
     with pytest.raises(PlanError, match=r"receives \[0:1\] 3 times, more than the limit of 2"):
-        bounded(plan, 2)
+        chunk(plan, 2)

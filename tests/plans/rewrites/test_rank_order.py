@@ -12,11 +12,11 @@ from strategies import redistributions
 
 from distspmd.layouts.layout import Layout
 from distspmd.layouts.mesh import Mesh
-from distspmd.planning.select import solve
+from distspmd.planning.select import select_plan
 from distspmd.plans.collectives import StepKind
 from distspmd.plans.plan import Plan
 from distspmd.plans.redistribution import Redistribution
-from distspmd.plans.rewrites.rank_order import ordered
+from distspmd.plans.rewrites.rank_order import order_by_rank
 from distspmd.plans.simulator import simulate
 from distspmd.plans.verifier import verify
 from distspmd.solvers import SOLVERS
@@ -30,7 +30,7 @@ def test_an_ordered_plan_is_proved_and_reduces_by_messages_in_order(move: Redist
         plan = solver.plan(move)
         if not isinstance(plan, Plan):
             continue
-        found = ordered(plan)
+        found = order_by_rank(plan)
         verify(found)
         for step in found.steps:
             assert step.kind not in (StepKind.REDUCE, StepKind.ALL_REDUCE)
@@ -47,7 +47,7 @@ def test_operands_are_combined_from_the_first_rank_to_the_last(target: str) -> N
     to = Layout.root((4,)) if target == "root" else Layout.parse("[2{x}4]", Mesh(x=2))
     if target == "[4]":
         to = Layout.parse(target, mesh)
-    plan = solve(Redistribution(source, to, "float32"), SOLVERS, in_order=True).plan
+    plan = select_plan(Redistribution(source, to, "float32"), SOLVERS, in_order=True).plan
     rng = np.random.default_rng(0)
     tiles = [rng.normal(size=4).astype("f") * np.float32(10.0**k) for k in (3, -3, 4, 0)]
     wanted = ((tiles[0] + tiles[1]) + tiles[2]) + tiles[3]

@@ -13,7 +13,7 @@ from distspmd.planning.planner import plan
 from distspmd.plans.collectives import StepKind
 from distspmd.plans.plan import Message, Plan, Step
 from distspmd.plans.redistribution import Redistribution
-from distspmd.plans.rewrites.split_reductions import scattered
+from distspmd.plans.rewrites.split_reductions import split_reductions
 from distspmd.plans.simulator import simulate
 from distspmd.plans.verifier import verify
 
@@ -47,7 +47,7 @@ def all_reduce(source: str, target: str, mesh: Mesh) -> Plan:
 @pytest.mark.parametrize(("source", "target", "mesh"), PROBLEMS)
 def test_two_steps_give_what_one_gives(source: str, target: str, mesh: Mesh) -> None:
     whole = all_reduce(source, target, mesh)
-    cut = scattered(whole, least=1)
+    cut = split_reductions(whole, least=1)
     assert [step.kind for step in cut.steps] == [StepKind.REDUCE_SCATTER, StepKind.ALL_GATHER]
     verify(cut)
     numbers = np.random.default_rng(0)
@@ -78,7 +78,7 @@ def test_one_rank_gets_what_all_combine(source: str, mesh: Mesh, accumulate: boo
         accumulate,
     )
     whole = Plan(move, "test", (one_group,))
-    cut = scattered(whole, least=1)
+    cut = split_reductions(whole, least=1)
     assert [step.kind for step in cut.steps] == [StepKind.REDUCE_SCATTER, StepKind.GATHER]
     if len(groups) == 1:
         verify(cut)
@@ -94,9 +94,9 @@ def test_one_rank_gets_what_all_combine(source: str, mesh: Mesh, accumulate: boo
 
 def test_small_boxes_and_other_steps_stay() -> None:
     small = all_reduce(*PROBLEMS[0])
-    assert scattered(small) is small
-    assert scattered(small, least=7 * 5 * 8 + 1) is small
-    assert scattered(small, least=7 * 5 * 8) is not small
+    assert split_reductions(small) is small
+    assert split_reductions(small, least=7 * 5 * 8 + 1) is small
+    assert split_reductions(small, least=7 * 5 * 8) is not small
     rows = Layout.parse("[2{x}4, 4]", Mesh(x=2))
     other = plan(rows, Layout.parse("[4, 2{x}4]", Mesh(x=2)))
-    assert scattered(other, least=1) is other
+    assert split_reductions(other, least=1) is other

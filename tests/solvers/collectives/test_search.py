@@ -19,7 +19,7 @@ from distspmd.solvers.collectives.search import (
     primes,
     sequences,
 )
-from distspmd.solvers.collectives.solver import Collectives, best, padded, problem_of
+from distspmd.solvers.collectives.solver import Collectives, best, padded_extent, problem_of
 
 PRICES = {"transfers": Transfers(), "seconds": Seconds(Machine(), 4)}
 
@@ -28,7 +28,7 @@ def blocks(seeds, **limits):
     """Random problems that have a sequence of collectives."""
     for seed in seeds:
         move = random_problem(seed, **limits)
-        if all(padded(move, dimension) for dimension in range(len(move.source.extents))):
+        if all(padded_extent(move, dimension) for dimension in range(len(move.source.extents))):
             yield move
 
 
