@@ -102,7 +102,7 @@ def every_lowering_is_watched() -> Iterator[None]:
             raise
 
     patch = pytest.MonkeyPatch()
-    patch.setattr(pipeline, "lower", watched)
+    patch.setattr(pipeline, "lower_numbers", watched)
     patch.setattr(pipeline, "observe", validate_after)
     yield
     patch.undo()

@@ -205,7 +205,7 @@ def _of_contraction(
             leaf = edge.data.data, str(edge.data.subset), terms[n]
             places[leaf] = edge.data.data
             known[f"_v{n}"] = Form({leaf: Factor()})
-            if node.pick[1:] == str(n):
+            if node.pick and node.pick.operand == n:
                 tracker.consume(known[f"_v{n}"])
     value = node.reduced
     if value is None:

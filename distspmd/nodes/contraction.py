@@ -33,7 +33,7 @@ from distspmd.nodes.contraction_loops import (
     nest,
     parameter,
 )
-from distspmd.nodes.contraction_operands import Einsum, Operand
+from distspmd.nodes.contraction_operands import Einsum, Operand, Pick
 from distspmd.nodes.subscripts import Subscripts
 
 NEST = "distspmd-nest"
@@ -217,8 +217,9 @@ class Contraction(nodes.LibraryNode):
 
     With ``expression``, the text form of an expression of the operands' elements, which are the
     arguments ``_v0``, ``_v1``, ..., and of letters as indices: it is reduced instead of the
-    product, by ``operation``. With ``pick``, ``"v0"``, it is neutral but where the letter ``v`` is
-    what the operand 0 holds there: a row of a table is looked up, and the table can still be split.
+    product, by ``operation``. With a ``pick``, ``Pick("v", 0)``, it is neutral but where the letter
+    ``v`` is what the operand 0 holds there: a row of a table is looked up, and the table can still
+    be split.
     """
 
     implementations = {LOOPS: ExpandToLoops, NEST: ExpandToNest, CALL: ExpandToCall}  # noqa: RUF012
@@ -228,7 +229,14 @@ class Contraction(nodes.LibraryNode):
     expression = Property(dtype=str, default="", desc="What is reduced; empty for the product")
     operation = Property(dtype=str, default="sum", desc="The reduction: sum, max or min")
 
-    pick = Property(dtype=str, default="", desc="A letter, and the operand that holds its value")
+    pick: Any = Property(
+        dtype=Pick,
+        allow_none=True,
+        default=None,
+        to_json=lambda pick: pick and list(pick),
+        from_json=lambda pair, sdfg=None: pair and Pick(*pair),
+        desc="A letter, and the operand that holds its value",
+    )
     in_order = Property(dtype=bool, default=False, desc="Combine operands one by one")
 
     def __init__(
@@ -256,7 +264,7 @@ def add_contraction(
     *,
     expression: str = "",
     operation: str = "sum",
-    pick: str = "",
+    pick: Pick | None = None,
 ) -> Contraction:
     """Add a contraction of whole containers to a state."""
     node = Contraction(label, subscripts)

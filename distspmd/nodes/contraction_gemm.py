@@ -11,6 +11,7 @@ from dace import dtypes
 from dace.codegen.common import sym2cpp
 
 from distspmd.nodes.contraction_operands import Einsum, Operand
+from distspmd.plans.heuristics import HEURISTICS
 
 BLAS: dict[object, str] = {
     dtypes.float32: "s",
@@ -20,11 +21,11 @@ BLAS: dict[object, str] = {
 }
 """Types that BLAS has, with the letter of its functions."""
 
-LEAST = 3, 8**3
-"""Dimensions, and products of elements in one call, below which loops are as fast as BLAS."""
+
+_LEAST = HEURISTICS.gemm_dimensions, HEURISTICS.gemm_products
 
 
-def largest(einsum: Einsum, least: tuple[int, int] = LEAST) -> Gemm | None:
+def largest(einsum: Einsum, least: tuple[int, int] = _LEAST) -> Gemm | None:
     """The largest product of matrices in a contraction that BLAS can walk, if one is worth it."""
     types = {operand.dtype for operand in (*einsum.operands, einsum.result)}
     if len(einsum.operands) != 2 or len(types) > 1 or einsum.result.dtype not in BLAS:

@@ -16,17 +16,8 @@ import sympy
 from distspmd.expressions.cpp import CppPrinter
 from distspmd.expressions.ir import Expression, IndexValue, parts
 from distspmd.nodes.contraction_gemm import cpp_text
-from distspmd.nodes.contraction_operands import Einsum, Operand
+from distspmd.nodes.contraction_operands import Einsum, Operand, Pick
 from distspmd.plans.heuristics import HEURISTICS
-
-BLOCK = 128, 1024
-"""Neighbours in the result that are reduced together, where operands are contiguous along them.
-
-Long pieces of rows are read faster, for each row may lie in a page of its own; but threads want
-some :data:`_BLOCKS` of them.
-"""
-
-_BLOCKS = 8
 
 _FLOATS = ("float", "double")
 _LIMITS = "std::numeric_limits<{0}>"
@@ -44,7 +35,7 @@ class LoopReduction(Protocol):
     """What is reduced, and how: see :class:`distspmd.nodes.contraction.Contraction`."""
 
     operation: str
-    pick: str
+    pick: Pick | None
     in_order: bool
 
     @property
@@ -62,15 +53,15 @@ def loop_variables(einsum: Einsum) -> dict[str, str]:
     return {x: f"__{parameter(x)}" for x in einsum.letters}
 
 
-def nest(einsum: Einsum, letters: Iterable[str], body: str, pick: str = "") -> str:
+def nest(einsum: Einsum, letters: Iterable[str], body: str, pick: Pick | None = None) -> str:
     """Loops over letters, outermost first, around a body.
 
     A picked letter has no loop: it is what its operand holds, behind the loops that this needs.
     """
     index = loop_variables(einsum)
-    if not pick or pick[0] not in list(letters):
+    if not pick or pick.letter not in list(letters):
         return _loops([(index[x], einsum.extents[x]) for x in letters], body)
-    letter, operand = pick[0], einsum.operands[int(pick[1:])]
+    letter, operand = pick.letter, einsum.operands[pick.operand]
     others = [x for x in letters if x != letter]
     place = max((n for n, x in enumerate(others, start=1) if x in operand.letters), default=0)
     body = nest(einsum, others[place:], body)
@@ -94,7 +85,7 @@ def emit_reduction(einsum: Einsum, how: LoopReduction) -> str:
     counts = value is not None and any(isinstance(part, IndexValue) for part in parts(value))
     whole = not how.pick and not counts  # no letter counts by itself
     loops = _Loops(einsum.coalesced() if whole else einsum, how, value)
-    if not einsum.writes_once or how.pick[:1] in list(loops.kept):
+    if not einsum.writes_once or (how.pick and how.pick.letter in loops.kept):
         return loops.in_memory()
     return loops.in_blocks() if loops.innermost_kept else loops.in_registers()
 
@@ -126,7 +117,7 @@ class _Loops:
         if not kept or not einsum.reduced:
             return False
         last, pick = kept[-1], self.how.pick
-        if pick and last in einsum.operands[int(pick[1:])].letters:
+        if pick and last in einsum.operands[pick.operand].letters:
             return False
         moves = [
             operand.steps.get(last, 0) == 1 for operand in einsum.operands if last in operand.steps
@@ -186,15 +177,17 @@ class _Loops:
         body = nest(einsum, einsum.reduced, body, self.how.pick)
         lines = [
             f"const int64_t __size = std::min<int64_t>(__block, {extent} - __first);",
-            f"{self.ctype} __part[{BLOCK[1]}];",
+            f"{self.ctype} __part[{HEURISTICS.most_block}];",
             f"{lanes} __part[__lane] = {self.neutral};",
             body,
             f"{here}{_element(einsum.result)} = __part[__lane];\n}}",
         ]
         code = f"for (int64_t __first = 0; __first < {extent}; __first += __block) {{\n"
         code = nest(einsum, self.kept[:-1], code + "\n".join(lines) + "\n}")
-        part = f"({cpp_text(sympy.Mul(*(einsum.extents[x] for x in self.kept)))}) / {_BLOCKS}"
-        block = f"std::min<int64_t>({BLOCK[1]}, std::max<int64_t>({BLOCK[0]}, {part}))"
+        least, most = HEURISTICS.least_block, HEURISTICS.most_block
+        elements = cpp_text(sympy.Mul(*(einsum.extents[x] for x in self.kept)))
+        part = f"({elements}) / {HEURISTICS.blocks}"
+        block = f"std::min<int64_t>({most}, std::max<int64_t>({least}, {part}))"
         return f"const int64_t __block = {block};\n" + self._shared(len(self.kept)) + code
 
     def _shared(self, loops: int) -> str:

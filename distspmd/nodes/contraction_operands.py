@@ -5,11 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import sympy
 from dace import dtypes
 
 from distspmd.nodes.subscripts import Dimension, plain_letter
+
+
+class Pick(NamedTuple):
+    """A letter that does not run: it is what an operand, by its number, holds there."""
+
+    letter: str
+    operand: int
 
 
 @dataclass(frozen=True)

@@ -45,6 +45,12 @@ class Heuristics:
         thread_iterations: of a map, below which it runs on one thread.
         shared_iterations: of the outer dimensions of a map, from which on threads have even parts.
         contraction_iterations: of the loops of a contraction, below which they run on one thread.
+        least_block: neighbours in the result of a contraction, from which on they are reduced
+            together where operands are contiguous along them: rows may lie in other pages each.
+        most_block: the same, beyond which their partial results leave the cache.
+        blocks: of that kind that threads want, so that each has some.
+        gemm_dimensions: rows, columns and depth that exceed one, below which a product is loops.
+        gemm_products: of elements in one call, below which loops are as fast as BLAS.
         file_characters: of generated code that are worth a compiler of their own.
         block_characters: of generated code up to which a block moves to another file as a whole.
         programs_kept: for sizes of a symbolic program, in memory; the one that was not called for
@@ -57,6 +63,14 @@ class Heuristics:
         cheap_work_in_registers: the same of an element for which no element of its own is read.
         kernel_work: of an element of one kernel, in additions, beyond which the kernel is cut.
         kernel_results: of one map, beyond which no other kernel is fused with it.
+        near_element: nanoseconds for an element beside the last one; here and below, what the
+            order of a temporary's storage is chosen by.
+        far_element: nanoseconds for an element in another line of memory.
+        blas_call: nanoseconds for a call of BLAS.
+        blas_products: multiplications in a nanosecond, within a call.
+        blas_edge: rows, columns or depth of a product at which half of its time is not spent
+            multiplying.
+        storage_sweeps: over all temporaries, after which their orders are what they are.
     """
 
     unknown_loop: int = _number(10, "homes")
@@ -75,6 +89,11 @@ class Heuristics:
     thread_iterations: int = _number(1 << 13, "code")
     shared_iterations: int = _number(64, "code")
     contraction_iterations: int = _number(1 << 15, "code")
+    least_block: int = _number(128, "code")
+    most_block: int = _number(1024, "code")
+    blocks: int = _number(8, "code")
+    gemm_dimensions: int = _number(3, "code")
+    gemm_products: int = _number(8**3, "code")
     file_characters: int = _number(50_000, "code")
     block_characters: int = _number(8_000, "code")
     programs_kept: int = _number(16, "run")
@@ -86,6 +105,12 @@ class Heuristics:
     cheap_work_in_registers: int = _number(8, "front ends")
     kernel_work: int = _number(120, "front ends")
     kernel_results: int = _number(16, "front ends")
+    near_element: float = _number(0.5, "front ends")
+    far_element: float = _number(4.0, "front ends")
+    blas_call: float = _number(500.0, "front ends")
+    blas_products: float = _number(40.0, "front ends")
+    blas_edge: int = _number(24, "front ends")
+    storage_sweeps: int = _number(3, "front ends")
 
     def of_stage(self, stage: str) -> dict[str, int | float]:
         """Names and values of the numbers by which a stage decides."""

@@ -29,17 +29,11 @@ from distspmd.frontend.tensor_ir.kernels import Kernel, distinct, is_product, re
 from distspmd.nodes import contraction_gemm
 from distspmd.nodes.contraction_operands import Einsum, Operand
 from distspmd.nodes.subscripts import Dimension, Subscripts
+from distspmd.plans.heuristics import HEURISTICS
 
 Order: TypeAlias = tuple[int, ...]
 """For each dimension of the storage, outermost first, the dimension that it holds."""
 
-_NEAR, _FAR = 0.5, 4.0
-"""Nanoseconds for an element beside the last one, and for one in another line of memory."""
-_CALL, _PRODUCTS = 500.0, 40.0
-"""Nanoseconds for a call of BLAS, and multiplications in a nanosecond."""
-_EDGE = 24
-"""Rows, columns or depth of a product at which half of its time is not spent multiplying."""
-_SWEEPS = 3
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
@@ -54,7 +48,7 @@ def arrange(kernels: Sequence[Kernel]) -> None:
         for array in dict.fromkeys(_arrays(kernel)):
             users.setdefault(array, []).append(kernel)
     free = [a for a in users if not (a.is_argument or a.written) and len(a.extents) > 1]
-    for _ in range(_SWEEPS):
+    for _ in range(HEURISTICS.storage_sweeps):
         if not [array for array in free if orders.improve(array, users[array])]:
             break
     _rewrite(kernels, orders.chosen)
@@ -170,8 +164,9 @@ class _Orders:
             math.prod(int(einsum.extents[x]) for x in run)
             for run in (found.rows, found.columns, found.depth)
         ]
-        edges = 1 + sum(_EDGE / size for size in sizes)
-        return count / math.prod(sizes) * _CALL + count / _PRODUCTS * edges
+        edges = 1 + sum(HEURISTICS.blas_edge / size for size in sizes)
+        calls = count / math.prod(sizes) * HEURISTICS.blas_call
+        return calls + count / HEURISTICS.blas_products * edges
 
     def _nest(self, kernel: Kernel, einsum: Einsum, count: int) -> float:
         """Loops: neighbours in the result, or else neighbours in what is reduced."""
@@ -180,9 +175,9 @@ class _Orders:
         least = math.inf
         for inner in candidates:
             steps = [o.steps[inner] for o in einsum.operands if inner in o.steps]
-            taken = sum(_NEAR if step == 1 else _FAR for step in steps)
-            result = einsum.result.steps.get(inner, 1)
-            taken += 0 if result == 1 else _FAR
+            near, far = HEURISTICS.near_element, HEURISTICS.far_element
+            taken = sum(near if step == 1 else far for step in steps)
+            taken += 0 if einsum.result.steps.get(inner, 1) == 1 else far
             least = min(least, taken)
         picked = kernel.picked[0].length if kernel.picked else 1
         return count / picked * (least if candidates else 0.0)
@@ -206,7 +201,8 @@ class _Orders:
 
 def _steps(index: Index, inner: Variable | None) -> float:
     """What it takes to follow an innermost loop, where an index is that of the last dimension."""
-    return _NEAR if [(v, abs(f)) for v, f in index.terms] == [(inner, 1)] else _FAR
+    near = [(v, abs(f)) for v, f in index.terms] == [(inner, 1)]
+    return HEURISTICS.near_element if near else HEURISTICS.far_element
 
 
 def _operand(

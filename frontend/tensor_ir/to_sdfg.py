@@ -32,6 +32,7 @@ from distspmd.frontend.tensor_ir.kernels import (
 )
 from distspmd.nodes.computation import Computation
 from distspmd.nodes.contraction import Contraction
+from distspmd.nodes.contraction_operands import Pick
 
 _GROUPS = {"batch": "bhcdefg", "left": "bsuvwxyz", "right": "opqrta", "reduced": "ijklmn"}
 _LETTERS = "bsuvwxyzhcdefgopqrtaijklmnBSUVWXYZHCDEFGOPQRTAIJKLMN"
@@ -168,15 +169,15 @@ def _connectors(prefix: str, count: int) -> dict[str, Any]:
     return {f"{prefix}{n}": None for n in range(count)}
 
 
-def _pick(kernel: Kernel, letters: dict[Variable, str], operands: Sequence[Load]) -> str:
+def _pick(kernel: Kernel, letters: dict[Variable, str], operands: Sequence[Load]) -> Pick | None:
     """The letter of a kernel that an operand holds, with the operand's number."""
     if kernel.picked is None:
-        return ""
+        return None
     variable, holder = kernel.picked
     keys = [place_of(load) for load in operands]
     if variable not in letters or place_of(holder) not in keys:  # it is split by now
-        return ""
-    return f"{letters[variable]}{keys.index(place_of(holder))}"
+        return None
+    return Pick(letters[variable], keys.index(place_of(holder)))
 
 
 def _letters(

@@ -26,7 +26,7 @@ def _of_state(state: SDFGState) -> Iterator[str]:
             yield from _edges(state, node)
             yield from (f"  | {line}" for line in node.code.as_string.splitlines())
         elif isinstance(node, Contraction):
-            picked = f" pick {node.pick}" if node.pick else ""
+            picked = f" pick {node.pick.letter}{node.pick.operand}" if node.pick else ""
             yield f"contraction {node.label} {node.subscripts} by {node.operation}{picked}"
             yield from _edges(state, node)
             loops = emit_reduction(windows(node, state), node)
