@@ -105,6 +105,8 @@ _LATER = {
 
 
 def __getattr__(name: str) -> Any:
+    if name == "frontend":
+        return importlib.import_module("distspmd.frontend")
     if name not in _LATER:
         raise AttributeError(f"module 'distspmd' has no attribute {name!r}")
     return getattr(importlib.import_module(_LATER[name]), name)

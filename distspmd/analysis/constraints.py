@@ -16,7 +16,6 @@ from dataclasses import replace
 import numpy as np
 import sympy
 from dace import SDFG, SDFGState
-from dace.libraries import blas, linalg, standard
 from dace.sdfg import nodes
 
 from distspmd.analysis.accesses import (
@@ -40,8 +39,6 @@ from distspmd.layouts import intervals
 from distspmd.layouts.intersection import joined_exactly
 from distspmd.layouts.intervals import Box
 from distspmd.layouts.layout import Layout, Partial
-from distspmd.nodes.contraction import Contraction
-from distspmd.nodes.linear_solve import System
 
 Touched = tuple[Sequence[Access], Collection[str]]
 """Accesses of a space, and the containers that it initialises before it writes them."""
@@ -68,8 +65,6 @@ def uses(space: IterationSpace, tiling: Tiling, touched: Touched | None = None) 
     """
     state, node = space.state, space.node
     accesses, initialised = touched or touched_by(space)
-    if not isinstance(node, nodes.MapEntry):
-        _check_windowed(space, tiling)
     scoped = _Scoped(space, tiling, state.sdfg)
     read = [a for a in accesses if not a.is_write]
     written = [a for a in accesses if a.is_write]
@@ -84,31 +79,7 @@ def uses(space: IterationSpace, tiling: Tiling, touched: Touched | None = None) 
     if isinstance(node, nodes.MapEntry):
         scoped.check_no_race(reads, writes)
         found = _inspected(space, _join_in_and_out(space, reads, writes))
-    if not is_windowed(node):
-        found = [replace(use, index=()) for use in found]
     return [replace(use, certain=happens_once(state), times=times(state)) for use in found]
-
-
-_WINDOWED = (
-    *(blas.MatMul, blas.Gemm, blas.BatchedMatMul, blas.Gemv, blas.Dot, blas.Einsum),
-    *(linalg.TensorDot, linalg.TensorTranspose, linalg.Transpose, standard.Reduce, Contraction),
-    *(linalg.Solve, System),
-)
-"""Library nodes that compute, from windows of their operands, that window of their result."""
-
-
-def is_windowed(node: nodes.MapEntry | nodes.LibraryNode) -> bool:
-    """Whether a rank can run the node on tiles: a shift or a factorisation needs the whole."""
-    return isinstance(node, (nodes.MapEntry, *_WINDOWED))
-
-
-def _check_windowed(space: IterationSpace, tiling: Tiling) -> None:
-    if max(tiling.parts, default=1) > 1 and not is_windowed(space.node):
-        raise UnsupportedProgram(
-            f"{space.where}: the library node {space.label!r} ({type(space.node).__name__}) cannot "
-            f"run on tiles. Give the space {space.name!r} 1 part along each parameter, or write "
-            "the operation as a map."
-        )
 
 
 def _inspected(space: IterationSpace, found: list[Use]) -> list[Use]:

@@ -275,6 +275,10 @@ def parameters_of(entry: nodes.MapEntry) -> tuple[tuple[str, ...], tuple[Paramet
     return tuple(map(str, entry.map.params)), ranges
 
 
+PURE = (LOOPS, "pure", "specialize")
+"""Expansions that become maps in the end, the best first."""
+
+
 def pure_expansion(state: SDFGState, node: nodes.LibraryNode) -> SDFG:
     """A throw-away SDFG with the pure expansion of a library node between its containers.
 
@@ -311,8 +315,7 @@ def pure_expansion(state: SDFGState, node: nodes.LibraryNode) -> SDFG:
     ]:
         for found, parent in library:
             names = list(found.implementations)  # type: ignore[attr-defined]  # of its class
-            known = (LOOPS, "pure", "specialize")
-            implementation = next((n for n in known if n in names), None)
+            implementation = next((n for n in PURE if n in names), None)
             if implementation is None:
                 raise UnsupportedProgram(
                     f"{source(state, node) or node.label}: the library node {node.label} "

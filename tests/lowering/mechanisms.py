@@ -11,7 +11,7 @@ MECHANISMS = {
     "empty tiles, idle ranks, ranks that no grid needs": """
         column_times_row[__return=1x8]-8 tiny[__return=4]-4 one_element[__return=2x1]-3
         scalar_result[]-2 means[mean_x=1x4,mean_x_1=2x2,__return_0=3]-6
-        written_from_both_ends[y=5]-6
+        written_from_both_ends[y=5]-6 transposed_beside[__return_1=4]-4
     """,
     "neighbouring spaces on different grids": """
         several_results[__return_0=4x1,__return_1=1x3,__return_2=2x2]-4
@@ -75,6 +75,7 @@ MECHANISMS = {
         gradient_of_weights[__return=2x2x2]-8 of_mixed[__return=2x1x2]-4
         implicit[__return_0=2x1x2,__return_1=2x2]-4 of_six[__return=3x2]-6
         summed_alone[__return=2x2]-4 batched_einsum[__return=1x2x1x2]-4
+        contracted_over_two[__return=1x2x1x2]-4
     """,
     "attention": """
         attention[scores=2x3,__return=4]-6 attention[s=2x2x1,out=2x1x2]-4
@@ -125,7 +126,7 @@ MECHANISMS = {
     "views, reshapes and new axes": """
         kept_dimension[e=2x2]-4 reshaped[__return_0=2x3,__return_1=3]-6 result_reshaped[y=2x2]-4
         new_axis[__return=2x2]-4 shifted_onto_itself[x=4,y=2x2]-4
-        transposed[__return_0=3x1x1,__return_1=1x2x2]-4
+        transposed[__return_0=3x1x1,__return_1=1x2x2]-4 shifted_in_a_circle[__return=4]-4
     """,
     "copies, concatenations, results that are arguments": """
         concatenated[__return_0=2]-3 stacked[__return=4x1]-4 copied[__return.2=4x1]-4

@@ -55,6 +55,11 @@ def reshaped(x: dace.float64[4, 6]):
 
 
 @dace.program
+def turned(x: dace.float64[4, 5, 3]):
+    return np.transpose(x, (2, 0, 1))
+
+
+@dace.program
 def sums_of_runs(begin: dace.int64[6], x: dace.float64[20], y: dace.float64[5]):
     for i in range(5):
         run = x[begin[i] : begin[i + 1]] * 2
@@ -160,6 +165,7 @@ EXAMPLES: dict[str, tuple[Any, Any]] = {
     "fix-dace": (are_all, {}),
     "read-first": (sorted_pairs, {}),
     "initialise-accumulations": (Zeroed, {}),
+    "expand-library-nodes": (turned, {}),
     "inline-nested": (reshaped, {}),
     "loops-to-maps": (sums_of_runs, {}),
     "widen-temporaries": (growing, {}),

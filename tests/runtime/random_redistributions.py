@@ -23,6 +23,7 @@ from distspmd.layouts.mesh import Mesh
 from distspmd.layouts.reductions import REDUCTIONS
 from distspmd.plans.collectives import StepKind
 from distspmd.plans.encoding import DTYPES, Storage
+from distspmd.plans.heuristics import HEURISTICS
 from distspmd.plans.machine import Machine
 from distspmd.plans.plan import Message, Plan, Step
 from distspmd.plans.redistribution import Redistribution
@@ -31,7 +32,7 @@ from distspmd.plans.rewrites.split_reductions import split_reductions
 from distspmd.plans.simulator import simulate
 from distspmd.plans.solver import Refusal
 from distspmd.plans.verifier import verify
-from distspmd.runtime import shared_memory as shared_memory
+from distspmd.runtime import shared_memory
 from distspmd.runtime.engine import Engine
 from distspmd.runtime.measure import NEVER
 from distspmd.runtime.shared_memory import SharedNode
@@ -39,7 +40,8 @@ from distspmd.solvers import SOLVERS
 
 
 def main(seed, cases, how=""):
-    shared_memory._LARGEST_LETTER = shared_memory._SMALLEST_LETTER = 32
+    tiny = replace(HEURISTICS, least_packet_bytes=32, most_packet_bytes=32)
+    shared_memory.HEURISTICS = tiny
     comm = MPI.COMM_WORLD
     rng = random.Random(seed)
     near = comm.Split(comm.rank // 3, comm.rank) if how == "nodes" else None

@@ -12,6 +12,7 @@ from distspmd.passes.normalize.control_flow import control_values
 from distspmd.passes.normalize.copies import copies_to_maps
 from distspmd.passes.normalize.dace_fixes import correct
 from distspmd.passes.normalize.inline import inline_nested
+from distspmd.passes.normalize.library_nodes import expand_library_nodes
 from distspmd.passes.normalize.loops_to_maps import map_data_loops
 from distspmd.passes.normalize.parsed_by_dace import refuse_misunderstood
 from distspmd.passes.normalize.read_first import read_first
@@ -27,6 +28,7 @@ NORMALIZE = (
     Rewrite("fix-dace", correct),
     Rewrite("read-first", read_first),
     Rewrite("initialise-accumulations", initialise),
+    Rewrite("expand-library-nodes", expand_library_nodes),
     Rewrite("inline-nested", inline_nested),
     Rewrite("loops-to-maps", map_data_loops),
     Rewrite("widen-temporaries", widen),

@@ -53,6 +53,11 @@ def contracted(a: dace.float64[4, 5], b: dace.float64[5, 6]):
 
 
 @dace.program
+def contracted_over_two(a: dace.float64[4, 5, 3], b: dace.float64[3, 6, 5]):
+    return np.tensordot(a, b, axes=([1, 2], [2, 0]))
+
+
+@dace.program
 def no_iterations(x: dace.float64[5], y: dace.float64[5]):
     for i in dace.map[3:3]:
         y[i] = x[i]
@@ -66,6 +71,16 @@ def only_a_number(x: dace.float64[5]):
 @dace.program
 def transposed(x: dace.float64[4, 5, 3]):
     return np.transpose(x, (2, 0, 1)), np.transpose(x)
+
+
+@dace.program
+def transposed_beside(x: dace.float64[6, 4, 3], z: dace.float64[8]):
+    return np.transpose(x, (2, 0, 1)), 2 * z
+
+
+@dace.program
+def shifted_in_a_circle(x: dace.float64[10]):
+    return np.roll(x, 2)
 
 
 @dace.program
@@ -90,11 +105,14 @@ CASES = [
     *cases(gathered, {"__return": (2,)}, c=lambda rng: rng.integers(0, 10, 4)),
     *cases(rolled, {"y": (4,)}, {"__return": (3,)}),
     *cases(contracted, {"__return": (2, 1, 2)}, {"__return": (3, 1, 1)}),
+    *cases(contracted_over_two, {"__return": (2, 2, 1, 1)}, {"__return": (1, 2, 1, 2)}),
     *cases(no_iterations, {"y": (2,)}),
     *cases(only_a_number, {}, ranks=2),
     *cases(
         transposed, {"__return_0": (3, 1, 1), "__return_1": (1, 2, 2)}, {"__return_0": (1, 4, 1)}
     ),
+    *cases(transposed_beside, {"__return_1": (4,)}, {"__return_0": (2, 3, 1), "__return_1": (4,)}),
+    *cases(shifted_in_a_circle, {"__return": (4,)}, {"__return": (3,)}),
     *cases(repeated, {"__return_0": (4,), "__return_1": (2,)}),
     *cases(eye, {"__return": (2, 2)}),
 ]

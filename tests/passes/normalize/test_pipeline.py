@@ -76,11 +76,6 @@ def calls_python(x: dace.float64[10]):
 
 
 @dace.program
-def shifts_whole(x: dace.float64[10]):
-    return np.roll(x, 2)
-
-
-@dace.program
 def largest_place(x: dace.float64[10]):
     return np.argmax(x)
 
@@ -198,12 +193,6 @@ def test_symbolic_sizes_are_refused_with_what_sets_them():
     sdfg = symbolic.to_sdfg()
     sdfg.replace_dict({"N": 12})
     assert distspmd.lower(sdfg, {"__return": (4, 1)}).ranks == 4
-
-
-def test_a_library_node_that_needs_the_whole_is_refused_on_tiles_and_runs_whole():
-    found = message(shifts_whole, {"__return": (2,)})
-    assert "(CShift) cannot run on tiles. Give the space '__return' 1 part" in found
-    assert distspmd.lower(shifts_whole.to_sdfg(), {"__return": (1,)}).ranks == 1
 
 
 def test_a_reduction_of_pairs_is_refused_on_ranks_and_runs_on_one():

@@ -1,0 +1,107 @@
+"""Library nodes that are not ours become maps, by their pure expansion in the windows they have.
+
+before -> after:  ``x -> transpose -> y``  ->  ``x -> map -> y``;
+``x, y -> tensordot -> z``  ->  ``x, y -> contraction -> z``
+
+The expansions of DaCe (2.0.0b1) run over the whole containers, whatever the memlets say: a rank
+that has a tile, or nothing, would run over the whole array. Products, reductions and contractions
+have expansions of ours, which keep to their windows; they stay as they are.
+"""
+
+from __future__ import annotations
+
+import string
+
+from dace import SDFG, Memlet, SDFGState
+from dace.libraries import blas, standard
+from dace.libraries.linalg import TensorDot
+from dace.libraries.standard.nodes import MergeLibraryNode
+from dace.sdfg import nodes
+
+from distspmd.analysis.iteration_spaces import PURE, main_map, pure_expansion, window_name
+from distspmd.nodes.contraction import Contraction
+from distspmd.nodes.linear_solve import System
+
+WINDOWED = (
+    *(blas.MatMul, blas.Gemm, blas.BatchedMatMul, blas.Gemv, blas.Dot, standard.Reduce),
+    *(Contraction, System, MergeLibraryNode),
+)
+"""Library nodes that compute, from windows of their operands, that window of their result."""
+
+
+def expand_library_nodes(sdfg: SDFG) -> None:
+    """Expand them, in place, in all nested SDFGs; nodes without a pure expansion stay.
+
+    Raises:
+        UnsupportedProgram: a pure expansion that consists of nodes without one.
+    """
+    for each in list(sdfg.all_sdfgs_recursive()):
+        for state in each.states():
+            for node in list(state.nodes()):
+                if isinstance(node, TensorDot):
+                    _contract(state, node)
+                elif isinstance(node, nodes.LibraryNode) and _is_foreign(state, node):
+                    _expand(state, node)
+
+
+def _is_foreign(state: SDFGState, node: nodes.LibraryNode) -> bool:
+    known = type(node).implementations  # type: ignore[attr-defined]  # of each kind of node
+    is_outside = state.entry_node(node) is None
+    return is_outside and not isinstance(node, WINDOWED) and bool({*PURE} & {*known})
+
+
+def _contract(state: SDFGState, node: TensorDot) -> None:
+    """The same as a contraction, which calls BLAS where it can."""
+    letters = iter(string.ascii_lowercase)
+    (left,) = (e for e in state.in_edges(node) if e.dst_conn == "_left_tensor")
+    (right,) = (e for e in state.in_edges(node) if e.dst_conn == "_right_tensor")
+    (leaving,) = state.out_edges(node)
+    one = [next(letters) for _ in range(left.data.subset.dims())]
+    other = [next(letters) for _ in range(right.data.subset.dims())]
+    for mine, its in zip(node.left_axes, node.right_axes, strict=True):
+        other[its] = one[mine]
+    kept = [x for x in (*one, *other) if not (x in one and x in other)]
+    order = node.permutation or range(len(kept))
+    result = "".join(kept[d] for d in order)
+    contraction = Contraction(node.label, f"{''.join(one)},{''.join(other)}->{result}")
+    contraction.debuginfo = node.debuginfo
+    state.add_node(contraction)
+    for n, edge in enumerate((left, right)):
+        state.add_edge(edge.src, edge.src_conn, contraction, f"_in{n}", edge.data)
+    state.add_edge(contraction, "_out", leaving.dst, leaving.dst_conn, leaving.data)
+    state.remove_node(node)
+
+
+def _expand(state: SDFGState, node: nodes.LibraryNode) -> None:
+    inside = pure_expansion(state, node)
+    inside.name = node.label
+    _, entry = main_map(inside)
+    entry.map.label = node.label
+    for found, _ in inside.all_nodes_recursive():
+        if isinstance(found, (nodes.Tasklet, nodes.NestedSDFG)):
+            found.debuginfo = node.debuginfo
+        elif isinstance(found, (nodes.MapEntry, nodes.MapExit)):
+            found.map.debuginfo = node.debuginfo
+    incoming = [e for e in state.in_edges(node) if not e.data.is_empty()]
+    leaving = [e for e in state.out_edges(node) if not e.data.is_empty()]
+    whole = state.add_nested_sdfg(
+        inside,
+        {window_name(e.dst_conn or "_in") for e in incoming},
+        {window_name(e.src_conn or "_out") for e in leaving},
+        symbol_mapping={str(s): s for s in inside.free_symbols},
+        debuginfo=node.debuginfo,
+    )
+    for edge in incoming:
+        state.add_edge(
+            edge.src, edge.src_conn, whole, window_name(edge.dst_conn or "_in"), edge.data
+        )
+    for edge in leaving:
+        name = window_name(edge.src_conn or "_out")
+        state.add_edge(whole, name, edge.dst, edge.dst_conn, edge.data)
+    for edge in state.in_edges(node):
+        if edge.data.is_empty():
+            state.add_nedge(edge.src, whole, Memlet())
+    for edge in state.out_edges(node):
+        if edge.data.is_empty():
+            state.add_nedge(whole, edge.dst, Memlet())
+    state.remove_node(node)

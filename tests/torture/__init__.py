@@ -1,0 +1,1 @@
+"""Random programs and redistributions against NumPy, and faults; `scripts/torture` runs them."""

@@ -1,0 +1,92 @@
+"""All ranks run random programs and compare with NumPy; rank 0 writes a line of JSON for each.
+
+Usage: run_programs.py FILE FOLDER SEED...
+
+A seed may have options behind it, which shrinking makes: ``17/drop=2,4/only=v3``.
+"""
+
+import json
+import sys
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from lowering.harness import Prepared, ahead, outcome
+from lowering.on_paper import problems
+
+import distspmd
+from distspmd.errors import DistSPMDError
+from distspmd.frontend import numpy_program
+from torture.programs import Program, count_of, random_program, random_schedule
+
+
+def prepare(program: Program, ranks: int, folder: Path) -> tuple[Prepared, str]:
+    """A program lowered and compiled, with data for two calls; and what became of it."""
+    import copy
+
+    import numpy as np
+
+    from distspmd.codegen.build import build_program
+
+    function = program.written(folder)
+    try:
+        sdfg = numpy_program(function)
+        spaces = {s.name: count_of(s.ranges) for s in distspmd.iteration_spaces(sdfg)}
+        schedule = random_schedule(program.seed, ranks, spaces)
+        lowering = distspmd.lower(sdfg, schedule)
+        found = "; ".join(problems(lowering))
+        if found:
+            return Prepared(None, [], found), "wrong"
+        build_program(sdfg, lowering, ranks)
+    except DistSPMDError as error:
+        return Prepared(None, [], f"{type(error).__name__}: {error}"), "refused"
+    except Exception as error:
+        return Prepared(None, [], f"{type(error).__name__}: {error}"), "foreign error"
+    data: list[tuple[dict[str, Any], Any, Mapping[str, Any]]] = []
+    for seed in (1, 2):
+        given = program.drawn(seed)
+        after = copy.deepcopy(given)
+        with np.errstate(all="ignore"):
+            data.append((given, function(**after), after))
+    return Prepared(sdfg, [(a, r, dict(b)) for a, r, b in data]), "right"
+
+
+def main(file: str, folder: str, *seeds: str) -> None:
+    from mpi4py import MPI
+
+    warnings.simplefilter("ignore")
+    world = MPI.COMM_WORLD
+    programs = [of_text(seed) for seed in seeds]
+
+    def write(**fields: Any) -> None:
+        with Path(file).open("a") as out:
+            out.write(json.dumps(fields) + "\n")
+
+    def work(item: tuple[str, Program]) -> tuple[Prepared, str]:
+        at = Path(folder) / f"rank{world.rank}"
+        at.mkdir(exist_ok=True)
+        return prepare(item[1], world.size, at)
+
+    for (seed, _), ready, comm in ahead(work, list(zip(seeds, programs, strict=True)), world):
+        if ready:
+            write(seed=seed, became="started")
+        found = outcome(ready and ready[0], comm)
+        if ready:
+            became = ready[1]
+            if found and became == "right":
+                became = "wrong"
+            write(seed=seed, became=became, message=found)
+
+
+def of_text(text: str) -> Program:
+    """The program of a number, made smaller as the options say."""
+    number, *steps = text.split("/")
+    program = random_program(int(number))
+    for step in steps:
+        program = list(program.smaller())[int(step)]
+    return program
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
