@@ -282,7 +282,7 @@ def _transpose(w: _Writer) -> None:
     axes = list(range(len(w.shapes[a])))
     w.draw.shuffle(axes)
     shape = tuple(w.shapes[a][axis] for axis in axes)
-    text = f"{{}} = np.transpose({a}, ({', '.join(map(str, axes))}))"
+    text = f"{{}} = np.transpose({a}, ({', '.join(map(str, axes))})) + 1"
     w.define(text, shape, (a,), w.depth[a])
 
 
