@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from distspmd.errors import (
     ArgumentError,
+    CacheError,
     CheckError,
     CompilationError,
     DistSPMDError,
@@ -50,6 +51,7 @@ __version__ = "0.1.0"  # the only place; pyproject.toml reads it from here
 
 __all__ = [
     "ArgumentError",
+    "CacheError",
     "CheckError",
     "CompilationError",
     "DistSPMDError",

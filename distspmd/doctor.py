@@ -6,7 +6,6 @@ import re
 import shlex
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import metadata
@@ -16,7 +15,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from distspmd.errors import LaunchError, ToolchainError
+from distspmd.cache.folders import cache_folder
+from distspmd.cache.scratch import scratch_folder
+from distspmd.errors import CacheError, LaunchError, ToolchainError
 from distspmd.runtime import toolchain
 from distspmd.runtime.launch import launch
 from distspmd.runtime.measure import NEVER, measure
@@ -55,6 +56,7 @@ def checks() -> tuple[Check, ...]:
     return (
         _python(),
         _dace(),
+        _guarded("cache", _cache),
         _guarded("compiler", _compiler),
         _guarded("MPI", _mpi),
         _guarded("MPI ranks", _ranks),
@@ -77,7 +79,7 @@ def _guarded(name: str, check: Callable[[], Check]) -> Check:
     """A check whose tools may be missing: the first line is what was found, the rest the advice."""
     try:
         return check()
-    except (ToolchainError, LaunchError) as error:
+    except (CacheError, ToolchainError, LaunchError) as error:
         found, _, advice = str(error).partition("\n")
         return Check(name, False, found, " ".join(advice.split()))
 
@@ -100,10 +102,18 @@ def _dace() -> Check:
     return Check("DaCe", ok, version, "" if ok else advice)
 
 
+def _cache() -> Check:
+    """The folder of compiled programs can be written, by nobody else."""
+    folder = cache_folder()
+    with scratch_folder(folder / "work"):
+        pass
+    return Check("cache", True, str(folder))
+
+
 def _compiler() -> Check:
     compiler = toolchain.find_compiler()
-    with tempfile.TemporaryDirectory() as folder:
-        _build(compiler.command, _HELLO, Path(folder), ("-fopenmp",), toolchain.NO_COMPILER)
+    with scratch_folder() as folder:
+        _build(compiler.command, _HELLO, folder, ("-fopenmp",), toolchain.NO_COMPILER)
     version = _output([*compiler.command, "--version"]).splitlines()[0]
     return Check("compiler", True, f"{version} ({shlex.join(compiler.command)}, {compiler.origin})")
 
@@ -111,8 +121,8 @@ def _compiler() -> Check:
 def _mpi() -> Check:
     mpi = toolchain.find_mpi()
     advice = f"{mpi.mpicxx} must compile and link a program: is there a C++ compiler?"
-    with tempfile.TemporaryDirectory() as folder:
-        _build((str(mpi.mpicxx),), _MPI_HELLO, Path(folder), (), advice)
+    with scratch_folder() as folder:
+        _build((str(mpi.mpicxx),), _MPI_HELLO, folder, (), advice)
     return Check("MPI", True, str(mpi), _noted(mpi.passed_over))
 
 
@@ -146,8 +156,8 @@ def _blas() -> Check:
         *blas.compile_arguments,
         *blas.link_arguments,
     )
-    with tempfile.TemporaryDirectory() as folder:
-        program = _build(compiler.command, _BLAS, Path(folder), arguments, toolchain.NO_BLAS)
+    with scratch_folder() as folder:
+        program = _build(compiler.command, _BLAS, folder, arguments, toolchain.NO_BLAS)
         core = _output([str(program)]).strip()
     found = f"{blas}{', kernels for ' if core else ''}{core}"
     return Check("BLAS", True, found, _faster(core) or _noted(blas.passed_over))

@@ -43,9 +43,24 @@ class ToolchainError(DistSPMDError):
     """A compiler, an MPI or a BLAS is missing or does not work; says what to install."""
 
 
+class CacheError(DistSPMDError):
+    """A folder for files cannot be used, or others could put code into it; says which, and why."""
+
+
 class LaunchError(DistSPMDError):
     """Ranks could not be started, died, or ran past their time."""
 
 
 class CheckError(DistSPMDError):
     """A lowered program that computes something else than the original; names the first index."""
+
+
+def shorten(text: str, most: int = 10_000) -> str:
+    """A text whose middle is left out, and said to be so, if it has more characters than ``most``.
+
+    Ranks pass on what they print over a few pipes: megabytes keep them alive for minutes.
+    """
+    if len(text) <= most:
+        return text
+    head, tail = text[: most // 2], text[-(most // 2) :]
+    return f"{head}\n[... {len(text) - 2 * (most // 2):,} characters left out ...]\n{tail}"

@@ -11,7 +11,8 @@ from pathlib import Path
 # A module imports only modules of its own row and of the rows above it. A package stands for all
 # modules below it. `distspmd/__init__.py` knows all.
 ORDER = """
-    errors cache tables expressions
+    errors
+    cache tables expressions
     layouts
     plans
     solvers

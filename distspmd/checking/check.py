@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import copy
 import math
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from dace import SDFG, data
 
+from distspmd.cache.scratch import scratch_folder
 from distspmd.checking.compare import Comparison
 from distspmd.checking.python_oracle import python_function
 from distspmd.checking.trials import (
@@ -209,12 +208,12 @@ def oracle_of(
 
 def _launched(trial: Trial, ranks: int, sets: Sets, timeout: float | None) -> tuple[Run, ...]:
     """Start ranks, which find all that they need in a folder, and leave there what they found."""
-    with tempfile.TemporaryDirectory() as folder:
-        place, runs = Path(folder), 0
+    with scratch_folder() as place:
+        runs = 0
         write_object(place / "trial", trial)
         for runs, inputs in enumerate(sets, start=1):
             write_object(place / f"set{runs - 1}", inputs)
-        argv = ["-m", "distspmd.checking.trials", folder, str(runs)]
+        argv = ["-m", "distspmd.checking.trials", str(place), str(runs)]
         launch(argv, ranks=ranks, timeout=timeout, capture=True).check()
         found: tuple[Run, ...] = read(place / "runs")
         return found
@@ -268,7 +267,7 @@ def prepare_trial(
     for memlet in lowering.memlets + lowering.fetches:
         verify(memlet.solution.plan)
     built, lowering = build_for(lowered, ranks)
-    folder = str(build_unlowered(sdfg).sdfg.build_folder) if original else None
+    folder = str(build_unlowered(sdfg)) if original else None
     return Trial(built, lowering, folder, tolerance, seed, oracle)
 
 

@@ -8,8 +8,6 @@ import functools
 import hashlib
 import json
 import os
-import shutil
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -17,20 +15,20 @@ from pathlib import Path
 import dace
 from dace import SDFG, SDFGState, config, data
 from dace.codegen import compiler
-from dace.codegen.compiled_sdfg import CompiledSDFG
 from dace.sdfg import nodes
 
-from distspmd.cache import cache_folder
+from distspmd.cache.entries import ensure_entry
 from distspmd.codegen import compile_program, outline
 from distspmd.codegen.implementations import blas_header, check_lapack, choose_implementations
 from distspmd.codegen.openmp import share_maps
 from distspmd.codegen.user_reductions import add_functions, collect_lambdas
 from distspmd.dace_compat.fast_graphs import quick_graphs
-from distspmd.dace_compat.settings import linked_to, quiet
-from distspmd.errors import ArgumentError, ToolchainError
+from distspmd.dace_compat.settings import built_by_dace, compiling_in, linked_to, quiet
+from distspmd.errors import ArgumentError, CacheError, ToolchainError
 from distspmd.lowering import Lowering
 from distspmd.nodes.distributed_memlet import CONTEXT, DistributedMemlet
 from distspmd.runtime import compile_runtime, compiler_processes, toolchain
+from distspmd.runtime.launch import rank_of_launch
 
 _RECORD = "program.json"
 _PACKAGE = Path(__file__).resolve().parent.parent
@@ -89,24 +87,20 @@ class Build:
 
     def save(self, folder: Path) -> None:
         """Write the record beside the library."""
-        (folder / _RECORD).write_text(json.dumps(asdict(self)))
+        fields = {**asdict(self), "library": os.path.relpath(self.library, folder)}
+        (folder / _RECORD).write_text(json.dumps(fields))
 
     @classmethod
-    def load(cls, folder: Path) -> Build | None:
-        """Read the record of a finished build, if it is one."""
-        try:
-            fields = json.loads((folder / _RECORD).read_text())
-        except (FileNotFoundError, json.JSONDecodeError):
-            return None
-        if not Path(fields["library"]).is_file():
-            return None
+    def load(cls, folder: Path) -> Build:
+        """Read the record of a finished build."""
+        fields = json.loads((folder / _RECORD).read_text())
         arguments = tuple(
             CompiledArgument(a["name"], a["dtype"], tuple(a["shape"]), tuple(a["strides"]))
             for a in fields["arguments"]
         )
         return cls(
             fields["name"],
-            fields["library"],
+            str(folder / fields["library"]),
             arguments,
             tuple(fields["initial"]),
             tuple(fields["positional"]),
@@ -119,10 +113,13 @@ class Build:
 def warm_up() -> None:
     """Begin what the first program on a machine needs, beside Python; once in a process.
 
-    That are the runtime, and the headers that all programs include. Both are kept.
+    That are the runtime, and the headers that all programs include. Both are kept. Of ranks that
+    were started together the first does it.
     """
+    if rank_of_launch() != 0:
+        return
     compiler_processes.start_in_background(compile_runtime.build_runtime)
-    with contextlib.suppress(ToolchainError):  # a program that needs it says so
+    with contextlib.suppress(ToolchainError, CacheError):  # a program that needs it says so
         found = toolchain.find_compiler()
         with _settings(found, ARITHMETIC["vector"]):
             flags = compile_program.flags_of_all()
@@ -162,25 +159,15 @@ def build_program(sdfg: SDFG, lowering: Lowering, ranks: int, arithmetic: str = 
     program.append_global_code(_OVERLOADS)
     with quick_graphs():
         key = _key(program, str(compiler_found), str(blas), flags)
-    folder = cache_folder() / "programs" / key
-    found = Build.load(folder)
-    if found is not None:
-        return found
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    work = Path(tempfile.mkdtemp(dir=folder.parent))
-    try:
+
+    def make(folder: Path) -> list[str]:
         linking = linked_to(blas, blas_header(blas)) if blas else contextlib.nullcontext()
-        with linking, _settings(compiler_found, flags), quiet(), quick_graphs():
-            made = compile_program.compile_program(program, work, compiler_found, share)
-        finished = _record(program, sdfg, folder / made.relative_to(work), tiles, ends)
-        finished.save(work)
-        if Build.load(folder) is None:  # what a cleaner has left of an old build
-            shutil.rmtree(folder, ignore_errors=True)
-        with contextlib.suppress(OSError):  # another process may have finished the same build
-            os.replace(work, folder)
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
-    return finished
+        with linking, _settings(compiler_found, flags, folder.parent), quiet(), quick_graphs():
+            library = compile_program.compile_program(program, folder, compiler_found, share)
+        _record(program, sdfg, library, tiles, ends).save(folder)
+        return [_RECORD, str(library.relative_to(folder))]
+
+    return Build.load(ensure_entry("programs", key, make))
 
 
 def _ends(program: SDFG) -> tuple[tuple[str, str], ...]:
@@ -207,8 +194,8 @@ def _lend(program: SDFG, ends: Sequence[tuple[str, str]]) -> tuple[str, ...]:
     return tuple(tiles)
 
 
-def build_unlowered(sdfg: SDFG) -> CompiledSDFG:
-    """An SDFG that is not lowered, compiled by DaCe with the same compiler and BLAS.
+def build_unlowered(sdfg: SDFG) -> Path:
+    """An SDFG that is not lowered, compiled by DaCe with the same compiler and BLAS; its folder.
 
     What lowered programs are compared with.
 
@@ -217,12 +204,17 @@ def build_unlowered(sdfg: SDFG) -> CompiledSDFG:
     """
     program = copy.deepcopy(sdfg)
     blas = toolchain.find_blas() if choose_implementations(program) else None
-    folder = cache_folder() / "plain" / _key(program, str(blas))
-    folder.mkdir(parents=True, exist_ok=True)
-    program.build_folder = str(folder)
-    linking = linked_to(blas, blas_header(blas)) if blas else contextlib.nullcontext()
-    with linking, _settings(toolchain.find_compiler()), quiet():
-        return program.compile()
+    compiler_found = toolchain.find_compiler()
+
+    def make(folder: Path) -> list[str]:
+        program.build_folder = str(folder)
+        linking = linked_to(blas, blas_header(blas)) if blas else contextlib.nullcontext()
+        with linking, _settings(compiler_found, "", folder.parent), quiet():
+            built_by_dace(lambda: program.compile(return_program_handle=False))
+        found = [*folder.glob("program.sdfg*"), *folder.glob("**/*.so"), folder / "FOLDER_MODE"]
+        return [str(file.relative_to(folder)) for file in found]
+
+    return ensure_entry("plain", _key(program, str(compiler_found), str(blas)), make)
 
 
 def _key(program: SDFG, *parts: str) -> str:
@@ -233,11 +225,21 @@ def _key(program: SDFG, *parts: str) -> str:
     read = b"".join(path.read_bytes() for path in sources)
     described = json.loads(json.dumps(program.to_json()))
     _strip(described)
-    flags = (config.Config.get("compiler", *of) for of in (("cpu", "args"), ("build_type",)))
-    settings = *flags, compiler.host_isa_id()
+    settings = *(config.Config.get("compiler", *of) for of in _SETTINGS), compiler.host_isa_id()
     text = json.dumps([program.name, described, dace.__version__, settings, parts], sort_keys=True)
     return hashlib.sha256(text.encode() + read).hexdigest()[:32]
 
+
+_SETTINGS = (
+    ("cpu", "args"),
+    ("cpu", "libs"),
+    ("linker", "executable"),
+    ("linker", "args"),
+    ("build_type",),
+    ("cpp_standard",),
+    ("extra_cmake_args",),
+)
+"""Settings of DaCe that decide what its code becomes."""
 
 _VOLATILE = {
     "debuginfo",
@@ -279,22 +281,20 @@ def _global_code(program: SDFG) -> list[str]:
 
 
 @contextlib.contextmanager
-def _settings(found: toolchain.Compiler, flags: str = "") -> Iterator[None]:
-    """DaCe's surroundings while it compiles: the compiler that was found, and CMake on PATH."""
+def _settings(
+    found: toolchain.Compiler, flags: str = "", work: Path | None = None
+) -> Iterator[None]:
+    """DaCe's surroundings while it compiles: the compiler that was found, and CMake on PATH.
+
+    With a folder for files that compilers write for a moment.
+    """
     arguments = f"{config.Config.get('compiler', 'cpu', 'args')} {flags}".rstrip()
-    path = os.environ.get("PATH")
-    os.environ["PATH"] = toolchain.tool_path()
-    try:
-        with (
-            config.set_temporary("compiler", "cpu", "executable", value=" ".join(found.command)),
-            config.set_temporary("compiler", "cpu", "args", value=arguments),
-        ):
-            yield
-    finally:
-        if path is None:
-            del os.environ["PATH"]
-        else:
-            os.environ["PATH"] = path
+    with (
+        compiling_in(work, toolchain.tool_path()),
+        config.set_temporary("compiler", "cpu", "executable", value=" ".join(found.command)),
+        config.set_temporary("compiler", "cpu", "args", value=arguments),
+    ):
+        yield
 
 
 def _record(

@@ -12,8 +12,6 @@ import functools
 import os
 import shlex
 import subprocess
-import tempfile
-import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,9 +26,11 @@ from dace.codegen.exceptions import CompilationError as DaceCompilationError
 from dace.codegen.targets.cpu import CPUCodeGen
 from dace.library import get_environments_and_dependencies
 
+from distspmd.cache.entries import ensure_entry
+from distspmd.cache.folders import cache_folder
 from distspmd.codegen import outline
 from distspmd.dace_compat.environments import folder_of
-from distspmd.errors import CompilationError
+from distspmd.errors import CacheError, CompilationError
 from distspmd.runtime import compiler_processes
 from distspmd.runtime.compile_runtime import version
 from distspmd.runtime.toolchain import Compiler
@@ -40,8 +40,6 @@ _HEADER = "dace_program.hpp"
 _BY_CMAKE = ("cmake_packages", "cmake_files", "cmake_variables")
 _EXPANDED = "_DACE_CMAKE_EXPAND"
 """Stands in what only CMake knows."""
-
-_precompiling = threading.Lock()
 
 
 def compile_program(program: SDFG, folder: Path, compiler: Compiler, share: bool) -> Path:
@@ -199,30 +197,36 @@ def precompile_headers(compiler: Compiler, flags: Sequence[str]) -> list[str]:
 
     None where that cannot be made: then programs compile as well, but longer.
     """
-    command = [*compiler.command, *flags, f"-I{_RUNTIME}", "-x", "c++-header"]
-    made_of = (*command, version(compiler.command), dace.__version__, _changed())
-    key = dace_compiler.cache_key(*made_of)
-    folder = Path(dace_compiler.build_cache_root()) / "pch" / f"distspmd-{key}"
-    header, target = folder / _HEADER, folder / f"{_HEADER}.gch"
-    with _precompiling:  # by another thread, too
-        try:
-            if not target.exists():
-                folder.mkdir(parents=True, exist_ok=True)
-                with tempfile.TemporaryDirectory(dir=folder) as work:
-                    _precompile(command, Path(work), header, target)
-        except OSError:
-            return []
+    command = (*compiler.command, *flags, f"-I{_RUNTIME}", "-x", "c++-header")
+    try:
+        folder = _precompiled(command, version(compiler.command), cache_folder())
+    except (OSError, CacheError):
+        return []
     return [f"-I{folder}", "-include", _HEADER]
 
 
-def _precompile(command: Sequence[str], work: Path, header: Path, target: Path) -> None:
-    own = work / _HEADER
-    own.write_text("#include <dace/dace.h>\n")
-    done = compiler_processes.run_command([*command, str(own), "-o", str(work / target.name)])
-    if done.returncode != 0:
-        raise OSError(done.stderr)
-    own.replace(header)
-    (work / target.name).replace(target)
+@functools.cache
+def _precompiled(command: tuple[str, ...], said: bytes, cache: Path) -> Path:
+    """The folder of the header that a command has compiled, which a process examines once.
+
+    Raises:
+        OSError: the compiler refuses it.
+        CacheError: there is no room.
+    """
+
+    def make(folder: Path) -> list[str]:
+        own = folder / _HEADER
+        own.write_text("#include <dace/dace.h>\n")
+        made = folder / f"{_HEADER}.gch"
+        environ = {**os.environ, "TMPDIR": str(folder.parent)}
+        done = compiler_processes.run_command([*command, str(own), "-o", str(made)], environ)
+        if done.returncode != 0:
+            raise OSError(done.stderr)
+        return [own.name, made.name]
+
+    made_of = (*command, said, dace.__version__, _changed())
+    key = dace_compiler.cache_key(*made_of)
+    return ensure_entry("precompiled", key, make, compiler_processes.goes_on)
 
 
 @functools.cache

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import re
-import tempfile
 from pathlib import Path
 
 from dace import SDFG, SDFGState
 from dace.libraries import standard
 from dace.sdfg import nodes
 
-from distspmd.cache import cache_folder
+from distspmd.cache.entries import ensure_entry
 from distspmd.errors import ToolchainError
 from distspmd.nodes import blas_products, contraction, linear_solve, reduce_simd
 from distspmd.runtime.compile_runtime import INCLUDE
 from distspmd.runtime.toolchain import BLAS
 
+_BLAS_HEADER = "distspmd_blas.h"
 _SETS_THREADS = "openblas_set_num_threads"
 """A function of a BLAS with threads of its own."""
 
@@ -84,15 +83,14 @@ def blas_header(blas: BLAS) -> Path:
     All programs name the same file: DaCe runs CMake anew for each other set of folders.
     """
     text = _header(blas)
-    folder = cache_folder() / "blas" / hashlib.sha256(text.encode()).hexdigest()[:32]
-    header = folder / "distspmd_blas.h"
-    if not header.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile("w", dir=folder, delete=False) as file:
-            file.write(text)
-        os.chmod(file.name, 0o644)  # a cache may serve several users
-        os.replace(file.name, header)  # at once, for other processes may be reading
-    return header
+
+    def make(folder: Path) -> list[str]:
+        (folder / _BLAS_HEADER).write_text(text)
+        return [_BLAS_HEADER]
+
+    return (
+        ensure_entry("headers", hashlib.sha256(text.encode()).hexdigest()[:32], make) / _BLAS_HEADER
+    )
 
 
 def _header(blas: BLAS) -> str:

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import io
+import os
+import shutil
+import tempfile
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stdout
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, redirect_stdout
 from pathlib import Path
 
 from dace import config
 from dace.libraries.blas.environments import openblas
 
+from distspmd.cache.folders import cache_folder
+from distspmd.errors import CacheError
+from distspmd.runtime.guard import marked
 from distspmd.runtime.toolchain import BLAS
 
 
@@ -66,3 +72,70 @@ def linked_to(blas: BLAS, header: Path) -> Iterator[None]:
     finally:
         for name, value in before.items():
             setattr(environment, name, value)
+
+
+@contextmanager
+def compiling_in(work: Path | None, path: str) -> Iterator[None]:
+    """The environment of compilers that DaCe starts.
+
+    What DaCe keeps between builds is compiled and run, so it lies in the user's own cache: DaCe
+    would look for it below ``/dev/shm``, where everybody may have put it. No process that is
+    started here outlives this one.
+
+    Args:
+        work: folder for files that compilers write for a moment; that of the system if left out.
+        path: on which they are found.
+
+    Raises:
+        CacheError: DaCe has read settings that somebody else may have written.
+    """
+    _check_settings()
+    tempfile.gettempdir()  # which remembers what it finds
+    values = {"PATH": path, "DACE_BUILD_CACHE_DIR": str(_kept())}
+    if work is not None:
+        values["TMPDIR"] = str(work)
+    if not {"LOGNAME", "USER"} & os.environ.keys():
+        values["LOGNAME"] = str(os.geteuid())  # who has no name: DaCe asks for one
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        with marked() if work else nullcontext():
+            yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name) if value is None else os.environ.update({name: value})
+
+
+def built_by_dace(build: Callable[[], object]) -> None:
+    """Let DaCe build something; once more without what it keeps between builds, if it fails.
+
+    That may be damaged, and DaCe does not look.
+    """
+    try:
+        build()
+    except Exception:
+        if not _kept().is_dir():
+            raise
+        shutil.rmtree(_kept(), ignore_errors=True)
+        build()
+
+
+def _kept() -> Path:
+    return cache_folder() / "dace"
+
+
+def _check_settings() -> None:
+    """Refuse settings of others: DaCe reads flags of compilers in the folder where it was started.
+
+    Raises:
+        CacheError: the file belongs to another user, or everybody may write it.
+    """
+    file = config.Config.cfg_filename()
+    if not file or not os.path.exists(file):
+        return
+    status = os.stat(file)
+    if status.st_uid not in (os.geteuid(), 0) or status.st_mode & 0o002:
+        raise CacheError(
+            f"DaCe has read its settings in {os.path.abspath(file)}, which others may have "
+            "written: their flags could run code as yours. Start in another folder."
+        )

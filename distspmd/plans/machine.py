@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from distspmd.cache import cache_folder
+from distspmd.cache.folders import cache_folder
 
 
 @dataclass(frozen=True, slots=True)

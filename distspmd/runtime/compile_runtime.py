@@ -1,7 +1,6 @@
 """The C++ runtime as a library of its own, compiled once for a machine and cached.
 
-Several processes may compile it at the same time: each compiles in a folder of its own, and moves
-the finished library into place.
+One process compiles it, and all others that need it meanwhile wait.
 """
 
 from __future__ import annotations
@@ -10,12 +9,10 @@ import hashlib
 import os
 import shlex
 import subprocess
-import tempfile
-import threading
 from functools import cache
 from pathlib import Path
 
-from distspmd.cache import cache_folder
+from distspmd.cache.entries import ensure_entry
 from distspmd.errors import CompilationError
 from distspmd.runtime import compiler_processes
 from distspmd.runtime.toolchain import MPI, Compiler, find_compiler, find_mpi, home
@@ -31,7 +28,7 @@ _SOURCES = {
 }
 """Compiled side by side."""
 
-_compiling = threading.Lock()
+_LIBRARY = "runtime.so"
 
 
 def build_runtime() -> Path:
@@ -47,25 +44,24 @@ def build_runtime() -> Path:
     key.update(version(compiler.command))
     for header in sorted(INCLUDE.glob("distspmd/**/*.hpp")):
         key.update(header.name.encode() + b"\0" + header.read_bytes() + b"\0")
-    folder = cache_folder()
-    library = folder / f"runtime-{key.hexdigest()[:24]}.so"
-    with _compiling:  # by another thread, too
-        if not library.exists():
-            folder.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryDirectory(dir=folder) as work:
-                _compile(mpi, compiler, Path(work)).replace(library)
-    return library
+
+    def make(folder: Path) -> list[str]:
+        _compile(mpi, compiler, folder)
+        return [_LIBRARY]
+
+    key_text = key.hexdigest()[:32]
+    return ensure_entry("runtime", key_text, make, compiler_processes.goes_on) / _LIBRARY
 
 
-def _compile(mpi: MPI, compiler: Compiler, work: Path) -> Path:
+def _compile(mpi: MPI, compiler: Compiler, work: Path) -> None:
     for name, text in _SOURCES.items():
         (work / f"{name}.cpp").write_text(text)
-    library = work / "runtime.so"
+    library = work / _LIBRARY
     objects = [str(work / f"{name}.o") for name in _SOURCES]
     start = [str(mpi.mpicxx), *FLAGS, f"-I{INCLUDE}"]
     commands = [[*start, "-c", str(Path(o).with_suffix(".cpp")), "-o", o] for o in objects]
     named = dict.fromkeys(("OMPI_CXX", "MPICH_CXX", "I_MPI_CXX"), shlex.join(compiler.command))
-    environ = {**os.environ, "HOME": home(), **named}
+    environ = {**os.environ, "HOME": home(), "TMPDIR": str(work.parent), **named}
     done = compiler_processes.run_all(commands, environ)
     if done.returncode == 0:
         done = compiler_processes.run_command(
@@ -75,7 +71,6 @@ def _compile(mpi: MPI, compiler: Compiler, work: Path) -> Path:
         raise CompilationError(
             f"the runtime does not compile: {shlex.join(done.args)}\n{done.stderr}"
         )
-    return library
 
 
 @cache

@@ -1,7 +1,7 @@
 """Compilers that run beside Python, started before their results are needed.
 
-No such process outlives Python, and its failure is not an error: the code that needs its result
-checks for it, compiles it otherwise, and then reports what is wrong.
+No such process outlives Python, even if Python is killed, and its failure is not an error: the code
+that needs its result checks for it, compiles it otherwise, and then reports what is wrong.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ import signal
 import subprocess
 import threading
 from collections.abc import Callable, Mapping, Sequence
+
+from distspmd.runtime import guard
 
 _running: set[subprocess.Popen[str]] = set()
 _threads: list[threading.Thread] = []
@@ -28,6 +30,11 @@ def start_in_background(work: Callable[[], object]) -> None:
     thread = threading.Thread(target=_suppressed, args=(work,), daemon=True)
     _threads.append(thread)
     thread.start()
+
+
+def goes_on() -> bool:
+    """Whether the program does not end, so that it is worth to wait for something."""
+    return not _ended
 
 
 def run_command(
@@ -60,6 +67,7 @@ def _start(command: Sequence[str], env: Mapping[str, str] | None) -> subprocess.
             start_new_session=True,  # so that all that it starts can be stopped
         )
         _running.add(process)
+        guard.begin(f"group:{process.pid}")
     if getattr(_own, "beside", False):
         with contextlib.suppress(OSError):  # it has ended
             os.setpriority(os.PRIO_PGRP, process.pid, _NICE)
@@ -72,6 +80,7 @@ def _finish(process: subprocess.Popen[str]) -> subprocess.CompletedProcess[str]:
     finally:
         with _changing:
             _running.discard(process)
+        guard.done(f"group:{process.pid}")
     return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from distspmd.errors import ArgumentError, CompilationError, ToolchainError
+from distspmd.errors import ArgumentError, CacheError, CompilationError, ToolchainError
 from distspmd.layouts import intervals
 from distspmd.plans.encoding import Function, Storage, words
 from distspmd.plans.machine import Machine
@@ -283,6 +283,7 @@ def shared_library(comm: Any) -> Path:
     Raises:
         CompilationError: on all ranks, with what the compiler said.
         ToolchainError: on all ranks; there is no compiler or no MPI.
+        CacheError: on all ranks; there is no folder for it.
     """
     agreement = Agreement(comm)
     path, error = _attempt() if agreement.rank == 0 else (None, None)
@@ -299,7 +300,7 @@ def shared_library(comm: Any) -> Path:
 def _attempt() -> tuple[Path | None, Exception | None]:
     try:
         return build_runtime(), None
-    except (CompilationError, ToolchainError, OSError) as error:
+    except (CacheError, CompilationError, ToolchainError, OSError) as error:
         return None, error
 
 

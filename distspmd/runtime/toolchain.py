@@ -16,12 +16,12 @@ import site
 import subprocess
 import sys
 import sysconfig
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
 
+from distspmd.cache.folders import temporary_root
 from distspmd.errors import ToolchainError
 
 NO_COMPILER = "install g++ (Debian, Ubuntu: apt install g++), or set CXX"
@@ -202,8 +202,18 @@ def tool_path(mpi: MPI | None = None, environ: Mapping[str, str] = os.environ) -
 
 
 def home(environ: Mapping[str, str] = os.environ) -> str:
-    """HOME, or the temporary folder where there is none: Open MPI's tools stop without it."""
-    return environ.get("HOME") or tempfile.gettempdir()
+    """HOME, or a folder of the user's own where there is none: Open MPI's tools stop without it.
+
+    They read settings there, which say what they load.
+
+    Raises:
+        CacheError: there is none, and somebody else has the folder of the user's name.
+    """
+    if environ.get("HOME"):
+        return environ["HOME"]
+    folder = temporary_root() / "home"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    return str(folder)
 
 
 # --- MPI ---

@@ -78,6 +78,12 @@ def lines_of_a_program() -> bool:
     return (info.filename, info.start_line) == (__file__, first) and info.end_line >= first + 3
 
 
+def kept_where_it_is_asked_for() -> bool:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DACE_BUILD_CACHE_DIR", "/somewhere/else")
+        return compiler.build_cache_root().startswith("/somewhere/else/")
+
+
 def cache_of_a_program() -> Any:
     program = dace.program(scaled.f)
     before = program._cache
@@ -239,14 +245,25 @@ CONTRACTS: list[tuple[str, str, str, Callable[[], Any]]] = [
     ),
     (
         "commands of the compiler",
-        "build_type_flags, cache_key and build_cache_root of codegen.compiler, and cpu_args",
+        "build_type_flags and cache_key of codegen.compiler, and cpu_args",
         "codegen/compile_program.py",
         lambda: (
             isinstance(compiler.build_type_flags(), list)
             and compiler.cache_key("a") != compiler.cache_key("b")
-            and compiler.build_cache_root()
             and isinstance(compiler_family.cpu_args(), str)
         ),
+    ),
+    (
+        "the folder of what builds share",
+        "build_cache_root of codegen.compiler is below DACE_BUILD_CACHE_DIR",
+        "dace_compat/settings.py",
+        kept_where_it_is_asked_for,
+    ),
+    (
+        "Config.cfg_filename",
+        "the file of the settings, or None",
+        "dace_compat/settings.py",
+        lambda: isinstance(config.Config.cfg_filename(), str | None),
     ),
     (
         "CPUCodeGen._generate_Tasklet",

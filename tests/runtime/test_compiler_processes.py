@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -69,3 +70,32 @@ while len(os.listdir({str(tmp_path)!r})) < 3:
     for number in numbers:
         status = Path(f"/proc/{number}/cmdline")
         assert not status.exists() or __name__.encode() not in status.read_bytes()
+
+
+def test_nothing_outlives_a_killed_program(tmp_path: Path) -> None:
+    own = [sys.executable, "-c", SLEEPS.format(f"{tmp_path}/ran/")]
+    (tmp_path / "ran").mkdir()
+    program = f"""
+import os, sys
+from pathlib import Path
+from distspmd.cache.scratch import scratch_folder
+from distspmd.runtime import compiler_processes
+if len(sys.argv) > 1:
+    with scratch_folder(Path({str(tmp_path)!r}, "work")):
+        compiler_processes.run_command({own!r})
+with scratch_folder(Path({str(tmp_path)!r}, "work")) as folder:
+    assert [path.name for path in folder.parent.iterdir() if path.is_dir()] == [folder.name]
+"""
+    parent = subprocess.Popen([sys.executable, "-c", program, "waits"], stderr=subprocess.PIPE)
+    while len(started := [*(tmp_path / "ran").iterdir()]) < 2:
+        assert parent.poll() is None
+        time.sleep(0.01)
+    parent.kill()
+    parent.communicate(timeout=600)
+    for file in started:
+        status = Path(f"/proc/{file.name}/cmdline")
+        while status.exists() and __name__.encode() in status.read_bytes():
+            time.sleep(0.01)
+    assert [path for path in (tmp_path / "work").iterdir() if path.is_dir()]
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=600)
+    assert not [*(tmp_path / "work").iterdir()]

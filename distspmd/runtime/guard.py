@@ -1,0 +1,134 @@
+"""Ends what this process has started, should this process be killed.
+
+A killed process cannot end its compilers or ranks itself. So a shell waits beside it, in a session
+of its own, for the end of a pipe, which comes with the end of this process, however that ends. It
+is told what runs: groups of processes, launchers of ranks, and marks by which all that was started
+below something can be found, wherever it is in the tree of processes.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import subprocess
+import threading
+import uuid
+from collections.abc import Iterator
+
+_MARK = "DISTSPMD_STARTED"
+_SHELL = "/bin/sh"
+_SCRIPT = r"""
+trap '' HUP INT QUIT TERM
+known=' '
+while read -r verb what; do
+  case $verb in
+    begin) known="$known$what " ;;
+    done) case $known in *" $what "*) known="${known%% $what *} ${known#* $what }" ;; esac ;;
+  esac
+done
+launchers=
+for each in $known; do
+  case $each in launcher:*) launchers="$launchers ${each#*:}" ;; esac
+done
+if [ -n "$launchers" ]; then
+  echo 'distspmd: the process that launched ranks was killed; its ranks are ended.' >&2
+  kill -TERM $launchers 2>/dev/null
+  for wait in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+    kill -0 $launchers 2>/dev/null || break
+    sleep 0.1
+  done
+fi
+for twice in 1 2; do
+  for each in $known; do
+    case $each in
+      group:*) kill -KILL "-${each#*:}" 2>/dev/null ;;
+      launcher:*) kill -KILL "${each#*:}" 2>/dev/null ;;
+      mark:*)
+        for file in $(grep -lsa -e "${each#*:}" /proc/[0-9]*/environ); do
+          file=${file%/environ}
+          kill -KILL "${file#/proc/}" 2>/dev/null
+        done ;;
+    esac
+  done
+done
+"""
+
+_telling = threading.Lock()
+_guard: subprocess.Popen[bytes] | None = None
+
+
+def begin(what: str) -> None:
+    """Let something end with this process: ``group:7``, ``launcher:7`` or ``mark:text``.
+
+    A launcher is asked to end before it is killed. A mark is any text that only the environments of
+    the processes hold that are meant.
+    """
+    _tell(f"begin {what}\n")
+
+
+def done(what: str) -> None:
+    """Forget what was begun: it has ended."""
+    _tell(f"done {what}\n")
+
+
+@contextlib.contextmanager
+def marked() -> Iterator[None]:
+    """All that is started meanwhile, with the environment of this process, ends with it."""
+    mark, before = uuid.uuid4().hex, os.environ.get(_MARK)
+    begin(f"mark:{mark}")
+    os.environ[_MARK] = mark
+    try:
+        yield
+    finally:
+        if before is None:
+            os.environ.pop(_MARK, None)
+        else:
+            os.environ[_MARK] = before
+        done(f"mark:{mark}")
+
+
+def _tell(line: str) -> None:
+    global _guard
+    with _telling:
+        if _guard is None:
+            with contextlib.suppress(OSError):  # no shell: then nothing is guarded
+                _guard = _start()
+        if _guard is not None and _guard.stdin is not None:
+            with contextlib.suppress(OSError):  # somebody has ended it
+                os.write(_guard.stdin.fileno(), line.encode())
+
+
+def _start() -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [_SHELL, "-c", _SCRIPT],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        cwd="/",
+        env={"PATH": os.defpath},
+        start_new_session=True,  # a signal to all processes of a terminal does not reach it
+    )
+
+
+@atexit.register
+def _end() -> None:
+    global _guard
+    with _telling:
+        ending, _guard = _guard, None
+    if ending is not None and ending.stdin is not None:
+        ending.stdin.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            ending.wait(5)
+
+
+def _leave_to_parent() -> None:
+    """A forked process has nothing guarded, and does not keep the pipe of its parent open."""
+    global _guard
+    if _guard is not None and _guard.stdin is not None:
+        os.close(_guard.stdin.fileno())
+        _guard.stdin = None
+        _guard.returncode = 0
+    _guard = None
+
+
+os.register_at_fork(after_in_child=_leave_to_parent)
