@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import os
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -43,6 +44,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.error(f"unrecognized arguments: {' '.join(rest)}")
     try:
         status: int = options.command(options)
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
     except DistSPMDError as error:
         print(f"distspmd: {type(error).__name__}: {error}", file=sys.stderr)
         return 1

@@ -1,7 +1,8 @@
 """Starts the ranks of a Python program as a user does, and ends all of them when one fails.
 
 `python -m mpi4py` turns an exception of one rank into the end of all ranks. Every process of a
-launch carries a mark in its environment, by which stray processes are found and killed.
+launch carries a mark in its environment, by which stray processes are found and killed, also when
+the process that launched them is killed.
 """
 
 from __future__ import annotations
@@ -15,13 +16,15 @@ import threading
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import IO
 
-from distspmd.errors import LaunchError
+from distspmd.errors import LaunchError, shorten
+from distspmd.runtime import guard
+from distspmd.runtime.segments import placed_segments
 from distspmd.runtime.toolchain import MPI, find_mpi, home, tool_path
 
 TIMED_OUT = 124
@@ -59,7 +62,7 @@ class Completed:
         how = f"ended with code {self.returncode}"
         if self.timed_out:
             how = f"did not end and were killed after {self.seconds:.0f} s"
-        said = (self.stdout + self.stderr).splitlines()[-_SHOWN_LINES:]
+        said = shorten(self.stdout + self.stderr).splitlines()[-_SHOWN_LINES:]
         asked = f"{self.ranks} rank(s) of `{' '.join(self.args)}` {how}"
         raise LaunchError("\n  ".join([asked + (":" if said else "."), *said]))
 
@@ -88,11 +91,14 @@ def launch(
     _check_start(program, ranks, cwd)
     mpi = find_mpi({**os.environ, **(env or {})})
     given = {**os.environ, **(env or {}), _MARK: uuid.uuid4().hex}
-    around = environment(mpi, ranks, threads=threads, environ=given)
-    command = [str(mpi.mpiexec), "-n", str(ranks), *_exported(mpi, around)]
-    command += [sys.executable, "-m", "mpi4py", *program]
     start = time.monotonic()
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+    with ExitStack() as stack:
+        out, err = (stack.enter_context(tempfile.TemporaryFile()) for _ in range(2))
+        if not _in_job(given):
+            given = {**stack.enter_context(placed_segments(mpi, given)), **given}
+        around = environment(mpi, ranks, threads=threads, environ=given)
+        command = [str(mpi.mpiexec), "-n", str(ranks), *_exported(mpi, around)]
+        command += [sys.executable, *_starting(program), *program]
         code = _run(command, around, cwd, (out, err) if capture else None, timeout)
         return Completed(program, ranks, code, _text(out), _text(err), time.monotonic() - start)
 
@@ -146,6 +152,13 @@ def _check_start(program: tuple[str, ...], ranks: int, cwd: str | os.PathLike[st
             f"cannot launch {' '.join(program)} from a rank of another launch.\n"
             "  Start the program without mpiexec, or do not launch where launched_ranks() is set."
         )
+
+
+def _starting(program: tuple[str, ...]) -> list[str]:
+    """What starts a program on a rank: mpi4py, which is not looked for where this was started."""
+    if program[0].startswith("-"):
+        return ["-m", "mpi4py"]
+    return [str(Path(__file__).with_name("start_rank.py"))]
 
 
 # --- what each MPI needs to be told ---
@@ -222,6 +235,8 @@ def _run(
     timeout: float | None,
 ) -> int:
     out, err = files or (None, None)
+    mark = f"mark:{environ[_MARK]}"
+    guard.begin(mark)
     try:
         process = subprocess.Popen(
             command,
@@ -232,14 +247,22 @@ def _run(
             stderr=err,
         )
     except OSError as error:
+        guard.done(mark)
         raise LaunchError(f"cannot start {command[0]}: {error}") from None
+    launcher = f"launcher:{process.pid}"
+    guard.begin(launcher)
     try:
         with _ended_by_signals():
             return process.wait(timeout)
     except subprocess.TimeoutExpired:
         return TIMED_OUT
+    except KeyboardInterrupt:
+        _tell_end("an interrupt from the keyboard")
+        raise
     finally:
         _end(process, environ[_MARK])
+        guard.done(launcher)
+        guard.done(mark)
 
 
 @contextmanager
@@ -247,6 +270,7 @@ def _ended_by_signals() -> Iterator[None]:
     """Signals that end this process raise SystemExit, so that the ranks are ended too."""
 
     def leave(number: int, _frame: FrameType | None) -> None:
+        _tell_end(signal.Signals(number).name)
         raise SystemExit(128 + number)
 
     ours = []
@@ -259,6 +283,11 @@ def _ended_by_signals() -> Iterator[None]:
     finally:
         for number in ours:
             signal.signal(number, signal.SIG_DFL)
+
+
+def _tell_end(cause: str) -> None:
+    sys.stderr.write(f"distspmd: {cause} ends this process, and all ranks with it.\n")
+    sys.stderr.flush()
 
 
 def _end(process: subprocess.Popen[bytes], mark: str) -> None:

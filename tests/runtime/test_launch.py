@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from distspmd.cache import scratch
 from distspmd.errors import LaunchError, ToolchainError
 from distspmd.runtime import launch as module
 from distspmd.runtime.launch import Completed, environment, launched_ranks
@@ -28,6 +29,7 @@ import os, signal, sys, time
 from mpi4py import MPI
 comm = MPI.COMM_WORLD
 """
+PLACE = "OMPI_MCA_btl_sm_backing_directory"
 PATIENCE = 600.0
 """Seconds; only a launch that never ends takes them."""
 
@@ -127,6 +129,57 @@ def test_ranks_end_with_the_process_that_launched_them(tmp_path: Path) -> None:
     parent.send_signal(signal.SIGTERM)
     assert parent.wait(PATIENCE) == 128 + signal.SIGTERM
     assert not left_over(str(program))
+
+
+def test_ranks_end_with_a_killed_process_that_launched_them(tmp_path: Path) -> None:
+    program = tmp_path / "hangs.py"
+    ignoring = "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+    told_by = f"print(os.environ.get('{PLACE}', ''), file=open(f'{tmp_path}/{{comm.rank}}', 'w'))\n"
+    program.write_text(f"{HEAD}{ignoring}{told_by}time.sleep(3600)")
+    code = f"from distspmd.runtime.launch import launch; launch([{str(program)!r}], ranks=2)"
+    parent = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True)
+    while not all((tmp_path / rank).exists() and (tmp_path / rank).read_text() for rank in "01"):
+        assert parent.poll() is None
+        time.sleep(0.05)
+    parent.kill()
+    _, told = parent.communicate(timeout=PATIENCE)  # until what has its standard error is gone
+    assert "the process that launched ranks was killed; its ranks are ended" in told
+    while left_over(str(program)):
+        time.sleep(0.05)
+    place = (tmp_path / "0").read_text().strip()
+    scratch.remove_leftovers.cache_clear()
+    launch_ranks(["-c", "pass"], ranks=1).check()
+    assert not place or not Path(place).exists()
+
+
+@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_the_command_says_by_which_signal_it_ends(tmp_path: Path, ending: signal.Signals) -> None:
+    program = tmp_path / "hangs.py"
+    program.write_text(HEAD + f"open(f'{tmp_path}/ready', 'w').close()\ntime.sleep(3600)")
+    command = [sys.executable, "-m", "distspmd", "run", str(program), "-n", "1"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    while not (tmp_path / "ready").exists():
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(ending)
+    _, told = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 128 + ending
+    name = "an interrupt from the keyboard" if ending == signal.SIGINT else ending.name
+    assert f"distspmd: {name} ends this process, and all ranks with it." in told
+    assert "Traceback" not in told
+    assert not left_over(str(program))
+
+
+def test_a_module_that_lies_where_ranks_are_started_is_not_imported(tmp_path: Path) -> None:
+    public, own = tmp_path / "public", tmp_path / "own"
+    public.mkdir()
+    own.mkdir()
+    for name in ("mpi4py", "runpy", "mine"):
+        (public / f"{name}.py").write_text(f"print('{name} of somebody else ')")
+    (own / "mine.py").write_text("number = 7")
+    (own / "program.py").write_text(HEAD + "import mine\nprint(mine.number, sys.argv[1:])")
+    done = launch_ranks([own / "program.py", "a"], ranks=1, capture=True, cwd=public)
+    assert done.check().stdout == "7 ['a']\n"
 
 
 @pytest.mark.parametrize(
