@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import pickle
 import sys
 import time
+import traceback
 from types import TracebackType
 from typing import Any
 
 import numpy as np
+
+from distspmd.errors import DistSPMDError, shorten
 
 
 class Agreement:
@@ -39,11 +43,31 @@ class Agreement:
         first = int(self._first[0])
         if first == self.ranks:
             return
-        told = self.comm.bcast(error if self.rank == first else None, root=first)
+        told = self.comm.bcast(error and pack_error(error), root=first)
         if self.rank == first:
             assert error is not None
             raise error
-        raise type(told)(f"rank {first}: {told}")
+        raise unpack_error(first, told)
+
+
+Packed = tuple[type[Exception], str]
+
+
+def pack_error(error: Exception) -> Packed:
+    """What other ranks need to raise an error: an exception itself may hold what cannot travel."""
+    text = shorten(str(error))
+    try:
+        pickle.dumps(type(error))
+        type(error)(text)
+    except Exception:  # one that takes other arguments, or is known to this rank alone
+        return DistSPMDError, f"{type(error).__name__}: {text}"
+    return type(error), text
+
+
+def unpack_error(rank: int, told: Packed) -> Exception:
+    """The error of another rank."""
+    kind, text = told
+    return kind(f"rank {rank}: {text}")
 
 
 def wait_quietly(comm: Any) -> None:
@@ -58,8 +82,9 @@ def wait_quietly(comm: Any) -> None:
 def end_all_on_exception() -> None:
     """Let an exception that nobody catches on one rank end all ranks, with its message.
 
-    Python would end that rank alone, and the others would wait for it for ever. Without MPI, on one
-    rank, and in an interactive session all is as before.
+    Python would end that rank alone, and the others would wait for it for ever. Of a long message
+    the middle is left out. Without MPI, on one rank, and in an interactive session all is as it
+    was.
     """
     if getattr(sys.excepthook, "ends_all", False):
         return
@@ -67,12 +92,16 @@ def end_all_on_exception() -> None:
 
     def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         comm = None if hasattr(sys, "ps1") else _world()
-        if comm is not None:
-            sys.stderr.write(f"distspmd: rank {comm.Get_rank()} failed; ending all ranks.\n")
-        before(kind, error, trace)
-        if comm is not None:
-            sys.stderr.flush()
-            comm.Abort(1)
+        if comm is None:
+            before(kind, error, trace)
+            return
+        sys.stderr.write(f"distspmd: rank {comm.Get_rank()} failed; ending all ranks.\n")
+        if before is sys.__excepthook__:
+            sys.stderr.write(shorten("".join(traceback.format_exception(kind, error, trace))))
+        else:
+            before(kind, error, trace)
+        sys.stderr.flush()
+        comm.Abort(1)
 
     hook.ends_all = True  # type: ignore[attr-defined]  # functions have attributes too
     sys.excepthook = hook

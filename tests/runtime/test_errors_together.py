@@ -1,0 +1,69 @@
+"""Errors that reach all ranks: at once, whatever the exception is, and however long its message."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from conftest import Launch
+
+from distspmd.errors import ArgumentError, DistSPMDError, shorten
+from distspmd.runtime.errors_together import pack_error, unpack_error
+
+
+class OfTwo(Exception):
+    """One that is not made of a text."""
+
+    def __init__(self, what: str, where: int) -> None:
+        super().__init__(f"{what} at {where}")
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "text"),
+    [
+        (ArgumentError("no x"), ArgumentError, "rank 3: no x"),
+        (FileNotFoundError(2, "No such file", "f"), FileNotFoundError, "rank 3: .*'f'"),
+        (OfTwo("missing", 7), DistSPMDError, "rank 3: OfTwo: missing at 7"),
+        (UnicodeDecodeError("ascii", b"\xff", 0, 1, "why"), DistSPMDError, "rank 3: UnicodeDec.*"),
+        (ArgumentError("held", threading.Lock()), ArgumentError, "rank 3: .*held.*"),
+    ],
+)
+def test_an_error_of_one_rank_is_raised_on_another(
+    error: Exception, kind: type[Exception], text: str
+) -> None:
+    other = unpack_error(3, pack_error(error))
+    assert type(other) is kind
+    with pytest.raises(kind, match=f"^{text}$"):
+        raise other
+
+
+def test_an_exception_of_a_class_of_one_rank_alone_travels_as_text() -> None:
+    class Local(Exception):
+        pass
+
+    assert pack_error(Local("here")) == (DistSPMDError, "Local: here")
+
+
+def test_the_middle_of_a_long_text_is_left_out_and_that_is_told() -> None:
+    assert shorten("x" * 10_000) == "x" * 10_000
+    text = shorten("a" * 20_000 + "b" * 10_001)
+    assert text == f"{'a' * 5000}\n[... 20,001 characters left out ...]\n{'b' * 5000}"
+    assert pack_error(ArgumentError("c" * 30_000_000))[1].count("c") < 10_100
+
+
+def test_ranks_end_at_once_though_a_message_is_long(launch: Launch) -> None:
+    code = """
+from mpi4py import MPI
+import distspmd
+comm = MPI.COMM_WORLD
+if comm.rank == 1:
+    raise ValueError("begin" + "x" * 30_000_000 + "end")
+comm.barrier()
+"""
+    done = launch(code, ranks=4, check=False)
+    assert done.returncode not in (0, 124)
+    assert "distspmd: rank 1 failed; ending all ranks." in done.stderr
+    assert "ValueError: beginxxx" in done.stderr
+    assert "xxxend" in done.stderr
+    assert "characters left out" in done.stderr
+    assert len(done.stderr) < 50_000
