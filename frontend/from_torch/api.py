@@ -14,6 +14,7 @@ from torch.utils import _pytree as pytree
 from distspmd.errors import UnsupportedProgram
 from distspmd.execution.binding import bind
 from distspmd.frontend.from_torch.arguments import MemoryBinding
+from distspmd.frontend.from_torch.assumptions import index_ranges
 from distspmd.frontend.from_torch.trace import Trace, trace
 from distspmd.frontend.operators import evaluate
 from distspmd.frontend.operators.aten_registry import element_type
@@ -118,7 +119,14 @@ def program_of(
     if draws:
         sdfg.append_global_code((INCLUDE / "distspmd" / "kernels" / "counter_rng.hpp").read_text())
     structure = pytree.tree_unflatten(list(range(len(results))), traced.results)
-    bind(sdfg, bound(live, shapes, expected, shown, structure, draws))
+    ranges = index_ranges(traced.graph)
+    indices = {
+        containers[name]: ranges[node]
+        for node, name in zip(placeholders[len(slots) :], traced.inputs, strict=True)
+        if node in ranges
+    }
+    binding = bound(live, shapes, expected, shown, structure, draws, traced.assumptions, indices)
+    bind(sdfg, binding)
     return sdfg
 
 

@@ -15,6 +15,7 @@ from torch.utils import _pytree as pytree
 
 from distspmd.errors import ArgumentError
 from distspmd.execution.binding import binding_of
+from distspmd.frontend.from_torch.assumptions import Assumptions, IndexRange
 from distspmd.frontend.from_torch.trace import Slot
 
 
@@ -29,6 +30,8 @@ class MemoryBinding:
         results: shapes of the results, as the caller sees them.
         structure: what the function returns, with the number of each result in its place.
         draws: whether the program draws random numbers.
+        assumptions: what else of the caller's the program has in it.
+        indices: what the values of arguments may be that are indices.
     """
 
     live: Mapping[str, Slot]
@@ -37,6 +40,8 @@ class MemoryBinding:
     results: Sequence[tuple[int, ...]]
     structure: Any
     draws: bool = False
+    assumptions: Assumptions | None = None
+    indices: Mapping[str, Sequence[IndexRange]] = field(default_factory=dict)
     calls: int = field(default=0, init=False)
 
     def __deepcopy__(self, memo: Any) -> MemoryBinding:
@@ -56,10 +61,16 @@ class MemoryBinding:
 
     def elsewhere(self) -> MemoryBinding:
         """Without the live tensors."""
-        return replace(self, live={}, draws=False)
+        return replace(self, live={}, draws=False, assumptions=None)
 
     def arguments(self) -> dict[str, NDArray[Any]]:
-        """Arguments that the caller does not pass."""
+        """Arguments that the caller does not pass.
+
+        Raises:
+            ArgumentError: the program has something of the caller's in it that changed.
+        """
+        if self.assumptions:
+            self.assumptions.check()
         found = self.held(self.live)
         if self.draws:
             found["seed"] = seed(torch.initial_seed(), self.calls)
@@ -72,6 +83,8 @@ class MemoryBinding:
             value = _memory(name, value)
         if not isinstance(value, np.ndarray) or name not in self.expected:
             return value
+        for known in self.indices.get(name, ()):
+            known.check(name, value)
         if tile is not None:
             return value.reshape(tile) if value.size == math.prod(tile) else value
         if value.shape != self.expected[name]:

@@ -130,6 +130,25 @@ def _reachable(value: Any, seen: set[int], name: str = "") -> Iterator[tuple[str
         yield from _reachable(item, seen, inner)
 
 
+def functions_of(function: Callable[..., Any], closed: Closed) -> list[types.FunctionType]:
+    """The function itself and others of the user that it leads to, forwards of modules included."""
+    found: list[types.FunctionType] = []
+    seen: set[int] = set()
+    forwards = [type(module).forward for module in closed.all_modules()]
+    waiting: list[Any] = [function, *forwards]
+    while waiting:
+        value = waiting.pop()
+        if id(value) in seen or isinstance(value, (nn.Module, torch.optim.Optimizer)):
+            continue
+        seen.add(id(value))
+        if isinstance(value, types.FunctionType):
+            if str(value.__module__).startswith("torch"):
+                continue
+            found.append(value)
+        waiting += [item for _, item in _leads_to(value, "")]
+    return found
+
+
 def _leads_to(value: Any, name: str) -> Iterator[tuple[str, Any]]:
     """What a function, a bound method or a container holds, with names."""
     if isinstance(value, types.MethodType):
@@ -141,14 +160,14 @@ def _leads_to(value: Any, name: str) -> Iterator[tuple[str, Any]]:
     elif isinstance(value, functools.partial):
         yield from (("", item) for item in (value.func, *value.args, *value.keywords.values()))
     elif isinstance(value, types.FunctionType):
-        yield from _variables(value)
+        yield from variables_of(value)
     elif isinstance(value, (list, tuple)):
         yield from ((f"{name}.{number}", item) for number, item in enumerate(value))
     elif isinstance(value, dict):
         yield from ((str(key), item) for key, item in value.items())
 
 
-def _variables(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
+def variables_of(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
     """Free variables, globals and defaults of a function."""
     code = function.__code__
     for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):

@@ -8,6 +8,7 @@ except the state of an optimizer, which is made as its first step would make it.
 from __future__ import annotations
 
 import contextlib
+import inspect
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -22,6 +23,7 @@ from torch.utils import _pytree as pytree
 
 from distspmd.codegen.build import warm_up
 from distspmd.errors import UnsupportedProgram
+from distspmd.frontend.from_torch.assumptions import Assumptions
 from distspmd.frontend.from_torch.closures import Closed, closed_over
 from distspmd.frontend.from_torch.decompositions import decompositions
 from distspmd.frontend.from_torch.provenance import Places
@@ -46,12 +48,14 @@ class Trace:
         slots: the tensors behind the first placeholders.
         inputs: names of the caller's arguments, behind the other placeholders.
         results: how the results of the graph make what the function returns.
+        assumptions: what else of the caller's is in the graph.
     """
 
     graph: fx.Graph
     slots: list[Slot]
     inputs: list[str]
     results: pytree.TreeSpec
+    assumptions: Assumptions
 
 
 def trace(function: Callable[..., Any], inputs: Sequence[Any], names: Sequence[str]) -> Trace:
@@ -88,7 +92,7 @@ def trace(function: Callable[..., Any], inputs: Sequence[Any], names: Sequence[s
         if slot.name in state.kept:
             tensor = closed.parameters[slot.name.removesuffix(".grad")]
             slots[place] = replace(slot, fetch=_gradient(tensor, kept=True))
-    return Trace(second.graph, slots, list(names), state.results)
+    return Trace(second.graph, slots, list(names), state.results, Assumptions(closed, function))
 
 
 def _forget_aliases(graph: fx.Graph) -> None:
@@ -217,6 +221,7 @@ def _swapped_modules(
             mine.requires_grad_()
             if tensor.grad is not None or f"{name}.grad" in traced:
                 mine.grad = traced[f"{name}.grad"]
+            _take_hooks(tensor, mine)
         swapped[id(tensor)] = mine
     swapped |= {id(tensor): traced[name] for name, tensor in closed.buffers.items()}
     before = []
@@ -231,6 +236,14 @@ def _swapped_modules(
         for table, content in before:
             table.clear()
             table.update(content)  # type: ignore[arg-type]
+
+
+def _take_hooks(tensor: torch.Tensor, traced: torch.Tensor) -> None:
+    """Let the caller's hooks of a parameter run on what stands for it."""
+    for hook in (tensor._backward_hooks or {}).values():
+        traced.register_hook(hook)
+    for hook in (getattr(tensor, "_post_accumulate_grad_hooks", None) or {}).values():
+        traced.register_post_accumulate_grad_hook(hook)
 
 
 @contextlib.contextmanager
@@ -346,7 +359,8 @@ def _make_state(optimizer: torch.optim.Optimizer) -> None:
                     f"the optimizer {type(optimizer).__name__} cannot be traced: it has no "
                     "_init_group that makes its state, as those of torch.optim have."
                 )
-            init(group, *([] for _ in range(init.__code__.co_argcount - 2)))
+            lists = len(inspect.signature(init).parameters) - 1  # through what wraps it
+            init(group, *([] for _ in range(lists)))
             _make_momentum(optimizer, group)
     finally:
         for tensor, gradient in zip(tensors, gradients, strict=True):

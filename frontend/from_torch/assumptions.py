@@ -1,0 +1,234 @@
+"""What a trace took from the caller's objects besides tensors, and whether it still holds.
+
+A traced program has the numbers and switches in it that it met: whether a module trains, the weight
+decay, a coefficient in a global variable. Each call compares them with the live objects. Learning
+rates are arguments (see :class:`distspmd.frontend.from_torch.trace.Slot`) and may change.
+"""
+
+from __future__ import annotations
+
+import dis
+import types
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import fx, nn
+
+from distspmd.errors import ArgumentError
+from distspmd.frontend.from_torch.closures import Closed, functions_of, variables_of
+
+_PLAIN = (bool, int, float, complex, str, bytes, type(None))
+_HOOKS = (
+    *("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks"),
+    *("_parametrizations",),
+)
+_ADVICE = "Trace the function again, or keep a program for each of the two."
+
+
+class Assumptions:
+    """Values that a program has in it, by what the caller calls them."""
+
+    def __init__(self, closed: Closed, function: Callable[..., Any]) -> None:
+        self._closed = closed
+        self._functions = [(f, _names_read(f.__code__)) for f in functions_of(function, closed)]
+        self._modules = [
+            (f"of the module {'.'.join(filter(None, [root, path]))!r}", module)
+            for root, top in closed.modules.items()
+            for path, module in top.named_modules()
+        ]
+        self._known = dict(self._values())
+
+    def check(self) -> None:
+        """Compare with the live objects.
+
+        Raises:
+            ArgumentError: something changed that the program does not read again.
+        """
+        now = dict(self._values())
+        if now == self._known:
+            return
+        for name in [*self._known, *now]:
+            before, after = (each.get(name, _Absent()) for each in (self._known, now))
+            if before is not after and not _same(before, after):
+                raise ArgumentError(
+                    f"{name} was {before} when the function was traced, and is {after} now; the "
+                    f"program does not read it again. {_ADVICE}"
+                )
+
+    def _values(self) -> Iterator[tuple[str, Any]]:
+        yield from self._of_modules()
+        yield from self._of_optimizers()
+        for function, read in self._functions:
+            for name, value in variables_of(function):
+                if name in read and isinstance(value, _PLAIN):
+                    yield f"the variable {name!r} of {function.__name__}()", value
+
+    def _of_modules(self) -> Iterator[tuple[str, Any]]:
+        for where, module in self._modules:
+            yield from _of_module(module, where)
+        for name, tensor in self._closed.parameters.items():
+            owner, key = self._closed.owners[name]
+            live = owner._parameters.get(key)
+            yield f"the parameter {name!r}", _Identity(live)
+            yield f"requires_grad of {name!r}", tensor.requires_grad
+            hooks = [*(tensor._backward_hooks or {}).values()]
+            hooks += [*(getattr(tensor, "_post_accumulate_grad_hooks", None) or {}).values()]
+            yield f"the hooks of {name!r}", tuple(map(_Identity, hooks))
+
+    def _of_optimizers(self) -> Iterator[tuple[str, Any]]:
+        for name, optimizer in self._closed.optimizers.items():
+            yield f"the parameter groups of {name!r}", len(optimizer.param_groups)
+            for number, group in enumerate(optimizer.param_groups):
+                where = f"of group {number} of the optimizer {name!r}"
+                yield f"the parameters {where}", tuple(map(_Identity, group["params"]))
+                for key, value in group.items():
+                    if key not in ("params", "lr", "initial_lr") and _is_plain(value):
+                        yield f"{key!r} {where}", value
+
+
+def _of_module(module: nn.Module, where: str) -> Iterator[tuple[str, Any]]:
+    for key, value in vars(module).items():
+        if not key.startswith("_") and _is_plain(value):
+            yield f"{key!r} {where}", value
+    for key in _HOOKS:
+        hooks = getattr(module, key, None)
+        yield f"{key.strip('_')} {where}", tuple(map(_Identity, (hooks or {}).values()))
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, (tuple, list)):
+        return all(isinstance(each, _PLAIN) for each in value)
+    return isinstance(value, _PLAIN)
+
+
+def _same(before: Any, after: Any) -> bool:
+    return bool(before == after) or (before != before and after != after)
+
+
+class _Absent:
+    def __str__(self) -> str:
+        return "missing"
+
+
+class _Identity:
+    """An object that may be another of the same value."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Identity) and self.value is other.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+    def __repr__(self) -> str:
+        if isinstance(self.value, torch.Tensor):
+            return f"the tensor at {id(self.value):#x}"
+        return getattr(self.value, "__name__", type(self.value).__name__)
+
+
+def _names_read(code: types.CodeType) -> set[str]:
+    """Variables that a function reads, not attributes that are called the same."""
+    loads = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FAST")
+    found = {i.argval for i in dis.get_instructions(code) if i.opname.startswith(loads)}
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            found |= _names_read(constant)
+    return found
+
+
+# -- indices ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class IndexRange:
+    """What the values of an argument may be, because they are indices.
+
+    Attributes:
+        extent: of the dimension that they index; they are at least 0 and less than that.
+        ignored: a value that stands for none, as in a cross-entropy.
+        operator: what they are indices of.
+    """
+
+    extent: int
+    ignored: int | None
+    operator: str
+
+    def check(self, name: str, values: Any) -> None:
+        """Compare the values of an argument.
+
+        Raises:
+            ArgumentError: one is out of range.
+        """
+        if values.size == 0 or values.dtype.kind not in "iu":
+            return
+        if values.min() >= 0 and values.max() < self.extent:
+            return
+        wrong = (values < 0) | (values >= self.extent)
+        if self.ignored is not None:
+            wrong &= values != self.ignored
+        if wrong.any():
+            skipped = "" if self.ignored is None else f", or {self.ignored}"
+            raise ArgumentError(
+                f"the argument {name!r} has the value {values[wrong].flat[0]}, but {self.operator} "
+                f"takes indices from 0 to {self.extent - 1}{skipped}."
+            )
+
+
+_INDEXED = {
+    "aten.embedding.default": (0, 1, lambda args: 0),
+    "aten.gather.default": (0, 2, lambda args: args[1]),
+    "aten.scatter_add.default": (0, 2, lambda args: args[1]),
+    "aten.scatter.src": (0, 2, lambda args: args[1]),
+    "aten.scatter.value": (0, 2, lambda args: args[1]),
+    "aten.index_select.default": (0, 2, lambda args: args[1]),
+}
+"""Of each operator: which argument is indexed, by which, along which dimension."""
+
+_VIEWS = (
+    *("view", "reshape", "_unsafe_view", "squeeze", "unsqueeze", "expand", "slice", "select"),
+    *("permute", "transpose", "clone", "alias", "detach", "_to_copy", "convert_element_type", "t"),
+)
+
+
+def index_ranges(graph: fx.Graph) -> Mapping[fx.Node, list[IndexRange]]:
+    """Ranges of the placeholders whose values are indices as they come.
+
+    Indices that the program computes are not among them.
+    """
+    found: dict[fx.Node, list[IndexRange]] = {}
+    nodes: list[Any] = list(graph.nodes)
+    for node in nodes:
+        if str(node.target) not in _INDEXED:
+            continue
+        indexed, by, dimension = _INDEXED[str(node.target)]
+        source, ignored = _origin(node.args[by], None)
+        if source is not None:
+            extent = int(node.args[indexed].meta["val"].shape[dimension(node.args)])
+            name = str(node.target).split(".")[1]
+            each = IndexRange(extent, ignored, name)
+            if each not in found.setdefault(source, []):
+                found[source].append(each)
+    return found
+
+
+def _origin(node: Any, ignored: int | None) -> tuple[fx.Node | None, int | None]:
+    """The placeholder whose values a node has, but for one that is replaced."""
+    if not isinstance(node, fx.Node):
+        return None, None
+    arguments: Any = node.args
+    if node.op == "placeholder":
+        return node, ignored
+    name = str(node.target).split(".")[1] if str(node.target).startswith("aten.") else ""
+    name = name or getattr(node.target, "__name__", "")
+    if name in _VIEWS:
+        return _origin(arguments[0], ignored)
+    if name == "where":
+        chosen, value, _ = arguments
+        test = str(getattr(chosen, "target", ""))
+        if test == "aten.ne.Scalar":
+            return _origin(value, int(chosen.args[1]))
+    return None, None
