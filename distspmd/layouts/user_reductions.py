@@ -9,39 +9,15 @@ from __future__ import annotations
 import ast
 import itertools
 import math
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import Any
 
 import numpy as np
 
-PREFIX = "lambda a, b: "
-"""How each name begins."""
-
-Function = Callable[[Any, Any], Any]
-
-_KNOWN = {"abs": abs, "bool": bool, "float": float, "int": int, "max": max, "min": min}
-_MATH = frozenset(name for name in vars(math) if not name.startswith("_"))
-
-
-@cache
-def canonical(text: str) -> str:
-    """The name of a function: its text with the operands ``a`` and ``b``, formatted by Python.
-
-    Raises:
-        ValueError: it is no lambda of two operands.
-    """
-    try:
-        tree = ast.parse(text.strip(), mode="eval").body
-    except SyntaxError as error:
-        raise ValueError(f"{text!r} is no lambda: {error}") from None
-    if not isinstance(tree, ast.Lambda) or len(tree.args.args) != 2:
-        raise ValueError(f"{text!r} is no lambda of two operands.")
-    names = {old.arg: new for old, new in zip(tree.args.args, "ab", strict=True)}
-    for node in ast.walk(tree.body):
-        if isinstance(node, ast.Name):
-            node.id = names.get(node.id, node.id)
-    return PREFIX + ast.unparse(tree.body)
+from distspmd.layouts.function_text import PREFIX as PREFIX
+from distspmd.layouts.function_text import Function, function
+from distspmd.layouts.function_text import canonical as canonical
 
 
 def is_function(text: str) -> bool:
@@ -51,68 +27,6 @@ def is_function(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-_UNDERSTOOD = (
-    *(ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.Constant, ast.Name),
-    *(ast.Load, ast.operator, ast.unaryop, ast.boolop, ast.cmpop),
-)
-
-
-def _check_understood(body: ast.expr, operands: Collection[str], text: str) -> None:
-    """Allow arithmetic of the operands and calls of known functions, and nothing else.
-
-    The text may come from a file that somebody else wrote, and it is evaluated.
-
-    Raises:
-        ValueError: it has something else in it.
-    """
-    if isinstance(body, ast.Call) and not body.keywords:
-        parts: Iterable[ast.AST] = body.args
-        called = body.func
-        known = _is_of_math(called) or (isinstance(called, ast.Name) and called.id in _KNOWN)
-    elif _is_of_math(body):
-        parts, known = (), True
-    else:
-        parts = ast.iter_child_nodes(body)
-        known = isinstance(body, _UNDERSTOOD)
-        if isinstance(body, ast.Name):
-            known = body.id in operands
-        elif isinstance(body, ast.Constant):
-            known = isinstance(body.value, bool | int | float | complex)
-    if not known:
-        raise ValueError(
-            f"{text!r} has {ast.unparse(body)!r} in it. Write a lambda of arithmetic, comparisons, "
-            f"conditional expressions, {', '.join(_KNOWN)}, and functions of math."
-        )
-    for part in parts:
-        if isinstance(part, ast.expr):
-            _check_understood(part, operands, text)
-
-
-def _is_of_math(body: ast.expr) -> bool:
-    return (
-        isinstance(body, ast.Attribute)
-        and isinstance(body.value, ast.Name)
-        and body.value.id == "math"
-        and body.attr in _MATH
-    )
-
-
-@cache
-def function(name: str) -> Function:
-    """The function of a name, as Python computes it.
-
-    Raises:
-        ValueError: it is no lambda of two operands, or has more in it than arithmetic.
-    """
-    text = canonical(name)
-    tree = ast.parse(text, mode="eval").body
-    assert isinstance(tree, ast.Lambda)
-    _check_understood(tree.body, "ab", text)
-    code = compile(text, "<conflict resolution>", "eval")
-    found: Function = eval(code, {"__builtins__": _KNOWN, "math": math})  # the user's own program
-    return found
 
 
 @cache

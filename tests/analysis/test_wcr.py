@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import pickle
 
 import numpy as np
@@ -111,6 +113,10 @@ def test_neutral_elements_change_nothing() -> None:
         "lambda a, b: (lambda: a)()",
         "lambda a, b: 'x' * a",
         "lambda a, b: c",
+        "lambda a, b: a < b in (a, b)",
+        "lambda a, b: math.factorial(a)",
+        "lambda a, b: max()",
+        "lambda a, b: int(a, base=b)",
     ],
 )
 def test_text_of_a_function_is_arithmetic_and_nothing_else(text: str) -> None:
@@ -121,6 +127,50 @@ def test_text_of_a_function_is_arithmetic_and_nothing_else(text: str) -> None:
 def test_arithmetic_and_known_functions_are_taken() -> None:
     text = "lambda a, b: max(a, abs(b)) if a > 0 and not b == 1 else -math.hypot(a, math.pi * b)"
     assert user_reductions.function(text)(2, -3) == 3
+
+
+def test_functions_of_text_are_those_of_python() -> None:
+    texts = [
+        "a if a < b <= 3 else b % 2",
+        "(a and b) or not a",
+        "a + True - (b << 2) // 3 ^ ~a & b | 1",
+        "min(a, b, 0) + math.floor(math.e * a) ** 2",
+        "abs(-a) - +b * 2.5 >= 1 != (a == b)",
+    ]
+    for text in texts:
+        python = eval(f"lambda a, b: {text}", {"math": math})
+        for a, b in itertools.product((-3, 0, 1, 7), repeat=2):
+            found, wanted = user_reductions.function(f"lambda a, b: {text}")(a, b), python(a, b)
+            assert (found, type(found)) == (wanted, type(wanted)), text
+
+
+@pytest.mark.parametrize("chosen", ["max", "min"])
+def test_a_nan_wins_every_comparison_of_a_function(chosen: str) -> None:
+    function = user_reductions.function(f"lambda a, b: {chosen}(a, b, 0.0)")
+    assert math.isnan(function(math.nan, 1.0))
+    assert math.isnan(function(1.0, math.nan))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "lambda a, b: a + 9 ** 9 ** 9 ** 9",
+        "lambda a, b: a + (1 << (1 << 60))",
+        "lambda a, b: a" + " + b" * 30,
+        "lambda a, b: a" + " + b" * 100_000,
+        "lambda a, b: " + "(" * 900 + "a",
+        "lambda a, b: " + "-" * 900 + "a",
+        "lambda a, b: \0",
+        "lambda a, b: " + "a if b else " * 80 + "a",
+    ],
+)
+def test_text_that_would_compute_for_ever_is_refused_at_once(text: str) -> None:
+    if user_reductions.is_function(text):
+        reductions.reduction(text).supports("int64")
+        assert user_reductions.neutral(text, "i") in (None, 0)
+    else:
+        with pytest.raises(LayoutError, match="lambda"):
+            reductions.reduction(text)
 
 
 def test_a_layout_whose_text_would_run_code_is_refused() -> None:
