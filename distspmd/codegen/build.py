@@ -37,14 +37,16 @@ _MAKING_CODE = ("expressions", "codegen", "nodes", "dace_compat")
 _HEADERS_OF_PROGRAMS = (
     "api/execute.hpp",
     "irregular/index_set.hpp",
+    "kernels/extrema.hpp",
     "kernels/threaded_gemm.hpp",
 )
 """Headers that programs include; the runtime has a key of its own."""
 _EXACT = "-fno-fast-math -ffp-contract=off"
 """Flags by which an expression has the same bits in whatever loop the compiler puts it."""
 
-_OVERLOADS = "#include <math.h>\n"
-"""Brings the overloads of ``exp`` and others for float into reach of DaCe's code, as in NumPy."""
+_EXTREMA = compile_runtime.INCLUDE / "distspmd" / "kernels" / "extrema.hpp"
+_OVERLOADS = f'#include <math.h>\n#include "{_EXTREMA}"\n'
+"""For DaCe's code ``exp`` and others have overloads for float, and ``max`` is NumPy's."""
 
 ARITHMETIC = {
     "strict": "",
@@ -147,6 +149,7 @@ def build_program(sdfg: SDFG, lowering: Lowering, ranks: int, arithmetic: str = 
     uniform = lowering.uniform_symbols(ranks)
     program.replace_dict(uniform)  # type: ignore[arg-type]  # DaCe takes numbers too
     share = all(map(outline.repeatable, _global_code(program)))
+    program.append_global_code(_OVERLOADS)
     add_functions(program, collect_lambdas(lowering.memlets))
     ends = _ends(program)
     tiles = _lend(program, ends) if ranks > 1 else ()
@@ -156,7 +159,6 @@ def build_program(sdfg: SDFG, lowering: Lowering, ranks: int, arithmetic: str = 
         check_lapack(program, blas)
     flags = _EXACT if lowering.deterministic else ARITHMETIC[arithmetic]
     share_maps(program)
-    program.append_global_code(_OVERLOADS)
     with quick_graphs():
         key = _key(program, str(compiler_found), str(blas), flags)
 
@@ -203,6 +205,7 @@ def build_unlowered(sdfg: SDFG) -> Path:
         ToolchainError: there is no compiler, or no BLAS that the program needs.
     """
     program = copy.deepcopy(sdfg)
+    program.append_global_code(_OVERLOADS)
     blas = toolchain.find_blas() if choose_implementations(program) else None
     compiler_found = toolchain.find_compiler()
 

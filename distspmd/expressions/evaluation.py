@@ -14,14 +14,6 @@ from distspmd.expressions.operations import OPERATIONS, DType
 Function = Callable[..., Any]
 
 
-def _maximum_of_cpp(a: Any, b: Any) -> Any:
-    return np.where(np.less(a, b), b, a)
-
-
-def _minimum_of_cpp(a: Any, b: Any) -> Any:
-    return np.where(np.less(b, a), b, a)
-
-
 def _floored_rest(rest: Any, divisor: Any) -> Any:
     moves = (rest != 0) & ((rest < 0) != (divisor < 0))
     return np.where(moves, rest + divisor, rest)
@@ -51,9 +43,7 @@ def _shift(function: Function) -> Function:
 
 _FUNCTIONS: dict[str, Function] = {
     **{name: getattr(np, name) for name in OPERATIONS if hasattr(np, name)},
-    "max": _maximum_of_cpp,
-    "min": _minimum_of_cpp,
-    "at_least": _maximum_of_cpp,
+    "at_least": lambda a, b: np.where(a < b, b, a),
     "at_most": lambda a, b: np.where(a > b, b, a),
     "modulo": np.fmod,
     "floored_rest": _floored_rest,

@@ -46,7 +46,7 @@ _BINARY: dict[type[ast.AST], str] = {
 }
 _SAME = (
     *("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "sin", "cos", "tan"),
-    *("sinh", "cosh", "tanh", "erf", "reciprocal", "floor", "ceil", "trunc", "sign", "max", "min"),
+    *("sinh", "cosh", "tanh", "erf", "reciprocal", "floor", "ceil", "trunc", "sign"),
     *("fmod", "arcsin", "arccos", "arctan", "arctan2", "arcsinh", "arccosh", "arctanh"),
 )
 _CALLED = {
@@ -54,6 +54,8 @@ _CALLED = {
     **{f"a{n}": f"arc{n}" for n in ("sin", "cos", "tan", "tan2", "sinh", "cosh", "tanh")},
     "abs": "absolute",
     "fabs": "absolute",
+    "max": "maximum",
+    "min": "minimum",
     "pow": "power",
     "round": "rint",
 }

@@ -158,8 +158,6 @@ _ROWS = [
     _row("rint", 1, promote_types, 2, is_step=True),
     _row("maximum", 2, promote_types, 1, _of_greater),
     _row("minimum", 2, promote_types, 1, _of_less),
-    _row("max", 2, promote_types, 1, _of_greater),
-    _row("min", 2, promote_types, 1, _of_less),
     _row("at_least", 2, promote_types, 1, _of_greater),
     _row("at_most", 2, promote_types, 1, _of_less),
     _row("bitwise_and", 2, promote_types, 1, is_step=True),
@@ -194,8 +192,7 @@ OPERATIONS: dict[str, OperationKind] = {row.name: row for row in _ROWS}
 
 - ``modulo(a, b)`` has the sign of ``a``;
 - ``floored_rest(r, b)`` is ``remainder(a, b)``, from ``r``, which is ``fmod(a, b)``;
-- ``max`` and ``min`` are those of C++ and Python, which may lose a NaN; ``at_least(a, b)`` and
-  ``at_most(a, b)`` keep one of ``a``;
+- ``at_least(a, b)`` and ``at_most(a, b)`` keep a NaN of ``a``, but not one of ``b``;
 - ``is_extreme(a, best)`` says whether ``a`` equals ``best`` or is a NaN;
 - ``between(i, low, high)`` is ``low <= i < high``;
 - ``stepped(i, low, high, step)`` says whether ``i`` is in ``range(low, high, step)``;

@@ -13,9 +13,11 @@ from distspmd.expressions.printer import Form, Printer
 _FUNCTIONS = {
     **{name: name for name in ("exp", "exp2", "expm1", "log", "log1p", "log2", "log10", "sqrt")},
     **{name: name for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh", "erf", "fmod")},
-    **{name: name for name in ("floor", "ceil", "trunc", "sign", "max", "min", "reciprocal")},
+    **{name: name for name in ("floor", "ceil", "trunc", "sign", "reciprocal")},
     **{f"arc{name}": f"a{name}" for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh", "tan2")},
     "absolute": "abs",
+    "maximum": "max",
+    "minimum": "min",
     "rint": "round",
 }
 SIGNS = {
@@ -56,8 +58,6 @@ FORMS: dict[str, Form] = {
     "rsqrt": "(1 / sqrt({0}))",
     "sigmoid": "(1 / (1 + exp(-{0})))",
     "relu": "(0 * {0} if {0} < 0 else {0})",
-    "maximum": "({0} if {0} > {1} or {0} != {0} else {1})",
-    "minimum": "({0} if {0} < {1} or {0} != {0} else {1})",
     "at_least": "({1} if {0} < {1} else {0})",
     "at_most": "({1} if {0} > {1} else {0})",
     "invert": {"": "(~{0})", "b": "(not {0})"},

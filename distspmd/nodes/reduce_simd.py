@@ -2,6 +2,7 @@
 
 Along the contiguous dimension, each lane reduces a part of the operands, so the operands are not
 added one by one (nor does NumPy add them so). Along other dimensions, whole rows are combined.
+A NaN wins every maximum and minimum: lanes that compare keep a mark of what they have met.
 """
 
 from __future__ import annotations
@@ -25,9 +26,11 @@ VECTOR = "vector"
 _COMBINE = {
     dtypes.ReductionType.Sum: ("+", "{a} += {b};"),
     dtypes.ReductionType.Product: ("*", "{a} *= {b};"),
-    dtypes.ReductionType.Min: ("min", "{a} = {b} < {a} ? {b} : {a};"),
-    dtypes.ReductionType.Max: ("max", "{a} = {b} > {a} ? {b} : {a};"),
+    dtypes.ReductionType.Min: ("min", "{a} = {b} < {a}{or_nan} ? {b} : {a};"),
+    dtypes.ReductionType.Max: ("max", "{a} = {b} > {a}{or_nan} ? {b} : {a};"),
 }
+_MARKS = {dtypes.float32: "int32_t", dtypes.float64: "int64_t"}
+"""Of types that have a NaN: an integer as wide, so that a lane has both."""
 _TYPES = (dtypes.float32, dtypes.float64, dtypes.int32, dtypes.int64)
 
 
@@ -124,24 +127,29 @@ def _code(
     """Loops over all dimensions: those that are left outside, where the operand allows it."""
     clause, combine = _COMBINE[operation]
     ctype, start = dtype.ctype, literal(identity, np.dtype(dtype.as_numpy_dtype()))
+    mark = _MARKS.get(dtype, "") if clause in ("max", "min") else ""
     place = " + ".join(f"{d.name} * ({d.stride})" for d in dimensions) or "0"
     kept = [d for d in dimensions if not d.reduced]
     goal = " + ".join(f"{d.name} * ({d.target})" for d in kept) or "0"
+    value = f"const {ctype} _value = _in[{place}];"
     inner = dimensions[-1]
     if inner.reduced:
-        outer = [d for d in dimensions if d.reduced and d is not inner]
+        outer = [d.loop for d in dimensions if d.reduced and d is not inner]
+        marked = " reduction(|: _nan)" if mark else ""
         lines = [*(d.loop for d in kept), "{", f"{ctype} _acc = {start};"]
-        lines += [d.loop for d in outer]
-        lines += [f"{{\n#pragma omp simd reduction({clause}: _acc)", inner.loop, "{"]
-        lines += [f"const {ctype} _value = _in[{place}];", combine.format(a="_acc", b="_value")]
-        lines += ["}", "}", f"TARGET[{goal}] = _acc;", "}"]
-        return "\n".join(lines)
-    reduced = [d for d in dimensions if d.reduced]
+        lines += [f"{mark} _nan = _acc != _acc;"] * bool(mark)
+        lines += [*outer, f"{{\n#pragma omp simd reduction({clause}: _acc){marked}", inner.loop]
+        lines += ["{", value, combine.format(a="_acc", b="_value", or_nan="")]
+        lines += ["_nan |= _value != _value;"] * bool(mark)
+        lines += ["}", "}"]
+        lines += [f"if (_nan) _acc = std::numeric_limits<{ctype}>::quiet_NaN();"] * bool(mark)
+        return "\n".join([*lines, f"TARGET[{goal}] = _acc;", "}"])
+    or_nan = " || _value != _value" if mark else ""
     lines = [*(d.loop for d in kept[:-1]), "{", "#pragma omp simd", inner.loop]
-    lines += [f"TARGET[{goal}] = {start};", *(d.loop for d in reduced)]
-    lines += ["{", "#pragma omp simd", inner.loop, "{", f"const {ctype} _value = _in[{place}];"]
-    lines += [f"{ctype}& _acc = TARGET[{goal}];", combine.format(a="_acc", b="_value")]
-    return "\n".join([*lines, "}", "}", "}"])
+    lines += [f"TARGET[{goal}] = {start};", *(d.loop for d in dimensions if d.reduced)]
+    lines += ["{", "#pragma omp simd", inner.loop, "{", value, f"{ctype}& _acc = TARGET[{goal}];"]
+    lines += [combine.format(a="_acc", b="_value", or_nan=or_nan), "}", "}", "}"]
+    return "\n".join(lines)
 
 
 Reduce.register_implementation(VECTOR, ExpandToVector)

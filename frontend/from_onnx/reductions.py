@@ -53,12 +53,13 @@ def _log_softmax(x: Tensor, axis: int = -1) -> Tensor:
 
 
 def _place(x: Tensor, best: Tensor, axis: int, keepdims: int, select_last_index: int) -> Tensor:
-    """The index of the first, or last, element that is the best one."""
+    """The index of the first, or last, element that is the best one; a NaN is better than all."""
+    found = (x == best) | (x != x)
     length = x.shape[axis]
     places = torch.arange(length).reshape(length, *(1,) * (x.dim() - 1 - axis % x.dim()))
     if select_last_index:
-        return torch.where(x == best, places, -1).amax(axis, bool(keepdims))
-    return torch.where(x == best, places, length).amin(axis, bool(keepdims))
+        return torch.where(found, places, -1).amax(axis, bool(keepdims))
+    return torch.where(found, places, length).amin(axis, bool(keepdims))
 
 
 @operator("ArgMax")

@@ -212,7 +212,10 @@ def _max_pool(
     dilation: Any = 1,
     ceil_mode: bool = False,
 ) -> list[Value]:
-    """The maxima, and for each the number of its place in the window: the first, of equal ones."""
+    """The maxima, and for each the number of its place in the window.
+
+    That is the first of equal ones, but the last NaN, as in torch.
+    """
     sizes, steps, dilations = _pair(kernel), _pair(stride or kernel), _pair(dilation)
     places = _pair(node.meta["val"][0].shape[2:])
     reach = _reach(places, sizes, steps, dilations)
@@ -230,8 +233,18 @@ def _max_pool(
     place = at(Index.of((*windows.dim(4), *windows.dim(5))))
     most = number(sizes[0] * sizes[1], INT64)
     found = apply("pick", windows.expression, best, place, most)
+    if x.dtype.kind == "f":  # places of NaN count downwards from -1, so that the least is the last
+        back = apply("subtract", number(-1, INT64), place)
+        found = apply("where", apply("isnan", windows.expression), back, found)
     numbers = Value(windows.dims, found, windows.shape)
-    return [highest, builder.reduced(numbers, [-2, -1], "min", node)]
+    number_of = builder.reduced(numbers, [-2, -1], "min", node)
+    if x.dtype.kind != "f":
+        return [highest, number_of]
+
+    def forwards(e: Expression) -> Expression:
+        return apply("maximum", e, apply("subtract", number(-1, INT64), e))
+
+    return [highest, v.pointwise(forwards, [number_of], number_of.shape)]
 
 
 @operator("max_pool2d_with_indices_backward")

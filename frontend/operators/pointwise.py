@@ -174,6 +174,11 @@ def _where(builder: Builder, node: fx.Node, condition: Value, x: Any, y: Any) ->
     return v.pointwise(whole, tensors, shape)
 
 
+def _bound(plain: str, thorough: str, bound: Any) -> str:
+    """The operation of a bound: a NaN among bounds wins, a plain number is none."""
+    return thorough if isinstance(bound, Value) or bound != bound else plain
+
+
 @operator("clamp")
 def _clamp(builder: Builder, node: fx.Node, x: Value, low: Any = None, high: Any = None) -> Value:
     operands = [o for o in (x, low, high) if o is not None]
@@ -182,9 +187,9 @@ def _clamp(builder: Builder, node: fx.Node, x: Value, low: Any = None, high: Any
     def build(e: Expression, *ends: Expression) -> Expression:
         waiting = iter(ends)
         if low is not None:
-            e = apply("at_least", e, next(waiting))
+            e = apply(_bound("at_least", "maximum", low), e, next(waiting))
         if high is not None:
-            e = apply("at_most", e, next(waiting))
+            e = apply(_bound("at_most", "minimum", high), e, next(waiting))
         return e
 
     return combine(builder, node, operands, build, dtype)

@@ -20,7 +20,7 @@ SMOOTH = (
     *("subtract", "multiply", "arcsinh", "arctan2"),
 )
 KINKED = (
-    *("absolute", "relu", "maximum", "minimum", "max", "min", "at_least", "at_most", "floor"),
+    *("absolute", "relu", "maximum", "minimum", "at_least", "at_most", "floor"),
     *("ceil", "trunc", "rint", "sign", "remainder", "fmod"),
 )
 OF_WHOLE = (

@@ -1,13 +1,18 @@
 """Corrects, or refuses, programs for which DaCe (2.0.0b1) does not compute what NumPy does.
 
-before -> after:  ``np.all`` from False  ->  from True;  ``z / 6`` of a complex ``z``, which is no
-C++  ->  ``z / complex(6)``.
+before -> after:  ``np.all`` from False  ->  from True;  ``np.max`` from the smallest finite number
+->  from minus infinity;  ``np.argmax``, which passes over a NaN and finds no place among infinities
+->  the first place of all;  ``max(a, b)`` of Python, which keeps ``a`` unless ``b`` is larger  ->
+``b if b > a else a``;  ``z / 6`` of a complex ``z``, which is no C++  ->  ``z / complex(6)``.
 """
 
 from __future__ import annotations
 
 import ast
+import math
+import re
 
+import numpy as np
 from dace import SDFG, SDFGState, dtypes
 from dace.frontend.operations import detect_reduction_type
 from dace.libraries.standard import Reduce
@@ -34,9 +39,13 @@ def correct(sdfg: SDFG) -> None:
             continue
         if isinstance(node, Reduce):
             _check_bools(state, node)
-            _correct_identity(node)
+            _correct_identity(state, node)
         elif isinstance(node, nodes.Tasklet):
             _correct_constants(state, node)
+            _correct_choice(node)
+    for own in sdfg.all_sdfgs_recursive():
+        for state in own.states():
+            _correct_places(state)
 
 
 def _check_bools(state: SDFGState, node: Reduce) -> None:
@@ -51,14 +60,59 @@ def _check_bools(state: SDFGState, node: Reduce) -> None:
         )
 
 
-def _correct_identity(node: Reduce) -> None:
-    """DaCe starts ``np.all`` at False, so that it is never True."""
-    if (
-        node.identity is not None
-        and node.wcr is not None
-        and detect_reduction_type(node.wcr) == dtypes.ReductionType.Logical_And
-    ):
+def _correct_identity(state: SDFGState, node: Reduce) -> None:
+    """DaCe starts ``np.all`` at False, so that it is never True, and ``np.max`` above infinity."""
+    if node.identity is None or node.wcr is None:
+        return
+    operation = detect_reduction_type(node.wcr)
+    if operation == dtypes.ReductionType.Logical_And:
         node.identity = True
+        return
+    (leaving,) = state.out_edges(node)
+    element = state.sdfg.arrays[leaving.data.data].dtype.as_numpy_dtype()
+    if operation in _UNBOUNDED and np.issubdtype(element, np.floating):
+        end, neutral = _UNBOUNDED[operation]
+        if np.asarray(node.identity).astype(element) == getattr(np.finfo(element), end):
+            node.identity = neutral
+
+
+_UNBOUNDED = {
+    dtypes.ReductionType.Max: ("min", -math.inf),
+    dtypes.ReductionType.Min: ("max", math.inf),
+}
+"""Of each reduction the end of the finite numbers, where DaCe starts, and where NumPy does."""
+
+
+def _correct_choice(node: nodes.Tasklet) -> None:
+    """``max`` and ``min`` of a tasklet are NumPy's, but these tasklets are Python's own."""
+    if not re.fullmatch(r"__(max|min)2", node.label) or len(node.code.code) != 1:
+        return
+    statement = node.code.code[0]
+    call = statement.value if isinstance(statement, ast.Assign) else None
+    if isinstance(call, ast.Call) and len(call.args) == 2:
+        first, second = map(ast.unparse, call.args)
+        sign = ">" if node.label == "__max2" else "<"
+        chosen = f"({second}) if ({second}) {sign} ({first}) else ({first})"
+        statement.value = ast.parse(chosen, mode="eval").body
+
+
+_PLACES = {
+    ">": re.compile(r"_val_and_idx\(val=max\("),
+    "<": re.compile(r"_val_and_idx\(val=min\("),
+}
+"""How DaCe resolves conflicts for ``np.argmax`` and ``np.argmin``, by what is better."""
+
+
+def _correct_places(state: SDFGState) -> None:
+    """The first place of a NaN, or else of the extreme; DaCe begins at the place -1."""
+    for edge in state.edges():
+        resolution = str(edge.data.wcr or "")
+        for sign, known in _PLACES.items():
+            if known.search(resolution):
+                equal = "(x.val == y.val or (x.val != x.val and y.val != y.val))"
+                better = f"(y.val {sign} x.val or (y.val != y.val and x.val == x.val))"
+                first = f"(y.idx < x.idx and {equal})"
+                edge.data.wcr = f"lambda x, y: y if x.idx < 0 or {better} or {first} else x"
 
 
 class _ComplexConstants(ast.NodeTransformer):
