@@ -27,6 +27,7 @@ from distspmd.dace_compat.settings import built_by_dace, compiling_in, linked_to
 from distspmd.errors import ArgumentError, CacheError, ToolchainError
 from distspmd.lowering import Lowering
 from distspmd.nodes.distributed_memlet import CONTEXT, DistributedMemlet
+from distspmd.passes.normalize.dace_fixes import correct
 from distspmd.runtime import compile_runtime, compiler_processes, toolchain
 from distspmd.runtime.launch import rank_of_launch
 
@@ -205,6 +206,7 @@ def build_unlowered(sdfg: SDFG) -> Path:
         ToolchainError: there is no compiler, or no BLAS that the program needs.
     """
     program = copy.deepcopy(sdfg)
+    correct(program)
     program.append_global_code(_OVERLOADS)
     blas = toolchain.find_blas() if choose_implementations(program) else None
     compiler_found = toolchain.find_compiler()

@@ -29,7 +29,7 @@ _COMBINE = {
     dtypes.ReductionType.Min: ("min", "{a} = {b} < {a}{or_nan} ? {b} : {a};"),
     dtypes.ReductionType.Max: ("max", "{a} = {b} > {a}{or_nan} ? {b} : {a};"),
 }
-_MARKS = {dtypes.float32: "int32_t", dtypes.float64: "int64_t"}
+_MARKS: dict[Any, str] = {dtypes.float32: "int32_t", dtypes.float64: "int64_t"}
 """Of types that have a NaN: an integer as wide, so that a lane has both."""
 _TYPES = (dtypes.float32, dtypes.float64, dtypes.int32, dtypes.int64)
 

@@ -201,6 +201,11 @@ def _turned(builder: Builder, node: fx.Node, w: Value, groups: int) -> Value:
     return builder.stored_anew(Value(dims, back.expression, shape), node, "turned").renamed()
 
 
+def _scaled(variables: Sequence[Variable], factor: int) -> tuple[tuple[Variable, int], ...]:
+    """The terms of the index that variables make together, times a number."""
+    return tuple((variable, factor * by_one) for variable, by_one in Index.of(variables).terms)
+
+
 @operator("max_pool2d_with_indices")
 def _max_pool(
     builder: Builder,
@@ -212,12 +217,12 @@ def _max_pool(
     dilation: Any = 1,
     ceil_mode: bool = False,
 ) -> list[Value]:
-    """The maxima, and for each the number of its place in the window.
+    """The maxima, and for each the number of its place in the image.
 
     That is the first of equal ones, but the last NaN, as in torch.
     """
     sizes, steps, dilations = _pair(kernel), _pair(stride or kernel), _pair(dilation)
-    places = _pair(node.meta["val"][0].shape[2:])
+    places = _pair(node.meta["val"][0].shape[-2:])
     reach = _reach(places, sizes, steps, dilations)
     lowest = -math.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
     padded = _spaced(builder, node, x, reach, _pair(padding), fill=lowest)
@@ -226,13 +231,23 @@ def _max_pool(
     highest = builder.reduced(windows.renamed(), [-2, -1], "max", node)
     windows = windows.renamed()
     by: dict[Variable, Index] = {}
-    for d in range(4):
+    for d in range(len(x.shape)):
         if highest.dims[d]:
             by |= v.align_groups(windows.dims[d], highest.dims[d])
     best = v.substitute_indices(highest.expression, by)
-    place = at(Index.of((*windows.dim(4), *windows.dim(5))))
-    most = number(sizes[0] * sizes[1], INT64)
+    terms: list[tuple[Variable, int]] = []
+    constant, tests = 0, []
+    for k, factor in enumerate((x.shape[-1], 1)):
+        before = _pair(padding)[k]
+        step = _scaled(windows.dim(k - 4), steps[k]) + _scaled(windows.dim(k - 2), dilations[k])
+        terms += [(variable, factor * by_one) for variable, by_one in step]
+        constant -= factor * before
+        tests.append(_inside(Index(step, -before), x.shape[k - 2], 1))
+    place = at(Index(tuple(terms), constant))
+    most = number(math.prod(x.shape[-2:]), INT64)
     found = apply("pick", windows.expression, best, place, most)
+    if padded.shape != x.shape:
+        found = apply("where", _and(tests), found, most)
     if x.dtype.kind == "f":  # places of NaN count downwards from -1, so that the least is the last
         back = apply("subtract", number(-1, INT64), place)
         found = apply("where", apply("isnan", windows.expression), back, found)
@@ -265,14 +280,16 @@ def _max_pool_backward(
     paddings, dilations = _pair(padding), _pair(dilation)
     g, indices = builder.whole(g, node).renamed(), builder.whole(indices, node).renamed()
     shape: tuple[int, ...] = (*x.shape, *sizes)
-    images = [Variable(v.Extent(n)) for n in shape[2:]]
-    dims = (*v.new_variables(shape[:2]), *((variable,) for variable in images))
+    rank = len(x.shape)
+    images = [Variable(v.Extent(n)) for n in shape[rank - 2 :]]
+    dims = (*v.new_variables(shape[: rank - 2]), *((variable,) for variable in images))
     moved, tests = {}, []
     for k in range(2):
         terms = ((images[k], 1), (images[2 + k], -dilations[k]))
-        moved[2 + k] = Index(terms, paddings[k], steps[k])
-        tests.append(_inside(Index(terms, paddings[k]), g.shape[2 + k], steps[k]))
-    is_it = apply("equal", element_within(indices, dims, moved), at(Index.of(images[2:])))
+        moved[rank - 2 + k] = Index(terms, paddings[k], steps[k])
+        tests.append(_inside(Index(terms, paddings[k]), g.shape[k - 2], steps[k]))
+    place = at(Index(((images[0], x.shape[-1]), (images[1], 1))))
+    is_it = apply("equal", element_within(indices, dims, moved), place)
     chosen = _and([*tests, is_it])
     value = apply("where", chosen, element_within(g, dims, moved), number(0, g.dtype))
     whole = builder.stored_anew(Value(dims, value, shape), node, "windows").renamed()

@@ -38,6 +38,15 @@ MECHANISMS = {
         doubled_squares[y=3x1]-3 any_of[y=3x2]-6 composed[y=2x2,z=4x1]-4
         places[argmax_x=3,argmax_x.2=1x3,argmin_x=2,argmin_x.2=2x1]-3
     """,
+    "maxima and minima, in which a NaN wins": """
+        extremes[__return_0=2x2,__return_1=1x4,__return_2=2x2,min_x_0=2x2]-4
+        extremes[__return_0=1x3,__return_2=1x4,min_x_0=4x1,max=1x2]-4
+        extremes_of_singles[__return_0=1x4,__return_1=2x2,max_x_0=4x1]-4
+        greater_of_two[__return_0=4x1,__return_1=1x4,__return_2=2x2,__return_3=2x1]-4
+        greater_in_python[]-1 written_together[most=2x2]-4 saturated[y=1x4]-4
+        positive_in_all[y=1x4]-4
+        places_of_extremes[argmax_x.2=1x4,argmin_x.2=4x1,argmax_k.2=2x1]-4
+    """,
     "reductions over split dimensions": """
         sums[__return_0=4x2,__return_1=4x2,sum_x_1=4x2]-8
         logical[__return_0=1x3,__return_1=1x3,all_expr_0=1x3,any_expr_0=1x3]-3

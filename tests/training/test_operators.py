@@ -65,6 +65,9 @@ GROUPS: list[Function] = [
     lambda x, y: x.scatter_add(0, (y.t()[:1, :6] > 0).to(torch.int64), y.t()[:5, :6]),
     lambda x, y: x.scatter(1, x.argmin(1, keepdim=True), y[:5, :1]),
     lambda x, y: x.roll(2) + x.roll((1, -2), (0, 1)),
+    lambda x, y: functional.max_pool2d(x[None, None], (2, 3), return_indices=True)[1],
+    lambda x, y: functional.max_pool2d(y[None], 3, 1, 1, 2, return_indices=True)[1],
+    lambda x, y: functional.max_pool2d(x[None] - torch.inf, 3, 2, 1, return_indices=True)[1],
     lambda x, y: x.slice_scatter(y.t()[:5, :2], 1, 1, 5, 2),
     lambda x, y: x.slice_scatter(y.t()[:5, :0], 1, 2, 2) + 1,
     lambda x, y: x.view(5, 2, 3).slice_scatter(y.t()[:5, :3].unsqueeze(1), 1, 1).sum(1),
@@ -84,6 +87,32 @@ DIVISIONS: list[Function] = [
 ]
 
 
+def holed(x: Tensor) -> Tensor:
+    """Some elements are no numbers."""
+    return torch.where(x > 0.6, torch.nan, x)
+
+
+def pooled(x: Tensor) -> tuple[Tensor, Tensor]:
+    found, places = functional.max_pool2d(holed(x)[None, None], 3, 2, 1, return_indices=True)
+    return found, places
+
+
+NANS: list[Function] = [
+    lambda x, y: holed(x).amax(1) + holed(x - 1).amin(1),
+    lambda x, y: holed(x).amax() - holed(y).amin(0),
+    lambda x, y: torch.maximum(holed(x), y[:5, :6]) - torch.minimum(y[:5, :6], holed(x)),
+    lambda x, y: holed(x).clamp(-0.5, 0.5) + holed(x).clamp(min=0.1) * holed(x).clamp(max=0.2),
+    lambda x, y: x.clamp(min=holed(y[:5, :6])).clamp(max=holed(y[1:, :6])),
+    lambda x, y: x.clamp(min=torch.nan),
+    lambda x, y: holed(x).relu() + functional.hardtanh(holed(x)) + functional.relu6(holed(x)),
+    lambda x, y: holed(x - 1).softmax(1) + holed(x - 1).log_softmax(0),
+    lambda x, y: pooled(x)[0],
+    lambda x, y: pooled(x)[1],
+    lambda x, y: holed(x).max(1)[0] + holed(x - 1).min(1)[0],
+    lambda x, y: holed(x).max(1)[1] + holed(x).argmin(1),
+]
+
+
 class Many(nn.Module):
     """The results of all functions."""
 
@@ -99,8 +128,8 @@ class Many(nn.Module):
 @pytest.mark.usefixtures("unoptimised")
 @pytest.mark.parametrize(
     "functions",
-    [VIEWS, PLACES, GROUPS, DIVISIONS],
-    ids=["views", "places", "groups", "divisions"],
+    [VIEWS, PLACES, GROUPS, DIVISIONS, NANS],
+    ids=["views", "places", "groups", "divisions", "nans"],
 )
 def test_results_are_those_of_torch(functions: list[Function]) -> None:
     torch.manual_seed(3)
@@ -114,4 +143,4 @@ def test_results_are_those_of_torch(functions: list[Function]) -> None:
         found = binding.returned(run(**binding.arguments(), **given))
     for place, (result, wanted) in enumerate(zip(found, module(*inputs), strict=True)):
         assert result.shape == wanted.shape, place
-        assert torch.allclose(result, wanted, rtol=1e-5, atol=1e-5), place
+        assert torch.allclose(result, wanted, rtol=1e-5, atol=1e-5, equal_nan=True), place

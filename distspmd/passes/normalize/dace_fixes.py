@@ -3,14 +3,17 @@
 before -> after:  ``np.all`` from False  ->  from True;  ``np.max`` from the smallest finite number
 ->  from minus infinity;  ``np.argmax``, which passes over a NaN and finds no place among infinities
 ->  the first place of all;  ``max(a, b)`` of Python, which keeps ``a`` unless ``b`` is larger  ->
-``b if b > a else a``;  ``z / 6`` of a complex ``z``, which is no C++  ->  ``z / complex(6)``.
+``b if b > a else a``;  ``min(a + b, 1)``, which resolves conflicts and is taken for a minimum  ->
+``+min(a + b, 1)``;  ``z / 6`` of a complex ``z``, which is no C++  ->  ``z / complex(6)``.
 """
 
 from __future__ import annotations
 
 import ast
+import functools
 import math
 import re
+from collections.abc import Callable
 
 import numpy as np
 from dace import SDFG, SDFGState, dtypes
@@ -40,12 +43,17 @@ def correct(sdfg: SDFG) -> None:
         if isinstance(node, Reduce):
             _check_bools(state, node)
             _correct_identity(state, node)
+            if node.wcr is not None:
+                node.wcr = _as_it_is(str(node.wcr))
         elif isinstance(node, nodes.Tasklet):
             _correct_constants(state, node)
             _correct_choice(node)
     for own in sdfg.all_sdfgs_recursive():
         for state in own.states():
             _correct_places(state)
+            for edge in state.edges():
+                if edge.data.wcr is not None:
+                    edge.data.wcr = _as_it_is(str(edge.data.wcr))
 
 
 def _check_bools(state: SDFGState, node: Reduce) -> None:
@@ -113,6 +121,41 @@ def _correct_places(state: SDFGState) -> None:
                 better = f"(y.val {sign} x.val or (y.val != y.val and x.val == x.val))"
                 first = f"(y.idx < x.idx and {equal})"
                 edge.data.wcr = f"lambda x, y: y if x.idx < 0 or {better} or {first} else x"
+
+
+@functools.cache
+def _as_it_is(resolution: str) -> str:
+    """A conflict resolution so that DaCe does not take it for a simpler one.
+
+    DaCe looks at the outermost operation alone: ``min(a + b, 1)`` is a minimum to it, and all that
+    has an ``and`` outside is one.
+    """
+    tree = ast.parse(resolution.strip(), mode="eval").body
+    if not isinstance(tree, ast.Lambda):
+        return resolution
+    body, names = tree.body, sorted(argument.arg for argument in tree.args.args)
+    if isinstance(body, ast.Call) and isinstance(body.func, ast.Name):
+        operands = body.args if body.func.id in ("max", "min") else None
+    elif isinstance(body, ast.BoolOp):
+        operands = body.values
+    elif isinstance(body, ast.Compare):
+        operands = [body.left, *body.comparators]
+    else:
+        operands = None
+    if operands is None or sorted(map(ast.unparse, operands)) == names:
+        return resolution
+    if isinstance(body, ast.BoolOp):
+        tree.body = functools.reduce(_chosen(body.op), reversed(body.values))
+    else:
+        tree.body = ast.UnaryOp(ast.UAdd(), body)
+    return ast.unparse(ast.fix_missing_locations(tree))
+
+
+def _chosen(operation: ast.boolop) -> Callable[[ast.expr, ast.expr], ast.expr]:
+    """``x and y`` as ``y if x else x``, and ``x or y`` as ``x if x else y``."""
+    if isinstance(operation, ast.And):
+        return lambda rest, value: ast.IfExp(value, rest, value)
+    return lambda rest, value: ast.IfExp(value, value, rest)
 
 
 class _ComplexConstants(ast.NodeTransformer):

@@ -67,6 +67,23 @@ def saturated(x: dace.float64[12, 7], y: dace.float64[7]):
             total = value
 
 
+@dace.program
+def positive_in_all(x: dace.float64[12, 7], y: dace.float64[7], z: dace.float64[7]):
+    for i, j in dace.map[0:12, 0:7]:
+        with dace.tasklet:
+            value << x[i, j]
+            every >> y(1, lambda a, b: a > 0 and b > 0)[j]
+            other >> z(1, lambda a, b: a + 1 != b)[j]
+            every = value
+            other = value
+
+
+def _positive_in_all(x, y, z):
+    for row in x:
+        y[:] = (y > 0) & (row > 0)
+        z[:] = z + 1 != row
+
+
 def _saturated(x, y):
     for row in x:
         y[:] = np.minimum(y + row, 1)
@@ -108,7 +125,15 @@ CASES = [
         x=holed(12, 7),
         most=holed(7),
     ),
-    *cases(saturated, {"y": (1, 4)}, reference=_saturated, x=holed(12, 7), y=holed(7)),
+    *cases(
+        saturated, {"y": (1, 4)}, {"y": (1, 1)}, reference=_saturated, x=holed(12, 7), y=holed(7)
+    ),
+    *cases(
+        positive_in_all,
+        {"y": (1, 4)},
+        reference=_positive_in_all,
+        x=lambda rng: rng.integers(-1, 6, (12, 7)).astype(float),
+    ),
     *cases(
         places_of_extremes,
         {"argmax_x.2": (1, 4), "argmin_x.2": (4, 1), "argmax_k.2": (2, 1)},
