@@ -27,6 +27,10 @@ class ScheduleError(DistSPMDError):
     """A schedule that names an unknown iteration space or gives it an impossible grid."""
 
 
+class ScheduleWarning(UserWarning):
+    """A schedule that leaves ranks idle; says of which space, and what to write instead."""
+
+
 class UnsupportedProgram(DistSPMDError):
     """A program that cannot be lowered; names the source line and what to change."""
 
@@ -64,3 +68,13 @@ def shorten(text: str, most: int = 10_000) -> str:
         return text
     head, tail = text[: most // 2], text[-(most // 2) :]
     return f"{head}\n[... {len(text) - 2 * (most // 2):,} characters left out ...]\n{tail}"
+
+
+def describe(value: object, most: int = 60) -> str:
+    """What was given, for a message: its text and type, or its type alone where that is long."""
+    try:
+        text = repr(value)
+    except Exception:  # of a class of the user
+        text = ""
+    kind = type(value).__name__
+    return f"{text} ({kind})" if text and len(text) <= most else f"a {kind}"

@@ -19,6 +19,19 @@ from distspmd.layouts.mesh import Mesh
 from distspmd.layouts.reductions import find_reduction
 
 
+def is_count(number: object) -> bool:
+    """Whether it is an integer that may be an extent: of Python or NumPy, and not below zero."""
+    is_integer = type(number) is int or (
+        isinstance(number, (int, np.integer)) and not isinstance(number, bool)
+    )
+    return is_integer and number >= 0  # type: ignore[operator]  # which it is
+
+
+def _check_names(axes: object) -> None:
+    if not isinstance(axes, tuple) or not all(isinstance(axis, str) for axis in axes):
+        raise LayoutError(f"axes {axes!r}: write a tuple of names of mesh axes, such as ('x',).")
+
+
 @dataclass(frozen=True, slots=True)
 class Split:
     """One dimension of an array: its extent, and the mesh axes that split it, minor first.
@@ -57,6 +70,14 @@ class Split:
         return rounds * self.block + min(max(rest - part * self.block, 0), self.block)
 
     def __post_init__(self) -> None:
+        for number in (self.extent, self.halo, self.block):
+            if not is_count(number):
+                raise LayoutError(
+                    f"Split({self.extent!r}, {self.axes!r}, halo={self.halo!r}, "
+                    f"block={self.block!r}): {number!r} is no number of elements; "
+                    "there is no negative extent."
+                )
+        _check_names(self.axes)
         if self.block < 0 or (self.block and self.halo):
             raise LayoutError(
                 f"{self}: block-cyclic blocks have at least one element, and no halo."
@@ -103,6 +124,8 @@ class Partial:
 
     def __post_init__(self) -> None:
         find_reduction(self.reduction)
+        if self.axes is not None:
+            _check_names(self.axes)
 
     def __str__(self) -> str:
         return f"partial({self.reduction})" + (
@@ -110,7 +133,9 @@ class Partial:
         )
 
 
-_PARTIAL = re.compile(r"\s*\+\s*partial\((\w+|lambda .+?)\)(?:\{([\w,\s]*)\})?\s*\Z")
+_PARTIAL = re.compile(r"partial\((\w+|lambda .+)\)(?:\{([\w,\s]*)\})?\Z")
+_DIGITS = 20
+"""Of a number of elements: with more it has no place in 64 bits."""
 _SPLIT = re.compile(r"(?:(\d+)\s*\{([\w,\s]*)\}\s*)?(\d+)(?:\s*~\s*(\d+)|\s*/\s*([1-9]\d*))?\Z")
 
 
@@ -131,11 +156,14 @@ def items(text: str, separator: str = ",") -> list[str]:
 
 def parse_partial(text: str) -> tuple[str, Partial | None]:
     """The text before what says that a layout is partial, and that."""
-    match = _PARTIAL.search(text)
-    if not match:
-        return text.strip(), None
+    text = text.strip()
+    at = text.rfind("partial(")
+    before, plus, between = text[: max(at, 0)].rpartition("+")
+    match = _PARTIAL.match(text, at) if plus and not between.strip() else None
+    if match is None:
+        return text, None
     axes = None if match[2] is None else tuple(items(match[2]))
-    return text[: match.start()].strip(), Partial(match[1], axes)
+    return before.strip(), Partial(match[1], axes)
 
 
 def parse_split(item: str, text: str, mesh: Mesh) -> Split:
@@ -145,7 +173,7 @@ def parse_split(item: str, text: str, mesh: Mesh) -> Split:
         LayoutError: not of the form, an unknown axis, or a wrong tile.
     """
     match = _SPLIT.match(item)
-    if not match:
+    if not match or any(len(number or "") > _DIGITS for number in match.group(1, 3, 4, 5)):
         raise LayoutError(f"layout {text!r}: {item!r} is not tile{{axes}}extent, such as 3{{x}}12.")
     extent, halo, block = (int(match[group] or 0) for group in (3, 4, 5))
     split = Split(extent, tuple(items(match[2] or "")), halo, block)

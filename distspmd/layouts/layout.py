@@ -15,16 +15,23 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from distspmd.errors import LayoutError, MeshError
+from distspmd.errors import LayoutError, MeshError, describe
 from distspmd.layouts import intervals
 from distspmd.layouts.dimension import Partial as Partial
 from distspmd.layouts.dimension import Split as Split
-from distspmd.layouts.dimension import items, parse_partial, parse_split
+from distspmd.layouts.dimension import is_count, items, parse_partial, parse_split
 from distspmd.layouts.intervals import Box, Numbers
 from distspmd.layouts.mesh import Mesh
+
+MOST_ELEMENTS = 2**60
+"""Of an array: their bytes can be numbered in 64 bits, whatever their type."""
+
+_DIGITS = 20
+"""Of a number in a text: with more it has no place in 64 bits."""
 
 
 @dataclass(frozen=True)
@@ -62,14 +69,41 @@ class Layout:
     def __post_init__(self) -> None:
         if (self.splits is None) == (self.explicit is None):
             raise LayoutError("a layout needs either splits or boxes; both or neither were given.")
-        if not self.extents or any(extent < 0 for extent in self.extents):
+        self._check_types()
+        if not self.extents or not all(map(is_count, self.extents)):
             raise LayoutError(
                 f"extents {self.extents}: an array of a layout has at least one dimension, and no "
                 "negative extent. Give a scalar the extents (1,)."
             )
+        if math.prod(filter(None, self.extents)) > MOST_ELEMENTS:
+            raise LayoutError(
+                f"extents {self.extents}: an array of a layout has at most 2^60 elements."
+            )
+        if self.splits is not None and tuple(s.extent for s in self.splits) != self.extents:
+            raise LayoutError(f"the splits {self.splits} are not those of extents {self.extents}.")
         self._check_axes()
         if self.explicit is not None:
             self._check_boxes(self.explicit)
+
+    def _check_types(self) -> None:
+        """Refuse what is of another kind, before anything is done with it."""
+        given: Any = self  # of whatever types
+        if not isinstance(given.mesh, Mesh):
+            self._refuse("mesh", "a distspmd.Mesh")
+        if not isinstance(given.extents, tuple):
+            self._refuse("extents", "a tuple of integers")
+        if given.splits is not None and not (
+            isinstance(given.splits, tuple) and all(isinstance(s, Split) for s in given.splits)
+        ):
+            self._refuse("splits", "a tuple of distspmd.Split")
+        if given.explicit is not None and not isinstance(given.explicit, tuple):
+            self._refuse("explicit", "a tuple with the box of each rank")
+        if given.partial is not None and not isinstance(given.partial, Partial):
+            self._refuse("partial", "a distspmd.Partial")
+
+    def _refuse(self, name: str, wanted: str) -> None:
+        found = describe(getattr(self, name))
+        raise LayoutError(f"{name} of a layout is {wanted}, but {found} was given.")
 
     def _check_axes(self) -> None:
         split_by = [axis for split in self.splits or () for axis in split.axes]
@@ -90,15 +124,23 @@ class Layout:
         if len(boxes) != self.mesh.size:
             raise LayoutError(f"{len(boxes)} boxes are given for {self.mesh.size} ranks.")
         whole = intervals.whole(self.extents)
-        if {*map(len, boxes)} == {len(whole)}:
-            bounds = np.array(boxes, dtype=np.int64)
+        bounds = _numbers(boxes, (len(boxes), len(whole), 2))
+        if bounds is not None:
             outside = (bounds < 0) | (bounds > np.array(self.extents)[:, None])
             if not outside.any():
                 return
         for rank, box in enumerate(boxes):
-            if len(box) != len(self.extents) or not intervals.contains(whole, box):
-                held = intervals.box_text(box)
-                raise LayoutError(f"rank {rank} holds [{held}], outside the array {self.extents}.")
+            one = _numbers(box, (len(whole), 2))
+            if one is None:
+                raise LayoutError(
+                    f"rank {rank} holds {describe(box)}, outside the array {self.extents}: write "
+                    "(lo, hi) for each dimension."
+                )
+            if not intervals.contains(whole, box):
+                raise LayoutError(
+                    f"rank {rank} holds [{intervals.box_text(box)}], outside the array "
+                    f"{self.extents}."
+                )
 
     # -- ways to make one ---------------------------------------------------------------------
 
@@ -148,6 +190,11 @@ class Layout:
         Raises:
             LayoutError: not of the form, an unknown axis, or a wrong tile.
         """
+        if not isinstance(text, str) or not isinstance(mesh, Mesh):
+            raise LayoutError(
+                f"Layout.parse takes a text such as '[3{{x}}12, 8]' and a Mesh, but "
+                f"{describe(text)} and {describe(mesh)} were given."
+            )
         body, partial = parse_partial(text)
         if body.startswith("boxes"):
             extents, boxes = _parse_boxes(body, text, mesh)
@@ -363,6 +410,15 @@ def _agreeing_splits(
                     yield (split, *others)
 
 
+def _numbers(boxes: object, shape: tuple[int, ...]) -> Numbers | None:
+    """Boxes as numbers, if they are integers of this shape."""
+    try:
+        found: Numbers = np.array(boxes)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return found if found.shape == shape and found.dtype.kind == "i" else None
+
+
 _BOXES = re.compile(r"boxes\[([\d,\s]*)\]\s*\{(.*)\}\Z", re.DOTALL)
 
 
@@ -375,6 +431,8 @@ def _parse_boxes(body: str, text: str, mesh: Mesh) -> tuple[tuple[int, ...], tup
         extents = tuple(int(item) for item in items(match[1]))
         boxes = [intervals.empty(len(extents))] * mesh.size
         for item in items(match[2], ";"):
+            if max(map(len, re.findall(r"\d+", item)), default=0) > _DIGITS:
+                raise ValueError
             rank, _, held = item.partition(":")
             bounds = [tuple(map(int, interval.split(":"))) for interval in items(held)]
             boxes[range(mesh.size).index(int(rank))] = tuple((lo, hi) for lo, hi in bounds)

@@ -13,6 +13,12 @@ from numpy.typing import NDArray
 
 from distspmd.errors import MeshError
 
+MOST_RANKS = 2**20
+"""Of a mesh: more than any machine starts, and few enough to have a number for each."""
+
+_DIGITS = 20
+"""Of a size: more are no number of ranks."""
+
 _AXIS = re.compile(r"[A-Za-z_]\w*\Z")
 
 
@@ -24,7 +30,8 @@ class Mesh:
     ``Mesh()`` has no axis and one rank.
 
     Raises:
-        MeshError: a size below one, or a name that is no identifier.
+        MeshError: a size below one, a name that is no identifier, or more than
+            :data:`MOST_RANKS` ranks.
     """
 
     axes: tuple[tuple[str, int], ...]
@@ -37,20 +44,42 @@ class Mesh:
                 raise MeshError(
                     f"mesh axis {name!r} has size {size!r}; a size is an integer of at least 1."
                 )
+        if math.prod(sizes.values()) > MOST_RANKS:
+            raise MeshError(
+                f"the mesh {','.join(f'{name}={size}' for name, size in sizes.items())} has more "
+                f"than {MOST_RANKS:,} ranks."
+            )
         object.__setattr__(self, "axes", tuple(sizes.items()))
 
     @classmethod
     def of(cls, sizes: Mapping[str, int] | tuple[tuple[str, int], ...]) -> Mesh:
-        """Mesh from names and sizes in order."""
-        return cls(**dict(sizes))
+        """Mesh from names and sizes in order.
+
+        Raises:
+            MeshError: no names and sizes.
+        """
+        try:
+            named = dict(sizes)
+        except (TypeError, ValueError):
+            raise MeshError(f"mesh {sizes!r}: write a mapping of names to sizes.") from None
+        for name in named:
+            if not isinstance(name, str):
+                raise MeshError(f"mesh axis {name!r}: not an identifier. Write a name such as 'x'.")
+        return cls(**named)
 
     @classmethod
     def parse(cls, text: str) -> Mesh:
-        """Read ``"x=4,y=6"``; the inverse of ``str``."""
+        """Read ``"x=4,y=6"``; the inverse of ``str``.
+
+        Raises:
+            MeshError: not of the form, or no mesh.
+        """
+        if not isinstance(text, str):
+            raise MeshError(f"mesh {text!r} is no text. Write x=4,y=6.")
         sizes: dict[str, int] = {}
         for item in filter(None, (part.strip() for part in text.split(","))):
             name, equals, size = item.partition("=")
-            if not equals or not size.strip().isdecimal():
+            if not equals or not size.strip().isdecimal() or len(size) > _DIGITS:
                 raise MeshError(f"mesh {text!r}: {item!r} is not name=size. Write x=4,y=6.")
             if name.strip() in sizes:
                 raise MeshError(f"mesh {text!r} names axis {name.strip()!r} twice.")

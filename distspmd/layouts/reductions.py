@@ -115,6 +115,8 @@ def find_reduction(name: str) -> Reduction:
     Raises:
         LayoutError: there is none of that name.
     """
+    if not isinstance(name, str):
+        raise LayoutError(f"a reduction is given by its name, such as 'sum', not by {name!r}.")
     known = {**REDUCTIONS, **_DEFINED}
     if name.startswith(user_reductions.PREFIX):
         try:

@@ -9,14 +9,15 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import DTypeLike
 
-from distspmd.errors import LayoutError, NoSolver
+from distspmd.errors import ArgumentError, LayoutError, NoSolver, describe
+from distspmd.layouts.dimension import is_count
 from distspmd.layouts.layout import Layout
 from distspmd.planning.select import select_plan
 from distspmd.plans.cost import Cost, cost
 from distspmd.plans.machine import Machine
 from distspmd.plans.plan import Plan
 from distspmd.plans.redistribution import Redistribution
-from distspmd.plans.solver import Refusal, Solver
+from distspmd.plans.solver import Refusal, Solver, is_solver
 from distspmd.solvers import SOLVERS
 
 
@@ -54,13 +55,17 @@ def plan(
             plan on several hosts pass one machine, as :func:`distspmd.redistribute` does.
 
     Raises:
-        LayoutError: layouts of different arrays, or a reduction that the dtype lacks.
+        ArgumentError: an option of another type than it may be.
+        LayoutError: no layouts, layouts of different arrays, or a reduction that the dtype lacks.
         NoSolver: there is no solver of that name, or no plan within the memory; says why.
     """
     try:
         kind: np.dtype = np.dtype(dtype)
-    except TypeError:
-        raise LayoutError(f"there is no dtype {dtype!r}; write one of NumPy's.") from None
+    except Exception:  # NumPy has many answers to what is no type
+        raise LayoutError(f"there is no dtype {describe(dtype)}; write one of NumPy's.") from None
+    fault = fault_of_options(solver, max_memory, machine)
+    if fault:
+        raise ArgumentError(f"plan: {fault}")
     redistribution = Redistribution(source, target, kind)
     model = machine or Machine.measured()
     solution = select_plan(redistribution, _named(solver), model, max_memory)
@@ -71,6 +76,20 @@ def plan(
         losers=solution.losers,
         refusals=solution.refusals,
     )
+
+
+def fault_of_options(solver: object, max_memory: object, machine: object) -> str:
+    """What is wrong with the options of a plan, if they are of other types than they may be."""
+    if solver is not None and not isinstance(solver, str) and not is_solver(solver):
+        return (
+            f"solver={describe(solver)} is no solver. Write its name, such as 'exchange', or one "
+            "of distspmd.solvers.SOLVERS."
+        )
+    if max_memory is not None and not is_count(max_memory):
+        return f"max_memory={describe(max_memory)} is no number of bytes."
+    if machine is not None and not isinstance(machine, Machine):
+        return f"machine={describe(machine)} is no distspmd.Machine."
+    return ""
 
 
 def _named(solver: str | Solver | None) -> Sequence[Solver]:

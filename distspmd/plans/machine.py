@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from distspmd.cache.folders import cache_folder
+from distspmd.errors import ArgumentError, describe
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,14 @@ class Machine:
     copy: float = 5e-11
     single_copy_bytes: int = 1 << 16
     run_bytes: int = 1 << 16
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            number = getattr(self, field.name)
+            if isinstance(number, bool) or not isinstance(number, (int, float)) or not number >= 0:
+                raise ArgumentError(
+                    f"Machine({field.name}={describe(number)}): a cost is a number from 0 on."
+                )
 
     @classmethod
     def measured(cls, mpi: str | None = None) -> Machine:

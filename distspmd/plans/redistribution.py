@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from distspmd.errors import LayoutError
+from distspmd.errors import LayoutError, describe
 from distspmd.layouts import intervals
 from distspmd.layouts.intersection import Overlaps, are_tiles_disjoint, overlaps
 from distspmd.layouts.layout import Layout
@@ -38,6 +38,9 @@ class Redistribution:
     in_place: bool = False
 
     def __post_init__(self) -> None:
+        for layout in (self.source, self.target):
+            if not isinstance(layout, Layout):
+                raise LayoutError(f"{describe(layout)} is no distspmd.Layout.")
         object.__setattr__(self, "dtype", np.dtype(self.dtype))
         if self.source.extents != self.target.extents:
             raise LayoutError(

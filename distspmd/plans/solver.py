@@ -29,3 +29,9 @@ class Solver(Protocol):
 
     def plan(self, redistribution: Redistribution) -> Plan | Refusal:
         """Answer a redistribution."""
+
+
+def is_solver(found: object) -> bool:
+    """Whether something can be asked as a solver; its class alone cannot."""
+    has_name = isinstance(getattr(found, "name", None), str)
+    return has_name and callable(getattr(found, "plan", None)) and not isinstance(found, type)

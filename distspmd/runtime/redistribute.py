@@ -7,7 +7,7 @@ with the communicator; a further call with the same layouts only moves data.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -18,11 +18,13 @@ from distspmd.errors import ArgumentError, NoSolver
 from distspmd.layouts import intervals
 from distspmd.layouts.layout import Layout
 from distspmd.planning.block_cyclic import plan_block_cyclic
+from distspmd.planning.planner import fault_of_options
 from distspmd.planning.planner import plan as make_plan
 from distspmd.plans.encoding import Storage
 from distspmd.plans.machine import Machine
 from distspmd.plans.plan import Plan
 from distspmd.plans.solver import Solver
+from distspmd.runtime import arrays
 from distspmd.runtime.engine import Engine, runnable
 from distspmd.runtime.errors_together import Agreement
 from distspmd.runtime.shared_memory import SharedNode
@@ -65,12 +67,19 @@ def redistribute(
     """
     known = known_of(comm)
     options = (source, target, dtype, solver, max_memory, machine)
-    asked = (*options, known.look(tile), known.look(out))
-    ready = known.ready.get(asked, _UNKNOWN)
-    if ready.offsets is not None and known.agree(None, ready.serial) >= 0:
-        known.engines[ready.serial].run(0, _pointers((tile, out), ready.offsets))
-        return out
-    move = _Move(known, tile, source, target, out, dtype)
+    asked: Any = (*options, known.look(tile), known.look(out))
+    try:
+        ready = known.ready.get(asked, _UNKNOWN)
+    except TypeError:  # a type that is a list, or what is wrong, as all ranks will hear
+        asked, ready = (), _UNKNOWN
+    if ready.offsets is not None:
+        pointers = _pointers((tile, out), ready.offsets)
+        if not ready.takes(*pointers):
+            ready = _UNKNOWN
+        elif known.agree(None, ready.serial) >= 0:
+            known.engines[ready.serial].run(0, pointers)
+            return out
+    move = _Move(known, tile, source, target, out, dtype, (solver, max_memory, machine))
     # A rank that knew an engine has just heard that others do not.
     serial = -1 if ready.offsets is not None else known.agree(move.problem(), ready.serial)
     shared = (source, target, move.dtype, solver, max_memory, machine)
@@ -89,7 +98,8 @@ def redistribute(
         serial = known.add(engine)
     engine = known.engines[serial]
     pointers = engine.pointers(0, move.tiles)
-    known.ready[asked] = _Ready(serial, move.offsets(pointers))
+    if asked:
+        known.ready[asked] = move.ready(serial, pointers)
     engine.run(0, pointers)
     return move.tiles[1]
 
@@ -117,10 +127,23 @@ class _Ready:
         serial: the number of the engine.
         offsets: bytes from what the engine gets to the first element of either tile, None where it
             gets nothing; no offsets where it does not get the caller's own tiles.
+        apart: from the first pointer to the second it is at most the one or at least the other,
+            where the tiles have no memory in common.
+        distance: what it is where they have, as each element has its place.
     """
 
     serial: int
     offsets: tuple[int | None, ...] | None = None
+    apart: tuple[int, int] = (0, 0)
+    distance: int | None = None
+
+    def takes(self, source: int | None, target: int | None) -> bool:
+        """Whether tiles lie to each other as they did, in one memory or apart."""
+        if source is None or target is None:
+            return True
+        least, most = self.apart
+        distance = target - source
+        return distance <= least or distance >= most or distance == self.distance
 
 
 _UNKNOWN = _Ready(-1)
@@ -231,41 +254,44 @@ class _Move:
         target: Layout,
         out: Any,
         dtype: np.dtype | str | None,
+        options: tuple[Any, Any, Any],
     ) -> None:
         self.rank, self.ranks = known.agreement.rank, known.agreement.ranks
         self.layouts = (source, target)
         self.given = (tile, out)
-        known_types = [t.dtype for t in (tile, out) if isinstance(t, np.ndarray)]
-        self.dtype = np.dtype(dtype) if dtype else (*known_types, np.dtype("V1"))[0]
-        self.fault = self._find_problem()
-        self.tiles = (tile, out) if self.fault else (_aligned(tile), self._target(out))
-        self.block_cyclic = source.is_block_cyclic or target.is_block_cyclic
-        if (
-            self.block_cyclic
-            and tile is not None
-            and out is not None
-            and np.may_share_memory(tile, out)
-        ):
-            self.tiles = (tile.copy(), out)
+        self.dtype, self.fault = arrays.type_of(dtype, (tile, out), self.rank)
+        self.fault = self.fault or self._find_problem() or fault_of_options(*options)
+        self.tiles: tuple[Tile | None, Tile | None] = (tile, out)
+        if not self.fault:
+            self.block_cyclic = source.is_block_cyclic or target.is_block_cyclic
+            self.tiles = (arrays.aligned(tile), self._target(out))
+            if self._is_overwritten():
+                self.tiles = (tile.copy(), out)
 
     def problem(self) -> ArgumentError | None:
         """What is wrong with the arguments of this rank, if anything."""
         return ArgumentError(self.fault) if self.fault else None
 
     def _find_problem(self) -> str:
+        given: tuple[Any, Any] = self.layouts
+        for layout in given:
+            if not isinstance(layout, Layout):
+                return f"{layout!r} is a {type(layout).__name__}; a layout is a distspmd.Layout."
         needed = max(layout.ranks for layout in self.layouts)
         if needed > self.ranks:
             return f"the layouts have {needed} ranks, but the communicator has {self.ranks}."
-        if self.dtype == np.dtype("V1"):
-            return f"rank {self.rank} has no tile that tells the type of the array; pass dtype=."
+        fault = arrays.fault_of_type(self.dtype, reduced=self.layouts[0].partial is not None)
+        return fault or self._find_problem_of_tiles()
+
+    def _find_problem_of_tiles(self) -> str:
         for side, (layout, tile) in enumerate(zip(self.layouts, self.given, strict=True)):
             shape = layout.shape(self.rank)
             what = f"the {('source', 'target')[side]} tile of rank {self.rank}"
             if tile is None:
                 if side == 0 and 0 not in shape:
                     return f"{what} is missing; {layout} gives it {self._held(layout)}."
-            elif not isinstance(tile, np.ndarray):
-                return f"{what} is a {type(tile).__name__}; pass a NumPy array."
+            elif not arrays.is_plain(tile):
+                return f"{what} is a {type(tile).__name__}; pass a NumPy array without a mask."
             elif 0 not in shape and tile.shape != shape:
                 return (
                     f"{what} has the shape {tile.shape}, but {layout} gives it "
@@ -273,9 +299,31 @@ class _Move:
                 )
             elif tile.dtype != self.dtype:
                 return f"{what} has the type {tile.dtype}, but the array {self.dtype}."
-            elif side == 1 and (not tile.flags.writeable or _aligned(tile) is not tile):
+            elif side == 1 and not (tile.flags.writeable and arrays.aligned(tile) is tile):
                 return f"{what} cannot be written in place; pass a contiguous array as out."
+            elif side == 1 and arrays.overlaps_itself(tile):
+                return f"{what} has elements in one place; pass a contiguous array as out."
         return ""
+
+    def _is_overwritten(self) -> bool:
+        """Whether elements of the source may be lost before they are sent.
+
+        They are not where each element of the array has one place in both tiles.
+        """
+        tile, out = self.tiles
+        if tile is None or out is None or not np.may_share_memory(tile, out):
+            return False
+        if self.block_cyclic or self.layouts[0].partial:
+            return True
+        places = []
+        for side, own in enumerate((tile, out)):
+            strides = self._element_strides(side)
+            at = sum(
+                lo * stride
+                for (lo, _), stride in zip(self.layouts[side].box(self.rank), strides, strict=True)
+            )
+            places.append((own.ctypes.data - at * own.itemsize, strides))
+        return places[0] != places[1]
 
     def _held(self, layout: Layout) -> str:
         """What a layout gives this rank."""
@@ -314,7 +362,7 @@ class _Move:
 
     def _element_strides(self, side: int) -> tuple[int, ...]:
         tile = self.tiles[side]
-        return () if tile is None else tuple(stride // tile.itemsize for stride in tile.strides)
+        return () if tile is None else arrays.element_strides(tile)
 
     def _storage(self, side: int) -> Storage:
         """Where the tile of a side lies in memory."""
@@ -323,7 +371,20 @@ class _Move:
             return Storage.of(box)
         return Storage(tuple(lo for lo, _ in box), self._element_strides(side))
 
-    def offsets(self, pointers: Sequence[int | None]) -> tuple[int | None, ...] | None:
+    def ready(self, serial: int, pointers: Sequence[int | None]) -> _Ready:
+        """What to know of the call for the next one like it."""
+        offsets = self._offsets(pointers)
+        source, target = pointers
+        if offsets is None or source is None or target is None:
+            return _Ready(serial, offsets)
+        assert offsets[0] is not None
+        assert offsets[1] is not None
+        between = offsets[0] - offsets[1]
+        before, behind = (arrays.span(tile) for tile in self.tiles)
+        made = _Ready(serial, offsets, (between - behind, between + before))
+        return made if made.takes(source, target) else replace(made, distance=target - source)
+
+    def _offsets(self, pointers: Sequence[int | None]) -> tuple[int | None, ...] | None:
         """From the pointers of an engine to the tiles, if these are the caller's own."""
         if self.block_cyclic or any(
             one is not two for one, two in zip(self.tiles, self.given, strict=True)
@@ -337,10 +398,3 @@ class _Move:
     def strides(self) -> tuple[tuple[int, ...] | None, ...]:
         """Strides of both tiles, for which an engine is made."""
         return tuple(None if tile is None else tile.strides for tile in self.tiles)
-
-
-def _aligned(tile: Tile | None) -> Tile | None:
-    """The tile, copied if its strides are negative or no multiples of its elements."""
-    if tile is None or all(s >= 0 and s % tile.itemsize == 0 for s in tile.strides):
-        return tile
-    return np.ascontiguousarray(tile)
