@@ -23,6 +23,7 @@ from distspmd.errors import (
     NoSolver,
     PlanError,
     ScheduleError,
+    ScheduleWarning,
     ToolchainError,
     UnsupportedProgram,
 )
@@ -69,6 +70,7 @@ __all__ = [
     "Program",
     "Redistribution",
     "ScheduleError",
+    "ScheduleWarning",
     "Split",
     "SymbolicLowering",
     "SymbolicProgram",

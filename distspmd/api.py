@@ -93,7 +93,8 @@ def lower(
         )
     grids = resolve(schedule, pipeline.list_spaces(sdfg))
     visible = [name for name, container in sdfg.arrays.items() if not container.transient]
-    check_arguments(sdfg.name, visible, arguments or {})
+    check_arguments(sdfg.name, visible, {} if arguments is None else arguments)
+    pipeline.check_options(solvers, machine)
     lowering = SymbolicLowering(copy.deepcopy(sdfg), grids, options, symbols_of(sdfg))
     setattr(sdfg, ATTRIBUTE, lowering)
     return lowering

@@ -7,6 +7,7 @@ import importlib.util
 import os
 import signal
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -19,6 +20,7 @@ from distspmd.errors import (
     ArgumentError,
     DistSPMDError,
     ScheduleError,
+    ScheduleWarning,
     ToolchainError,
     UnsupportedProgram,
 )
@@ -43,13 +45,27 @@ def main(argv: Sequence[str] | None = None) -> int:
     if rest and not getattr(options, "program", "").endswith(".py"):
         parser.error(f"unrecognized arguments: {' '.join(rest)}")
     try:
-        status: int = options.command(options)
+        with warnings.catch_warnings():
+            warnings.showwarning = _tell(warnings.showwarning)
+            status: int = options.command(options)
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
     except DistSPMDError as error:
         print(f"distspmd: {type(error).__name__}: {error}", file=sys.stderr)
         return 1
     return status
+
+
+def _tell(show: Callable[..., None]) -> Callable[..., None]:
+    """Tell of what a schedule leaves idle in one line, and of other warnings as Python does."""
+
+    def tell(message: Warning | str, category: type[Warning], *arguments: Any) -> None:
+        if issubclass(category, ScheduleWarning):
+            print(f"distspmd: {category.__name__}: {message}", file=sys.stderr)
+        else:
+            show(message, category, *arguments)
+
+    return tell
 
 
 def _parser() -> argparse.ArgumentParser:

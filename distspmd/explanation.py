@@ -87,7 +87,7 @@ class Explanation:
             *self._fetches,
             "",
             as_text([self._totals, self._heuristics]).rstrip("\n"),
-            *self.lowering.approximate,
+            *self.lowering.sentences,
         ]
         return "\n".join(said)
 
@@ -95,7 +95,7 @@ class Explanation:
         rows = "".join(_row(*numbered) for numbered in enumerate(self.lowering.memlets))
         head = "".join(f"<th>{name}</th>" for name in _HEAD)
         moves = f"<h4>Communication</h4><table><tr>{head}</tr>{rows}</table>"
-        sentences = (*self._fetches, *self.lowering.approximate)
+        sentences = (*self._fetches, *self.lowering.sentences)
         notes = "".join(f"<p>{html.escape(note)}</p>" for note in sentences)
         return (
             as_html([self._homes, self._candidates])

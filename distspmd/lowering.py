@@ -175,6 +175,7 @@ class Lowering:
         fetches: communication of what data decide, resolved at run time, in the order of numbers.
         symbols: value of each symbol on the first ranks; it is 0 on all further ones.
         approximate: reads of which a dimension was taken whole, as sentences.
+        remarks: what the schedule leaves idle or whole, as sentences.
         scalars: arguments that the caller passes as scalars.
         written: containers that some space writes.
         machine: what messages and bytes were taken to cost.
@@ -196,6 +197,7 @@ class Lowering:
     deterministic: bool = False
     held: Mapping[str, Layout] = field(default_factory=dict)
     fused: tuple[FusedSpace, ...] = ()
+    remarks: tuple[str, ...] = ()
     sdfg: Any = field(default=None, repr=False, compare=False)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -205,6 +207,11 @@ class Lowering:
     def ranks(self) -> int:
         """Ranks that the program needs at least."""
         return max((space.mesh.size for space in self.spaces), default=1)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What the record says beside its tables."""
+        return (*self.approximate, *self.remarks)
 
     def symbol_values(self, rank: int) -> dict[str, int]:
         """Value of each symbol on a rank."""
@@ -257,10 +264,10 @@ class Lowering:
         return Table(origin.value, ("name", "runs", "grid", "chosen by", "source"), tuple(rows))
 
     def __str__(self) -> str:
-        return "\n".join([as_text(self._tables()), *self.approximate])
+        return "\n".join([as_text(self._tables()), *self.sentences])
 
     def _repr_html_(self) -> str:
-        notes = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in self.approximate)
+        notes = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in self.sentences)
         return as_html(self._tables()) + notes
 
 

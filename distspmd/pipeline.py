@@ -14,7 +14,7 @@ from distspmd.analysis.control_values import is_control_value
 from distspmd.analysis.iteration_spaces import IterationSpaces, spaces_of
 from distspmd.dace_compat.settings import placed_by_us
 from distspmd.dace_compat.swap import take_content
-from distspmd.errors import ScheduleError, UnsupportedProgram
+from distspmd.errors import ArgumentError, ScheduleError, UnsupportedProgram, describe
 from distspmd.lowering import ATTRIBUTE, Lowering
 from distspmd.nodes.distributed_memlet import CONTEXT
 from distspmd.passes.align_maps import align_maps
@@ -31,7 +31,7 @@ from distspmd.passes.sum_operands import SumOperands
 from distspmd.placement.argument_layouts import check_arguments
 from distspmd.placement.schedule import Schedule
 from distspmd.plans.machine import Machine
-from distspmd.plans.solver import Solver
+from distspmd.plans.solver import Solver, is_solver
 from distspmd.solvers import SOLVERS
 
 
@@ -150,10 +150,12 @@ def begin_compilation(
 
     Raises:
         ScheduleError: the arguments do not fit, or the SDFG is lowered already.
+        ArgumentError: solvers or a machine that are none.
     """
     check_not_lowered(sdfg)
     visible = [name for name, container in sdfg.arrays.items() if not container.transient]
-    check_arguments(sdfg.name, visible, arguments or {})
+    check_arguments(sdfg.name, visible, {} if arguments is None else arguments)
+    check_options(solvers, machine)
     return Compilation(
         sdfg,
         schedule,
@@ -163,6 +165,25 @@ def begin_compilation(
         deterministic=deterministic,
         fuse=fuse,
     )
+
+
+def check_options(solvers: object, machine: object) -> None:
+    """See to it that solvers are solvers, and that a machine is one.
+
+    Raises:
+        ArgumentError: they are something else.
+    """
+    if solvers is not None:
+        if isinstance(solvers, str) or not isinstance(solvers, Sequence):
+            raise ArgumentError(f"lower: solvers={describe(solvers)} is no sequence of solvers.")
+        for solver in solvers:
+            if not is_solver(solver):
+                raise ArgumentError(
+                    f"lower: {describe(solver)} in solvers= is no solver. Write some of "
+                    "distspmd.solvers.SOLVERS, such as distspmd.solvers.exchange.Exchange()."
+                )
+    if machine is not None and not isinstance(machine, Machine):
+        raise ArgumentError(f"lower: machine={describe(machine)} is no distspmd.Machine.")
 
 
 def run_passes(compilation: Compilation, stop_after: str | None = None) -> None:

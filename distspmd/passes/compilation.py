@@ -40,6 +40,7 @@ class Compilation:
         spaces: the iteration spaces that are left, in program order.
         named: names of the spaces that a schedule can name.
         grids: parts of the spaces that the schedule names.
+        remarks: what the schedule leaves idle, as sentences.
         fused: spaces that run in others.
         tilings: of the spaces whose grid does not follow from their neighbours.
         tiled: every space with its tiling and what each rank reads and writes.
@@ -62,6 +63,7 @@ class Compilation:
     spaces: Sequence[IterationSpace] = ()
     named: frozenset[str] = frozenset()
     grids: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
     fused: tuple[FusedSpace, ...] = ()
     tilings: dict[str, Tiling] = field(default_factory=dict)
     tiled: dict[str, Tiled] = field(default_factory=dict)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -59,10 +60,26 @@ class RecordDecisions:
             deterministic=compilation.deterministic,
             held=_layouts_at_caller(homes, compilation.arguments),
             fused=compilation.fused,
+            remarks=(*compilation.remarks, *_whole_spaces(compilation)),
             sdfg=compilation.sdfg,
         )
         setattr(compilation.sdfg, ATTRIBUTE, lowering)
         compilation.lowering = lowering
+
+
+def _whole_spaces(compilation: Compilation) -> list[str]:
+    """The spaces that no rank shares with another, where ranks could, as sentences."""
+    alone: dict[str, list[str]] = {}
+    for space in compilation.spaces:
+        tiling = compilation.tiled[space.name].tiling
+        several = any(extent.begin + extent.step < extent.end for extent in space.ranges)
+        if several and space.name in compilation.named and math.prod(tiling.parts) == 1:
+            where = "rank 0" if tiling.mesh.size == 1 else "each of its ranks"
+            alone.setdefault(where, []).append(space.name)
+    return [
+        f"Not split, and run whole by {where}: {', '.join(names)}."
+        for where, names in alone.items()
+    ]
 
 
 def _record_space(space: IterationSpace, tiled: Tiled, is_named: bool) -> TiledSpace:

@@ -16,7 +16,7 @@ from distspmd.errors import UnsupportedProgram
 from distspmd.layouts.mesh import Mesh
 from distspmd.passes.compilation import Compilation
 from distspmd.placement.propagation import propagate
-from distspmd.placement.schedule import resolve
+from distspmd.placement.schedule import idle_sentences, resolve, warn
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class TileNamedSpaces:
     name: str = "tile-named-spaces"
 
     def apply(self, compilation: Compilation) -> None:
-        """Take the hulls of ranges that loops choose, and tile them.
+        """Take the hulls of ranges that loops choose, and tile them; warn of idle ranks.
 
         Raises:
             UnsupportedProgram: a range that is not known before the run.
@@ -53,12 +53,19 @@ class TileNamedSpaces:
         spaces = [widen_to_hulls(space) for space in compilation.spaces]
         _check_ranges(spaces)
         compilation.spaces = spaces
+        named = [space for space in spaces if space.name in compilation.grids]
+        compilation.remarks = tuple(
+            sentence
+            for space in named
+            for sentence in idle_sentences(space, compilation.grids[space.name])
+        )
+        for sentence in compilation.remarks:
+            warn(sentence)
         compilation.tilings = {
             space.name: Tiling.on_grid(
                 space.parameters, space.ranges, compilation.grids[space.name]
             )
-            for space in spaces
-            if space.name in compilation.grids
+            for space in named
         }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping, Sequence
 
-from distspmd.errors import ScheduleError
+from distspmd.errors import ScheduleError, describe
 from distspmd.layouts import intervals
 from distspmd.layouts.layout import Layout
 from distspmd.layouts.mesh import Mesh
@@ -14,7 +14,7 @@ ROOT, REPLICATED, DISTRIBUTED = "root", "replicated", "distributed"
 KINDS = (ROOT, REPLICATED, DISTRIBUTED)
 
 
-def check_arguments(program: str, names: Sequence[str], arguments: Mapping[str, str]) -> None:
+def check_arguments(program: str, names: Sequence[str], arguments: object) -> None:
     """Whether a mapping from arguments and results to kinds of holding fits a program.
 
     Args:
@@ -23,8 +23,13 @@ def check_arguments(program: str, names: Sequence[str], arguments: Mapping[str, 
         arguments: the mapping.
 
     Raises:
-        ScheduleError: an argument that the program does not have, or an unknown kind.
+        ScheduleError: no mapping, an argument that the program does not have, or an unknown kind.
     """
+    if not isinstance(arguments, Mapping):
+        raise ScheduleError(
+            f"arguments={describe(arguments)} is no mapping. Write, for an argument of "
+            f"{program!r}, arguments={{{names[0] if names else 'x'!r}: 'distributed'}}."
+        )
     for name, kind in arguments.items():
         if name not in names:
             close = difflib.get_close_matches(str(name), names)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import difflib
+import inspect
+import math
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from distspmd.analysis.iteration_spaces import IterationSpace, IterationSpaces
-from distspmd.errors import ScheduleError
+from distspmd.errors import ScheduleError, ScheduleWarning
+from distspmd.layouts.mesh import MOST_RANKS
 
 Schedule = Mapping[Any, Sequence[int] | Mapping[str, int]]
 """Name, unique label, DaCe node or map of an iteration space -> parts along each parameter."""
@@ -97,4 +101,37 @@ def _parts(space: IterationSpace, parts: Sequence[int] | Mapping[str, int]) -> t
             raise ScheduleError(
                 f"{asked}; each must be an integer of at least 1, and 1 leaves a parameter whole."
             )
+    if math.prod(map(int, parts)) > MOST_RANKS:
+        raise ScheduleError(
+            f"{asked}, {math.prod(map(int, parts)):,} ranks, more than the {MOST_RANKS:,} that are "
+            f"planned for. It iterates over {iterates}."
+        )
     return tuple(int(count) for count in parts)
+
+
+def idle_sentences(space: IterationSpace, parts: Sequence[int]) -> list[str]:
+    """What a grid leaves idle along each parameter of a space of known ranges, as sentences."""
+    found = []
+    for parameter, extent, count in zip(space.parameters, space.ranges, parts, strict=True):
+        begin, end, step = int(extent.begin), int(extent.end), int(extent.step)
+        iterations = max(0, -(-(end - begin) // step))
+        tile = -(-iterations // count)
+        used = -(-iterations // tile) if tile else 0
+        if used < count:
+            found.append(
+                f"{space.where}: the schedule cuts {parameter} of the space {space.name!r} into "
+                f"{count:,} parts, but its {iterations:,} iterations are {used:,} tiles of {tile:,}"
+                f": {count - used:,} of {count:,} ranks along it are idle. Write {max(1, used)}."
+            )
+    return found
+
+
+def warn(sentence: str) -> None:
+    """Tell the caller of this package of a schedule that is legal, but hardly meant."""
+    level = depth = 1
+    frame = inspect.currentframe()
+    while frame is not None:
+        if frame.f_globals.get("__name__", "").partition(".")[0] == "distspmd":
+            level = depth + 1  # of who called the outermost of our functions
+        depth, frame = depth + 1, frame.f_back
+    warnings.warn(sentence, ScheduleWarning, stacklevel=level)

@@ -166,11 +166,11 @@ def test_a_nan_wins_every_comparison_of_a_function(chosen: str) -> None:
 )
 def test_text_that_would_compute_for_ever_is_refused_at_once(text: str) -> None:
     if user_reductions.is_function(text):
-        reductions.reduction(text).supports("int64")
+        reductions.find_reduction(text).supports("int64")
         assert user_reductions.neutral(text, "i") in (None, 0)
     else:
         with pytest.raises(LayoutError, match="lambda"):
-            reductions.reduction(text)
+            reductions.find_reduction(text)
 
 
 def test_a_layout_whose_text_would_run_code_is_refused() -> None:

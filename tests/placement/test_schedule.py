@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import distspmd
 from distspmd.analysis.iteration_spaces import IterationSpaces, ParameterRange
 from distspmd.analysis.tiling import Tiling
-from distspmd.errors import ScheduleError
+from distspmd.errors import ScheduleError, ScheduleWarning
 from distspmd.layouts.mesh import Mesh
 from distspmd.pipeline import list_spaces
 from distspmd.placement.schedule import resolve
@@ -241,3 +241,40 @@ def test_axes_that_split_nothing_run_the_same_iterations():
     tiling = Tiling.of(extents, Mesh(x=2, y=2), [("x",)])
     assert tiling.lower.tolist() == [[0], [0], [2], [2]]
     assert tiling.parts == (2,)
+
+
+@pytest.mark.parametrize(
+    ("parts", "told"),
+    [
+        ((64, 1), "10 iterations are 10 tiles of 1: 54 of 64 ranks along it are idle. Write 10."),
+        ((6, 1), "10 iterations are 5 tiles of 2: 1 of 6 ranks along it are idle. Write 5."),
+        ((1, 9), "cuts __i1 .* 8 iterations are 8 tiles of 1: 1 of 9 .* Write 8."),
+    ],
+)
+def test_idle_ranks_are_told_in_one_line_before_the_work_and_in_the_record(parts, told):
+    with pytest.warns(ScheduleWarning, match=told) as warned:
+        lowering = distspmd.lower(chain.to_sdfg(), {"hidden": parts})
+    assert len(warned) == 1
+    assert warned[0].filename == __file__
+    assert [line for line in str(lowering).splitlines() if line == str(warned[0].message)]
+    assert str(warned[0].message) in str(distspmd.explain(lowering))
+
+
+@pytest.mark.parametrize("parts", [(5, 1), (4, 2), (10, 8)])
+def test_grids_that_leave_no_rank_idle_are_not_told(parts, recwarn):
+    lowering = distspmd.lower(chain.to_sdfg(), {"hidden": parts})
+    assert not [w for w in recwarn if w.category is ScheduleWarning]
+    assert not [sentence for sentence in lowering.remarks if "idle" in sentence]
+
+
+def test_spaces_that_run_whole_are_told_in_the_record():
+    lowering = distspmd.lower(labels_repeat.to_sdfg(), {}, fuse=False)
+    (sentence,) = lowering.remarks
+    assert sentence == "Not split, and run whole by rank 0: a, b, __return."
+    assert sentence in str(lowering)
+
+
+@pytest.mark.parametrize("parts", [(10**9, 1), (10**20, 1), (2**11, 2**11)])
+def test_more_ranks_than_can_be_planned_for_are_refused(parts, spaces):
+    with pytest.raises(ScheduleError, match="more than the 1,048,576 that are planned for"):
+        resolve({"hidden": parts}, spaces)
