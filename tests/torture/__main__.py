@@ -1,6 +1,6 @@
 """Runs random programs and redistributions for as long as asked, and shrinks what fails.
 
-Usage: scripts/torture [programs | redistributions | jobs | caches]... [--seconds N] [--seed N]
+Usage: scripts/torture [KIND]... [--seconds N] [--seed N]
 
 Every line says the seed that repeats it. The exit status is 1 if anything was wrong, ended in an
 error that is not one of ours, or did not end.
@@ -14,6 +14,7 @@ import os
 import random
 import re
 import shutil
+import subprocess
 import sys
 import tempfile
 import threading
@@ -21,6 +22,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Protocol
 
 from distspmd.runtime.launch import Completed, launch
 
@@ -41,11 +43,13 @@ def run(module: str, *arguments: object, ranks: int, timeout: float, **env: str)
     return launch(argv, ranks=ranks, timeout=timeout, capture=True, env=env, cwd=TESTS.parent)
 
 
-def try_programs(seeds: Sequence[str], ranks: int, timeout: float) -> dict[str, tuple[str, str]]:
+def try_programs(
+    seeds: Sequence[str], ranks: int, timeout: float, **env: str
+) -> dict[str, tuple[str, str]]:
     """What became of programs on so many ranks, with the message, by seed."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "outcomes"
-        done = run("run_programs", file, folder, *seeds, ranks=ranks, timeout=timeout)
+        done = run("run_programs", file, folder, *seeds, ranks=ranks, timeout=timeout, **env)
         lines = file.read_text().splitlines() if file.exists() else []
     found = {
         line["seed"]: (line["became"], line.get("message", "")) for line in map(json.loads, lines)
@@ -56,6 +60,8 @@ def try_programs(seeds: Sequence[str], ranks: int, timeout: float) -> dict[str, 
             found[seed] = (how, (done.stdout + done.stderr)[-3000:])
     if not found and not done.timed_out and done.returncode:
         found[seeds[0]] = (ENDED, (done.stdout + done.stderr)[-3000:])
+    if "runtime error:" in done.stderr or "AddressSanitizer" in done.stderr:
+        found[seeds[-1]] = (WRONG, done.stderr[-3000:])
     return found
 
 
@@ -76,6 +82,22 @@ def shrink(seed: str, ranks: int, became: str, seconds: float = 300) -> tuple[st
         else:
             break
     return seed, of_text(seed).text
+
+
+class Kind(Protocol):
+    """Something that is tried again and again.
+
+    Attributes:
+        failures: how often something was wrong.
+    """
+
+    failures: int
+
+    def step(self) -> None:
+        """Try once, and print what is wrong."""
+
+    def summary(self) -> str:
+        """What was tried, in one line."""
 
 
 class Programs:
@@ -236,11 +258,72 @@ class Jobs:
         return f"jobs at once: {counts}; next seed {self.next}"
 
 
-KINDS: dict[str, Callable[[int], Programs | Redistributions | Caches | Jobs]] = {
+class Sanitizers:
+    """Random programs with the address and the undefined-behaviour sanitizers, runtime included."""
+
+    def __init__(self, seed: int, batch: int = 8) -> None:
+        self.next, self.batch, self.failures, self.counts = seed, batch, 0, Counter[str]()
+        self.cache = Path(tempfile.mkdtemp(prefix="torture-sanitizers-"))
+        command = ["g++", "-print-file-name=libasan.so", "-print-file-name=libubsan.so"]
+        found = [
+            subprocess.run([command[0], each], capture_output=True, text=True, check=True).stdout
+            for each in command[1:]
+        ]
+        self.env = {
+            "CXX": "g++ -fsanitize=address,undefined -fno-omit-frame-pointer",
+            "LD_PRELOAD": ":".join(each.strip() for each in found),
+            "ASAN_OPTIONS": "detect_leaks=0:handle_segv=0:use_sigaltstack=0",
+            "UBSAN_OPTIONS": "print_stacktrace=1",
+            "DACE_compiler_cpp_standard": "20",  # DaCe's headers are not right under 17 with them
+            "DISTSPMD_CACHE": str(self.cache),
+        }
+
+    def step(self) -> None:
+        seeds = [str(n) for n in range(self.next, self.next + self.batch)]
+        ranks = random.Random(self.next).choice(RANKS[:4])
+        self.next += self.batch
+        found = try_programs(seeds, ranks, 240 * self.batch, **self.env)
+        self.counts.update(became for became, _ in found.values())
+        for seed, (became, message) in found.items():
+            if became in FAILURES:
+                self.failures += 1
+                print(f"sanitizers, program {seed} on {ranks} ranks: {became}: {message}")
+        libraries = [each.read_bytes() for each in self.cache.rglob("*.so")]
+        assert any(b"__asan_" in each for each in libraries), "nothing was compiled with sanitizers"
+
+    def summary(self) -> str:
+        counts = ", ".join(f"{n} {name}" for name, n in self.counts.most_common())
+        shutil.rmtree(self.cache, ignore_errors=True)
+        return f"with sanitizers: {counts}; next seed {self.next}"
+
+
+class Growth:
+    """Thousands of calls, programs and communicators in one process, which may not grow."""
+
+    def __init__(self, seed: int) -> None:
+        self.next, self.failures, self.said = seed, 0, ""
+
+    def step(self) -> None:
+        calls, programs = (10_000, 1_000) if self.next == 0 else (1_000, 100)
+        ranks = 4 if self.next % 2 == 0 else 2
+        done = run("run_growth", calls, programs, ranks=ranks, timeout=3600)
+        self.said = done.stdout.strip().replace("\n", "; ")
+        if done.returncode:
+            self.failures += 1
+            print(f"growth on {ranks} ranks:\n{(done.stdout + done.stderr)[-3000:]}", flush=True)
+        self.next += 1
+
+    def summary(self) -> str:
+        return f"growth: {self.said}"
+
+
+KINDS: dict[str, Callable[[int], Kind]] = {
     "programs": Programs,
     "redistributions": Redistributions,
     "caches": Caches,
     "jobs": Jobs,
+    "sanitizers": Sanitizers,
+    "growth": Growth,
 }
 
 

@@ -40,3 +40,9 @@ def test_what_needs_a_statement_goes_with_it() -> None:
     program = Program(0, random_program(0).arguments, (first, second), ("v1",))
     texts = [smaller.statements for smaller in program.smaller()]
     assert texts == [(first,), ()]
+
+
+def test_many_calls_programs_and_communicators_leave_nothing() -> None:
+    done = torture.run("run_growth", 400, 24, ranks=4, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("bytes more on rank 0") == 3
