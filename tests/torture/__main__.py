@@ -297,6 +297,31 @@ class Sanitizers:
         return f"with sanitizers: {counts}; next seed {self.next}"
 
 
+class Determinism:
+    """Random programs run again, and on larger communicators: the same bits."""
+
+    def __init__(self, seed: int, batch: int = 12) -> None:
+        self.next, self.batch, self.failures, self.counts = seed, batch, 0, Counter[str]()
+
+    def step(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            arguments = (folder, self.next, self.batch)
+            done = run("run_deterministic", *arguments, ranks=5, timeout=60 * self.batch)
+        said = done.stdout + done.stderr
+        counted = re.search(r"(\d+) right, (\d+) refused", said)
+        if done.returncode or not counted:
+            self.failures += 1
+            print(f"determinism from seed {self.next}:\n{said[-3000:]}", flush=True)
+        else:
+            self.counts[RIGHT] += int(counted[1])
+            self.counts[REFUSED] += int(counted[2])
+        self.next += self.batch
+
+    def summary(self) -> str:
+        counts = ", ".join(f"{n} {name}" for name, n in self.counts.most_common())
+        return f"the same bits: {counts}; next seed {self.next}"
+
+
 class Growth:
     """Thousands of calls, programs and communicators in one process, which may not grow."""
 
@@ -323,6 +348,7 @@ KINDS: dict[str, Callable[[int], Kind]] = {
     "caches": Caches,
     "jobs": Jobs,
     "sanitizers": Sanitizers,
+    "determinism": Determinism,
     "growth": Growth,
 }
 

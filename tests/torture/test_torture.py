@@ -1,6 +1,7 @@
 """A short piece of `scripts/torture`, and that it finds what is wrong."""
 
 import json
+from pathlib import Path
 
 from torture import __main__ as torture
 from torture.programs import Program, Statement, random_program
@@ -46,3 +47,9 @@ def test_many_calls_programs_and_communicators_leave_nothing() -> None:
     done = torture.run("run_growth", 400, 24, ranks=4, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count("bytes more on rank 0") == 3
+
+
+def test_programs_give_the_same_bits_again_and_on_more_ranks(tmp_path: Path) -> None:
+    done = torture.run("run_deterministic", tmp_path, FIRST, 3, ranks=4, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "0 right" not in done.stdout
