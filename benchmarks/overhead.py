@@ -16,7 +16,8 @@ import numpy as np
 import distspmd
 from distspmd.codegen.build import build_unlowered
 from distspmd.frontend import numpy_program
-from distspmd.runtime.launch import launch, launched_ranks
+from distspmd.runtime.allocation import launched_ranks
+from distspmd.runtime.launch import launch
 
 N = 3000
 

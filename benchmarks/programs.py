@@ -18,7 +18,8 @@ from peers import PEERS, milliseconds
 
 import distspmd
 from distspmd.frontend import numpy_program
-from distspmd.runtime.launch import launch, launched_ranks
+from distspmd.runtime.allocation import launched_ranks
+from distspmd.runtime.launch import launch
 
 
 def ours(name: str, repeat: int) -> tuple[float, float] | None:

@@ -32,7 +32,8 @@ import numpy as np
 from cases import Case, cases, factor, operand, sample, values
 
 from distspmd.layouts import intervals
-from distspmd.runtime.launch import launch, launched_ranks
+from distspmd.runtime.allocation import launched_ranks
+from distspmd.runtime.launch import launch
 
 Row = dict[str, Any]  # case, ranks, megabytes, and milliseconds by method
 OURS = ("distspmd", "shared tiles")

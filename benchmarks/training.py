@@ -202,7 +202,7 @@ def run(method: str, name: str, small: bool, repeat: int) -> None:
     measure = ours if method.startswith("distspmd") else torchs
     arguments = (method, name, small, repeat)
     figures, made = measure(*arguments[measure is ours :])
-    from distspmd.runtime.launch import rank_of_launch
+    from distspmd.runtime.allocation import rank_of_launch
 
     if int(os.environ.get("RANK", rank_of_launch())) == 0:
         steps = [max(turn) for turn in zip(*(f.seconds for f in figures), strict=True)]

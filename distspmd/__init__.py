@@ -36,8 +36,9 @@ from distspmd.plans.machine import Machine
 from distspmd.plans.redistribution import Redistribution
 from distspmd.plans.simulator import simulate
 from distspmd.plans.verifier import verify
+from distspmd.runtime.allocation import launched_ranks
 from distspmd.runtime.errors_together import end_all_on_exception
-from distspmd.runtime.launch import launch, launched_ranks
+from distspmd.runtime.launch import launch
 
 if TYPE_CHECKING:
     from distspmd.api import PartitionedFunction, compile, iteration_spaces, lower, program

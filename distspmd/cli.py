@@ -24,7 +24,8 @@ from distspmd.errors import (
     ToolchainError,
     UnsupportedProgram,
 )
-from distspmd.runtime.launch import launch, launched_ranks, rank_of_launch
+from distspmd.runtime.allocation import launched_ranks, rank_of_launch
+from distspmd.runtime.launch import launch
 from distspmd.runtime.toolchain import find_mpi
 
 if TYPE_CHECKING:
@@ -117,7 +118,11 @@ def _parser() -> argparse.ArgumentParser:
     _add_schedule(run)
     run.add_argument("--seed", type=int, default=0, help="of the random arguments (default 0)")
     run.add_argument("--repeat", type=int, default=3, help="runs to time (default 3)")
-    run.add_argument("--timeout", type=float, help="seconds after which all ranks are ended")
+    run.add_argument(
+        "--timeout",
+        type=float,
+        help="seconds after which all ranks are ended, with where each of them stood",
+    )
     run.set_defaults(command=_run)
 
     check = commands.add_parser(

@@ -40,8 +40,9 @@ from distspmd.placement.schedule import Schedule
 from distspmd.plans.machine import Machine
 from distspmd.plans.solver import Solver
 from distspmd.plans.verifier import verify
+from distspmd.runtime.allocation import launched_ranks
 from distspmd.runtime.errors_together import Agreement, wait_quietly
-from distspmd.runtime.launch import launch, launched_ranks
+from distspmd.runtime.launch import launch
 from distspmd.symbolic_lowering import with_sizes
 from distspmd.tables import Table, as_html, as_text
 

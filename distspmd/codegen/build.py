@@ -29,7 +29,7 @@ from distspmd.lowering import Lowering
 from distspmd.nodes.distributed_memlet import CONTEXT, DistributedMemlet
 from distspmd.passes.normalize.dace_fixes import correct
 from distspmd.runtime import compile_runtime, compiler_processes, toolchain
-from distspmd.runtime.launch import rank_of_launch
+from distspmd.runtime.allocation import rank_of_launch
 
 _RECORD = "program.json"
 _PACKAGE = Path(__file__).resolve().parent.parent

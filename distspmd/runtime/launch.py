@@ -24,13 +24,15 @@ from typing import IO
 
 from distspmd.errors import LaunchError, shorten
 from distspmd.runtime import guard
+from distspmd.runtime.allocation import OVERSUBSCRIBE, check_launch, cores_of_rank, is_job
+from distspmd.runtime.board import MARK, stood, where
 from distspmd.runtime.segments import placed_segments
+from distspmd.runtime.standing import ranks_text
 from distspmd.runtime.toolchain import MPI, find_mpi, home, tool_path
 
 TIMED_OUT = 124
 """The return code of a launch that ran past its time, as that of the command `timeout`."""
 
-_MARK = "DISTSPMD_LAUNCH"
 _GRACE = 2.0
 _SHOWN_LINES = 40
 
@@ -89,18 +91,23 @@ def launch(
     """
     program = tuple(os.fspath(part) for part in argv)
     _check_start(program, ranks, cwd)
+    check_launch(ranks, f"`{' '.join(program)}`", {**os.environ, **(env or {})})
     mpi = find_mpi({**os.environ, **(env or {})})
-    given = {**os.environ, **(env or {}), _MARK: uuid.uuid4().hex}
+    given = {**os.environ, **(env or {}), MARK: uuid.uuid4().hex}
     start = time.monotonic()
     with ExitStack() as stack:
         out, err = (stack.enter_context(tempfile.TemporaryFile()) for _ in range(2))
-        if not _in_job(given):
+        if not is_job(given):
             given = {**stack.enter_context(placed_segments(mpi, given)), **given}
         around = environment(mpi, ranks, threads=threads, environ=given)
         command = [str(mpi.mpiexec), "-n", str(ranks), *_exported(mpi, around)]
         command += [sys.executable, *_starting(program), *program]
-        code = _run(command, around, cwd, (out, err) if capture else None, timeout)
-        return Completed(program, ranks, code, _text(out), _text(err), time.monotonic() - start)
+        code, told = _run(command, around, cwd, (out, err) if capture else None, timeout)
+        seconds = time.monotonic() - start
+        said = _told_text(timeout, ranks, told) if code == TIMED_OUT else ""
+        if not capture:
+            sys.stderr.write(said)
+        return Completed(program, ranks, code, _text(out), _text(err) + said, seconds)
 
 
 def environment(
@@ -108,36 +115,22 @@ def environment(
 ) -> dict[str, str]:
     """The environment in which an MPI starts ranks: `environ`, and what it does not set itself."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    crowded = ranks > (cores or 1)
-    share = str(threads or max(1, (cores or 1) // ranks))
+    mine = cores_of_rank(ranks, environ)  # in a job of several nodes this one tells nothing
+    mine = (cores or 1) / ranks if mine is None else mine
+    crowded = mine < 1
+    share = str(threads or max(1, int(mine)))
     defaults = {
         "HOME": home(environ),
         "PYTHONUNBUFFERED": "1",
         "OMP_NUM_THREADS": share,
         "OPENBLAS_NUM_THREADS": share if threads else environ.get("OMP_NUM_THREADS", share),
         "MPI4PY_LIBMPI": str(mpi.library),
-        **_settings(mpi, crowded and not _in_job(environ)),
+        **_settings(mpi, crowded, mine, environ),
     }
     forced = {"PATH": tool_path(mpi, environ), "DISTSPMD_MPI": str(mpi.mpicc)}
     if threads:
         forced |= {"OMP_NUM_THREADS": share, "OPENBLAS_NUM_THREADS": share}
     return {**defaults, **environ, **forced}
-
-
-def launched_ranks(environ: Mapping[str, str] = os.environ) -> int | None:
-    """The number of ranks that were started together with this process; None if it is no rank."""
-    for name in ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE"):
-        if environ.get(name, "").isdigit():
-            return int(environ[name])
-    if "PMIX_RANK" in environ and environ.get("SLURM_STEP_NUM_TASKS", "").isdigit():
-        return int(environ["SLURM_STEP_NUM_TASKS"])
-    return None
-
-
-def rank_of_launch(environ: Mapping[str, str] = os.environ) -> int:
-    """The rank of this process; 0 if it is no rank."""
-    names = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK", "PMIX_RANK")
-    return next((int(environ[name]) for name in names if environ.get(name, "").isdigit()), 0)
 
 
 def _check_start(program: tuple[str, ...], ranks: int, cwd: str | os.PathLike[str] | None) -> None:
@@ -147,11 +140,6 @@ def _check_start(program: tuple[str, ...], ranks: int, cwd: str | os.PathLike[st
         raise LaunchError("nothing to launch; give a file, or -m and a module.")
     if not program[0].startswith("-") and not Path(cwd or ".", program[0]).is_file():
         raise LaunchError(f"cannot launch {program[0]}: no such file.")
-    if launched_ranks() is not None:
-        raise LaunchError(
-            f"cannot launch {' '.join(program)} from a rank of another launch.\n"
-            "  Start the program without mpiexec, or do not launch where launched_ranks() is set."
-        )
 
 
 def _starting(program: tuple[str, ...]) -> list[str]:
@@ -164,45 +152,58 @@ def _starting(program: tuple[str, ...]) -> list[str]:
 # --- what each MPI needs to be told ---
 
 
-def _settings(mpi: MPI, crowded: bool) -> dict[str, str]:
-    """Settings for an MPI. The ranks are crowded if there are more of them than cores."""
+def _settings(mpi: MPI, crowded: bool, cores: float, environ: Mapping[str, str]) -> dict[str, str]:
+    """Settings for an MPI.
+
+    In the job of a batch system the MPI places the ranks on the nodes as the job has asked, and
+    nothing here changes that.
+
+    Args:
+        mpi: what starts the ranks.
+        crowded: whether there are more ranks than cores.
+        cores: of a rank.
+        environ: of this process.
+    """
     settings = {}
-    if mpi.kind == "intel" and crowded:
+    in_job, shared = is_job(environ), bool(environ.get(OVERSUBSCRIBE))
+    if mpi.kind == "intel" and crowded and (shared or not in_job):
         settings["I_MPI_PIN"] = "0"
     if mpi.kind == "openmpi":
         if hasattr(os, "geteuid") and os.geteuid() == 0:
             settings |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-        if crowded or mpi.is_wheel:
-            settings |= _unbound(int(mpi.version.partition(".")[0] or 5))
+        major = int(mpi.version.partition(".")[0] or 5)
+        if not in_job and (crowded or mpi.is_wheel):
+            settings |= _shared_cores(major) | _unbound(major)
+        if in_job and shared:
+            settings |= _shared_cores(major, by_slot=True) | _unbound(major)
+        if in_job and mpi.is_wheel and cores != 1:
+            settings |= _unbound(major)
         if mpi.is_wheel:
             settings["OMPI_MCA_osc"] = "^ucx"  # it has no transport there, and says so each time
     return settings
 
 
-def _unbound(major: int) -> dict[str, str]:
-    """Ranks may share cores, are bound to none, and yield when they wait.
+def _shared_cores(major: int, by_slot: bool = False) -> dict[str, str]:
+    """There may be more ranks than cores.
 
-    Open MPI binds one or two ranks to cores, where they spin: beside another load, or a launch that
-    is bound to the same cores, an exchange then takes a hundred times longer.
+    Without a policy, or by slot, ranks go to the nodes as the batch system has divided them.
     """
     if major < 5:
-        return {
-            "OMPI_MCA_rmaps_base_oversubscribe": "1",
-            "OMPI_MCA_hwloc_base_binding_policy": "none",
-            "OMPI_MCA_mpi_yield_when_idle": "1",
-        }
-    return {
-        "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
-        "PRTE_MCA_hwloc_default_binding_policy": "none",
-        "OMPI_MCA_mpi_yield_when_idle": "1",
-    }
+        return {"OMPI_MCA_rmaps_base_oversubscribe": "1"}
+    return {"PRTE_MCA_rmaps_default_mapping_policy": f"{'slot' * by_slot}:oversubscribe"}
 
 
-def _in_job(environ: Mapping[str, str]) -> bool:
-    """Whether a batch system decides where ranks run; the cores of this node tell nothing then."""
-    return any(
-        name in environ for name in ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "PE_HOSTFILE")
-    )
+def _unbound(major: int) -> dict[str, str]:
+    """Ranks are bound to no core, and yield when they wait.
+
+    Open MPI binds one or two ranks to cores, where they spin: beside another load, or a launch that
+    is bound to the same cores, an exchange then takes a hundred times longer. A rank with threads
+    would have one core for all of them.
+    """
+    binding = "OMPI_MCA_hwloc_base_binding_policy"
+    if major >= 5:
+        binding = "PRTE_MCA_hwloc_default_binding_policy"
+    return {binding: "none", "OMPI_MCA_mpi_yield_when_idle": "1"}
 
 
 _EXPORTED = (
@@ -212,16 +213,17 @@ _EXPORTED = (
     "OMP_NUM_THREADS",
     "OPENBLAS_NUM_THREADS",
     "MPI4PY_LIBMPI",
-    "DISTSPMD_MPI",
-    _MARK,
 )
+_OWN = "DISTSPMD_"
+"""All variables of this name go to other nodes, and with them the mark of the launch."""
 
 
 def _exported(mpi: MPI, environ: Mapping[str, str]) -> list[str]:
     """Arguments that carry variables to other nodes; other MPIs carry all of them."""
     if mpi.kind != "openmpi":
         return []
-    return [part for name in _EXPORTED if name in environ for part in ("-x", name)]
+    names = [*_EXPORTED, *sorted(name for name in environ if name.startswith(_OWN))]
+    return [part for name in names if name in environ for part in ("-x", name)]
 
 
 # --- processes ---
@@ -233,9 +235,10 @@ def _run(
     cwd: str | os.PathLike[str] | None,
     files: tuple[IO[bytes], IO[bytes]] | None,
     timeout: float | None,
-) -> int:
+) -> tuple[int, Mapping[int, str]]:
+    """The code of mpiexec, and what each rank of this node does when its time is up."""
     out, err = files or (None, None)
-    mark = f"mark:{environ[_MARK]}"
+    mark = f"mark:{environ[MARK]}"
     guard.begin(mark)
     try:
         process = subprocess.Popen(
@@ -253,16 +256,31 @@ def _run(
     guard.begin(launcher)
     try:
         with _ended_by_signals():
-            return process.wait(timeout)
+            return process.wait(timeout), {}
     except subprocess.TimeoutExpired:
-        return TIMED_OUT
+        return TIMED_OUT, stood(environ[MARK])
     except KeyboardInterrupt:
         _tell_end("an interrupt from the keyboard")
         raise
     finally:
-        _end(process, environ[_MARK])
+        _end(process, environ[MARK])
+        stood(environ[MARK])
         guard.done(launcher)
         guard.done(mark)
+
+
+def _told_text(timeout: float | None, ranks: int, told: Mapping[int, str]) -> str:
+    """That the time was up, and where each rank stood."""
+    lines = [
+        f"distspmd: {ranks} rank(s) did not end within {timeout:g} s (timeout); all are ended."
+    ]
+    lines += where(told)
+    others = [rank for rank in range(ranks) if rank not in told]
+    if others:
+        lines.append(
+            f"  {ranks_text(others)}: nothing is known; on another node, or without distspmd"
+        )
+    return "\n".join(lines) + "\n"
 
 
 @contextmanager
@@ -305,7 +323,7 @@ def _end(process: subprocess.Popen[bytes], mark: str) -> None:
 
 def _marked(mark: str) -> list[int]:
     """Processes of this machine with the mark of a launch in their environment."""
-    wanted = f"{_MARK}={mark}".encode()
+    wanted = f"{MARK}={mark}".encode()
     found = []
     for entry in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):

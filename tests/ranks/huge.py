@@ -11,7 +11,8 @@ import numpy as np
 import distspmd
 from distspmd import Layout, Mesh
 from distspmd.plans.machine import Machine
-from distspmd.runtime.launch import launch, launched_ranks
+from distspmd.runtime.allocation import launched_ranks
+from distspmd.runtime.launch import launch
 from distspmd.runtime.measure import NEVER
 
 EXTENTS = (46_000, 48_000)

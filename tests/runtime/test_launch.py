@@ -18,7 +18,8 @@ import pytest
 from distspmd.cache import scratch
 from distspmd.errors import LaunchError, ToolchainError
 from distspmd.runtime import launch as module
-from distspmd.runtime.launch import Completed, environment, launched_ranks
+from distspmd.runtime.allocation import launched_ranks
+from distspmd.runtime.launch import Completed, environment
 from distspmd.runtime.launch import launch as launch_ranks
 from distspmd.runtime.toolchain import MPI, find_mpi
 
@@ -62,7 +63,7 @@ def test_more_ranks_than_cores_see_each_other(launch: Launch) -> None:
 
 def test_ranks_know_that_they_are_ranks(launch: Launch) -> None:
     assert launched_ranks() is None
-    code = "from distspmd.runtime.launch import launched_ranks\nprint(f'{launched_ranks()} ')"
+    code = "from distspmd.runtime.allocation import launched_ranks\nprint(f'{launched_ranks()} ')"
     assert launch(HEAD + code, ranks=3).stdout.split() == ["3"] * 3
 
 
