@@ -16,6 +16,7 @@ from distspmd.errors import (
     CacheError,
     CheckError,
     CompilationError,
+    DisagreementError,
     DistSPMDError,
     LaunchError,
     LayoutError,
@@ -36,6 +37,7 @@ from distspmd.plans.machine import Machine
 from distspmd.plans.redistribution import Redistribution
 from distspmd.plans.simulator import simulate
 from distspmd.plans.verifier import verify
+from distspmd.runtime import watchdog
 from distspmd.runtime.allocation import launched_ranks
 from distspmd.runtime.errors_together import end_all_on_exception
 from distspmd.runtime.launch import launch
@@ -56,6 +58,7 @@ __all__ = [
     "CacheError",
     "CheckError",
     "CompilationError",
+    "DisagreementError",
     "DistSPMDError",
     "LaunchError",
     "Layout",
@@ -118,3 +121,4 @@ def __getattr__(name: str) -> Any:
 
 
 end_all_on_exception()
+watchdog.start_on_ranks()

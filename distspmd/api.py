@@ -26,7 +26,7 @@ from distspmd.placement.argument_layouts import DISTRIBUTED, check_arguments
 from distspmd.placement.schedule import Schedule, resolve
 from distspmd.plans.machine import Machine
 from distspmd.plans.solver import Solver
-from distspmd.runtime.errors_together import Agreement, wait_quietly
+from distspmd.runtime.agreement import Agreement, Call
 from distspmd.symbolic_lowering import SymbolicLowering, symbols_of
 
 Source: TypeAlias = SDFG | DaceProgram | Callable[..., Any]
@@ -129,17 +129,21 @@ def compile(
     Raises:
         ScheduleError: the program is not lowered, or its grids need more ranks.
         ArgumentError: an unknown kind of arithmetic, or no communicator.
+        DisagreementError: on all ranks: they compile different programs, or one of them has ended.
+        LaunchError: the processes that were started together are no ranks of one program.
         CompilationError: on all ranks, with the compiler's message.
         ToolchainError: on all ranks, if the compiler or the BLAS is missing.
     """
-    if not hasattr(comm, "Dup"):
-        return programs.compile_and_load(None, comm, arithmetic=arithmetic)
-    lowering = lowered if not isinstance(lowered, SDFG) else getattr(lowered, ATTRIBUTE, None)
-    symbolic = lowering if comm.Get_rank() == 0 and isinstance(lowering, SymbolicLowering) else None
-    if comm.bcast(symbolic is not None):
-        return SymbolicProgram(symbolic, comm, arithmetic)
-    sdfg: SDFG | None = lowered if isinstance(lowered, SDFG) else getattr(lowered, "sdfg", None)
-    return programs.compile_and_load(sdfg, comm, arithmetic=arithmetic)
+    agreement = Agreement.of(comm, programs.COMPILES)
+    with agreement.calling(programs.COMPILES):
+        agreement.check()
+        lowering = lowered if not isinstance(lowered, SDFG) else getattr(lowered, ATTRIBUTE, None)
+        first = agreement.rank == 0
+        symbolic = lowering if first and isinstance(lowering, SymbolicLowering) else None
+        if agreement.bcast(symbolic is not None):
+            return SymbolicProgram(symbolic, agreement.comm, arithmetic)
+        sdfg: SDFG | None = lowered if isinstance(lowered, SDFG) else getattr(lowered, "sdfg", None)
+        return programs.compile_together(agreement, sdfg, arithmetic)
 
 
 def program(
@@ -207,6 +211,7 @@ class PartitionedFunction:
         self._options, self._arithmetic = dict(options), arithmetic
         self._comm = comm
         self._agreement: Agreement | None = None
+        self._call: Call | None = None
         self._signature = inspect.signature(_python_function(function))
         self._programs: dict[Any, Program | SymbolicProgram] = {}
         self.__name__ = getattr(function, "__name__", _python_function(function).__name__)
@@ -217,21 +222,25 @@ class PartitionedFunction:
 
         Raises:
             ArgumentError: on all ranks, before anything runs.
+            DisagreementError: on all ranks: they call different functions, or the same one with
+                other schedules, or one of them has ended.
             ScheduleError, UnsupportedProgram, NoSolver, CompilationError: on all ranks, at the
                 first call for some shapes and types.
         """
-        comm, agreement = self._ranks()
+        agreement, call = self._ranks()
         key, error, given = None, None, dict(named)
+        first = agreement.rank == 0
         try:
-            given = self._bind(arguments, named, partial=comm.Get_rank() != 0)
-            key = self._key(given) if comm.Get_rank() == 0 else None
+            given = self._bind(arguments, named, partial=not first)
+            key = self._key(given) if first else None
         except ArgumentError as problem:
             error = problem
-        agreement.check(error)
-        key = comm.bcast(key)
-        if key not in self._programs:
-            self._programs[key] = self._make(comm, agreement, given)
-        return self._programs[key](**given)
+        with agreement.calling(call):
+            agreement.check(error)
+            key = agreement.bcast(key)
+            if key not in self._programs:
+                self._programs[key] = self._make(agreement, given)
+            return self._programs[key](**given)
 
     def lower(self, *examples: Any, **named: Any) -> Lowering | SymbolicLowering:
         """All decisions for arguments like these; without any, as the annotations say."""
@@ -250,22 +259,30 @@ class PartitionedFunction:
         for compiled in self._programs.values():
             compiled.close()
         self._programs.clear()
+        if self._agreement is not None:
+            self._agreement.release()
+            self._agreement = None
 
-    def _ranks(self) -> tuple[Any, Agreement]:
-        if self._comm is None:
-            from mpi4py import MPI
+    def _ranks(self) -> tuple[Agreement, Call]:
+        if self._agreement is None or self._call is None:
+            if self._comm is None:
+                from mpi4py import MPI
 
-            self._comm = MPI.COMM_WORLD
-        if self._agreement is None:
-            self._agreement = Agreement(self._comm)
-        return self._comm, self._agreement
+                self._comm = MPI.COMM_WORLD
+            self._call = Call.of(
+                f"{self.__name__}(...)",
+                _comparable(self.schedule),
+                _comparable(self._options),
+                self._arithmetic,
+                wording=f"{self.__name__}(...), with the schedule {self.schedule},",
+            )
+            self._agreement = Agreement.of(self._comm, self._call).hold()
+        return self._agreement, self._call
 
-    def _make(
-        self, comm: Any, agreement: Agreement, given: Mapping[str, Any]
-    ) -> Program | SymbolicProgram:
+    def _make(self, agreement: Agreement, given: Mapping[str, Any]) -> Program | SymbolicProgram:
         lowering: Lowering | SymbolicLowering | None = None
         error: Exception | None = None
-        if comm.Get_rank() == 0:
+        if agreement.rank == 0:
             try:
                 lowering = self.lower(**given)
             except DistSPMDError as problem:
@@ -275,9 +292,8 @@ class PartitionedFunction:
                     f"{self.__name__} cannot be lowered: {type(problem).__name__}: {problem}"
                 )
                 error.__cause__ = problem
-        wait_quietly(comm)
-        agreement.check(error)
-        return compile(lowering, comm, arithmetic=self._arithmetic)
+        agreement.wait(error)
+        return compile(lowering, agreement.comm, arithmetic=self._arithmetic)
 
     def _parse(self, examples: Sequence[Any], named: Mapping[str, Any]) -> SDFG:
         given = self._bind(examples, named, partial=True)
@@ -302,6 +318,17 @@ class PartitionedFunction:
     def _key(self, given: Mapping[str, Any]) -> Any:
         """What tells calls apart that need programs of their own."""
         return tuple((name, _kind(value)) for name, value in sorted(given.items()))
+
+
+def _comparable(value: Any) -> Any:
+    """A value as it prints on all ranks; of what prints otherwise on each, its type."""
+    if value is None or isinstance(value, str | int | float):
+        return value
+    if isinstance(value, Mapping):
+        return sorted((str(key), _comparable(each)) for key, each in value.items())
+    if isinstance(value, Sequence):
+        return [_comparable(each) for each in value]
+    return type(value).__qualname__
 
 
 def _kind(value: Any) -> Any:

@@ -39,6 +39,10 @@ class ArgumentError(DistSPMDError):
     """A missing, misshapen or mistyped argument; raised on all ranks before work starts."""
 
 
+class DisagreementError(DistSPMDError):
+    """Ranks call different things, or one has ended; on all ranks, with who called what."""
+
+
 class CompilationError(DistSPMDError):
     """The generated program did not compile; carries the compiler's message."""
 

@@ -40,8 +40,8 @@ from distspmd.placement.schedule import Schedule
 from distspmd.plans.machine import Machine
 from distspmd.plans.solver import Solver
 from distspmd.plans.verifier import verify
+from distspmd.runtime.agreement import Agreement, Call
 from distspmd.runtime.allocation import launched_ranks
-from distspmd.runtime.errors_together import Agreement, wait_quietly
 from distspmd.runtime.launch import launch
 from distspmd.symbolic_lowering import with_sizes
 from distspmd.tables import Table, as_html, as_text
@@ -227,21 +227,24 @@ def _together(
     from mpi4py import MPI
 
     comm = MPI.COMM_WORLD
-    trial: Trial | None = None
-    error: Exception | None = None
-    if comm.Get_size() != ranks:
-        error = ArgumentError(
-            f"check: {ranks} ranks are asked for, but mpiexec started {comm.Get_size()}. Call it "
-            "in a process without mpiexec, or ask for these."
-        )
-    elif comm.Get_rank() == 0:
-        try:
-            trial = make()
-        except DistSPMDError as problem:
-            error = problem
-    wait_quietly(comm)
-    Agreement(comm).check(error)
-    shared: Trial = comm.bcast(trial)
+    call = Call.of("check(...)", ranks, runs)
+    agreement = Agreement.of(comm, call)
+    with agreement.calling(call):
+        trial: Trial | None = None
+        error: Exception | None = None
+        if agreement.ranks != ranks:
+            error = ArgumentError(
+                f"check: {ranks} ranks are asked for, but mpiexec started {agreement.ranks}. Call "
+                "it in a process without mpiexec, or ask for these."
+            )
+        agreement.check(error)
+        if agreement.rank == 0:
+            try:
+                trial = make()
+            except DistSPMDError as problem:
+                error = problem
+        agreement.wait(error)
+        shared: Trial = agreement.bcast(trial)
     found: tuple[Run, ...] = comm.bcast(perform(shared, comm, sets, runs))
     return shared, found
 

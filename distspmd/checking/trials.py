@@ -80,7 +80,7 @@ def perform(trial: Trial, comm: Any, sets: Sets, runs: int) -> tuple[Run, ...]:
     first = comm.Get_rank() == 0
     original = _load(trial.original) if first and trial.original else None
     found = []
-    with Program(trial.build, trial.lowering, comm.Dup()) as program:
+    with Program(trial.build, trial.lowering, comm) as program:
         for number in range(runs):
             given, wanted = next(sets) if first else ({}, None)
             have, seconds = _timed(program, comm, given)

@@ -14,8 +14,8 @@ from distspmd.errors import CompilationError
 from distspmd.execution import tile_storage
 from distspmd.lowering import Lowering
 from distspmd.nodes.distributed_memlet import CONTEXT
+from distspmd.runtime.agreement import Agreement
 from distspmd.runtime.engine import Engine
-from distspmd.runtime.errors_together import Agreement
 from distspmd.runtime.shared_memory import SharedNode
 
 
@@ -31,9 +31,9 @@ class Executable:
         CompilationError: on all ranks; one of them cannot load the library.
     """
 
-    def __init__(self, built: Build, lowering: Lowering, comm: Any, agreement: Agreement) -> None:
+    def __init__(self, built: Build, lowering: Lowering, agreement: Agreement) -> None:
         self._handle: int | None = None
-        rank: int = comm.Get_rank()
+        rank, comm = agreement.rank, agreement.comm
         library = self._load(built, agreement)
         functions = addresses_of(library, collect_lambdas(lowering.memlets))
         plans = [tile_storage.resolve_memlet(memlet, lowering, rank) for memlet in lowering.memlets]

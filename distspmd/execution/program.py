@@ -15,10 +15,10 @@ from distspmd.execution.executable import Executable
 from distspmd.execution.resident_arguments import Residents
 from distspmd.execution.signature import Signature
 from distspmd.layouts.layout import Layout
-from distspmd.lowering import ATTRIBUTE, Lowering, PlannedMemlet
+from distspmd.lowering import ATTRIBUTE, Lowering, PlannedMemlet, Reason
+from distspmd.runtime.agreement import Agreement, Call
 from distspmd.runtime.collective_resource import Closing
 from distspmd.runtime.engine import Statistics
-from distspmd.runtime.errors_together import Agreement, wait_quietly
 
 
 def compile_and_load(sdfg: SDFG | None, comm: Any, *, arithmetic: str = "vector") -> Program:
@@ -33,30 +33,49 @@ def compile_and_load(sdfg: SDFG | None, comm: Any, *, arithmetic: str = "vector"
 
     Raises:
         ScheduleError: the SDFG is not lowered, or its grids need more ranks.
+        DisagreementError: on all ranks: they compile different programs, or one of them has ended.
         CompilationError: on all ranks, with the compiler's message.
         ToolchainError: on all ranks, if the compiler or the BLAS is missing.
     """
-    if not hasattr(comm, "Dup"):
-        raise ArgumentError(
-            f"compile needs a communicator of mpi4py, but {comm!r} was given. Pass MPI.COMM_WORLD."
-        )
-    comm = comm.Dup()
+    agreement = Agreement.of(comm, COMPILES)
+    with agreement.calling(COMPILES):
+        agreement.check()
+        return compile_together(agreement, sdfg, arithmetic)
+
+
+COMPILES = Call.of("compile(...)")
+
+
+def compile_together(agreement: Agreement, sdfg: SDFG | None, arithmetic: str) -> Program:
+    """The same in a call in which all ranks have met."""
+    agreement.compare(arithmetic, f"compile(..., arithmetic={arithmetic!r})", "compile differently")
+    lowered: Lowering | None = getattr(sdfg, ATTRIBUTE, None)
+    name = getattr(sdfg, "name", None)
+    asked = _asked_of(lowered) if lowered else None
+    text = f"compile({name}), lowered with {dict(asked[0]) if asked else None}"
+    agreement.compare(asked and (name, *asked), text, "compile different programs")
     made: tuple[Build, Lowering] | None = None
     error: Exception | None = None
-    if comm.Get_rank() == 0:
+    if agreement.rank == 0:
         try:
-            made = build_for(sdfg, comm.Get_size(), arithmetic)
+            made = build_for(sdfg, agreement.ranks, arithmetic)
         except DistSPMDError as problem:
             error = problem
         except Exception as problem:
             error = CompilationError(f"code generation failed: {type(problem).__name__}: {problem}")
             error.__cause__ = problem
-    wait_quietly(comm)
-    Agreement(comm).check(error)
-    binding = binding_of(sdfg) if comm.Get_rank() == 0 else None
+    agreement.wait(error)
+    binding = binding_of(sdfg) if agreement.rank == 0 else None
     elsewhere = binding.elsewhere() if binding else None
-    (built, lowering), elsewhere = comm.bcast((made, elsewhere), root=0)
-    return Program(built, lowering, comm, binding or elsewhere)
+    (built, lowering), elsewhere = agreement.bcast((made, elsewhere))
+    return Program(built, lowering, agreement.comm, binding or elsewhere)
+
+
+def _asked_of(lowering: Lowering) -> tuple[tuple[tuple[str, Any], ...], tuple[str, ...], bool]:
+    """What a user has asked of a lowering; ranks compare it where they have one each."""
+    asked = [space for space in lowering.spaces if space.chosen_by.reason is Reason.SCHEDULE]
+    grids = tuple((space.name, space.parts) for space in asked)
+    return grids, tuple(sorted(lowering.held)), lowering.deterministic
 
 
 def build_for(sdfg: SDFG | None, ranks: int, arithmetic: str = "vector") -> tuple[Build, Lowering]:
@@ -96,20 +115,25 @@ class Program(Closing):
     def __init__(
         self, built: Build, lowering: Lowering, comm: Any, binding: Binding | None = None
     ) -> None:
+        self._agreement = Agreement.of(comm, COMPILES).hold()
         self.lowering = lowering
-        self.comm = comm
+        self.comm = self._agreement.comm
         self.rank: int = comm.Get_rank()
         self.signature = Signature.of(built, lowering, self.rank)
+        self._agreement.programs += 1
+        number, grids = self._agreement.programs, dict(_asked_of(lowering)[0])
+        text = f"{self.signature.program}(...)"
+        wording = f"{text}, program {number} of the communicator, lowered with {grids},"
+        self._call = Call.of(text, built.library, number, wording=wording)
         self._binding = binding
-        self._agreement = Agreement(comm)
-        self._executable = Executable(built, lowering, comm, self._agreement)
+        self._executable = Executable(built, lowering, self._agreement)
         self._residents = self._keep()
 
     def _keep(self) -> Residents:
         """Storage of what stays on the ranks between calls: what the binding has, elsewhere."""
         known = self.signature.parameters
         mine = set(self._binding.names) if self._binding and self.rank == 0 else set()
-        kept = self.comm.bcast(sorted(mine & self.lowering.held.keys() & known.keys()))
+        kept = self._agreement.bcast(sorted(mine & self.lowering.held.keys() & known.keys()))
         layouts = {name: self.lowering.held[name] for name in kept}
         return Residents(self.comm, layouts, {name: known[name].dtype for name in kept})
 
@@ -138,11 +162,21 @@ class Program(Closing):
             grids get None, as do those that hold no part of a distributed result.
 
         Raises:
-            ArgumentError: on all ranks, before anything runs.
+            ArgumentError: on all ranks, before anything runs; on one, if the program is closed.
+            DisagreementError: on all ranks: they call different things, or one of them has ended.
         """
+        outer = self._agreement.enter(self._call)
+        try:
+            return self._called(arguments, named)
+        finally:
+            self._agreement.leave(outer)
+
+    def _called(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
         error: Exception | None = None
         results: list[NDArray[Any] | None] = []
         arrays: dict[int, NDArray[Any]] = {}  # it keeps what is made for this call
+        if not self._executable.is_open:
+            raise self._closed()
         if self.signature.takes_part:
             try:
                 arrays, results = self._arrays(arguments, named)
@@ -154,7 +188,7 @@ class Program(Closing):
                     f"{type(problem).__name__}: {problem}"
                 )
                 error.__cause__ = problem
-        self._agreement.check(error)
+        self._agreement.meet(self._call.tag, error)
         if self._residents.layouts and not self._residents.current:
             self._residents.distribute(self._live())
         if self.rank < self.lowering.ranks:
@@ -166,6 +200,12 @@ class Program(Closing):
         if self._binding:
             return self._binding.returned(results)
         return results[0] if self.signature.is_single else tuple(results)
+
+    def _closed(self) -> ArgumentError:
+        return ArgumentError(
+            f"{self.signature.program} is closed: its memory and plans are freed. Call it before "
+            "close(), or within the with block; or compile it again."
+        )
 
     def _arrays(
         self, arguments: tuple[Any, ...], named: dict[str, Any]
@@ -199,6 +239,8 @@ class Program(Closing):
         That are parameters and states to which the program is bound and that ``arguments=`` of
         :func:`distspmd.lower` has distributed. Of replicated ones rank 0 always has the values.
         """
+        if not self._executable.is_open:
+            raise self._closed()
         if self._residents.current:
             self._residents.collect(self._live())
 
@@ -217,6 +259,8 @@ class Program(Closing):
 
         Those that are planned come first, then those that are resolved at run time.
         """
+        if not self._executable.is_open:
+            raise self._closed()
         planned = [
             (memlet, self._executable.engine.statistics(number))
             for number, memlet in enumerate(self.lowering.memlets)
@@ -228,11 +272,17 @@ class Program(Closing):
 
     def reset_statistics(self) -> None:
         """Count from zero again."""
+        if not self._executable.is_open:
+            raise self._closed()
         self._executable.engine.reset_statistics()
 
     def close(self) -> None:
         """Collect, and free the program's memory and communicators; all ranks call it together."""
-        if self._executable.is_open:
+        if not self._executable.is_open:
+            return
+        call = Call.of(f"{self.signature.program}.close()", self._call.tag)
+        with self._agreement.calling(call):
+            self._agreement.check()
             self.collect()
             self._executable.close()
-            self.comm.Free()
+        self._agreement.release()

@@ -24,9 +24,9 @@ from distspmd.execution.program import Program
 from distspmd.layouts.layout import Layout
 from distspmd.lowering import PlannedMemlet
 from distspmd.plans.heuristics import HEURISTICS
+from distspmd.runtime.agreement import Agreement, Call
 from distspmd.runtime.collective_resource import Closing
 from distspmd.runtime.engine import Statistics
-from distspmd.runtime.errors_together import Agreement, wait_quietly
 from distspmd.symbolic_lowering import SymbolicLowering
 
 Sizes = tuple[tuple[str, int], ...]
@@ -52,9 +52,9 @@ class SymbolicProgram(Closing):
     def __init__(
         self, lowering: SymbolicLowering | None, comm: Any, arithmetic: str = "vector"
     ) -> None:
-        self.comm = comm.Dup()
-        self.rank: int = comm.Get_rank()
-        self._agreement = Agreement(self.comm)
+        self._agreement = Agreement.of(comm, program.COMPILES).hold()
+        self.comm = self._agreement.comm
+        self.rank: int = self._agreement.rank
         self._lowering, self._arithmetic = lowering, arithmetic
         self._closed = False
         signature: _Signature | None = None
@@ -63,7 +63,7 @@ class SymbolicProgram(Closing):
             arguments = [name for name in lowering.sdfg.arg_names if name in lowering.sdfg.arrays]
             self._positional = arguments + [n for n in self._shapes if n not in arguments]
             signature = _Signature(lowering.sdfg.name, lowering.symbols, lowering.ranks)
-        shared: _Signature = self.comm.bcast(signature)
+        shared: _Signature = self._agreement.bcast(signature)
         self._signature = shared
         if self.comm.Get_size() < shared.ranks:
             raise ScheduleError(
@@ -71,6 +71,7 @@ class SymbolicProgram(Closing):
                 f"has {self.comm.Get_size()}. Start at least {shared.ranks} ranks (mpiexec -n "
                 f"{shared.ranks}), or give fewer parts."
             )
+        self._call = Call.of(f"{shared.name}(...)", "of symbolic sizes", shared.symbols)
         self._programs: OrderedDict[Sizes, Program] = OrderedDict()
         self.seconds: dict[Sizes, float] = {}
         """How long it took to lower, compile and load the program of each tuple of sizes."""
@@ -80,21 +81,38 @@ class SymbolicProgram(Closing):
 
         Raises:
             ArgumentError: on all ranks, before anything runs.
+            DisagreementError: on all ranks: they call different things, or one of them has ended.
         """
         error: Exception | None = None
         sizes: dict[str, int] = {}
+        self._check_open()
         if self.rank == 0:
             try:
                 sizes = self._sizes(arguments, named)
             except ArgumentError as problem:
                 error = problem
-        self._agreement.check(error)
-        found = self.at(**self.comm.bcast(sizes))
-        symbols = self._signature.symbols
-        return found(*arguments, **{n: value for n, value in named.items() if n not in symbols})
+        with self._agreement.calling(self._call):
+            self._agreement.check(error)
+            found = self._found(self._agreement.bcast(sizes))
+            symbols = self._signature.symbols
+            return found(*arguments, **{n: value for n, value in named.items() if n not in symbols})
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise ArgumentError(
+                f"{self._signature.name} is closed: its programs are freed. Call it before "
+                "close(), or compile it again."
+            )
 
     def at(self, **sizes: int) -> Program:
         """The program for some sizes; all ranks ask for it together."""
+        self._check_open()
+        call = Call.of(f"{self._signature.name}.at({sizes})", sorted(sizes.items()))
+        with self._agreement.calling(call):
+            self._agreement.check()
+            return self._found(sizes)
+
+    def _found(self, sizes: Mapping[str, int]) -> Program:
         key = tuple(sorted(sizes.items()))
         if key not in self._programs:
             self._programs[key] = self._made(sizes, key)
@@ -119,9 +137,8 @@ class SymbolicProgram(Closing):
                     f"{type(problem).__name__}: {problem}"
                 )
                 error.__cause__ = problem
-        wait_quietly(self.comm)
-        self._agreement.check(error)
-        made = program.compile_and_load(sdfg, self.comm, arithmetic=self._arithmetic)
+        self._agreement.wait(error)
+        made = program.compile_together(self._agreement, sdfg, self._arithmetic)
         self.seconds[key] = time.perf_counter() - start
         return made
 
@@ -161,12 +178,13 @@ class SymbolicProgram(Closing):
 
     def close(self) -> None:
         """Free all programs; all ranks call it together."""
+        if self._closed:
+            return
+        self._closed = True
         for made in self._programs.values():
             made.close()
         self._programs.clear()
-        if not self._closed:
-            self._closed = True
-            self.comm.Free()
+        self._agreement.release()
 
 
 def _is_scalar(shape: Shape) -> bool:

@@ -24,10 +24,11 @@ from distspmd.plans.plan import Plan
 from distspmd.plans.request_encoding import Fetch
 from distspmd.plans.rewrites.chunk import MOST_ELEMENTS, chunk
 from distspmd.plans.rewrites.split_reductions import split_reductions
+from distspmd.runtime.agreement import Agreement
 from distspmd.runtime.collective_resource import Closing
 from distspmd.runtime.compile_runtime import build_runtime
-from distspmd.runtime.errors_together import Agreement, wait_quietly
 from distspmd.runtime.shared_memory import Lying, SharedNode, can_copy_in_out, can_copy_once
+from distspmd.runtime.standing import Movements
 
 Tile = NDArray[np.generic]
 
@@ -70,7 +71,9 @@ class Engine(Closing):
 
         self.rank: int = comm.Get_rank()
         self.plans = tuple(_with_storages(entry, self.rank) for entry in plans)
-        self._library = _load(shared_library(comm))
+        self._agreement = Agreement.of(comm)
+        self._library = _load(shared_library(self._agreement))
+        _meet_at_the_end(self._agreement, self._library)
         own = functions or {}
         table = words(self.plans, self.rank, tuple(own))
         addresses = [address for three in own.values() for address in three]
@@ -84,6 +87,10 @@ class Engine(Closing):
         for fetch in fetches:
             asked = fetch.words(self.rank)
             self._library.distspmd_add_fetch(self.context, _pointer_to(asked), len(asked))
+        movements = Movements([name for name, *_ in plans], [fetch.name for fetch in fetches])
+        self._library.distspmd_use_movements(self.context, _pointer_to(movements.numbers))
+        self._movements = movements
+        self._agreement.standing.movements.append(movements)
         self.single_copies = 0
         """Number of steps that copy out of memory that the ranks share."""
         self.copies_in_out = 0
@@ -222,8 +229,9 @@ class Engine(Closing):
     def close(self) -> None:
         """Free the communicators and buffers; all ranks call it together."""
         if self.context:
-            self._library.distspmd_destroy(self.context)
-            self.context = 0
+            self._agreement.standing.movements.remove(self._movements)
+            context, self.context = self.context, 0
+            self._library.distspmd_destroy(context)
             self._scratch = None
 
 
@@ -277,7 +285,19 @@ def _pointer(
     return tile.ctypes.data - inside
 
 
-def shared_library(comm: Any) -> Path:
+def _meet_at_the_end(agreement: Agreement, library: ctypes.CDLL) -> None:
+    """Let the ranks meet when they end, so that none waits for one that has ended."""
+    from mpi4py.MPI import _handleof
+
+    if agreement.ranks == 1 or agreement.meets_at_the_end:
+        return
+    handle = _handleof(agreement.comm)
+    library.distspmd_add_farewell(handle)
+    agreement.at_close(lambda: library.distspmd_remove_farewell(handle))
+    agreement.meets_at_the_end = True
+
+
+def shared_library(agreement: Agreement) -> Path:
     """The compiled runtime; rank 0 compiles it, and ranks that do not see its cache do so too.
 
     Raises:
@@ -285,11 +305,9 @@ def shared_library(comm: Any) -> Path:
         ToolchainError: on all ranks; there is no compiler or no MPI.
         CacheError: on all ranks; there is no folder for it.
     """
-    agreement = Agreement(comm)
     path, error = _attempt() if agreement.rank == 0 else (None, None)
-    wait_quietly(comm)
-    agreement.check(error)
-    path, error = comm.bcast(path, root=0), None
+    agreement.wait(error)
+    path, error = agreement.bcast(path), None
     if not path.exists():
         path, error = _attempt()
     agreement.check(error)
@@ -318,13 +336,16 @@ ABI: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "use_mailbox": (None, (_ADDRESS, _NUMBERS, _NUMBER)),
     "use_copy_in_copy_out": (None, (_ADDRESS, _NUMBER, _NUMBER, _NUMBERS)),
     "use_single_copy": (None, (_ADDRESS, _NUMBER, _NUMBER, _NUMBERS)),
+    "use_movements": (None, (_ADDRESS, _NUMBERS)),
+    "add_farewell": (None, (_NUMBER,)),
+    "remove_farewell": (None, (_NUMBER,)),
     "statistics": (None, (_ADDRESS, _NUMBER, _SECONDS, _NUMBERS, _NUMBERS)),
     "fetch_statistics": (None, (_ADDRESS, _NUMBER, _SECONDS, _NUMBERS, _NUMBERS, _NUMBERS)),
     "reset_statistics": (None, (_ADDRESS,)),
 }
 """Result and arguments of each function of ``api/runtime.hpp``, by its name without ``distspmd_``.
 
-The first argument is the context, but of ``create`` the handle of the communicator.
+The first argument is the context, but of ``create`` and of farewells the handle of a communicator.
 """
 
 

@@ -4,51 +4,15 @@ from __future__ import annotations
 
 import pickle
 import sys
+import threading
 import time
 import traceback
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
-import numpy as np
-
 from distspmd.errors import DistSPMDError, shorten
-
-
-class Agreement:
-    """Tells all ranks of a communicator whether one of them failed.
-
-    The buffers are made once, so that agreeing costs one small Allreduce.
-    """
-
-    def __init__(self, comm: Any) -> None:
-        self.comm = comm
-        self.ranks: int = comm.Get_size()
-        self.rank: int = comm.Get_rank()
-        self._mine, self._first = np.zeros(1, np.int32), np.zeros(1, np.int32)
-
-    def check(self, error: Exception | None) -> None:
-        """Raise the error of the lowest rank that has one, on all ranks.
-
-        Raises:
-            Exception: what that rank gave; the others say which rank it was.
-        """
-        if self.ranks == 1:
-            if error is not None:
-                raise error
-            return
-        from mpi4py import MPI
-
-        self._mine[0] = self.rank if error is not None else self.ranks
-        self.comm.Allreduce(self._mine, self._first, op=MPI.MIN)
-        first = int(self._first[0])
-        if first == self.ranks:
-            return
-        told = self.comm.bcast(error and pack_error(error), root=first)
-        if self.rank == first:
-            assert error is not None
-            raise error
-        raise unpack_error(first, told)
-
+from distspmd.runtime import watchdog
 
 Packed = tuple[type[Exception], str]
 
@@ -82,29 +46,43 @@ def wait_quietly(comm: Any) -> None:
 def end_all_on_exception() -> None:
     """Let an exception that nobody catches on one rank end all ranks, with its message.
 
-    Python would end that rank alone, and the others would wait for it for ever. Of a long message
-    the middle is left out. Without MPI, on one rank, and in an interactive session all is as it
-    was.
+    Python would end that rank alone, and the others would wait for it for ever. So do exceptions of
+    threads that have made calls together with other ranks. Of a long message the middle is left
+    out. Without MPI, on one rank, and in an interactive session all is as it was.
     """
     if getattr(sys.excepthook, "ends_all", False):
         return
-    before = sys.excepthook
+    before, before_in_thread = sys.excepthook, threading.excepthook
 
     def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-        comm = None if hasattr(sys, "ps1") else _world()
-        if comm is None:
+        def show() -> None:
             before(kind, error, trace)
-            return
-        sys.stderr.write(f"distspmd: rank {comm.Get_rank()} failed; ending all ranks.\n")
-        if before is sys.__excepthook__:
-            sys.stderr.write(shorten("".join(traceback.format_exception(kind, error, trace))))
-        else:
-            before(kind, error, trace)
-        sys.stderr.flush()
-        comm.Abort(1)
+
+        if not _end_all(error, None if before is sys.__excepthook__ else show):
+            show()
+
+    def hook_of_thread(given: threading.ExceptHookArgs) -> None:
+        called = given.thread is not None and watchdog.has_called(given.thread.ident)
+        if not (called and given.exc_value and _end_all(given.exc_value, None)):
+            before_in_thread(given)
 
     hook.ends_all = True  # type: ignore[attr-defined]  # functions have attributes too
-    sys.excepthook = hook
+    sys.excepthook, threading.excepthook = hook, hook_of_thread
+
+
+def _end_all(error: BaseException, show: Callable[[], None] | None) -> bool:
+    """Show an error and end all ranks, if this is one of several."""
+    comm = None if hasattr(sys, "ps1") else _world()
+    if comm is None:
+        return False
+    sys.stderr.write(f"distspmd: rank {comm.Get_rank()} failed; ending all ranks.\n")
+    if show is None:
+        sys.stderr.write(shorten("".join(traceback.format_exception(error))))
+    else:
+        show()
+    sys.stderr.flush()
+    comm.Abort(1)
+    return True
 
 
 def _world() -> Any:

@@ -6,15 +6,15 @@ with the communicator; a further call with the same layouts only moves data.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from distspmd.errors import ArgumentError, NoSolver
+from distspmd.errors import ArgumentError, DistSPMDError, NoSolver, PlanError
 from distspmd.layouts import intervals
 from distspmd.layouts.layout import Layout
 from distspmd.planning.block_cyclic import plan_block_cyclic
@@ -25,8 +25,8 @@ from distspmd.plans.machine import Machine
 from distspmd.plans.plan import Plan
 from distspmd.plans.solver import Solver
 from distspmd.runtime import arrays
+from distspmd.runtime.agreement import REDISTRIBUTION, Agreement, Call
 from distspmd.runtime.engine import Engine, runnable
-from distspmd.runtime.errors_together import Agreement
 from distspmd.runtime.shared_memory import SharedNode
 from distspmd.runtime.ufuncs import addresses_of_ufuncs
 
@@ -63,45 +63,118 @@ def redistribute(
 
     Raises:
         ArgumentError: on all ranks: a tile is missing or of another shape or type than its box.
+        DisagreementError: on all ranks: they ask for different things, or one of them has ended.
         NoSolver: no plan fits.
     """
     known = known_of(comm)
-    options = (source, target, dtype, solver, max_memory, machine)
-    asked: Any = (*options, known.look(tile), known.look(out))
+    agreement = known.agreement
+    look = known.look
+    pointers: tuple[int | None, ...] = ()
     try:
+        asked = (source, target, dtype, solver, max_memory, machine, look(tile), look(out))
         ready = known.ready.get(asked, _UNKNOWN)
     except TypeError:  # a type that is a list, or what is wrong, as all ranks will hear
-        asked, ready = (), _UNKNOWN
+        asked, ready = None, _UNKNOWN
     if ready.offsets is not None:
         pointers = _pointers((tile, out), ready.offsets)
         if not ready.takes(*pointers):
             ready = _UNKNOWN
-        elif known.agree(None, ready.serial) >= 0:
+    outer = agreement.enter(ready.call or _Asked(source, target))
+    try:
+        tag = REDISTRIBUTION + 1 + ready.serial
+        is_met = ready.offsets is not None
+        if is_met and agreement.meet(tag) == tag:
             known.engines[ready.serial].run(0, pointers)
             return out
-    move = _Move(known, tile, source, target, out, dtype, (solver, max_memory, machine))
-    # A rank that knew an engine has just heard that others do not.
-    serial = -1 if ready.offsets is not None else known.agree(move.problem(), ready.serial)
-    shared = (source, target, move.dtype, solver, max_memory, machine)
-    if serial < 0:
-        mine = (move.strides(), *map(known.place, move.tiles))
-        serial = known.find((shared, tuple(known.comm.allgather(mine))))
-    if serial < 0:
-        model = machine or known.machine
-        chosen, storages = move.planned(solver, max_memory, model)
-        name = f"the redistribution {source} -> {target}"
-        plan = runnable(chosen)
-        engine = Engine(comm, [(name, plan, storages)], functions=addresses_of_ufuncs(plan))
-        if known.agreement.ranks > 1:
-            known.node = known.node or SharedNode(comm)
-            engine.share(known.node, [move.tiles], model)
-        serial = known.add(engine)
-    engine = known.engines[serial]
-    pointers = engine.pointers(0, move.tiles)
-    if asked:
-        known.ready[asked] = move.ready(serial, pointers)
-    engine.run(0, pointers)
-    return move.tiles[1]
+        # A rank that knew an engine has just heard that others do not.
+        move, problem = _checked(
+            known, tile, source, target, out, dtype, (solver, max_memory, machine)
+        )
+        serial = -1 if is_met else agreement.meet(tag, problem) - REDISTRIBUTION - 1
+        assert move is not None
+        if serial < 0:
+            serial = _engine_of(known, move, solver, max_memory, machine)
+        engine = known.engines[serial]
+        pointers = engine.pointers(0, move.tiles)
+        if asked is not None:
+            known.ready[asked] = move.ready(serial, pointers)
+        engine.run(0, pointers)
+        return move.tiles[1]
+    finally:
+        agreement.leave(outer)
+
+
+def _checked(known: Known, *call: Any) -> tuple[_Move | None, ArgumentError | None]:
+    """A call with its tiles, and what is wrong with it; it is one of both."""
+    try:
+        move = _Move(known, *call)
+        return move, move.problem()
+    except Exception as error:  # all ranks must learn of it, whatever it is
+        problem = ArgumentError(
+            f"redistribute: the arguments cannot be used: {type(error).__name__}: {error}"
+        )
+        problem.__cause__ = error
+        return None, problem
+
+
+def _engine_of(
+    known: Known,
+    move: _Move,
+    solver: str | Solver | None,
+    max_memory: int | None,
+    machine: Machine | None,
+) -> int:
+    """The number of the engine for what all ranks ask for, which is made if it is new.
+
+    Raises:
+        DisagreementError: the ranks ask for different things.
+        NoSolver: no plan fits.
+    """
+    agreement = known.agreement
+    options = {"solver": _name(solver), "max_memory": max_memory, "machine": machine}
+    shared = (*move.layouts, move.dtype, *options.values())
+    told = [f"{name}={value}" for name, value in options.items() if value is not None]
+    what = ", ".join([f"{move.layouts[0]} -> {move.layouts[1]}", f"dtype={move.dtype}", *told])
+    agreement.compare(shared, f"redistribute({what})", "ask for different redistributions")
+    mine = (move.strides(), *map(known.place, move.tiles))
+    found = known.find((shared, solver, tuple(agreement.allgather(mine))))
+    if agreement.meet(REDISTRIBUTION + 1 + found) > REDISTRIBUTION:
+        return found
+    model = machine or known.machine
+    name = f"the redistribution {move.layouts[0]} -> {move.layouts[1]}"
+    chosen: tuple[Plan, tuple[Storage, Storage]] | None = None
+    error: Exception | None = None
+    try:
+        chosen = move.planned(solver, max_memory, model)
+    except DistSPMDError as problem:
+        error = problem
+    except Exception as problem:
+        error = PlanError(f"{name} cannot be planned: {type(problem).__name__}: {problem}")
+        error.__cause__ = problem
+    agreement.check(error)
+    assert chosen is not None
+    plan = runnable(chosen[0])
+    comm = agreement.comm
+    engine = Engine(comm, [(name, plan, chosen[1])], functions=addresses_of_ufuncs(plan))
+    if agreement.ranks > 1:
+        engine.share(known.shared_node(), [move.tiles], model)
+    return known.add(engine)
+
+
+def _name(solver: str | Solver | None) -> str | None:
+    """The name of a solver."""
+    return solver if solver is None or isinstance(solver, str) else solver.name
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A call as it prints."""
+
+    source: Layout
+    target: Layout
+
+    def __str__(self) -> str:
+        return f"redistribute({self.source} -> {self.target})"
 
 
 def allocate(comm: Any, shape: Sequence[int] | int, dtype: DTypeLike = float) -> Tile:
@@ -112,11 +185,24 @@ def allocate(comm: Any, shape: Sequence[int] | int, dtype: DTypeLike = float) ->
     was lent to are gone on all ranks, or given back with the communicator. Where shared memory has
     no room, it is memory of the rank alone.
     """
-    known = known_of(comm)
-    if known.node is None:
-        known.node = SharedNode(comm)
-    held = (shape,) if isinstance(shape, int) else tuple(shape)
-    return known.node.allocate(held, np.dtype(dtype))
+    known = known_of(comm, _ALLOCATES)
+    agreement = known.agreement
+    wanted: tuple[tuple[int, ...], np.dtype] | None = None
+    error: Exception | None = None
+    try:
+        held = (shape,) if isinstance(shape, int) else tuple(shape)
+        wanted = (tuple(operator.index(extent) for extent in held), np.dtype(dtype))
+    except (TypeError, ValueError) as problem:
+        error = ArgumentError(
+            f"allocate: {shape!r} and {dtype!r} are no shape and type of an array: {problem}."
+        )
+    with agreement.calling(_ALLOCATES):
+        agreement.check(error)
+        assert wanted is not None
+        return known.shared_node().allocate(*wanted)
+
+
+_ALLOCATES, _REDISTRIBUTES = Call.of("allocate(...)"), Call.of("redistribute(...)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,12 +216,14 @@ class _Ready:
         apart: from the first pointer to the second it is at most the one or at least the other,
             where the tiles have no memory in common.
         distance: what it is where they have, as each element has its place.
+        call: as it prints.
     """
 
     serial: int
     offsets: tuple[int | None, ...] | None = None
     apart: tuple[int, int] = (0, 0)
     distance: int | None = None
+    call: _Asked | None = None
 
     def takes(self, source: int | None, target: int | None) -> bool:
         """Whether tiles lie to each other as they did, in one memory or apart."""
@@ -165,10 +253,9 @@ class Known:
     engine by different arguments (the strides of a tile are a rank's own), so they agree on it.
     """
 
-    def __init__(self, comm: Any) -> None:
-        self.comm = comm
-        self.agreement = Agreement(comm)
-        self.machine: Machine = comm.bcast(Machine.measured())
+    def __init__(self, agreement: Agreement) -> None:
+        self.agreement = agreement
+        self.machine: Machine = agreement.bcast(Machine.measured())
         """That of rank 0: all ranks must choose the same plan."""
         self.node: SharedNode | None = None
         self.engines: list[Engine] = []
@@ -176,7 +263,7 @@ class Known:
         """By the arguments of a call, with tiles as ``look`` sees them."""
         self._by_all: dict[Any, int] = {}
         self._asked: Any = None
-        self._word = np.zeros(3, np.int64)
+        agreement.at_close(self._close)
 
     def look(self, tile: Any) -> Any:
         """All of a tile on which an engine depends, and whether it is right."""
@@ -188,23 +275,10 @@ class Known:
         """Where a tile lies in memory that is shared, if it does."""
         return None if self.node is None else self.node.place(tile)
 
-    def agree(self, error: Exception | None, serial: int) -> int:
-        """The number of an engine if all ranks have the same, else -1; raises the first error."""
-        ranks, rank = self.agreement.ranks, self.agreement.rank
-        if ranks > 1:
-            from mpi4py import MPI
-
-            self._word[:] = (rank if error else ranks), serial, -serial
-            self.comm.Allreduce(MPI.IN_PLACE, self._word, op=MPI.MIN)
-            failed, least, most = (
-                int(self._word[0]) < ranks,
-                int(self._word[1]),
-                -int(self._word[2]),
-            )
-            serial = least if least == most else -1
-        if error is not None or (ranks > 1 and failed):
-            self.agreement.check(error)
-        return serial
+    def shared_node(self) -> SharedNode:
+        """The windows of the communicator; all ranks call it together."""
+        self.node = self.node or SharedNode(self.agreement.comm)
+        return self.node
 
     def find(self, asked: Any) -> int:
         """The number of the engine for what all ranks asked for, or -1."""
@@ -217,29 +291,21 @@ class Known:
         self._by_all[self._asked] = len(self.engines) - 1
         return len(self.engines) - 1
 
-
-@cache
-def _keyval() -> int:
-    from mpi4py import MPI
-
-    found: int = MPI.Comm.Create_keyval(delete_fn=_close)
-    return found
+    def _close(self) -> None:
+        for engine in self.engines:
+            engine.close()
+        if self.node is not None:
+            self.node.close()
 
 
-def _close(comm: Any, keyval: int, known: Known) -> None:
-    """The communicator is freed, by all ranks together."""
-    for engine in known.engines:
-        engine.close()
-    if known.node is not None:
-        known.node.close()
-
-
-def known_of(comm: Any) -> Known:
-    """What a communicator keeps."""
-    known: Known | None = comm.Get_attr(_keyval())
+def known_of(comm: Any, call: Call = _REDISTRIBUTES) -> Known:
+    """What a communicator keeps; it is made at the first call, which is given."""
+    agreement = Agreement.of(comm, call)
+    known: Known | None = agreement.kept
     if known is None:
-        known = Known(comm)
-        comm.Set_attr(_keyval(), known)
+        with agreement.calling(call):
+            agreement.check()
+            known = agreement.kept = Known(agreement)
     return known
 
 
@@ -375,13 +441,14 @@ class _Move:
         """What to know of the call for the next one like it."""
         offsets = self._offsets(pointers)
         source, target = pointers
+        call = _Asked(*self.layouts)
         if offsets is None or source is None or target is None:
-            return _Ready(serial, offsets)
+            return _Ready(serial, offsets, call=call)
         assert offsets[0] is not None
         assert offsets[1] is not None
         between = offsets[0] - offsets[1]
         before, behind = (arrays.span(tile) for tile in self.tiles)
-        made = _Ready(serial, offsets, (between - behind, between + before))
+        made = _Ready(serial, offsets, (between - behind, between + before), call=call)
         return made if made.takes(source, target) else replace(made, distance=target - source)
 
     def _offsets(self, pointers: Sequence[int | None]) -> tuple[int | None, ...] | None:

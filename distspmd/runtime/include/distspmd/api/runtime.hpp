@@ -23,6 +23,8 @@
 #include <distspmd/mpi/resources.hpp>
 #include <distspmd/plan/step.hpp>
 #include <distspmd/plan/decode.hpp>
+#include <distspmd/together/farewell.hpp>
+#include <distspmd/together/movements.hpp>
 
 namespace distspmd {
 inline namespace v1 {
@@ -117,6 +119,7 @@ class Context : public Executable {
     if (plan.writes_output && out == nullptr)
       fail(comm_, plan.name + ": its output is a null pointer.");
     const bool aliased = same_memory(plan, in, out);
+    const Movements::Going going(movements_, number);
     const double begin = MPI_Wtime();
     for (std::size_t s = 0; s < plan.steps.size(); ++s) {
       Step &step = plan.steps[s];
@@ -196,6 +199,9 @@ class Context : public Executable {
     fetches_.push_back(std::unique_ptr<CountedFetch>(new CountedFetch{{table, comm_}, {}}));
   }
 
+  /// Tell in some numbers where this rank is; see Movements.
+  void use_movements(std::int64_t *numbers) { movements_.use(numbers); }
+
   /// End all ranks.
   [[noreturn]] void end(const std::string &message) const { fail(comm_, message); }
 
@@ -203,6 +209,7 @@ class Context : public Executable {
 
   void ask(std::int64_t number) {
     CountedFetch &found = fetch_of(number);
+    const Movements::Going going(movements_, -1 - number);
     const double begin = MPI_Wtime();
     found.statistics.asked_bytes += found.fetch.ask();
     found.statistics.seconds += MPI_Wtime() - begin;
@@ -210,6 +217,7 @@ class Context : public Executable {
 
   void fetch(std::int64_t number, const void *in, void *out) {
     CountedFetch &found = fetch_of(number);
+    const Movements::Going going(movements_, -1 - number);
     const double begin = MPI_Wtime();
     found.statistics.received_bytes += found.fetch.run(in, out);
     found.statistics.seconds += MPI_Wtime() - begin;
@@ -344,6 +352,7 @@ class Context : public Executable {
   std::vector<Plan> plans_;
   std::vector<std::unique_ptr<CountedFetch>> fetches_;
   Memory send_staging_, receive_staging_, scratch_;
+  Movements movements_;
 };
 
 /// The communicator whose handle mpi4py gives as a number: a pointer in Open MPI, an int in MPICH.
@@ -450,6 +459,20 @@ DISTSPMD_EXPORT void distspmd_fetch_statistics(void *context, std::int64_t fetch
   *calls = found.calls;
   *received_bytes = found.received_bytes;
   *asked_bytes = found.asked_bytes;
+}
+
+/// Tell in three numbers, which stay with the caller, what moves; see Movements.
+DISTSPMD_EXPORT void distspmd_use_movements(void *context, std::int64_t *numbers) {
+  static_cast<distspmd::Context *>(context)->use_movements(numbers);
+}
+
+/// Let the ranks of a communicator meet when they end, or no longer, since it is freed.
+DISTSPMD_EXPORT void distspmd_add_farewell(std::int64_t comm_handle) {
+  distspmd::Farewells::add(distspmd::communicator(comm_handle));
+}
+
+DISTSPMD_EXPORT void distspmd_remove_farewell(std::int64_t comm_handle) {
+  distspmd::Farewells::remove(distspmd::communicator(comm_handle));
 }
 
 DISTSPMD_EXPORT void distspmd_reset_statistics(void *context) {
