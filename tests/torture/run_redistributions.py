@@ -159,8 +159,8 @@ class Case:
         if comm.rank >= layout.ranks or 0 in layout.shape(comm.rank):
             return None
         values = self.whole(operand)[indices(layout, comm.rank)]
-        tile = storage(mine, layout.shape(comm.rank), self.dtype)
-        tile[...] = values.reshape(tile.shape)
+        tile = storage(mine, values.shape, self.dtype)
+        tile[...] = values
         if mine.random() < 0.1:  # the same elements, backwards in memory
             tile = np.flip(np.ascontiguousarray(np.flip(tile)))
         if mine.random() < 0.1:
@@ -171,7 +171,7 @@ class Case:
         right = True
         if comm.rank < self.target.ranks and 0 not in self.target.shape(comm.rank):
             mine = wanted[indices(self.target, comm.rank)]
-            right = found is not None and np.array_equal(found, mine.reshape(found.shape))
+            right = found is not None and np.array_equal(found, mine)
         if not comm.allreduce(right, op=MPI.LAND):
             print(f"WRONG: seed {self.seed} on rank {comm.rank} of {comm.size}: {self}", flush=True)
             if not right:
@@ -194,8 +194,12 @@ def _held(split: Split, mesh: Mesh, at: Any) -> list[int]:
     part = 0
     for axis in reversed(split.axes):
         part = part * mesh[axis] + at[axis]
-    block = split.block or -(-split.extent // parts)
-    return [i for i in range(split.extent) if i // block % parts == part]
+    if split.block:
+        return [i for i in range(split.extent) if i // split.block % parts == part]
+    tile = -(-split.extent // parts)
+    lo, hi = min(part * tile, split.extent), min((part + 1) * tile, split.extent)
+    halo = split.halo if lo < hi else 0
+    return list(range(max(0, lo - halo), min(split.extent, hi + halo)))
 
 
 def storage(mine: Random, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
