@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -10,10 +10,11 @@ import torch
 from dace import SDFG
 from numpy.typing import NDArray
 
-from distspmd.errors import UnsupportedProgram
+from distspmd.errors import DistSPMDError, UnsupportedProgram, describe
 from distspmd.frontend.from_torch.api import program_of
 from distspmd.frontend.from_torch.arguments import MemoryBinding
 from distspmd.frontend.from_torch.trace import trace
+from distspmd.layouts.dimension import is_count
 
 if TYPE_CHECKING:
     import onnx
@@ -44,8 +45,8 @@ def onnx_model(
         name: of the program; that of the graph by default.
 
     Raises:
-        UnsupportedProgram: an operator that is not covered, control flow, sizes that are not given,
-            a version of the operators that is not covered.
+        UnsupportedProgram: no model in ONNX, an operator that is not covered, control flow, sizes
+            that are not given, a version of the operators that is not covered.
     """
     try:
         import onnx
@@ -55,9 +56,62 @@ def onnx_model(
         raise UnsupportedProgram(
             f"models in ONNX need the package onnx ({error}): pip install 'distspmd[onnx,torch]'."
         ) from None
-    proto = model if isinstance(model, onnx.ModelProto) else onnx.load(model)
-    module = Model(proto, sizes or {})
-    inputs = [torch.zeros(shape, dtype=dtype) for shape, dtype in module.inputs.values()]
-    with torch.no_grad():
-        traced = trace(module.forward, inputs, list(module.inputs))
-        return program_of(traced, name or proto.graph.name or "model", inputs, _Arrays)
+    proto = model if isinstance(model, onnx.ModelProto) else _read(onnx.load, model)
+    title = name or proto.graph.name or "model"
+    if not isinstance(title, str):
+        raise UnsupportedProgram(f"the name of a program is a text, not {describe(title)}.")
+    try:
+        module = Model(proto, _checked(sizes))
+        inputs = _inputs(module.inputs)
+        with torch.no_grad():
+            traced = trace(module.forward, inputs, list(module.inputs))
+            return program_of(traced, title, inputs, _Arrays)
+    except DistSPMDError:
+        raise
+    except Exception as error:
+        first = str(error).strip().partition("\n")[0]
+        raise UnsupportedProgram(
+            f"the model {title!r} cannot be imported: {type(error).__name__}: {first}"
+        ) from error
+
+
+def _read(load: Callable[[Any], Any], model: Any) -> Any:
+    """The model in a file."""
+    if not isinstance(model, (str, PathLike)):
+        raise UnsupportedProgram(
+            f"onnx_model takes a model or the path of its file, but {describe(model)} was given."
+        )
+    try:
+        return load(model)
+    except Exception as error:  # of the file system, of protobuf, and of onnx
+        first = str(error).strip().partition("\n")[0]
+        raise UnsupportedProgram(
+            f"the file {str(model)!r} cannot be read as a model in ONNX: "
+            f"{type(error).__name__}: {first}"
+        ) from None
+
+
+def _checked(sizes: object) -> Mapping[str, int]:
+    """Sizes of symbolic dimensions, by name."""
+    given = {} if sizes is None else sizes
+    if not isinstance(given, Mapping):
+        raise UnsupportedProgram(f"sizes={describe(sizes)} is no mapping of names to numbers.")
+    for name, size in given.items():
+        if not isinstance(name, str) or not is_count(size) or size < 1:
+            raise UnsupportedProgram(
+                f"sizes= has {describe(size)} for {name!r}; a size is an integer of at least 1."
+            )
+    return given
+
+
+def _inputs(
+    described: Mapping[str, tuple[tuple[int, ...], torch.dtype]],
+) -> list[torch.Tensor]:
+    """Tensors of the types and shapes of the arguments."""
+    try:
+        return [torch.zeros(shape, dtype=dtype) for shape, dtype in described.values()]
+    except (RuntimeError, MemoryError):
+        shapes = ", ".join(f"{name} {list(shape)}" for name, (shape, _) in described.items())
+        raise UnsupportedProgram(
+            f"the inputs {shapes} need more memory than this machine has."
+        ) from None

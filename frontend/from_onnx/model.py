@@ -139,6 +139,8 @@ def _extent(what: str, shape: Any, dimension: Any, sizes: Mapping[str, int]) -> 
     if symbol in sizes:
         return int(sizes[symbol])
     if dimension.HasField("dim_value"):
+        if dimension.dim_value < 0:
+            raise UnsupportedProgram(f"{what} has the extent {dimension.dim_value}.")
         return int(dimension.dim_value)
     shown = ", ".join(
         d.dim_param or str(d.dim_value if d.HasField("dim_value") else "?") for d in shape.dim
@@ -178,7 +180,10 @@ def _path(node: onnx.NodeProto) -> str:
     """The module that a node was exported from, where torch wrote that down; else its name."""
     for entry in node.metadata_props:
         if entry.key == _SCOPES:
-            path: str = ".".join(filter(None, ast.literal_eval(entry.value)[:-1]))
+            try:
+                path: str = ".".join(filter(None, ast.literal_eval(entry.value)[:-1]))
+            except Exception:  # it is a text of whoever exported the model
+                path = ""
             if path:
                 return path
     return str(node.name or node.output[0])

@@ -81,7 +81,27 @@ def program_of(
     inputs: Sequence[torch.Tensor],
     bound: type[MemoryBinding] = MemoryBinding,
 ) -> SDFG:
-    """The SDFG of what was traced at some inputs, bound to the tensors that it closes over."""
+    """The SDFG of what was traced at some inputs, bound to the tensors that it closes over.
+
+    Raises:
+        UnsupportedProgram: operators on single elements that follow each other for too long.
+    """
+    try:
+        return _program_of(traced, title, inputs, bound)
+    except RecursionError:
+        raise UnsupportedProgram(
+            f"{title}: {len(traced.graph.nodes):,} operators follow each other without a product, "
+            "a reduction or another array between them, more than can be written as one "
+            "expression. Split the chain into several modules."
+        ) from None
+
+
+def _program_of(
+    traced: Trace,
+    title: str,
+    inputs: Sequence[torch.Tensor],
+    bound: type[MemoryBinding],
+) -> SDFG:
     builder = Builder()
     slots = {slot.name: slot for slot in traced.slots}
     containers: dict[str, str] = {}

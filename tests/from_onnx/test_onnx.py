@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import inspect
+import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
 from distspmd import frontend
@@ -40,6 +46,81 @@ def refused(proto: Any, **given: Any) -> str:
     with pytest.raises(UnsupportedProgram) as raised:
         frontend.onnx_model(proto, **given)
     return str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (3, "takes a model or the path of its file, but 3 (int) was given"),
+        (b"model", "takes a model or the path"),
+        ("no/such.onnx", "cannot be read as a model in ONNX: FileNotFoundError"),
+    ],
+)
+def test_what_is_no_model_is_refused(given: Any, told: str) -> None:
+    assert told in refused(given)
+
+
+def test_a_file_of_other_bytes_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "text.onnx"
+    file.write_text("no model at all")
+    assert "cannot be read as a model in ONNX: DecodeError" in refused(file)
+
+
+@pytest.mark.parametrize("sizes", [3, {"n": 0}, {"n": 2.5}, {"n": True}, {3: 4}, [("n", 3)]])
+def test_sizes_that_are_none_are_refused(sizes: Any) -> None:
+    assert "sizes=" in refused(model(node("Relu", "x"), shape=("n", 3)), sizes=sizes)
+
+
+@pytest.mark.parametrize("shape", [(2**40, 3), (2**40, 2**40), (-3, 3)])
+def test_extents_that_no_machine_has_are_refused(shape: tuple[int, ...]) -> None:
+    assert str(shape[0]) in refused(model(node("Relu", "x"), shape=shape))
+
+
+def test_names_that_are_no_names_of_programs_are_changed() -> None:
+    names = ("double", "\u00fcn\u00ef", "\u00ebn\u00eb", "lambda", "3d", "a-b", "a_b")
+    values = [helper.make_tensor_value_info(name, FLOAT, (2, 3)) for name in names]
+    result = helper.make_tensor_value_info("int", FLOAT, (2, 3))
+    graph = helper.make_graph([helper.make_node("Sum", names, ["int"])], "new", values, [result])
+    whole = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=9)
+    sdfg = frontend.onnx_model(whole)
+    assert sdfg.name == "new_"
+    assert sdfg.arg_names[:5] == ["double_", "n", "n_2", "lambda_", "t_3d"]
+    assert len({*sdfg.arg_names}) == len(names)
+    assert all(name.isascii() and name.isidentifier() for name in sdfg.arrays)
+    sdfg.validate()
+
+
+def test_a_chain_that_is_too_long_for_one_expression_is_refused() -> None:
+    steps = [
+        node("Add", "x" if n == 0 else f"v{n - 1}", "x", output=f"v{n}" if n < 399 else "y")
+        for n in range(400)
+    ]
+    before = sys.getrecursionlimit()
+    whole = model(*steps)
+    sys.setrecursionlimit(len(inspect.stack()) + 300)
+    try:
+        text = refused(whole)
+    finally:
+        sys.setrecursionlimit(before)
+    assert "operators follow each other" in text or "RecursionError" in text
+
+
+PROTO = model(
+    node("Gemm", "x", "w", output="h"), node("Relu", "h"), shape=(2, 3), w=np.ones((3, 4), "f")
+).SerializeToString()
+
+
+@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.lists(st.tuples(st.integers(0, len(PROTO) - 1), st.integers(0, 255)), min_size=1))
+def test_a_damaged_model_is_refused_or_is_one(edits: list[tuple[int, int]]) -> None:
+    damaged = bytearray(PROTO)
+    for place, byte in edits[:4]:
+        damaged[place] = byte
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "damaged.onnx"
+        file.write_bytes(damaged)
+        with contextlib.suppress(UnsupportedProgram):
+            frontend.onnx_model(file)
 
 
 def test_an_operator_that_is_not_covered_is_named_with_its_node() -> None:
