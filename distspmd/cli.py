@@ -193,13 +193,20 @@ def parse_schedule(given: Sequence[str]) -> dict[str, Any]:
         space, equals, parts = item.rpartition("=")
         if equals:
             schedule[space] = _parse_parts(item, parts)
-        elif Path(item).is_file():
+        elif _is_file(item):
             schedule.update(_read_schedule(Path(item)))
         else:
             raise ScheduleError(
                 f"--schedule {item!r}: neither space=parts, such as hidden=2,2,1, nor a file."
             )
     return schedule
+
+
+def _is_file(item: str) -> bool:
+    try:
+        return Path(item).is_file()
+    except (OSError, ValueError):  # too long for a name, or with a zero in it
+        return False
 
 
 def parse_sizes(given: Sequence[str]) -> dict[str, int]:
@@ -210,7 +217,7 @@ def parse_sizes(given: Sequence[str]) -> dict[str, int]:
     """
     pairs = [item.partition("=") for item in given]
     for item, (name, _, number) in zip(given, pairs, strict=True):
-        if not name.isidentifier() or not number.isdigit():
+        if not name.isidentifier() or not number.isdecimal() or len(number) > 18:
             raise ArgumentError(f"--size {item!r} is no size. Write N=100.")
     return {name: int(number) for name, _, number in pairs}
 
@@ -232,8 +239,8 @@ def _read_schedule(path: Path) -> dict[str, Any]:
     import yaml
 
     try:
-        content = yaml.safe_load(path.read_text())
-    except yaml.YAMLError as error:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, ValueError, RecursionError, OSError) as error:
         raise ScheduleError(f"the schedule {path} is neither YAML nor JSON: {error}") from None
     if not isinstance(content, dict):
         raise ScheduleError(

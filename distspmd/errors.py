@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+
+_Arguments = ParamSpec("_Arguments")
+_Result = TypeVar("_Result")
+
 
 class DistSPMDError(Exception):
     """Root of every error that distspmd raises on purpose."""
@@ -82,3 +89,31 @@ def describe(value: object, most: int = 60) -> str:
         text = ""
     kind = type(value).__name__
     return f"{text} ({kind})" if text and len(text) <= most else f"a {kind}"
+
+
+_OF_OTHER_TYPES = (
+    *(ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError),
+    *(TypeError, ValueError),
+)
+
+
+def refuses_as(
+    kind: type[DistSPMDError],
+) -> Callable[[Callable[_Arguments, _Result]], Callable[_Arguments, _Result]]:
+    """Let a function that is given what it cannot take say so with an error of ours."""
+
+    def decorate(function: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
+        @functools.wraps(function)
+        def called(*arguments: _Arguments.args, **named: _Arguments.kwargs) -> _Result:
+            try:
+                return function(*arguments, **named)
+            except _OF_OTHER_TYPES as error:
+                given = [describe(value) for value in (*arguments, *named.values())]
+                raise kind(
+                    f"{function.__qualname__} cannot take {', '.join(given)}: "
+                    f"{type(error).__name__}: {shorten(str(error), 200)}"
+                ) from error
+
+        return called
+
+    return decorate

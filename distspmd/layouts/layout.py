@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from distspmd.errors import LayoutError, MeshError, describe
+from distspmd.errors import LayoutError, MeshError, describe, refuses_as
 from distspmd.layouts import intervals
 from distspmd.layouts.dimension import Partial as Partial
 from distspmd.layouts.dimension import Split as Split
@@ -121,6 +121,12 @@ class Layout:
                 )
 
     def _check_boxes(self, boxes: tuple[Box, ...]) -> None:
+        try:
+            hash(boxes)
+        except TypeError:
+            raise LayoutError(
+                f"boxes are tuples of (lo, hi), but {describe(boxes)} has something else in it."
+            ) from None
         if len(boxes) != self.mesh.size:
             raise LayoutError(f"{len(boxes)} boxes are given for {self.mesh.size} ranks.")
         whole = intervals.whole(self.extents)
@@ -145,11 +151,13 @@ class Layout:
     # -- ways to make one ---------------------------------------------------------------------
 
     @classmethod
+    @refuses_as(LayoutError)
     def root(cls, extents: Sequence[int]) -> Layout:
         """Rank 0 has all of the array."""
         return cls(Mesh(), tuple(extents), splits=tuple(Split(extent) for extent in extents))
 
     @classmethod
+    @refuses_as(LayoutError)
     def on_ranks(cls, layout: Layout, ranks: Sequence[int], mesh: Mesh) -> Layout:
         """A layout whose rank ``r`` is the rank ``ranks[r]`` of a mesh; the others hold nothing.
 
@@ -170,6 +178,7 @@ class Layout:
         return cls(mesh, layout.extents, explicit=tuple(boxes))
 
     @classmethod
+    @refuses_as(LayoutError)
     def of_boxes(
         cls,
         mesh: Mesh,

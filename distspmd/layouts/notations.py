@@ -13,16 +13,18 @@ All of them have tiles of ``ceil(extent / parts)``.
 from __future__ import annotations
 
 import json
+import operator
 import re
 from collections.abc import Sequence
 
-from distspmd.errors import LayoutError
+from distspmd.errors import LayoutError, refuses_as
 from distspmd.layouts.layout import Layout, Partial, Split
 from distspmd.layouts.mesh import Mesh
 
 Spec = tuple[str | tuple[str, ...] | None, ...]
 
 
+@refuses_as(LayoutError)
 def from_mesh_axes(
     axes: str | Sequence[Sequence[int]], extents: Sequence[int], mesh: Mesh
 ) -> Layout:
@@ -33,8 +35,8 @@ def from_mesh_axes(
     """
     try:
         held = json.loads(axes) if isinstance(axes, str) else axes
-        numbers = [[int(axis) for axis in dimension] for dimension in held]
-    except (TypeError, ValueError):
+        numbers = [[operator.index(axis) for axis in dimension] for dimension in held]
+    except (TypeError, ValueError, RecursionError):
         raise LayoutError(
             f"mesh axes {axes!r}: write a list for each dimension, [[0], [1, 2]]."
         ) from None
@@ -48,6 +50,7 @@ def from_mesh_axes(
     return _of_names(names, extents, mesh, f"mesh axes {axes!r}")
 
 
+@refuses_as(LayoutError)
 def mesh_axes(layout: Layout) -> list[list[int]]:
     """Write ``[[0], [1, 2]]``.
 
@@ -58,6 +61,7 @@ def mesh_axes(layout: Layout) -> list[list[int]]:
     return [[numbers[name] for name in names] for names in _names(layout)]
 
 
+@refuses_as(LayoutError)
 def from_spec(
     spec: Sequence[str | Sequence[str] | None], extents: Sequence[int], mesh: Mesh
 ) -> Layout:
@@ -73,6 +77,7 @@ def from_spec(
     return _of_names(names, extents, mesh, f"partition spec {tuple(spec)!r}")
 
 
+@refuses_as(LayoutError)
 def spec(layout: Layout) -> Spec:
     """Write ``("x", None, ("y", "z"))``, an entry for each dimension.
 
@@ -90,6 +95,7 @@ _PLACEMENT = re.compile(
 )
 
 
+@refuses_as(LayoutError)
 def from_placements(placements: Sequence[object], extents: Sequence[int], mesh: Mesh) -> Layout:
     """Read ``("S(0)", "R", "P(sum)")``, one for each mesh axis, or DTensor's own objects.
 
@@ -130,6 +136,7 @@ def from_placements(placements: Sequence[object], extents: Sequence[int], mesh: 
     )
 
 
+@refuses_as(LayoutError)
 def placements(layout: Layout) -> tuple[str, ...]:
     """Write ``("S(0)", "R", "P(sum)")``.
 

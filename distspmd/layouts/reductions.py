@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from distspmd.errors import LayoutError
+from distspmd.errors import LayoutError, describe
 from distspmd.layouts import user_reductions
 
 
@@ -98,13 +98,15 @@ def define(name: str, ufunc: np.ufunc, identity: Any = None) -> Reduction:
     Raises:
         LayoutError: a name that is taken, no ufunc of two operands, or no identity.
     """
-    if name in REDUCTIONS or not name.isidentifier():
+    if not isinstance(name, str) or name in REDUCTIONS or not name.isidentifier():
         raise LayoutError(f"a reduction cannot be named {name!r}.")
     if not isinstance(ufunc, np.ufunc) or (ufunc.nin, ufunc.nout) != (2, 1):
         raise LayoutError(f"reduction {name!r}: {ufunc!r} is no ufunc of two operands.")
     neutral = ufunc.identity if identity is None else identity
     if neutral is None:
         raise LayoutError(f"reduction {name!r}: {ufunc!r} has no identity; give one.")
+    if not np.isscalar(neutral):
+        raise LayoutError(f"reduction {name!r}: the identity {describe(neutral)} is no number.")
     _DEFINED[name] = Reduction(name, ufunc, 0, neutral)
     return _DEFINED[name]
 

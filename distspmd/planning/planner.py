@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import DTypeLike
 
-from distspmd.errors import ArgumentError, LayoutError, NoSolver, describe
+from distspmd.errors import ArgumentError, LayoutError, NoSolver, describe, refuses_as
 from distspmd.layouts.dimension import is_count
 from distspmd.layouts.layout import Layout
 from distspmd.planning.select import select_plan
@@ -35,6 +35,7 @@ class ChosenPlan(Plan):
         return cost(self, self.machine)
 
 
+@refuses_as(ArgumentError)
 def plan(
     source: Layout,
     target: Layout,

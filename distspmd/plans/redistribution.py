@@ -41,7 +41,10 @@ class Redistribution:
         for layout in (self.source, self.target):
             if not isinstance(layout, Layout):
                 raise LayoutError(f"{describe(layout)} is no distspmd.Layout.")
-        object.__setattr__(self, "dtype", np.dtype(self.dtype))
+        try:
+            object.__setattr__(self, "dtype", np.dtype(self.dtype))
+        except Exception:  # NumPy has many answers to what is no type
+            raise LayoutError(f"there is no dtype {describe(self.dtype)}.") from None
         if self.source.extents != self.target.extents:
             raise LayoutError(
                 f"source {self.source} and target {self.target} are layouts of different arrays: "

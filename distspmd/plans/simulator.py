@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from distspmd.errors import PlanError
+from distspmd.errors import PlanError, refuses_as
 from distspmd.layouts import intervals
 from distspmd.layouts.layout import Layout
 from distspmd.layouts.reductions import find_reduction
@@ -16,6 +16,7 @@ from distspmd.plans.plan import Plan, Step
 Tile = NDArray[np.generic]
 
 
+@refuses_as(PlanError)
 def simulate(plan: Plan, tiles: Sequence[Tile], before: Sequence[Tile] | None = None) -> list[Tile]:
     """Run a plan on the source tiles of all ranks; the target tiles of all ranks.
 

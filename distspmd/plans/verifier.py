@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from distspmd.errors import PlanError
+from distspmd.errors import PlanError, refuses_as
 from distspmd.layouts import intervals
 from distspmd.layouts.intervals import Box
 from distspmd.plans.contracts import find_malformed
@@ -23,6 +23,7 @@ from distspmd.plans.plan import Message, Plan, Step
 Masks = NDArray[Any]
 
 
+@refuses_as(PlanError)
 def verify(plan: Plan) -> None:
     """Prove a plan.
 

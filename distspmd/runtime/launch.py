@@ -22,7 +22,8 @@ from pathlib import Path
 from types import FrameType
 from typing import IO
 
-from distspmd.errors import LaunchError, shorten
+from distspmd.errors import LaunchError, describe, shorten
+from distspmd.layouts.mesh import MOST_RANKS
 from distspmd.runtime import guard
 from distspmd.runtime.allocation import OVERSUBSCRIBE, check_launch, cores_of_rank, is_job
 from distspmd.runtime.board import MARK, stood, where
@@ -89,7 +90,14 @@ def launch(
         LaunchError: the ranks could not be started. Their failure is in the result.
         ToolchainError: there is no MPI.
     """
-    program = tuple(os.fspath(part) for part in argv)
+    if isinstance(argv, (str, bytes, os.PathLike)):
+        raise LaunchError(f"argv is a sequence of texts: write [{os.fspath(argv)!r}].")
+    try:
+        program = tuple(str(os.fspath(part)) for part in argv)
+    except TypeError:
+        raise LaunchError(
+            f"argv is a sequence of texts or paths, but {describe(argv)} was given."
+        ) from None
     _check_start(program, ranks, cwd)
     check_launch(ranks, f"`{' '.join(program)}`", {**os.environ, **(env or {})})
     mpi = find_mpi({**os.environ, **(env or {})})
@@ -134,8 +142,10 @@ def environment(
 
 
 def _check_start(program: tuple[str, ...], ranks: int, cwd: str | os.PathLike[str] | None) -> None:
-    if ranks < 1:
-        raise LaunchError(f"cannot launch {ranks} ranks; ask for 1 or more.")
+    if not isinstance(ranks, int) or isinstance(ranks, bool):
+        raise LaunchError(f"the number of ranks is an integer, but {describe(ranks)} was given.")
+    if not 1 <= ranks <= MOST_RANKS:
+        raise LaunchError(f"cannot launch {ranks} ranks; ask for 1 or more, up to {MOST_RANKS:,}.")
     if not program:
         raise LaunchError("nothing to launch; give a file, or -m and a module.")
     if not program[0].startswith("-") and not Path(cwd or ".", program[0]).is_file():
