@@ -77,12 +77,25 @@ def _end_all(error: BaseException, show: Callable[[], None] | None) -> bool:
         return False
     sys.stderr.write(f"distspmd: rank {comm.Get_rank()} failed; ending all ranks.\n")
     if show is None:
-        sys.stderr.write(shorten("".join(traceback.format_exception(error))))
+        sys.stderr.write(_report(error))
     else:
         show()
     sys.stderr.flush()
     comm.Abort(1)
     return True
+
+
+def _report(error: BaseException) -> str:
+    """What Python prints of an exception; without those that led to it if its message is long.
+
+    Python looks at each line of a message, which takes seconds for megabytes.
+    """
+    text = str(error)
+    told = shorten(text)
+    if told == text:
+        return shorten("".join(traceback.format_exception(error)))
+    head = "Traceback (most recent call last):\n"
+    return f"{head}{''.join(traceback.format_tb(error.__traceback__))}{type(error).__qualname__}: {told}\n"
 
 
 def _world() -> Any:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
+import traceback
 
 import pytest
 from conftest import Launch
 
 from distspmd.errors import ArgumentError, DistSPMDError, shorten
-from distspmd.runtime.errors_together import pack_error, unpack_error
+from distspmd.runtime.errors_together import _report, pack_error, unpack_error
 
 
 class OfTwo(Exception):
@@ -49,6 +50,17 @@ def test_the_middle_of_a_long_text_is_left_out_and_that_is_told() -> None:
     text = shorten("a" * 20_000 + "b" * 10_001)
     assert text == f"{'a' * 5000}\n[... 20,001 characters left out ...]\n{'b' * 5000}"
     assert pack_error(ArgumentError("c" * 30_000_000))[1].count("c") < 10_100
+
+
+def test_no_line_of_a_long_message_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ValueError, match="c") as caught:
+        raise ValueError("a\n" * 20_000 + "c")
+    monkeypatch.setattr(traceback, "format_exception", lambda *of: pytest.fail("looked"))
+    text = _report(caught.value)
+    assert text.startswith("Traceback (most recent call last):\n  File ")
+    assert "\nValueError: a\na\n" in text
+    assert text.endswith("a\nc\n")
+    assert len(text) < 12_000
 
 
 def test_ranks_end_at_once_though_a_message_is_long(launch: Launch) -> None:
