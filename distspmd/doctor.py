@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import subprocess
@@ -209,7 +210,12 @@ def _output(command: Sequence[str], advice: str = "") -> str:
     """
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, timeout=_SECONDS, stdin=subprocess.DEVNULL
+            command,
+            capture_output=True,
+            text=True,
+            timeout=_SECONDS,
+            stdin=subprocess.DEVNULL,
+            env={**os.environ, "HOME": toolchain.home()},
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise ToolchainError(f"{command[0]} does not run: {error}\n{advice}") from None

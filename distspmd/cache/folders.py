@@ -32,14 +32,14 @@ def cache_folder() -> Path:
     """
     asked = os.environ.get("DISTSPMD_CACHE")
     if asked:
-        folder = Path(asked).expanduser().absolute()
+        folder = Path(os.path.expanduser(asked)).absolute()
         _make(folder, f"DISTSPMD_CACHE is {asked!r}, but it cannot be used")
         _refuse(own_complaint(folder), "Set DISTSPMD_CACHE to a folder of your own.")
         return folder
     for home in _homes():
         folder = home / "distspmd"
         try:
-            folder.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
+            _mkdir(folder)
         except OSError:  # no HOME, or one that cannot be written
             continue
         if not os.access(folder, os.W_OK | os.X_OK):
@@ -61,8 +61,8 @@ def shared_caches() -> tuple[Path, ...]:
         CacheError: others than its owner may write in it.
     """
     asked = os.environ.get("DISTSPMD_SHARED_CACHE", "")
-    folders = [Path(part).expanduser().absolute() for part in asked.split(os.pathsep) if part]
-    found = tuple(folder for folder in folders if folder.is_dir())
+    parts = [os.path.expanduser(part) for part in asked.split(os.pathsep) if part]
+    found = tuple(Path(part).absolute() for part in parts if os.path.isdir(part))
     for folder in found:
         _refuse(
             _complaint(folder, folder.stat().st_uid),
@@ -147,12 +147,18 @@ def _homes() -> Iterator[Path]:
 
 def _make(folder: Path, problem: str) -> None:
     try:
-        folder.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
+        _mkdir(folder)
     except OSError as error:
         raise CacheError(
             f"{problem}: {error}. Set DISTSPMD_CACHE (or TMPDIR, for temporary files) to a folder "
             "that you can write."
         ) from None
+
+
+def _mkdir(folder: Path) -> None:
+    """Make a folder and those above it, which nobody else can write whatever the umask is."""
+    for missing in [*reversed([up for up in folder.parents if not up.exists()]), folder]:
+        missing.mkdir(mode=_PRIVATE, exist_ok=True)
 
 
 def _close(folder: Path) -> None:

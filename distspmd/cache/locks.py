@@ -78,9 +78,10 @@ def hold(file: Path) -> int | None:
 
 
 def release(held: int) -> None:
-    """Let others have a lock."""
-    _held.discard(held)
-    os.close(held)
+    """Let others have a lock, unless this is a forked process, which does not hold it."""
+    if held in _held:
+        _held.discard(held)
+        os.close(held)
 
 
 def _is_file(held: int, file: Path) -> bool:

@@ -35,14 +35,20 @@ def scratch_folder(root: Path | None = None) -> Iterator[Path]:
     root.mkdir(mode=0o700, exist_ok=True)
     remove_leftovers(root)
     held, folder = _new(root)
+    process = os.getpid()
     try:
         yield folder
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
-        with contextlib.suppress(OSError):
-            Path(f"{folder}{_LOCK}").unlink()
-        if held is not None:
-            locks.release(held)
+        if os.getpid() == process:  # not forked meanwhile
+            _remove(folder, held)
+
+
+def _remove(folder: Path, held: int | None) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    with contextlib.suppress(OSError):
+        Path(f"{folder}{_LOCK}").unlink()
+    if held is not None:
+        locks.release(held)
 
 
 def _new(root: Path) -> tuple[int | None, Path]:
@@ -80,13 +86,8 @@ def _remove_unless_used(folder: Path) -> None:
             return
     except OSError:  # a file system without locks
         is_ours = False
-    try:
-        if is_ours or time.time() - _changed(folder, lock) > _DAY:
-            shutil.rmtree(folder, ignore_errors=True)
-            lock.unlink(missing_ok=True)
-    finally:
-        if held is not None:
-            locks.release(held)
+    if is_ours or time.time() - _changed(folder, lock) > _DAY:
+        _remove(folder, held)
 
 
 def _changed(*paths: Path) -> float:

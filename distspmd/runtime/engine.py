@@ -317,9 +317,17 @@ def shared_library(agreement: Agreement) -> Path:
 
 def _attempt() -> tuple[Path | None, Exception | None]:
     try:
-        return build_runtime(), None
+        path = build_runtime()
     except (CacheError, CompilationError, ToolchainError, OSError) as error:
         return None, error
+    try:
+        _load(path)
+    except OSError as error:
+        return None, CacheError(
+            f"the runtime cannot be loaded: {error}. Set DISTSPMD_CACHE to a folder of a file "
+            "system from which programs may run (mounted without noexec)."
+        )
+    return path, None
 
 
 _NUMBER, _NUMBERS, _ADDRESS = ctypes.c_int64, ctypes.POINTER(ctypes.c_int64), ctypes.c_void_p

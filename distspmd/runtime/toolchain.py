@@ -241,7 +241,7 @@ def _candidates(environ: Mapping[str, str], loaded: Path | None) -> Iterator[tup
 
 def _mpicc_of(asked: str) -> Path:
     """The mpicc of a prefix, or of the path of an mpicc."""
-    path = Path(asked).expanduser()
+    path = Path(os.path.expanduser(asked))
     if path.is_dir():
         path = path / "bin" / "mpicc"
     if not _runs(path):
@@ -356,8 +356,8 @@ _LIBRARIES = {"mkl": "mkl_rt", "openblas": "openblas", "blis": "blis"}
 def _asked_blas(asked: str, environ: Mapping[str, str]) -> BLAS:
     if asked in (*_LIBRARIES, _WHEEL):
         found = _blas_named(asked, environ)
-    elif Path(asked).expanduser().is_dir():
-        found = _blas_under(Path(asked).expanduser())
+    elif Path(os.path.expanduser(asked)).is_dir():
+        found = _blas_under(Path(os.path.expanduser(asked)))
     else:
         found = f"neither one of {_listed([*_LIBRARIES, _WHEEL])} nor the prefix of a library"
     if isinstance(found, str):

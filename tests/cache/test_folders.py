@@ -49,6 +49,26 @@ def test_the_cache_is_where_it_is_asked_for_and_private(
         assert mode(tmp_path / folder) == 0o700
 
 
+@pytest.mark.parametrize("umask", [0, 0o077])
+def test_the_umask_opens_nothing(umask: int) -> None:
+    before = os.umask(umask)
+    try:
+        folder = cache_folder()
+    finally:
+        os.umask(before)
+    assert mode(folder) == mode(folder.parent) == 0o700
+
+
+def test_a_home_that_is_unknown_is_a_name_like_any_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DISTSPMD_CACHE", "~no-such-user/cache")
+    assert cache_folder() == tmp_path / "~no-such-user/cache"
+    monkeypatch.setenv("DISTSPMD_SHARED_CACHE", f"~no-such-user/other:{'x' * 5000}")
+    assert shared_caches() == ()
+
+
 def test_the_mode_of_an_earlier_cache_is_mended() -> None:
     folder = cache_folder()
     folder.chmod(0o755)

@@ -26,11 +26,19 @@ compiler_processes.run_all = run_all
 
 from mpi4py import MPI
 from distspmd.codegen import build, compile_program
-from distspmd.runtime import toolchain
-from distspmd.runtime.engine import shared_library
+from distspmd.errors import CacheError
+from distspmd.runtime import engine, toolchain
+
+try:
+    engine.shared_library(MPI.COMM_WORLD)
+    raise AssertionError("a text was loaded")
+except CacheError as error:
+    assert "the runtime cannot be loaded: " in str(error), error
+    assert "DISTSPMD_CACHE" in str(error), error
+engine._load = lambda path: None
 
 build.warm_up()
-library = shared_library(MPI.COMM_WORLD)
+library = engine.shared_library(MPI.COMM_WORLD)
 assert library.read_text() == "compiled"
 compile_program.precompile_headers(toolchain.find_compiler(), ["-O1"])
 print(library, flush=True)
