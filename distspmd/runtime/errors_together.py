@@ -94,8 +94,8 @@ def _report(error: BaseException) -> str:
     told = shorten(text)
     if told == text:
         return shorten("".join(traceback.format_exception(error)))
-    head = "Traceback (most recent call last):\n"
-    return f"{head}{''.join(traceback.format_tb(error.__traceback__))}{type(error).__qualname__}: {told}\n"
+    lines = ["Traceback (most recent call last):\n", *traceback.format_tb(error.__traceback__)]
+    return f"{''.join(lines)}{type(error).__qualname__}: {told}\n"
 
 
 def _world() -> Any:

@@ -90,8 +90,8 @@ def start() -> None:
 
 
 def start_on_ranks() -> None:
-    """Start to watch if this process was launched as one of several ranks."""
-    if (launched_ranks() or 1) > 1:
+    """Start to watch if this process was launched as a rank."""
+    if launched_ranks() is not None:
         start()
 
 
@@ -110,6 +110,7 @@ class _Watchdog(threading.Thread):
     def __init__(self) -> None:
         super().__init__(name="distspmd-watchdog", daemon=True)
         self.pid, self.started = os.getpid(), process(os.getpid())[1]
+        self._launcher = os.getppid()
         self.seconds = DEFAULT_SECONDS
         self.standings: list[Standing] = []
         self._board: Board | None = None
@@ -127,11 +128,20 @@ class _Watchdog(threading.Thread):
         last = time.monotonic()
         while not self._ended:
             time.sleep(_INTERVAL)
+            if os.getppid() != self._launcher:
+                self._end_alone()
             now = time.monotonic()
             # A job that was suspended as a whole has not waited while it slept.
             passed, last = min(now - last, 2 * _INTERVAL), now
             with suppress(CacheError, OSError, RuntimeError):
                 self._look(passed)
+
+    def _end_alone(self) -> None:
+        """End this rank: its launcher was killed, which can no longer do so."""
+        with suppress(OSError, ValueError):  # nobody listens any more
+            sys.stderr.write("distspmd: the launcher of this rank is gone; the rank ends.\n")
+            sys.stderr.flush()
+        os.kill(self.pid, signal.SIGKILL)
 
     def leave(self) -> None:
         """This rank ends."""

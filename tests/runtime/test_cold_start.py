@@ -28,9 +28,10 @@ from mpi4py import MPI
 from distspmd.codegen import build, compile_program
 from distspmd.errors import CacheError
 from distspmd.runtime import engine, toolchain
+from distspmd.runtime.agreement import Agreement
 
 try:
-    engine.shared_library(MPI.COMM_WORLD)
+    engine.shared_library(Agreement.of(MPI.COMM_WORLD))
     raise AssertionError("a text was loaded")
 except CacheError as error:
     assert "the runtime cannot be loaded: " in str(error), error
@@ -38,7 +39,7 @@ except CacheError as error:
 engine._load = lambda path: None
 
 build.warm_up()
-library = engine.shared_library(MPI.COMM_WORLD)
+library = engine.shared_library(Agreement.of(MPI.COMM_WORLD))
 assert library.read_text() == "compiled"
 compile_program.precompile_headers(toolchain.find_compiler(), ["-O1"])
 print(library, flush=True)

@@ -153,6 +153,22 @@ def test_ranks_end_with_a_killed_process_that_launched_them(tmp_path: Path) -> N
     assert not place or not Path(place).exists()
 
 
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_ranks_end_with_a_killed_mpiexec(tmp_path: Path, mpi: MPI, ranks: int) -> None:
+    program = tmp_path / "hangs.py"
+    ready = f"open(f'{tmp_path}/{{comm.rank}}', 'w').close()\n"
+    program.write_text(f"{HEAD}import distspmd\n{ready}time.sleep(3600)")
+    command = [mpi.mpiexec, "-n", str(ranks), sys.executable, program]
+    launcher = subprocess.Popen(command, env=environment(mpi, ranks), stdin=subprocess.DEVNULL)
+    while not all((tmp_path / str(rank)).exists() for rank in range(ranks)):
+        assert launcher.poll() is None
+        time.sleep(0.05)
+    launcher.kill()
+    launcher.wait()
+    while left_over(str(program)):
+        time.sleep(0.05)
+
+
 @pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_the_command_says_by_which_signal_it_ends(tmp_path: Path, ending: signal.Signals) -> None:
     program = tmp_path / "hangs.py"
