@@ -213,6 +213,8 @@ class Program(Closing):
         """Arguments and results of a call by their positions, and the results in their order."""
         bound = self.signature.bind(arguments, named) if arguments else named
         arrays = self.signature.check(self._completed(bound))
+        if self._binding is None:
+            self.signature.check_apart(arrays)
         results = self.signature.allocate()
         for parameter, result in zip(self.signature.results, results, strict=True):
             if result is not None:

@@ -175,8 +175,10 @@ class Signature:
                 not isinstance(value, np.ndarray)
                 or value.dtype != parameter.dtype
                 or value.shape != parameter.shape
-                or not value.flags.c_contiguous
-                or (parameter.is_written and not value.flags.writeable)
+                or not (flags := value.flags).c_contiguous
+                or not flags.aligned
+                or (parameter.is_written and not flags.writeable)
+                or (type(value) is not np.ndarray and isinstance(value, np.ma.MaskedArray))
             ):
                 self._refuse(parameter, value)
             arrays[parameter.position] = value
@@ -189,6 +191,39 @@ class Signature:
                     f"{', '.join(self.positional) or 'none'}."
                 )
         return arrays
+
+    def check_apart(self, arrays: Mapping[int, NDArray[Any]]) -> None:
+        """See to it that what the program writes has no memory in common with other arguments.
+
+        Args:
+            arrays: what :meth:`check` returned.
+
+        Raises:
+            ArgumentError: names two arguments that overlap.
+        """
+        if len(arrays) < 2 or (
+            len({id(array) for array in arrays.values()}) == len(arrays)
+            and all(array.base is None for array in arrays.values())
+        ):
+            return  # each owns its memory
+        by_position = {p.position: p for p in self.parameters.values()}
+        spans = sorted(
+            (array.ctypes.data, array.ctypes.data + array.nbytes, position)
+            for position, array in arrays.items()
+            if array.nbytes
+        )
+        before: list[tuple[int, int]] = []  # ends and positions of those that reach this far
+        for begin, end, position in spans:
+            before = [(reach, other) for reach, other in before if begin < reach]
+            for _, other in before:
+                pair = by_position[other], by_position[position]
+                if pair[0].is_written or pair[1].is_written:
+                    written, shared = pair if pair[0].is_written else pair[::-1]
+                    raise ArgumentError(
+                        f"{self.program}: the argument {written.name!r}, which the program writes, "
+                        f"shares memory with {shared.name!r}. Pass {shared.name}.copy()."
+                    )
+            before.append((end, position))
 
     def allocate(self) -> list[NDArray[Any] | None]:
         """New arrays for the results that this rank gets; None for the others."""
@@ -222,6 +257,13 @@ class Signature:
             )
         if value.shape != parameter.shape:
             raise ArgumentError(f"{start}, but it has the shape {list(value.shape)}.")
+        if isinstance(value, np.ma.MaskedArray):
+            raise ArgumentError(f"{start}, but it has a mask. Pass {name}.filled().")
+        if not value.flags.aligned:
+            raise ArgumentError(
+                f"{start}, but it begins at an address that is no multiple of "
+                f"{parameter.dtype.alignment}. Pass {name}.copy()."
+            )
         if value.flags.c_contiguous:
             raise ArgumentError(
                 f"{start} that can be written, because the program writes it, but it is read-only. "

@@ -93,6 +93,33 @@ def scalars() -> None:
             assert comm.rank != 0 or np.array_equal(x, 2 * before)
 
 
+@dace.program
+def reversed_into(x: dace.float64[9], y: dace.float64[9]):
+    for i in dace.map[0:9]:
+        y[i] = x[8 - i]
+
+
+def memory() -> None:
+    sdfg = reversed_into.to_sdfg()
+    distspmd.lower(sdfg, {"y": (3,)})
+    with distspmd.compile(sdfg, comm) as program:
+        both = np.arange(20.0)
+        odd = np.frombuffer(b"x" + both.tobytes(), np.float64, 9, offset=1)
+        shared = "'y', which the program writes, shares memory with 'x'. Pass x.copy()"
+        for x, y, told in (
+            (both[:9], both[:9], shared),
+            (both[:9], both[8:17], shared),
+            (both[4:13], both[:9], shared),
+            (odd, both[:9], "at an address that is no multiple of 8. Pass x.copy()"),
+            (np.ma.masked_array(both[:9]), both[10:19], "it has a mask. Pass x.filled()"),
+            (both[:9].astype(">f8"), both[10:19], "it has the type >f8"),
+        ):
+            given = {"x": x, "y": y} if comm.rank == 0 else {}
+            expect(ArgumentError, told, partial(program, **given))
+        program(both[:9], both[9:18]) if comm.rank == 0 else program()
+        assert comm.rank != 0 or np.array_equal(both[9:18], both[8::-1])
+
+
 def integers() -> None:
     sdfg = shifted.to_sdfg()
     distspmd.lower(sdfg, {"__return": (3,)})
@@ -132,6 +159,7 @@ def compilations() -> None:
 
 calls()
 scalars()
+memory()
 integers()
 compilations()
 comm.Barrier()
