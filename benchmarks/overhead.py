@@ -14,7 +14,7 @@ import dace
 import numpy as np
 
 import distspmd
-from distspmd.codegen.build import build_unlowered
+from distspmd.codegen.build import load_unlowered
 from distspmd.frontend import numpy_program
 from distspmd.runtime.allocation import launched_ranks
 from distspmd.runtime.launch import launch
@@ -61,7 +61,7 @@ def compare(program, repeat: int) -> tuple[float, float, float]:
     from mpi4py import MPI
 
     sdfg = numpy_program(program)
-    given, before = arguments_of(sdfg), build_unlowered(sdfg)
+    given, before = arguments_of(sdfg), load_unlowered(sdfg)
     distspmd.lower(sdfg, {})
     after = distspmd.compile(sdfg, MPI.COMM_WORLD)
     ours, theirs = [], []

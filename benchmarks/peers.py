@@ -34,7 +34,7 @@ from array_programs import (
     wanted,
 )
 
-from distspmd.codegen.build import build_unlowered
+from distspmd.codegen.build import load_unlowered
 from distspmd.frontend import numpy_program
 from distspmd.runtime.launch import launch
 
@@ -62,7 +62,7 @@ def in_numpy(name: str, given: Arrays, parts: int) -> Prepared:
 
 def in_dace(name: str, given: Arrays, parts: int) -> Prepared:
     """Plain DaCe with the same compiler and BLAS, not lowered; its maps run on threads."""
-    compiled = build_unlowered(numpy_program(PROGRAMS[name].program))
+    compiled = load_unlowered(numpy_program(PROGRAMS[name].program))
     dace.config.Config.set("compiler", "allow_view_arguments", value=True)
     return _in_place(lambda: compiled(**given), name, given)
 

@@ -8,9 +8,10 @@ import functools
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import dace
 from dace import SDFG, SDFGState, config, data
@@ -220,6 +221,12 @@ def build_unlowered(sdfg: SDFG) -> Path:
         return [str(file.relative_to(folder)) for file in found]
 
     return ensure_entry("plain", _key(program, str(compiler_found), str(blas)), make)
+
+
+def load_unlowered(sdfg: SDFG) -> Callable[..., Any]:
+    """An SDFG that is not lowered as a function of this process; see :func:`build_unlowered`."""
+    loaded: Callable[..., Any] = compiler.load_precompiled_sdfg(str(build_unlowered(sdfg)))
+    return loaded
 
 
 def _key(program: SDFG, *parts: str) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import distspmd
-from distspmd.codegen.build import build_unlowered
+from distspmd.codegen.build import load_unlowered
 from distspmd.errors import ArgumentError, UnsupportedProgram
 from distspmd.frontend import numpy_program
 from distspmd.passes.normalize.pipeline import normalize
@@ -38,9 +38,7 @@ def check_as_numpy(program: Any, *examples: Any, **sizes: int) -> None:
     names = [name for name in sdfg.arglist() if not name.startswith("__return")]
     given = {name: drawn(sdfg.arrays[name], rng) for name in names}
     wanted, found = copy.deepcopy(given), copy.deepcopy(given)
-    results = [
-        call(**named) for call, named in ((function, wanted), (build_unlowered(sdfg), found))
-    ]
+    results = [call(**named) for call, named in ((function, wanted), (load_unlowered(sdfg), found))]
     want, have = ([r] if not isinstance(r, tuple) else list(r) for r in results)
     for one, other in zip(want + list(wanted.values()), have + list(found.values()), strict=True):
         if one is None:
@@ -139,7 +137,7 @@ def test_a_map_reads_what_it_writes_over_before(parse: Callable[[Any], dace.SDFG
     x = np.random.default_rng(0).random(12)
     wanted = x.copy()
     sorted_pairs.f(wanted)
-    build_unlowered(sdfg)(x=x)
+    load_unlowered(sdfg)(x=x)
     assert (x == wanted).all()
 
 

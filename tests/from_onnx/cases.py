@@ -18,7 +18,7 @@ from onnx import numpy_helper
 from torch import nn
 
 from distspmd import frontend
-from distspmd.codegen.build import build_unlowered
+from distspmd.codegen.build import load_unlowered
 from distspmd.execution.binding import binding_of
 from distspmd.frontend.from_onnx import OPERATORS, Model
 
@@ -124,7 +124,7 @@ def problems(cases: Sequence[NodeCase]) -> dict[str, str]:
     inputs = [torch.from_numpy(np.array(x)) for case in cases for x in case.inputs]
     sdfg = frontend.torch_module(batch, *inputs, name="onnx_cases")
     with dace.config.set_temporary("compiler", "build_type", value="Debug"):  # compiles faster
-        binding, run = binding_of(sdfg), build_unlowered(sdfg)
+        binding, run = binding_of(sdfg), load_unlowered(sdfg)
     assert binding is not None
     given = {n: binding.given(n, x) for n, x in zip(sdfg.arg_names, inputs, strict=True)}
     with dace.config.set_temporary("compiler", "allow_view_arguments", value=True):

@@ -18,7 +18,7 @@ from training.models import Attention, Block, EinsumAttention, LeNet, perceptron
 
 import distspmd
 from distspmd import frontend
-from distspmd.codegen.build import build_unlowered
+from distspmd.codegen.build import load_unlowered
 from distspmd.execution.binding import binding_of
 
 
@@ -59,7 +59,7 @@ MODELS = [
 
 def plainly(sdfg: Any, x: Tensor) -> Tensor:
     """The program in one process, not lowered."""
-    binding, run = binding_of(sdfg), build_unlowered(sdfg)
+    binding, run = binding_of(sdfg), load_unlowered(sdfg)
     assert binding is not None
     with dace.config.set_temporary("compiler", "allow_view_arguments", value=True):
         found = run(**binding.arguments(), x=binding.given("x", x))

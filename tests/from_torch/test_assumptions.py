@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from distspmd import frontend
-from distspmd.codegen.build import build_unlowered
+from distspmd.codegen.build import load_unlowered
 from distspmd.errors import ArgumentError, UnsupportedProgram
 from distspmd.execution.binding import binding_of
 
@@ -168,7 +168,7 @@ def halve(parameter: Tensor) -> None:
 def compiled(step: Step) -> Callable[..., Any]:
     """A step as DaCe runs it in one process, not lowered."""
     sdfg = frontend.training_step(step, *batch())
-    binding, run = binding_of(sdfg), build_unlowered(sdfg)
+    binding, run = binding_of(sdfg), load_unlowered(sdfg)
     assert binding is not None
 
     def call(*inputs: Tensor) -> Any:

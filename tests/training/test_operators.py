@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from distspmd import frontend
-from distspmd.codegen.build import build_unlowered
+from distspmd.codegen.build import load_unlowered
 from distspmd.execution.binding import binding_of
 
 Function = Callable[[Tensor, Tensor], Tensor]
@@ -136,7 +136,7 @@ def test_results_are_those_of_torch(functions: list[Function]) -> None:
     inputs = [x for _ in functions for x in (torch.randn(5, 6), torch.randn(6, 7))]
     module = Many(functions)
     sdfg = frontend.torch_module(module, *inputs, name="many_functions")
-    binding, run = binding_of(sdfg), build_unlowered(sdfg)
+    binding, run = binding_of(sdfg), load_unlowered(sdfg)
     assert binding is not None
     given = {n: binding.given(n, x) for n, x in zip(sdfg.arg_names, inputs, strict=True)}
     with dace.config.set_temporary("compiler", "allow_view_arguments", value=True):

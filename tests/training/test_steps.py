@@ -14,7 +14,7 @@ from torch import nn
 from torch.utils import _pytree as pytree
 
 from distspmd import frontend
-from distspmd.codegen.build import build_unlowered
+from distspmd.codegen.build import load_unlowered
 from distspmd.execution.binding import binding_of
 from distspmd.nodes.contraction import Contraction
 from training.models import MODELS
@@ -40,7 +40,7 @@ def test_three_steps_are_those_of_torch(name: str) -> None:
     module, _, step = model.build()
     same, _, reference = model.build()
     sdfg = frontend.training_step(step, *model.batch(), name=model.name)
-    binding, run = binding_of(sdfg), build_unlowered(sdfg)
+    binding, run = binding_of(sdfg), load_unlowered(sdfg)
     assert binding is not None
     torch.manual_seed(5)
     for _ in range(3):
@@ -56,7 +56,7 @@ def test_dropout_draws_by_place_and_call() -> None:
     torch.manual_seed(3)
     x = torch.rand(40, 30) + 1
     sdfg = frontend.torch_module(torch.nn.Dropout(0.25).train(), x, name="dropped")
-    binding, run = binding_of(sdfg), build_unlowered(sdfg)
+    binding, run = binding_of(sdfg), load_unlowered(sdfg)
     assert binding is not None
     with dace.config.set_temporary("compiler", "allow_view_arguments", value=True):
         given = {n: binding.given(n, x) for n in sdfg.arg_names}
@@ -136,7 +136,7 @@ def test_gradients_of_layers_are_those_of_torch(name: str) -> None:
 def check(function: Callable[..., list[torch.Tensor]], name: str, *inputs: torch.Tensor) -> SDFG:
     """One call of a function, run by DaCe, gives what torch does; the program."""
     sdfg = frontend.training_step(function, *inputs, name=name)
-    binding, run = binding_of(sdfg), build_unlowered(sdfg)
+    binding, run = binding_of(sdfg), load_unlowered(sdfg)
     assert binding is not None
     with dace.config.set_temporary("compiler", "allow_view_arguments", value=True):
         given = {n: binding.given(n, x) for n, x in zip(sdfg.arg_names, inputs, strict=True)}
@@ -160,7 +160,7 @@ def test_a_dimension_may_be_split_after_it_was_sliced() -> None:
         return loss
 
     sdfg = frontend.training_step(step, x)
-    binding, run = binding_of(sdfg), build_unlowered(sdfg)
+    binding, run = binding_of(sdfg), load_unlowered(sdfg)
     assert binding is not None
     before = copy.deepcopy(layer.state_dict())
     with dace.config.set_temporary("compiler", "allow_view_arguments", value=True):

@@ -12,15 +12,22 @@ from __future__ import annotations
 
 import string
 
-from dace import SDFG, Memlet, SDFGState
+from dace import SDFG, Memlet, SDFGState, dtypes
 from dace.libraries import blas, standard
-from dace.libraries.linalg import TensorDot
+from dace.libraries.linalg import TensorDot, Transpose
 from dace.libraries.standard.nodes import MergeLibraryNode
 from dace.sdfg import nodes
 
-from distspmd.analysis.iteration_spaces import PURE, main_map, pure_expansion, window_name
+from distspmd.analysis.iteration_spaces import (
+    PURE,
+    main_map,
+    pure_expansion,
+    source,
+    window_name,
+)
 from distspmd.nodes.contraction import Contraction
 from distspmd.nodes.linear_solve import System
+from distspmd.passes.normalize.single_operations import element_of_window
 
 WINDOWED = (
     *(blas.MatMul, blas.Gemm, blas.BatchedMatMul, blas.Gemv, blas.Dot, standard.Reduce),
@@ -40,6 +47,8 @@ def expand_library_nodes(sdfg: SDFG) -> None:
             for node in list(state.nodes()):
                 if isinstance(node, TensorDot):
                     _contract(state, node)
+                elif isinstance(node, Transpose) and _is_matrix(state, node):
+                    _turn(state, node)
                 elif isinstance(node, nodes.LibraryNode) and _is_foreign(state, node):
                     _expand(state, node)
 
@@ -64,7 +73,7 @@ def _contract(state: SDFGState, node: TensorDot) -> None:
     order = node.permutation or range(len(kept))
     result = "".join(kept[d] for d in order)
     contraction = Contraction(node.label, f"{''.join(one)},{''.join(other)}->{result}")
-    contraction.debuginfo = node.debuginfo
+    contraction.debuginfo = _line(state, node)
     state.add_node(contraction)
     for n, edge in enumerate((left, right)):
         state.add_edge(edge.src, edge.src_conn, contraction, f"_in{n}", edge.data)
@@ -72,16 +81,36 @@ def _contract(state: SDFGState, node: TensorDot) -> None:
     state.remove_node(node)
 
 
+def _is_matrix(state: SDFGState, node: Transpose) -> bool:
+    (entering,), (leaving,) = state.in_edges(node), state.out_edges(node)
+    return bool(entering.data.subset.dims() == leaving.data.subset.dims() == 2)
+
+
+def _turn(state: SDFGState, node: Transpose) -> None:
+    """A map over a matrix; the expansion of DaCe refuses one of a single row or column."""
+    (entering,), (leaving,) = state.in_edges(node), state.out_edges(node)
+    rows, columns = entering.data.subset.size()
+    names = ["__i0", "__i1"]
+    entry, leave = state.add_map(node.label, {"__i0": f"0:{rows}", "__i1": f"0:{columns}"})
+    entry.map.debuginfo = line = _line(state, node)
+    tasklet = state.add_tasklet(node.label, {"_inp"}, {"_out"}, "_out = _inp", debuginfo=line)
+    element = element_of_window(entering, names)
+    state.add_memlet_path(entering.src, entry, tasklet, dst_conn="_inp", memlet=element)
+    element = element_of_window(leaving, names[::-1])
+    state.add_memlet_path(tasklet, leave, leaving.dst, src_conn="_out", memlet=element)
+    state.remove_node(node)
+
+
 def _expand(state: SDFGState, node: nodes.LibraryNode) -> None:
-    inside = pure_expansion(state, node)
+    inside, line = pure_expansion(state, node), _line(state, node)
     inside.name = node.label
     _, entry = main_map(inside)
     entry.map.label = node.label
     for found, _ in inside.all_nodes_recursive():
         if isinstance(found, (nodes.Tasklet, nodes.NestedSDFG)):
-            found.debuginfo = node.debuginfo
+            found.debuginfo = line
         elif isinstance(found, (nodes.MapEntry, nodes.MapExit)):
-            found.map.debuginfo = node.debuginfo
+            found.map.debuginfo = line
     incoming = [e for e in state.in_edges(node) if not e.data.is_empty()]
     leaving = [e for e in state.out_edges(node) if not e.data.is_empty()]
     whole = state.add_nested_sdfg(
@@ -89,7 +118,7 @@ def _expand(state: SDFGState, node: nodes.LibraryNode) -> None:
         {window_name(e.dst_conn or "_in") for e in incoming},
         {window_name(e.src_conn or "_out") for e in leaving},
         symbol_mapping={str(s): s for s in inside.free_symbols},
-        debuginfo=node.debuginfo,
+        debuginfo=line,
     )
     for edge in incoming:
         state.add_edge(
@@ -105,3 +134,9 @@ def _expand(state: SDFGState, node: nodes.LibraryNode) -> None:
         if edge.data.is_empty():
             state.add_nedge(whole, edge.dst, Memlet())
     state.remove_node(node)
+
+
+def _line(state: SDFGState, node: nodes.LibraryNode) -> dtypes.DebugInfo | None:
+    """The user's line, which the neighbours of a node may have instead of the node."""
+    found = source(state, node)
+    return dtypes.DebugInfo(found.line, 0, found.line, 0, found.file) if found else None

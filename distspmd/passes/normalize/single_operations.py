@@ -65,14 +65,14 @@ def _merge_to_map(state: SDFGState, node: MergeLibraryNode) -> None:
         debuginfo=leaving.dst.debuginfo,
     )
     for edge in state.in_edges(node):
-        element = _element(edge, broadcast_indices(edge.data.subset.size(), extents))
+        element = element_of_window(edge, broadcast_indices(edge.data.subset.size(), extents))
         state.add_memlet_path(edge.src, entry, tasklet, dst_conn=edge.dst_conn, memlet=element)
-    element = _element(leaving, list(parameters))
+    element = element_of_window(leaving, list(parameters))
     state.add_memlet_path(tasklet, leave, leaving.dst, src_conn=leaving.src_conn, memlet=element)
     state.remove_node(node)
 
 
-def _element(edge: Edge, indices: list[str]) -> Memlet:
+def element_of_window(edge: Edge, indices: list[str]) -> Memlet:
     """The element at the indices of the window that an edge has."""
     ranges = zip(edge.data.subset.ranges, indices, strict=True)
     subset = ", ".join(f"({begin}) + ({step}) * ({index})" for (begin, _, step), index in ranges)
