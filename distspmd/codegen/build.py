@@ -128,7 +128,7 @@ def warm_up() -> None:
         with _settings(found, ARITHMETIC["vector"]):
             flags = compile_program.flags_of_all()
         compiler_processes.start_in_background(
-            lambda: compile_program.precompile_headers(found, flags)
+            lambda: compile_program.precompile_missing_headers(found, flags)
         )
 
 
@@ -167,6 +167,10 @@ def build_program(sdfg: SDFG, lowering: Lowering, ranks: int, arithmetic: str = 
     def make(folder: Path) -> list[str]:
         linking = linked_to(blas, blas_header(blas)) if blas else contextlib.nullcontext()
         with linking, _settings(compiler_found, flags, folder.parent), quiet(), quick_graphs():
+            given = compile_program.flags_of_all()
+            compiler_processes.start_in_background(  # while DaCe generates code
+                lambda: compile_program.precompile_headers(compiler_found, given)
+            )
             library = compile_program.compile_program(program, folder, compiler_found, share)
         _record(program, sdfg, library, tiles, ends).save(folder)
         return [_RECORD, str(library.relative_to(folder))]

@@ -12,6 +12,7 @@ import functools
 import os
 import shlex
 import subprocess
+import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,6 +38,8 @@ from distspmd.runtime.toolchain import Compiler
 
 _RUNTIME = Path(dace.__file__).parent / "runtime" / "include"
 _HEADER = "dace_program.hpp"
+_KIND = "precompiled"
+_precompiling = threading.Lock()
 _BY_CMAKE = ("cmake_packages", "cmake_files", "cmake_variables")
 _EXPANDED = "_DACE_CMAKE_EXPAND"
 """Stands in what only CMake knows."""
@@ -197,12 +200,32 @@ def precompile_headers(compiler: Compiler, flags: Sequence[str]) -> list[str]:
 
     None where that cannot be made: then programs compile as well, but longer.
     """
-    command = (*compiler.command, *flags, f"-I{_RUNTIME}", "-x", "c++-header")
+    command = _precompiling_command(compiler, flags)
     try:
-        folder = _precompiled(command, version(compiler.command), cache_folder())
+        with _precompiling:  # else another thread would examine it, too
+            folder = _precompiled(command, version(compiler.command), cache_folder())
     except (OSError, CacheError):
         return []
     return [f"-I{folder}", "-include", _HEADER]
+
+
+def precompile_missing_headers(compiler: Compiler, flags: Sequence[str]) -> None:
+    """Compile the headers for these flags if they never were.
+
+    Raises:
+        CacheError: there is no folder for them.
+    """
+    key = _key_of_headers(_precompiling_command(compiler, flags), version(compiler.command))
+    if not (cache_folder() / _KIND / key).exists():
+        precompile_headers(compiler, flags)
+
+
+def _precompiling_command(compiler: Compiler, flags: Sequence[str]) -> tuple[str, ...]:
+    return (*compiler.command, *flags, f"-I{_RUNTIME}", "-x", "c++-header")
+
+
+def _key_of_headers(command: tuple[str, ...], said: bytes) -> str:
+    return dace_compiler.cache_key(*command, said, dace.__version__, _changed())
 
 
 @functools.cache
@@ -224,9 +247,7 @@ def _precompiled(command: tuple[str, ...], said: bytes, cache: Path) -> Path:
             raise OSError(done.stderr)
         return [own.name, made.name]
 
-    made_of = (*command, said, dace.__version__, _changed())
-    key = dace_compiler.cache_key(*made_of)
-    return ensure_entry("precompiled", key, make, compiler_processes.goes_on)
+    return ensure_entry(_KIND, _key_of_headers(command, said), make, compiler_processes.goes_on)
 
 
 @functools.cache
