@@ -14,6 +14,7 @@ OVERSUBSCRIBE = "DISTSPMD_OVERSUBSCRIBE"
 _JOBS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "PE_HOSTFILE")
 _SIZES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE")
 _RANKS = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK", "PMIX_RANK")
+_OF_NODE = ("OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "MV2_COMM_WORLD_LOCAL_SIZE")
 
 
 def is_job(environ: Mapping[str, str] = os.environ) -> bool:
@@ -32,6 +33,12 @@ def launched_ranks(environ: Mapping[str, str] = os.environ) -> int | None:
 def rank_of_launch(environ: Mapping[str, str] = os.environ) -> int:
     """The rank of this process; 0 if it is no rank."""
     return next((int(environ[name]) for name in _RANKS if environ.get(name, "").isdigit()), 0)
+
+
+def ranks_of_node(ranks: int, environ: Mapping[str, str] = os.environ) -> int:
+    """How many of the ranks are on the node of this one; all of them where that is not told."""
+    given = next((environ[name] for name in _OF_NODE if environ.get(name, "").isdigit()), "")
+    return int(given) if given else ranks
 
 
 def _step_tasks(environ: Mapping[str, str]) -> int | None:

@@ -134,9 +134,10 @@ class Board:
         """Take the board away."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def remove_if_all_ended(self) -> None:
-        """Take the board away if nobody of it lives."""
-        if all(posted.ended or not posted.lives for posted in self.all().values()):
+    def remove_if_all_ended(self, ranks: int = 0) -> None:
+        """Take the board away if so many ranks have been on it and none is left."""
+        found = self.all().values()
+        if len(found) >= ranks and all(posted.ended or not posted.lives for posted in found):
             self.remove()
 
 

@@ -19,7 +19,7 @@ from contextlib import suppress
 from typing import Any
 
 from distspmd.errors import ArgumentError, CacheError
-from distspmd.runtime.allocation import launched_ranks
+from distspmd.runtime.allocation import launched_ranks, ranks_of_node
 from distspmd.runtime.board import Board, Posted, job_key, process, remove_old_boards, where
 from distspmd.runtime.standing import Standing, elsewhere_text, ranks_text
 
@@ -114,7 +114,7 @@ class _Watchdog(threading.Thread):
         self.seconds = DEFAULT_SECONDS
         self.standings: list[Standing] = []
         self._board: Board | None = None
-        self._rank = -1
+        self._rank, self._of_node = -1, 0
         self._ended = False
         self._beat = 0
         self._lock = threading.Lock()
@@ -150,7 +150,7 @@ class _Watchdog(threading.Thread):
                 self._ended = True
                 self._post()
                 assert self._board is not None
-                self._board.remove_if_all_ended()
+                self._board.remove_if_all_ended(self._of_node)
 
     # -- this rank ------------------------------------------------------------------------------
 
@@ -166,6 +166,7 @@ class _Watchdog(threading.Thread):
             return False
         remove_old_boards()
         self._rank = MPI.COMM_WORLD.Get_rank()
+        self._of_node = ranks_of_node(MPI.COMM_WORLD.Get_size())
         self._board = Board(job_key())
         return True
 

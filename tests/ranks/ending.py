@@ -40,6 +40,11 @@ if how == "only rank 0 calls":
     if comm.rank == 0:
         doubled(np.ones(6))
     sys.exit(0)
+if how == "ends at once":  # before rank 0 has been on the board
+    if comm.rank == 0:
+        time.sleep(2)
+        move()
+    sys.exit(0)
 if how == "only rank 0 compiles":
     if comm.rank == 0:
         distspmd.compile(None, comm)

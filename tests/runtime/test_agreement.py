@@ -38,6 +38,7 @@ def test_ranks_that_call_different_things_all_hear_of_it_and_go_on(launch: Launc
             "only rank 0 calls",
             ["rank 1 ended while rank 0 waits in doubled(...) at ", "ending.py:"],
         ),
+        ("ends at once", ["rank 1 ended while rank 0 waits in redistribute("]),
         ("only rank 0 compiles", ["rank 1 ended while rank 0 waits in compile(...)"]),
         ("thread", ["rank 1 failed", "ZeroDivisionError"]),
         ("crossed", ["ranks 0, 1 wait for each other in different calls"]),
@@ -210,7 +211,9 @@ def test_a_board_has_what_was_posted_last(monkeypatch: pytest.MonkeyPatch, tmp_p
     job.remove_if_all_ended()
     assert job.read(0) == first
     job.post(0, posted(ended=True))
-    job.remove_if_all_ended()
+    job.remove_if_all_ended(3)  # the third has not been here: it looks for those that have ended
+    assert list(job.all()) == [0, 10]
+    job.remove_if_all_ended(2)
     assert job.all() == {}
 
 

@@ -14,6 +14,7 @@ from distspmd.runtime.allocation import (
     check_started_together,
     cores_of_rank,
     launched_ranks,
+    ranks_of_node,
     started_ranks,
 )
 from distspmd.runtime.launch import environment
@@ -65,6 +66,12 @@ def test_processes_that_were_started_together_are_counted(
     if started > 1:
         with pytest.raises(LaunchError, match=f"{started} processes, but MPI joins none"):
             check_started_together(1, given)
+
+
+def test_ranks_of_a_node_are_those_that_the_launcher_tells() -> None:
+    assert ranks_of_node(8, {}) == 8
+    assert ranks_of_node(8, {"OMPI_COMM_WORLD_LOCAL_SIZE": "2"}) == 2
+    assert ranks_of_node(8, {"MPI_LOCALNRANKS": "4"}) == 4
 
 
 def test_processes_that_srun_started_alone_are_told_how_to_start() -> None:
