@@ -352,7 +352,10 @@ CONTRACTS: list[tuple[str, str, str, Callable[[], Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "relied", "used", "holds"), CONTRACTS, ids=lambda c: str(c)[:40])
+IDS = [f"{name}-{used}" for name, _, used, _ in CONTRACTS]
+
+
+@pytest.mark.parametrize(("name", "relied", "used", "holds"), CONTRACTS, ids=IDS)
 def test_dace_is_as_we_rely_on(name: str, relied: str, used: str, holds: Callable[[], Any]) -> None:
     assert (ROOT / "distspmd" / used).is_file(), used
     said = f"DaCe changed {name}: we rely on it: {relied}; used in distspmd/{used}"
