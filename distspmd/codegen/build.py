@@ -24,6 +24,7 @@ from distspmd.codegen.implementations import blas_header, check_lapack, choose_i
 from distspmd.codegen.openmp import share_maps
 from distspmd.codegen.user_reductions import add_functions, collect_lambdas
 from distspmd.dace_compat.fast_graphs import quick_graphs
+from distspmd.dace_compat.resolutions_apart import resolutions_apart
 from distspmd.dace_compat.settings import built_by_dace, compiling_in, linked_to, quiet
 from distspmd.errors import ArgumentError, CacheError, ToolchainError
 from distspmd.lowering import Lowering
@@ -307,6 +308,7 @@ def _settings(
     arguments = f"{config.Config.get('compiler', 'cpu', 'args')} {flags}".rstrip()
     with (
         compiling_in(work, toolchain.tool_path()),
+        resolutions_apart(),
         config.set_temporary("compiler", "cpu", "executable", value=" ".join(found.command)),
         config.set_temporary("compiler", "cpu", "args", value=arguments),
     ):

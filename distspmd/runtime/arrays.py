@@ -66,12 +66,14 @@ def span(tile: Tile | None) -> int:
 
 def overlaps_itself(tile: Tile) -> bool:
     """Whether two elements of an array may lie in one place."""
+    if tile.size == 0:
+        return False
     end = tile.itemsize
     steps = [(s, n) for s, n in zip(tile.strides, tile.shape, strict=True) if n > 1]
     for stride, extent in sorted(steps):
         if stride < end:
             return True
-        end = stride * extent
+        end += stride * (extent - 1)
     return False
 
 

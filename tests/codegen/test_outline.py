@@ -165,7 +165,7 @@ int main() {
 def test_programs_of_several_files_compute_what_numpy_computes(launch: Launch) -> None:
     launch(
         """
-import dataclasses
+import dataclasses, uuid
 import dace, numpy as np, distspmd
 from mpi4py import MPI
 from distspmd.codegen import build, compile_program, outline
@@ -173,7 +173,7 @@ from distspmd.codegen import build, compile_program, outline
 outline.HEURISTICS = dataclasses.replace(
     outline.HEURISTICS, file_characters=1, block_characters=200
 )
-build.Build.load = lambda folder: None  # as if nothing was compiled before
+build._key = lambda *_: uuid.uuid4().hex  # as if nothing was compiled before
 compiled, compile_files = [], compile_program._compile_files
 
 def counting(files, *rest):

@@ -344,6 +344,15 @@ CONTRACTS: list[tuple[str, str, str, Callable[[], Any]]] = [
         ),
     ),
     (
+        "CPUCodeGen.write_and_resolve_expr",
+        "names each function of a conflict resolution alike",
+        "dace_compat/resolutions_apart.py",
+        lambda: (
+            "const auto __dace__reduction_lambda ="
+            in inspect.getsource(CPUCodeGen.write_and_resolve_expr)
+        ),
+    ),
+    (
         "CommNode",
         "is a library node that is not wrapped into kernels",
         "nodes/distributed_memlet.py",

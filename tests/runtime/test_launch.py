@@ -174,7 +174,12 @@ def test_the_command_says_by_which_signal_it_ends(tmp_path: Path, ending: signal
     program = tmp_path / "hangs.py"
     program.write_text(HEAD + f"open(f'{tmp_path}/ready', 'w').close()\ntime.sleep(3600)")
     command = [sys.executable, "-m", "distspmd", "run", str(program), "-n", "1"]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        command,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(ending, signal.SIG_DFL),  # this process may ignore it
+    )
     while not (tmp_path / "ready").exists():
         assert process.poll() is None
         time.sleep(0.05)
