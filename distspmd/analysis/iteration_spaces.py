@@ -280,7 +280,7 @@ PURE = (LOOPS, "pure", "specialize")
 
 
 def pure_expansion(state: SDFGState, node: nodes.LibraryNode) -> SDFG:
-    """A throw-away SDFG with the pure expansion of a library node between its containers.
+    """An SDFG with the pure expansion of a library node between its containers.
 
     Each connector ``_a`` has a container of its own, also named ``_a``, of the shape of its memlet:
     so an array that is read twice stays apart, and indices start at zero in each window.

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 
-import numpy as np
 from numpy.typing import DTypeLike
 
-from distspmd.errors import ArgumentError, LayoutError, NoSolver, describe, refuses_as
+from distspmd.errors import ArgumentError, NoSolver, describe, refuses_as
 from distspmd.layouts.dimension import is_count
 from distspmd.layouts.layout import Layout
 from distspmd.planning.select import select_plan
@@ -60,14 +59,10 @@ def plan(
         LayoutError: no layouts, layouts of different arrays, or a reduction that the dtype lacks.
         NoSolver: there is no solver of that name, or no plan within the memory; says why.
     """
-    try:
-        kind: np.dtype = np.dtype(dtype)
-    except Exception:  # NumPy has many answers to what is no type
-        raise LayoutError(f"there is no dtype {describe(dtype)}; write one of NumPy's.") from None
     fault = fault_of_options(solver, max_memory, machine)
     if fault:
         raise ArgumentError(f"plan: {fault}")
-    redistribution = Redistribution(source, target, kind)
+    redistribution = Redistribution(source, target, dtype)  # type: ignore[arg-type]  # it makes the type
     model = machine or Machine.measured()
     solution = select_plan(redistribution, _named(solver), model, max_memory)
     inherited = {item.name: getattr(solution.plan, item.name) for item in fields(Plan)}

@@ -44,7 +44,9 @@ class Redistribution:
         try:
             object.__setattr__(self, "dtype", np.dtype(self.dtype))
         except Exception:  # NumPy has many answers to what is no type
-            raise LayoutError(f"there is no dtype {describe(self.dtype)}.") from None
+            raise LayoutError(
+                f"there is no dtype {describe(self.dtype)}; write one of NumPy's."
+            ) from None
         if self.source.extents != self.target.extents:
             raise LayoutError(
                 f"source {self.source} and target {self.target} are layouts of different arrays: "
