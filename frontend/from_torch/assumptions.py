@@ -20,10 +20,7 @@ from distspmd.errors import ArgumentError
 from distspmd.frontend.from_torch.closures import Closed, functions_of, variables_of
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
-_HOOKS = (
-    *("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks"),
-    *("_parametrizations",),
-)
+_HOOKS = (*("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks"),)
 _ADVICE = "Trace the function again, or keep a program for each of the two."
 
 
@@ -85,13 +82,13 @@ class Assumptions:
                 yield f"the parameters {where}", tuple(map(_Identity, group["params"]))
                 for key, value in group.items():
                     if key not in ("params", "lr", "initial_lr") and _is_plain(value):
-                        yield f"{key!r} {where}", value
+                        yield f"{key!r} {where}", _as_it_is(value)
 
 
 def _of_module(module: nn.Module, where: str) -> Iterator[tuple[str, Any]]:
     for key, value in vars(module).items():
         if not key.startswith("_") and _is_plain(value):
-            yield f"{key!r} {where}", value
+            yield f"{key!r} {where}", _as_it_is(value)
     for key in _HOOKS:
         hooks = getattr(module, key, None)
         yield f"{key.strip('_')} {where}", tuple(map(_Identity, (hooks or {}).values()))
@@ -101,6 +98,11 @@ def _is_plain(value: Any) -> bool:
     if isinstance(value, (tuple, list)):
         return all(isinstance(each, _PLAIN) for each in value)
     return isinstance(value, _PLAIN)
+
+
+def _as_it_is(value: Any) -> Any:
+    """A value that stays: a list may be changed in place."""
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _same(before: Any, after: Any) -> bool:

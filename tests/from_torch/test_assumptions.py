@@ -30,6 +30,7 @@ class Classifier(nn.Module):
         self.drop = nn.Dropout(0.0)
         self.head = nn.Linear(6, 5)
         self.slope = 0.5
+        self.sizes = [6, 5]
 
     def forward(self, ids: Tensor) -> Tensor:
         return functional.leaky_relu(self.head(self.drop(self.table(ids)).mean(1)), self.slope)
@@ -81,6 +82,7 @@ CHANGES: dict[str, Callable[[Classifier, torch.optim.SGD], Any]] = {
     "'training' of the module 'module.drop' was True": lambda m, o: m.drop.eval(),
     "'p' of the module 'module.drop' was 0.0": lambda m, o: setattr(m.drop, "p", 0.5),
     "'slope' of the module 'module' was 0.5": lambda m, o: setattr(m, "slope", 0.1),
+    "'sizes' of the module 'module' was (6, 5)": lambda m, o: m.sizes.append(4),
     "'weight_decay' of group 0": lambda m, o: o.param_groups[0].update(weight_decay=0.1),
     "'momentum' of group 0 of the optimizer 'optimizer' was 0.9": lambda m, o: o.param_groups[
         0
