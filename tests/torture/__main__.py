@@ -84,6 +84,11 @@ def shrink(seed: str, ranks: int, became: str, seconds: float = 300) -> tuple[st
     return seed, of_text(seed).text
 
 
+def listed(counts: Counter[str]) -> str:
+    """Counts as text, the largest first."""
+    return ", ".join(f"{n} {name}" for name, n in counts.most_common())
+
+
 class Kind(Protocol):
     """Something that is tried again and again.
 
@@ -132,7 +137,7 @@ class Programs:
         print(f"as small as {small}:\n{text}", flush=True)
 
     def summary(self) -> str:
-        counts = ", ".join(f"{n} {name}" for name, n in self.became.most_common())
+        counts = listed(self.became)
         return f"{sum(self.became.values())} programs: {counts}; next seed {self.next}"
 
 
@@ -163,7 +168,7 @@ class Redistributions:
         self.next += self.batch
 
     def summary(self) -> str:
-        counts = ", ".join(f"{n} {name}" for name, n in self.counts.most_common())
+        counts = listed(self.counts)
         return f"redistributions: {counts}; next seed {self.next}"
 
 
@@ -193,7 +198,7 @@ class Caches:
         self.next += 1
 
     def summary(self) -> str:
-        counts = ", ".join(f"{n} {name}" for name, n in self.counts.most_common())
+        counts = listed(self.counts)
         shutil.rmtree(self.folder, ignore_errors=True)
         return f"damaged caches: {counts}; next seed {self.next}"
 
@@ -254,7 +259,7 @@ class Jobs:
         self.next += 1
 
     def summary(self) -> str:
-        counts = ", ".join(f"{n} {name}" for name, n in self.counts.most_common())
+        counts = listed(self.counts)
         return f"jobs at once: {counts}; next seed {self.next}"
 
 
@@ -292,7 +297,7 @@ class Sanitizers:
         assert any(b"__asan_" in each for each in libraries), "nothing was compiled with sanitizers"
 
     def summary(self) -> str:
-        counts = ", ".join(f"{n} {name}" for name, n in self.counts.most_common())
+        counts = listed(self.counts)
         shutil.rmtree(self.cache, ignore_errors=True)
         return f"with sanitizers: {counts}; next seed {self.next}"
 
@@ -318,7 +323,7 @@ class Determinism:
         self.next += self.batch
 
     def summary(self) -> str:
-        counts = ", ".join(f"{n} {name}" for name, n in self.counts.most_common())
+        counts = listed(self.counts)
         return f"the same bits: {counts}; next seed {self.next}"
 
 

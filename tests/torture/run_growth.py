@@ -20,7 +20,7 @@ import numpy as np
 from mpi4py import MPI
 
 import distspmd
-from distspmd import Layout, Mesh
+from distspmd import Layout, Mesh, Split
 
 MOST_GROWTH = 8 << 20
 """Bytes that a process may have more at the end: allocators keep some."""
@@ -76,10 +76,12 @@ def main(calls: int, programs: int) -> None:
     def one_communicator() -> None:
         mine = comm.Dup()
         mesh = Mesh(x=comm.size)
-        rows, columns = Layout.parse("[2{x}8, 6]", mesh), Layout.parse("[8, 2{x}6]", mesh)
-        if comm.size == 4:
-            tile = np.ones(rows.shape(comm.rank))
-            distspmd.redistribute(mine, tile, rows, columns)
+        rows = Layout(mesh, (9, 6), splits=(Split(9, ("x",)), Split(6)))
+        columns = Layout(mesh, (9, 6), splits=(Split(9), Split(6, ("x",))))
+        shape = rows.shape(comm.rank)
+        tile = np.ones(shape) if 0 not in shape else None
+        found = distspmd.redistribute(mine, tile, rows, columns, dtype=float)
+        assert found is None or (found == 1).all()
         mine.Free()
 
     with distspmd.compile(lowered, comm) as program:
