@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import inspect
 import re
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -118,3 +120,9 @@ def _parses(block: str) -> bool:
 
 def test_a_decorated_function_runs_on_ranks(launch: Callable[..., Any], root: Path) -> None:
     launch(root / "tests" / "ranks" / "partitioned.py", ranks=3, timeout=300)
+
+
+def test_the_front_ends_are_there_without_an_import_of_their_own() -> None:
+    code = "import distspmd; print(distspmd.frontend.numpy_program.__name__)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "numpy_program"
