@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from distspmd.execution import tile_storage
 from distspmd.lowering import Lowering
 from distspmd.nodes.distributed_memlet import CONTEXT
 from distspmd.runtime.agreement import Agreement
+from distspmd.runtime.arrays import address
 from distspmd.runtime.engine import Engine
 from distspmd.runtime.shared_memory import SharedNode
 
@@ -24,7 +26,7 @@ class Executable:
 
     Attributes:
         call: what the compiled function gets, by position: the handle of the program, values of
-            symbols, addresses of tiles, and those of the user's arrays, which the caller fills in.
+            symbols, addresses of tiles, and those of the user's arrays, which each run fills in.
         engine: runs the plans.
 
     Raises:
@@ -105,9 +107,12 @@ class Executable:
         """Whether it can be called."""
         return self._handle is not None
 
-    def run(self) -> None:
-        """Call the compiled function."""
-        self._run(*self.call)
+    def run(self, arrays: Mapping[int, NDArray[Any]]) -> None:
+        """Call the compiled function with the user's arrays, by their positions."""
+        call = self.call
+        for position, array in arrays.items():
+            call[position] = address(array)
+        self._run(*call)
 
     def close(self) -> None:
         """Free memory and communicators; all ranks call it together."""

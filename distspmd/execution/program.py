@@ -119,6 +119,7 @@ class Program(Closing):
         self.lowering = lowering
         self.comm = self._agreement.comm
         self.rank: int = comm.Get_rank()
+        self._is_needed = self.rank < lowering.ranks
         self.signature = Signature.of(built, lowering, self.rank)
         self._agreement.programs += 1
         number, grids = self._agreement.programs, dict(_asked_of(lowering)[0])
@@ -191,11 +192,9 @@ class Program(Closing):
         self._agreement.meet(self._call.tag, error)
         if self._residents.layouts and not self._residents.current:
             self._residents.distribute(self._live())
-        if self.rank < self.lowering.ranks:
-            for position, array in arrays.items():
-                self._executable.call[position] = array.ctypes.data
-            self._executable.run()
-        if all(result is None for result in results):
+        if self._is_needed:
+            self._executable.run(arrays)
+        if not self.signature.gets_results:
             return None
         if self._binding:
             return self._binding.returned(results)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -96,13 +97,18 @@ class Signature:
         results.sort(key=lambda p: (len(p.name), p.name))
         return cls(built.name, rank, parameters, results, built.positional)
 
-    @property
+    @cached_property
     def takes_part(self) -> bool:
         """Whether what the rank passes is looked at, or it gets something."""
         every = (*self.parameters.values(), *self.results)
         return self.rank == 0 or any(parameter.is_here for parameter in every)
 
-    @property
+    @cached_property
+    def gets_results(self) -> bool:
+        """Whether the rank gets any result."""
+        return any(parameter.is_here for parameter in self.results)
+
+    @cached_property
     def is_single(self) -> bool:
         """Whether the program returns one array, not a tuple."""
         return [p.name for p in self.results] == ["__return"]
@@ -175,9 +181,10 @@ class Signature:
                 not isinstance(value, np.ndarray)
                 or value.dtype != parameter.dtype
                 or value.shape != parameter.shape
-                or not (flags := value.flags).c_contiguous
-                or not flags.aligned
-                or (parameter.is_written and not flags.writeable)
+                or not (
+                    (flags := value.flags).carray  # contiguous, aligned and writeable
+                    or (flags.c_contiguous and flags.aligned and not parameter.is_written)
+                )
                 or (type(value) is not np.ndarray and isinstance(value, np.ma.MaskedArray))
             ):
                 self._refuse(parameter, value)
@@ -201,11 +208,12 @@ class Signature:
         Raises:
             ArgumentError: names two arguments that overlap.
         """
-        if len(arrays) < 2 or (
-            len({id(array) for array in arrays.values()}) == len(arrays)
-            and all(array.base is None for array in arrays.values())
-        ):
-            return  # each owns its memory
+        owners = set()
+        for array in arrays.values():
+            if array.base is None:
+                owners.add(id(array))
+        if len(owners) == len(arrays) or len(arrays) < 2:
+            return  # each has memory of its own
         by_position = {p.position: p for p in self.parameters.values()}
         spans = sorted(
             (array.ctypes.data, array.ctypes.data + array.nbytes, position)

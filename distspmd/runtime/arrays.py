@@ -6,7 +6,8 @@ of which one element stands for many, reversed ones, and such at any address.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import ctypes
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -54,6 +55,19 @@ def aligned(tile: Tile | None) -> Tile | None:
     if tile.flags.aligned and all(s > 0 and s % tile.itemsize == 0 for s in steps):
         return tile
     return tile.copy()
+
+
+def address(array: Tile) -> int:
+    """Where the first element of an array lies in memory, found faster than by ``ctypes.data``."""
+    if array.flags.carray:  # contiguous, aligned and writeable, as ctypes wants a buffer
+        try:
+            return ctypes.addressof(_over(array))
+        except ValueError:  # elements that Python has no name for, such as dates
+            pass
+    return int(array.ctypes.data)
+
+
+_over: Callable[[Any], ctypes.Array[ctypes.c_char]] = (ctypes.c_char * 0).from_buffer
 
 
 def span(tile: Tile | None) -> int:

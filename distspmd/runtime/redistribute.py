@@ -241,7 +241,7 @@ def _pointers(
     tiles: Sequence[Tile | None], offsets: Sequence[int | None]
 ) -> tuple[int | None, ...]:
     return tuple(
-        None if tile is None or offset is None else tile.ctypes.data - offset
+        None if tile is None or offset is None else arrays.address(tile) - offset
         for tile, offset in zip(tiles, offsets, strict=True)
     )
 

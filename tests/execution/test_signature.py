@@ -64,9 +64,16 @@ def test_arrays_come_by_their_position_and_scalars_as_arrays() -> None:
     assert found[3].dtype == np.int16
 
 
+def test_what_is_only_read_may_be_read_only() -> None:
+    x = np.ones((8, 3))
+    x.flags.writeable = False
+    assert signature(0).check(passed(x=x))[4] is x
+
+
 def test_other_ranks_pass_nothing_and_get_nothing() -> None:
     found = signature(1)
     assert not found.takes_part
+    assert not found.gets_results
     assert found.check({}) == {}
     assert found.allocate() == [None]
 
@@ -74,6 +81,7 @@ def test_other_ranks_pass_nothing_and_get_nothing() -> None:
 def test_every_rank_passes_its_tile_of_what_is_distributed() -> None:
     found = signature(2, x="distributed", __return="replicated")
     assert found.takes_part
+    assert found.gets_results
     tile = found.tile("x", np.arange(24.0).reshape(8, 3))
     assert tile.tolist() == [[12, 13, 14], [15, 16, 17]]
     assert list(found.check({"x": tile})) == [4]
@@ -95,6 +103,7 @@ def test_positional_arguments_get_their_names() -> None:
 
 READ_ONLY = np.zeros(8, np.int32)
 READ_ONLY.flags.writeable = False
+ODD = np.zeros(8 * 3 * 8 + 1, np.uint8)[1:].view(np.float64).reshape(8, 3)
 
 
 @pytest.mark.parametrize(
@@ -104,6 +113,8 @@ READ_ONLY.flags.writeable = False
         ({"x": np.ones((8, 3), np.float32)}, r"Pass x.astype\('float64'\)"),
         ({"x": np.ones((3, 8))}, r"it has the shape \[3, 8\]"),
         ({"x": np.ones((3, 8)).T}, "np.ascontiguousarray"),
+        ({"x": ODD}, "begins at an address that is no multiple of 8"),
+        ({"x": np.ma.masked_array(np.ones((8, 3)))}, r"it has a mask. Pass x.filled\(\)"),
         ({"y": READ_ONLY}, "it is read-only. Pass y.copy()"),
         ({"a": 2.5}, "is a scalar of int16, but 2.5"),
         ({"a": 40000}, "from -32768 to 32767, but 40000"),

@@ -1,11 +1,11 @@
-"""Which arrays have two elements in one place: beside a count of all places."""
+"""Which arrays have two elements in one place, beside a count of all places; where arrays lie."""
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.lib.stride_tricks import as_strided
 
-from distspmd.runtime.arrays import overlaps_itself
+from distspmd.runtime.arrays import address, overlaps_itself
 
 
 @given(
@@ -28,3 +28,25 @@ def test_windows_columns_and_nothing_have_their_elements_apart() -> None:
         assert not overlaps_itself(tile)
     assert not overlaps_itself(np.zeros((3, 4, 0)))
     assert overlaps_itself(np.broadcast_to(np.zeros(3), (2, 3)))
+
+
+def test_arrays_of_all_kinds_lie_where_numpy_says() -> None:
+    x = np.zeros((5, 7))
+    read_only = x[1:].copy()
+    read_only.flags.writeable = False
+    odd = np.zeros(17, np.uint8)[1:].view(np.float64)
+    windows = [
+        x,
+        x[1:],
+        x[:, 2:],
+        x.T,
+        x[::-2],
+        read_only,
+        odd,
+        x[:0],
+        np.zeros((3, 0, 2)),
+        x[2, 3:4],
+    ]
+    types = "?", "f2", ">f4", "c16", "g", "M8[s]", "S3", "V3", "i4,f8"
+    for array in [*windows, np.array(2.5), *(np.zeros(4, dtype)[1:] for dtype in types)]:
+        assert address(array) == array.ctypes.data
