@@ -48,8 +48,10 @@ def run_jobs(folder: Path, jobs: dict[str, tuple[int, str]]) -> dict[str, str]:
     for name, (tasks, command) in jobs.items():
         script = folder / f"{name}.sh"
         script.write_text(f"#!/bin/sh\n{command} 2>&1\necho code $?\n")
-        where = f"-N2 --ntasks-per-node={tasks} -o {folder}/{name}.out"
-        lines.append(f"timeout 240 sbatch --wait {where} {script}")
+        printed = f"{folder}/{name}.out"
+        lines.append(f"sbatch -N2 --ntasks-per-node={tasks} -o {printed} {script}")
+        # sbatch --wait asks after 2 seconds, and then after 8 more
+        lines.append(f"timeout 240 sh -c 'until grep -qs ^code {printed}; do sleep 0.1; done'")
     around = {
         **os.environ,
         "PATH": f"{os.environ['PATH']}:/usr/sbin",
