@@ -98,7 +98,7 @@ class Dwelling:
     layout: Layout
     at_caller: bool
     """Whether the caller's array is the home."""
-    dtype: np.dtype
+    dtype: np.dtype[Any]
     traffic: float = 0.0
     """Bytes that ranks receive because of it, and those that they copy, at half their weight."""
     over: tuple[tuple[Layout, float], ...] = ()

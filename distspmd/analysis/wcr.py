@@ -9,6 +9,7 @@ function itself.
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -37,7 +38,7 @@ _CANDIDATES = {
 }
 
 
-def operation_of(resolution: str, dtype: np.dtype) -> str | None:
+def operation_of(resolution: str, dtype: np.dtype[Any]) -> str | None:
     """The reduction by which ranks combine, or None where none is known.
 
     Args:
@@ -51,7 +52,7 @@ def operation_of(resolution: str, dtype: np.dtype) -> str | None:
 
 
 @cache
-def _of_lambda(name: str, dtype: np.dtype) -> str | None:
+def _of_lambda(name: str, dtype: np.dtype[Any]) -> str | None:
     kind = dtype.kind
     if not user_reductions.is_function(name):
         return None

@@ -335,7 +335,7 @@ def _input(name: str, container: data.Data, given: Any, rng: Generator) -> Any:
     return value.reshape(-1)[0] if isinstance(container, data.Scalar) else value
 
 
-def _drawn(dtype: np.dtype, shape: tuple[int, ...], rng: Generator) -> Any:
+def _drawn(dtype: np.dtype[Any], shape: tuple[int, ...], rng: Generator) -> Any:
     """Floats in [0, 1), integers in [0, 10), bools."""
     if dtype.kind in "biu":
         return rng.integers(0, 2 if dtype.kind == "b" else 10, shape)

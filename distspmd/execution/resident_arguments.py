@@ -30,7 +30,7 @@ class Residents:
     """
 
     def __init__(
-        self, comm: Any, layouts: Mapping[str, Layout], dtypes: Mapping[str, np.dtype]
+        self, comm: Any, layouts: Mapping[str, Layout], dtypes: Mapping[str, np.dtype[Any]]
     ) -> None:
         self._comm = comm
         self._dtypes = dtypes

@@ -39,7 +39,7 @@ class Parameter:
 
     name: str
     position: int
-    dtype: np.dtype
+    dtype: np.dtype[Any]
     extents: tuple[int, ...]
     shape: tuple[int, ...]
     layout: Layout | None

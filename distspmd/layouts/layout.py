@@ -291,7 +291,7 @@ class Layout:
         return Tiles(bounds, of)
 
     def _grid(self, splits: tuple[Split, ...]) -> Tiles:
-        of = np.zeros(self.ranks, dtype=np.int64)
+        of: Numbers = np.zeros(self.ranks, dtype=np.int64)
         held = np.ones(self.ranks, dtype=bool)
         sides = []
         for split in splits:
@@ -331,7 +331,7 @@ class Layout:
     def indices(self, axes: Sequence[str]) -> Numbers:
         """Index of each rank of the mesh along axes, minor first."""
         grid = self.mesh.grid
-        found = np.zeros(self.ranks, dtype=np.int64)
+        found: Numbers = np.zeros(self.ranks, dtype=np.int64)
         for axis in reversed(axes):
             found = found * self.mesh[axis] + grid[axis]
         return found

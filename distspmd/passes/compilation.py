@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from dace import SDFG
@@ -68,7 +68,7 @@ class Compilation:
     tilings: dict[str, Tiling] = field(default_factory=dict)
     tiled: dict[str, Tiled] = field(default_factory=dict)
     homes: dict[str, Home] = field(default_factory=dict)
-    dtypes: dict[str, np.dtype] = field(default_factory=dict)
+    dtypes: dict[str, np.dtype[Any]] = field(default_factory=dict)
     scalars: frozenset[str] = frozenset()
     solutions: dict[Redistribution, Solution] = field(default_factory=dict)
     movements: Sequence[Movement] = ()
@@ -84,9 +84,9 @@ class Compilation:
         """Ranks of the largest mesh so far."""
         return max((space.tiling.mesh.size for space in self.tiled.values()), default=1)
 
-    def dtype(self, name: str) -> np.dtype:
+    def dtype(self, name: str) -> np.dtype[Any]:
         """The type of a container's elements."""
-        dtype: np.dtype = np.dtype(self.sdfg.arrays[name].dtype.as_numpy_dtype())
+        dtype: np.dtype[Any] = np.dtype(self.sdfg.arrays[name].dtype.as_numpy_dtype())
         return dtype
 
     def choose_home(self, name: str, uses: Sequence[Use], ranks: int) -> Home:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from dace import SDFG, Memlet, SDFGState, data, dtypes
@@ -292,9 +293,9 @@ class Inserter:
         state.add_edge(context, None, node, "_context", Memlet(data=CONTEXT, subset="0"))
 
 
-def dtype_of(container: data.Data) -> np.dtype:
+def dtype_of(container: data.Data) -> np.dtype[Any]:
     """The NumPy type of the elements of a container."""
-    dtype: np.dtype = np.dtype(container.dtype.as_numpy_dtype())
+    dtype: np.dtype[Any] = np.dtype(container.dtype.as_numpy_dtype())
     return dtype
 
 

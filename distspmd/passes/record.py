@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -99,7 +100,7 @@ def _record_space(space: IterationSpace, tiled: Tiled, is_named: bool) -> TiledS
     )
 
 
-def _record_home(home: Home, dtype: np.dtype) -> Dwelling:
+def _record_home(home: Home, dtype: np.dtype[Any]) -> Dwelling:
     return Dwelling(home.data, home.layout, home.at_caller, dtype, home.traffic, home.over)
 
 

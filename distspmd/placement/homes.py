@@ -17,6 +17,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -98,7 +99,7 @@ def _reads_of_operands(uses: Sequence[Use]) -> list[Read]:
 
 def choose(
     data: str,
-    dtype: np.dtype,
+    dtype: np.dtype[Any],
     uses: Sequence[Use],
     *,
     caller: Layout | None,
@@ -150,7 +151,7 @@ def _has_one_stride(layout: Layout) -> bool:
     return len(shapes) <= 1
 
 
-def _traffic(home: Home, dtype: np.dtype) -> float:
+def _traffic(home: Home, dtype: np.dtype[Any]) -> float:
     """Bytes that ranks receive because of a home; one that a rank copies counts by its cost."""
     found = 0.0
     for times, move in moves(home, dtype):
@@ -167,7 +168,7 @@ that homes are."""
 
 
 def _kept(
-    layout: Layout, uses: Sequence[Use], dtype: np.dtype
+    layout: Layout, uses: Sequence[Use], dtype: np.dtype[Any]
 ) -> tuple[Layout, tuple[Layout, ...]]:
     """Core and fresh parts of a home: less than whole tiles where that spares bytes.
 
@@ -199,7 +200,7 @@ def _outermost(layouts: Sequence[Layout]) -> tuple[Layout, ...]:
     return tuple(found)
 
 
-def _filling(write: Layout, part: Layout, dtype: np.dtype) -> int:
+def _filling(write: Layout, part: Layout, dtype: np.dtype[Any]) -> int:
     """Bytes that ranks receive to fill a part of their tiles after a write."""
     move = Redistribution(write, part, dtype, in_place=True)
     return sum(map(move.bound.received, range(move.ranks)))
@@ -348,7 +349,7 @@ def _needs_load(home: Layout, uses: Sequence[Use]) -> bool:
     return True
 
 
-def moves(home: Home, dtype: np.dtype) -> Iterator[tuple[float, Redistribution]]:
+def moves(home: Home, dtype: np.dtype[Any]) -> Iterator[tuple[float, Redistribution]]:
     """What the home makes necessary, and how often; reads of what nobody writes are shared.
 
     Of a read that is asked for it is all that could be fetched: of what data decide counted less
@@ -369,28 +370,28 @@ def moves(home: Home, dtype: np.dtype) -> Iterator[tuple[float, Redistribution]]
         yield from ((times, move) for move in stores(use, home, dtype))
 
 
-def load(home: Home, dtype: np.dtype) -> Redistribution | None:
+def load(home: Home, dtype: np.dtype[Any]) -> Redistribution | None:
     """What brings the caller's values to the home before the program starts."""
     if not home.load or home.caller is None:
         return None
     return Redistribution(home.caller, home.entrance, dtype)
 
 
-def store(home: Home, dtype: np.dtype) -> Redistribution | None:
+def store(home: Home, dtype: np.dtype[Any]) -> Redistribution | None:
     """What brings the values of the home to the caller when the program ends."""
     if not home.store or home.caller is None:
         return None
     return Redistribution(home.core, home.caller, dtype)
 
 
-def plan_fetch(use: Use, home: Home, dtype: np.dtype) -> Redistribution | None:
+def plan_fetch(use: Use, home: Home, dtype: np.dtype[Any]) -> Redistribution | None:
     """What brings a use that is not in place the values that it needs."""
     if works_in_place(use, home.layout) or not use.needs_values:
         return None
     return Redistribution(home.core, use.tiles, dtype)
 
 
-def stores(use: Use, home: Home, dtype: np.dtype) -> list[Redistribution]:
+def stores(use: Use, home: Home, dtype: np.dtype[Any]) -> list[Redistribution]:
     """What brings the home up to date after a use: from its copy, or within the home itself."""
     if isinstance(use, Read) or (home.layout.partial and use.layout.partial):
         return []

@@ -28,6 +28,7 @@ import math
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,7 +50,7 @@ _REDUCIBLE = (
     *("float32", "float64", "complex64", "complex128"),
 )
 
-Function = tuple[str, np.dtype]
+Function = tuple[str, np.dtype[Any]]
 """A reduction that the program has itself: its name, and the dtype of the operands."""
 
 FUNCTIONS = 11
@@ -153,7 +154,7 @@ def _plan(
     return [len(body) + 1, *body]
 
 
-def _code(step: Step, dtype: np.dtype, functions: Sequence[Function], name: str) -> int:
+def _code(step: Step, dtype: np.dtype[Any], functions: Sequence[Function], name: str) -> int:
     """The code of a step's reduction."""
     if step.reduction is None:
         return 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +34,7 @@ class Redistribution:
 
     source: Layout
     target: Layout
-    dtype: np.dtype
+    dtype: np.dtype[Any]
     accumulate: bool = False
     in_place: bool = False
 

@@ -21,7 +21,7 @@ def is_plain(tile: Any) -> bool:
     return isinstance(tile, np.ndarray) and not isinstance(tile, np.ma.MaskedArray)
 
 
-def type_of(dtype: Any, tiles: Sequence[Any], rank: int) -> tuple[np.dtype, str]:
+def type_of(dtype: Any, tiles: Sequence[Any], rank: int) -> tuple[np.dtype[Any], str]:
     """The type of an array, by what a rank says or passes; or what is wrong with it."""
     given = [tile.dtype for tile in tiles if isinstance(tile, np.ndarray)]
     if dtype is None and not given:
@@ -33,7 +33,7 @@ def type_of(dtype: Any, tiles: Sequence[Any], rank: int) -> tuple[np.dtype, str]
         return np.dtype("V1"), f"dtype={dtype!r} is no type of NumPy: {error}."
 
 
-def fault_of_type(dtype: np.dtype, reduced: bool) -> str:
+def fault_of_type(dtype: np.dtype[Any], reduced: bool) -> str:
     """Why elements of a type cannot be moved, or reduced; empty where they can."""
     if dtype.hasobject:
         return f"an array of {dtype} holds objects of one process; it cannot be moved."

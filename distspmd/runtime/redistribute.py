@@ -40,7 +40,7 @@ def redistribute(
     target: Layout,
     *,
     out: Tile | None = None,
-    dtype: np.dtype | str | None = None,
+    dtype: np.dtype[Any] | str | None = None,
     solver: str | Solver | None = None,
     max_memory: int | None = None,
     machine: Machine | None = None,
@@ -187,7 +187,7 @@ def allocate(comm: Any, shape: Sequence[int] | int, dtype: DTypeLike = float) ->
     """
     known = known_of(comm, _ALLOCATES)
     agreement = known.agreement
-    wanted: tuple[tuple[int, ...], np.dtype] | None = None
+    wanted: tuple[tuple[int, ...], np.dtype[Any]] | None = None
     error: Exception | None = None
     try:
         held = (shape,) if isinstance(shape, int) else tuple(shape)
@@ -319,7 +319,7 @@ class _Move:
         source: Layout,
         target: Layout,
         out: Any,
-        dtype: np.dtype | str | None,
+        dtype: np.dtype[Any] | str | None,
         options: tuple[Any, Any, Any],
     ) -> None:
         self.rank, self.ranks = known.agreement.rank, known.agreement.ranks

@@ -51,7 +51,7 @@ class Window:
         """Free it; all ranks of the node call it together."""
         self._window.Free()
 
-    def array(self, rank: int, shape: Sequence[int], dtype: np.dtype) -> Tile:
+    def array(self, rank: int, shape: Sequence[int], dtype: np.dtype[Any]) -> Tile:
         """An array of zeros in the segment of this rank, which is lent until the array is gone."""
         begin = self.addresses[rank] - self._memory.address
         count = int(np.prod(shape, dtype=np.int64))
@@ -97,13 +97,13 @@ class SharedNode:
         self.windows.append(Window(self.node, self.numbers, nbytes))
         return self.windows[-1]
 
-    def allocate(self, shape: Sequence[int], dtype: np.dtype) -> Tile:
+    def allocate(self, shape: Sequence[int], dtype: np.dtype[Any]) -> Tile:
         """Zeros that the other ranks of the node see, or for the rank alone if there is no room."""
         nbytes = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
         window = self.window(nbytes)
         return window.array(self.rank, shape, dtype) if window else np.zeros(shape, dtype)
 
-    def allocate_all(self, wanted: Sequence[tuple[Sequence[int], np.dtype]]) -> list[Tile]:
+    def allocate_all(self, wanted: Sequence[tuple[Sequence[int], np.dtype[Any]]]) -> list[Tile]:
         """Arrays that the other ranks of the node see, one after the other in one window."""
         sizes = [int(np.prod(shape, dtype=np.int64)) * dtype.itemsize for shape, dtype in wanted]
         ends = np.cumsum([-(-size // _ALIGNMENT) * _ALIGNMENT for size in sizes]).tolist()

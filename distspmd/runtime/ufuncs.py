@@ -39,7 +39,7 @@ def _addresses(made: tuple[Any, Any, Any]) -> tuple[int, int, int]:
 
 
 @cache  # what C++ may call stays until the end
-def _made(name: str, dtype: np.dtype) -> tuple[Any, Any, Any]:
+def _made(name: str, dtype: np.dtype[Any]) -> tuple[Any, Any, Any]:
     known = find_reduction(name)
     neutral, itemsize = known.identity(dtype), dtype.itemsize
 
@@ -57,7 +57,7 @@ def _made(name: str, dtype: np.dtype) -> tuple[Any, Any, Any]:
     return _KERNEL(_ending(kernel)), _FILL(_ending(fill)), _COMBINE(_ending(combine))
 
 
-def _elements(address: int, stride: int, n: int, dtype: np.dtype) -> NDArray[Any]:
+def _elements(address: int, stride: int, n: int, dtype: np.dtype[Any]) -> NDArray[Any]:
     """Elements somewhere in memory."""
     nbytes = (n - 1) * stride + dtype.itemsize
     memory: Any = (ctypes.c_char * nbytes).from_address(address)
