@@ -1,0 +1,270 @@
+"""A case by NumPy and by distspmd: parsed, lowered under a schedule of all its spaces, and run.
+
+Two modes. On paper nothing is compiled: results have NumPy's shapes and types, and the plans are
+proved and simulated. On ranks the program runs, and its results and the arrays that it changes in
+place are compared with those of the plain function. Results of one rank need no launch:
+:func:`run_here`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import io
+import time
+import warnings
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from dace import SDFG
+from lowering.on_paper import problems
+
+import distspmd
+from distspmd.codegen.build import build_program
+from distspmd.errors import DistSPMDError
+from distspmd.frontend import numpy_program
+from distspmd.lowering import ATTRIBUTE, Lowering
+from distspmd.runtime.errors_together import wait_quietly
+from from_numpy.corpus.registry import Case
+from from_numpy.outcomes import RIGHT, WRONG, Outcome, differences, outcome_of
+
+Arguments = dict[str, Any]
+Schedule = Mapping[str, tuple[int, ...]]
+
+
+class _Stages:
+    """The stages of a case; its first difference, or its exception, is its outcome and ends it."""
+
+    def __init__(self, name: str) -> None:
+        self.outcome = Outcome(name, RIGHT)
+        self._stage, self._where = "parse", ""
+        self._start = time.perf_counter()
+
+    def __enter__(self) -> _Stages:
+        return self
+
+    def enter(self, stage: str, where: str | None = None) -> None:
+        """Go on; ``where`` says of the stages from here on under which conditions they are."""
+        self._stage = stage
+        self._where = self._where if where is None else where
+
+    def end(self, wrong: Iterable[str], refused: str = "") -> None:
+        """End the case if something is wrong; keep what was refused of its schedule."""
+        told = "; ".join(wrong)
+        if told:
+            raise _Differs(told)
+        if refused and not self.outcome.reason:
+            self.outcome = replace(self.outcome, reason=f"not split: {self._where}{refused}")
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> bool:
+        if isinstance(error, KeyboardInterrupt):
+            return False
+        name, seconds = self.outcome.name, time.perf_counter() - self._start
+        if isinstance(error, _Differs):
+            self.outcome = Outcome(name, WRONG, str(error), self._stage)
+        elif error is not None:
+            self.outcome = outcome_of(name, self._stage, error)
+        if error is not None:
+            self.outcome = replace(self.outcome, reason=self._where + self.outcome.reason)
+        self.outcome = replace(self.outcome, seconds=round(seconds, 2))
+        return True
+
+
+class _Differs(Exception):
+    """Something is wrong with what a case gives."""
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What NumPy gives: the result of a case, and its arguments after the call."""
+
+    result: Any
+    after: Arguments
+
+
+def expected(case: Case) -> Expected:
+    """Run the plain function on arguments of its own."""
+    given, named = case.arguments()
+    after = case.bound_to(given, named)
+    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+        warnings.simplefilter("ignore")
+        result = case.function(*given, **named)
+    return Expected(copy.deepcopy(result), after)
+
+
+def parse(case: Case) -> SDFG:
+    """The case through the front end, with its arguments as examples."""
+    given, named = case.arguments()
+    return numpy_program(case.function, *given, **named)
+
+
+# --- schedules ---
+
+
+def schedule_of(sdfg: SDFG, ranks: int, dimension: int = 0) -> dict[str, tuple[int, ...]]:
+    """All nameable spaces, each split over all ranks along one dimension, or its last."""
+    schedule = {}
+    for space in distspmd.iteration_spaces(sdfg):
+        if space.parameters:
+            parts = [1] * len(space.parameters)
+            parts[min(dimension, len(parts) - 1)] = ranks
+            schedule[space.name] = tuple(parts)
+    return schedule
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """A lowered SDFG, with what was refused of the schedule that was asked for."""
+
+    sdfg: SDFG
+    lowering: Lowering
+    refused: str
+
+
+def lower(parsed: SDFG, ranks: int, dimension: int = 0) -> Lowered:
+    """Lower a copy with all spaces split; spaces that are refused are left to follow others.
+
+    Raises:
+        DistSPMDError: it is refused without any schedule as well.
+    """
+    schedule = schedule_of(parsed, ranks, dimension)
+    first = ""
+    while True:
+        sdfg = copy.deepcopy(parsed)
+        try:
+            distspmd.lower(sdfg, schedule)
+            return Lowered(sdfg, getattr(sdfg, ATTRIBUTE), first)
+        except DistSPMDError as error:
+            if not schedule:
+                raise
+            first = first or str(error)
+            named = [name for name in schedule if f"'{name}'" in str(error)]
+            schedule = {n: parts for n, parts in schedule.items() if named and n not in named}
+
+
+# --- on paper ---
+
+
+def on_paper(case: Case, ranks: int = 3, dimension: int = 0) -> Outcome:
+    """What can be seen without a compiler: shapes and types of the results, and proved plans."""
+    with _Stages(case.name) as stages:
+        parsed = parse(case)
+        wrong = list(_described_differences(parsed, expected(case).result))
+        stages.end(wrong)
+        stages.enter("lower", f"{ranks} ranks: ")
+        lowered = lower(parsed, ranks, dimension)
+        stages.end(problems(lowered.lowering), lowered.refused)
+    return stages.outcome
+
+
+def _described_differences(sdfg: SDFG, wanted: Any) -> list[str]:
+    """In what shapes and types of the results differ; nothing of results in structures."""
+    names = [name for name, each in sdfg.arrays.items() if name.startswith("__return")]
+    flat = list(wanted) if isinstance(wanted, tuple | list) else [wanted]
+    values = [value for value in flat if value is not None]
+    if any(isinstance(value, tuple | list | Mapping | str) for value in values):
+        return []
+    if not isinstance(wanted, tuple) and len(names) != len(values):
+        return []
+    if len(names) != len(values):
+        return [f"{len(names)} results for {len(values)}"]
+    names.sort(key=lambda name: (len(name), name))
+    found = []
+    for name, value in zip(names, map(np.asarray, values), strict=True):
+        container = sdfg.arrays[name]
+        dtype = np.dtype(container.dtype.as_numpy_dtype())
+        shape = tuple(map(str, container.shape))
+        if dtype != value.dtype:
+            found.append(f"{name}: dtype {dtype} for {value.dtype}")
+        if all(extent.isdigit() for extent in shape):
+            extents = tuple(map(int, shape))
+            if extents != value.shape and not (extents == (1,) and value.shape == ()):
+                found.append(f"{name}: shape {list(extents)} for {list(value.shape)}")
+    return found
+
+
+# --- on ranks ---
+
+
+def on_ranks(
+    case: Case, comms: Mapping[int, Any], world: Any, dimension: int = 0
+) -> Outcome | None:
+    """Run a case on each number of ranks; on rank 0 of the world, what became of it.
+
+    Args:
+        case: on all ranks.
+        comms: by their size, communicators of the first so many ranks.
+        world: communicator of all.
+        dimension: of each space, that is split.
+    """
+    if world.rank != 0:
+        while ranks := _told(world):
+            if world.rank < ranks:
+                _follow(comms[ranks])
+        return None
+    with _Stages(case.name) as stages:
+        wanted, parsed = expected(case), parse(case)
+        for ranks, comm in comms.items():
+            stages.enter("lower", f"{ranks} ranks: ")
+            lowered = lower(parsed, ranks, dimension)
+            stages.end(problems(lowered.lowering), lowered.refused)
+            stages.enter("compile")
+            build_program(lowered.sdfg, lowered.lowering, ranks)
+            _told(world, ranks)
+            stages.end(_ran(case, wanted, lowered.sdfg, comm, stages), lowered.refused)
+    _told(world, 0)
+    return stages.outcome
+
+
+def _told(world: Any, ranks: int = 0) -> int:
+    """On how many ranks rank 0 runs the program next; 0 if no more."""
+    wait_quietly(world)
+    told: int = world.bcast(ranks)
+    return told
+
+
+def _follow(comm: Any) -> None:
+    """What ranks do while rank 0 runs a case; of errors rank 0 tells."""
+    try:
+        with distspmd.compile(None, comm) as program:
+            program()
+    except DistSPMDError:
+        return
+
+
+def _ran(case: Case, wanted: Expected, sdfg: SDFG, comm: Any, stages: _Stages) -> list[str]:
+    """In what a lowered program differs from NumPy, when it is called on the ranks of comm."""
+    with distspmd.compile(sdfg, comm) as program:
+        stages.enter("run")
+        after = case.bound_to(*case.arguments())
+        result = program(**_passed(case, after, program.signature.parameters))
+    return _wrong(wanted, result, after, case.tolerance())
+
+
+def _passed(case: Case, bound: Arguments, parameters: Mapping[str, Any]) -> Arguments:
+    """Of the arguments those that the program takes; the others have become part of it."""
+    every = {**case.defaults(), **bound}
+    return {name: value for name, value in every.items() if name in parameters}
+
+
+def _wrong(wanted: Expected, result: Any, after: Arguments, tolerance: float) -> list[str]:
+    found = list(differences(result, wanted.result, tolerance=tolerance))
+    for name, value in wanted.after.items():
+        if isinstance(value, np.ndarray):
+            found += differences(after[name], value, name, tolerance)
+    return found
+
+
+def run_here(case: Case) -> Outcome:
+    """Run a case on this one rank, without a launch."""
+    from mpi4py import MPI
+
+    with _Stages(case.name) as stages:
+        wanted, parsed = expected(case), parse(case)
+        stages.enter("lower")
+        lowered = lower(parsed, 1)
+        stages.enter("compile")
+        stages.end(_ran(case, wanted, lowered.sdfg, MPI.COMM_SELF, stages), lowered.refused)
+    return stages.outcome
