@@ -223,7 +223,7 @@ def subset_sum(items, target):
     return possible, bool(possible[target])
 
 
-@program("textbook", lambda rng, n, s: (rng.random((s, s)), rng.random(s), 0.9), (0, 5), (0, 7))
+@program("textbook", lambda rng, n: (rng.random((n, n)), rng.random(n), 0.9), 5, 7)
 def value_iteration(P, rewards, gamma, theta=1e-6):
     P = P / P.sum(axis=1, keepdims=True)
     left = np.roll(P, -1, axis=1)
