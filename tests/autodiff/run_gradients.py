@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from typing import Any
 
 import numpy as np
+from dace import SDFG
 from mpi4py import MPI
 
 import distspmd
@@ -13,11 +15,11 @@ from autodiff.programs import GRADIENTS, Gradients
 from distspmd.frontend import numpy_program
 
 
-def check(case: Gradients, comm: Any) -> str:
-    """What is wrong with a program on some ranks."""
-    sdfg, arguments = None, {}
-    if comm.rank == 0:
-        sdfg, arguments = numpy_program(case.program), case.arguments()
+def check(case: Gradients, parsed: SDFG | None, comm: Any) -> str:
+    """What is wrong with a program on some ranks; rank 0 has parsed it."""
+    sdfg, arguments = copy.deepcopy(parsed), {}
+    if sdfg is not None:
+        arguments = case.arguments()
         distspmd.lower(sdfg, case.schedule if comm.size > 1 else {})
     with distspmd.compile(sdfg, comm) as program:
         before = {name: value.copy() for name, value in arguments.items()}
@@ -39,9 +41,10 @@ def main() -> None:
     warnings.simplefilter("ignore")
     world = MPI.COMM_WORLD
     for case in GRADIENTS:
-        problems = [check(case, world)]
+        parsed = numpy_program(case.program) if world.rank == 0 else None
+        problems = [check(case, parsed, world)]
         if world.rank == 0:
-            problems.append(check(case, MPI.COMM_SELF))
+            problems.append(check(case, parsed, MPI.COMM_SELF))
             print(f"{case.name}: {'; '.join(filter(None, problems)) or 'right'}", flush=True)
 
 

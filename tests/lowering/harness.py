@@ -20,6 +20,7 @@ from distspmd.codegen.build import build_program
 from distspmd.errors import DistSPMDError
 from distspmd.frontend import numpy_program
 from distspmd.lowering import ATTRIBUTE
+from distspmd.passes.normalize.uninitialised import find_uninitialised
 from distspmd.plans.machine import Machine
 from distspmd.runtime.errors_together import wait_quietly
 from lowering.on_paper import problems
@@ -81,7 +82,10 @@ class Case:
 
 @functools.lru_cache(maxsize=4)
 def _parsed(program: DaceProgram) -> SDFG:
-    return numpy_program(program)
+    sdfg = numpy_program(program)
+    alarms = [found.name for found in find_uninitialised(sdfg)]
+    assert not alarms, f"{alarms} of {program.name} are said to start as anything"
+    return sdfg
 
 
 def parsed(program: DaceProgram) -> SDFG:
