@@ -1,7 +1,8 @@
 """What a lowered program will communicate: all decisions, and the alternatives that were rejected.
 
-It reads the objects that run, so it describes what happens: the bytes are those of the plans, and
-the runtime counts the same (``Program.statistics``).
+It reads the objects that run, so it describes what happens: the bytes received are those that the
+steps of the plans move, as the runtime counts them (``Program.statistics``). The fewest bytes are
+those that the ranks must receive whatever the plan.
 """
 
 from __future__ import annotations
@@ -50,6 +51,11 @@ class Explanation:
     def nbytes(self) -> int:
         """Bytes that all ranks receive in a run, of the memlets whose number of moves is known."""
         return sum(times * price.nbytes for times, price in self._counted)
+
+    @property
+    def least(self) -> int:
+        """The fewest bytes that all ranks must receive in the moves of ``nbytes``, by any plan."""
+        return sum(m.times * _least(m.solution.plan) for m in self.lowering.memlets if m.times)
 
     @property
     def seconds(self) -> float:
@@ -146,6 +152,7 @@ class Explanation:
     def _totals(self) -> Table:
         rows = [
             ("bytes received by all ranks", f"{self.nbytes:,}"),
+            ("the fewest that any plans need", f"{self.least:,}"),
             ("predicted seconds", f"{self.seconds:.1e}"),
             ("most memory on a rank in one memlet, bytes", f"{self.peak:,}"),
             ("tiles of the homes on a rank, bytes", f"{self.resident:,}"),
@@ -255,7 +262,7 @@ def _times(memlet: PlannedMemlet) -> str:
 
 
 def _least(plan: Plan) -> int:
-    """Bytes that every plan brings to the ranks."""
+    """The fewest bytes that the ranks must receive, whatever the plan."""
     return sum(plan.bound.received(rank) for rank in range(plan.ranks))
 
 

@@ -99,9 +99,11 @@ def _traffic_of_grids(move: Redistribution) -> Traffic:
     copies = int((target.volumes > 0).sum()) // max(1, len(target.tiles.bounds))
     senders = meeting(source, target)[target.tiles.of] * (target.volumes > 0)
     receivers = meeting(target, source)[source.tiles.of] * copies * (source.volumes > 0)
+    arriving = target.volumes - kept
     return Traffic(
         sent=copies * source.volumes - kept,
-        received=target.volumes - kept,
+        received=arriving,
+        delivered=arriving,
         copied=kept,
         partners=senders + receivers - 2 * (kept > 0),
     )

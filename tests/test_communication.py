@@ -57,7 +57,7 @@ def test_softmax_along_the_rows_combines_two_values_a_row(examples: dict[str, An
     found, lowering = moved(examples, "softmax", 2)
     rows = module.B * module.H * module.S
     assert found.keys() == {"top_keepdims", "reduce_e_keepdims"}
-    assert set(found.values()) == {4 * rows * 4}  # each of 4 ranks, a float for each row
+    assert set(found.values()) == {2 * 3 * rows * 4}  # a float for each row, of 4 ranks and to them
     partials = [
         m.solution.plan.redistribution.source.partial for m in examples["showing"].inside(lowering)
     ]
@@ -70,7 +70,7 @@ def test_gradients_inside_of_a_program_are_each_reduced_once(examples: dict[str,
     found = sorted(m.solution.cost.nbytes for m in lowering.memlets if m.solution.cost.nbytes)
     ranks = 4
     whole = [4 * module.CLASSES, 4 * module.INPUTS * module.CLASSES]
-    assert found == [ranks * nbytes for nbytes in whole]  # the loss is read by nobody
+    assert found == [2 * (ranks - 1) * nbytes for nbytes in whole]  # the loss is read by nobody
 
 
 @pytest.mark.parametrize("number", [0, 1])
@@ -97,12 +97,14 @@ def test_attention_ends_with_one_all_reduce_or_one_reduce_scatter(examples: dict
     assert plan.redistribution.source.partial.reduction == "sum"
     # An all-reduce in two halves: each rank gets its part of the sum, then those of the others.
     assert [str(step.kind) for step in plan.steps] == ["reduce_scatter", "all_gather"]
-    assert summed.solution.cost.nbytes == nbytes + (ranks - 1) * nbytes
+    assert summed.solution.cost.nbytes == 2 * (ranks - 1) * nbytes
+    assert sum(map(plan.bound.received, range(ranks))) == ranks * nbytes
     _, lowering = moved(examples, "attention", 3)
     (summed,) = lowering.memlets
     assert summed.data == "projected"
     assert [str(step.kind) for step in summed.solution.plan.steps] == ["reduce_scatter"]
-    assert summed.solution.cost.nbytes == nbytes
+    assert summed.solution.cost.nbytes == (ranks - 1) * nbytes
+    assert sum(map(summed.solution.plan.bound.received, range(ranks))) == nbytes
     assert (
         str(lowering.held["__return"])
         == f"[{module.B}, {module.S // ranks}{{__i1}}{module.S}, {module.E}]"

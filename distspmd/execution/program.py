@@ -258,7 +258,8 @@ class Program(Closing):
     def statistics(self) -> list[tuple[PlannedMemlet, Statistics]]:
         """Of each distributed memlet: time, calls and bytes received on this rank so far.
 
-        Those that are planned come first, then those that are resolved at run time.
+        The bytes are counted where they are carried, beside the fewest that any plan needs. Memlets
+        that are planned come first, then those that are resolved at run time.
         """
         if not self._executable.is_open:
             raise self._closed()

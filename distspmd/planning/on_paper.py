@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from distspmd.layouts.draw import picture, svg
 from distspmd.planning.planner import ChosenPlan
 from distspmd.plans.cost import Cost, cost
 from distspmd.plans.plan import Plan, Step
+from distspmd.plans.rewrites.split_reductions import split_reductions
 from distspmd.tables import Table, as_text, shorten
 
 _MESSAGES = 4
@@ -44,15 +46,16 @@ _PLAN_HEAD = ("solver", "steps", "bytes of all", "most received", "peak", "secon
 
 
 def _steps(plan: ChosenPlan) -> Iterator[tuple[str, ...]]:
-    for number, step in enumerate(plan.steps):
-        alone = cost(Plan(plan.redistribution, plan.solver, (step,), plan.scratch), plan.machine)
+    runs = split_reductions(plan)
+    for number, step in enumerate(runs.steps):
+        alone = cost(replace(runs, steps=(step,)), plan.machine)
         yield (
             f"{number}: {step.kind}",
             _groups(step),
             f"{int(step.traffic.received.max(initial=0)) * plan.itemsize:,}",
             f"{int(step.traffic.sent.max(initial=0)) * plan.itemsize:,}",
             f"{alone.seconds:.2e}",
-            shorten(str(plan.buffers[step.target])),
+            shorten(str(runs.buffers[step.target])),
         )
 
 
@@ -69,7 +72,7 @@ def _groups(step: Step) -> str:
 def _bytes(plan: Plan) -> Iterator[tuple[str, ...]]:
     ranks = range(plan.ranks)
     measures: list[tuple[str, Callable[[int], int], Callable[[int], int]]] = [
-        ("received", plan.received, plan.bound.received),
+        ("received", split_reductions(plan).received, plan.bound.received),
         ("peak memory", plan.peak, plan.bound.memory),
     ]
     for name, found, bound in measures:
@@ -80,11 +83,12 @@ def _plans(plan: ChosenPlan) -> Iterator[tuple[str, ...]]:
     every: list[tuple[Plan, Cost]] = [(plan, plan.cost), *plan.losers]
     for other, price in every:
         kinds = " + ".join(str(step.kind) for step in other.steps)
+        received = split_reductions(other).received
         yield (
             other.solver,
             shorten(kinds),
             f"{price.nbytes:,}",
-            f"{max(map(other.received, range(other.ranks))):,}",
+            f"{max(map(received, range(other.ranks))):,}",
             f"{int(other.peaks.max(initial=0)):,}",
             f"{price.seconds:.2e}",
         )

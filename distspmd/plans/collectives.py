@@ -7,8 +7,14 @@ A new kind is a row here and, if MPI combines or forwards data on the way, its c
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
+from itertools import chain
+
+import numpy as np
+
+from distspmd.layouts.intervals import Numbers
 
 
 class First(Enum):
@@ -146,3 +152,44 @@ class StepKind(Enum):
 
     def __str__(self) -> str:
         return self.name.lower()
+
+
+def received_in_groups(
+    spec: CollectiveSpec, groups: Sequence[Sequence[int]], delivered: Numbers
+) -> Numbers:
+    """Elements that each rank receives in a call of MPI that combines one box of all of its group.
+
+    MPI does not tell how it combines them. These are the elements of the algorithms that move the
+    fewest in all, for a box of n elements and a group of p ranks:
+
+    - MPI_Reduce is a chain from the last rank to the first: each but the last receives the box, as
+      far as it is combined. All receive (p - 1) n elements.
+    - MPI_Allreduce is a ring on p pieces, the first n modulo p of which have one element more: each
+      rank receives all but one piece to combine, and all but one when they are. All receive
+      2 (p - 1) n elements.
+
+    ``plan/step.hpp`` counts by the same rule; ``tests/runtime/test_counted_bytes.py`` compares it
+    with what a library sends.
+
+    Args:
+        spec: the kind of the call.
+        groups: ranks of each group, the first one first.
+        delivered: elements of the result on each rank that has one.
+    """
+    found = np.zeros_like(delivered)
+    sizes = np.array([len(group) for group in groups], dtype=np.int64)
+    ranks = np.fromiter(chain.from_iterable(groups), dtype=np.int64, count=int(sizes.sum()))
+    starts = np.cumsum(sizes) - sizes
+    size, position = np.repeat(sizes, sizes), np.arange(len(ranks)) - np.repeat(starts, sizes)
+    taking_part = ranks < len(found)
+    box = np.zeros(len(groups), dtype=np.int64)
+    has_box = taking_part[starts]
+    box[has_box] = delivered[ranks[starts[has_box]]]
+    n = np.repeat(box, sizes)
+    if spec.first is not None:
+        elements = n * (position < size - 1)
+    else:
+        pieces = [n // size + (at % size < n % size) for at in (position, position + 1)]
+        elements = 2 * n - sum(pieces)
+    found[ranks[taking_part]] = elements[taking_part]
+    return found

@@ -33,13 +33,18 @@ class Traffic:
 
     Attributes:
         sent: elements; a box that a call sends to all of a group counts once.
-        received: elements; a reduction delivers each box once, whatever way MPI takes.
+        received: elements that go to the rank as the step is carried out: each message to it, and
+            of a call in which MPI combines operands what its rank receives in
+            :mod:`distspmd.plans.collectives`.
+        delivered: elements that the step brings to its target from other ranks; of an element
+            that is reduced the result alone, however many operands come for it.
         copied: elements that stay on the rank.
         partners: messages from and to other ranks.
     """
 
     sent: Numbers
     received: Numbers
+    delivered: Numbers
     copied: Numbers
     partners: Numbers
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from distspmd.layouts.intervals import Numbers
 from distspmd.layouts.layout import Layout
-from distspmd.plans.collectives import StepKind
+from distspmd.plans.collectives import StepKind, received_in_groups
 from distspmd.plans.messages import Message as Message
 from distspmd.plans.messages import Messages, Traffic
 from distspmd.plans.redistribution import Bound, Redistribution
@@ -59,7 +59,7 @@ class Step:
     @cached_property
     def traffic(self) -> Traffic:
         """What each rank sends, receives and copies; ranks beyond the last message are left out."""
-        held = self.table
+        held, spec = self.table, self.kind.spec
         if held.traffic is not None:
             return held.traffic
         ranks = int(held.table[:, :2].max(initial=-1)) + 1
@@ -71,18 +71,26 @@ class Step:
             return found
 
         ends = np.concatenate([held.senders[far], held.receivers[far]])
+        delivered = total(held.receivers, far, spec.from_all)
+        received = total(held.receivers, far, False) if spec.from_all else delivered
+        if spec.is_combined:
+            received = received_in_groups(spec, self.groups, delivered)
         return Traffic(
-            sent=total(held.senders, far, self.kind.spec.to_all),
-            received=total(held.receivers, far, self.kind.spec.from_all),
+            sent=total(held.senders, far, spec.to_all),
+            received=received,
+            delivered=delivered,
             copied=total(held.receivers, ~far, False),
             partners=np.bincount(ends, minlength=ranks),
         )
 
-    def received(self) -> Counter[int]:
-        """Elements that each rank receives from others.
+    @property
+    def arriving(self) -> Numbers:
+        """Elements that arrive in the memory of each rank: where MPI combines, the result alone."""
+        combined = self.kind.spec.is_combined
+        return self.traffic.delivered if combined else self.traffic.received
 
-        A reduction delivers one box to a rank, whatever way MPI takes.
-        """
+    def received(self) -> Counter[int]:
+        """Elements that each rank receives from others as the step is carried out."""
         return _counter(self.traffic.received)
 
     def sent(self) -> Counter[int]:
@@ -142,7 +150,7 @@ class Plan:
         return found
 
     def received(self, rank: int) -> int:
-        """Bytes that the rank receives from other ranks, over all steps."""
+        """Bytes that the rank receives from other ranks as the steps are carried out."""
         return int(self._received[rank]) * self.itemsize if rank < self.ranks else 0
 
     @cached_property
@@ -154,7 +162,7 @@ class Plan:
         peak = self.resident(0)
         for number, step in enumerate(self.steps):
             found = self.resident(number)
-            for staging in (step.traffic.received, step.traffic.sent):
+            for staging in (step.arriving, step.traffic.sent):
                 found[: len(staging)] += staging
             peak = np.maximum(peak, found)
         return peak * self.itemsize

@@ -40,8 +40,11 @@ class Statistics:
     seconds: float
     calls: int
     received_bytes: int
+    """Bytes that came from other ranks, as the runtime counted them where it carried them."""
     asked_bytes: int = 0
     """Of a fetch: bytes of requests that came from other ranks."""
+    least_bytes: int = 0
+    """The fewest that the rank must receive in so many calls, whatever the plan."""
 
 
 class Engine(Closing):
@@ -212,15 +215,19 @@ class Engine(Closing):
         self._library.distspmd_statistics(
             self.context, number, ctypes.byref(seconds), ctypes.byref(calls), ctypes.byref(received)
         )
-        return Statistics(seconds.value, calls.value, received.value)
+        least = self.plans[number][1].bound.received(self.rank)
+        return Statistics(
+            seconds.value, calls.value, received.value, least_bytes=calls.value * least
+        )
 
     def fetch_statistics(self, number: int) -> Statistics:
-        """What the calls of a fetch took so far."""
+        """What the calls of a fetch took so far; it receives no element that is not needed."""
         seconds, counted = ctypes.c_double(), [ctypes.c_int64() for _ in range(3)]
         self._library.distspmd_fetch_statistics(
             self.context, number, ctypes.byref(seconds), *map(ctypes.byref, counted)
         )
-        return Statistics(seconds.value, *(count.value for count in counted))
+        calls, received, asked = (count.value for count in counted)
+        return Statistics(seconds.value, calls, received, asked, least_bytes=received)
 
     def reset_statistics(self) -> None:
         """Count from zero again."""

@@ -219,7 +219,7 @@ def can_copy_once(
     """
     if not _may_be_shared(step) or (step.source == step.target and not _apart(step)):
         return False
-    if int(step.traffic.received.max(initial=0)) * plan.itemsize < least:
+    if int(step.traffic.delivered.max(initial=0)) * plan.itemsize < least:
         return False
     layout = plan.buffers[step.source]
     for group in step.groups:
@@ -265,7 +265,7 @@ def can_copy_in_out(
         return _operands_agree(step)
     if step.kind.spec.to_all and max(map(len, step.groups)) > 2:
         return True
-    few = int(step.traffic.received.max(initial=0)) * plan.itemsize < least
+    few = int(step.traffic.delivered.max(initial=0)) * plan.itemsize < least
     return few or any(
         not (
             lying[m.sender].contiguous(step.source, m.box)

@@ -347,9 +347,11 @@ def _later(kind: StepKind, groups: Numbers, have: Numbers, want: Numbers) -> Mes
     if groups.size * size <= HEURISTICS.listed_messages or kind.spec.common or not even:
         return listed()
     kept = _volumes(_common(have, want))
+    combines = kind.spec.from_all
     traffic = Traffic(
         sent=before if kind.spec.to_all else before - kept,
-        received=after_ if kind.spec.from_all else after_ - kept,
+        received=(size - 1) * after_ if combines else after_ - kept,
+        delivered=after_ if combines else after_ - kept,
         copied=kept,
         partners=np.full(len(have), 2 * (size - 1)),
     )

@@ -40,8 +40,8 @@ def test_gradients_of_a_batch_that_is_split_are_each_reduced_once() -> None:
     inside = [m for m in lowering.memlets if not m.from_caller]
     found = {m.data: (m.steps, m.solution.cost.nbytes) for m in inside}
     assert len(inside) == len(found)
-    assert found.pop("loss") == ("all_reduce", 3 * 8)
-    assert found == {f"__return_{n}": ("reduce", 8 * k) for n, k in enumerate((20, 4, 12, 3))}
+    assert found.pop("loss") == ("all_reduce", 2 * 2 * 8)
+    assert found == {f"__return_{n}": ("reduce", 2 * 8 * k) for n, k in enumerate((20, 4, 12, 3))}
 
 
 @dace.program

@@ -22,6 +22,7 @@ from distspmd.frontend import numpy_program
 from distspmd.lowering import ATTRIBUTE
 from distspmd.passes.normalize.uninitialised import find_uninitialised
 from distspmd.plans.machine import Machine
+from distspmd.runtime.engine import runnable
 from distspmd.runtime.errors_together import wait_quietly
 from lowering.on_paper import problems
 
@@ -246,7 +247,7 @@ def _miscounted(program: "distspmd.Program") -> list[str]:
         f"rank {program.rank} received {counted.received_bytes} bytes in {counted.calls} calls of "
         f"{memlet.layouts}"
         for memlet, counted in program.statistics()
-        for planned in (counted.calls * memlet.solution.plan.received(program.rank),)
+        for planned in (counted.calls * runnable(memlet.solution.plan).received(program.rank),)
         if counted.received_bytes > planned
         or (counted.received_bytes < planned and not memlet.asked)
     ]

@@ -18,6 +18,7 @@ from distspmd.layouts.layout import Layout
 from distspmd.lowering import Lowering, PlannedMemlet
 from distspmd.plans.plan import Plan
 from distspmd.plans.simulator import simulate
+from distspmd.runtime.engine import runnable
 
 
 def problems(lowering: Lowering) -> Iterator[str]:
@@ -29,7 +30,7 @@ def problems(lowering: Lowering) -> Iterator[str]:
             yield f"{memlet.data}: {memlet.layouts}: {found}"
     told = distspmd.explain(lowering)
     counted = sum(
-        (m.times or 0) * sum(map(m.solution.plan.received, range(m.solution.plan.ranks)))
+        (m.times or 0) * sum(map(runnable(m.solution.plan).received, range(lowering.ranks)))
         for m in lowering.memlets
     )
     if told.nbytes != counted:
@@ -46,7 +47,7 @@ def _misplaced(plan: Plan) -> Iterator[str]:
 
 def _miscounted(memlet: PlannedMemlet) -> Iterator[str]:
     plan, cost = memlet.solution.plan, memlet.solution.cost
-    received = [plan.received(rank) for rank in range(plan.ranks)]
+    received = [runnable(plan).received(rank) for rank in range(plan.ranks)]
     if sum(received) != cost.nbytes:
         yield f"{sum(received)} bytes are received, {cost.nbytes} are told"
     if plan.redistribution.source.partial is None:

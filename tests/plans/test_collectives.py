@@ -4,11 +4,12 @@ import ast
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from distspmd.layouts.layout import Layout
 from distspmd.layouts.mesh import Mesh
-from distspmd.plans.collectives import Ends, First, StepKind
+from distspmd.plans.collectives import Ends, First, StepKind, received_in_groups
 from distspmd.plans.contracts import find_malformed
 from distspmd.plans.plan import Message, Plan, Step
 from distspmd.plans.redistribution import Redistribution
@@ -112,12 +113,50 @@ def test_a_step_that_breaks_its_promise_is_refused(kind):
 
 
 @pytest.mark.parametrize("kind", list(StepKind))
-def test_what_goes_to_all_leaves_once_and_what_is_combined_arrives_once(kind):
+def test_what_goes_to_all_leaves_once_and_what_is_combined_is_delivered_once(kind):
     traffic = of_kind(kind).traffic
     spec = kind.spec
     senders = traffic.sent[traffic.sent > 0]
-    receivers = traffic.received[traffic.received > 0]
+    receivers = traffic.delivered[traffic.delivered > 0]
     if spec.to_all:
         assert (senders == 8).all()
     if spec.from_all:
         assert (receivers == 8).all()
+
+
+RECEIVED = {
+    StepKind.COPY: [0, 0, 0, 0],
+    StepKind.SCATTER: [0, 8, 8, 8],
+    StepKind.BROADCAST: [0, 8, 8, 8],
+    StepKind.REDUCE: [8, 8, 8, 0],
+    StepKind.GATHER: [24, 0, 0, 0],
+    StepKind.EXCHANGE: [24, 24, 24, 24],
+    StepKind.ALL_TO_ALL: [24, 24, 24, 24],
+    StepKind.ALL_GATHER: [24, 24, 24, 24],
+    StepKind.PERMUTE: [8, 8, 8, 8],
+    StepKind.REDUCE_SCATTER: [24, 24, 24, 24],
+    StepKind.ALL_REDUCE: [12, 12, 12, 12],
+}
+"""Elements that each of four ranks receives where every message has eight."""
+
+
+@pytest.mark.parametrize("kind", list(StepKind))
+def test_a_rank_receives_what_the_algorithm_of_a_step_brings_to_it(kind):
+    received = of_kind(kind).received()
+    assert [received[rank] for rank in range(4)] == RECEIVED[kind]
+
+
+@pytest.mark.parametrize("n", [1, 3, 7, 11])
+@pytest.mark.parametrize("sizes", [(1,), (2,), (3, 1, 2), (5, 4)])
+def test_calls_that_combine_move_as_little_as_any_algorithm(sizes, n):
+    ends = np.cumsum(sizes)
+    groups = tuple(tuple(range(end - size, end)) for end, size in zip(ends, sizes, strict=True))
+    whole = np.full(int(ends[-1]), n)
+    first = np.isin(np.arange(ends[-1]), ends - sizes) * whole
+    chain = received_in_groups(StepKind.REDUCE.spec, groups, first)
+    ring = received_in_groups(StepKind.ALL_REDUCE.spec, groups, whole)
+    for group in map(list, groups):
+        assert chain[group].sum() == (len(group) - 1) * n
+        assert ring[group].sum() == 2 * (len(group) - 1) * n
+        assert chain[group].max() == n * (len(group) > 1)
+        assert ring[group].max() - ring[group].min() <= 2

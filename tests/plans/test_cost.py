@@ -11,6 +11,8 @@ from distspmd.plans.cost import cost
 from distspmd.plans.machine import Machine
 from distspmd.plans.plan import Message, Plan, Step
 from distspmd.plans.redistribution import Redistribution
+from distspmd.runtime.engine import runnable
+from distspmd.solvers.collectives.solver import Collectives
 from distspmd.solvers.exchange import Exchange
 from distspmd.solvers.grid_mapped import GridMapped
 
@@ -41,6 +43,29 @@ def test_an_exchange_costs_the_messages_and_bytes_of_the_busiest_rank():
 def test_a_broadcast_costs_a_tree_of_messages_and_its_bytes_once():
     found = priced(StepKind.BROADCAST, *(Message(0, rank, WHOLE) for rank in (1, 2, 3)))
     assert found.seconds == 2 * ALPHA + 16 * BETA
+
+
+@pytest.mark.parametrize(
+    ("solver", "source", "target", "least", "nbytes"),
+    [
+        (GridMapped(), "[384] + partial(sum){x}", Layout.root((384,)), 3_072, 9_216),
+        (Collectives(), "[384] + partial(sum){x}", "[384]", 4 * 3_072, 18_432),
+        (Collectives(), "[384] + partial(sum){x}", "[96{x}384]", 3_072, 9_216),
+        (GridMapped(), Layout.root((384,)), "[384]", 9_216, 9_216),
+        (GridMapped(), "[40000] + partial(sum){x}", Layout.root((40000,)), 320_000, 1_200_000),
+        (Collectives(), "[40000] + partial(sum){x}", "[40000]", 1_280_000, 1_920_000),
+    ],
+)
+def test_a_plan_costs_the_bytes_that_it_moves_and_not_the_least(
+    solver, source, target, least, nbytes
+):
+    source, target = (Layout.parse(s, MESH) if isinstance(s, str) else s for s in (source, target))
+    plan = solver.plan(Redistribution(source, target, "float64"))
+    assert sum(map(plan.bound.received, range(4))) == least
+    assert cost(plan, MACHINE).nbytes == nbytes
+    running = runnable(plan)
+    assert sum(map(running.received, range(4))) == nbytes
+    assert cost(running, MACHINE) == cost(plan, MACHINE)
 
 
 @given(redistributions())

@@ -10,6 +10,7 @@ from distspmd.plans.collectives import StepKind
 from distspmd.plans.plan import Message, Plan, Step
 from distspmd.plans.redistribution import Redistribution
 from distspmd.plans.solver import Refusal
+from distspmd.solvers.collectives.solver import Collectives
 from distspmd.solvers.exchange import Exchange
 from distspmd.solvers.grid_mapped import GridMapped
 
@@ -35,12 +36,23 @@ def test_a_broadcast_is_received_by_all_and_sent_once():
     assert broadcast.received() == {1: 4, 3: 4}
 
 
-def test_a_reduction_is_received_once():
+def test_a_reduction_goes_from_rank_to_rank_and_its_result_is_delivered_once():
     source = Layout.parse("[8] + partial(sum)", MESH)
     plan = GridMapped().plan(Redistribution(source, Layout.root((8,)), "float64"))
-    assert plan.steps[0].received() == {0: 8}
+    assert plan.steps[0].received() == {0: 8, 1: 8, 2: 8}
     assert plan.steps[0].sent() == {1: 8, 2: 8, 3: 8}
-    assert [plan.received(rank) for rank in range(4)] == [64, 0, 0, 0]
+    assert plan.steps[0].arriving.tolist() == [8, 0, 0, 0]
+    assert [plan.received(rank) for rank in range(4)] == [64, 64, 64, 0]
+    assert [plan.bound.received(rank) for rank in range(4)] == [64, 0, 0, 0]
+    assert plan.peak(1) == 64 + 64  # its operand, and what it gives to MPI
+
+
+def test_the_peak_has_all_operands_that_a_rank_combines_itself():
+    mesh = Mesh(x=4)
+    operands, rows = Layout.parse("[8] + partial(sum){x}", mesh), Layout.parse("[2{x}8]", mesh)
+    plan = Collectives().plan(Redistribution(operands, rows, "int8"))
+    assert [step.kind for step in plan.steps] == [StepKind.REDUCE_SCATTER]
+    assert plan.peak(0) == 8 + 2 + 3 * 2 + 3 * 2
 
 
 def test_the_peak_counts_tiles_scratch_and_staging():

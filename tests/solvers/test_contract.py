@@ -132,7 +132,7 @@ def test_grid_mapped_reduces_groups_and_gathers_the_results():
     assert plan.received(0) == 4 * (24 + 24)
 
 
-def test_reduce_first_receives_what_an_all_reduce_of_blocks_does_though_a_rank_has_no_operand():
+def test_reduce_first_moves_each_operand_once_though_a_rank_has_none():
     mesh = Mesh(x=4)
     whole, nothing = ((0, 10), (0, 3)), ((0, 0), (0, 0))
     source = Layout.of_boxes(mesh, (10, 3), [whole] * 3 + [nothing], Partial("sum", ("x",)))
@@ -141,7 +141,9 @@ def test_reduce_first_receives_what_an_all_reduce_of_blocks_does_though_a_rank_h
     plan = ReduceFirst().plan(move)
     assert [str(step.kind) for step in plan.steps] == ["reduce_scatter", "exchange"]
     assert plan.steps[0].groups == ((0, 1, 2),)
-    assert sum(plan.received(rank) for rank in range(4)) == 4 * 4 * 30
+    assert sum(plan.steps[0].received().values()) == 2 * 30
+    assert sum(plan.received(rank) for rank in range(4)) == 4 * (2 + 3) * 30
+    assert sum(move.bound.received(rank) for rank in range(4)) == 4 * 4 * 30
     exchanged = Exchange().plan(move)
     assert sum(exchanged.received(rank) for rank in range(4)) == (3 * 2 + 3) * 4 * 30
 

@@ -53,7 +53,7 @@ def test_data_parallel_reduces_each_gradient_once(examples: dict[str, Any]) -> N
         nbytes for name, moves in found.items() for call, nbytes in moves if "backward" in name
     )
     whole = sizes(examples, "data_parallel").values()
-    assert reduced == sorted(ranks * nbytes for nbytes in whole)  # all that each rank gets
+    assert reduced == sorted(2 * (ranks - 1) * nbytes for nbytes in whole)  # operands, and sums
     made = {call for name, moves in found.items() for call, _ in moves if "backward" in name}
     assert made <= {"all_reduce", "reduce_scatter + all_gather"}
     others = {name for name in found if "backward" not in name}
@@ -74,7 +74,8 @@ def test_zero_scatters_sums_of_gradients_and_gathers_parameters(examples: dict[s
     gathered = {name: [n for _, n in found.pop(name)] for name in whole}
     assert gathered == {name: [(ranks - 1) * nbytes] for name, nbytes in whole.items()}
     summed = [found.pop(name) for name in list(found) if "backward" in name]
-    assert sorted(summed) == sorted([("reduce_scatter", nbytes)] for nbytes in whole.values())
+    scattered = [[("reduce_scatter", (ranks - 1) * nbytes)] for nbytes in whole.values()]
+    assert sorted(summed) == sorted(scattered)
     assert set(found) == {"x", "y", "optimizer_0_lr", "sum_2", "sum_3"}  # no states, no activations
 
 
@@ -84,7 +85,7 @@ def test_tensor_parallel_reduces_twice_a_layer_and_way(examples: dict[str, Any])
     whole = 4 * module.BATCH * module.LENGTH * module.WIDTH
     sums = ("out_addmm", "down_addmm", "up_mm_backward", "qkv_mm_backward")
     assert {name: [n for _, n in found.pop(name)] for name in sums} == {
-        name: [module.RANKS * whole] for name in sums
+        name: [2 * (module.RANKS - 1) * whole] for name in sums
     }
     assert set(found) == {"x", "y", "optimizer_0_lr"}
 
@@ -97,7 +98,7 @@ def test_a_hybrid_reduces_activations_in_groups_and_gradients_between_them(
     activations = 4 * layer.BATCH * layer.LENGTH * layer.WIDTH
     sums = ("out_addmm", "down_addmm", "up_mm_backward", "qkv_mm_backward")
     assert {name: found.pop(name) for name in sums} == {
-        name: [("all_reduce", module.RANKS * activations)] for name in sums
+        name: [("all_reduce", 2 * (module.RANKS - 1) * activations)] for name in sums
     }
     split = {"qkv_weight", "qkv_bias", "out_weight", "up_weight", "up_bias", "down_weight"}
     held = [
@@ -105,7 +106,8 @@ def test_a_hybrid_reduces_activations_in_groups_and_gradients_between_them(
         for name, nbytes in sizes(examples, "hybrid").items()
     ]
     summed = [found.pop(name) for name in list(found) if "backward" in name]
-    assert sorted(summed) == sorted([("all_reduce", module.GROUPS * n)] for n in held)
+    moved = [[("all_reduce", 2 * (module.GROUPS - 1) * n)] for n in held]
+    assert sorted(summed) == sorted(moved)
     assert set(found) == {"x", "y", "optimizer_0_lr", "sum_2"}
 
 
@@ -121,7 +123,8 @@ def of_gradients(build: Any, batch: Any, space: str, ranks: int) -> tuple[list[i
         source = memlet.solution.plan.redistribution.source
         if source.partial and source.extents != (1,):
             found.append(memlet.solution.cost.nbytes)
-    return sorted(found), sorted(ranks * 4 * p.numel() for p in module.parameters())
+    moved = 2 * (ranks - 1)  # operands to who combines them, and sums to all
+    return sorted(found), sorted(moved * 4 * p.numel() for p in module.parameters())
 
 
 @pytest.mark.parametrize("ranks", [2, 4])

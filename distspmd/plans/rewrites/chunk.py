@@ -33,7 +33,7 @@ def chunk(plan: Plan, elements: int) -> Plan:
 
 
 def _rounds(step: Step, elements: int) -> Iterator[Step]:
-    if max(step.traffic.sent.max(initial=0), step.traffic.received.max(initial=0)) <= elements:
+    if max(step.traffic.sent.max(initial=0), step.arriving.max(initial=0)) <= elements:
         yield step
     elif step.kind.spec.common:
         yield from _common_rounds(step, elements)

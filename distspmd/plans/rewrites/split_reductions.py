@@ -2,22 +2,27 @@
 
 One rank then combines each element, once. In an all-reduce by one call of MPI, or by every rank on
 its own, several ranks combine it; in a reduction to one rank, that rank alone does all the work.
-The ranks that want the result receive the same number of bytes either way.
+Where all ranks want the result they receive as many bytes either way; where one rank wants it, the
+pieces that the others have combined come on top.
+
+The messages of both steps are listed when they run; what they carry is known before.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
 
 from distspmd.layouts import intervals
-from distspmd.layouts.intervals import Box
+from distspmd.layouts.intervals import Box, Numbers
 from distspmd.layouts.layout import Layout
 from distspmd.plans.collectives import StepKind
 from distspmd.plans.heuristics import HEURISTICS
-from distspmd.plans.plan import Message, Plan, Step
-
-Pieces = list[list[tuple[int, Box]]]
-"""Of each group, who combines which piece."""
+from distspmd.plans.messages import Messages, Traffic
+from distspmd.plans.plan import Plan, Step
 
 
 def split_reductions(plan: Plan, least: int = HEURISTICS.split_reduction_bytes) -> Plan:
@@ -29,13 +34,10 @@ def split_reductions(plan: Plan, least: int = HEURISTICS.split_reduction_bytes) 
         if boxes is None:
             steps.append(step)
             continue
-        pieces = [
-            list(zip(group, split_box(box, len(group)), strict=False))
-            for group, box in zip(step.groups, boxes, strict=True)
-        ]
+        pieces = _Pieces(step.groups, boxes)
         target = step.target
         if step.kind.spec.first is not None:
-            scratch.append(_of_pieces(plan, pieces))
+            scratch.append(_layout(plan, pieces))
             target = 1 + len(scratch)
         steps.append(_combined(step, pieces, target))
         steps.append((_told if step.kind.spec.first is None else _gathered)(step, pieces, target))
@@ -44,46 +46,124 @@ def split_reductions(plan: Plan, least: int = HEURISTICS.split_reduction_bytes) 
     return replace(plan, steps=tuple(steps), scratch=tuple(scratch))
 
 
-def _of_pieces(plan: Plan, pieces: Pieces) -> Layout:
+@dataclass(frozen=True)
+class _Pieces:
+    """The box of each group in pieces, of which its first ranks combine one each."""
+
+    groups: tuple[tuple[int, ...], ...]
+    boxes: list[Box]
+
+    @cached_property
+    def split(self) -> list[list[Box]]:
+        """The pieces of each group."""
+        pairs = zip(self.groups, self.boxes, strict=True)
+        return [split_box(box, len(group)) for group, box in pairs]
+
+    @cached_property
+    def owners(self) -> Numbers:
+        """The rank of each piece."""
+        pairs = zip(self.groups, self.split, strict=True)
+        return np.array([rank for g, cut in pairs for rank in g[: len(cut)]], dtype=np.int64)
+
+    @cached_property
+    def bounds(self) -> Numbers:
+        """The pieces: (pieces, dimensions, 2)."""
+        return np.array([piece for cut in self.split for piece in cut], dtype=np.int64)
+
+    @cached_property
+    def volumes(self) -> Numbers:
+        """Elements of each piece."""
+        volumes: Numbers = (self.bounds[:, :, 1] - self.bounds[:, :, 0]).prod(axis=1)
+        return volumes
+
+    def per_piece(self, of_group: Callable[[tuple[int, ...], list[Box]], int]) -> Numbers:
+        """A number of its group for each piece."""
+        pairs = list(zip(self.groups, self.split, strict=True))
+        return np.repeat([of_group(*pair) for pair in pairs], [len(cut) for _, cut in pairs])
+
+    def on_ranks(self, numbers: Numbers) -> Numbers:
+        """Numbers of pieces as those of the ranks that combine them; 0 of all others."""
+        found = np.zeros(max(map(max, self.groups)) + 1, dtype=np.int64)
+        found[self.owners] = numbers
+        return found
+
+    def in_group(self, of_group: Callable[[tuple[int, ...], list[Box]], int]) -> Numbers:
+        """A number of its group for each rank; 0 of ranks that are in none."""
+        found = self.on_ranks(np.zeros(len(self.owners), dtype=np.int64))
+        for group, cut in zip(self.groups, self.split, strict=True):
+            found[list(group)] = of_group(group, cut)
+        return found
+
+    def with_each(self, far: bool) -> tuple[Numbers, Numbers]:
+        """Number of a piece and a rank of its group, for each pair; without its own, if ``far``."""
+        sizes = self.per_piece(lambda group, _: len(group))
+        number = np.repeat(np.arange(len(sizes)), sizes)
+        groups = zip(self.groups, self.split, strict=True)
+        ranks = np.concatenate([np.tile(group, len(cut)) for group, cut in groups])
+        kept = ranks != self.owners[number] if far else slice(None)
+        return number[kept], ranks[kept]
+
+
+def _layout(plan: Plan, pieces: _Pieces) -> Layout:
     """The layout in which each rank has the piece that it combines."""
     source = plan.redistribution.source
-    owned = {owner: piece for group in pieces for owner, piece in group}
+    cut = [piece for each in pieces.split for piece in each]
+    owned = dict(zip(pieces.owners.tolist(), cut, strict=True))
     nothing = intervals.empty(len(source.extents))
     boxes = tuple(owned.get(rank, nothing) for rank in range(source.ranks))
     return Layout(source.mesh, source.extents, explicit=boxes)
 
 
-def _combined(step: Step, pieces: Pieces, target: int) -> Step:
-    messages = tuple(
-        Message(sender, owner, piece)
-        for group, owned in zip(step.groups, pieces, strict=True)
-        for owner, piece in owned
-        for sender in group
+def _combined(step: Step, pieces: _Pieces, target: int) -> Step:
+    """Each rank that has a piece combines those of its group."""
+
+    def listed() -> Numbers:
+        number, senders = pieces.with_each(far=False)
+        return Messages.columns(senders, pieces.owners[number], pieces.bounds[number]).table
+
+    volume = pieces.on_ranks(pieces.volumes)
+    others = pieces.in_group(lambda group, _: len(group) - 1)
+    owns = pieces.on_ranks(np.ones(len(pieces.owners), dtype=np.int64))
+    whole = pieces.in_group(lambda _, cut: sum(map(intervals.volume, cut)))
+    traffic = Traffic(
+        sent=whole - volume,
+        received=others * volume,
+        delivered=volume * (others > 0),
+        copied=volume,
+        partners=pieces.in_group(lambda _, cut: len(cut)) - owns + others * owns,
     )
     adds = step.accumulate and target == step.target
     kind = StepKind.REDUCE_SCATTER
+    messages = Messages(listed, traffic)
     return replace(step, kind=kind, target=target, messages=messages, accumulate=adds)
 
 
-def _told(step: Step, pieces: Pieces, source: int) -> Step:
+def _told(step: Step, pieces: _Pieces, source: int) -> Step:
     """Each rank tells its piece to all others."""
-    messages = tuple(
-        Message(owner, receiver, piece)
-        for group, owned in zip(step.groups, pieces, strict=True)
-        for owner, piece in owned
-        for receiver in group
-        if receiver != owner
+
+    def listed() -> Numbers:
+        number, receivers = pieces.with_each(far=True)
+        return Messages.columns(pieces.owners[number], receivers, pieces.bounds[number]).table
+
+    volume = pieces.on_ranks(pieces.volumes)
+    others = pieces.in_group(lambda group, _: len(group) - 1)
+    owns = pieces.on_ranks(np.ones(len(pieces.owners), dtype=np.int64))
+    arriving = pieces.in_group(lambda _, cut: sum(map(intervals.volume, cut))) - volume
+    traffic = Traffic(
+        sent=volume * (others > 0),
+        received=arriving,
+        delivered=arriving,
+        copied=np.zeros_like(volume),
+        partners=pieces.in_group(lambda _, cut: len(cut)) - owns + others * owns,
     )
+    messages = Messages(listed, traffic)
     return Step(StepKind.ALL_GATHER, source, step.target, step.groups, messages)
 
 
-def _gathered(step: Step, pieces: Pieces, source: int) -> Step:
+def _gathered(step: Step, pieces: _Pieces, source: int) -> Step:
     """The first rank of each group gets the pieces."""
-    messages = tuple(
-        Message(owner, group[0], piece)
-        for group, owned in zip(step.groups, pieces, strict=True)
-        for owner, piece in owned
-    )
+    first = pieces.per_piece(lambda group, _: group[0])
+    messages = Messages.columns(pieces.owners, first, pieces.bounds)
     return replace(
         step,
         kind=StepKind.GATHER,
@@ -95,19 +175,24 @@ def _gathered(step: Step, pieces: Pieces, source: int) -> Step:
 
 def _boxes(step: Step, least: int) -> list[Box] | None:
     """The box of each group, if the step reduces large ones and has no other messages."""
-    if not step.kind.spec.is_combined:
+    held = step.table
+    if not step.kind.spec.is_combined or not step.groups or not len(held):
         return None
-    place = {rank: number for number, group in enumerate(step.groups) for rank in group}
-    found: dict[int, Box] = {}
-    for m in step.messages:
-        if found.setdefault(place.get(m.sender, -1), m.box) != m.box:
-            return None
+    if held.volumes.min() < least:
+        return None
+    place = np.full(int(max(held.table[:, :2].max(), *map(max, step.groups))) + 1, -1)
+    for number, group in enumerate(step.groups):
+        place[list(group)] = number
+    of = place[held.senders]
+    groups, example = np.unique(of, return_index=True)
     power = 2 if step.kind.spec.to_all else 1
-    whole = sum(len(group) ** power for group in step.groups) == len(step.messages)
-    large = all(intervals.volume(box) >= least for box in found.values())
-    if not whole or not large or set(found) != set(range(len(step.groups))):
+    whole = sum(len(group) ** power for group in step.groups) == len(held)
+    if not whole or not np.array_equal(groups, np.arange(len(step.groups))):
         return None
-    return [found[number] for number in range(len(step.groups))]
+    boxes = held.table[example, 2:]
+    if not np.array_equal(boxes[of], held.table[:, 2:]):
+        return None
+    return [tuple(zip(box[::2], box[1::2], strict=True)) for box in boxes.tolist()]
 
 
 def split_box(box: Box, parts: int) -> list[Box]:

@@ -125,19 +125,18 @@ class Context : public Executable {
       Step &step = plan.steps[s];
       const char *from =
           step.source == 0 ? static_cast<const char *>(in) : buffer(plan, step.source, out);
+      std::int64_t &received = plan.statistics.received_bytes;
       if (plan.single_copies[s]) {
-        plan.single_copies[s]->run(from, buffer(plan, step.target, out));
-        plan.statistics.received_bytes += step.received();
+        received += plan.single_copies[s]->run(from, buffer(plan, step.target, out));
         continue;
       }
       const bool shared = step.source == step.target || (step.source + step.target == 1 && aliased);
       if (plan.copies_in_out[s]) {
-        plan.copies_in_out[s]->run(from, buffer(plan, step.target, out), shared);
-        plan.statistics.received_bytes += step.received();
+        received += plan.copies_in_out[s]->run(from, buffer(plan, step.target, out), shared);
         continue;
       }
-      plan.statistics.received_bytes += step.run(from, buffer(plan, step.target, out), shared,
-                                                 send_staging_.data(), receive_staging_.data());
+      received += step.run(from, buffer(plan, step.target, out), shared, send_staging_.data(),
+                           receive_staging_.data());
     }
     plan.statistics.seconds += MPI_Wtime() - begin;
     ++plan.statistics.calls;
@@ -441,7 +440,7 @@ DISTSPMD_EXPORT void distspmd_use_single_copy(void *context, std::int64_t plan, 
   static_cast<distspmd::Context *>(context)->use_single_copy(plan, step, words);
 }
 
-/// What the calls of a plan took on this rank, and the bytes that it received from others.
+/// What the calls of a plan took on this rank, and the bytes that came from others in them.
 DISTSPMD_EXPORT void distspmd_statistics(void *context, std::int64_t plan, double *seconds,
                                          std::int64_t *calls, std::int64_t *received_bytes) {
   const auto found = static_cast<distspmd::Context *>(context)->statistics(plan);

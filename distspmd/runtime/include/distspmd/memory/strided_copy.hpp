@@ -50,6 +50,7 @@ class Move {
         target_offset_((to_base + to.offset(box)) * itemsize),
         kernel_(reduction),
         streams_(streams) {
+    bytes_ = volume(box) * itemsize;
     std::vector<Loop> loops;
     for (std::size_t d = 0; d < box.size(); ++d) {
       const std::int64_t extent = box[d].hi - box[d].lo;
@@ -79,8 +80,10 @@ class Move {
     }
   }
 
-  void operator()(const char *source, char *target) const {
+  /// Copy or combine the box; returns its bytes.
+  std::int64_t operator()(const char *source, char *target) const {
     nest(outer_.data(), outer_.size(), source + source_offset_, target + target_offset_);
+    return bytes_;
   }
 
  private:
@@ -100,7 +103,7 @@ class Move {
     }
   }
 
-  std::int64_t itemsize_, source_offset_, target_offset_;
+  std::int64_t itemsize_, source_offset_, target_offset_, bytes_;
   Kernel kernel_;
   bool streams_;
   std::vector<Loop> outer_;

@@ -76,8 +76,6 @@ class Step {
     pack(outgoing, from);
     deliver(table.receives, pieces, from, to, may_alias);
     if (gathers && group) gather_with_own(table, to, direct);
-    received_ =
-        (collective_.from_all ? distinct(incoming) : receive_.elements) * itemsize_;
     // The first rank of a reduction may have no operand of its own: it gives the neutral element.
     neutral_ = is_reduction() && outgoing.empty() && !incoming.empty();
   }
@@ -117,28 +115,27 @@ class Step {
   }
   std::int64_t receive_staging() const { return receive_end_ * itemsize_; }
 
-  /// Bytes that come from other ranks.
-  std::int64_t received() const { return received_; }
-
   bool reads() const { return send_.elements > 0 || copies_; }
   bool writes() const { return receive_.elements > 0 || copies_; }
 
-  /// Run the step; `aliased`: both buffers are the same memory. Returns the bytes received.
+  /// Run the step; `aliased`: both buffers are the same memory. Returns the bytes that came from
+  /// other ranks: those of the messages and of the calls that were made.
   std::int64_t run(const char *from, char *to, bool aliased, char *send_staging,
                    char *receive_staging) {
     if (aliased)
       for (const Delivery &delivery : deliveries_)
         if (delivery.hazard) delivery.rescue[0](from, receive_staging);
+    std::int64_t received = 0;
     switch (collective_.kind) {
       case Kind::copy: break;
-      case Kind::broadcast: broadcast(from, to, send_staging, receive_staging); break;
+      case Kind::broadcast: received = broadcast(from, to, send_staging, receive_staging); break;
       case Kind::reduce:
-      case Kind::all_reduce: reduce(from, to, send_staging, receive_staging); break;
-      case Kind::all_gather: gather_all(from, to, send_staging, receive_staging); break;
+      case Kind::all_reduce: received = reduce(from, to, send_staging, receive_staging); break;
+      case Kind::all_gather: received = gather_all(from, to, send_staging, receive_staging); break;
       case Kind::scatter:
       case Kind::gather:
       case Kind::reduce_scatter:
-      case Kind::exchange: begin(from, to, send_staging, receive_staging); break;
+      case Kind::exchange: received = begin(from, to, send_staging, receive_staging); break;
     }
     if (aliased) finish_sends();  // before what they read is written
     if (plain_) {
@@ -152,7 +149,7 @@ class Step {
     }
     finish_sends();
     finish_streams();
-    return received_;
+    return received * itemsize_;
   }
 
  private:
@@ -235,17 +232,6 @@ class Step {
     }
   }
 
-  /// Elements of boxes, each counted once however many operands of it come.
-  static std::int64_t distinct(const std::vector<Part> &parts) {
-    std::int64_t elements = 0;
-    for (std::size_t i = 0; i < parts.size(); ++i) {
-      bool again = false;
-      for (std::size_t j = 0; j < i && !again; ++j) again = parts[j].box == parts[i].box;
-      if (!again) elements += volume(parts[i].box);
-    }
-    return elements;
-  }
-
   bool is_reduction() const { return collective_.is_combined(); }
 
   /// Whether all that an all-gather collects, the rank's own box too, are runs of the target tile.
@@ -303,10 +289,10 @@ class Step {
     return false;
   }
 
-  // -- run often ------------------------------------------------------------------------------
+  // -- run often: each returns the elements that this rank receives -----------------------------
 
-  void broadcast(const char *from, char *to, char *send_staging, char *receive_staging) {
-    if (send_.messages.empty() && receive_.messages.empty()) return;
+  std::int64_t broadcast(const char *from, char *to, char *send_staging, char *receive_staging) {
+    if (send_.messages.empty() && receive_.messages.empty()) return 0;
     const bool first = !send_.messages.empty();
     if (first)
       for (const Move &move : packs_[0]) move(from, send_staging);
@@ -314,13 +300,15 @@ class Step {
     void *data =
         first ? const_cast<char *>(message.at(from, send_staging)) : message.at(to, receive_staging);
     if (message.elements * itemsize_ < overlapped_bytes)
-      return checked("MPI_Bcast", MPI_Bcast(data, message.count, message.type, 0, group_->comm));
-    checked("MPI_Ibcast",
-            MPI_Ibcast(data, message.count, message.type, 0, group_->comm, requests_.data()));
+      checked("MPI_Bcast", MPI_Bcast(data, message.count, message.type, 0, group_->comm));
+    else
+      checked("MPI_Ibcast",
+              MPI_Ibcast(data, message.count, message.type, 0, group_->comm, requests_.data()));
+    return first ? 0 : message.elements;
   }
 
-  void reduce(const char *from, char *to, char *send_staging, char *receive_staging) {
-    if (send_.messages.empty() && receive_.messages.empty()) return;
+  std::int64_t reduce(const char *from, char *to, char *send_staging, char *receive_staging) {
+    if (send_.messages.empty() && receive_.messages.empty()) return 0;
     const bool first = !receive_.messages.empty();
     const char *operand = send_staging;
     if (neutral_) {
@@ -333,13 +321,27 @@ class Step {
     const int count = first ? receive_.messages[0].count : send_.messages[0].count;
     const void *given = operand == result ? MPI_IN_PLACE : operand;
     if (collective_.kind == Kind::all_reduce)
-      return checked("MPI_Allreduce",
-                     MPI_Allreduce(given, result, count, reduction_.type, op_, group_->comm));
-    checked("MPI_Reduce", MPI_Reduce(given, result, count, reduction_.type, op_, 0, group_->comm));
+      checked("MPI_Allreduce",
+              MPI_Allreduce(given, result, count, reduction_.type, op_, group_->comm));
+    else
+      checked("MPI_Reduce",
+              MPI_Reduce(given, result, count, reduction_.type, op_, 0, group_->comm));
+    return combined(count);
   }
 
-  void gather_all(const char *from, char *to, char *send_staging, char *receive_staging) {
-    if (!group_) return;
+  /// What this rank receives in a call that combines so many elements: a rule, as MPI does not tell
+  /// how it combines them; `received_in_groups` in distspmd/plans/collectives.py has it in words.
+  std::int64_t combined(std::int64_t elements) const {
+    const std::int64_t ranks = group_->size, at = group_->position;
+    if (collective_.first == First::receives) return at < ranks - 1 ? elements : 0;
+    const auto piece = [&](std::int64_t number) {
+      return elements / ranks + (number % ranks < elements % ranks);
+    };
+    return 2 * elements - piece(at) - piece(at + 1);
+  }
+
+  std::int64_t gather_all(const char *from, char *to, char *send_staging, char *receive_staging) {
+    if (!group_) return 0;
     for (const auto &packs : packs_)
       for (const Move &move : packs) move(from, send_staging);
     const std::size_t me = static_cast<std::size_t>(group_->position);
@@ -349,20 +351,27 @@ class Step {
     checked("MPI_Allgatherv",
             MPI_Allgatherv(own == place ? MPI_IN_PLACE : own, counts_[me], element_, all,
                            counts_.data(), displacements_.data(), element_, group_->comm));
+    std::int64_t elements = -counts_[me];
+    for (const int count : counts_) elements += count;
+    return elements;
   }
 
   /// Begin to receive and to send all messages.
-  void begin(const char *from, char *to, char *send_staging, char *receive_staging) {
+  std::int64_t begin(const char *from, char *to, char *send_staging, char *receive_staging) {
     MPI_Request *request = requests_.data();
-    for (const PeerMessage &message : receive_.messages)
+    std::int64_t elements = 0;
+    for (const PeerMessage &message : receive_.messages) {
       checked("MPI_Irecv", MPI_Irecv(message.at(to, receive_staging), message.count, message.type, message.peer,
                                      0, group_->comm, request++));
+      elements += message.elements;
+    }
     for (std::size_t i = 0; i < send_.messages.size(); ++i) {
       const PeerMessage &message = send_.messages[i];
       for (const Move &move : packs_[i]) move(from, send_staging);
       checked("MPI_Isend", MPI_Isend(message.at(from, send_staging), message.count, message.type, message.peer,
                                      0, group_->comm, request++));
     }
+    return elements;
   }
 
   /// Bring a box into the target.
@@ -424,7 +433,6 @@ class Step {
   bool staged_ = false;
   std::int64_t receive_end_ = 0;  // elements of the receive staging, with what is rescued
   bool plain_ = true;             // nothing is combined
-  std::int64_t received_ = 0;     // bytes from other ranks
   bool neutral_ = false, copies_ = false;
 };
 

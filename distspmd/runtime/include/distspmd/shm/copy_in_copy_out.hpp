@@ -47,13 +47,14 @@ class CopyInCopyOut {
     keeps_ = may_alias && (in_order_ || meet(step));
   }
 
-  /// Run the step; `aliased`: both buffers are the same memory.
-  void run(const char *from, char *to, bool aliased) {
+  /// Run the step; `aliased`: both buffers are the same memory. Returns the bytes that came in packets.
+  std::int64_t run(const char *from, char *to, bool aliased) {
     if (aliased && keeps_) from = kept(from);
     std::size_t sent = 0, left = operands_.size();
     for (Queue &queue : received_) left += queue.packets.size(), queue.read = 0;
     bool brought = aliased;
     next_operand_ = 0;
+    came_ = 0;
     Pause pause(comm_, mailbox_->crowded());
     while (sent < sent_.size() || left > 0 || !brought) {
       const std::size_t before = sent + left;
@@ -65,6 +66,7 @@ class CopyInCopyOut {
       sent + left != before ? pause.reset() : pause();
     }
     finish_streams();
+    return came_;
   }
 
  private:
@@ -232,8 +234,11 @@ class CopyInCopyOut {
     return kept_.data() - begin;
   }
 
-  static void bring(const std::vector<Move> &moves, const char *from, char *to) {
-    for (const Move &move : moves) move(from, to);
+  /// Bring boxes from one place to another; returns their bytes.
+  static std::int64_t bring(const std::vector<Move> &moves, const char *from, char *to) {
+    std::int64_t bytes = 0;
+    for (const Move &move : moves) bytes += move(from, to);
+    return bytes;
   }
 
   /// Send a packet if there is a slot for it.
@@ -246,12 +251,12 @@ class CopyInCopyOut {
   }
 
   /// Read what came from a peer; how many packets.
-  std::size_t receive(Queue &queue, char *to) const {
+  std::size_t receive(Queue &queue, char *to) {
     const std::size_t before = queue.read;
     for (; queue.read < queue.packets.size(); ++queue.read) {
       const Arrival came = mailbox_->next(queue.peer);
       if (came.data == nullptr) break;
-      bring(queue.packets[static_cast<std::size_t>(came.index)], came.data, to);
+      came_ += bring(queue.packets[static_cast<std::size_t>(came.index)], came.data, to);
       mailbox_->discard(queue.peer);
     }
     return queue.read - before;
@@ -264,8 +269,10 @@ class CopyInCopyOut {
       const bool own = operand.peer == self;
       const char *data = own ? from : mailbox_->next(operand.peer).data;
       if (data == nullptr) break;
-      operand.move(data, to);
-      if (!own) mailbox_->discard(operand.peer);
+      const std::int64_t bytes = operand.move(data, to);
+      if (own) continue;
+      came_ += bytes;
+      mailbox_->discard(operand.peer);
     }
     return next_operand_ - before;
   }
@@ -279,6 +286,7 @@ class CopyInCopyOut {
   std::vector<Queue> received_;  // by peer, beginning with the one before
   std::vector<Operand> operands_;
   std::size_t next_operand_ = 0;
+  std::int64_t came_ = 0;  // bytes from other ranks
   std::vector<Move> own_;  // of the rank's own source
   bool keeps_ = false;     // where the buffers alias, the source is copied first
   std::vector<char> kept_;

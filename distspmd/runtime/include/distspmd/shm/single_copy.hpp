@@ -63,11 +63,17 @@ class SingleCopy {
     }
   }
 
-  void run(const char *from, char *to) const {
+  /// Run the step; returns the bytes that were read from tiles of other ranks.
+  std::int64_t run(const char *from, char *to) const {
     mailbox_->meet(ranks_, comm_);
-    for (const auto &[move, data] : moves_) move(data ? data : from, to);
+    std::int64_t received = 0;
+    for (const auto &[move, data] : moves_) {
+      const std::int64_t bytes = move(data ? data : from, to);
+      if (data) received += bytes;
+    }
     finish_streams();
     mailbox_->meet(ranks_, comm_);
+    return received;
   }
 
  private:
