@@ -67,6 +67,9 @@ def explained(lowered: SDFG) -> Explanation:
 def test_totals_are_those_of_the_plans(explained: Explanation) -> None:
     plans = [memlet.solution.plan for memlet in explained.lowering.memlets]
     assert explained.nbytes == sum(plan.received(rank) for plan in plans for rank in range(4))
+    least = [plan.bound.received(rank) for plan in plans for rank in range(plan.ranks)]
+    assert explained.least == sum(least)
+    assert explained.nbytes == explained.least + 5 * 6 * 4  # rank 2 combines a tile for rank 0
     assert explained.peak == max(plan.peak(rank) for plan in plans for rank in range(plan.ranks))
     # tiles of a are 5 x 4, of b 4 x 6, and the result is reduced to rank 0
     assert explained.resident == 4 * (5 * 4 + 4 * 6 + 10 * 6)
@@ -82,6 +85,7 @@ def test_text_says_where_arrays_live_what_moves_and_why_so(explained: Explanatio
     assert "over exchange: exchange; 240 bytes" in said
     assert "over nothing: refused, the layouts differ" in said
     assert f"bytes received by all ranks                │ {explained.nbytes:,}" in said
+    assert f"the fewest that any plans need             │ {explained.least:,}" in said
 
 
 def test_jupyter_shows_the_same_as_html(explained: Explanation) -> None:
