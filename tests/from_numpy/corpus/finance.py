@@ -131,25 +131,22 @@ def macd(close, fast=5, slow=9, signal=4):
 
 @program("matplotlib gallery", lambda rng, n: (prices(rng, n), 5), 15, 22)
 def relative_strength(prices, n=14):
-    deltas = np.diff(prices)
-    seed = deltas[: n + 1]
-    up = seed[seed >= 0].sum() / n
-    down = -seed[seed < 0].sum() / n
-    rs = up / down
+    change = np.diff(prices)
+    first = change[: n + 1]
+    up = first[first >= 0].sum() / n
+    down = -first[first < 0].sum() / n
     rsi = np.zeros_like(prices)
-    rsi[:n] = 100.0 - 100.0 / (1.0 + rs)
+    rsi[:n] = 100.0 - 100.0 / (1.0 + up / down)
     for i in range(n, len(prices)):
-        delta = deltas[i - 1]  # cause the diff is 1 shorter
+        delta = change[i - 1]  # differences are one shorter
         if delta > 0:
-            upval = delta
-            downval = 0.0
+            gain, fall = delta, 0.0
         else:
-            upval = 0.0
-            downval = -delta
-        up = (up * (n - 1) + upval) / n
-        down = (down * (n - 1) + downval) / n
-        rs = up / down
-        rsi[i] = 100.0 - 100.0 / (1.0 + rs)
+            gain = 0.0
+            fall = -delta
+        up = (up * (n - 1) + gain) / n
+        down = (down * (n - 1) + fall) / n
+        rsi[i] = 100.0 - 100.0 / (1.0 + up / down)
     return rsi
 
 

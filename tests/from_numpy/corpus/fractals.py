@@ -9,7 +9,7 @@ program = of_field("fractals")
 
 @program(
     "matplotlib gallery",
-    lambda rng, n, m: (-2.25, 0.75, -1.25, 1.25, n, m, 12),
+    lambda rng, n, m: (-2.25, 0.75, -1.25, 1.25, n, m, 7),
     (13, 9),
     (7, 16),
     warns=True,

@@ -68,29 +68,22 @@ def histogram_equalization(img):
 
 @program("wikipedia", lambda rng, n, m: (photo(rng, n, m),), (7, 13), (12, 12))
 def otsu_threshold(gray):
-    pixel_number = gray.shape[0] * gray.shape[1]
-    mean_weight = 1.0 / pixel_number
-    his = np.bincount(gray.ravel(), minlength=256)
-    final_thresh = -1
-    final_value = -1.0
-    intensity_arr = np.arange(256)
+    hist = np.bincount(gray.ravel(), minlength=256)
+    levels = np.arange(256)
+    best, best_variance = -1, -1.0
     for t in range(1, 255):
-        pcb = np.sum(his[:t])
-        pcf = np.sum(his[t:])
-        if pcb == 0 or pcf == 0:
+        below, above = hist[:t].sum(), hist[t:].sum()
+        if below == 0 or above == 0:
             continue
-        Wb = pcb * mean_weight
-        Wf = pcf * mean_weight
-        mub = np.sum(intensity_arr[:t] * his[:t]) / float(pcb)
-        muf = np.sum(intensity_arr[t:] * his[t:]) / float(pcf)
-        value = Wb * Wf * (mub - muf) ** 2
-        if value > final_value:
-            final_thresh = t
-            final_value = value
-    final_img = gray.copy()
-    final_img[gray > final_thresh] = 255
-    final_img[gray < final_thresh] = 0
-    return final_img, final_thresh
+        mean_below = np.sum(levels[:t] * hist[:t]) / below
+        mean_above = np.sum(levels[t:] * hist[t:]) / float(above)
+        variance = below / gray.size * (above / gray.size) * (mean_below - mean_above) ** 2
+        if variance > best_variance:
+            best, best_variance = t, variance
+    binary = gray.copy()
+    binary[gray > best] = 255
+    binary[gray < best] = 0
+    return binary, best
 
 
 @program("repository", lambda rng, n, m: (rng.random((n, m)) < 0.4,), (7, 13), (12, 5))
@@ -130,28 +123,16 @@ def downsample(img):
 
 @program("stackoverflow", lambda rng, n, m: (photo(rng, n, m).astype(float), 9, 6), (7, 13), (5, 4))
 def bilinear_resize(image, height, width):
-    img_height, img_width = image.shape
-    x_ratio = float(img_width - 1) / (width - 1)
-    y_ratio = float(img_height - 1) / (height - 1)
-    y, x = np.divmod(np.arange(height * width), width)
-    x_l = np.floor(x_ratio * x).astype("int32")
-    y_l = np.floor(y_ratio * y).astype("int32")
-    x_h = np.minimum(np.ceil(x_ratio * x).astype("int32"), img_width - 1)
-    y_h = np.minimum(np.ceil(y_ratio * y).astype("int32"), img_height - 1)
-    x_weight = (x_ratio * x) - x_l
-    y_weight = (y_ratio * y) - y_l
-    image = image.ravel()
-    a = image[y_l * img_width + x_l]
-    b = image[y_l * img_width + x_h]
-    c = image[y_h * img_width + x_l]
-    d = image[y_h * img_width + x_h]
-    resized = (
-        a * (1 - x_weight) * (1 - y_weight)
-        + b * x_weight * (1 - y_weight)
-        + c * y_weight * (1 - x_weight)
-        + d * x_weight * y_weight
-    )
-    return resized.reshape(height, width)
+    h, w = image.shape
+    r, c = np.divmod(np.arange(height * width), width)
+    ys, xs = r * (h - 1) / (height - 1), c * (w - 1) / (width - 1)
+    y0, x0 = np.floor(ys).astype("int32"), np.floor(xs).astype("int32")
+    y1, x1 = np.minimum(y0 + 1, h - 1), np.minimum(x0 + 1, w - 1)
+    fy, fx = ys - y0, xs - x0
+    flat = image.ravel()
+    upper = flat[y0 * w + x0] * (1 - fx) + flat[y0 * w + x1] * fx
+    lower = image[y1, x0] * (1 - fx) + image[y1, x1] * fx
+    return (upper * (1 - fy) + lower * fy).reshape(height, width)
 
 
 @program("blog", lambda rng, n, m: (photo(rng, n, m),), (7, 13), (9, 5))
@@ -233,48 +214,37 @@ def template_match(image, template):
 
 @program("blog", lambda rng, n, m: (rng.random((n, m)),), (7, 13), (9, 6))
 def perona_malik(img, niter=4, kappa=0.3, gamma=0.15):
-    imgout = img.copy()
-    deltaS = np.zeros_like(imgout)
-    deltaE = deltaS.copy()
-    NS = deltaS.copy()
-    EW = deltaS.copy()
-    for ii in range(niter):
-        deltaS[:-1, :] = np.diff(imgout, axis=0)
-        deltaE[:, :-1] = np.diff(imgout, axis=1)
-        gS = np.exp(-((deltaS / kappa) ** 2.0))
-        gE = 1.0 / (1.0 + (deltaE / kappa) ** 2.0)
-        E = gE * deltaE
-        S = gS * deltaS
-        NS[:] = S
-        EW[:] = E
-        NS[1:, :] -= S[:-1, :]
-        EW[:, 1:] -= E[:, :-1]
-        imgout += gamma * (NS + EW)
-    return imgout
+    u = img.copy()
+    down, right = np.zeros_like(u), np.zeros_like(u)
+    for _ in range(niter):
+        down[:-1, :] = np.diff(u, axis=0)
+        right[:, :-1] = np.diff(u, axis=1)
+        flux_y = np.exp(-((down / kappa) ** 2.0)) * down
+        flux_x = right / (1.0 + (right / kappa) ** 2.0)
+        divergence = flux_x + flux_y
+        divergence[1:, :] -= flux_y[:-1, :]
+        divergence[:, 1:] -= flux_x[:, :-1]
+        u += gamma * divergence
+    return u
 
 
 @program("blog", lambda rng, n, m: (rng.random((n, m)),), (6, 7), (9, 5))
 def carve_seam(energy):
-    r, c = energy.shape
-    M = energy.copy()
-    backtrack = np.zeros_like(M, dtype=int)
-    for i in range(1, r):
-        for j in range(0, c):
-            if j == 0:
-                idx = np.argmin(M[i - 1, j : j + 2])
-                backtrack[i, j] = idx + j
-                min_energy = M[i - 1, idx + j]
-            else:
-                idx = np.argmin(M[i - 1, j - 1 : j + 2])
-                backtrack[i, j] = idx + j - 1
-                min_energy = M[i - 1, idx + j - 1]
-            M[i, j] += min_energy
-    mask = np.ones((r, c), dtype=bool)
-    j = np.argmin(M[-1])
-    for i in reversed(range(r)):
-        mask[i, j] = False
-        j = backtrack[i, j]
-    return energy[mask].reshape((r, c - 1))
+    h, w = energy.shape
+    cost = energy.copy()
+    come_from = np.zeros_like(cost, dtype=int)
+    for y in range(1, h):
+        for x in range(w):
+            lo = max(x - 1, 0)
+            k = np.argmin(cost[y - 1, lo : x + 2])
+            come_from[y, x] = lo + k
+            cost[y, x] += cost[y - 1, lo + k]
+    keep = np.ones((h, w), dtype=bool)
+    x = np.argmin(cost[-1])
+    for y in reversed(range(h)):
+        keep[y, x] = False
+        x = come_from[y, x]
+    return energy[keep].reshape((h, w - 1))
 
 
 @program("100 numpy exercises", lambda rng, n: (n,), 8, 11)
@@ -288,26 +258,23 @@ def checkerboard_vignette(n):
 
 @program("blog", lambda rng, n, m: (photo(rng, n, m).astype(float),), (7, 9), (8, 6))
 def canny_suppression(G):
-    H, W = G.shape
+    h, w = G.shape
     gy, gx = np.gradient(G)
     angle = np.rad2deg(np.arctan2(gy, gx)) % 180
-    Z = np.zeros((H, W), dtype=np.int32)
-    for i in range(1, H - 1):
-        for j in range(1, W - 1):
-            q = r = 255
-            if (0 <= angle[i, j] < 22.5) or (157.5 <= angle[i, j] <= 180):
-                q = G[i, j + 1]
-                r = G[i, j - 1]
-            elif 22.5 <= angle[i, j] < 67.5:
-                q, r = G[i + 1, j - 1], G[i - 1, j + 1]
-            elif 67.5 <= angle[i, j] < 112.5:
-                q, r = G[i + 1, j], G[i - 1, j]
+    Z = np.zeros((h, w), dtype=np.int32)
+    for y in range(1, h - 1):
+        for x in range(1, w - 1):
+            a = angle[y, x]
+            if (0 <= a < 22.5) or (157.5 <= a <= 180):
+                before, after = G[y, x - 1], G[y, x + 1]
+            elif 22.5 <= a < 67.5:
+                before, after = G[y + 1, x - 1], G[y - 1, x + 1]
+            elif 67.5 <= a < 112.5:
+                before, after = G[y + 1, x], G[y - 1, x]
             else:
-                q, r = G[i - 1, j - 1], G[i + 1, j + 1]
-            if (G[i, j] >= q) and (G[i, j] >= r):
-                Z[i, j] = G[i, j]
-            else:
-                Z[i, j] = 0
+                before, after = G[y - 1, x - 1], G[y + 1, x + 1]
+            if G[y, x] >= before and G[y, x] >= after:
+                Z[y, x] = G[y, x]
     return Z
 
 

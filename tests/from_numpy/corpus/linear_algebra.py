@@ -88,37 +88,31 @@ def conjugate_gradient(A, b, x, tol=1e-10):
 
 @program("blog", lambda rng, n: (dominant(rng, n), rng.random(n)), 6, 11)
 def jacobi_method(A, b, N=25, x=None):
-    """Solves the equation Ax=b via the Jacobi iterative method."""
-    # Create an initial guess if needed
+    """Jacobi's iteration for Ax=b."""
     if x is None:
         x = np.zeros(len(A[0]))
-
-    # Create a vector of the diagonal elements of A
-    # and subtract them from A
     D = np.diag(A)
     R = A - np.diagflat(D)
-
-    # Iterate for N times
-    for i in range(N):
-        x = (b - np.dot(R, x)) / D
+    for _ in range(N):
+        x = (b - R @ x) / D
     return x
 
 
 @program("wikipedia", lambda rng, n: (dominant(rng, n), rng.random(n)), 5, 9)
-def gauss_seidel(A, b, ITERATION_LIMIT=100):
+def gauss_seidel(A, b, max_sweeps=100):
     x = np.zeros_like(b)
-    for it_count in range(1, ITERATION_LIMIT):
-        x_new = np.zeros_like(x)
-        for i in range(A.shape[0]):
-            s1 = np.dot(A[i, :i], x_new[:i])
-            s2 = np.dot(A[i, i + 1 :], x[i + 1 :])
-            x_new[i] = (b[i] - s1 - s2) / A[i, i]
-        if np.allclose(x, x_new, rtol=1e-8):
+    for sweep in range(1, max_sweeps):
+        new = np.zeros_like(x)
+        for i in range(len(A)):
+            new[i] = (b[i] - np.dot(A[i, :i], new[:i]) - np.dot(A[i, i + 1 :], x[i + 1 :])) / A[
+                i, i
+            ]
+        if np.allclose(x, new, rtol=1e-8):
             break
-        x = x_new
+        x = new
     error = np.dot(A, x) - b
-    print(f"Error: {np.abs(error).max():.1e} after {it_count} sweeps")
-    return x, it_count
+    print(f"error {np.abs(error).max():.1e} after {sweep} sweeps")
+    return x, sweep
 
 
 @program(
@@ -128,17 +122,18 @@ def gauss_seidel(A, b, ITERATION_LIMIT=100):
     12,
 )
 def TDMAsolver(a, b, c, d):
-    nf = len(d)
-    ac, bc, cc, dc = map(np.array, (a, b, c, d))
-    for it in range(1, nf):
-        mc = ac[it - 1] / bc[it - 1]
-        bc[it] = bc[it] - mc * cc[it - 1]
-        dc[it] = dc[it] - mc * dc[it - 1]
-    xc = bc
-    xc[-1] = dc[-1] / bc[-1]
-    for il in range(nf - 2, -1, -1):
-        xc[il] = (dc[il] - cc[il] * xc[il + 1]) / bc[il]
-    return xc
+    """a: below the diagonal, b: the diagonal, c: above it, d: right-hand side"""
+    n = len(d)
+    lower, diag, upper, rhs = map(np.array, (a, b, c, d))  # copies
+    for k in range(1, n):
+        m = lower[k - 1] / diag[k - 1]
+        diag[k] -= m * upper[k - 1]
+        rhs[k] -= m * rhs[k - 1]
+    x = diag
+    x[-1] = rhs[-1] / diag[-1]
+    for k in range(n - 2, -1, -1):
+        x[k] = (rhs[k] - upper[k] * x[k + 1]) / diag[k]
+    return x
 
 
 @program("textbook", lambda rng, n, m: (matrix(rng, n, m),), (7, 4), (6, 6))

@@ -56,16 +56,12 @@ def kmeans(X, k, max_iters=10):
     (11, 7),
 )
 def knn_predict(X_train, y_train, X_test, k):
-    dists = np.sqrt(
-        np.sum(X_test**2, axis=1)[:, np.newaxis]
-        + np.sum(X_train**2, axis=1)
-        - 2 * np.dot(X_test, X_train.T)
-    )
-    num_test = dists.shape[0]
-    y_pred = np.zeros(num_test, dtype=y_train.dtype)
-    for i in range(num_test):
-        closest_y = y_train[np.argsort(dists[i])[:k]]
-        y_pred[i] = np.argmax(np.bincount(closest_y))
+    squares = np.sum(X_test**2, axis=1)[:, np.newaxis] + np.sum(X_train**2, axis=1)
+    dists = np.sqrt(squares - 2 * X_test.dot(X_train.T))
+    y_pred = np.zeros(dists.shape[0], dtype=y_train.dtype)
+    for i in range(len(y_pred)):
+        nearest = y_train[np.argsort(dists[i])[:k]]
+        y_pred[i] = np.argmax(np.bincount(nearest))
     return y_pred
 
 
@@ -169,20 +165,18 @@ def q_learning(Q, explore, random_actions, alpha=0.5, gamma=0.9):
     (13, 5),
 )
 def viterbi(A, B, pi, y):
-    K = A.shape[0]
-    T = len(y)
-    T1 = np.empty((K, T), "d")
-    T2 = np.empty((K, T), "B")
-    T1[:, 0] = pi * B[:, y[0]]
-    T2[:, 0] = 0
-    for i in range(1, T):
-        T1[:, i] = np.max(T1[:, i - 1] * A.T * B[np.newaxis, :, y[i]].T, 1)
-        T2[:, i] = np.argmax(T1[:, i - 1] * A.T, 1)
-    x = np.empty(T, "B")
-    x[-1] = np.argmax(T1[:, T - 1])
-    for i in reversed(range(1, T)):
-        x[i - 1] = T2[x[i], i]
-    return x, T1, T2
+    n_states, length = A.shape[0], len(y)
+    score = np.empty((length, n_states))
+    back = np.zeros((length, n_states), dtype="B")
+    score[0] = np.log(pi) + np.log(B[:, y[0]])
+    for t in range(1, length):
+        candidates = score[t - 1][:, None] + np.log(A)
+        back[t] = candidates.argmax(axis=0)
+        score[t] = candidates.max(0) + np.log(B[:, y[t]])
+    path = [int(score[-1].argmax())]
+    for t in reversed(range(1, length)):
+        path.append(int(back[t, path[-1]]))
+    return np.array(path[::-1]), score
 
 
 @program(

@@ -94,22 +94,19 @@ def mlp(input, w1, b1, w2, b2):
     (7, 5),
     (12, 4),
 )
-def batchnorm_forward(x, gamma, beta, bn_param):
-    mode = bn_param["mode"]
-    eps = bn_param.get("eps", 1e-5)
-    momentum = bn_param.get("momentum", 0.9)
-    N, D = x.shape
-    running_mean = bn_param.get("running_mean", np.zeros(D, dtype=x.dtype))
+def batchnorm_forward(x, gamma, beta, params):
+    mode = params["mode"]
+    eps, momentum = params.get("eps", 1e-5), params.get("momentum", 0.9)
+    running_mean = params.get("running_mean", np.zeros(x.shape[1], dtype=x.dtype))
     if mode == "train":
-        mu = x.mean(axis=0)
-        var = x.var(axis=0)
-        x_hat = (x - mu) / np.sqrt(var + eps)
-        running_mean = momentum * running_mean + (1 - momentum) * mu
+        mean, var = x.mean(axis=0), x.var(axis=0)
+        normalised = (x - mean) / np.sqrt(var + eps)
+        running_mean = momentum * running_mean + (1 - momentum) * mean
     elif mode == "test":
-        x_hat = (x - running_mean) / np.sqrt(eps)
+        normalised = (x - running_mean) / np.sqrt(eps)
     else:
-        raise ValueError('Invalid forward batchnorm mode "%s"' % mode)
-    return gamma * x_hat + beta, running_mean
+        raise ValueError('unknown mode "%s"' % mode)
+    return gamma * normalised + beta, running_mean
 
 
 @program(
@@ -132,16 +129,14 @@ def softmax_loss(scores, y):
 )
 def svm_loss(scores, y):
     N = scores.shape[0]
-    correct_class_scores = scores[np.arange(N), y]
-    margins = np.maximum(0, scores - correct_class_scores[:, np.newaxis] + 1.0)
-    margins[np.arange(N), y] = 0
-    loss = np.sum(margins) / N
-    num_pos = np.sum(margins > 0, axis=1)
-    dx = np.zeros_like(scores)
-    dx[margins > 0] = 1
-    dx[np.arange(N), y] -= num_pos
-    dx /= N
-    return loss, dx
+    rows = np.arange(N)
+    margins = np.maximum(0, scores - scores[rows, y][:, np.newaxis] + 1.0)
+    margins[rows, y] = 0
+    grad = np.zeros_like(scores)
+    grad[margins > 0] = 1
+    grad[rows, y] -= np.sum(margins > 0, axis=1)
+    grad /= N
+    return np.sum(margins) / N, grad
 
 
 @program("paper", lambda rng, n: (rng.normal(size=n), 6), 7, 13)
@@ -171,28 +166,25 @@ def adam(theta, steps, lr=0.01, beta1=0.9, beta2=0.999, eps=1e-8):
     (6, 5),
 )
 def rnn_loss(inputs, targets, hprev, Wxh, Whh, Why):
-    xs, hs, ps = {}, {}, {}
-    hs[-1] = np.copy(hprev)
+    one_hot, hidden, probs = {}, {-1: np.copy(hprev)}, {}
     loss = 0
     for t in range(len(inputs)):
-        xs[t] = np.zeros((5, 1))
-        xs[t][inputs[t]] = 1
-        hs[t] = np.tanh(np.dot(Wxh, xs[t]) + np.dot(Whh, hs[t - 1]))
-        y = np.dot(Why, hs[t])
-        ps[t] = np.exp(y) / np.sum(np.exp(y))
-        loss += -np.log(ps[t][targets[t], 0])
-    dWhh = np.zeros_like(Whh)
-    dhnext = np.zeros_like(hs[0])
+        one_hot[t] = np.zeros((Wxh.shape[1], 1))
+        one_hot[t][inputs[t]] = 1
+        hidden[t] = np.tanh(Wxh @ one_hot[t] + Whh @ hidden[t - 1])
+        scores = np.exp(np.dot(Why, hidden[t]))
+        probs[t] = scores / np.sum(scores)
+        loss -= np.log(probs[t][targets[t], 0])
+    grad, later = np.zeros_like(Whh), np.zeros_like(hprev)
     for t in reversed(range(len(inputs))):
-        dy = np.copy(ps[t])
-        dy[targets[t]] -= 1
-        dh = np.dot(Why.T, dy) + dhnext
-        dhraw = (1 - hs[t] * hs[t]) * dh
-        dWhh += np.dot(dhraw, hs[t - 1].T)
-        dhnext = np.dot(Whh.T, dhraw)
-    for dparam in [dWhh, dhnext]:
-        np.clip(dparam, -5, 5, out=dparam)
-    return loss, dWhh, dhnext
+        error = np.copy(probs[t])
+        error[targets[t]] -= 1
+        raw = (1 - hidden[t] ** 2) * (Why.T @ error + later)
+        grad += raw @ hidden[t - 1].T
+        later = Whh.T @ raw
+    for each in [grad, later]:
+        np.clip(each, -5, 5, out=each)  # against exploding gradients
+    return loss, grad, later
 
 
 @program(
@@ -268,25 +260,17 @@ def layer_norm_gelu(x, g, b, eps: float = 1e-5):
     13,
 )
 def two_layer_net(x, y, w1, w2, learning_rate=1e-4):
-    for t in range(4):
-        # Forward pass: compute predicted y
+    for epoch in range(4):
+        # forward
         h = x.dot(w1)
-        h_relu = np.maximum(h, 0)
-        y_pred = h_relu.dot(w2)
-
-        # Compute and print loss
-        loss = np.square(y_pred - y).sum()
-        print(t, loss)
-
-        # Backprop to compute gradients of w1 and w2 with respect to loss
-        grad_y_pred = 2.0 * (y_pred - y)
-        grad_w2 = h_relu.T.dot(grad_y_pred)
-        grad_h_relu = grad_y_pred.dot(w2.T)
-        grad_h = grad_h_relu.copy()
-        grad_h[h < 0] = 0
-        grad_w1 = x.T.dot(grad_h)
-
-        # Update weights
-        w1 -= learning_rate * grad_w1
-        w2 -= learning_rate * grad_w2
+        active = np.maximum(h, 0)
+        error = active.dot(w2) - y
+        loss = np.square(error).sum()
+        print(epoch, loss)
+        # backward
+        error *= 2.0
+        back = error.dot(w2.T)
+        back[h < 0] = 0
+        w2 -= learning_rate * active.T.dot(error)
+        w1 -= learning_rate * x.T.dot(back)
     return loss

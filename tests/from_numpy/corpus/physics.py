@@ -75,43 +75,30 @@ def lennard_jones(positions, box, cutoff=2.0):
     (7, 9),
     (6, 13),
 )
-def lattice_boltzmann(F, obstacle, steps=2, tau=0.6):
-    Ny, Nx, NL = F.shape
-    idxs = np.arange(NL)
-    cxs = np.array([0, 0, 1, 1, 1, 0, -1, -1, -1])
-    cys = np.array([0, 1, 1, 0, -1, -1, -1, 0, 1])
-    weights = np.array([4 / 9, 1 / 9, 1 / 36, 1 / 9, 1 / 36, 1 / 9, 1 / 36, 1 / 9, 1 / 36])
-    for it in range(steps):
-        # Drift
-        for i, cx, cy in zip(idxs, cxs, cys):
-            F[:, :, i] = np.roll(F[:, :, i], cx, axis=1)
-            F[:, :, i] = np.roll(F[:, :, i], cy, axis=0)
-        # Set reflective boundaries
-        bndryF = F[obstacle, :]
-        bndryF = bndryF[:, [0, 5, 6, 7, 8, 1, 2, 3, 4]]
-        # Calculate fluid variables
-        rho = np.sum(F, 2)
-        ux = np.sum(F * cxs, 2) / rho
-        uy = np.sum(F * cys, 2) / rho
-        # Apply Collision
-        Feq = np.zeros(F.shape)
-        for i, cx, cy, w in zip(idxs, cxs, cys, weights):
-            Feq[:, :, i] = (
-                rho
-                * w
-                * (
-                    1
-                    + 3 * (cx * ux + cy * uy)
-                    + 9 * (cx * ux + cy * uy) ** 2 / 2
-                    - 3 * (ux**2 + uy**2) / 2
-                )
-            )
-        F += -(1.0 / tau) * (F - Feq)
-        # Apply boundary
-        F[obstacle, :] = bndryF
-    ux[obstacle] = 0
-    vorticity = np.roll(ux, -1, axis=0) - np.roll(ux, 1, axis=0)
-    return vorticity
+def lattice_boltzmann(f, wall, steps=2, tau=0.6):
+    velocities = np.array(
+        [[0, 0], [0, 1], [1, 1], [1, 0], [1, -1], [0, -1], [-1, -1], [-1, 0], [-1, 1]]
+    )
+    opposite = [0, 5, 6, 7, 8, 1, 2, 3, 4]
+    w = np.where((velocities**2).sum(axis=1) == 2, 1 / 36, 1 / 9)
+    w[0] = 4 / 9
+    for _ in range(steps):
+        # streaming
+        for q, (cx, cy) in enumerate(velocities):
+            f[..., q] = np.roll(f[..., q], (cy, cx), axis=(0, 1))
+        bounced = f[wall][:, opposite]
+        # moments and collision
+        density = f.sum(axis=-1)
+        u = f @ velocities[:, 0] / density
+        v = f @ velocities[:, 1] / density
+        speed2 = u**2 + v**2
+        for q, (cx, cy) in enumerate(velocities):
+            cu = cx * u + cy * v
+            equilibrium = w[q] * density * (1 + 3 * cu + 4.5 * cu**2 - 1.5 * speed2)
+            f[..., q] -= (f[..., q] - equilibrium) / tau
+        f[wall] = bounced
+    u[wall] = v[wall] = 0
+    return np.gradient(v, axis=1) - np.gradient(u, axis=0)
 
 
 @program("EM course", lambda rng, n: (n, 20), 21, 30)
@@ -240,31 +227,28 @@ def poisson_fft(rho):
 
 @program("blog", lambda rng, n, m: (n, m), (9, 7), (6, 13))
 def raytrace_sphere(w, h):
-    def normalize(x):
-        x /= np.linalg.norm(x)
-        return x
+    def normalize(v):
+        v /= np.linalg.norm(v)
+        return v
 
-    O = np.array([0.0, 0.35, -1.0])
+    eye = np.array([0.0, 0.35, -1.0])
     light = np.array([5.0, 5.0, -10.0])
-    position, radius = np.array([0.0, 0.1, 1.0]), 0.6
+    centre, radius = np.array([0.0, 0.1, 1.0]), 0.6
     img = np.zeros((h, w, 3))
     for i, x in enumerate(np.linspace(-1, 1, w)):
         for j, y in enumerate(np.linspace(-1, 1, h)):
-            D = normalize(np.array([x, y, 0.0]) - O)
-            OS = O - position
-            a = np.dot(D, D)
-            b = 2 * np.dot(D, OS)
-            c = np.dot(OS, OS) - radius * radius
-            disc = b * b - 4 * a * c
+            ray = normalize(np.array([x, y, 0.0]) - eye)
+            to_eye = eye - centre
+            half_b = np.dot(ray, to_eye)
+            disc = half_b * half_b - np.dot(to_eye, to_eye) + radius**2
             if disc <= 0:
                 continue
-            t = (-b - np.sqrt(disc)) / 2.0
+            t = -half_b - np.sqrt(disc)
             if t < 0.0:
                 continue
-            M = O + D * t
-            N = normalize(M - position)
-            toL = normalize(light - M)
-            img[h - j - 1, i, :] = 0.05 + max(np.dot(N, toL), 0) * np.array([1.0, 0.5, 0.2])
+            hit = eye + t * ray
+            shade = max(np.dot(normalize(hit - centre), normalize(light - hit)), 0)
+            img[h - j - 1, i, :] = 0.05 + shade * np.array([1.0, 0.5, 0.2])
     return np.clip(img, 0, 1)
 
 

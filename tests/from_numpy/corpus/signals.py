@@ -159,30 +159,20 @@ def lms(x, d, n_taps=4, mu=0.05):
 
 
 @program("SciPy cookbook", lambda rng, n: (rng.normal(-0.37727, 0.1, n),), 20, 50)
-def kalman_constant(z):
-    # intial parameters
-    n_iter = z.size
-    sz = (n_iter,)
-    Q = 1e-5  # process variance
-    R = 0.1**2
-
-    # allocate space for arrays
-    xhat = np.zeros(sz)
-    P = np.zeros(sz)
-    xhatminus = np.zeros(sz)
-    Pminus = np.zeros(sz)
-    K = np.zeros(sz)
-    xhat[0] = 0.0
+def kalman_constant(z, Q=1e-5, R=0.1**2):
+    sz = (z.size,)
+    estimate, P = np.zeros(sz), np.zeros(sz)
+    prior, P_prior, gain = (np.zeros(sz) for _ in range(3))
     P[0] = 1.0
-    for k in range(1, n_iter):
-        # time update
-        xhatminus[k] = xhat[k - 1]
-        Pminus[k] = P[k - 1] + Q
-        # measurement update
-        K[k] = Pminus[k] / (Pminus[k] + R)
-        xhat[k] = xhatminus[k] + K[k] * (z[k] - xhatminus[k])
-        P[k] = (1 - K[k]) * Pminus[k]
-    return xhat, Pminus
+    for k in range(1, z.size):
+        # predict
+        prior[k] = estimate[k - 1]
+        P_prior[k] = P[k - 1] + Q
+        # correct
+        gain[k] = P_prior[k] / (P_prior[k] + R)
+        estimate[k] = prior[k] + gain[k] * (z[k] - prior[k])
+        P[k] = (1 - gain[k]) * P_prior[k]
+    return estimate, P_prior
 
 
 @program("robotics blog", lambda rng, t: (rng.normal(size=(t, 2)), 0.1), 6, 11)

@@ -60,17 +60,12 @@ def welford(samples):
 
 @program("geeksforgeeks", lambda rng, n: (rng.random(n), rng.random(n)), 10, 15)
 def estimate_coef(x, y):
-    # number of observations/points
     n = np.size(x)
-    # mean of x and y vector
-    m_x = np.mean(x)
-    m_y = np.mean(y)
-    # calculating cross-deviation and deviation about x
-    SS_xy = np.sum(y * x) - n * m_y * m_x
-    SS_xx = np.sum(x * x) - n * m_x * m_x
-    b_1 = SS_xy / SS_xx
-    b_0 = m_y - b_1 * m_x
-    return (b_0, b_1)
+    mean_x, mean_y = np.mean(x), np.mean(y)
+    sxy = np.sum(x * y) - n * mean_x * mean_y
+    sxx = np.sum(x * x) - n * mean_x * mean_x
+    slope = sxy / sxx
+    return (mean_y - slope * mean_x, slope)
 
 
 @program("textbook", lambda rng, n: (rng.random(n), rng.random(n)), 8, 13)
