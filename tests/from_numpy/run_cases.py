@@ -11,15 +11,19 @@ import json
 import sys
 import warnings
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from from_numpy.collections_of_cases import collection
 from from_numpy.corpus.registry import Case
 from from_numpy.harness import on_paper, on_ranks
+from from_numpy.outcomes import Outcome
 
 
-def main(file: str, named: str, which: str, mode: str, limit: str, dimension: str) -> None:
+def main(
+    file: str, named: str, which: str, mode: str, limit: str, dimension: str, record: str
+) -> None:
     """Run cases and append what becomes of them to a file.
 
     Args:
@@ -29,26 +33,48 @@ def main(file: str, named: str, which: str, mode: str, limit: str, dimension: st
         mode: "paper", or numbers of ranks with commas, of which the largest were started.
         limit: seconds for each case.
         dimension: of each space, that is split.
+        record: another file, to which outcomes alone are appended.
     """
     warnings.simplefilter("ignore")
     known = collection(which)
     cases = [known[name] for name in Path(named).read_text().splitlines()]
+    files = Files(Path(file), Path(record))
     if mode == "paper":
-        _on_paper(Path(file), cases, float(limit), int(dimension))
+        _on_paper(files, cases, float(limit), int(dimension))
     else:
-        _on_ranks(Path(file), cases, [*map(int, mode.split(","))], float(limit), int(dimension))
+        _on_ranks(files, cases, [*map(int, mode.split(","))], float(limit), int(dimension))
 
 
-def _on_paper(file: Path, cases: Iterable[Case], limit: float, dimension: int) -> None:
+@dataclass(frozen=True)
+class Files:
+    """Where it is written which case starts and ends, and what became of it."""
+
+    steps: Path
+    record: Path
+
+    def write_start(self, case: Case) -> None:
+        _append(self.steps, {"starts": case.name})
+
+    def write_end(self, outcome: Outcome) -> None:
+        _append(self.steps, {"ends": outcome.as_dict()})
+        _append(self.record, outcome.as_dict())
+
+
+def _append(file: Path, content: Any) -> None:
+    with file.open("a") as out:
+        out.write(json.dumps(content) + "\n")
+
+
+def _on_paper(files: Files, cases: Iterable[Case], limit: float, dimension: int) -> None:
     for case in cases:
-        _write(file, starts=case.name)
+        files.write_start(case)
         faulthandler.dump_traceback_later(limit, exit=True)
-        _write(file, ends=on_paper(case, dimension=dimension).as_dict())
+        files.write_end(on_paper(case, dimension=dimension))
     faulthandler.cancel_dump_traceback_later()
 
 
 def _on_ranks(
-    file: Path, cases: Iterable[Case], counts: list[int], limit: float, dimension: int
+    files: Files, cases: Iterable[Case], counts: list[int], limit: float, dimension: int
 ) -> None:
     from mpi4py import MPI
 
@@ -56,17 +82,12 @@ def _on_ranks(
     comms = {ranks: world.Split(0 if world.rank < ranks else 1) for ranks in counts}
     for case in cases:
         if world.rank == 0:
-            _write(file, starts=case.name)
+            files.write_start(case)
         faulthandler.dump_traceback_later(limit, exit=True)
         outcome = on_ranks(case, comms, world, dimension)
         if outcome:
-            _write(file, ends=outcome.as_dict())
+            files.write_end(outcome)
     faulthandler.cancel_dump_traceback_later()
-
-
-def _write(file: Path, **fields: Any) -> None:
-    with file.open("a") as out:
-        out.write(json.dumps(fields) + "\n")
 
 
 if __name__ == "__main__":

@@ -34,6 +34,7 @@ def sweep(
     jobs: int = 1,
     dimension: int = 0,
     optimised: bool = False,
+    record: Path | None = None,
 ) -> list[Outcome]:
     """Outcomes of cases, in the order of their names.
 
@@ -45,13 +46,14 @@ def sweep(
         jobs: how many launches there are side by side.
         dimension: of each space, that is split over all ranks; the last where it has fewer.
         optimised: whether compilers optimise.
+        record: a file to which each outcome is added at once, as a line of JSON.
     """
     shares = [list(names[first::jobs]) for first in range(jobs)]
     settings = [mode, str(limit), str(dimension)]
 
     def run(share: list[str]) -> dict[str, Outcome]:
         with tempfile.TemporaryDirectory() as folder:
-            return _share(share, which, settings, Path(folder), optimised)
+            return _share(share, which, settings, Path(folder), optimised, record)
 
     with ThreadPoolExecutor(jobs) as pool:
         found = {name: each for some in pool.map(run, shares) for name, each in some.items()}
@@ -59,11 +61,17 @@ def sweep(
 
 
 def _share(
-    left: list[str], which: str, settings: list[str], folder: Path, optimised: bool
+    left: list[str],
+    which: str,
+    settings: list[str],
+    folder: Path,
+    optimised: bool,
+    record: Path | None,
 ) -> dict[str, Outcome]:
     """Launch until all cases have an outcome."""
     found: dict[str, Outcome] = {}
     file, named = folder / "outcomes", folder / "names"
+    settings = [*settings, str((record or folder / "record").resolve())]
     while left:
         file.write_text("")
         named.write_text("\n".join(left))
@@ -130,7 +138,8 @@ def main() -> None:
     parser.add_argument("--dimension", type=int, default=0, help="of each space, that is split")
     parser.add_argument("--optimised", action="store_true", help="compilers optimise")
     parser.add_argument("--width", type=int, default=160, help="of a line; 0 for any")
-    parser.add_argument("--json", type=Path, help="file for the outcomes")
+    parser.add_argument("--json", type=Path, help="file for the outcomes, at the end")
+    parser.add_argument("--record", type=Path, help="file to which each is added at once")
     given = parser.parse_args()
     cases = collection(given.collection)
     patterns, functions = given.names or ["*"], set()
@@ -149,6 +158,7 @@ def main() -> None:
         jobs=given.jobs,
         dimension=given.dimension,
         optimised=given.optimised,
+        record=given.record,
     )
     print(by_field(outcomes, cases), as_table(outcomes, given.width), sep="\n\n")
     if given.json:
