@@ -151,10 +151,13 @@ class Operation(Node):
     dtype: DType
     cost: int = field(init=False, default=0)
     """Work of one element with that of all arguments, as it would be written out."""
+    depth: int = field(init=False, default=1)
+    """Operations that follow each other, this one the last."""
 
     def __post_init__(self) -> None:
         total = OPERATIONS[self.name].work + sum(map(count_additions, self.arguments))
         object.__setattr__(self, "cost", total)
+        object.__setattr__(self, "depth", 1 + max(map(depth_of, self.arguments), default=0))
 
     @property
     def label(self) -> tuple[Hashable, ...]:
@@ -182,6 +185,11 @@ Expression: TypeAlias = Argument | Load | IndexValue | Constant | Operation | Ca
 def count_additions(expression: Expression) -> int:
     """Work of one element in additions, as it would be written out."""
     return expression.cost if isinstance(expression, Operation) else 0
+
+
+def depth_of(expression: Expression) -> int:
+    """Operations that follow each other in it; functions that visit it call themselves so often."""
+    return expression.depth if isinstance(expression, Operation) else 0
 
 
 def apply(name: str, *arguments: Expression, dtype: DType | None = None) -> Operation:

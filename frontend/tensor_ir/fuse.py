@@ -5,9 +5,9 @@ before -> after:  ``t = f(x); y = g(t)``  ->  ``y = g(f(x))``; ``t`` stays if ot
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
-from distspmd.expressions.ir import Expression, Load
+from distspmd.expressions.ir import Expression, Load, depth_of
 from distspmd.frontend.tensor_ir.indices import (
     Index,
     Variable,
@@ -103,6 +103,12 @@ def _scalars(kernel: Kernel, done: Sequence[Kernel], newest: int) -> int | None:
     return None
 
 
+def _depth(kernel: Kernel, names: Collection[str] | None = None) -> int:
+    """Operations that follow each other in what a kernel computes of some arrays, or of all."""
+    results = (e for array, e in kernel.results if names is None or array.name in names)
+    return max(map(depth_of, results), default=0)
+
+
 def _read(kernel: Kernel) -> set[str]:
     return {load.array.name for load in kernel.read}
 
@@ -110,6 +116,8 @@ def _read(kernel: Kernel) -> set[str]:
 def _fits(kernel: Kernel, user: Kernel) -> bool:
     """Whether a user runs over the same indices, and reads the kernel's results at its own."""
     if user.operation is not None or _lengths(kernel) != _lengths(user):
+        return False
+    if _depth(kernel, _read(user)) + _depth(user) > HEURISTICS.kernel_depth:
         return False
     names = {array.name for array, _ in kernel.results}
     leaves = _leaves(user)

@@ -16,7 +16,7 @@ import torch
 from torch import fx
 
 from distspmd.errors import UnsupportedProgram
-from distspmd.expressions.ir import Expression, Load, Operation, count_additions
+from distspmd.expressions.ir import Expression, Load, Operation, count_additions, depth_of
 from distspmd.expressions.operations import DType
 from distspmd.frontend.tensor_ir.indices import (
     Array,
@@ -173,7 +173,10 @@ class Builder:
             return value
         self.origins.setdefault(id(value.expression), (value.expression, node))
         work = count_additions(value.expression)
-        if work > HEURISTICS.kernel_work or (work > _cheap(value) and _users(node) > 1):
+        large = (
+            work > HEURISTICS.kernel_work or depth_of(value.expression) > HEURISTICS.kernel_depth
+        )
+        if large or (work > _cheap(value) and _users(node) > 1):
             return self.stored(value, node)
         return value
 

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+import torch
+from dace.sdfg.nodes import MapEntry
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
@@ -19,6 +21,7 @@ from onnx import TensorProto, helper, numpy_helper
 from distspmd import frontend
 from distspmd.errors import UnsupportedProgram
 from distspmd.execution.binding import binding_of
+from from_onnx.run_models import plainly
 
 FLOAT = TensorProto.FLOAT
 
@@ -90,7 +93,7 @@ def test_names_that_are_no_names_of_programs_are_changed() -> None:
     sdfg.validate()
 
 
-def test_a_chain_that_is_too_long_for_one_expression_is_refused() -> None:
+def test_a_chain_that_is_too_long_for_the_stack_is_refused() -> None:
     steps = [
         node("Add", "x" if n == 0 else f"v{n - 1}", "x", output=f"v{n}" if n < 399 else "y")
         for n in range(400)
@@ -103,6 +106,23 @@ def test_a_chain_that_is_too_long_for_one_expression_is_refused() -> None:
     finally:
         sys.setrecursionlimit(before)
     assert "operators follow each other" in text or "RecursionError" in text
+
+
+def test_a_chain_of_hundreds_of_operators_is_several_kernels(unoptimised: None) -> None:
+    steps, last = [], "x"
+    for n in range(330):
+        inputs = (last,) if n % 2 else (last, "x")
+        steps.append(node("Sin" if n % 2 else "Add", *inputs, output=f"v{n}" if n < 329 else "y"))
+        last = f"v{n}"
+    sdfg = frontend.onnx_model(model(*steps))
+    kernels = [n for n, _ in sdfg.all_nodes_recursive() if isinstance(n, MapEntry)]
+    assert 330 / 200 < len(kernels) < 330 / 50
+    x = np.random.default_rng(0).random((2, 3), np.float32)
+    wanted = x
+    for n in range(330):
+        wanted = np.sin(wanted) if n % 2 else wanted + x
+    found = plainly(sdfg, torch.from_numpy(x))
+    np.testing.assert_allclose(found, wanted, rtol=1e-4)
 
 
 PROTO = model(
