@@ -24,8 +24,9 @@ from distspmd.codegen.implementations import blas_header, check_lapack, choose_i
 from distspmd.codegen.openmp import share_maps
 from distspmd.codegen.user_reductions import add_functions, collect_lambdas
 from distspmd.dace_compat.fast_graphs import quick_graphs
+from distspmd.dace_compat.kept_by_dace import built_by_dace
 from distspmd.dace_compat.resolutions_apart import resolutions_apart
-from distspmd.dace_compat.settings import built_by_dace, compiling_in, linked_to, quiet
+from distspmd.dace_compat.settings import compiling_in, linked_to, quiet
 from distspmd.errors import ArgumentError, CacheError, ToolchainError
 from distspmd.lowering import Lowering
 from distspmd.nodes.distributed_memlet import CONTEXT, DistributedMemlet

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import io
 import os
-import shutil
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, redirect_stdout
 from pathlib import Path
 
 from dace import config
 from dace.libraries.blas.environments import openblas
 
-from distspmd.cache.folders import cache_folder
+from distspmd.dace_compat.kept_by_dace import kept_by_dace
 from distspmd.errors import CacheError
 from distspmd.runtime.guard import marked
 from distspmd.runtime.toolchain import BLAS
@@ -91,7 +90,7 @@ def compiling_in(work: Path | None, path: str) -> Iterator[None]:
     """
     _check_settings()
     tempfile.gettempdir()  # which remembers what it finds
-    values = {"PATH": path, "DACE_BUILD_CACHE_DIR": str(_kept())}
+    values = {"PATH": path, "DACE_BUILD_CACHE_DIR": str(kept_by_dace())}
     if work is not None:
         values["TMPDIR"] = str(work)
     if not {"LOGNAME", "USER"} & os.environ.keys():
@@ -104,24 +103,6 @@ def compiling_in(work: Path | None, path: str) -> Iterator[None]:
     finally:
         for name, value in before.items():
             os.environ.pop(name) if value is None else os.environ.update({name: value})
-
-
-def built_by_dace(build: Callable[[], object]) -> None:
-    """Let DaCe build something; once more without what it keeps between builds, if it fails.
-
-    That may be damaged, and DaCe does not look.
-    """
-    try:
-        build()
-    except Exception:
-        if not _kept().is_dir():
-            raise
-        shutil.rmtree(_kept(), ignore_errors=True)
-        build()
-
-
-def _kept() -> Path:
-    return cache_folder() / "dace"
 
 
 def _check_settings() -> None:

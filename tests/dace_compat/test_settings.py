@@ -11,7 +11,7 @@ from dace import config
 from dace.codegen import compiler
 
 from distspmd.dace_compat import settings
-from distspmd.dace_compat.settings import built_by_dace, compiling_in
+from distspmd.dace_compat.settings import compiling_in
 from distspmd.errors import CacheError
 
 
@@ -61,23 +61,3 @@ def test_settings_of_ones_own_are_taken(tmp_path: Path, monkeypatch: pytest.Monk
     for name in (str(file), str(tmp_path / "gone"), None):
         monkeypatch.setattr(config.Config, "cfg_filename", staticmethod(lambda name=name: name))
         settings._check_settings()
-
-
-def test_a_build_is_tried_again_without_what_dace_keeps(cache: Path) -> None:
-    tried = []
-
-    def build() -> None:
-        tried.append((cache / "dace/commands").is_dir())
-        if tried[-1]:
-            raise KeyError("command")
-
-    (cache / "dace/commands").mkdir(parents=True)
-    cache.chmod(0o700)
-    built_by_dace(build)
-    assert tried == [True, False]
-
-    def fails() -> None:
-        raise ValueError("does not compile")
-
-    with pytest.raises(ValueError, match="does not compile"):
-        built_by_dace(fails)
