@@ -15,6 +15,7 @@ import sys
 LIBRARY, HOW = sys.argv[1:]
 COUNTED_BY_LIBRARY = {"OMPI_MCA_pml_monitoring_enable": "1"}
 CHAINS_AND_RINGS = {
+    "OMPI_MCA_coll": "^han,adapt,acoll,hcoll,ucc,xhc,sm",
     "OMPI_MCA_coll_tuned_use_dynamic_rules": "1",
     "OMPI_MCA_coll_tuned_bcast_algorithm": "3",
     "OMPI_MCA_coll_tuned_reduce_algorithm": "3",

@@ -10,6 +10,7 @@
 // read (the component "monitoring" of Open MPI).
 #include <mpi.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
