@@ -198,7 +198,7 @@ class Program(Closing):
             return None
         if self._binding:
             return self._binding.returned(results)
-        return results[0] if self.signature.is_single else tuple(results)
+        return self.signature.returned(results)
 
     def _closed(self) -> ArgumentError:
         return ArgumentError(

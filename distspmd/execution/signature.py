@@ -237,6 +237,14 @@ class Signature:
         """New arrays for the results that this rank gets; None for the others."""
         return [np.empty(p.shape, p.dtype) if p.is_here else None for p in self.results]
 
+    def returned(self, results: Sequence[NDArray[Any] | None]) -> Any:
+        """What the caller gets for results: arrays, and numbers of NumPy; a tuple of several."""
+        found = [
+            result[0] if parameter.is_scalar and result is not None else result
+            for parameter, result in zip(self.results, results, strict=True)
+        ]
+        return found[0] if self.is_single else tuple(found)
+
     def _scalar(self, parameter: Parameter, value: Any) -> NDArray[Any]:
         """A number as an array of one element."""
         array = np.asarray(value)

@@ -35,6 +35,8 @@ _FUNCTIONS = {
     "absolute": "abs",
     "power": "pow",
     "rint": "nearbyint",
+    "conjugate": "conj",
+    **{name: name for name in ("real", "imag", "cbrt", "copysign", "signbit")},
 }
 """Functions of the standard library, by the operations that they are."""
 _SIGNS = {

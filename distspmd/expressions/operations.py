@@ -32,6 +32,12 @@ def real(types: Sequence[DType]) -> DType:
     return found if found.kind not in "biu" else np.dtype(np.float64)
 
 
+def real_part(types: Sequence[DType]) -> DType:
+    """The type of the parts of a complex number."""
+    (found,) = types
+    return np.dtype(f"f{found.itemsize // 2}") if found.kind == "c" else found
+
+
 def truth(types: Sequence[DType]) -> DType:
     """A truth value."""
     return BOOL
@@ -152,6 +158,12 @@ _ROWS = [
     _row("erf", 1, real, 20, lambda f, e, a: [1.1283791670955126 * f.exp(-a * a)]),
     _row("sigmoid", 1, real, 20, lambda f, e, a: [e * (1.0 - e)]),
     _row("relu", 1, promote_types, 1, lambda f, e, a: [f.where(f.greater(a, 0), 1.0, 0.0)]),
+    _row("real", 1, real_part, 0),
+    _row("imag", 1, real_part, 0),
+    _row("conjugate", 1, promote_types, 1),
+    _row("cbrt", 1, real, 20),
+    _row("copysign", 2, real, 2),
+    _row("signbit", 1, truth, 1, is_step=True),
     _row("floor", 1, promote_types, 2, is_step=True),
     _row("ceil", 1, promote_types, 2, is_step=True),
     _row("trunc", 1, promote_types, 2, is_step=True),

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from dace import data
-
+from distspmd.analysis.scalars import scalars_of
 from distspmd.analysis.uses import Use
 from distspmd.errors import NoSolver
 from distspmd.passes.compilation import Compilation
@@ -31,8 +30,7 @@ class ChooseHomes:
             for name, uses in _uses_of_containers(compilation.tiled).items()
         }
         compilation.dtypes = {name: compilation.dtype(name) for name in compilation.homes}
-        containers = compilation.sdfg.arrays.items()
-        compilation.scalars = frozenset(n for n, c in containers if isinstance(c, data.Scalar))
+        compilation.scalars = scalars_of(compilation.sdfg)
 
 
 @dataclass(frozen=True)

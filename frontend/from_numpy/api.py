@@ -2,100 +2,279 @@
 
 from __future__ import annotations
 
+import builtins
+import importlib
 import inspect
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import dace
-from dace import SDFG
-from dace.frontend.python.common import DaceSyntaxError
+import numpy as np
+import sympy
+from dace import SDFG, data, dtypes
 from dace.frontend.python.parser import DaceProgram
 
-from distspmd.analysis.iteration_spaces import Source
-from distspmd.dace_compat.numpy_parser import Tables, parsing
-from distspmd.dace_compat.numpy_visitor import LINE, NumpyVisitor
 from distspmd.errors import ArgumentError, DistSPMDError, UnsupportedProgram
-from distspmd.frontend.from_numpy.einsum import einsum
-from distspmd.frontend.from_numpy.linear_solve import add_linear_solve
-from distspmd.frontend.from_numpy.reductions import REDUCTIONS
-from distspmd.passes.normalize.parsed_by_dace import mark_numpy
-from distspmd.symbolic_lowering import with_sizes
+from distspmd.frontend.from_numpy import dace_parser
+from distspmd.frontend.from_numpy.functions.registry import FUNCTIONS, METHODS
+from distspmd.frontend.from_numpy.interpreter import Interpreter
+from distspmd.frontend.from_numpy.prune import without_unread
+from distspmd.frontend.from_numpy.tracer import PYTHON_TYPES, Frame, Tracer, told
+from distspmd.frontend.from_numpy.values import Tensor, View, view_of
+from distspmd.frontend.tensor_ir.emit_program import emit_program
+from distspmd.frontend.tensor_ir.statements import Container
+from distspmd.frontend.tensor_ir.whole_numbers import symbol
 
-TABLES: Tables = {
-    **REDUCTIONS,
-    "_rep": {**REDUCTIONS["_rep"], "numpy.einsum": einsum, "numpy.linalg.solve": add_linear_solve},
-}
-"""What stands for functions that DaCe lacks, or takes for something else than NumPy does."""
+for _module in ("python", "creation", "reductions", "products", "arrangement"):
+    importlib.import_module(f"distspmd.frontend.from_numpy.functions.{_module}")
 
 
-def numpy_program(function: Callable[..., Any] | DaceProgram, *examples: Any, **sizes: Any) -> SDFG:
-    """Parse a Python function over NumPy arrays to an SDFG, which means what NumPy means.
+DEFAULT = "dace"
+"""The front end that reads programs where none is named."""
 
-    Where DaCe's own parser, which reads the function, computes something else than NumPy does, it
-    is corrected, or the program is refused. The function, or the program, stays as it is: plain
-    DaCe does with it afterwards what it did before.
+
+def numpy_program(
+    function: Callable[..., Any] | DaceProgram,
+    *examples: Any,
+    frontend: str = DEFAULT,
+    **sizes: Any,
+) -> SDFG:
+    """Read a Python function over NumPy arrays as an SDFG, which means what NumPy means.
 
     Args:
         function: a plain function, or a ``@dace.program`` or ``@dace.method``.
         examples: arguments, in order, which give the types and shapes where annotations do not.
+        frontend: ``"numpy"``, or ``"dace"`` for DaCe's own parser.
         sizes: numbers for symbolic sizes; or examples, by the name of an argument.
 
     Raises:
-        UnsupportedProgram: something that cannot be parsed, or would not be computed as by NumPy;
-            the message names the source line.
+        UnsupportedProgram: something that is not covered; the message has the source line.
         ArgumentError: an argument has neither an annotation nor an example; or a size is not one of
-            the program's.
+            the program's; or an unknown front end.
     """
-    program = _program(function)
-    named = {name: value for name, value in sizes.items() if name in program.argnames}
-    numbers = {name: value for name, value in sizes.items() if name not in named}
-    _check_examples(program, examples, named)
-    with parsing(program, TABLES, NumpyVisitor):
-        try:
-            sdfg = program.to_sdfg(*examples, **named)
-        except DistSPMDError:
-            raise
-        except Exception as problem:
-            raise UnsupportedProgram(_refusal(program, problem)) from problem
-    mark_numpy(sdfg)
-    return with_sizes(sdfg, numbers) if numbers else sdfg
+    if frontend == "dace":
+        return dace_parser.numpy_program(function, *examples, **sizes)
+    if frontend != "numpy":
+        raise ArgumentError(f"there is no front end {frontend!r}: 'numpy' or 'dace'.")
+    return _Reading(_python_function(function)).sdfg(examples, sizes)
 
 
-def _program(function: Any) -> DaceProgram:
+def _python_function(function: Any) -> Callable[..., Any]:
     if isinstance(function, DaceProgram):
-        return function
-    if isinstance(function, SDFG) or not inspect.isroutine(function):
+        found: Callable[..., Any] = function.f
+        return found
+    if isinstance(function, SDFG) or not callable(function):
         raise ArgumentError(
             f"numpy_program takes a function or a @dace.program; a {type(function).__name__} was "
             "given."
         )
-    program: DaceProgram = dace.program(function)
-    return program
+    return function
 
 
-def _check_examples(program: DaceProgram, examples: Sequence[Any], named: Collection[str]) -> None:
-    """Each argument needs a type: an annotation, a default value or an example."""
-    parameters = [program.signature.parameters[name] for name in program.argnames]
-    if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters):
-        return
-    if len(examples) > len(parameters):
-        raise ArgumentError(
-            f"{program.f.__name__} has {len(parameters)} arguments, but {len(examples)} examples "
-            "are given."
-        )
-    for parameter in parameters[len(examples) :]:
-        typed = parameter.annotation is not parameter.empty
-        if not typed and parameter.default is parameter.empty and parameter.name not in named:
+class _Reading:
+    """Reads a function for arguments of some types."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+        self.tracer = Tracer()
+        self.interpreter = Interpreter(self.tracer, FUNCTIONS, METHODS)
+        self.arguments: list[Container] = []
+        self.seen: set[str] = set()
+
+    def sdfg(self, examples: Sequence[Any], sizes: Mapping[str, Any]) -> SDFG:
+        """The SDFG of the function."""
+        name = self.function.__name__
+        signature = inspect.signature(inspect.unwrap(self.function))
+        given = self._given(signature, examples, sizes)
+        self.interpreter.sizes = {
+            n: int(v) for n, v in sizes.items() if n not in signature.parameters
+        }
+        self.tracer.names |= {"__return"}
+        values = {
+            parameter.name: self._argument(parameter, given)
+            for parameter in signature.parameters.values()
+        }
+        unknown = [s for s in self.interpreter.sizes if s not in self.seen]
+        if unknown:
             raise ArgumentError(
-                f"{program.f.__name__}: the argument {parameter.name!r} has neither an annotation "
-                f"nor an example. Annotate it, {parameter.name}: dace.float64[10, 20], or pass an "
-                "array of its type and shape after the function."
+                f"{name} has no size or argument {unknown[0]!r}; it has "
+                f"{', '.join(sorted({*self.seen, *signature.parameters})) or 'none'}."
             )
+        self.tracer.frames.append(Frame({}))
+        try:
+            result = self.interpreter.run_function(inspect.unwrap(self.function), values)
+            self._return(result)
+        except DistSPMDError:
+            raise
+        except RecursionError:
+            raise UnsupportedProgram(
+                self.tracer.message("an expression or a chain of calls that is too deep")
+            ) from None
+        except Exception as problem:
+            raise UnsupportedProgram(
+                self.tracer.message(f"not understood: {type(problem).__name__}: {problem}")
+            ) from problem
+        without_unread(self.tracer.block)
+        return emit_program(_identifier(name), self.tracer.block, self.arguments)
+
+    # -- arguments ------------------------------------------------------------------------------
+
+    def _given(
+        self, signature: inspect.Signature, examples: Sequence[Any], sizes: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        named = {n: v for n, v in sizes.items() if n in signature.parameters}
+        try:
+            bound = signature.bind_partial(*examples, **named)
+        except TypeError as problem:
+            raise ArgumentError(f"{self.function.__name__}: {problem}.") from None
+        return dict(bound.arguments)
+
+    def _argument(self, parameter: inspect.Parameter, given: Mapping[str, Any]) -> Any:
+        name = parameter.name
+        described = _described(parameter.annotation)
+        if name in given and not (described is not None and _is_number(given[name])):
+            return self._example(name, given[name], parameter)
+        if described is not None:
+            return self._described(name, described)
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            return ()
+        if parameter.kind is parameter.VAR_KEYWORD:
+            return {}
+        if parameter.annotation in PYTHON_TYPES and parameter.default is parameter.empty:
+            kind = parameter.annotation
+            return self._scalar(name, PYTHON_TYPES[kind], kind)
+        if parameter.default is not parameter.empty:
+            return parameter.default
+        raise ArgumentError(
+            f"{self.function.__name__}: the argument {name!r} has neither an annotation nor an "
+            f"example. Annotate it, {name}: dace.float64[10, 20], or pass an array of its type and "
+            "shape after the function."
+        )
+
+    def _described(self, name: str, described: data.Data) -> Any:
+        dtype = np.dtype(described.dtype.type)
+        if isinstance(described, data.Scalar):
+            return self._scalar(name, dtype, None)
+        shape = [self._size(n) for n in described.shape]
+        return self._array(name, shape, dtype)
+
+    def _size(self, extent: Any) -> Any:
+        value = sympy.sympify(extent)
+        names = {s: s.name for s in value.free_symbols}
+        self.seen |= set(names.values())
+        self.tracer.names |= set(names.values())
+        by = {s: self.interpreter.sizes.get(n, symbol(n)) for s, n in names.items()}
+        found = value.xreplace({s: sympy.sympify(v) for s, v in by.items()})
+        return int(found) if found.is_Integer else sympy.expand(found)
+
+    def _array(self, name: str, shape: Sequence[Any], dtype: Any) -> View:
+        container = Container(name, tuple(shape), np.dtype(dtype), is_argument=True)
+        self.tracer.names.add(name)
+        self.arguments.append(container)
+        return view_of(container)
+
+    def _scalar(self, name: str, dtype: Any, weak: Any) -> View:
+        container = Container(name, (), np.dtype(dtype), is_argument=True, is_scalar=True)
+        self.tracer.names.add(name)
+        self.arguments.append(container)
+        view = view_of(container)
+        view.weak = weak
+        return view
+
+    def _example(self, name: str, value: Any, parameter: inspect.Parameter) -> Any:
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            return tuple(
+                self._example(f"{name}_{n}", v, parameter.replace(kind=parameter.KEYWORD_ONLY))
+                for n, v in enumerate(value)
+            )
+        if isinstance(value, data.Data):
+            return self._described(name, value)
+        if isinstance(value, bool) or value is None or isinstance(value, str | dict | range):
+            return value
+        if isinstance(value, int | float | complex) and not isinstance(value, np.generic):
+            if parameter.default is not parameter.empty and type(parameter.default) is type(value):
+                return value
+            if isinstance(value, int):
+                return value
+            return self._scalar(name, PYTHON_TYPES[type(value)], type(value))
+        if isinstance(value, np.generic):
+            return self._scalar(name, value.dtype, None)
+        if hasattr(value, "dtype") and hasattr(value, "shape"):
+            dtype = np.dtype(value.dtype)
+            if dtype.kind not in "biufc" or dtype.itemsize > 16 or dtype == np.dtype(np.float16):
+                raise ArgumentError(
+                    f"{self.function.__name__}: the argument {name!r} has elements of the type "
+                    f"{dtype}, which are not covered."
+                )
+            if value.shape == ():
+                return self._scalar(name, dtype, None)
+            return self._array(name, [int(n) for n in value.shape], dtype)
+        if isinstance(value, list | tuple):
+            if any(hasattr(v, "dtype") for v in value):
+                raise ArgumentError(
+                    f"{self.function.__name__}: the argument {name!r} is a {type(value).__name__} "
+                    "of arrays; pass each array as an argument of its own."
+                )
+            return value
+        return value
+
+    # -- results --------------------------------------------------------------------------------
+
+    def _return(self, result: Any) -> None:
+        tracer = self.tracer
+        if result is None:
+            return
+        if isinstance(result, dict):
+            tracer.refuse("a dictionary is returned; return a tuple of arrays")
+        many = isinstance(result, tuple | list) and not (
+            isinstance(result, list) and all(_is_number(v) for v in result)
+        )
+        values = list(result) if many else [result]
+        for place, value in enumerate(values):
+            name = f"__return_{place}" if many else "__return"
+            if value is None or isinstance(value, str):
+                tracer.refuse(f"the program returns {told(value)}, which is no array")
+            self._result(name, tracer.tensor(value))
+
+    def _result(self, name: str, value: Tensor) -> None:
+        tracer = self.tracer
+        if value.mask is not None:
+            tracer.refuse(
+                "the program returns the elements that a mask chooses: their number is not known "
+                "before the run"
+            )
+        if (
+            isinstance(value, View)
+            and value.is_whole
+            and not value.container.is_argument
+            and not value.container.name.startswith("__return")
+        ):
+            value.container.name = name
+            value.container.is_argument = True
+            return
+        container = Container(name, value.shape, value.dtype, is_argument=True)
+        tracer.write(view_of(container), tracer.unmerged(value))
 
 
-def _refusal(program: DaceProgram, problem: Exception) -> str:
-    """What a program is refused with that DaCe's parser does not take."""
-    code = program.f.__code__
-    where = Source(*getattr(problem, LINE, (code.co_filename, code.co_firstlineno)))
-    text = problem.message if isinstance(problem, DaceSyntaxError) else str(problem)
-    return f"{where}: {text or type(problem).__name__}"
+def _described(annotation: Any) -> data.Data | None:
+    """The description of an annotation of DaCe; None for others."""
+    if isinstance(annotation, data.Data):
+        return annotation
+    if isinstance(annotation, dtypes.typeclass) and annotation.type not in (None,):
+        if annotation in (dtypes.pyobject(),):
+            return None
+        return data.Scalar(annotation)
+    if isinstance(annotation, type) and issubclass(annotation, np.generic):
+        return data.Scalar(dtypes.dtype_to_typeclass(annotation))
+    return None
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, bool | int | float | complex | np.generic)
+
+
+def _identifier(name: str) -> str:
+    found = "".join(c if c.isalnum() or c == "_" else "_" for c in name)
+    return found if not found[:1].isdigit() else f"_{found}"
+
+
+__all__ = ["builtins", "numpy_program"]

@@ -1,0 +1,286 @@
+"""Functions that make arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import sympy
+
+from distspmd.expressions.ir import Expression, apply, cast
+from distspmd.frontend.from_numpy.arithmetic import converted
+from distspmd.frontend.from_numpy.functions.registry import function
+from distspmd.frontend.from_numpy.tracer import told
+from distspmd.frontend.from_numpy.values import (
+    INT64,
+    Tensor,
+    index_expression,
+    number,
+    view_of,
+)
+from distspmd.frontend.tensor_ir.statements import Index
+from distspmd.frontend.tensor_ir.whole_numbers import add, ceil_divide, subtract
+
+FLOAT64 = np.dtype(np.float64)
+
+
+def shape_of(run: Any, shape: Any) -> tuple[Any, ...]:
+    """A shape that is given."""
+    tracer = run.tracer
+    if isinstance(shape, tuple | list):
+        return tuple(tracer.as_whole(n, "an extent") for n in shape)
+    if isinstance(shape, np.ndarray):
+        return tuple(int(n) for n in shape)
+    return (tracer.as_whole(shape, "an extent"),)
+
+
+def dtype_of(run: Any, dtype: Any, default: Any = np.float64) -> np.dtype[Any]:
+    """A type that is given."""
+    from dace import dtypes
+
+    if dtype is None:
+        return np.dtype(default)
+    if isinstance(dtype, dtypes.typeclass):
+        dtype = dtype.type
+    if isinstance(dtype, Tensor):
+        run.tracer.refuse(f"{told(dtype)} is no type of elements")
+    try:
+        found = np.dtype(dtype)
+    except TypeError as problem:
+        run.tracer.refuse(str(problem))
+    if found.kind not in "biufc" or found.itemsize > 16 or found == np.dtype(np.float16):
+        run.tracer.refuse(f"elements of the type {found}")
+    return found
+
+
+def filled(run: Any, shape: Any, value: Any, dtype: np.dtype[Any]) -> Tensor:
+    """An array of one number."""
+    tensor = converted(run.tracer, value, dtype)
+    extents = shape_of(run, shape)
+    return run.tracer.stored_anew(run.tracer.broadcast(tensor, extents))
+
+
+@function(np.zeros)
+def _zeros(run: Any, shape: Any, dtype: Any = None, order: Any = "C", **_: Any) -> Tensor:
+    return filled(run, shape, 0, dtype_of(run, dtype))
+
+
+@function(np.ones)
+def _ones(run: Any, shape: Any, dtype: Any = None, order: Any = "C", **_: Any) -> Tensor:
+    return filled(run, shape, 1, dtype_of(run, dtype))
+
+
+@function(np.empty)
+def _empty(run: Any, shape: Any, dtype: Any = None, order: Any = "C", **_: Any) -> Tensor:
+    """A container: what is read of it before it is written is not defined in NumPy either."""
+    tracer = run.tracer
+    extents = shape_of(run, shape)
+    return view_of(tracer.container(tracer.target or "empty", extents, dtype_of(run, dtype)))
+
+
+@function(np.full)
+def _full(run: Any, shape: Any, value: Any, dtype: Any = None, order: Any = "C") -> Tensor:
+    tensor = run.tracer.tensor(value)
+    return filled(run, shape, tensor, dtype_of(run, dtype, tensor.dtype))
+
+
+def _like(value: Any) -> Any:
+    def make(
+        run: Any, like: Any, *rest: Any, dtype: Any = None, shape: Any = None, **_: Any
+    ) -> Tensor:
+        tensor = run.tracer.tensor(like)
+        number_ = rest[0] if value is None else value
+        if value is not None and rest:
+            dtype = rest[0]
+        kind = dtype_of(run, dtype, tensor.dtype)
+        return filled(run, tensor.shape if shape is None else shape, number_, kind)
+
+    return make
+
+
+function(np.zeros_like, np.empty_like)(_like(0))
+function(np.ones_like)(_like(1))
+
+
+@function(np.full_like)
+def _full_like(
+    run: Any, like: Any, fill_value: Any, dtype: Any = None, shape: Any = None, **_: Any
+) -> Tensor:
+    tensor = run.tracer.tensor(like)
+    kind = dtype_of(run, dtype, tensor.dtype)
+    return filled(run, tensor.shape if shape is None else shape, fill_value, kind)
+
+
+@function(np.array, np.asarray, np.ascontiguousarray, np.asanyarray, np.asfortranarray)
+def _array(run: Any, value: Any, dtype: Any = None, copy: Any = True, **_: Any) -> Any:
+    tensor = run.tracer.tensor(value)
+    if dtype is not None:
+        tensor = converted(run.tracer, tensor, dtype_of(run, dtype))
+    tensor = Tensor(tensor.shape, tensor.dtype, tensor.element) if tensor is not value or copy else tensor
+    return run.tracer.stored_anew(tensor)
+
+
+@function(np.asarray, np.asanyarray)
+def _as_array(run: Any, value: Any, dtype: Any = None, **_: Any) -> Any:
+    tensor = run.tracer.tensor(value)
+    if dtype is None or dtype_of(run, dtype) == tensor.dtype:
+        return tensor
+    return run.tracer.stored_anew(converted(run.tracer, tensor, dtype_of(run, dtype)))
+
+
+@function(np.copy, method="copy")
+def _copy(run: Any, value: Any, order: Any = "C", **_: Any) -> Any:
+    tensor = run.tracer.tensor(value)
+    return run.tracer.stored_anew(Tensor(tensor.shape, tensor.dtype, tensor.element))
+
+
+@function(np.eye)
+def _eye(run: Any, n: Any, m: Any = None, k: Any = 0, dtype: Any = None, **rest: Any) -> Tensor:
+    m = rest.get("M", m)
+    n = run.tracer.as_whole(n)
+    m = n if m is None else run.tracer.as_whole(m)
+    k = run.tracer.as_whole(k)
+    kind = dtype_of(run, dtype)
+
+    def element(index: tuple[Index, ...]) -> Expression:
+        on = apply("equal", index_expression(index[1]), _shifted(index[0], k))
+        return apply("where", on, number(1, kind), number(0, kind))
+
+    return run.tracer.stored_anew(Tensor((n, m), kind, element))
+
+
+@function(np.identity)
+def _identity(run: Any, n: Any, dtype: Any = None, **_: Any) -> Tensor:
+    return _eye(run, n, dtype=dtype)
+
+
+def _shifted(index: Index, by: Any) -> Expression:
+    if isinstance(index, int | sympy.Basic):
+        return index_expression(add(index, by))
+    return apply("add", index, index_expression(by))
+
+
+@function(np.arange)
+def _arange(
+    run: Any, *ends: Any, start: Any = None, stop: Any = None, step: Any = None, dtype: Any = None, **_: Any
+) -> Any:
+    values = list(ends)
+    if len(values) == 4:
+        dtype = values.pop()
+    first: Any = 0
+    if start is not None:
+        first = start
+    if len(values) == 1:
+        if stop is None:
+            stop = values[0]
+        else:
+            first = values[0]
+    if len(values) > 1:
+        first, stop = values[:2]
+    if len(values) > 2:
+        step = values[2]
+    step = 1 if step is None else step
+    if all(_is_static(v) for v in (first, stop, step)):
+        found = np.arange(first, stop, step, dtype=None if dtype is None else dtype_of(run, dtype))
+        if found.size <= 64:
+            return run.tracer.table(found)
+        if found.dtype.kind in "iu":
+            return _affine(run, found.size, int(found[0]), int(step), found.dtype)
+        second = found[1] - found[0]
+        return _linear(run, found.size, first, second, found.dtype)
+    tracer = run.tracer
+    if all(_is_whole(v) for v in (first, stop, step)):
+        low, high, by = (tracer.as_whole(v) for v in (first, stop, step))
+        count = ceil_divide(subtract(high, low), by) if not (isinstance(by, int) and by < 0) else (
+            ceil_divide(subtract(low, high), -by)
+        )
+        return _affine(run, count, low, by, dtype_of(run, dtype, np.int64))
+    tracer.refuse("np.arange with real numbers that are not known: its length is not known")
+
+
+def _is_static(value: Any) -> bool:
+    return isinstance(value, int | float | np.generic) and not isinstance(value, complex)
+
+
+def _is_whole(value: Any) -> bool:
+    if isinstance(value, Tensor):
+        return value.ndim == 0 and value.dtype.kind in "iu"
+    return isinstance(value, int | np.integer | sympy.Basic)
+
+
+def _affine(run: Any, count: Any, first: Any, step: Any, dtype: np.dtype[Any]) -> Tensor:
+    from distspmd.frontend.tensor_ir.whole_numbers import multiply
+
+    def element(index: tuple[Index, ...]) -> Expression:
+        (i,) = index
+        if isinstance(i, int | sympy.Basic):
+            value = index_expression(add(first, multiply(step, i)))
+        else:
+            value = apply("add", index_expression(first), apply("multiply", index_expression(step), i))
+        return cast(value, dtype)
+
+    found = run.tracer.stored_anew(Tensor((count,), dtype, element))
+    found.is_index = isinstance(first, int) and first >= 0 and isinstance(step, int) and step >= 0
+    return found
+
+
+def _linear(run: Any, count: Any, first: Any, step: Any, dtype: np.dtype[Any]) -> Tensor:
+    one, two = (run.tracer.tensor(v) for v in (first, step))
+
+    def element(index: tuple[Index, ...]) -> Expression:
+        place = cast(index_expression(index[0]), FLOAT64)
+        start, by = (cast(t.element((0,) * t.ndim), FLOAT64) for t in (one, two))
+        return cast(apply("add", start, apply("multiply", place, by)), dtype)
+
+    return run.tracer.stored_anew(Tensor((count,), dtype, element))
+
+
+@function(np.linspace)
+def _linspace(
+    run: Any,
+    start: Any,
+    stop: Any,
+    num: Any = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: Any = None,
+    axis: Any = 0,
+) -> Any:
+    tracer = run.tracer
+    count = tracer.as_whole(num, "the number of points")
+    kind = dtype_of(run, dtype)
+    if all(_is_static(v) for v in (start, stop)) and isinstance(count, int):
+        values, step = np.linspace(start, stop, count, endpoint=endpoint, retstep=True, dtype=kind)
+        found = tracer.table(values) if count <= 64 else _spaced(run, start, stop, count, endpoint, kind)
+        return (found, float(step)) if retstep else found
+    if tracer.tensor(start).ndim or tracer.tensor(stop).ndim:
+        tracer.refuse("np.linspace between arrays; call it for each element")
+    if retstep:
+        tracer.refuse("np.linspace(retstep=True) between numbers that are not known")
+    return _spaced(run, start, stop, count, endpoint, kind)
+
+
+def _spaced(run: Any, start: Any, stop: Any, count: Any, endpoint: bool, kind: Any) -> Tensor:
+    one, two = (run.tracer.tensor(v) for v in (start, stop))
+    parts = subtract(count, 1) if endpoint else count
+
+    def element(index: tuple[Index, ...]) -> Expression:
+        low, high = (cast(t.element((0,) * t.ndim), FLOAT64) for t in (one, two))
+        place = cast(index_expression(index[0]), FLOAT64)
+        number_ = cast(index_expression(parts), FLOAT64)
+        safe = apply("where", apply("equal", number_, number(0, FLOAT64)), number(1, FLOAT64), number_)
+        step = apply("divide", apply("subtract", high, low), safe)
+        value = apply("add", low, apply("multiply", place, step))
+        if endpoint:
+            last = apply(
+                "logical_and",
+                apply("equal", place, number_),
+                apply("greater", number_, number(0, FLOAT64)),
+            )
+            value = apply("where", last, high, value)
+        return cast(value, kind)
+
+    return run.tracer.stored_anew(Tensor((count,), kind, element))
+
+
+__all__ = ["INT64", "dtype_of", "filled", "shape_of"]

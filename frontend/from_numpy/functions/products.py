@@ -1,0 +1,278 @@
+"""Products of arrays as contractions: each index stays a dimension that a schedule can split."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from string import ascii_letters
+from typing import Any
+
+import numpy as np
+
+from distspmd.expressions.ir import Expression, apply, cast
+from distspmd.frontend.from_numpy.arithmetic import combine, converted
+from distspmd.frontend.from_numpy.einsum_text import parse_subscripts
+from distspmd.frontend.from_numpy.functions.reductions import finished
+from distspmd.frontend.from_numpy.functions.registry import function
+from distspmd.frontend.from_numpy.shapes import normal_axis, reshape, size_of
+from distspmd.frontend.from_numpy.tracer import is_one, shape_text
+from distspmd.frontend.from_numpy.values import Tensor
+from distspmd.frontend.tensor_ir.statements import Length
+from distspmd.frontend.tensor_ir.whole_numbers import same, symbol
+
+
+def contract(
+    run: Any,
+    terms: Sequence[str],
+    out: str,
+    operands: Sequence[Tensor],
+    dtype: Any = None,
+) -> Tensor:
+    """A sum of products: letters of the operands and of the result, as in einsum."""
+    tracer = run.tracer
+    kind = np.dtype(dtype or np.result_type(*(t.dtype for t in operands)))
+    extents = _extents(run, terms, operands)
+    tensors = [_stored(run, t, kind) for t in operands]
+    index = {x: symbol(f"__l{x}") for x in extents}
+    factors = [
+        tensor.element(tuple(
+            0 if is_one(n) and not is_one(extents[x]) else index[x]
+            for x, n in zip(term, tensor.shape, strict=True)
+        ))
+        for term, tensor in zip(terms, tensors, strict=True)
+    ]
+    name = "logical_and" if kind.kind == "b" else "multiply"
+    expression: Expression = factors[0]
+    for factor in factors[1:]:
+        expression = apply(name, expression, factor)
+    gone = [x for x in extents if x not in out]
+    if not gone:
+        shape = tuple(extents[x] for x in out)
+
+        def element(place: Any) -> Expression:
+            from distspmd.frontend.from_numpy.tracer import substitute
+
+            return substitute(
+                expression, {index[x]: i for x, i in zip(out, place, strict=True)}
+            )
+
+        return tracer.stored_anew(Tensor(shape, kind, element))
+    if kind.kind == "b":
+        expression = cast(expression, np.dtype(np.int64))
+    found = tracer.contract(
+        [(index[x], extents[x]) for x in out], [(index[x], extents[x]) for x in gone],
+        expression, "max" if kind.kind == "b" else "sum",
+    )
+    return converted(tracer, found, bool) if kind.kind == "b" else found
+
+
+def _stored(run: Any, tensor: Tensor, kind: Any) -> Tensor:
+    """An operand in the common type, in a container; a conversion stays in the contraction."""
+    if tensor.dtype != kind:
+        return run.tracer.stored_anew(converted(run.tracer, tensor, kind), "operand")
+    return run.tracer.unmerged(run.tracer.stored(tensor, "operand"))
+
+
+def _extents(run: Any, terms: Sequence[str], operands: Sequence[Tensor]) -> dict[str, Length]:
+    found: dict[str, Length] = {}
+    for term, tensor in zip(terms, operands, strict=True):
+        for letter, n in zip(term, tensor.shape, strict=True):
+            old = found.get(letter)
+            if old is None or is_one(old):
+                found[letter] = n
+            elif not is_one(n) and not same(old, n) and isinstance(old, int) and isinstance(n, int):
+                run.tracer.refuse(
+                    f"the shapes {' and '.join(shape_text(t.shape) for t in operands)} do not fit: "
+                    f"{old} and {n} elements"
+                )
+    return found
+
+
+@function(np.matmul)
+def matmul(run: Any, a: Any, b: Any, out: Any = None, **_: Any) -> Any:
+    """``a @ b``, with batches."""
+    tracer = run.tracer
+    one, other = tracer.tensor(a), tracer.tensor(b)
+    if not one.ndim or not other.ndim:
+        tracer.refuse("matmul: an operand has no dimensions; write a * b")
+    batch = max(one.ndim, other.ndim) - 2
+    letters = ascii_letters[: max(batch, 0)]
+    left = letters[len(letters) - max(one.ndim - 2, 0) :] + ("x" if one.ndim > 1 else "") + "y"
+    right = letters[len(letters) - max(other.ndim - 2, 0) :] + "y" + ("z" if other.ndim > 1 else "")
+    result = letters + ("x" if one.ndim > 1 else "") + ("z" if other.ndim > 1 else "")
+    return finished(run, contract(run, [left, right], result, [one, other]), out)
+
+
+@function(np.dot, method="dot")
+def dot(run: Any, a: Any, b: Any, out: Any = None) -> Any:
+    """``np.dot``."""
+    tracer = run.tracer
+    one, other = tracer.tensor(a), tracer.tensor(b)
+    if not one.ndim or not other.ndim:
+        return finished(run, combine(tracer, np.multiply, [one, other]), out)
+    left = ascii_letters[: one.ndim - 1]
+    right = ascii_letters[one.ndim : one.ndim + other.ndim - 1]
+    terms = [left + "Z", right[:-1] + "Z" + right[-1:]]
+    return finished(run, contract(run, terms, left + right, [one, other]), out)
+
+
+@function(np.vdot)
+def _vdot(run: Any, a: Any, b: Any) -> Any:
+    tracer = run.tracer
+    one, other = (_flat(run, v) for v in (a, b))
+    return contract(run, ["a", "a"], "", [combine(tracer, np.conjugate, [one]), other])
+
+
+def _flat(run: Any, value: Any) -> Tensor:
+    tensor = run.tracer.tensor(value)
+    return tensor if tensor.ndim == 1 else reshape(run.tracer, tensor, [size_of(tensor.shape)])
+
+
+@function(np.inner)
+def _inner(run: Any, a: Any, b: Any) -> Any:
+    tracer = run.tracer
+    one, other = tracer.tensor(a), tracer.tensor(b)
+    if not one.ndim or not other.ndim:
+        return combine(tracer, np.multiply, [one, other])
+    left = ascii_letters[: one.ndim - 1]
+    right = ascii_letters[one.ndim : one.ndim + other.ndim - 1]
+    return contract(run, [left + "Z", right + "Z"], left + right, [one, other])
+
+
+@function(np.outer)
+def _outer(run: Any, a: Any, b: Any, out: Any = None) -> Any:
+    from distspmd.frontend.from_numpy.shapes import expand_dims
+
+    tracer = run.tracer
+    one, other = _flat(run, a), _flat(run, b)
+    found = combine(tracer, np.multiply, [expand_dims(tracer, one, [1]), other])
+    return finished(run, found, out)
+
+
+@function(np.tensordot)
+def _tensordot(run: Any, a: Any, b: Any, axes: Any = 2) -> Any:
+    tracer = run.tracer
+    one, other = tracer.tensor(a), tracer.tensor(b)
+    if isinstance(axes, int):
+        own, its = list(range(one.ndim - axes, one.ndim)), list(range(axes))
+    else:
+        own, its = ([x] if isinstance(x, int) else list(x) for x in axes)
+    own = [normal_axis(tracer, x, one.ndim) for x in own]
+    its = [normal_axis(tracer, x, other.ndim) for x in its]
+    left = list(ascii_letters[: one.ndim])
+    right = list(ascii_letters[one.ndim : one.ndim + other.ndim])
+    for x, y in zip(own, its, strict=True):
+        right[y] = left[x]
+    out = [x for d, x in enumerate(left) if d not in own]
+    out += [x for d, x in enumerate(right) if d not in its]
+    return contract(run, ["".join(left), "".join(right)], "".join(out), [one, other])
+
+
+@function(np.kron)
+def _kron(run: Any, a: Any, b: Any) -> Any:
+    from distspmd.frontend.from_numpy.shapes import expand_dims
+    from distspmd.frontend.tensor_ir.whole_numbers import multiply
+
+    tracer = run.tracer
+    one, other = tracer.tensor(a), tracer.tensor(b)
+    rank = max(one.ndim, other.ndim)
+    one = reshape(tracer, one, [1] * (rank - one.ndim) + list(one.shape))
+    other = reshape(tracer, other, [1] * (rank - other.ndim) + list(other.shape))
+    wide = expand_dims(tracer, one, [2 * d + 1 for d in range(rank)])
+    narrow = expand_dims(tracer, other, [2 * d for d in range(rank)])
+    product = tracer.stored_anew(combine(tracer, np.multiply, [wide, narrow]))
+    shape = [multiply(m, n) for m, n in zip(one.shape, other.shape, strict=True)]
+    return reshape(tracer, product, shape)
+
+
+@function(np.einsum)
+def _einsum(run: Any, subscripts: Any, *operands: Any, out: Any = None, **options: Any) -> Any:
+    tracer = run.tracer
+    if not isinstance(subscripts, str):
+        tracer.refuse("np.einsum with lists of numbers; write subscripts, as 'ij,jk->ik'")
+    dtype = options.pop("dtype", None)
+    tensors = [tracer.tensor(o) for o in operands]
+    try:
+        terms, result = parse_subscripts(subscripts, [t.ndim for t in tensors])
+    except ValueError as problem:
+        tracer.refuse(f"np.einsum({subscripts!r}): {problem}")
+    terms = [_diagonal(run, term, tensors, n) for n, term in enumerate(terms)]
+    order = _order(terms, result, tensors)
+    parts = list(zip(terms, tensors, strict=True))
+    for step, places in enumerate(order):
+        taken = [parts.pop(place) for place in sorted(places, reverse=True)][::-1]
+        last = step == len(order) - 1
+        needed = set(result).union(*(term for term, _ in parts))
+        joined = "".join(term for term, _ in taken)
+        kept = result if last else "".join(x for x in dict.fromkeys(joined) if x in needed)
+        made = contract(run, [t for t, _ in taken], kept, [v for _, v in taken], dtype)
+        parts.append((kept, made))
+    return finished(run, parts[0][1], out)
+
+
+def _diagonal(run: Any, term: str, tensors: list[Tensor], place: int) -> str:
+    """An operand with a letter twice is its diagonal."""
+    from distspmd.frontend.from_numpy.indexing import moved
+    from distspmd.frontend.from_numpy.values import axis
+
+    if len(set(term)) == len(term):
+        return term
+    letters = "".join(dict.fromkeys(term))
+    base = tensors[place]
+    shape = [base.shape[term.index(x)] for x in letters]
+    tensors[place] = moved(base, shape, [axis(letters.index(x)) for x in term])
+    return letters
+
+
+def _order(terms: Sequence[str], out: str, tensors: Sequence[Tensor]) -> list[tuple[int, ...]]:
+    """Which operands to contract in turn: at most two each time, the cheapest first."""
+    if len(terms) <= 2:
+        return [tuple(range(len(terms)))]
+    samples = [
+        np.broadcast_to(np.zeros(()), [n if isinstance(n, int) else 1009 for n in t.shape])
+        for t in tensors
+    ]
+    search = "optimal" if len(terms) < 6 else "greedy"
+    try:
+        path, _ = np.einsum_path(f"{','.join(terms)}->{out}", *samples, optimize=search)
+    except ValueError:
+        path = ["", *([(0, 1)] * (len(terms) - 1))]
+    steps, left = [], len(terms)
+    for places in path[1:]:
+        if len(places) > 2:  # NumPy gives up on an order: from the left, then
+            return [(0, 1), *((0, left - 1 - k) for k in range(1, left - 1))]
+        steps.append(tuple(places))
+    return steps
+
+
+@function(np.trace, method="trace")
+def _trace(run: Any, value: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1, **_: Any) -> Any:
+    found = run.call(np.diagonal, [value, offset, axis1, axis2], {})
+    return run.call(np.sum, [found, -1], {})
+
+
+@function(np.linalg.multi_dot)
+def _multi_dot(run: Any, arrays: Any, **_: Any) -> Any:
+    found = arrays[0]
+    for other in arrays[1:]:
+        found = dot(run, found, other)
+    return found
+
+
+@function(np.cross)
+def _cross(run: Any, a: Any, b: Any, axis: Any = -1, **_: Any) -> Any:
+    from distspmd.frontend.from_numpy import indexing
+
+    tracer = run.tracer
+    one, other = (tracer.settled(tracer.tensor(v)) for v in (a, b))
+    if axis not in (-1, one.ndim - 1) or one.shape[-1] != 3 or other.shape[-1] != 3:
+        tracer.refuse("np.cross of other vectors than those of three elements along the last axis")
+
+    def part(t: Tensor, n: int) -> Tensor:
+        return indexing.read(tracer, t, (Ellipsis, n))
+
+    rows = []
+    for i, j in ((1, 2), (2, 0), (0, 1)):
+        first = combine(tracer, np.multiply, [part(one, i), part(other, j)])
+        second = combine(tracer, np.multiply, [part(one, j), part(other, i)])
+        rows.append(combine(tracer, np.subtract, [first, second]))
+    return run.call(np.stack, [rows], {"axis": -1})

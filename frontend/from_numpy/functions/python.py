@@ -1,0 +1,325 @@
+"""Python's own functions on values of a program."""
+
+from __future__ import annotations
+
+import builtins
+import math
+from typing import Any
+
+import numpy as np
+import sympy
+
+from distspmd.expressions.ir import apply, cast
+from distspmd.frontend.from_numpy import indexing
+from distspmd.frontend.from_numpy.arithmetic import apply_ufunc, choose, combine, converted
+from distspmd.frontend.from_numpy.control import Enumerated, SymbolicRange, Zipped, static_values
+from distspmd.frontend.from_numpy.functions.registry import function
+from distspmd.frontend.from_numpy.tracer import PYTHON_TYPES
+from distspmd.frontend.from_numpy.values import Tensor
+from distspmd.frontend.tensor_ir.whole_numbers import add, subtract
+
+
+@function(builtins.range)
+def _range(run: Any, *ends: Any) -> Any:
+    tracer = run.tracer
+    values = [tracer.as_whole(e, "an end of a range") for e in ends]
+    first, end, step = 0, values[0], 1
+    if len(values) > 1:
+        first, end = values[:2]
+    if len(values) > 2:
+        step = values[2]
+    if all(isinstance(v, int) for v in (first, end, step)):
+        return range(first, end, step)
+    return SymbolicRange(first, end, step)
+
+
+@function(builtins.len)
+def _len(run: Any, value: Any) -> Any:
+    if isinstance(value, Tensor):
+        if value.mask is not None:
+            return run.call(np.sum, [value.mask], {})
+        if value.ndim == 0:
+            run.tracer.refuse("len() of unsized object")
+        return value.shape[0]
+    if isinstance(value, SymbolicRange):
+        return value.length
+    try:
+        return len(value)
+    except TypeError as problem:
+        run.tracer.refuse(str(problem))
+
+
+@function(builtins.enumerate)
+def _enumerate(run: Any, values: Any, start: Any = 0) -> Any:
+    return Enumerated(values, run.tracer.as_whole(start))
+
+
+@function(builtins.zip)
+def _zip(run: Any, *values: Any, strict: bool = False) -> Any:
+    return Zipped(values)
+
+
+@function(builtins.reversed)
+def _reversed(run: Any, values: Any) -> Any:
+    if isinstance(values, SymbolicRange):
+        last = add(values.first, (values.length - 1) * values.step)
+        return SymbolicRange(last, subtract(values.first, values.step), -values.step)
+    if isinstance(values, range):
+        return values[::-1]
+    if isinstance(values, Tensor):
+        return indexing.read(run.tracer, values, slice(None, None, -1))
+    return list(static_values(run, values))[::-1]
+
+
+@function(builtins.list, builtins.tuple)
+def _list(run: Any, values: Any = ()) -> Any:
+    return list(static_values(run, values))
+
+
+@function(builtins.tuple)
+def _tuple(run: Any, values: Any = ()) -> Any:
+    return tuple(static_values(run, values))
+
+
+@function(builtins.sorted)
+def _sorted(run: Any, values: Any, **options: Any) -> Any:
+    found = list(static_values(run, values))
+    if any(isinstance(v, Tensor | sympy.Basic) for v in found):
+        run.tracer.refuse("sorted(...) of values that are not known; use np.sort")
+    return sorted(found, **options)
+
+
+@function(builtins.map)
+def _map(run: Any, called: Any, *values: Any) -> Any:
+    rows = zip(*(static_values(run, v) for v in values), strict=False)
+    return [run.call(called, list(row), {}) for row in rows]
+
+
+@function(builtins.abs)
+def _abs(run: Any, value: Any) -> Any:
+    if isinstance(value, Tensor | np.ndarray):
+        return combine(run.tracer, np.absolute, [value])
+    return sympy.Max(value, -value) if isinstance(value, sympy.Basic) else abs(value)
+
+
+@function(builtins.pow)
+def _pow(run: Any, a: Any, b: Any) -> Any:
+    import ast
+
+    return run.binary(ast.Pow(), a, b)
+
+
+@function(builtins.divmod)
+def _divmod(run: Any, a: Any, b: Any) -> Any:
+    import ast
+
+    return run.binary(ast.FloorDiv(), a, b), run.binary(ast.Mod(), a, b)
+
+
+def _extreme(run: Any, values: Any, *, least: bool) -> Any:
+    if len(values) == 1:
+        if isinstance(values[0], Tensor):
+            return run.call(np.min if least else np.max, [values[0]], {})
+        values = list(static_values(run, values[0]))
+    if not any(isinstance(v, Tensor | sympy.Basic) for v in values):
+        return (min if least else max)(values)
+    if all(isinstance(v, int | sympy.Expr) and not isinstance(v, bool) for v in values):
+        return (sympy.Min if least else sympy.Max)(*map(sympy.sympify, values))
+    found = values[0]
+    for other in values[1:]:
+        import ast
+
+        test = run.compared(ast.Lt() if least else ast.Gt(), other, found)
+        one, two = run.tracer.tensor(other), run.tracer.tensor(found)
+        found = choose(run.tracer, run.tracer.tensor(test), one, two)
+    return found
+
+
+@function(builtins.min)
+def _min(run: Any, *values: Any) -> Any:
+    return _extreme(run, values, least=True)
+
+
+@function(builtins.max)
+def _max(run: Any, *values: Any) -> Any:
+    return _extreme(run, values, least=False)
+
+
+@function(builtins.sum)
+def _sum(run: Any, values: Any, start: Any = 0) -> Any:
+    import ast
+
+    if isinstance(values, Tensor) and values.ndim == 1:
+        return run.binary(ast.Add(), run.call(np.sum, [values], {}), start) if start != 0 else (
+            run.call(np.sum, [values], {})
+        )
+    found = start
+    for value in static_values(run, values):
+        found = run.binary(ast.Add(), found, value)
+    return found
+
+
+@function(builtins.any)
+def _any(run: Any, values: Any) -> Any:
+    if isinstance(values, Tensor):
+        return run.call(np.any, [values], {})
+    found: Any = False
+    for value in static_values(run, values):
+        known = run.truth(value)
+        if known:
+            return True
+        if known is None:
+            found = value if found is False else combine(run.tracer, np.logical_or, [found, value])
+    return found
+
+
+@function(builtins.all)
+def _all(run: Any, values: Any) -> Any:
+    if isinstance(values, Tensor):
+        return run.call(np.all, [values], {})
+    found: Any = True
+    for value in static_values(run, values):
+        known = run.truth(value)
+        if known is False:
+            return False
+        if known is None:
+            found = value if found is True else combine(run.tracer, np.logical_and, [found, value])
+    return found
+
+
+@function(builtins.isinstance)
+def _isinstance(run: Any, value: Any, kinds: Any) -> Any:
+    if isinstance(value, Tensor):
+        every = kinds if isinstance(kinds, tuple) else (kinds,)
+        own = np.ndarray if value.ndim else value.weak or value.dtype.type
+        return any(isinstance(k, type) and issubclass(own, k) for k in every)
+    if isinstance(value, sympy.Basic):
+        return isinstance(0, kinds)
+    return isinstance(value, kinds)
+
+
+@function(builtins.int)
+def _int(run: Any, value: Any = 0, *rest: Any) -> Any:
+    if isinstance(value, sympy.Basic):
+        return value
+    if isinstance(value, Tensor):
+        found = converted(run.tracer, value, np.int64)
+        scalar = Tensor((), found.dtype, lambda _: found.element((0,) * found.ndim), int)
+        return scalar
+    return int(value, *rest)
+
+
+@function(builtins.float)
+def _float(run: Any, value: Any = 0.0) -> Any:
+    if isinstance(value, Tensor | sympy.Basic):
+        found = converted(run.tracer, run.tracer.tensor(value), np.float64)
+        return Tensor((), found.dtype, lambda _: found.element((0,) * found.ndim), float)
+    return float(value)
+
+
+@function(builtins.complex)
+def _complex(run: Any, real: Any = 0.0, imaginary: Any = 0.0) -> Any:
+    if any(isinstance(v, Tensor | sympy.Basic) for v in (real, imaginary)):
+        one = combine(run.tracer, np.multiply, [imaginary, 1j])
+        return combine(run.tracer, np.add, [real, one])
+    return complex(real, imaginary)
+
+
+@function(builtins.bool)
+def _bool(run: Any, value: Any = False) -> Any:
+    known = run.truth(value)
+    if known is not None:
+        return known
+    found = converted(run.tracer, run.tracer.tensor(value), bool)
+    return Tensor((), found.dtype, lambda _: found.element((0,) * found.ndim), bool)
+
+
+@function(builtins.round)
+def _round(run: Any, value: Any, digits: Any = None) -> Any:
+    if isinstance(value, Tensor):
+        found = run.call(np.round, [value, digits or 0], {})
+        return run.call(int, [found], {}) if digits is None else found
+    return value if isinstance(value, sympy.Basic) else round(value, digits)
+
+
+@function(builtins.print)
+def _print(run: Any, *values: Any, **options: Any) -> None:
+    """Nothing is printed of what is computed; see the documentation."""
+
+
+@function(builtins.type)
+def _type(run: Any, value: Any) -> Any:
+    if isinstance(value, Tensor):
+        return np.ndarray if value.ndim else value.weak or value.dtype.type
+    return int if isinstance(value, sympy.Basic) else type(value)
+
+
+@function(builtins.hasattr)
+def _hasattr(run: Any, value: Any, name: str) -> bool:
+    return hasattr(np.ndarray if isinstance(value, Tensor) else value, name)
+
+
+@function(builtins.callable)
+def _callable(run: Any, value: Any) -> bool:
+    from distspmd.frontend.from_numpy.interpreter import Closure
+
+    return isinstance(value, Closure) or callable(value)
+
+
+def _as_ufunc(ufunc: np.ufunc) -> Any:
+    def call(run: Any, *operands: Any) -> Any:
+        if not any(isinstance(o, Tensor | sympy.Basic) for o in operands):
+            python = {v: k for k, v in _MATH.items()}[ufunc]
+            return getattr(math, python)(*operands)
+        found = apply_ufunc(run.tracer, ufunc, operands)
+        return Tensor((), np.dtype(np.float64),
+                      lambda _: cast(found.element((0,) * found.ndim), np.dtype(np.float64)), float)
+
+    return call
+
+
+_MATH: dict[str, np.ufunc] = {
+    **{n: getattr(np, n) for n in ("sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "log")},
+    **{n: getattr(np, n) for n in ("log2", "log10", "log1p", "expm1", "sqrt", "hypot", "fabs")},
+    "asin": np.arcsin,
+    "acos": np.arccos,
+    "atan": np.arctan,
+    "atan2": np.arctan2,
+    "pow": np.power,
+    "fmod": np.fmod,
+    "radians": np.radians,
+    "degrees": np.degrees,
+    "copysign": np.copysign,
+}
+for _name, _ufunc in _MATH.items():
+    function(getattr(math, _name))(_as_ufunc(_ufunc))
+
+
+def _to_int(ufunc: np.ufunc) -> Any:
+    def call(run: Any, value: Any) -> Any:
+        if isinstance(value, sympy.Basic):
+            return value
+        if not isinstance(value, Tensor):
+            return getattr(math, ufunc.__name__)(value)
+        return run.call(int, [combine(run.tracer, ufunc, [value])], {})
+
+    return call
+
+
+for _ufunc in (np.floor, np.ceil, np.trunc):
+    function(getattr(math, _ufunc.__name__))(_to_int(_ufunc))
+
+
+def _test(ufunc: np.ufunc) -> Any:
+    def call(run: Any, value: Any) -> Any:
+        if not isinstance(value, Tensor | sympy.Basic):
+            return getattr(math, ufunc.__name__)(value)
+        return combine(run.tracer, ufunc, [value])
+
+    return call
+
+
+for _ufunc in (np.isnan, np.isinf, np.isfinite):
+    function(getattr(math, _ufunc.__name__))(_test(_ufunc))
+
+__all__ = ["PYTHON_TYPES", "apply"]

@@ -1,0 +1,413 @@
+"""Maps: ``for i, j in dace.map[0:n, 0:m]``, whose iterations have no order.
+
+A body of elements alone is read as one kernel: its variables are expressions, what it writes is
+known to what it reads after, and branches become choices. Any other body is a block of statements
+that each iteration runs.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import sympy
+
+from distspmd.expressions.ir import Expression, Load, apply, cast
+from distspmd.frontend.from_numpy import indexing
+from distspmd.frontend.from_numpy.arithmetic import combine
+from distspmd.frontend.from_numpy.control import (
+    _ABSENT,
+    _CONFLICTS,
+    _alike,
+    _collide,
+    _Saved,
+    _changed,
+)
+from distspmd.frontend.from_numpy.tracer import Tracer, truth_of
+from distspmd.frontend.from_numpy.values import (
+    INT64,
+    Tensor,
+    View,
+    number,
+    whole_expression,
+)
+from distspmd.frontend.tensor_ir.statements import (
+    Block,
+    Index,
+    Kernel,
+    Parameter,
+    Scope,
+    Store,
+    loads_of,
+)
+from distspmd.frontend.tensor_ir.whole_numbers import (
+    Whole,
+    is_at_least,
+    same,
+    subtract,
+    symbol,
+)
+
+if TYPE_CHECKING:
+    from distspmd.frontend.from_numpy.interpreter import Interpreter
+
+_NEUTRAL = {"add": 0, "multiply": 1, "bitwise_or": 0, "bitwise_xor": 0}
+
+
+class NotStraight(Exception):
+    """A body that is more than elements."""
+
+
+def map_loop(
+    interpreter: Interpreter, node: ast.For, ranges: Sequence[tuple[Whole, Whole, Whole]]
+) -> None:
+    """Read a loop over a map."""
+    tracer = interpreter.tracer
+    if tracer.straight is not None:
+        tracer.straight.leave()
+    targets = node.target.elts if isinstance(node.target, ast.Tuple) else [node.target]
+    if len(targets) != len(ranges) or not all(isinstance(t, ast.Name) for t in targets):
+        tracer.refuse(f"a map of {len(ranges)} ranges needs as many variables")
+    saved = _Saved.of(interpreter)
+    names = [tracer.unique(t.id) for t in targets]  # type: ignore[attr-defined]
+    parameters = []
+    for name, (first, end, step) in zip(names, ranges, strict=True):
+        tracer.bounds[name] = (first, subtract(end, 1))
+        parameters.append(Parameter(name, first, end, step))
+    outside = dict(interpreter.variables)
+    for target, name in zip(targets, names, strict=True):
+        interpreter.variables[target.id] = symbol(name)  # type: ignore[attr-defined]
+    inside = dict(interpreter.variables)
+    tracer.parallel.append((len(tracer.own), names))
+    trial = _Saved.of(interpreter)
+    node_before = tracer.node
+    try:
+        try:
+            straight = Straight(interpreter, names)
+            tracer.straight = straight
+            try:
+                interpreter.block(node.body)
+            finally:
+                tracer.straight = None
+            stores = straight.all_stores()
+            tracer.node = node
+            if stores:
+                tracer.kernel(stores, parameters, f"map_{node.lineno}")
+        except NotStraight:
+            tracer.node = node_before
+            trial.restore(interpreter)
+            interpreter.variables.clear()
+            interpreter.variables.update(inside)
+            body = Block()
+            tracer.own.append(set())
+            try:
+                with tracer.within(body):
+                    interpreter.block(node.body)
+            finally:
+                own = tracer.own.pop()
+            tracer.node = node
+            tracer.add(Scope(f"map_{node.lineno}", tuple(parameters), body, frozenset(own)))
+    finally:
+        tracer.parallel.pop()
+    interpreter.variables.clear()
+    interpreter.variables.update(outside)
+    for name in names:
+        del tracer.bounds[name]
+    del saved
+
+
+@dataclass
+class _Written:
+    """An element that the body has written: what is there now, or what is combined with it."""
+
+    view: View
+    index: tuple[Index, ...]
+    value: Expression
+    conflict: str | None = None
+
+
+@dataclass
+class Straight:
+    """The body of a map that is read as one kernel."""
+
+    interpreter: Interpreter
+    parameters: Sequence[str]
+    written: list[_Written] = field(default_factory=list)
+    data: dict[str, Expression] = field(default_factory=dict)
+
+    def leave(self) -> None:
+        """Say that the body is more than elements.
+
+        Raises:
+            NotStraight: always.
+        """
+        raise NotStraight
+
+    @property
+    def _tracer(self) -> Tracer:
+        return self.interpreter.tracer
+
+    # -- elements -------------------------------------------------------------------------------
+
+    def _place(self, base: View, items: Any) -> tuple[Index, ...]:
+        """The place of one element."""
+        every = items if isinstance(items, tuple) else (items,)
+        if len(every) != base.ndim or any(
+            i is None or i is Ellipsis or isinstance(i, slice | list | np.ndarray | bool)
+            for i in every
+        ):
+            self.leave()
+        found: list[Index] = []
+        for item, length in zip(every, base.shape, strict=True):
+            if isinstance(item, Tensor):
+                if item.ndim or item.dtype.kind not in "iu":
+                    self.leave()
+                found.append(self._data_index(item))
+            else:
+                found.append(indexing._place(self._tracer, self._tracer.as_whole(item), length))
+        return base.at(found)
+
+    def _data_index(self, item: Tensor) -> Index:
+        expression = item.element(())
+        from distspmd.frontend.from_numpy.tracer import known_whole
+
+        known = known_whole(expression)
+        if known is not None:
+            return known
+        return expression if isinstance(expression, Load) else cast(expression, INT64)
+
+    def read(self, base: Tensor, items: Any) -> Tensor | None:
+        """An element as it is now."""
+        if not isinstance(base, View):
+            self.leave()
+        place = self._place(base, items)
+        expression = self._now(base, place)
+        return Tensor((), base.dtype, lambda _: expression)
+
+    def _now(self, base: View, place: tuple[Index, ...]) -> Expression:
+        original = Load(base.container, place, base.dtype)
+        for written in reversed(self.written):
+            if written.view.container is not base.container:
+                continue
+            if self._equal(written.index, place):
+                if written.conflict:
+                    self.leave()
+                return written.value
+            if not self._apart(written.index, place):
+                self.leave()
+        return original
+
+    def _equal(self, a: Sequence[Index], b: Sequence[Index]) -> bool:
+        return all(
+            same(x, y)
+            if isinstance(x, int | sympy.Basic) and isinstance(y, int | sympy.Basic)
+            else x == y
+            for x, y in zip(a, b, strict=True)
+        )
+
+    def _apart(self, a: Sequence[Index], b: Sequence[Index]) -> bool:
+        """Whether two elements of one iteration are never the same."""
+        for x, y in zip(a, b, strict=True):
+            if isinstance(x, int | sympy.Basic) and isinstance(y, int | sympy.Basic):
+                difference = subtract(x, y)
+                if is_at_least(difference, 1, self._tracer.bounds) or is_at_least(
+                    subtract(0, difference), 1, self._tracer.bounds
+                ):
+                    return True
+        return False
+
+    def write(self, base: Any, items: Any, value: Any) -> bool:
+        """Write an element."""
+        if not isinstance(base, View):
+            self.leave()
+        tensor = self._tracer.tensor(value)
+        if tensor.ndim:
+            self.leave()
+        place = self._place(base, items)
+        self._now(base, place)  # what was written there before has to be known
+        self._set(base, place, cast(tensor.element(()), base.dtype))
+        return True
+
+    def _set(self, base: View, place: tuple[Index, ...], value: Expression) -> None:
+        for written in self.written:
+            if written.view.container is base.container and self._equal(written.index, place):
+                written.value = value
+                return
+        self.written.append(_Written(base, place, value))
+
+    def update(self, base: Any, items: Any, op: ast.operator, value: Any) -> bool:
+        """``base[items] op= value``."""
+        if not isinstance(base, View):
+            self.leave()
+        tensor = self._tracer.tensor(value)
+        if tensor.ndim:
+            self.leave()
+        place = self._place(base, items)
+        names = self._tracer.parallel_above(base.container)
+        if not _collide(place, names):
+            old = Tensor((), base.dtype, lambda _: old_value)
+            old_value = self._now(base, place)
+            new = self.interpreter.binary(op, old, tensor)
+            self._set(base, place, cast(new.element(()), base.dtype))
+            return True
+        if type(op) not in _CONFLICTS:
+            self._tracer.refuse(
+                f"iterations of a map change one element by {type(op).__name__}: only +, -, *, /, "
+                "&, |, ^ have no order"
+            )
+        if isinstance(op, ast.Sub):
+            tensor = combine(self._tracer, np.negative, [tensor])
+        elif isinstance(op, ast.Div):
+            tensor = combine(self._tracer, np.divide, [1.0, tensor])
+        conflict = _CONFLICTS[type(op)]
+        added = cast(tensor.element(()), base.dtype)
+        for written in self.written:
+            if written.view.container is not base.container:
+                continue
+            if written.conflict == conflict and self._equal(written.index, place):
+                written.value = apply(conflict, written.value, added)
+                return True
+            if written.conflict != conflict:
+                self.leave()
+        self.written.append(_Written(base, place, added, conflict))
+        return True
+
+    # -- branches -------------------------------------------------------------------------------
+
+    def branch(self, test: Any, node: ast.If) -> None:
+        """``if``: both branches, and a choice."""
+        tracer, interpreter = self._tracer, self.interpreter
+        if isinstance(test, sympy.Basic):
+            from distspmd.frontend.from_numpy.interpreter import _relation
+
+            condition = tracer.truth(_relation(test)).element(())
+        else:
+            condition = truth_of(test.element((0,) * test.ndim))
+        variables = dict(interpreter.variables)
+        before = [_copied(w) for w in self.written]
+        tracer.guarded += 1
+        try:
+            interpreter.block(node.body)
+            first, one = dict(interpreter.variables), self.written
+            interpreter.variables.clear()
+            interpreter.variables.update(variables)
+            self.written = [_copied(w) for w in before]
+            interpreter.block(node.orelse)
+            second, other = dict(interpreter.variables), self.written
+        finally:
+            tracer.guarded -= 1
+        for name in _changed(first, second):
+            a, b = first.get(name, _ABSENT), second.get(name, _ABSENT)
+            if a is _ABSENT or b is _ABSENT:
+                interpreter.variables[name] = b if a is _ABSENT else a
+                continue
+            interpreter.variables[name] = self._choice(condition, a, b)
+        self.written = self._merged(condition, before, one, other)
+
+    def _choice(self, condition: Expression, a: Any, b: Any) -> Any:
+        if _alike(a, b):
+            return a
+        if a is None or b is None:
+            return b if a is None else a
+        if isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b):
+            return tuple(self._choice(condition, x, y) for x, y in zip(a, b, strict=True))
+        allowed = bool | int | float | complex | np.generic | sympy.Basic | Tensor
+        if not isinstance(a, allowed) or not isinstance(b, allowed):
+            self.leave()
+        one, other = self._tracer.tensor(a), self._tracer.tensor(b)
+        if one.ndim or other.ndim:
+            self.leave()
+        dtype = np.result_type(one.dtype, other.dtype)
+        found = apply(
+            "where", condition, cast(one.element(()), dtype), cast(other.element(()), dtype)
+        )
+        weak = one.weak if one.weak is other.weak else None
+        return Tensor((), dtype, lambda _: found, weak)
+
+    def _merged(
+        self,
+        condition: Expression,
+        before: Sequence[_Written],
+        one: Sequence[_Written],
+        other: Sequence[_Written],
+    ) -> list[_Written]:
+        found: list[_Written] = []
+        places: list[tuple[View, tuple[Index, ...], str | None]] = []
+        for written in (*one, *other):
+            if not any(
+                v.container is written.view.container
+                and c == written.conflict
+                and self._equal(i, written.index)
+                for v, i, c in places
+            ):
+                places.append((written.view, written.index, written.conflict))
+        del before
+        for view, index, conflict in places:
+            values = []
+            for side in (one, other):
+                match = next(
+                    (
+                        w
+                        for w in side
+                        if w.view.container is view.container
+                        and w.conflict == conflict
+                        and self._equal(w.index, index)
+                    ),
+                    None,
+                )
+                if match is not None:
+                    values.append(match.value)
+                elif conflict is not None:
+                    if conflict not in _NEUTRAL:
+                        self.leave()
+                    values.append(number(_NEUTRAL[conflict], view.dtype))
+                else:
+                    values.append(Load(view.container, index, view.dtype))
+            if values[0] is values[1]:
+                found.append(_Written(view, index, values[0], conflict))
+                continue
+            found.append(_Written(view, index, apply("where", condition, *values), conflict))
+        if any(w.conflict is None for w in found):
+            self._check_guarded(found)
+        return found
+
+    def _check_guarded(self, found: Sequence[_Written]) -> None:
+        """An element that may lie outside is written in a branch alone."""
+        bounds = self._tracer.bounds
+        for written in found:
+            pairs = zip(written.index, written.view.container.shape, strict=True)
+            for index, length in pairs:
+                if not isinstance(index, int | sympy.Basic):
+                    continue
+                if isinstance(index, sympy.Max | sympy.Min):
+                    self.leave()
+                inside = is_at_least(index, 0, bounds) and is_at_least(
+                    subtract(subtract(length, 1), index), 0, bounds
+                )
+                if not inside:
+                    self.leave()
+
+    # -- the end --------------------------------------------------------------------------------
+
+    def all_stores(self) -> list[Store]:
+        """The stores of the kernel."""
+        containers = {w.view.container for w in self.written if not w.conflict}
+        for written in self.written:
+            for load in loads_of(written.value):
+                if load.array in containers and not any(
+                    w.view.container is load.array and self._equal(w.index, load.index)
+                    for w in self.written
+                ):
+                    # another iteration may write it: by promise it does not
+                    continue
+        return [Store(w.view.container, w.index, w.value, w.conflict) for w in self.written]
+
+
+def _copied(written: _Written) -> _Written:
+    return _Written(written.view, written.index, written.value, written.conflict)
+
+
+__all__ = ["Kernel", "NotStraight", "Straight", "map_loop", "whole_expression"]

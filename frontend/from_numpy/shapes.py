@@ -1,0 +1,256 @@
+"""Views: other shapes and orders of the same elements."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import sympy
+
+from distspmd.frontend.from_numpy.indexing import moved
+from distspmd.frontend.from_numpy.tracer import Tracer, is_one, shape_text
+from distspmd.frontend.from_numpy.values import Tensor, View, axis, make_view, view_of
+from distspmd.frontend.tensor_ir.statements import Length, Parameter, Store
+from distspmd.frontend.tensor_ir.whole_numbers import (
+    Whole,
+    add,
+    floor_divide,
+    multiply,
+    remainder,
+    same,
+    subtract,
+    symbol,
+)
+
+
+def normal_axis(tracer: Tracer, value: Any, ndim: int) -> int:
+    """An axis, counted from the first.
+
+    Raises:
+        Refusal: there is none such.
+    """
+    found = tracer.as_whole(value, "an axis")
+    if not isinstance(found, int):
+        tracer.refuse("an axis has to be known before the run")
+    if not -ndim <= found < ndim:
+        tracer.refuse(f"axis {found} is out of bounds for array of dimension {ndim}")
+    return found % ndim
+
+
+def transpose(tracer: Tracer, base: Tensor, axes: Sequence[int] | None = None) -> Tensor:
+    """The dimensions in another order; reversed where none is given."""
+    order = list(range(base.ndim))[::-1] if axes is None else [
+        normal_axis(tracer, a, base.ndim) for a in axes
+    ]
+    if sorted(order) != list(range(base.ndim)):
+        tracer.refuse("axes don't match array")
+    places: list[Whole] = [0] * base.ndim
+    for d, own in enumerate(order):
+        places[own] = axis(d)
+    return moved(base, [base.shape[o] for o in order], places)
+
+
+def flip(tracer: Tracer, base: Tensor, axes: Sequence[int]) -> Tensor:
+    """The elements in the opposite order along axes."""
+    places: list[Whole] = [
+        subtract(subtract(base.shape[d], 1), axis(d)) if d in axes else axis(d)
+        for d in range(base.ndim)
+    ]
+    return moved(base, base.shape, places)
+
+
+def expand_dims(tracer: Tracer, base: Tensor, axes: Sequence[int]) -> Tensor:
+    """New dimensions of one element at places of the result."""
+    rank = base.ndim + len(axes)
+    new = {normal_axis(tracer, a, rank) for a in axes}
+    kept = [d for d in range(rank) if d not in new]
+    shape: list[Length] = [1] * rank
+    for own, d in enumerate(kept):
+        shape[d] = base.shape[own]
+    return moved(base, shape, [axis(d) for d in kept])
+
+
+def squeeze(tracer: Tracer, base: Tensor, axes: Sequence[int] | None = None) -> Tensor:
+    """Without dimensions of one element."""
+    gone = (
+        [d for d, n in enumerate(base.shape) if is_one(n)]
+        if axes is None
+        else [normal_axis(tracer, a, base.ndim) for a in axes]
+    )
+    if any(not is_one(base.shape[d]) for d in gone):
+        tracer.refuse("cannot select an axis to squeeze out which has size not equal to one")
+    kept = [d for d in range(base.ndim) if d not in gone]
+    places: list[Whole] = [0] * base.ndim
+    for d, own in enumerate(kept):
+        places[own] = axis(d)
+    return moved(base, [base.shape[d] for d in kept], places)
+
+
+def size_of(shape: Sequence[Length]) -> Length:
+    """Number of elements."""
+    found: Length = 1
+    for n in shape:
+        found = multiply(found, n)
+    return found
+
+
+def reshape(tracer: Tracer, base: Tensor, shape: Sequence[Any]) -> Tensor:
+    """The same elements, in reading order, in another shape; one extent may be -1."""
+    if base.mask is not None:
+        tracer.refuse("elements that a mask chooses have no known shape")
+    wanted = [tracer.as_whole(n, "an extent") for n in shape]
+    total = size_of(base.shape)
+    if any(n == -1 for n in wanted):
+        rest = size_of([n for n in wanted if n != -1])
+        if isinstance(total, int) and isinstance(rest, int):
+            if rest == 0 or total % rest:
+                tracer.refuse(
+                    f"cannot reshape array of size {total} into shape {shape_text(wanted)}"
+                )
+        missing = _quotient(total, rest)
+        wanted = [missing if n == -1 else n for n in wanted]
+    new = size_of(wanted)
+    if isinstance(total, int) and isinstance(new, int) and total != new:
+        tracer.refuse(f"cannot reshape array of size {total} into shape {shape_text(wanted)}")
+    groups = _groups(base.shape, wanted)
+    places: list[Whole] = [0] * base.ndim
+    merged = False
+    for own, out in groups:
+        merged |= _group_places(base.shape, wanted, own, out, places)
+    return moved(base, wanted, places, is_merged=merged)
+
+
+def _quotient(total: Length, rest: Length) -> Length:
+    if isinstance(total, int) and isinstance(rest, int):
+        return total // rest
+    found = sympy.cancel(sympy.sympify(total) / sympy.sympify(rest))
+    if found.is_polynomial():
+        return int(found) if found.is_Integer else sympy.expand(found)
+    return floor_divide(total, rest)
+
+
+def _groups(
+    old: Sequence[Length], new: Sequence[Length]
+) -> list[tuple[list[int], list[int]]]:
+    """Dimensions of two shapes that have as many elements together, the fewest each."""
+    found: list[tuple[list[int], list[int]]] = []
+    a, b = 0, 0
+    own: list[int] = []
+    out: list[int] = []
+    left: Length = 1
+    right: Length = 1
+    while a < len(old) or b < len(new):
+        if own and out and same(left, right):
+            found.append((own, out))
+            own, out, left, right = [], [], 1, 1
+            continue
+        if not own and a < len(old):
+            own.append(a)
+            left = multiply(left, old[a])
+            a += 1
+        elif not out and b < len(new):
+            out.append(b)
+            right = multiply(right, new[b])
+            b += 1
+        elif (_less(left, right) or b == len(new)) and a < len(old):
+            own.append(a)
+            left = multiply(left, old[a])
+            a += 1
+        elif b < len(new):
+            out.append(b)
+            right = multiply(right, new[b])
+            b += 1
+        else:
+            own.append(a)
+            left = multiply(left, old[a])
+            a += 1
+    if own or out:
+        found.append((own, out))
+    return found
+
+
+def _less(a: Length, b: Length) -> bool:
+    if isinstance(a, int) and isinstance(b, int):
+        return a < b
+    quotient = sympy.cancel(sympy.sympify(b) / sympy.sympify(a))
+    return bool(quotient.is_polynomial()) and quotient != 1
+
+
+def _group_places(
+    old: Sequence[Length],
+    new: Sequence[Length],
+    own: Sequence[int],
+    out: Sequence[int],
+    places: list[Whole],
+) -> bool:
+    """Places of a group's dimensions; whether they take division."""
+    large = [d for d in own if not is_one(old[d])]
+    wide = [d for d in out if not is_one(new[d])]
+    if not large:
+        return False
+    flat: Whole = 0
+    for d in wide:
+        flat = add(multiply(flat, new[d]), axis(d))
+    if len(large) == 1:
+        places[large[0]] = flat
+        return False
+    if len(large) == len(wide) and all(
+        same(old[a], new[b]) for a, b in zip(large, wide, strict=True)
+    ):
+        for a, b in zip(large, wide, strict=True):
+            places[a] = axis(b)
+        return False
+    for place, d in enumerate(large):
+        inner = size_of([old[x] for x in large[place + 1 :]])
+        value = floor_divide(flat, inner)
+        places[d] = value if place == 0 else remainder(value, old[d])
+    return True
+
+
+def copy_merged(tracer: Tracer, tensor: View) -> View:
+    """A copy of a view that merges dimensions, by loops over the dimensions that it merges."""
+    shape = tensor.shape
+    container = tracer.container(tracer.target or "reshaped", shape, tensor.dtype)
+    target = view_of(container)
+    source = tensor.container
+    back = _inverse(tensor)
+    if back is None:
+        tracer.write(target, tensor)
+        return target
+    parameters = [Parameter(f"__i{d}", 0, n) for d, n in enumerate(source.shape)]
+    index = tuple(symbol(p.name) for p in parameters)
+    by = {axis(d): i for d, i in enumerate(index)}
+    place = tuple(p if isinstance(p, int) else add(0, p.xreplace(by)) for p in back)
+    whole = view_of(source)
+    tracer.kernel([Store(container, place, whole.element(index))], parameters, container.name)
+    return target
+
+
+def _inverse(tensor: View) -> list[Whole] | None:
+    """Where the elements of a whole container are in a view that reshapes it; None: unknown."""
+    source = tensor.container.shape
+    if not same(size_of(source), size_of(tensor.shape)):
+        return None
+    groups = _groups(source, tensor.shape)
+    expected: list[Whole] = [0] * len(source)
+    back: list[Whole] = [0] * tensor.ndim
+    for own, out in groups:
+        _group_places(source, tensor.shape, own, out, expected)
+        if _group_places(tensor.shape, source, out, own, back):
+            return None
+    if any(not _same_place(a, b) for a, b in zip(expected, tensor.place, strict=True)):
+        return None
+    return back
+
+
+def _same_place(a: Whole, b: Whole) -> bool:
+    return bool(sympy.sympify(a) == sympy.sympify(b)) or same(a, b)
+
+
+def broadcast_to(tracer: Tracer, base: Tensor, shape: Sequence[Length]) -> Tensor:
+    """A tensor in a larger shape; it is not written through."""
+    return tracer.broadcast(base, tuple(shape))
+
+
+__all__ = ["make_view", "math", "reshape", "transpose"]

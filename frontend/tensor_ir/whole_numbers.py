@@ -1,0 +1,188 @@
+"""Whole numbers that a program computes with symbols: lengths, indices, and what is known of them.
+
+Sizes are at least one; variables of loops lie between bounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+import sympy
+
+Whole: TypeAlias = "int | sympy.Expr"
+Bounds: TypeAlias = "Mapping[str, tuple[Whole | None, Whole | None]]"
+"""Least and greatest value of symbols; those that are missing are sizes."""
+
+
+class int_floor(sympy.Function):  # noqa: N801  (DaCe's name of it)
+    """``a // b``."""
+
+    nargs = 2
+
+    @classmethod
+    def eval(cls, a: Any, b: Any) -> Any:
+        """Divide what can be divided."""
+        if not b.is_Integer or b == 0:
+            return None
+        inside, outside = [], []
+        for term in sympy.Add.make_args(sympy.expand(a)):
+            coefficient, _ = term.as_coeff_Mul()
+            even = coefficient.is_Integer and coefficient % b == 0
+            (outside if even else inside).append(term)
+        if not inside:
+            return sympy.Add(*(t / b for t in outside))
+        rest = sympy.Add(*inside)
+        if rest.is_Integer:
+            return sympy.Add(*(t / b for t in outside), sympy.Integer(int(rest) // int(b)))
+        if outside:
+            return sympy.Add(*(t / b for t in outside), cls(rest, b, evaluate=False))
+        return None
+
+    def _eval_is_integer(self) -> bool:
+        return True
+
+
+def symbol(name: str) -> sympy.Symbol:
+    """A symbol of a whole number."""
+    return sympy.Symbol(name, integer=True)
+
+
+def simplified(value: Whole) -> Whole:
+    """A number where it is one, else an expanded expression."""
+    if isinstance(value, int):
+        return value
+    value = sympy.expand(value)
+    return int(value) if value.is_Integer else value
+
+
+def add(a: Whole, b: Whole) -> Whole:
+    """``a + b``."""
+    if isinstance(a, int) and isinstance(b, int):
+        return a + b
+    return simplified(sympy.sympify(a) + sympy.sympify(b))
+
+
+def subtract(a: Whole, b: Whole) -> Whole:
+    """``a - b``."""
+    if isinstance(a, int) and isinstance(b, int):
+        return a - b
+    return simplified(sympy.sympify(a) - sympy.sympify(b))
+
+
+def multiply(a: Whole, b: Whole) -> Whole:
+    """``a * b``."""
+    if isinstance(a, int) and isinstance(b, int):
+        return a * b
+    return simplified(sympy.sympify(a) * sympy.sympify(b))
+
+
+def floor_divide(a: Whole, b: Whole) -> Whole:
+    """``a // b``, as in Python."""
+    if isinstance(a, int) and isinstance(b, int):
+        return a // b
+    return simplified(int_floor(sympy.sympify(a), sympy.sympify(b)))
+
+
+def remainder(a: Whole, b: Whole) -> Whole:
+    """``a % b``, as in Python."""
+    if isinstance(a, int) and isinstance(b, int):
+        return a % b
+    found = sympy.Mod(sympy.expand(a), sympy.sympify(b))
+    return int(found) if found.is_Integer else found
+
+
+def ceil_divide(a: Whole, b: Whole) -> Whole:
+    """``-(-a // b)``."""
+    return multiply(-1, floor_divide(multiply(-1, a), b))
+
+
+def same(a: Whole, b: Whole) -> bool:
+    """Whether two are equal for all values of their symbols."""
+    if isinstance(a, int) and isinstance(b, int):
+        return a == b
+    return bool(subtract(a, b) == 0)
+
+
+def bound(value: Whole, bounds: Bounds, *, least: bool) -> Whole | None:
+    """The least, or the greatest, that a value can be, by sizes alone; None where unknown."""
+    value = simplified(value)
+    for name in reversed(list(bounds)):
+        if isinstance(value, int):
+            return value
+        found = next((s for s in value.free_symbols if s.name == name), None)
+        if found is None:
+            continue
+        coefficient = value.coeff(found, 1)
+        rest = sympy.expand(value - coefficient * found)
+        if found in rest.free_symbols or coefficient.free_symbols & {found}:
+            return None
+        sign = _sign(coefficient)
+        if sign is None:
+            return None
+        end = bounds[name][0 if (sign > 0) == least else 1]
+        if end is None:
+            return None
+        value = simplified(coefficient * end + rest)
+    return value
+
+
+def is_at_least(value: Whole, least: int, bounds: Bounds) -> bool:
+    """Whether a value is never less than a number; False where that is not known."""
+    value = simplified(value)
+    if isinstance(value, int):
+        return value >= least
+    if isinstance(value, sympy.Max):
+        return any(is_at_least(part, least, bounds) for part in value.args)
+    if isinstance(value, sympy.Min):
+        return all(is_at_least(part, least, bounds) for part in value.args)
+    lowest = bound(value, bounds, least=True)
+    if lowest is None:
+        return False
+    if isinstance(lowest, int):
+        return lowest >= least
+    shifted = {s: sympy.Symbol(s.name, integer=True, nonnegative=True) + 1
+               for s in lowest.free_symbols}
+    found = sympy.expand(lowest.xreplace(shifted) - least)
+    return bool(found.is_nonnegative)
+
+
+def _sign(coefficient: sympy.Expr) -> int | None:
+    sizes = {s: sympy.Symbol(s.name, integer=True, positive=True)
+             for s in coefficient.free_symbols}
+    value = coefficient.xreplace(sizes)
+    if value.is_positive:
+        return 1
+    return -1 if value.is_negative else None
+
+
+def text(value: Any, bounds: Bounds | None = None) -> str:
+    """A value in the syntax that DaCe reads."""
+    if isinstance(value, int):
+        return str(value)
+    return _Text(bounds or {}).of(sympy.sympify(value))
+
+
+class _Text:
+    def __init__(self, bounds: Bounds) -> None:
+        self.bounds = bounds
+
+    def of(self, value: sympy.Basic) -> str:
+        if isinstance(value, sympy.Mod):
+            a, b = map(self.of, value.args)
+            if is_at_least(value.args[0], 0, self.bounds):
+                return f"(({a}) % ({b}))"
+            return f"(((({a}) % ({b})) + ({b})) % ({b}))"
+        if isinstance(value, sympy.Add):
+            return "(" + " + ".join(map(self.of, value.args)) + ")"
+        if isinstance(value, sympy.Mul):
+            return "(" + " * ".join(map(self.of, value.args)) + ")"
+        if isinstance(value, sympy.Pow):
+            return f"({self.of(value.args[0])} ** {self.of(value.args[1])})"
+        if isinstance(value, sympy.Min | sympy.Max | int_floor):
+            name = type(value).__name__
+            found = self.of(value.args[0])
+            for other in value.args[1:]:
+                found = f"{name}({found}, {self.of(other)})"
+            return found
+        return str(value)
