@@ -80,8 +80,10 @@ def _power(a: Expression, b: Expression) -> Expression:
         exponent = float(b.value)
         if exponent == 0.5 and a.dtype.kind in "f":
             return apply("sqrt", a)
-        if exponent.is_integer() and 0 <= exponent <= 64 and (
-            a.dtype.kind in "iu" or exponent <= 4
+        if (
+            exponent.is_integer()
+            and 0 <= exponent <= 64
+            and (a.dtype.kind in "iu" or exponent <= 4)
         ):
             return _repeated(a, int(exponent))
         if exponent == -1 and a.dtype.kind in "fc":
@@ -182,8 +184,10 @@ def _hypot(a: Expression, b: Expression) -> Expression:
 
 
 def _reciprocal(a: Expression) -> Expression:
-    return _guarded("floor_divide", number(1, a.dtype), a) if a.dtype.kind in "iu" else apply(
-        "divide", number(1, a.dtype), a
+    return (
+        _guarded("floor_divide", number(1, a.dtype), a)
+        if a.dtype.kind in "iu"
+        else apply("divide", number(1, a.dtype), a)
     )
 
 
@@ -280,16 +284,16 @@ def apply_ufunc(tracer: Tracer, ufunc: np.ufunc, operands: Sequence[Any], **keyw
     if not isinstance(out, View):
         tracer.refuse("out= has to be an array, or a part of one by slices")
     if not np.can_cast(found.dtype, out.dtype, "same_kind"):
-        tracer.refuse(f"the result of np.{ufunc.__name__} ({found.dtype}) is not cast to {out.dtype}")
+        tracer.refuse(
+            f"the result of np.{ufunc.__name__} ({found.dtype}) is not cast to {out.dtype}"
+        )
     if where is not True:
         found = choose(tracer, tracer.tensor(where), found, out, out.dtype)
     tracer.assign(out, found)
     return out
 
 
-def combine(
-    tracer: Tracer, ufunc: np.ufunc, operands: Sequence[Any], dtype: Any = None
-) -> Tensor:
+def combine(tracer: Tracer, ufunc: np.ufunc, operands: Sequence[Any], dtype: Any = None) -> Tensor:
     """The tensor that a universal function of one result gives, of NumPy's type."""
     tensors = [tracer.tensor(o) for o in operands]
     weak = all(t.weak is not None for t in tensors)
@@ -320,9 +324,7 @@ def combine(
     moved = [_broadcast_masked(tracer, t, shape) for t in tensors]
 
     def element(index: tuple[Index, ...]) -> Expression:
-        parts = [
-            _converted(t.element(index), kind) for t, kind in zip(moved, types, strict=True)
-        ]
+        parts = [_converted(t.element(index), kind) for t, kind in zip(moved, types, strict=True)]
         return cast(build(*parts), result)
 
     python: Any = None
@@ -392,9 +394,13 @@ def converted(tracer: Tracer, value: Any, dtype: Any) -> Tensor:
         tracer.refuse(f"elements of the type {wanted}")
     if tensor.dtype.kind == "c" and wanted.kind in "fiu":
         real = apply_real(tensor)
-        return Tensor(tensor.shape, wanted, lambda i: cast(real.element(i), wanted), None, tensor.mask)
+        return Tensor(
+            tensor.shape, wanted, lambda i: cast(real.element(i), wanted), None, tensor.mask
+        )
     if wanted.kind == "b":
-        return Tensor(tensor.shape, wanted, lambda i: truth_of(tensor.element(i)), None, tensor.mask)
+        return Tensor(
+            tensor.shape, wanted, lambda i: truth_of(tensor.element(i)), None, tensor.mask
+        )
     return Tensor(
         tensor.shape, wanted, lambda i: _converted(tensor.element(i), wanted), None, tensor.mask
     )
@@ -406,7 +412,11 @@ def apply_real(tensor: Tensor) -> Tensor:
         return tensor
     kind = _real(tensor.dtype)
     return Tensor(
-        tensor.shape, kind, lambda i: apply("real", tensor.element(i), dtype=kind), None, tensor.mask
+        tensor.shape,
+        kind,
+        lambda i: apply("real", tensor.element(i), dtype=kind),
+        None,
+        tensor.mask,
     )
 
 
@@ -416,7 +426,11 @@ def apply_imag(tensor: Tensor) -> Tensor:
         return Tensor(tensor.shape, tensor.dtype, lambda _: number(0, tensor.dtype))
     kind = _real(tensor.dtype)
     return Tensor(
-        tensor.shape, kind, lambda i: apply("imag", tensor.element(i), dtype=kind), None, tensor.mask
+        tensor.shape,
+        kind,
+        lambda i: apply("imag", tensor.element(i), dtype=kind),
+        None,
+        tensor.mask,
     )
 
 

@@ -74,9 +74,7 @@ UNROLLED = 512
 def references(tracer: Tracer, container: Container) -> int:
     """How many variables, of all functions that are being read, see a container."""
     return sum(
-        _sees(value, container)
-        for frame in tracer.frames
-        for value in frame.variables.values()
+        _sees(value, container) for frame in tracer.frames for value in frame.variables.values()
     )
 
 
@@ -376,10 +374,7 @@ def _join(
 
 
 def _is_whole(value: Any) -> bool:
-    return (
-        isinstance(value, int | sympy.Expr)
-        and not isinstance(value, bool)
-    )
+    return isinstance(value, int | sympy.Expr) and not isinstance(value, bool)
 
 
 def _as_tensor(tracer: Tracer, value: Any, block: Block) -> Tensor | None:
@@ -438,17 +433,16 @@ def for_loop(interpreter: Interpreter, node: ast.For) -> None:
                 interpreter,
                 node,
                 SymbolicRange(0, inner.length, 1),
-                lambda index: (
-                    add(index, start), add(inner.first, multiply(index, inner.step))
-                ),
+                lambda index: (add(index, start), add(inner.first, multiply(index, inner.step))),
             )
             return
-    if isinstance(over, Zipped) and any(
-        isinstance(v, Tensor | SymbolicRange) for v in over.values
-    ):
+    if isinstance(over, Zipped) and any(isinstance(v, Tensor | SymbolicRange) for v in over.values):
         views = [tracer.stored(v) if isinstance(v, Tensor) else v for v in over.values]
         lengths = [
-            v.shape[0] if isinstance(v, View) else v.length if isinstance(v, SymbolicRange)
+            v.shape[0]
+            if isinstance(v, View)
+            else v.length
+            if isinstance(v, SymbolicRange)
             else len(v)
             for v in views
         ]
@@ -556,9 +550,7 @@ def _unrolled_after(
     """The rest of an unrolled loop, unless a flag is set."""
     if not values:
         return
-    tests: list[ast.expr] = [
-        ast.UnaryOp(ast.Not(), ast.Name(flag, ast.Load())) for flag in stops
-    ]
+    tests: list[ast.expr] = [ast.UnaryOp(ast.Not(), ast.Name(flag, ast.Load())) for flag in stops]
     test = tests[0] if len(tests) == 1 else ast.BoolOp(ast.And(), tests)
     rest = ast.For(node.target, ast.Constant(tuple()), node.body, [])
     setattr(rest, STOPS, stops)
@@ -604,9 +596,7 @@ def _range_loop(
     _unrolled(interpreter, node, [value_of(v) if value_of else v for v in values])
 
 
-def _rolled(
-    interpreter: Interpreter, node: ast.For, over: SymbolicRange, value_of: Any
-) -> None:
+def _rolled(interpreter: Interpreter, node: ast.For, over: SymbolicRange, value_of: Any) -> None:
     tracer = interpreter.tracer
     stops = getattr(node, STOPS, [])
     name = node.target.id if isinstance(node.target, ast.Name) else "i"
@@ -727,9 +717,7 @@ def _rolled_while(interpreter: Interpreter, node: ast.While) -> None:
     tracer.add(Loop(None, 0, 0, 1, " and ".join(f"({c})" for c in parts_), body))
 
 
-def _test(
-    interpreter: Interpreter, node: ast.expr, before: str | None
-) -> tuple[str, bool | None]:
+def _test(interpreter: Interpreter, node: ast.expr, before: str | None) -> tuple[str, bool | None]:
     """The condition of a ``while`` as text, which ends in the same symbols as before."""
     tracer = interpreter.tracer
     value = interpreter.value(node)
@@ -918,7 +906,11 @@ def _moves(
         if isinstance(now, Tensor) and now.ndim == 0 and now.weak is int:
             moves.append((place, tracer.as_whole(now)))
             return
-        if isinstance(now, Tensor) and now.ndim == 0 or isinstance(now, float | complex | np.generic):
+        if (
+            (isinstance(now, Tensor)
+            and now.ndim == 0)
+            or isinstance(now, float | complex | np.generic)
+        ):
             tensor = tracer.tensor(now)
             kind = np.result_type(tensor.dtype, INT64), tensor.weak
             raise _Again(name, kind)
@@ -934,8 +926,10 @@ def _moves(
     if len(tensor.shape) != len(place.shape) or not all(
         same(a, b) for a, b in zip(tensor.shape, place.shape, strict=True)
     ):
-        raise _Again(name, "shape") if kinds.get(name) != "shape" else CannotRoll(
-            f"{name!r} changes its shape in the loop"
+        raise (
+            _Again(name, "shape")
+            if kinds.get(name) != "shape"
+            else CannotRoll(f"{name!r} changes its shape in the loop")
         )
     joined = np.result_type(tensor.dtype, place.dtype)
     if kinds.get(name) is None and not _is_free(tracer, place, before):
@@ -1021,9 +1015,11 @@ def _use(node: ast.stmt, name: str) -> str | None:
             return "read"
         if _binds(node.target, name):
             return "write"
-        return "read" if any(_uses(s, name) for s in node.body) and _first_use(
-            node.body, name
-        ) != "write" else ("write" if _first_use(node.body, name) == "write" else None)
+        return (
+            "read"
+            if any(_uses(s, name) for s in node.body) and _first_use(node.body, name) != "write"
+            else ("write" if _first_use(node.body, name) == "write" else None)
+        )
     return "read" if _uses(node, name) else None
 
 
@@ -1035,9 +1031,9 @@ def _binds(target: ast.AST, name: str) -> bool:
 
 def _uses(node: ast.AST, name: str) -> bool:
     return any(
-        isinstance(n, ast.Name) and n.id == name and not (
-            isinstance(n.ctx, ast.Store) and not isinstance(node, ast.AugAssign)
-        )
+        isinstance(n, ast.Name)
+        and n.id == name
+        and not (isinstance(n.ctx, ast.Store) and not isinstance(node, ast.AugAssign))
         for n in ast.walk(node)
     )
 

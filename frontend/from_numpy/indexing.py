@@ -138,9 +138,7 @@ def _parse(tracer: Tracer, shape: Sequence[Length], items: Any) -> list[Any]:
             found.append(_Masked(item))
             for n, own in zip(item.shape, shape[d : d + item.ndim], strict=True):
                 if isinstance(n, int) and isinstance(own, int) and n != own:
-                    tracer.refuse(
-                        f"a mask of {n} elements for a dimension of {own}"
-                    )
+                    tracer.refuse(f"a mask of {n} elements for a dimension of {own}")
             d += item.ndim
             continue
         if isinstance(item, Tensor):
@@ -212,8 +210,10 @@ def _slice(tracer: Tracer, item: slice, length: Length) -> _Axis:
         None if e is None else tracer.as_whole(e, "the end of a slice")
         for e in (item.start, item.stop)
     ]
-    if isinstance(length, int) and isinstance(step, int) and all(
-        e is None or isinstance(e, int) for e in ends
+    if (
+        isinstance(length, int)
+        and isinstance(step, int)
+        and all(e is None or isinstance(e, int) for e in ends)
     ):
         first, stop, step = slice(*ends, step).indices(length)
         return _Axis(first, step, len(range(first, stop, step)))
@@ -349,7 +349,8 @@ def _advanced(
     picked = [(n, x) for n, x in enumerate(found) if isinstance(x, _Picked)]
     common = tracer.broadcast_shape([x.indices.shape for _, x in picked])
     numbers = [
-        n for n, x in enumerate(found)
+        n
+        for n, x in enumerate(found)
         if isinstance(x, _Picked) or (isinstance(x, _Axis) and x.length is None)
     ]
     together = numbers == list(range(numbers[0], numbers[-1] + 1))
@@ -398,8 +399,10 @@ def _gathered_index(places: Sequence[Any], index: Sequence[Index]) -> tuple[Inde
 
 def _plain_base(tracer: Tracer, base: Tensor) -> View:
     """A base whose container has its dimensions, so that indices are those of the container."""
-    if isinstance(base, View) and len(base.place) == base.ndim and all(
-        p == axis(d) for d, p in enumerate(base.place)
+    if (
+        isinstance(base, View)
+        and len(base.place) == base.ndim
+        and all(p == axis(d) for d, p in enumerate(base.place))
     ):
         return base
     return tracer.stored_anew(base, "base")
@@ -426,9 +429,7 @@ def _scatter(
     value = tracer.broadcast(value, shape)
     parameters, index = tracer._parameters(shape)
     expression = value.element(index)
-    if any(
-        isinstance(part, Load) and part.array is base.container for part in _loads(expression)
-    ):
+    if any(isinstance(part, Load) and part.array is base.container for part in _loads(expression)):
         value = tracer.stored_anew(value, "before")
         expression = value.element(index)
     place = _gathered_index(places, index)
@@ -448,9 +449,7 @@ def _loads(expression: Expression) -> list[Expression]:
 # -- masks ----------------------------------------------------------------------------------------
 
 
-def _split_mask(
-    tracer: Tracer, base: Tensor, found: Sequence[Any]
-) -> tuple[Tensor, Tensor]:
+def _split_mask(tracer: Tracer, base: Tensor, found: Sequence[Any]) -> tuple[Tensor, Tensor]:
     """The part that the other indices choose, and the mask in its shape."""
     masks = [x for x in found if isinstance(x, _Masked)]
     if len(masks) > 1 or any(isinstance(x, _Picked) for x in found):

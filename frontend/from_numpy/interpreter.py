@@ -154,9 +154,7 @@ class Interpreter:
 
     # -- functions ------------------------------------------------------------------------------
 
-    def run_function(
-        self, function: Callable[..., Any], arguments: Mapping[str, Any]
-    ) -> Any:
+    def run_function(self, function: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
         """What a function of Python returns."""
         try:
             lines, first = inspect.getsourcelines(function)
@@ -288,9 +286,7 @@ class Interpreter:
         )
         return self._run(closure.node, frame)
 
-    def _method(
-        self, method: Method, arguments: Sequence[Any], keywords: Mapping[str, Any]
-    ) -> Any:
+    def _method(self, method: Method, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
         tracer = self.tracer
         if isinstance(method.owner, np.ufunc):
             handler = self.functions.get(("ufunc", method.name))
@@ -382,8 +378,12 @@ class Interpreter:
         if len(values) != len(targets):
             self.tracer.refuse(f"{len(values)} values for {len(targets)} variables")
         settled = [
-            self.tracer.stored_anew(v) if isinstance(v, Tensor) and not isinstance(v, View)
-            and v.mask is None and self.tracer.straight is None else v
+            self.tracer.stored_anew(v)
+            if isinstance(v, Tensor)
+            and not isinstance(v, View)
+            and v.mask is None
+            and self.tracer.straight is None
+            else v
             for v in values
         ]
         for target, value in zip(targets, settled, strict=True):
@@ -437,8 +437,10 @@ class Interpreter:
             old = self._name(ast.copy_location(ast.Name(target.id, ast.Load()), target))
             with tracer.named(target.id):
                 new = self.value(node.value)
-            if isinstance(old, View) and old.weak is None and (
-                old.ndim > 0 or old.container.is_argument
+            if (
+                isinstance(old, View)
+                and old.weak is None
+                and (old.ndim > 0 or old.container.is_argument)
             ):
                 self._in_place(old, node.op, new)
                 return
@@ -562,7 +564,10 @@ class Interpreter:
 
     def _with(self, node: ast.With) -> None:
         for item in node.items:
-            if ast.unparse(item.context_expr).split("(")[0] not in ("np.errstate", "numpy.errstate"):
+            if ast.unparse(item.context_expr).split("(")[0] not in (
+                "np.errstate",
+                "numpy.errstate",
+            ):
                 self.tracer.refuse("a with statement, but for np.errstate, is not covered")
         self.block(node.body)
 
@@ -644,8 +649,10 @@ class Interpreter:
             return self.call(np.matmul, [left, right], {})
         if _is_array(left) or _is_array(right):
             return combine(tracer, _UFUNCS[type(op)], [left, right])
-        if _is_whole(left) and _is_whole(right) and (
-            isinstance(left, sympy.Basic) or isinstance(right, sympy.Basic)
+        if (
+            _is_whole(left)
+            and _is_whole(right)
+            and (isinstance(left, sympy.Basic) or isinstance(right, sympy.Basic))
         ):
             if type(op) in _WHOLE:
                 return _WHOLE[type(op)](left, right)
@@ -671,7 +678,8 @@ class Interpreter:
             if isinstance(value, sympy.Basic):
                 return sympy.Not(_relation(value))
             return Tensor(
-                (), np.dtype(bool),
+                (),
+                np.dtype(bool),
                 lambda _: apply("logical_not", truth_of(value.element((0,) * value.ndim))),
                 bool,
             )
@@ -720,10 +728,9 @@ class Interpreter:
         name = "logical_or" if isinstance(op, ast.Or) else "logical_and"
         one, other = self.tracer.tensor(left), self.tracer.tensor(right)
         return Tensor(
-            (), np.dtype(bool),
-            lambda _: apply(
-                name, *(truth_of(t.element((0,) * t.ndim)) for t in (one, other))
-            ),
+            (),
+            np.dtype(bool),
+            lambda _: apply(name, *(truth_of(t.element((0,) * t.ndim)) for t in (one, other))),
             bool,
         )
 
@@ -805,9 +812,13 @@ class Interpreter:
                 continue
             found = self.value(part)
             later = node.args[place + 1 :]
-            if isinstance(found, Tensor) and not isinstance(found, View) and any(
-                map(_calls, later)
-            ) and self.tracer.straight is None and found.mask is None:
+            if (
+                isinstance(found, Tensor)
+                and not isinstance(found, View)
+                and any(map(_calls, later))
+                and self.tracer.straight is None
+                and found.mask is None
+            ):
                 found = self.tracer.settled(found)
             arguments.append(found)
         keywords: dict[str, Any] = {}

@@ -117,8 +117,11 @@ class _Rewriter:
         found = [*before, copied]
         if loop.orelse:
             other, more = self.block(loop.orelse, loops)
-            found.append(_if(loop, _none(stops), other, []) if stops else ast.copy_location(
-                ast.If(ast.Constant(True), other, []), loop))
+            found.append(
+                _if(loop, _none(stops), other, [])
+                if stops
+                else ast.copy_location(ast.If(ast.Constant(True), other, []), loop)
+            )
             jumps.flags |= more.flags
         return found, _Jumps(jumps.flags - {stop, skip}, False)
 

@@ -22,9 +22,9 @@ from distspmd.frontend.from_numpy.control import (
     _ABSENT,
     _CONFLICTS,
     _alike,
+    _changed,
     _collide,
     _Saved,
-    _changed,
 )
 from distspmd.frontend.from_numpy.tracer import Tracer, truth_of
 from distspmd.frontend.from_numpy.values import (

@@ -40,9 +40,11 @@ def normal_axis(tracer: Tracer, value: Any, ndim: int) -> int:
 
 def transpose(tracer: Tracer, base: Tensor, axes: Sequence[int] | None = None) -> Tensor:
     """The dimensions in another order; reversed where none is given."""
-    order = list(range(base.ndim))[::-1] if axes is None else [
-        normal_axis(tracer, a, base.ndim) for a in axes
-    ]
+    order = (
+        list(range(base.ndim))[::-1]
+        if axes is None
+        else [normal_axis(tracer, a, base.ndim) for a in axes]
+    )
     if sorted(order) != list(range(base.ndim)):
         tracer.refuse("axes don't match array")
     places: list[Whole] = [0] * base.ndim
@@ -130,9 +132,7 @@ def _quotient(total: Length, rest: Length) -> Length:
     return floor_divide(total, rest)
 
 
-def _groups(
-    old: Sequence[Length], new: Sequence[Length]
-) -> list[tuple[list[int], list[int]]]:
+def _groups(old: Sequence[Length], new: Sequence[Length]) -> list[tuple[list[int], list[int]]]:
     """Dimensions of two shapes that have as many elements together, the fewest each."""
     found: list[tuple[list[int], list[int]]] = []
     a, b = 0, 0

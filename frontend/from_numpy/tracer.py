@@ -299,9 +299,7 @@ class Tracer:
         container = self.container(self.target or "stacked", (len(rows), *shape), kind)
         for place, row in enumerate(rows):
             whole = view_of(container)
-            part = make_view(
-                container, shape, (place, *(axis(d) for d in range(len(shape))))
-            )
+            part = make_view(container, shape, (place, *(axis(d) for d in range(len(shape)))))
             del whole
             self.assign(part, row)
         return view_of(container)
@@ -442,8 +440,10 @@ class Tracer:
                     f"could not broadcast the shape {_shape_text(value.shape)} into "
                     f"{_shape_text(shape)}"
                 )
-        if not lead and len(own) == len(shape) and all(
-            same(a, b) for a, b in zip(own, shape, strict=True)
+        if (
+            not lead
+            and len(own) == len(shape)
+            and all(same(a, b) for a, b in zip(own, shape, strict=True))
         ):
             return value
         offset = len(shape) - len(own)
@@ -471,8 +471,10 @@ class Tracer:
             return value
         if isinstance(value, np.ndarray) and value.shape == () and value.dtype.kind in "iu":
             return int(value)
-        if isinstance(value, Tensor) and value.dtype.kind in "iub" and all(
-            _is_one(n) for n in value.shape
+        if (
+            isinstance(value, Tensor)
+            and value.dtype.kind in "iub"
+            and all(_is_one(n) for n in value.shape)
         ):
             expression = value.element((0,) * value.ndim)
             found = known_whole(expression)
@@ -527,7 +529,7 @@ class Tracer:
             name: of the container.
         """
         lengths = {s.name: n for s, n in (*kept, *gone)}
-        letters = dict(zip(lengths, ascii_letters, strict=False))
+        letters = _letters(list(lengths))
         found: dict[Any, tuple[str, str, Window]] = {}
 
         def windows(leaf: Expression) -> Expression:
@@ -575,10 +577,19 @@ class Tracer:
         text = "" if operation == "sum" and _is_product(closed, len(found)) else str(closed)
         if operation == "sum" and len(found) == 1 and isinstance(closed, Argument):
             text = ""
-        self.add(
-            Contract(result.name, subscripts, operands, whole_result, operation, text)
-        )
+        self.add(Contract(subscripts, operands, whole_result, operation, text))
         return view_of(result)
+
+
+LETTER = "__letter_"
+"""How symbols begin whose last character is the letter that they are to have."""
+
+
+def _letters(names: Sequence[str]) -> dict[str, str]:
+    """Letters of symbols: those that they ask for, or free ones."""
+    found = {n: n[-1] for n in names if n.startswith(LETTER)}
+    free = iter(x for x in ascii_letters if x not in found.values())
+    return {n: found.get(n) or next(free) for n in names}
 
 
 class _NoWindow(Exception):
@@ -644,9 +655,7 @@ def substitute(expression: Expression, by: Mapping[sympy.Symbol, Index]) -> Expr
         if isinstance(leaf, Load):
             return Load(leaf.array, tuple(map(moved, leaf.index)), leaf.dtype)
         if isinstance(leaf, IndexValue) and any(v in texts for v, _ in leaf.terms):
-            total = sympy.Integer(leaf.constant) + sum(
-                symbol(v) * f for v, f in leaf.terms
-            )
+            total = sympy.Integer(leaf.constant) + sum(symbol(v) * f for v, f in leaf.terms)
             return cast(whole_expression(total, dict(by)), leaf.dtype)
         return leaf
 
@@ -658,9 +667,7 @@ def known_whole(expression: Expression) -> Whole | None:
     if any(isinstance(part, Load) for part in parts(expression)):
         return None
     if isinstance(expression, IndexValue):
-        total = sympy.Integer(expression.constant) + sum(
-            symbol(v) * f for v, f in expression.terms
-        )
+        total = sympy.Integer(expression.constant) + sum(symbol(v) * f for v, f in expression.terms)
         return int(total) if total.is_Integer else total
     constant = getattr(expression, "value", None)
     return int(constant) if isinstance(constant, int) else None

@@ -74,9 +74,11 @@ class View(Tensor):
     @property
     def is_whole(self) -> bool:
         """Whether it is all of the container, as it is."""
-        return len(self.shape) == len(self.container.shape) and all(
-            p == axis(d) for d, p in enumerate(self.place)
-        ) and all(same(a, b) for a, b in zip(self.shape, self.container.shape, strict=True))
+        return (
+            len(self.shape) == len(self.container.shape)
+            and all(p == axis(d) for d, p in enumerate(self.place))
+            and all(same(a, b) for a, b in zip(self.shape, self.container.shape, strict=True))
+        )
 
 
 def _sympified(by: dict[Any, Any]) -> dict[Any, Any]:

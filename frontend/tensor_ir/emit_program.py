@@ -308,8 +308,9 @@ class _Emitter:
         _leave(state, self.sdfg, leave, tasklet, "_out0", memlet, written)
 
     def contract(self, statement: Contract) -> None:
-        opened = self._state(statement, statement.label)
-        node = Contraction(statement.label, statement.subscripts)
+        label = statement.result.container.name
+        opened = self._state(statement, label)
+        node = Contraction(label, statement.subscripts)
         node.operation, node.expression = statement.operation, statement.expression
         node.debuginfo = _info(statement)
         opened.state.add_node(node)
@@ -671,12 +672,12 @@ class _Body:
             return tuple(found)
 
         def moved(leaf: Expression) -> Expression:
-            return Load(leaf.array, direct(leaf.index), leaf.dtype) if isinstance(leaf, Load) else leaf
+            return (
+                Load(leaf.array, direct(leaf.index), leaf.dtype) if isinstance(leaf, Load) else leaf
+            )
 
         stores = [
-            Store(
-                s.container, direct(s.index), replace_leaves(s.value, moved), s.conflict
-            )
+            Store(s.container, direct(s.index), replace_leaves(s.value, moved), s.conflict)
             for s in kernel.stores
         ]
         body = Kernel(kernel.label, (), stores, line=kernel.line)
@@ -693,4 +694,4 @@ class _Body:
         return cls(inner, sorted(every), writes)
 
 
-__all__ = ["CONFLICTS", "emit_program", "loads_of", "IndexValue"]
+__all__ = ["CONFLICTS", "IndexValue", "emit_program", "loads_of"]

@@ -155,7 +155,6 @@ class Window:
 class Contract(Statement):
     """A contraction (:class:`distspmd.nodes.contraction.Contraction`) of windows."""
 
-    label: str
     subscripts: str
     operands: tuple[Window, ...]
     result: Window

@@ -141,15 +141,15 @@ def is_at_least(value: Whole, least: int, bounds: Bounds) -> bool:
         return False
     if isinstance(lowest, int):
         return lowest >= least
-    shifted = {s: sympy.Symbol(s.name, integer=True, nonnegative=True) + 1
-               for s in lowest.free_symbols}
+    shifted = {
+        s: sympy.Symbol(s.name, integer=True, nonnegative=True) + 1 for s in lowest.free_symbols
+    }
     found = sympy.expand(lowest.xreplace(shifted) - least)
     return bool(found.is_nonnegative)
 
 
 def _sign(coefficient: sympy.Expr) -> int | None:
-    sizes = {s: sympy.Symbol(s.name, integer=True, positive=True)
-             for s in coefficient.free_symbols}
+    sizes = {s: sympy.Symbol(s.name, integer=True, positive=True) for s in coefficient.free_symbols}
     value = coefficient.xreplace(sizes)
     if value.is_positive:
         return 1

@@ -3,11 +3,11 @@
 import dace
 import numpy as np
 import pytest
+from distspmd.frontend.from_numpy.einsum import parse_subscripts
 
 import distspmd
 from distspmd.errors import UnsupportedProgram
 from distspmd.frontend import numpy_program
-from distspmd.frontend.from_numpy.einsum import parse_subscripts
 from distspmd.nodes.contraction import Contraction
 
 

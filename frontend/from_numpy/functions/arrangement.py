@@ -35,11 +35,13 @@ from distspmd.frontend.from_numpy.values import (
     INT64,
     Tensor,
     View,
-    axis as axis_symbol,
     index_expression,
     make_view,
     number,
     view_of,
+)
+from distspmd.frontend.from_numpy.values import (
+    axis as axis_symbol,
 )
 from distspmd.frontend.tensor_ir.statements import Index
 from distspmd.frontend.tensor_ir.whole_numbers import (
@@ -176,8 +178,15 @@ def _transpose(run: Any, value: Any, axes: Any = None) -> Any:
 
 
 def _method_transpose(run: Any, base: Any, *axes: Any) -> Any:
-    return transpose(run.tracer, base, None if not axes or axes == (None,) else _given(axes)
-                     if len(axes) == 1 and not isinstance(axes[0], int) else axes)
+    return transpose(
+        run.tracer,
+        base,
+        None
+        if not axes or axes == (None,)
+        else _given(axes)
+        if len(axes) == 1 and not isinstance(axes[0], int)
+        else axes,
+    )
 
 
 METHODS["transpose"] = _method_transpose
@@ -271,8 +280,7 @@ def _broadcast_arrays(run: Any, *values: Any, **_: Any) -> Any:
 @function(np.atleast_1d)
 def _atleast_1d(run: Any, *values: Any) -> Any:
     found = [
-        reshape(run.tracer, t, [1]) if t.ndim == 0 else t
-        for t in map(run.tracer.tensor, values)
+        reshape(run.tracer, t, [1]) if t.ndim == 0 else t for t in map(run.tracer.tensor, values)
     ]
     return found[0] if len(found) == 1 else found
 
@@ -338,10 +346,9 @@ def _where(run: Any, condition: Any, *values: Any) -> Any:
 def _select(run: Any, conditions: Any, values: Any, default: Any = 0) -> Any:
     tracer = run.tracer
     found = tracer.tensor(default)
-    kind = np.result_type(*(
-        t.dtype if t.weak is None else t.weak(0)
-        for t in map(tracer.tensor, [*values, default])
-    ))
+    kind = np.result_type(
+        *(t.dtype if t.weak is None else t.weak(0) for t in map(tracer.tensor, [*values, default]))
+    )
     for condition, value in reversed(list(zip(conditions, values, strict=True))):
         found = choose(tracer, tracer.tensor(condition), tracer.tensor(value), found, kind)
     return found
@@ -361,7 +368,11 @@ def _clip(
 
 
 def _method_clip(
-    run: Any, base: Any, min: Any = None, max: Any = None, out: Any = None  # noqa: A002
+    run: Any,
+    base: Any,
+    min: Any = None,
+    max: Any = None,
+    out: Any = None,
 ) -> Any:
     return _clip(run, base, min, max, out)
 
@@ -411,12 +422,14 @@ def _isclose(
     near = combine(tracer, np.less_equal, [gap, limit])
     finite = combine(tracer, np.isfinite, [b])
     found = combine(
-        tracer, np.logical_or,
+        tracer,
+        np.logical_or,
         [combine(tracer, np.logical_and, [near, finite]), combine(tracer, np.equal, [a, b])],
     )
     if equal_nan:
         both = combine(
-            tracer, np.logical_and,
+            tracer,
+            np.logical_and,
             [combine(tracer, np.isnan, [a]), combine(tracer, np.isnan, [b])],
         )
         found = combine(tracer, np.logical_or, [found, both])
@@ -440,7 +453,9 @@ def _array_equal(run: Any, a: Any, b: Any, **_: Any) -> Any:
 
 
 @function(np.concatenate, np.concat)
-def concatenate(run: Any, arrays: Any, axis: Any = 0, out: Any = None, dtype: Any = None, **_: Any) -> Any:
+def concatenate(
+    run: Any, arrays: Any, axis: Any = 0, out: Any = None, dtype: Any = None, **_: Any
+) -> Any:
     """``np.concatenate``: each array is written to its part of a container."""
     tracer = run.tracer
     tensors = [tracer.tensor(a) for a in run.unpacked(arrays, None)]
@@ -600,7 +615,9 @@ def _tile(run: Any, value: Any, reps: Any) -> Any:
     wide = expand_dims(tracer, tensor, [2 * d for d in range(rank)])
     shape = [x for c, n in zip(counts, tensor.shape, strict=True) for x in (c, n)]
     whole = tracer.stored_anew(broadcast_to(tracer, wide, shape))
-    return reshape(tracer, whole, [multiply(c, n) for c, n in zip(counts, tensor.shape, strict=True)])
+    return reshape(
+        tracer, whole, [multiply(c, n) for c, n in zip(counts, tensor.shape, strict=True)]
+    )
 
 
 @function(np.repeat, method="repeat")
@@ -693,9 +710,7 @@ def _diagonal(run: Any, value: Any, offset: Any = 0, axis1: Any = 0, axis2: Any 
     if not isinstance(offset, int):
         tracer.refuse("the offset of a diagonal has to be known before the run")
     rows, columns = tensor.shape[one], tensor.shape[other]
-    length = _shorter(
-        add(rows, min(offset, 0)), subtract(columns, max(offset, 0))
-    )
+    length = _shorter(add(rows, min(offset, 0)), subtract(columns, max(offset, 0)))
     kept = [d for d in range(tensor.ndim) if d not in (one, other)]
     shape = [*(tensor.shape[d] for d in kept), length]
     places: list[Any] = [0] * tensor.ndim
@@ -775,9 +790,12 @@ def _gradient(run: Any, value: Any, *spacing: Any, axis: Any = None, edge_order:
     tracer = run.tracer
     tensor = tracer.stored(tracer.tensor(value))
     axes = (
-        list(range(tensor.ndim)) if axis is None
-        else [normal_axis(tracer, a, tensor.ndim)
-              for a in (axis if isinstance(axis, tuple | list) else [axis])]
+        list(range(tensor.ndim))
+        if axis is None
+        else [
+            normal_axis(tracer, a, tensor.ndim)
+            for a in (axis if isinstance(axis, tuple | list) else [axis])
+        ]
     )
     steps = list(spacing) or [1.0]
     if len(steps) == 1:
@@ -860,8 +878,10 @@ def _padding(
     if mode == "edge":
         end = slice(0, 1) if before else slice(subtract(length, 1), length)
         return [broadcast_to(tracer, indexing.read(tracer, tensor, (*lead, end)), shape)]
-    if isinstance(length, int) and isinstance(width, int) and width > (
-        length - 1 if mode == "reflect" else length
+    if (
+        isinstance(length, int)
+        and isinstance(width, int)
+        and width > (length - 1 if mode == "reflect" else length)
     ):
         places = np.pad(np.arange(length), (width, 0) if before else (0, width), mode=mode)
         own = places[:width] if before else places[length:]

@@ -116,7 +116,11 @@ def _array(run: Any, value: Any, dtype: Any = None, copy: Any = True, **_: Any) 
     tensor = run.tracer.tensor(value)
     if dtype is not None:
         tensor = converted(run.tracer, tensor, dtype_of(run, dtype))
-    tensor = Tensor(tensor.shape, tensor.dtype, tensor.element) if tensor is not value or copy else tensor
+    tensor = (
+        Tensor(tensor.shape, tensor.dtype, tensor.element)
+        if tensor is not value or copy
+        else tensor
+    )
     return run.tracer.stored_anew(tensor)
 
 
@@ -162,7 +166,13 @@ def _shifted(index: Index, by: Any) -> Expression:
 
 @function(np.arange)
 def _arange(
-    run: Any, *ends: Any, start: Any = None, stop: Any = None, step: Any = None, dtype: Any = None, **_: Any
+    run: Any,
+    *ends: Any,
+    start: Any = None,
+    stop: Any = None,
+    step: Any = None,
+    dtype: Any = None,
+    **_: Any,
 ) -> Any:
     values = list(ends)
     if len(values) == 4:
@@ -191,8 +201,10 @@ def _arange(
     tracer = run.tracer
     if all(_is_whole(v) for v in (first, stop, step)):
         low, high, by = (tracer.as_whole(v) for v in (first, stop, step))
-        count = ceil_divide(subtract(high, low), by) if not (isinstance(by, int) and by < 0) else (
-            ceil_divide(subtract(low, high), -by)
+        count = (
+            ceil_divide(subtract(high, low), by)
+            if not (isinstance(by, int) and by < 0)
+            else (ceil_divide(subtract(low, high), -by))
         )
         return _affine(run, count, low, by, dtype_of(run, dtype, np.int64))
     tracer.refuse("np.arange with real numbers that are not known: its length is not known")
@@ -216,7 +228,9 @@ def _affine(run: Any, count: Any, first: Any, step: Any, dtype: np.dtype[Any]) -
         if isinstance(i, int | sympy.Basic):
             value = index_expression(add(first, multiply(step, i)))
         else:
-            value = apply("add", index_expression(first), apply("multiply", index_expression(step), i))
+            value = apply(
+                "add", index_expression(first), apply("multiply", index_expression(step), i)
+            )
         return cast(value, dtype)
 
     found = run.tracer.stored_anew(Tensor((count,), dtype, element))
@@ -251,7 +265,11 @@ def _linspace(
     kind = dtype_of(run, dtype)
     if all(_is_static(v) for v in (start, stop)) and isinstance(count, int):
         values, step = np.linspace(start, stop, count, endpoint=endpoint, retstep=True, dtype=kind)
-        found = tracer.table(values) if count <= 64 else _spaced(run, start, stop, count, endpoint, kind)
+        found = (
+            tracer.table(values)
+            if count <= 64
+            else _spaced(run, start, stop, count, endpoint, kind)
+        )
         return (found, float(step)) if retstep else found
     if tracer.tensor(start).ndim or tracer.tensor(stop).ndim:
         tracer.refuse("np.linspace between arrays; call it for each element")
@@ -268,7 +286,9 @@ def _spaced(run: Any, start: Any, stop: Any, count: Any, endpoint: bool, kind: A
         low, high = (cast(t.element((0,) * t.ndim), FLOAT64) for t in (one, two))
         place = cast(index_expression(index[0]), FLOAT64)
         number_ = cast(index_expression(parts), FLOAT64)
-        safe = apply("where", apply("equal", number_, number(0, FLOAT64)), number(1, FLOAT64), number_)
+        safe = apply(
+            "where", apply("equal", number_, number(0, FLOAT64)), number(1, FLOAT64), number_
+        )
         step = apply("divide", apply("subtract", high, low), safe)
         value = apply("add", low, apply("multiply", place, step))
         if endpoint:

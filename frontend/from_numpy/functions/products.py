@@ -14,7 +14,7 @@ from distspmd.frontend.from_numpy.einsum_text import parse_subscripts
 from distspmd.frontend.from_numpy.functions.reductions import finished
 from distspmd.frontend.from_numpy.functions.registry import function
 from distspmd.frontend.from_numpy.shapes import normal_axis, reshape, size_of
-from distspmd.frontend.from_numpy.tracer import is_one, shape_text
+from distspmd.frontend.from_numpy.tracer import LETTER, is_one, shape_text, substitute
 from distspmd.frontend.from_numpy.values import Tensor
 from distspmd.frontend.tensor_ir.statements import Length
 from distspmd.frontend.tensor_ir.whole_numbers import same, symbol
@@ -32,12 +32,14 @@ def contract(
     kind = np.dtype(dtype or np.result_type(*(t.dtype for t in operands)))
     extents = _extents(run, terms, operands)
     tensors = [_stored(run, t, kind) for t in operands]
-    index = {x: symbol(f"__l{x}") for x in extents}
+    index = {x: symbol(f"{LETTER}{x}") for x in extents}
     factors = [
-        tensor.element(tuple(
-            0 if is_one(n) and not is_one(extents[x]) else index[x]
-            for x, n in zip(term, tensor.shape, strict=True)
-        ))
+        tensor.element(
+            tuple(
+                0 if is_one(n) and not is_one(extents[x]) else index[x]
+                for x, n in zip(term, tensor.shape, strict=True)
+            )
+        )
         for term, tensor in zip(terms, tensors, strict=True)
     ]
     name = "logical_and" if kind.kind == "b" else "multiply"
@@ -49,18 +51,16 @@ def contract(
         shape = tuple(extents[x] for x in out)
 
         def element(place: Any) -> Expression:
-            from distspmd.frontend.from_numpy.tracer import substitute
-
-            return substitute(
-                expression, {index[x]: i for x, i in zip(out, place, strict=True)}
-            )
+            return substitute(expression, {index[x]: i for x, i in zip(out, place, strict=True)})
 
         return tracer.stored_anew(Tensor(shape, kind, element))
     if kind.kind == "b":
         expression = cast(expression, np.dtype(np.int64))
     found = tracer.contract(
-        [(index[x], extents[x]) for x in out], [(index[x], extents[x]) for x in gone],
-        expression, "max" if kind.kind == "b" else "sum",
+        [(index[x], extents[x]) for x in out],
+        [(index[x], extents[x]) for x in gone],
+        expression,
+        "max" if kind.kind == "b" else "sum",
     )
     return converted(tracer, found, bool) if kind.kind == "b" else found
 
@@ -95,10 +95,10 @@ def matmul(run: Any, a: Any, b: Any, out: Any = None, **_: Any) -> Any:
     if not one.ndim or not other.ndim:
         tracer.refuse("matmul: an operand has no dimensions; write a * b")
     batch = max(one.ndim, other.ndim) - 2
-    letters = ascii_letters[: max(batch, 0)]
-    left = letters[len(letters) - max(one.ndim - 2, 0) :] + ("x" if one.ndim > 1 else "") + "y"
-    right = letters[len(letters) - max(other.ndim - 2, 0) :] + "y" + ("z" if other.ndim > 1 else "")
-    result = letters + ("x" if one.ndim > 1 else "") + ("z" if other.ndim > 1 else "")
+    letters = "bcdefghlmnopqrstuvwxyz"[: max(batch, 0)]
+    left = letters[len(letters) - max(one.ndim - 2, 0) :] + ("i" if one.ndim > 1 else "") + "k"
+    right = letters[len(letters) - max(other.ndim - 2, 0) :] + "k" + ("j" if other.ndim > 1 else "")
+    result = letters + ("i" if one.ndim > 1 else "") + ("j" if other.ndim > 1 else "")
     return finished(run, contract(run, [left, right], result, [one, other]), out)
 
 

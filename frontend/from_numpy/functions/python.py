@@ -150,8 +150,10 @@ def _sum(run: Any, values: Any, start: Any = 0) -> Any:
     import ast
 
     if isinstance(values, Tensor) and values.ndim == 1:
-        return run.binary(ast.Add(), run.call(np.sum, [values], {}), start) if start != 0 else (
-            run.call(np.sum, [values], {})
+        return (
+            run.binary(ast.Add(), run.call(np.sum, [values], {}), start)
+            if start != 0
+            else (run.call(np.sum, [values], {}))
         )
     found = start
     for value in static_values(run, values):
@@ -272,8 +274,12 @@ def _as_ufunc(ufunc: np.ufunc) -> Any:
             python = {v: k for k, v in _MATH.items()}[ufunc]
             return getattr(math, python)(*operands)
         found = apply_ufunc(run.tracer, ufunc, operands)
-        return Tensor((), np.dtype(np.float64),
-                      lambda _: cast(found.element((0,) * found.ndim), np.dtype(np.float64)), float)
+        return Tensor(
+            (),
+            np.dtype(np.float64),
+            lambda _: cast(found.element((0,) * found.ndim), np.dtype(np.float64)),
+            float,
+        )
 
     return call
 

@@ -82,8 +82,14 @@ def reduce(
         tensor = choose(tracer, tensor.mask, whole, tracer.tensor(neutral), tensor.dtype)
         axis = None
     axes = axes_of(run, tensor, axis)
-    if any(tensor.shape[d] == 0 for d in axes) and initial is None and name in (
-        "maximum", "minimum",
+    if (
+        any(tensor.shape[d] == 0 for d in axes)
+        and initial is None
+        and name
+        in (
+            "maximum",
+            "minimum",
+        )
     ):
         tracer.refuse(f"zero-size array to reduction operation {name} which has no identity")
     if not axes:
@@ -136,9 +142,7 @@ def _reduced(run: Any, name: str, tensor: Tensor, axes: Sequence[int]) -> Tensor
     if name not in _LAMBDAS:
         tracer.refuse(f"np.{name}.reduce is not covered")
     stored = _whole(tracer, tensor)
-    result = tracer.container(
-        tracer.target or name, [tensor.shape[d] for d in kept], tensor.dtype
-    )
+    result = tracer.container(tracer.target or name, [tensor.shape[d] for d in kept], tensor.dtype)
     code, identity = _LAMBDAS[name]
     reduced = list(axes) if kept else None
     tracer.add(
@@ -160,9 +164,7 @@ def _whole(tracer: Any, tensor: Tensor) -> View:
 def _truths(run: Any, name: str, tensor: Tensor, axes: Sequence[int]) -> Tensor:
     """Whether any or all elements are true, by the extreme of numbers."""
     byte = np.dtype(np.int64)
-    ones = Tensor(
-        tensor.shape, byte, lambda i: cast(truth_of(tensor.element(i)), byte)
-    )
+    ones = Tensor(tensor.shape, byte, lambda i: cast(truth_of(tensor.element(i)), byte))
     found = _reduced(run, "maximum" if name == "logical_or" else "minimum", ones, axes)
     empty = [tensor.shape[d] for d in axes]
     del empty
@@ -225,9 +227,7 @@ def _extreme(name: str) -> Any:
         initial: Any = None,
         where: Any = True,
     ) -> Any:
-        found = reduce(
-            run, name, value, axis, keepdims=keepdims, where=where, initial=initial
-        )
+        found = reduce(run, name, value, axis, keepdims=keepdims, where=where, initial=initial)
         return finished(run, found, out)
 
     return call
@@ -363,8 +363,9 @@ def count_of(run: Any, tensor: Tensor, axis: Any, where: Any = True) -> Any:
     if tensor.mask is not None:
         return reduce(run, "add", converted(run.tracer, tensor.mask, np.int64), None)
     if where is not True:
-        truth = converted(run.tracer, run.tracer.broadcast(run.tracer.tensor(where), tensor.shape),
-                          np.int64)
+        truth = converted(
+            run.tracer, run.tracer.broadcast(run.tracer.tensor(where), tensor.shape), np.int64
+        )
         return reduce(run, "add", truth, axis)
     return size_of([tensor.shape[d] for d in axes_of(run, tensor, axis)])
 
@@ -423,8 +424,15 @@ def variance(
 
 @function(np.var, method="var")
 def _var(
-    run: Any, value: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0,
-    keepdims: bool = False, *, correction: Any = None,
+    run: Any,
+    value: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: Any = 0,
+    keepdims: bool = False,
+    *,
+    correction: Any = None,
 ) -> Any:
     ddof = ddof if correction is None else correction
     return finished(run, variance(run, value, axis, ddof, keepdims, dtype), out)
@@ -432,8 +440,15 @@ def _var(
 
 @function(np.std, method="std")
 def _std(
-    run: Any, value: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0,
-    keepdims: bool = False, *, correction: Any = None,
+    run: Any,
+    value: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: Any = 0,
+    keepdims: bool = False,
+    *,
+    correction: Any = None,
 ) -> Any:
     ddof = ddof if correction is None else correction
     found = combine(run.tracer, np.sqrt, [variance(run, value, axis, ddof, keepdims, dtype)])
@@ -442,8 +457,13 @@ def _std(
 
 @function(np.average)
 def _average(
-    run: Any, value: Any, axis: Any = None, weights: Any = None, returned: bool = False,
-    *, keepdims: bool = False,
+    run: Any,
+    value: Any,
+    axis: Any = None,
+    weights: Any = None,
+    returned: bool = False,
+    *,
+    keepdims: bool = False,
 ) -> Any:
     tracer = run.tracer
     if weights is None:
@@ -453,8 +473,9 @@ def _average(
     if weight.ndim != tensor.ndim:
         (d,) = axes_of(run, tensor, axis)
         weight = reshape(tracer, weight, [n if i == d else 1 for i, n in enumerate(tensor.shape)])
-    kind = np.result_type(tensor.dtype, weight.dtype, *(
-        [np.float64] if tensor.dtype.kind in "biu" else []))
+    kind = np.result_type(
+        tensor.dtype, weight.dtype, *([np.float64] if tensor.dtype.kind in "biu" else [])
+    )
     product = converted(tracer, combine(tracer, np.multiply, [tensor, weight]), kind)
     total = reduce(run, "add", product, axis, keepdims=keepdims)
     whole = tracer.broadcast(weight, tensor.shape)
@@ -485,7 +506,9 @@ def _without_nan(name: str, neutral: float) -> Any:
         is_number = combine(tracer, np.logical_not, [combine(tracer, np.isnan, [tensor])])
         filled = choose(tracer, is_number, tensor, tracer.tensor(tensor.dtype.type(neutral)))
         if name in ("nanmax", "nanmin"):
-            found = reduce(run, "maximum" if name == "nanmax" else "minimum", filled, axis, **options)
+            found = reduce(
+                run, "maximum" if name == "nanmax" else "minimum", filled, axis, **options
+            )
             there = reduce(run, "logical_or", is_number, axis, **options)
             return choose(tracer, there, found, tracer.tensor(tensor.dtype.type(np.nan)))
         if name in ("nansum", "nanprod"):
@@ -498,7 +521,11 @@ def _without_nan(name: str, neutral: float) -> Any:
 
 
 for _name, _neutral_value in (
-    ("nansum", 0.0), ("nanprod", 1.0), ("nanmax", -np.inf), ("nanmin", np.inf), ("nanmean", 0.0),
+    ("nansum", 0.0),
+    ("nanprod", 1.0),
+    ("nanmax", -np.inf),
+    ("nanmin", np.inf),
+    ("nanmean", 0.0),
 ):
     function(getattr(np, _name))(_without_nan(_name, _neutral_value))
 
