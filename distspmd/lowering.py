@@ -6,8 +6,8 @@ It travels between processes without the SDFG, which carries it and which it nam
 from __future__ import annotations
 
 import html
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
@@ -22,6 +22,55 @@ from distspmd.tables import Table, as_html, as_text
 
 ATTRIBUTE = "_distspmd_lowering"
 """Name under which a lowered SDFG carries its lowering."""
+_CALL_FORM = "_distspmd_call_form"
+
+
+@dataclass(frozen=True)
+class Result:
+    """The place of an array among the results, in what a function returns."""
+
+    number: int
+
+
+@dataclass(frozen=True)
+class CallForm:
+    """How a program is called.
+
+    Attributes:
+        scalars: names of arguments and results that are numbers to the caller.
+        returned: what the function returns: tuples, lists and dictionaries, with a
+            :class:`Result` for each array; None for an array, or a tuple of arrays.
+    """
+
+    scalars: frozenset[str] = frozenset()
+    returned: Any = None
+
+    def arrange(self, results: Sequence[Any]) -> Any:
+        """What the caller gets for the results."""
+        return fill(self.returned, lambda result: results[result.number])
+
+
+def fill(form: Any, array: Callable[[Result], Any]) -> Any:
+    """A form with something in the place of its results."""
+    if isinstance(form, Result):
+        return array(form)
+    if isinstance(form, tuple | list):
+        return type(form)(fill(part, array) for part in form)
+    if isinstance(form, dict):
+        return {key: fill(part, array) for key, part in form.items()}
+    return form
+
+
+def set_call_form(sdfg: Any, form: CallForm) -> None:
+    """Say how the caller passes arguments and gets results."""
+    setattr(sdfg, _CALL_FORM, form)
+
+
+def call_form_of(sdfg: Any) -> CallForm:
+    """How a program is called: as it was said, and as its scalars say."""
+    form: CallForm = getattr(sdfg, _CALL_FORM, CallForm())
+    own = frozenset(n for n, c in sdfg.arrays.items() if type(c).__name__ == "Scalar")
+    return replace(form, scalars=form.scalars | own)
 
 
 class SpaceOrigin(Enum):
@@ -176,7 +225,7 @@ class Lowering:
         symbols: value of each symbol on the first ranks; it is 0 on all further ones.
         approximate: reads of which a dimension was taken whole, as sentences.
         remarks: what the schedule leaves idle or whole, as sentences.
-        scalars: arguments that the caller passes as scalars.
+        call_form: how the caller passes arguments and gets results.
         written: containers that some space writes.
         machine: what messages and bytes were taken to cost.
         deterministic: whether results have the same bits on any number of ranks.
@@ -191,7 +240,7 @@ class Lowering:
     fetches: tuple[PlannedMemlet, ...]
     symbols: dict[str, list[int]]
     approximate: tuple[str, ...]
-    scalars: frozenset[str]
+    call_form: CallForm
     written: frozenset[str]
     machine: Machine = field(default_factory=Machine)
     deterministic: bool = False

@@ -6,7 +6,7 @@ It needs neither a communicator nor the compiled program.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -17,7 +17,7 @@ from distspmd.codegen.build import Build
 from distspmd.errors import ArgumentError
 from distspmd.layouts import intervals
 from distspmd.layouts.layout import Layout
-from distspmd.lowering import Lowering
+from distspmd.lowering import CallForm, Lowering
 from distspmd.nodes.distributed_memlet import CONTEXT
 
 
@@ -62,6 +62,7 @@ class Signature:
         parameters: arguments by name, in the order of the compiled function.
         results: in the order in which they are returned.
         positional: names of the arguments in the order of the user's program.
+        call_form: in which the caller gets results.
     """
 
     program: str
@@ -69,6 +70,7 @@ class Signature:
     parameters: Mapping[str, Parameter]
     results: Sequence[Parameter]
     positional: Sequence[str]
+    call_form: CallForm = field(default_factory=CallForm)
 
     @classmethod
     def of(cls, built: Build, lowering: Lowering, rank: int) -> Signature:
@@ -88,14 +90,15 @@ class Signature:
                     intervals.shape(layout.box(rank)) if layout else argument.shape,
                     layout,
                     is_here=rank < layout.ranks if layout else rank == 0,
-                    is_scalar=argument.name in lowering.scalars,
+                    is_scalar=argument.name in lowering.call_form.scalars,
                     is_written=argument.name in lowering.written,
                 )
             )
         parameters = {p.name: p for p in found if not p.name.startswith("__return")}
         results = [p for p in found if p.name.startswith("__return")]
         results.sort(key=lambda p: (len(p.name), p.name))
-        return cls(built.name, rank, parameters, results, built.positional)
+        form = lowering.call_form
+        return cls(built.name, rank, parameters, results, built.positional, form)
 
     @cached_property
     def takes_part(self) -> bool:
@@ -243,6 +246,8 @@ class Signature:
             result[0] if parameter.is_scalar and result is not None else result
             for parameter, result in zip(self.results, results, strict=True)
         ]
+        if self.call_form.returned is not None:
+            return self.call_form.arrange(found)
         return found[0] if self.is_single else tuple(found)
 
     def _scalar(self, parameter: Parameter, value: Any) -> NDArray[Any]:

@@ -12,7 +12,7 @@ from dace import SDFG
 from distspmd.analysis.iteration_spaces import IterationSpace
 from distspmd.analysis.tiling import Tiling
 from distspmd.analysis.uses import Use
-from distspmd.lowering import FusedSpace, Lowering
+from distspmd.lowering import CallForm, FusedSpace, Lowering
 from distspmd.passes.movement import Movement
 from distspmd.passes.tiles import Symbols
 from distspmd.placement.argument_layouts import DISTRIBUTED, ROOT, held_by_caller
@@ -46,7 +46,7 @@ class Compilation:
         tiled: every space with its tiling and what each rank reads and writes.
         homes: the placement of each container between its uses.
         dtypes: the type of the elements of each of them.
-        scalars: arguments that the caller passes as scalars.
+        call_form: how the caller passes arguments and gets results.
         solutions: the plan of each redistribution that the homes make necessary.
         movements: redistributions of the program, in the order of their numbers.
         fetches: the same of what data decide.
@@ -69,7 +69,7 @@ class Compilation:
     tiled: dict[str, Tiled] = field(default_factory=dict)
     homes: dict[str, Home] = field(default_factory=dict)
     dtypes: dict[str, np.dtype[Any]] = field(default_factory=dict)
-    scalars: frozenset[str] = frozenset()
+    call_form: CallForm = field(default_factory=CallForm)
     solutions: dict[Redistribution, Solution] = field(default_factory=dict)
     movements: Sequence[Movement] = ()
     fetches: Sequence[Movement] = ()

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from distspmd.analysis.scalars import scalars_of
 from distspmd.analysis.uses import Use
 from distspmd.errors import NoSolver
+from distspmd.lowering import call_form_of
 from distspmd.passes.compilation import Compilation
 from distspmd.placement.homes import moves
 from distspmd.placement.propagation import Tiled
@@ -30,7 +30,7 @@ class ChooseHomes:
             for name, uses in _uses_of_containers(compilation.tiled).items()
         }
         compilation.dtypes = {name: compilation.dtype(name) for name in compilation.homes}
-        compilation.scalars = scalars_of(compilation.sdfg)
+        compilation.call_form = call_form_of(compilation.sdfg)
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,7 @@ class RecordDecisions:
             fetches=tuple(_record_fetch(fetch, compilation.machine) for fetch in fetches),
             symbols=compilation.symbols.values,
             approximate=tuple(_approximations(compilation.tiled, fetches)),
-            scalars=compilation.scalars,
+            call_form=compilation.call_form,
             written=frozenset(home.data for home in homes.values() if home.is_written),
             machine=compilation.machine,
             deterministic=compilation.deterministic,

@@ -23,12 +23,13 @@ from distspmd.frontend.from_numpy.values import Tensor, View, view_of
 from distspmd.frontend.tensor_ir.emit_program import emit_program
 from distspmd.frontend.tensor_ir.statements import Container
 from distspmd.frontend.tensor_ir.whole_numbers import symbol
+from distspmd.lowering import Result
 
 for _module in ("python", "creation", "reductions", "products", "arrangement"):
     importlib.import_module(f"distspmd.frontend.from_numpy.functions.{_module}")
 
 
-DEFAULT = "dace"
+DEFAULT = "numpy"
 """The front end that reads programs where none is named."""
 
 
@@ -102,7 +103,7 @@ class _Reading:
         self.tracer.frames.append(Frame({}))
         try:
             result = self.interpreter.run_function(inspect.unwrap(self.function), values)
-            self._return(result)
+            returned = self._return(result)
         except DistSPMDError:
             raise
         except RecursionError:
@@ -114,7 +115,7 @@ class _Reading:
                 self.tracer.message(f"not understood: {type(problem).__name__}: {problem}")
             ) from problem
         without_unread(self.tracer.block)
-        return emit_program(_identifier(name), self.tracer.block, self.arguments)
+        return emit_program(_identifier(name), self.tracer.block, self.arguments, returned)
 
     # -- arguments ------------------------------------------------------------------------------
 
@@ -219,21 +220,32 @@ class _Reading:
 
     # -- results --------------------------------------------------------------------------------
 
-    def _return(self, result: Any) -> None:
-        tracer = self.tracer
-        if result is None:
-            return
-        if isinstance(result, dict):
-            tracer.refuse("a dictionary is returned; return a tuple of arrays")
-        many = isinstance(result, tuple | list) and not (
-            isinstance(result, list) and all(_is_number(v) for v in result)
+    def _return(self, returned: Any) -> Any:
+        """Make the arrays of what a function returns results; the form that it has else."""
+        found: list[Any] = []
+
+        def form(value: Any) -> Any:
+            if isinstance(value, tuple | list):
+                if value and isinstance(value, list) and all(map(_is_number, value)):
+                    value = np.array(value)
+                else:
+                    return type(value)(map(form, value))
+            elif isinstance(value, dict):
+                return {key: form(part) for key, part in value.items()}
+            elif value is None or isinstance(value, str):
+                return value
+            found.append(self.tracer.tensor(value))
+            return Result(len(found) - 1)
+
+        made = form(returned)
+        plain = found and (
+            made == Result(0)
+            or (isinstance(made, tuple) and made == tuple(map(Result, range(len(found)))))
         )
-        values = list(result) if many else [result]
-        for place, value in enumerate(values):
-            name = f"__return_{place}" if many else "__return"
-            if value is None or isinstance(value, str):
-                tracer.refuse(f"the program returns {told(value)}, which is no array")
-            self._result(name, tracer.tensor(value))
+        single = made == Result(0)
+        for place, tensor in enumerate(found):
+            self._result("__return" if single else f"__return_{place}", tensor)
+        return None if plain or not found else made
 
     def _result(self, name: str, value: Tensor) -> None:
         tracer = self.tracer

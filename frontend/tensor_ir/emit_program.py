@@ -17,7 +17,6 @@ from dace.properties import CodeBlock
 from dace.sdfg import nodes
 from dace.sdfg.state import ConditionalBlock, ControlFlowRegion, LoopRegion
 
-from distspmd.analysis.scalars import mark_scalars
 from distspmd.dace_compat.settings import placed_by_us
 from distspmd.expressions.cpp import literal
 from distspmd.expressions.ir import (
@@ -46,6 +45,7 @@ from distspmd.frontend.tensor_ir.statements import (
     loads_of,
 )
 from distspmd.frontend.tensor_ir.whole_numbers import text
+from distspmd.lowering import CallForm, set_call_form
 from distspmd.nodes.computation import Computation
 from distspmd.nodes.contraction import Contraction
 
@@ -64,13 +64,16 @@ CONFLICTS = {
 
 
 @placed_by_us()
-def emit_program(name: str, program: Block, arguments: Sequence[Container]) -> SDFG:
+def emit_program(
+    name: str, program: Block, arguments: Sequence[Container], returned: Any = None
+) -> SDFG:
     """The SDFG of a program.
 
     Args:
         name: of the SDFG.
         program: its statements.
         arguments: what the caller passes, in order; results are not among them.
+        returned: the form of what the function returns, with places of results.
     """
     sdfg = SDFG(name)
     known: dict[str, Container] = {a.name: a for a in arguments}
@@ -85,7 +88,8 @@ def emit_program(name: str, program: Block, arguments: Sequence[Container]) -> S
     emitter.finish()
     sdfg.arg_names = [a.name for a in arguments]
     _declare_symbols(sdfg, program)
-    mark_scalars(sdfg, [c.name for c in known.values() if c.is_argument and not c.shape])
+    numbers = frozenset(c.name for c in known.values() if c.is_argument and not c.shape)
+    set_call_form(sdfg, CallForm(numbers, returned))
     return sdfg
 
 
