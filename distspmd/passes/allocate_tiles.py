@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import sympy
 from dace import SDFG, Memlet, data, dtypes
 
+from distspmd.analysis.tiling import Tiling
 from distspmd.layouts import intervals
 from distspmd.layouts.layout import Layout
 from distspmd.passes.tiles import Symbols, TileWindow, add_tile
@@ -27,6 +28,8 @@ class AllocatedTiles:
     """Tile of the home of each container that does not live at the root."""
     layouts: dict[str, Layout] = field(default_factory=dict)
     """Layout of each tile."""
+    tilings: Mapping[str, Tiling] = field(default_factory=dict)
+    """Tiling of each space, by its name."""
 
     def of(self, container: str) -> str:
         """The tile of the home of a container; the container itself where it lives at the root."""
@@ -62,9 +65,11 @@ class AllocatedTiles:
         return TileWindow((sympy.Integer(0),) * len(shape), tuple(map(sympy.sympify, shape)))
 
 
-def allocate_tiles(sdfg: SDFG, homes: Mapping[str, Home], symbols: Symbols) -> AllocatedTiles:
+def allocate_tiles(
+    sdfg: SDFG, homes: Mapping[str, Home], symbols: Symbols, tilings: Mapping[str, Tiling]
+) -> AllocatedTiles:
     """Add the tiles of all homes; the containers stay, for the caller's arrays and for copies."""
-    tiles = AllocatedTiles(sdfg, symbols)
+    tiles = AllocatedTiles(sdfg, symbols, tilings=tilings)
     for name, home in homes.items():
         if home.at_caller:
             tiles.describe(name, home.layout)

@@ -14,6 +14,7 @@ from dace.sdfg import nodes
 from dace.sdfg.state import ReturnBlock
 
 from distspmd.analysis.iteration_spaces import Source
+from distspmd.analysis.tiling import Tiling
 from distspmd.analysis.uses import Read, Update, Use, Write
 from distspmd.nodes.distributed_memlet import CONTEXT
 from distspmd.passes.allocate_tiles import allocate_tiles, scalar_to_array
@@ -38,18 +39,21 @@ class InsertMemlets:
             if isinstance(space.node, nodes.MapEntry):
                 tiling = compilation.tiled[space.name].tiling
                 symbols.tile_map(space.name, tiling, space.node)
-        inserter = distribute(sdfg, compilation.homes, symbols)
+        tilings = {name: tiled.tiling for name, tiled in compilation.tiled.items()}
+        inserter = distribute(sdfg, compilation.homes, symbols, tilings)
         compilation.movements = inserter.movements
         compilation.fetches = inserter.fetches
 
 
-def distribute(sdfg: SDFG, homes: Mapping[str, Home], symbols: Symbols) -> Inserter:
+def distribute(
+    sdfg: SDFG, homes: Mapping[str, Home], symbols: Symbols, tilings: Mapping[str, Tiling]
+) -> Inserter:
     """Rewrite an SDFG in place, use by use; what has inserted the movements."""
     for name in homes:
         scalar_to_array(sdfg, name)
     containers = {name: sdfg.arrays[name] for name in homes}
     sdfg.add_scalar(CONTEXT, dtypes.int64)
-    tiles = allocate_tiles(sdfg, homes, symbols)
+    tiles = allocate_tiles(sdfg, homes, symbols, tilings)
     inserter = Inserter(sdfg, homes, tiles)
     uses = [use for home in homes.values() for use in home.uses]
     uses.sort(key=_depth)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -38,11 +38,25 @@ class TileWindow:
         ends = zip(self.lower, self.upper, strict=True)
         return subsets.Range([(lower, upper - 1, 1) for lower, upper in ends])
 
-    def within(self, window: subsets.Range, single: frozenset[int]) -> subsets.Range:
-        """What the box has of a window; one element on each rank in the dimensions ``single``."""
+    def within(
+        self,
+        window: subsets.Range,
+        single: frozenset[int],
+        parts: Mapping[int, tuple[End, End]] | None = None,
+    ) -> subsets.Range:
+        """What the box has of a window.
+
+        Args:
+            window: in the container.
+            single: dimensions with one element on each rank.
+            parts: first and last index in dimensions where they are known otherwise.
+        """
         found = []
         ends = zip(window.ranges, self.lower, self.upper, strict=True)
         for d, ((begin, end, _), lower, upper) in enumerate(ends):
+            if parts and d in parts:
+                found.append((*parts[d], 1))
+                continue
             first, last = common((begin, end), lower, upper)
             found.append((first, first if d in single else last, 1))
         return subsets.Range(found)
@@ -86,16 +100,21 @@ class Symbols:
             tuple(self.end(f"{name}_hi{d}", [box[d][1] for box in boxes]) for d in dimensions),
         )
 
+    def part(self, name: str, parameter: str, d: int, tiling: Tiling) -> tuple[End, End]:
+        """The part of a parameter of a space that each rank runs: its first value, and its end."""
+        busy = ~tiling.idle
+        stem = f"{name}_{parameter.strip('_')}"
+        lower = self.end(f"{stem}_lo", (tiling.lower[:, d] * busy).tolist())
+        upper = self.end(f"{stem}_hi", (tiling.upper[:, d] * busy).tolist())
+        return lower, upper
+
     def tile_map(self, name: str, tiling: Tiling, entry: nodes.MapEntry) -> None:
         """Make a map run the rank's part of its range, in global indices."""
-        busy = ~tiling.idle
         ranges = []
         for d, (parameter, (begin, end, step)) in enumerate(
             zip(entry.map.params, entry.map.range.ranges, strict=True)
         ):
-            stem = f"{name}_{parameter.strip('_')}"
-            lower = self.end(f"{stem}_lo", (tiling.lower[:, d] * busy).tolist())
-            upper = self.end(f"{stem}_hi", (tiling.upper[:, d] * busy).tolist())
+            lower, upper = self.part(name, parameter, d, tiling)
             ranges.append((*common((begin, end), lower, upper), step))
         entry.map.range = subsets.Range(ranges)
 
