@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import importlib
 import inspect
+import pkgutil
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -14,19 +15,21 @@ from dace import SDFG, data, dtypes
 from dace.frontend.python.parser import DaceProgram
 
 from distspmd.errors import ArgumentError, DistSPMDError, UnsupportedProgram
-from distspmd.frontend.from_numpy import dace_parser
+from distspmd.frontend.from_numpy import dace_parser, functions, syntax
 from distspmd.frontend.from_numpy.functions.registry import FUNCTIONS, METHODS
 from distspmd.frontend.from_numpy.interpreter import Interpreter
 from distspmd.frontend.from_numpy.prune import without_unread
-from distspmd.frontend.from_numpy.tracer import PYTHON_TYPES, Frame, Tracer, told
+from distspmd.frontend.from_numpy.tracer import Tracer
+from distspmd.frontend.from_numpy.transcript import PYTHON_TYPES, Frame
 from distspmd.frontend.from_numpy.values import Tensor, View, view_of
 from distspmd.frontend.tensor_ir.emit_program import emit_program
 from distspmd.frontend.tensor_ir.statements import Container
 from distspmd.frontend.tensor_ir.whole_numbers import symbol
 from distspmd.lowering import Result
 
-for _module in ("python", "creation", "reductions", "products", "arrangement"):
-    importlib.import_module(f"distspmd.frontend.from_numpy.functions.{_module}")
+for _package in (functions, syntax):
+    for _module in pkgutil.iter_modules(_package.__path__):
+        importlib.import_module(f"{_package.__name__}.{_module.name}")
 
 
 DEFAULT = "numpy"

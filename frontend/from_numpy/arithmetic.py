@@ -11,7 +11,9 @@ import sympy
 
 from distspmd.expressions.ir import Constant, Expression, apply, cast
 from distspmd.expressions.operations import OPERATIONS, DType
-from distspmd.frontend.from_numpy.tracer import PYTHON_TYPES, Tracer, told, truth_of
+from distspmd.frontend.from_numpy.elements import truth_of
+from distspmd.frontend.from_numpy.tracer import Tracer
+from distspmd.frontend.from_numpy.transcript import PYTHON_TYPES, told
 from distspmd.frontend.from_numpy.values import Tensor, View, number
 from distspmd.frontend.tensor_ir.statements import Index
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
 import sympy
 
+from distspmd.frontend.from_numpy.elements import is_one
 from distspmd.frontend.from_numpy.indexing import moved
-from distspmd.frontend.from_numpy.tracer import Tracer, is_one, shape_text
-from distspmd.frontend.from_numpy.values import Tensor, View, axis, make_view, view_of
+from distspmd.frontend.from_numpy.tracer import Tracer
+from distspmd.frontend.from_numpy.transcript import shape_text
+from distspmd.frontend.from_numpy.values import Tensor, View, axis, view_of
 from distspmd.frontend.tensor_ir.statements import Length, Parameter, Store
 from distspmd.frontend.tensor_ir.whole_numbers import (
     Whole,
@@ -251,6 +252,3 @@ def _same_place(a: Whole, b: Whole) -> bool:
 def broadcast_to(tracer: Tracer, base: Tensor, shape: Sequence[Length]) -> Tensor:
     """A tensor in a larger shape; it is not written through."""
     return tracer.broadcast(base, tuple(shape))
-
-
-__all__ = ["make_view", "math", "reshape", "transpose"]

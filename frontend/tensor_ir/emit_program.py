@@ -6,33 +6,37 @@ order within a state is then that of its values.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import sympy
-from dace import SDFG, InterstateEdge, Memlet, SDFGState, data, dtypes
+from dace import SDFG, InterstateEdge, Memlet, SDFGState, dtypes
 from dace.properties import CodeBlock
-from dace.sdfg import nodes
 from dace.sdfg.state import ConditionalBlock, ControlFlowRegion, LoopRegion
 
 from distspmd.dace_compat.settings import placed_by_us
 from distspmd.expressions.cpp import literal
-from distspmd.expressions.ir import (
-    Argument,
-    Expression,
-    IndexValue,
-    Load,
-    cast,
-    replace_leaves,
+from distspmd.expressions.ir import Load
+from distspmd.frontend.tensor_ir.emit_nodes import (
+    CONFLICTS,
+    Indirect,
+    OpenState,
+    connect_nested,
+    connect_tasklet,
+    debug_info,
+    inner_descriptor,
+    is_direct,
+    leave_map,
+    make_tasklet,
+    map_of,
+    nest,
+    window_text,
 )
 from distspmd.frontend.tensor_ir.statements import (
     Block,
     Branch,
     Container,
     Contract,
-    Index,
     Kernel,
     Library,
     Loop,
@@ -42,25 +46,10 @@ from distspmd.frontend.tensor_ir.statements import (
     Statement,
     Store,
     Table,
-    loads_of,
 )
 from distspmd.frontend.tensor_ir.whole_numbers import text
 from distspmd.lowering import CallForm, set_call_form
-from distspmd.nodes.computation import Computation
 from distspmd.nodes.contraction import Contraction
-
-CONFLICTS = {
-    "add": "lambda x, y: x + y",
-    "multiply": "lambda x, y: x * y",
-    "maximum": "lambda x, y: max(x, y)",
-    "minimum": "lambda x, y: min(x, y)",
-    "bitwise_and": "lambda x, y: x & y",
-    "bitwise_or": "lambda x, y: x | y",
-    "bitwise_xor": "lambda x, y: x ^ y",
-    "logical_and": "lambda x, y: x and y",
-    "logical_or": "lambda x, y: x or y",
-}
-"""Conflict resolutions of DaCe by the operation that they are."""
 
 
 @placed_by_us()
@@ -134,29 +123,6 @@ def _set_in(block: Block, types: dict[str, Any]) -> None:
                 _set_in(inner, types)
 
 
-@dataclass
-class _Open:
-    """A state that takes more statements."""
-
-    state: SDFGState
-    nodes: dict[str, nodes.AccessNode] = field(default_factory=dict)
-    written: set[str] = field(default_factory=set)
-
-    def takes(self, reads: Iterable[str], writes: Iterable[str]) -> bool:
-        """Whether a statement can stand here."""
-        return not any(name in self.nodes for name in writes)
-
-    def read(self, name: str) -> nodes.AccessNode:
-        if name not in self.nodes:
-            self.nodes[name] = self.state.add_access(name)
-        return self.nodes[name]
-
-    def write(self, name: str) -> nodes.AccessNode:
-        self.written.add(name)
-        self.nodes[name] = self.state.add_access(name)
-        return self.nodes[name]
-
-
 class _Emitter:
     """Adds statements to a region of an SDFG."""
 
@@ -164,7 +130,7 @@ class _Emitter:
         self, sdfg: SDFG, region: ControlFlowRegion, known: Mapping[str, Container]
     ) -> None:
         self.sdfg, self.region, self.known = sdfg, region, known
-        self.open: _Open | None = None
+        self.open: OpenState | None = None
         self.last: Any = None
         self.pending: dict[str, str] = {}
 
@@ -191,12 +157,12 @@ class _Emitter:
             self.pending.clear()
         self.last, self.open = block, None
 
-    def _state(self, statement: Statement | None, label: str = "state") -> _Open:
+    def _state(self, statement: Statement | None, label: str = "state") -> OpenState:
         reads = {c.name for c in statement.reads()} if statement else set()
         writes = {c.name for c in statement.writes()} if statement else set()
         if self.open is None or self.pending or not self.open.takes(reads, writes):
             self._add(SDFGState(label, self.sdfg))
-            self.open = _Open(self.last)
+            self.open = OpenState(self.last)
         return self.open
 
     # -- statements -----------------------------------------------------------------------------
@@ -268,18 +234,18 @@ class _Emitter:
                 state.remove_node(reads[name])
                 opened.nodes.pop(name)
             reads.pop(name)
-        entry, leave = _map(state, kernel.label, kernel.parameters)
-        indirect = any(not _is_direct(load.index) for load in kernel.loads()) or any(
-            not _is_direct(store.index) for store in kernel.stores
+        entry, leave = map_of(state, kernel.label, kernel.parameters)
+        indirect = any(not is_direct(load.index) for load in kernel.loads()) or any(
+            not is_direct(store.index) for store in kernel.stores
         )
-        info = _info(kernel)
+        info = debug_info(kernel)
         if indirect:
-            body = _Body.indirect(self.sdfg, kernel, info)
-            nested = _nested(state, body.sdfg, body.reads, body.writes, info)
-            _connect(state, self.sdfg, entry, leave, nested, reads, body.writes, opened)
+            body = Indirect.indirect(self.sdfg, kernel, info)
+            nested = nest(state, body.sdfg, body.reads, body.writes, info)
+            connect_nested(state, self.sdfg, entry, leave, nested, reads, body.writes, opened)
         else:
-            tasklet = _tasklet(state, kernel, info)
-            _connect_tasklet(state, self.sdfg, entry, leave, tasklet, kernel, reads, opened)
+            tasklet = make_tasklet(state, kernel, info)
+            connect_tasklet(state, self.sdfg, entry, leave, tasklet, kernel, reads, opened)
         for node in (entry, leave):
             if node is not None:
                 node.map.debuginfo = info
@@ -289,7 +255,7 @@ class _Emitter:
         state, container = opened.state, table.container
         values = np.asarray(table.values, dtype=container.dtype)
         parameters = [Parameter(f"__i{d}", 0, n) for d, n in enumerate(values.shape)]
-        entry, leave = _map(state, f"{container.name}_values", parameters)
+        entry, leave = map_of(state, f"{container.name}_values", parameters)
         flat = "0"
         for parameter, extent in zip(parameters, values.shape, strict=True):
             flat = f"({flat}) * {extent} + {parameter.name}"
@@ -299,7 +265,7 @@ class _Emitter:
         tasklet = state.add_tasklet(
             f"{container.name}_values", {}, {"_out0": None}, code, language=dtypes.Language.CPP
         )
-        info = _info(table)
+        info = debug_info(table)
         tasklet.debuginfo = info
         index = ", ".join(p.name for p in parameters) or "0"
         written = opened.write(container.name)
@@ -309,28 +275,28 @@ class _Emitter:
             return
         entry.map.debuginfo = info
         state.add_nedge(entry, tasklet, Memlet())
-        _leave(state, self.sdfg, leave, tasklet, "_out0", memlet, written)
+        leave_map(state, self.sdfg, leave, tasklet, "_out0", memlet, written)
 
     def contract(self, statement: Contract) -> None:
         label = statement.result.container.name
         opened = self._state(statement, label)
         node = Contraction(label, statement.subscripts)
         node.operation, node.expression = statement.operation, statement.expression
-        node.debuginfo = _info(statement)
+        node.debuginfo = debug_info(statement)
         opened.state.add_node(node)
         for n, window in enumerate(statement.operands):
-            memlet = Memlet(data=window.container.name, subset=_window(window))
+            memlet = Memlet(data=window.container.name, subset=window_text(window))
             read = opened.read(window.container.name)
             opened.state.add_edge(read, None, node, f"_in{n}", memlet)
         window = statement.result
-        memlet = Memlet(data=window.container.name, subset=_window(window))
+        memlet = Memlet(data=window.container.name, subset=window_text(window))
         written = opened.write(window.container.name)
         opened.state.add_edge(node, "_out", written, None, memlet)
 
     def library(self, statement: Library) -> None:
         opened = self._state(statement)
         node = statement.make()
-        node.debuginfo = _info(statement)
+        node.debuginfo = debug_info(statement)
         opened.state.add_node(node)
         for connector, container in statement.inputs.items():
             read = opened.read(container.name)
@@ -347,29 +313,31 @@ class _Emitter:
         writes = {n for n in outside if n in written}
         accumulated = {n for n in writes if _only_accumulated(scope.body, n)}
         opened = self._state_of(reads | (writes - accumulated), writes, scope.label)
-        state, info = opened.state, _info(scope)
+        state, info = opened.state, debug_info(scope)
         inner = SDFG(scope.label)
         for container in used.values():
             if container.name in outside:
-                inner.add_datadesc(container.name, _inner(self.sdfg, container.name))
+                inner.add_datadesc(container.name, inner_descriptor(self.sdfg, container.name))
             else:
                 _declare(inner, container, transient=True)
         emitter = _Emitter(inner, inner, used)
         emitter.block(scope.body)
         emitter.finish()
         inputs = reads | (writes - accumulated)
-        entry, leave = _map(state, scope.label, scope.parameters)
+        entry, leave = map_of(state, scope.label, scope.parameters)
         assert entry is not None and leave is not None
         entry.map.debuginfo = info
         sources = {name: opened.read(name) for name in sorted(inputs)}
-        nested = _nested(state, inner, sorted(inputs), sorted(writes), info)
+        nested = nest(state, inner, sorted(inputs), sorted(writes), info)
         conflicts = {n: c for n in accumulated if (c := _conflict_of(scope.body, n))}
-        _connect(state, self.sdfg, entry, leave, nested, sources, sorted(writes), opened, conflicts)
+        connect_nested(
+            state, self.sdfg, entry, leave, nested, sources, sorted(writes), opened, conflicts
+        )
 
-    def _state_of(self, reads: set[str], writes: set[str], label: str) -> _Open:
+    def _state_of(self, reads: set[str], writes: set[str], label: str) -> OpenState:
         if self.open is None or self.pending or not self.open.takes(reads, writes):
             self._add(SDFGState(label, self.sdfg))
-            self.open = _Open(self.last)
+            self.open = OpenState(self.last)
         return self.open
 
     def _whole(self, name: str) -> Memlet:
@@ -424,278 +392,3 @@ def _only_accumulated(block: Block, name: str) -> bool:
 def _conflict_of(block: Block, name: str) -> str | None:
     kinds = {s.conflict for s in _stores(block, name) if s is not None}
     return CONFLICTS[kinds.pop() or ""] if len(kinds) == 1 else None
-
-
-def _inner(sdfg: SDFG, name: str) -> data.Data:
-    container = sdfg.arrays[name].clone()
-    container.transient = False
-    return container
-
-
-# -- nodes ----------------------------------------------------------------------------------------
-
-
-def _info(statement: Statement) -> dtypes.DebugInfo | None:
-    if statement.line is None:
-        return None
-    file, line = statement.line
-    return dtypes.DebugInfo(line, 0, line, 0, file)
-
-
-def _map(
-    state: SDFGState, label: str, parameters: Sequence[Parameter]
-) -> tuple[nodes.MapEntry | None, nodes.MapExit | None]:
-    """A map; none where there is one iteration."""
-    if not parameters:
-        return None, None
-    ranges: dict[str, Any] = {}
-    for p in parameters:
-        step = "" if p.step == 1 else f":{text(p.step)}"
-        ranges[p.name] = f"{text(p.first)}:{text(p.end)}{step}"
-    return state.add_map(label, ranges)
-
-
-def _is_direct(index: Sequence[Index]) -> bool:
-    return all(isinstance(i, int | sympy.Basic) for i in index)
-
-
-def _subset(index: Sequence[Index]) -> str:
-    return ", ".join(text(i) for i in index) or "0"
-
-
-def _window(window: Any) -> str:
-    pairs = zip(window.first, window.lengths, strict=True)
-    return ", ".join(f"{text(a)}:{text(a)} + {text(n)}" for a, n in pairs) or "0"
-
-
-class _Names:
-    """Names of loads in a tasklet, the same for those of one element."""
-
-    def __init__(self, symbols: Mapping[Any, str] | None = None) -> None:
-        self.loads: dict[Any, tuple[str, Load]] = {}
-        self._closed: dict[int, Expression] = {}
-
-    def closed(self, expression: Expression) -> Expression:
-        return replace_leaves(expression, self._named, self._closed)
-
-    def _named(self, leaf: Expression) -> Expression:
-        if not isinstance(leaf, Load):
-            return leaf
-        key = leaf.array.name, tuple(map(str, leaf.index))
-        name, _ = self.loads.setdefault(key, (f"_in{len(self.loads)}", leaf))
-        return Argument(name, leaf.dtype)
-
-
-def _tasklet(state: SDFGState, kernel: Kernel, info: Any) -> nodes.Tasklet:
-    """The tasklet of a kernel without its edges; its loads are found again by their names."""
-    names = _Names()
-    assignments = tuple(
-        (f"_out{n}", cast(names.closed(store.value), store.container.dtype))
-        for n, store in enumerate(kernel.stores)
-    )
-    tasklet = Computation(
-        kernel.label,
-        assignments,
-        {name: None for name, _ in names.loads.values()},
-        {f"_out{n}": None for n in range(len(kernel.stores))},
-    )
-    tasklet.debuginfo = info
-    state.add_node(tasklet)
-    tasklet.distspmd_loads = [(name, load) for name, load in names.loads.values()]
-    return tasklet
-
-
-def _connect_tasklet(
-    state: SDFGState,
-    sdfg: SDFG,
-    entry: nodes.MapEntry | None,
-    leave: nodes.MapExit | None,
-    tasklet: nodes.Tasklet,
-    kernel: Kernel,
-    reads: Mapping[str, nodes.AccessNode],
-    opened: _Open,
-) -> None:
-    loads = tasklet.distspmd_loads
-    del tasklet.distspmd_loads
-    for name, load in loads:
-        container = load.array.name
-        memlet = Memlet(data=container, subset=_subset(load.index))
-        if entry is None:
-            state.add_edge(reads[container], None, tasklet, name, memlet)
-        else:
-            _enter(state, sdfg, entry, reads[container], tasklet, name, memlet)
-    if entry is not None and not loads:
-        state.add_nedge(entry, tasklet, Memlet())
-    targets: dict[str, nodes.AccessNode] = {}
-    for n, store in enumerate(kernel.stores):
-        container = store.container.name
-        if container not in targets:
-            targets[container] = opened.write(container)
-        memlet = Memlet(data=container, subset=_subset(store.index))
-        if store.conflict:
-            memlet.wcr = CONFLICTS[store.conflict]
-        if leave is None:
-            state.add_edge(tasklet, f"_out{n}", targets[container], None, memlet)
-        else:
-            _leave(state, sdfg, leave, tasklet, f"_out{n}", memlet, targets[container])
-
-
-def _enter(
-    state: SDFGState,
-    sdfg: SDFG,
-    entry: nodes.MapEntry,
-    read: nodes.AccessNode,
-    node: nodes.Node,
-    connector: str,
-    memlet: Memlet,
-) -> None:
-    name = read.data
-    if entry.add_in_connector(f"IN_{name}"):
-        entry.add_out_connector(f"OUT_{name}")
-        whole = Memlet.from_array(name, sdfg.arrays[name])
-        state.add_edge(read, None, entry, f"IN_{name}", whole)
-    state.add_edge(entry, f"OUT_{name}", node, connector, memlet)
-
-
-def _leave(
-    state: SDFGState,
-    sdfg: SDFG,
-    leave: nodes.MapExit,
-    node: nodes.Node,
-    connector: str,
-    memlet: Memlet,
-    written: nodes.AccessNode,
-) -> None:
-    name, own = written.data, written.data
-    count = 1
-    while not leave.add_in_connector(f"IN_{own}"):
-        count += 1
-        own = f"{name}_{count}"
-    leave.add_out_connector(f"OUT_{own}")
-    whole = Memlet.from_array(name, sdfg.arrays[name])
-    whole.wcr = memlet.wcr
-    state.add_edge(leave, f"OUT_{own}", written, None, whole)
-    state.add_edge(node, connector, leave, f"IN_{own}", memlet)
-
-
-# -- nested SDFGs ---------------------------------------------------------------------------------
-
-
-def _nested(
-    state: SDFGState, inner: SDFG, reads: Sequence[str], writes: Sequence[str], info: Any
-) -> nodes.NestedSDFG:
-    for name in [n for n in inner.arrays if n != _inside(n)]:
-        inner.replace(name, _inside(name))
-    reads, writes = [list(map(_inside, names)) for names in (reads, writes)]
-    symbols = {str(s): str(s) for s in inner.free_symbols if str(s) not in inner.arrays}
-    for name in symbols:
-        if name not in inner.symbols:
-            inner.add_symbol(name, dtypes.int64)
-    node = state.add_nested_sdfg(
-        inner, dict.fromkeys(reads), dict.fromkeys(writes), symbol_mapping=symbols
-    )
-    node.debuginfo = info
-    return node
-
-
-def _connect(
-    state: SDFGState,
-    sdfg: SDFG,
-    entry: nodes.MapEntry | None,
-    leave: nodes.MapExit | None,
-    nested: nodes.NestedSDFG,
-    reads: Mapping[str, nodes.AccessNode],
-    writes: Sequence[str],
-    opened: _Open,
-    conflicts: Mapping[str, str] | None = None,
-) -> None:
-    """Edges between a nested SDFG and whole containers."""
-    conflicts = conflicts or {}
-    outside = {_inside(name): name for name in sdfg.arrays}
-    for connector in nested.in_connectors:
-        name = outside[connector]
-        memlet = Memlet.from_array(name, sdfg.arrays[name])
-        if entry is None:
-            state.add_edge(reads[name], None, nested, connector, memlet)
-        else:
-            _enter(state, sdfg, entry, reads[name], nested, connector, memlet)
-    if entry is not None and not nested.in_connectors:
-        state.add_nedge(entry, nested, Memlet())
-    for name in writes:
-        memlet = Memlet.from_array(name, sdfg.arrays[name])
-        memlet.wcr = conflicts.get(name)
-        written = opened.write(name)
-        if leave is None:
-            state.add_edge(nested, _inside(name), written, None, memlet)
-        else:
-            _leave(state, sdfg, leave, nested, _inside(name), memlet, written)
-
-
-def _inside(name: str) -> str:
-    """The name of a container in a nested SDFG, where DaCe keeps those of results to results."""
-    return f"result{name.removeprefix('__return')}__" if name.startswith("__return") else name
-
-
-@dataclass
-class _Body:
-    """The nested SDFG of a kernel whose indices are in data."""
-
-    sdfg: SDFG
-    reads: list[str]
-    writes: list[str]
-
-    @classmethod
-    def indirect(cls, outer: SDFG, kernel: Kernel, info: Any) -> _Body:
-        """Symbols get the indices, one after the other; then one tasklet does the rest."""
-        inner = SDFG(kernel.label)
-        used = {load.array.name for load in kernel.loads()}
-        used |= {store.container.name for store in kernel.stores}
-        for name in sorted(used):
-            inner.add_datadesc(name, _inner(outer, name))
-        known: dict[Any, sympy.Symbol] = {}
-        state = inner.add_state("indices", is_start_block=True)
-
-        def direct(index: Sequence[Index]) -> tuple[Any, ...]:
-            nonlocal state
-            found: list[Any] = []
-            for i in index:
-                if isinstance(i, int | sympy.Basic):
-                    found.append(i)
-                    continue
-                assert isinstance(i, Load), "indices are stored before they are used"
-                key = i.array.name, tuple(map(str, i.index))
-                if key not in known:
-                    element = direct(i.index)
-                    known[key] = sympy.Symbol(f"__index{len(known)}", integer=True)
-                    after = inner.add_state("indices")
-                    value = f"{i.array.name}[{_subset(element)}]"
-                    edge = InterstateEdge(assignments={str(known[key]): value})
-                    inner.add_edge(state, after, edge)
-                    state = after
-                found.append(known[key])
-            return tuple(found)
-
-        def moved(leaf: Expression) -> Expression:
-            return (
-                Load(leaf.array, direct(leaf.index), leaf.dtype) if isinstance(leaf, Load) else leaf
-            )
-
-        stores = [
-            Store(s.container, direct(s.index), replace_leaves(s.value, moved), s.conflict)
-            for s in kernel.stores
-        ]
-        body = Kernel(kernel.label, (), stores, line=kernel.line)
-        for name in known.values():
-            inner.add_symbol(str(name), dtypes.int64)
-        opened = _Open(state)
-        reads = {load.array.name for load in body.loads()}
-        sources = {name: opened.read(name) for name in sorted(reads)}
-        tasklet = _tasklet(state, body, info)
-        _connect_tasklet(state, inner, None, None, tasklet, body, sources, opened)
-        every = {load.array.name for load in kernel.loads()}
-        writes = sorted({s.container.name for s in stores})
-        every |= {s.container.name for s in stores if not s.conflict} & every
-        return cls(inner, sorted(every), writes)
-
-
-__all__ = ["CONFLICTS", "IndexValue", "emit_program", "loads_of"]

@@ -10,7 +10,7 @@ import sympy
 from distspmd.expressions.ir import Expression, apply, cast
 from distspmd.frontend.from_numpy.arithmetic import converted
 from distspmd.frontend.from_numpy.functions.registry import function
-from distspmd.frontend.from_numpy.tracer import told
+from distspmd.frontend.from_numpy.transcript import told
 from distspmd.frontend.from_numpy.values import (
     INT64,
     Tensor,

@@ -10,11 +10,13 @@ import numpy as np
 
 from distspmd.expressions.ir import Expression, apply, cast
 from distspmd.frontend.from_numpy.arithmetic import combine, converted
+from distspmd.frontend.from_numpy.contractions import LETTER
 from distspmd.frontend.from_numpy.einsum_text import parse_subscripts
+from distspmd.frontend.from_numpy.elements import is_one, substitute
 from distspmd.frontend.from_numpy.functions.reductions import finished
 from distspmd.frontend.from_numpy.functions.registry import function
 from distspmd.frontend.from_numpy.shapes import normal_axis, reshape, size_of
-from distspmd.frontend.from_numpy.tracer import LETTER, is_one, shape_text, substitute
+from distspmd.frontend.from_numpy.transcript import shape_text
 from distspmd.frontend.from_numpy.values import Tensor
 from distspmd.frontend.tensor_ir.statements import Length
 from distspmd.frontend.tensor_ir.whole_numbers import same, symbol

@@ -12,9 +12,15 @@ import sympy
 from distspmd.expressions.ir import apply, cast
 from distspmd.frontend.from_numpy import indexing
 from distspmd.frontend.from_numpy.arithmetic import apply_ufunc, choose, combine, converted
-from distspmd.frontend.from_numpy.control import Enumerated, SymbolicRange, Zipped, static_values
 from distspmd.frontend.from_numpy.functions.registry import function
-from distspmd.frontend.from_numpy.tracer import PYTHON_TYPES
+from distspmd.frontend.from_numpy.syntax.operators import compared
+from distspmd.frontend.from_numpy.syntax.ranges import (
+    Enumerated,
+    SymbolicRange,
+    Zipped,
+    static_values,
+)
+from distspmd.frontend.from_numpy.transcript import PYTHON_TYPES
 from distspmd.frontend.from_numpy.values import Tensor
 from distspmd.frontend.tensor_ir.whole_numbers import add, subtract
 
@@ -129,7 +135,7 @@ def _extreme(run: Any, values: Any, *, least: bool) -> Any:
     for other in values[1:]:
         import ast
 
-        test = run.compared(ast.Lt() if least else ast.Gt(), other, found)
+        test = compared(run, ast.Lt() if least else ast.Gt(), other, found)
         one, two = run.tracer.tensor(other), run.tracer.tensor(found)
         found = choose(run.tracer, run.tracer.tensor(test), one, two)
     return found

@@ -16,24 +16,14 @@ import numpy as np
 import sympy
 
 from distspmd.expressions.ir import Expression, Load, apply, cast
-from distspmd.frontend.from_numpy import indexing
 from distspmd.frontend.from_numpy.arithmetic import combine
-from distspmd.frontend.from_numpy.control import (
-    _ABSENT,
-    _CONFLICTS,
-    _alike,
-    _changed,
-    _collide,
-    _Saved,
-)
-from distspmd.frontend.from_numpy.tracer import Tracer, truth_of
-from distspmd.frontend.from_numpy.values import (
-    INT64,
-    Tensor,
-    View,
-    number,
-    whole_expression,
-)
+from distspmd.frontend.from_numpy.elements import truth_of
+from distspmd.frontend.from_numpy.subscripts import index_in
+from distspmd.frontend.from_numpy.syntax.conditions import relation
+from distspmd.frontend.from_numpy.syntax.sharing import CONFLICTS, collide
+from distspmd.frontend.from_numpy.syntax.variables import ABSENT, Saved, alike, changed
+from distspmd.frontend.from_numpy.tracer import Tracer
+from distspmd.frontend.from_numpy.values import INT64, Tensor, View, number, whole_expression
 from distspmd.frontend.tensor_ir.statements import (
     Block,
     Index,
@@ -71,7 +61,7 @@ def map_loop(
     targets = node.target.elts if isinstance(node.target, ast.Tuple) else [node.target]
     if len(targets) != len(ranges) or not all(isinstance(t, ast.Name) for t in targets):
         tracer.refuse(f"a map of {len(ranges)} ranges needs as many variables")
-    saved = _Saved.of(interpreter)
+    saved = Saved.of(interpreter)
     names = [tracer.unique(t.id) for t in targets]  # type: ignore[attr-defined]
     parameters = []
     for name, (first, end, step) in zip(names, ranges, strict=True):
@@ -82,7 +72,7 @@ def map_loop(
         interpreter.variables[target.id] = symbol(name)  # type: ignore[attr-defined]
     inside = dict(interpreter.variables)
     tracer.parallel.append((len(tracer.own), names))
-    trial = _Saved.of(interpreter)
+    trial = Saved.of(interpreter)
     node_before = tracer.node
     try:
         try:
@@ -167,12 +157,12 @@ class Straight:
                     self.leave()
                 found.append(self._data_index(item))
             else:
-                found.append(indexing._place(self._tracer, self._tracer.as_whole(item), length))
+                found.append(index_in(self._tracer, self._tracer.as_whole(item), length))
         return base.at(found)
 
     def _data_index(self, item: Tensor) -> Index:
         expression = item.element(())
-        from distspmd.frontend.from_numpy.tracer import known_whole
+        from distspmd.frontend.from_numpy.elements import known_whole
 
         known = known_whole(expression)
         if known is not None:
@@ -247,13 +237,13 @@ class Straight:
             self.leave()
         place = self._place(base, items)
         names = self._tracer.parallel_above(base.container)
-        if not _collide(place, names):
+        if not collide(place, names):
             old = Tensor((), base.dtype, lambda _: old_value)
             old_value = self._now(base, place)
             new = self.interpreter.binary(op, old, tensor)
             self._set(base, place, cast(new.element(()), base.dtype))
             return True
-        if type(op) not in _CONFLICTS:
+        if type(op) not in CONFLICTS:
             self._tracer.refuse(
                 f"iterations of a map change one element by {type(op).__name__}: only +, -, *, /, "
                 "&, |, ^ have no order"
@@ -262,7 +252,7 @@ class Straight:
             tensor = combine(self._tracer, np.negative, [tensor])
         elif isinstance(op, ast.Div):
             tensor = combine(self._tracer, np.divide, [1.0, tensor])
-        conflict = _CONFLICTS[type(op)]
+        conflict = CONFLICTS[type(op)]
         added = cast(tensor.element(()), base.dtype)
         for written in self.written:
             if written.view.container is not base.container:
@@ -281,9 +271,7 @@ class Straight:
         """``if``: both branches, and a choice."""
         tracer, interpreter = self._tracer, self.interpreter
         if isinstance(test, sympy.Basic):
-            from distspmd.frontend.from_numpy.interpreter import _relation
-
-            condition = tracer.truth(_relation(test)).element(())
+            condition = tracer.truth(relation(test)).element(())
         else:
             condition = truth_of(test.element((0,) * test.ndim))
         variables = dict(interpreter.variables)
@@ -299,16 +287,16 @@ class Straight:
             second, other = dict(interpreter.variables), self.written
         finally:
             tracer.guarded -= 1
-        for name in _changed(first, second):
-            a, b = first.get(name, _ABSENT), second.get(name, _ABSENT)
-            if a is _ABSENT or b is _ABSENT:
-                interpreter.variables[name] = b if a is _ABSENT else a
+        for name in changed(first, second):
+            a, b = first.get(name, ABSENT), second.get(name, ABSENT)
+            if a is ABSENT or b is ABSENT:
+                interpreter.variables[name] = b if a is ABSENT else a
                 continue
             interpreter.variables[name] = self._choice(condition, a, b)
         self.written = self._merged(condition, before, one, other)
 
     def _choice(self, condition: Expression, a: Any, b: Any) -> Any:
-        if _alike(a, b):
+        if alike(a, b):
             return a
         if a is None or b is None:
             return b if a is None else a

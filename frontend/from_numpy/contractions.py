@@ -1,0 +1,66 @@
+"""Expressions as contractions: the letters of indices, and the windows that they run over."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from string import ascii_letters
+
+import sympy
+
+from distspmd.expressions.ir import Argument, Expression, Load, Operation
+from distspmd.frontend.tensor_ir.statements import Length, Window
+from distspmd.frontend.tensor_ir.whole_numbers import subtract
+
+LETTER = "__letter_"
+"""How symbols begin whose last character is the letter that they are to have."""
+
+
+def letters_of(names: Sequence[str]) -> dict[str, str]:
+    """Letters of symbols: those that they ask for, or free ones."""
+    found = {n: n[-1] for n in names if n.startswith(LETTER)}
+    free = iter(x for x in ascii_letters if x not in found.values())
+    return {n: found.get(n) or next(free) for n in names}
+
+
+class NoWindow(Exception):
+    """A load is no window of a container: it is stored first."""
+
+
+def window_of(
+    load: Load, lengths: Mapping[str, Length], letters: Mapping[str, str]
+) -> tuple[str, Window]:
+    """The letters of a load, and the window that they run over."""
+    term, first, extents = "", [], []
+    for index in load.index:
+        if not isinstance(index, int | sympy.Basic):
+            raise NoWindow
+        own = [s for s in sympy.sympify(index).free_symbols if s.name in lengths]
+        if not own:
+            term += "()"
+            first.append(index)
+            extents.append(1)
+            continue
+        if len(own) > 1:
+            raise NoWindow
+        (variable,) = own
+        rest = subtract(index, variable)
+        if isinstance(rest, sympy.Basic) and variable in rest.free_symbols:
+            raise NoWindow
+        if letters[variable.name] in term:
+            raise NoWindow
+        term += letters[variable.name]
+        first.append(rest)
+        extents.append(lengths[variable.name])
+    return term, Window(load.array, tuple(first), tuple(extents))
+
+
+def is_product(expression: Expression, count: int) -> bool:
+    return (
+        count == 2
+        and isinstance(expression, Operation)
+        and expression.name == "multiply"
+        and all(
+            isinstance(a, Argument) and a.dtype == expression.dtype for a in expression.arguments
+        )
+        and expression.arguments[0] != expression.arguments[1]
+    )

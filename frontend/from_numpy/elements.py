@@ -1,0 +1,109 @@
+"""Expressions of elements: indices put in, truth values, and what is known without the run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import sympy
+
+from distspmd.expressions.ir import Expression, IndexValue, Load, apply, cast, parts, replace_leaves
+from distspmd.frontend.from_numpy.values import number, whole_expression
+from distspmd.frontend.tensor_ir.statements import Index, Length
+from distspmd.frontend.tensor_ir.whole_numbers import Whole, same, symbol
+
+
+def substitute(expression: Expression, by: Mapping[sympy.Symbol, Index]) -> Expression:
+    """Put indices in for symbols of an expression."""
+    texts = {s.name: i for s, i in by.items()}
+
+    def moved(index: Index) -> Index:
+        if isinstance(index, int):
+            return index
+        if isinstance(index, sympy.Basic):
+            direct = {s: i for s, i in by.items() if s in index.free_symbols}
+            if all(isinstance(i, int | sympy.Basic) for i in direct.values()):
+                found = index.xreplace({s: sympy.sympify(i) for s, i in direct.items()})
+                return int(found) if found.is_Integer else found
+            return whole_expression(index, dict(direct))
+        return substitute(index, by)
+
+    def replace(leaf: Expression) -> Expression:
+        if isinstance(leaf, Load):
+            return Load(leaf.array, tuple(map(moved, leaf.index)), leaf.dtype)
+        if isinstance(leaf, IndexValue) and any(v in texts for v, _ in leaf.terms):
+            total = sympy.Integer(leaf.constant) + sum(symbol(v) * f for v, f in leaf.terms)
+            return cast(whole_expression(total, dict(by)), leaf.dtype)
+        return leaf
+
+    return replace_leaves(expression, replace)
+
+
+def known_whole(expression: Expression) -> Whole | None:
+    """The whole number that an expression without loads is; None for others."""
+    if any(isinstance(part, Load) for part in parts(expression)):
+        return None
+    if isinstance(expression, IndexValue):
+        total = sympy.Integer(expression.constant) + sum(symbol(v) * f for v, f in expression.terms)
+        return int(total) if total.is_Integer else total
+    constant = getattr(expression, "value", None)
+    return int(constant) if isinstance(constant, int) else None
+
+
+def truth_of(expression: Expression) -> Expression:
+    """Whether a number is not zero."""
+    if expression.dtype.kind == "b":
+        return expression
+    return apply("not_equal", expression, number(0, expression.dtype))
+
+
+_RELATIONS: dict[Any, str] = {
+    sympy.StrictLessThan: "less",
+    sympy.LessThan: "less_equal",
+    sympy.StrictGreaterThan: "greater",
+    sympy.GreaterThan: "greater_equal",
+    sympy.Equality: "equal",
+    sympy.Unequality: "not_equal",
+}
+
+
+def truth_expression(value: sympy.Basic) -> Expression:
+    if value in (sympy.true, sympy.false):
+        return number(bool(value), np.dtype(bool))
+    if type(value) in _RELATIONS:
+        return apply(_RELATIONS[type(value)], *(whole_expression(a) for a in value.args))
+    name = {sympy.And: "logical_and", sympy.Or: "logical_or"}.get(type(value))
+    arguments = [truth_expression(a) for a in value.args]
+    if name is None:
+        return apply("logical_not", *arguments)
+    found = arguments[0]
+    for other in arguments[1:]:
+        found = apply(name, found, other)
+    return found
+
+
+def never_zero(difference: Whole, varying: set[str]) -> bool:
+    """Whether no values of symbols make a difference zero: all factors share a divisor."""
+    if isinstance(difference, int):
+        return difference != 0
+    divisor, constant = 0, 0
+    for term in sympy.Add.make_args(sympy.expand(difference)):
+        factor, rest = term.as_coeff_Mul()
+        if not factor.is_Integer:
+            return False
+        if rest == 1:
+            constant = int(factor)
+        else:
+            divisor = int(np.gcd(divisor, int(factor)))
+    return divisor > 1 and constant % divisor != 0
+
+
+def equal_indices(a: Index, b: Index) -> bool:
+    if isinstance(a, int | sympy.Basic) and isinstance(b, int | sympy.Basic):
+        return same(a, b)
+    return a is b or a == b
+
+
+def is_one(n: Length) -> bool:
+    return n == 1

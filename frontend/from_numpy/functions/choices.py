@@ -1,0 +1,131 @@
+"""Functions that choose or compare element by element."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from distspmd.frontend.from_numpy.arithmetic import choose, combine
+from distspmd.frontend.from_numpy.functions.reductions import finished
+from distspmd.frontend.from_numpy.functions.registry import METHODS, function
+
+# -- choices --------------------------------------------------------------------------------------
+
+
+@function(np.where)
+def _where(run: Any, condition: Any, *values: Any) -> Any:
+    if not values:
+        run.tracer.refuse(
+            "np.where of a condition alone gives as many indices as there are true elements; use "
+            "np.where(condition, a, b), or the condition as a mask"
+        )
+    one, other = (run.tracer.tensor(v) for v in values)
+    return choose(run.tracer, run.tracer.tensor(condition), one, other)
+
+
+@function(np.select)
+def _select(run: Any, conditions: Any, values: Any, default: Any = 0) -> Any:
+    tracer = run.tracer
+    found = tracer.tensor(default)
+    kind = np.result_type(
+        *(t.dtype if t.weak is None else t.weak(0) for t in map(tracer.tensor, [*values, default]))
+    )
+    for condition, value in reversed(list(zip(conditions, values, strict=True))):
+        found = choose(tracer, tracer.tensor(condition), tracer.tensor(value), found, kind)
+    return found
+
+
+@function(np.clip)
+def _clip(
+    run: Any, value: Any, a_min: Any = None, a_max: Any = None, out: Any = None, **options: Any
+) -> Any:
+    low, high = options.get("min", a_min), options.get("max", a_max)
+    found = value
+    if low is not None:
+        found = combine(run.tracer, np.maximum, [found, low])
+    if high is not None:
+        found = combine(run.tracer, np.minimum, [found, high])
+    return finished(run, run.tracer.tensor(found), out)
+
+
+def _method_clip(
+    run: Any,
+    base: Any,
+    min: Any = None,
+    max: Any = None,
+    out: Any = None,
+) -> Any:
+    return _clip(run, base, min, max, out)
+
+
+METHODS["clip"] = _method_clip
+
+
+@function(np.round, np.around, method="round")
+def _round(run: Any, value: Any, decimals: Any = 0, out: Any = None) -> Any:
+    tracer = run.tracer
+    tensor = tracer.tensor(value)
+    if tensor.dtype.kind in "biu":
+        return finished(run, tensor, out)
+    if decimals == 0:
+        return finished(run, combine(tracer, np.rint, [tensor]), out)
+    factor = tensor.dtype.type(10.0 ** abs(decimals))
+    scale, back = (np.multiply, np.divide) if decimals > 0 else (np.divide, np.multiply)
+    scaled = combine(tracer, np.rint, [combine(tracer, scale, [tensor, factor])])
+    return finished(run, combine(tracer, back, [scaled, factor]), out)
+
+
+@function(np.nan_to_num)
+def _nan_to_num(
+    run: Any, value: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
+) -> Any:
+    tracer = run.tracer
+    tensor = tracer.tensor(value)
+    if tensor.dtype.kind != "f":
+        return tensor
+    info = np.finfo(tensor.dtype)
+    kind = tensor.dtype.type
+    high = kind(info.max if posinf is None else posinf)
+    low = kind(info.min if neginf is None else neginf)
+    found = choose(tracer, combine(tracer, np.isnan, [tensor]), tracer.tensor(kind(nan)), tensor)
+    found = choose(tracer, combine(tracer, np.equal, [tensor, np.inf]), tracer.tensor(high), found)
+    return choose(tracer, combine(tracer, np.equal, [tensor, -np.inf]), tracer.tensor(low), found)
+
+
+@function(np.isclose)
+def _isclose(
+    run: Any, a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False
+) -> Any:
+    tracer = run.tracer
+    gap = combine(tracer, np.absolute, [combine(tracer, np.subtract, [a, b])])
+    size = combine(tracer, np.absolute, [b])
+    limit = combine(tracer, np.add, [atol, combine(tracer, np.multiply, [rtol, size])])
+    near = combine(tracer, np.less_equal, [gap, limit])
+    finite = combine(tracer, np.isfinite, [b])
+    found = combine(
+        tracer,
+        np.logical_or,
+        [combine(tracer, np.logical_and, [near, finite]), combine(tracer, np.equal, [a, b])],
+    )
+    if equal_nan:
+        both = combine(
+            tracer,
+            np.logical_and,
+            [combine(tracer, np.isnan, [a]), combine(tracer, np.isnan, [b])],
+        )
+        found = combine(tracer, np.logical_or, [found, both])
+    return found
+
+
+@function(np.allclose)
+def _allclose(run: Any, a: Any, b: Any, *rest: Any, **options: Any) -> Any:
+    return run.call(np.all, [_isclose(run, a, b, *rest, **options)], {})
+
+
+@function(np.array_equal)
+def _array_equal(run: Any, a: Any, b: Any, **_: Any) -> Any:
+    one, other = run.tracer.tensor(a), run.tracer.tensor(b)
+    if one.ndim != other.ndim:
+        return False
+    return run.call(np.all, [combine(run.tracer, np.equal, [one, other])], {})

@@ -1,0 +1,72 @@
+"""Places of extremes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from distspmd.expressions.ir import Expression, apply, cast
+from distspmd.frontend.from_numpy.arithmetic import converted
+from distspmd.frontend.from_numpy.functions.reductions import axes_of, finished, reduce
+from distspmd.frontend.from_numpy.functions.registry import function
+from distspmd.frontend.from_numpy.shapes import expand_dims, size_of
+from distspmd.frontend.from_numpy.values import (
+    INT64,
+    Tensor,
+    index_expression,
+    number,
+    whole_expression,
+)
+
+# -- places of extremes ---------------------------------------------------------------------------
+
+
+def _place(name: str) -> Any:
+    def call(
+        run: Any, value: Any, axis: Any = None, out: Any = None, keepdims: bool = False
+    ) -> Any:
+        tracer = run.tracer
+        tensor = tracer.tensor(value)
+        if tensor.mask is not None:
+            tracer.refuse("the place of an extreme among the elements that a mask chooses")
+        flat = axis is None
+        if flat and tensor.ndim > 1:
+            stored: Tensor = tracer.stored(tensor)
+        else:
+            stored = tensor
+        if tensor.dtype.kind == "b":
+            stored = converted(tracer, stored, np.int64)
+        stored = tracer.stored(stored)
+        axes = axes_of(run, stored, axis)
+        best = reduce(run, name, stored, tuple(axes), keepdims=True)
+        best = tracer.stored(best)
+        shape = stored.shape
+        total = whole_expression(size_of([shape[d] for d in axes]))
+
+        def element(index: Any) -> Expression:
+            place: Expression = number(0, INT64)
+            for d in axes:
+                place = apply(
+                    "add",
+                    apply("multiply", place, whole_expression(shape[d])),
+                    index_expression(index[d]),
+                )
+            if len(axes) == 1:
+                place = index_expression(index[axes[0]])
+            there = tuple(0 if d in axes else i for d, i in enumerate(index))
+            extreme = apply("is_extreme", stored.element(index), best.element(there))
+            return apply("where", extreme, cast(place, INT64), total)
+
+        places = Tensor(shape, INT64, element)
+        found = reduce(run, "minimum", places, tuple(axes), keepdims=keepdims and not flat)
+        if keepdims and flat:
+            found = expand_dims(tracer, found, list(range(tensor.ndim)))
+        found.is_index = True  # type: ignore[attr-defined]
+        return finished(run, found, out)
+
+    return call
+
+
+function(np.argmax, method="argmax")(_place("maximum"))
+function(np.argmin, method="argmin")(_place("minimum"))

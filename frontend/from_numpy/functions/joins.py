@@ -1,0 +1,241 @@
+"""Joins and parts: concatenation, splits, repetition, rolls."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from distspmd.frontend.from_numpy import indexing
+from distspmd.frontend.from_numpy.functions.orders import atleast_1d, atleast_2d
+from distspmd.frontend.from_numpy.functions.reductions import finished
+from distspmd.frontend.from_numpy.functions.registry import function
+from distspmd.frontend.from_numpy.shapes import (
+    broadcast_to,
+    expand_dims,
+    normal_axis,
+    reshape,
+    size_of,
+)
+from distspmd.frontend.from_numpy.values import Tensor, make_view, view_of
+from distspmd.frontend.from_numpy.values import axis as axis_symbol
+from distspmd.frontend.tensor_ir.whole_numbers import add, floor_divide, multiply, subtract
+
+# -- joins ----------------------------------------------------------------------------------------
+
+
+@function(np.concatenate, np.concat)
+def concatenate(
+    run: Any, arrays: Any, axis: Any = 0, out: Any = None, dtype: Any = None, **_: Any
+) -> Any:
+    """``np.concatenate``: each array is written to its part of a container."""
+    tracer = run.tracer
+    tensors = [tracer.tensor(a) for a in run.unpacked(arrays, None)]
+    if axis is None:
+        tensors = [reshape(tracer, t, [-1]) for t in tensors]
+        axis = 0
+    if any(t.ndim == 0 for t in tensors):
+        tracer.refuse("zero-dimensional arrays cannot be concatenated")
+    if any(t.ndim != tensors[0].ndim for t in tensors):
+        tracer.refuse("all the input array dimensions except for the concatenation axis must match")
+    d = normal_axis(tracer, axis, tensors[0].ndim)
+    kind = np.dtype(dtype) if dtype is not None else np.result_type(*(t.dtype for t in tensors))
+    shape = list(tensors[0].shape)
+    begins: list[Any] = []
+    total: Any = 0
+    for tensor in tensors:
+        begins.append(total)
+        total = add(total, tensor.shape[d])
+    shape[d] = total
+    container = tracer.container(tracer.target or "joined", shape, kind)
+    for begin, tensor in zip(begins, tensors, strict=True):
+        places = [
+            add(begin, axis_symbol(k)) if k == d else axis_symbol(k) for k in range(len(shape))
+        ]
+        part = make_view(container, tensor.shape, places)
+        tracer.write(part, tensor)
+    return finished(run, view_of(container), out)
+
+
+@function(np.stack)
+def _stack(run: Any, arrays: Any, axis: Any = 0, **options: Any) -> Any:
+    tensors = [run.tracer.tensor(a) for a in run.unpacked(arrays, None)]
+    d = normal_axis(run.tracer, axis, tensors[0].ndim + 1)
+    wide = [expand_dims(run.tracer, t, [d]) for t in tensors]
+    return concatenate(run, wide, d, **options)
+
+
+@function(np.vstack)
+def _vstack(run: Any, arrays: Any, **options: Any) -> Any:
+    tensors = [atleast_2d(run, a) for a in run.unpacked(arrays, None)]
+    return concatenate(run, tensors, 0, **options)
+
+
+@function(np.hstack)
+def _hstack(run: Any, arrays: Any, **options: Any) -> Any:
+    tensors = [atleast_1d(run, a) for a in run.unpacked(arrays, None)]
+    return concatenate(run, tensors, 0 if tensors[0].ndim == 1 else 1, **options)
+
+
+@function(np.column_stack)
+def _column_stack(run: Any, arrays: Any) -> Any:
+    tensors = [run.tracer.tensor(a) for a in run.unpacked(arrays, None)]
+    tensors = [expand_dims(run.tracer, t, [1]) if t.ndim == 1 else t for t in tensors]
+    return concatenate(run, tensors, 1)
+
+
+@function(np.dstack)
+def _dstack(run: Any, arrays: Any) -> Any:
+    tensors = []
+    for tensor in map(run.tracer.tensor, run.unpacked(arrays, None)):
+        wide = tensor if tensor.ndim > 1 else reshape(run.tracer, tensor, [1, -1])
+        tensors.append(wide if wide.ndim > 2 else expand_dims(run.tracer, wide, [2]))
+    return concatenate(run, tensors, 2)
+
+
+@function(np.append)
+def _append(run: Any, value: Any, values: Any, axis: Any = None) -> Any:
+    tracer = run.tracer
+    if axis is None:
+        return concatenate(
+            run, [reshape(tracer, tracer.tensor(v), [-1]) for v in (value, values)], 0
+        )
+    return concatenate(run, [value, values], axis)
+
+
+@function(np.block)
+def _block(run: Any, blocks: Any) -> Any:
+    if not isinstance(blocks, list):
+        return run.tracer.tensor(blocks)
+    if not any(isinstance(b, list) for b in blocks):
+        tensors = [atleast_2d(run, b) for b in blocks]
+        return concatenate(run, tensors, -1)
+    return concatenate(run, [_block(run, b) for b in blocks], -2)
+
+
+@function(np.split, np.array_split)
+def _split(run: Any, value: Any, sections: Any, axis: Any = 0) -> Any:
+    tracer = run.tracer
+    tensor = tracer.tensor(value)
+    d = normal_axis(tracer, axis, tensor.ndim)
+    length = tensor.shape[d]
+    if isinstance(sections, int):
+        if not isinstance(length, int):
+            size = floor_divide(length, sections)
+            ends = [multiply(size, n) for n in range(1, sections)]
+        else:
+            extra, size = length % sections, length // sections
+            sizes = [size + (n < extra) for n in range(sections)]
+            ends = [sum(sizes[:n]) for n in range(1, sections)]
+    else:
+        ends = [tracer.as_whole(e) for e in run.unpacked(sections, None)]
+    bounds = [0, *ends, length]
+    lead = (slice(None),) * d
+    return [
+        indexing.read(tracer, tensor, (*lead, slice(a, b)))
+        for a, b in zip(bounds[:-1], bounds[1:], strict=True)
+    ]
+
+
+function(np.vsplit)(lambda run, value, sections: _split(run, value, sections, 0))
+function(np.hsplit)(lambda run, value, sections: _split(run, value, sections, 1))
+
+
+@function(np.roll)
+def _roll(run: Any, value: Any, shift: Any, axis: Any = None) -> Any:
+    tracer = run.tracer
+    tensor = tracer.tensor(value)
+    if axis is None:
+        flat = _roll(run, reshape(tracer, tensor, [-1]), shift, 0)
+        return reshape(tracer, flat, tensor.shape)
+    axes = list(axis) if isinstance(axis, tuple | list) else [axis]
+    shifts = list(shift) if isinstance(shift, tuple | list) else [shift] * len(axes)
+    for d, by in zip(axes, shifts, strict=True):
+        tensor = _rolled(run, tensor, tracer.as_whole(by), normal_axis(tracer, d, tensor.ndim))
+    return tensor
+
+
+def _rolled(run: Any, tensor: Tensor, by: Any, d: int) -> Tensor:
+    from distspmd.frontend.tensor_ir.whole_numbers import remainder
+
+    tracer = run.tracer
+    length = tensor.shape[d]
+    if isinstance(by, int) and isinstance(length, int):
+        by = by % length if length else 0
+        if by == 0:
+            return Tensor(tensor.shape, tensor.dtype, tensor.element)
+    elif isinstance(by, int):
+        by = by if by > 0 else add(length, by)
+    else:
+        by = remainder(by, length)
+    lead = (slice(None),) * d
+    tensor = tracer.settled(tensor)
+    cut = subtract(length, by)
+    end = indexing.read(tracer, tensor, (*lead, slice(cut, None)))
+    begin = indexing.read(tracer, tensor, (*lead, slice(None, cut)))
+    return concatenate(run, [end, begin], d)
+
+
+@function(np.tile)
+def _tile(run: Any, value: Any, reps: Any) -> Any:
+    tracer = run.tracer
+    tensor = tracer.tensor(value)
+    counts = [tracer.as_whole(r) for r in (reps if isinstance(reps, tuple | list) else (reps,))]
+    rank = max(len(counts), tensor.ndim)
+    counts = [1] * (rank - len(counts)) + counts
+    tensor = reshape(tracer, tensor, [1] * (rank - tensor.ndim) + list(tensor.shape))
+    wide = expand_dims(tracer, tensor, [2 * d for d in range(rank)])
+    shape = [x for c, n in zip(counts, tensor.shape, strict=True) for x in (c, n)]
+    whole = tracer.stored_anew(broadcast_to(tracer, wide, shape))
+    return reshape(
+        tracer, whole, [multiply(c, n) for c, n in zip(counts, tensor.shape, strict=True)]
+    )
+
+
+@function(np.repeat, method="repeat")
+def _repeat(run: Any, value: Any, repeats: Any, axis: Any = None) -> Any:
+    tracer = run.tracer
+    tensor = tracer.tensor(value)
+    if axis is None:
+        tensor, axis = reshape(tracer, tensor, [-1]), 0
+    d = normal_axis(tracer, axis, tensor.ndim)
+    if isinstance(repeats, list | tuple | np.ndarray):
+        counts = [int(r) for r in repeats]
+        places = np.repeat(np.arange(len(counts)), counts)
+        return indexing.read(tracer, tensor, (*(slice(None),) * d, places))
+    count = tracer.as_whole(repeats, "the number of repeats")
+    wide = expand_dims(tracer, tensor, [d + 1])
+    shape = list(wide.shape)
+    shape[d + 1] = count
+    whole = tracer.stored_anew(broadcast_to(tracer, wide, shape))
+    out = list(tensor.shape)
+    out[d] = multiply(out[d], count)
+    return reshape(tracer, whole, out)
+
+
+@function(np.take, method="take")
+def _take(run: Any, value: Any, indices: Any, axis: Any = None, **_: Any) -> Any:
+    tracer = run.tracer
+    tensor = tracer.tensor(value)
+    if axis is None:
+        tensor, axis = tracer.unmerged(reshape(tracer, tensor, [-1])), 0
+    d = normal_axis(tracer, axis, tensor.ndim)
+    return indexing.read(tracer, tensor, (*(slice(None),) * d, indices))
+
+
+@function(np.meshgrid)
+def _meshgrid(run: Any, *values: Any, indexing: str = "xy", sparse: bool = False, **_: Any) -> Any:
+    tracer = run.tracer
+    tensors = [tracer.tensor(v) for v in values]
+    rank = len(tensors)
+    order = list(range(rank))
+    if indexing == "xy" and rank > 1:
+        order[0], order[1] = 1, 0
+    shape: list[Any] = [1] * rank
+    for d, tensor in zip(order, tensors, strict=True):
+        shape[d] = size_of(tensor.shape)
+    found = []
+    for d, tensor in zip(order, tensors, strict=True):
+        wide = reshape(tracer, tensor, [-1 if k == d else 1 for k in range(rank)])
+        found.append(wide if sparse else tracer.stored_anew(broadcast_to(tracer, wide, shape)))
+    return found

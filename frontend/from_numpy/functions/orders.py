@@ -1,0 +1,301 @@
+"""Shapes and orders of elements: attributes, reshapes, transpositions, and methods of one array."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from distspmd.frontend.from_numpy import indexing
+from distspmd.frontend.from_numpy.arithmetic import apply_imag, apply_real, combine, converted
+from distspmd.frontend.from_numpy.elements import is_one
+from distspmd.frontend.from_numpy.functions.creation import dtype_of, shape_of
+from distspmd.frontend.from_numpy.functions.registry import METHODS, attribute, function
+from distspmd.frontend.from_numpy.shapes import (
+    broadcast_to,
+    expand_dims,
+    flip,
+    normal_axis,
+    reshape,
+    size_of,
+    squeeze,
+    transpose,
+)
+from distspmd.frontend.from_numpy.values import Tensor
+
+
+@attribute("shape")
+def _shape(run: Any, base: Tensor) -> Any:
+    return tuple(base.shape)
+
+
+@attribute("ndim")
+def _ndim(run: Any, base: Tensor) -> Any:
+    return base.ndim
+
+
+@attribute("size")
+def _size(run: Any, base: Tensor) -> Any:
+    if base.mask is not None:
+        return run.call(len, [base], {})
+    return size_of(base.shape)
+
+
+@attribute("dtype")
+def _dtype(run: Any, base: Tensor) -> Any:
+    return base.dtype
+
+
+@attribute("itemsize")
+def _itemsize(run: Any, base: Tensor) -> Any:
+    return base.dtype.itemsize
+
+
+@attribute("T")
+def _t(run: Any, base: Tensor) -> Any:
+    return transpose(run.tracer, base)
+
+
+@attribute("mT")
+def _mt(run: Any, base: Tensor) -> Any:
+    return swapaxes(run, base, -1, -2)
+
+
+@attribute("flat")
+def _flat(run: Any, base: Tensor) -> Any:
+    return reshape(run.tracer, base, [-1])
+
+
+@attribute("real")
+def _real_part(run: Any, base: Tensor) -> Any:
+    return apply_real(base)
+
+
+@attribute("imag")
+def _imag_part(run: Any, base: Tensor) -> Any:
+    return apply_imag(base)
+
+
+@function(np.real)
+def _real(run: Any, value: Any) -> Any:
+    return apply_real(run.tracer.tensor(value))
+
+
+@function(np.imag)
+def _imag(run: Any, value: Any) -> Any:
+    return apply_imag(run.tracer.tensor(value))
+
+
+@function(np.angle)
+def _angle(run: Any, value: Any, deg: bool = False) -> Any:
+    tensor = run.tracer.tensor(value)
+    found = combine(run.tracer, np.arctan2, [apply_imag(tensor), apply_real(tensor)])
+    return combine(run.tracer, np.degrees, [found]) if deg else found
+
+
+@function(np.shape)
+def _np_shape(run: Any, value: Any) -> Any:
+    return tuple(run.tracer.tensor(value).shape)
+
+
+@function(np.ndim)
+def _np_ndim(run: Any, value: Any) -> Any:
+    return run.tracer.tensor(value).ndim
+
+
+@function(np.size)
+def _np_size(run: Any, value: Any, axis: Any = None) -> Any:
+    tensor = run.tracer.tensor(value)
+    return size_of(tensor.shape) if axis is None else tensor.shape[axis]
+
+
+def _given(shape: Sequence[Any]) -> Any:
+    return shape[0] if len(shape) == 1 else tuple(shape)
+
+
+@function(np.reshape)
+def _reshape(run: Any, value: Any, shape: Any = None, order: Any = "C", **options: Any) -> Any:
+    shape = options.get("newshape", shape)
+    tensor = run.tracer.tensor(value)
+    if order == "F":
+        flipped = transpose(run.tracer, tensor)
+        found = reshape(run.tracer, flipped, shape_of(run, shape)[::-1])
+        return transpose(run.tracer, found)
+    return reshape(run.tracer, tensor, shape_of(run, shape))
+
+
+def _method_reshape(run: Any, base: Any, *shape: Any, order: Any = "C", **_: Any) -> Any:
+    return _reshape(run, base, _given(shape), order)
+
+
+METHODS["reshape"] = _method_reshape
+
+
+@function(np.ravel, method="ravel")
+def _ravel(run: Any, value: Any, order: Any = "C") -> Any:
+    return _reshape(run, value, -1, order)
+
+
+def _flatten(run: Any, base: Any, order: Any = "C") -> Any:
+    found = _reshape(run, base, -1, order)
+    return run.tracer.stored_anew(run.tracer.unmerged(found))
+
+
+METHODS["flatten"] = _flatten
+
+
+@function(np.transpose, np.permute_dims)
+def _transpose(run: Any, value: Any, axes: Any = None) -> Any:
+    return transpose(run.tracer, run.tracer.tensor(value), axes)
+
+
+def _method_transpose(run: Any, base: Any, *axes: Any) -> Any:
+    return transpose(
+        run.tracer,
+        base,
+        None
+        if not axes or axes == (None,)
+        else _given(axes)
+        if len(axes) == 1 and not isinstance(axes[0], int)
+        else axes,
+    )
+
+
+METHODS["transpose"] = _method_transpose
+
+
+@function(np.swapaxes, method="swapaxes")
+def swapaxes(run: Any, value: Any, axis1: Any, axis2: Any) -> Any:
+    tensor = run.tracer.tensor(value)
+    one, other = (normal_axis(run.tracer, a, tensor.ndim) for a in (axis1, axis2))
+    order = list(range(tensor.ndim))
+    order[one], order[other] = order[other], order[one]
+    return transpose(run.tracer, tensor, order)
+
+
+@function(np.moveaxis)
+def _moveaxis(run: Any, value: Any, source: Any, destination: Any) -> Any:
+    tensor = run.tracer.tensor(value)
+    own = [source] if isinstance(source, int) else list(source)
+    its = [destination] if isinstance(destination, int) else list(destination)
+    own = [normal_axis(run.tracer, a, tensor.ndim) for a in own]
+    its = [normal_axis(run.tracer, a, tensor.ndim) for a in its]
+    order = [d for d in range(tensor.ndim) if d not in own]
+    for place, d in sorted(zip(its, own, strict=True)):
+        order.insert(place, d)
+    return transpose(run.tracer, tensor, order)
+
+
+@function(np.rollaxis)
+def _rollaxis(run: Any, value: Any, axis: Any, start: Any = 0) -> Any:
+    tensor = run.tracer.tensor(value)
+    own = normal_axis(run.tracer, axis, tensor.ndim)
+    start = start if start >= 0 else start + tensor.ndim
+    return _moveaxis(run, tensor, own, start - 1 if own < start else start)
+
+
+@function(np.expand_dims)
+def _expand(run: Any, value: Any, axis: Any) -> Any:
+    axes = [axis] if isinstance(axis, int) else list(axis)
+    return expand_dims(run.tracer, run.tracer.tensor(value), axes)
+
+
+@function(np.squeeze, method="squeeze")
+def _squeeze(run: Any, value: Any, axis: Any = None) -> Any:
+    axes = None if axis is None else [axis] if isinstance(axis, int) else list(axis)
+    return squeeze(run.tracer, run.tracer.tensor(value), axes)
+
+
+@function(np.flip)
+def _flip(run: Any, value: Any, axis: Any = None) -> Any:
+    tensor = run.tracer.tensor(value)
+    given = range(tensor.ndim) if axis is None else [axis] if isinstance(axis, int) else axis
+    return flip(run.tracer, tensor, [normal_axis(run.tracer, a, tensor.ndim) for a in given])
+
+
+@function(np.fliplr)
+def _fliplr(run: Any, value: Any) -> Any:
+    return _flip(run, value, 1)
+
+
+@function(np.flipud)
+def _flipud(run: Any, value: Any) -> Any:
+    return _flip(run, value, 0)
+
+
+@function(np.rot90)
+def _rot90(run: Any, value: Any, k: Any = 1, axes: Any = (0, 1)) -> Any:
+    a, b = axes
+    turned = k % 4
+    if turned == 0:
+        return value
+    if turned == 2:
+        return _flip(run, value, (a, b))
+    swapped = swapaxes(run, value, a, b)
+    return _flip(run, swapped, a) if turned == 1 else _flip(run, swapped, b)
+
+
+@function(np.broadcast_to)
+def _broadcast_to(run: Any, value: Any, shape: Any, **_: Any) -> Any:
+    tensor = run.tracer.tensor(value)
+    found = broadcast_to(run.tracer, tensor, shape_of(run, shape))
+    return Tensor(found.shape, found.dtype, found.element)
+
+
+@function(np.broadcast_arrays)
+def _broadcast_arrays(run: Any, *values: Any, **_: Any) -> Any:
+    tensors = [run.tracer.tensor(v) for v in values]
+    shape = run.tracer.broadcast_shape([t.shape for t in tensors])
+    return [broadcast_to(run.tracer, t, shape) for t in tensors]
+
+
+@function(np.atleast_1d)
+def atleast_1d(run: Any, *values: Any) -> Any:
+    found = [
+        reshape(run.tracer, t, [1]) if t.ndim == 0 else t for t in map(run.tracer.tensor, values)
+    ]
+    return found[0] if len(found) == 1 else found
+
+
+@function(np.atleast_2d)
+def atleast_2d(run: Any, *values: Any) -> Any:
+    found = [
+        t if t.ndim > 1 else reshape(run.tracer, t, [1, size_of(t.shape)])
+        for t in map(run.tracer.tensor, values)
+    ]
+    return found[0] if len(found) == 1 else found
+
+
+def _astype(run: Any, base: Any, dtype: Any, **_: Any) -> Any:
+    return converted(run.tracer, base, dtype_of(run, dtype))
+
+
+METHODS["astype"] = _astype
+METHODS["conj"] = METHODS["conjugate"] = lambda run, base: combine(run.tracer, np.conjugate, [base])
+
+
+def _fill(run: Any, base: Any, value: Any) -> None:
+    run.tracer.assign(base, run.tracer.tensor(value))
+
+
+def _item(run: Any, base: Any, *index: Any) -> Any:
+    if index:
+        return indexing.read(run.tracer, base, _given(index))
+    if not all(is_one(n) for n in base.shape):
+        run.tracer.refuse("can only convert an array of size 1 to a Python scalar")
+    weak = {"b": bool, "i": int, "u": int, "f": float, "c": complex}[base.dtype.kind]
+    wide = {bool: bool, int: np.int64, float: np.float64, complex: np.complex128}[weak]
+    found = converted(run.tracer, base, wide)
+    return Tensor((), found.dtype, lambda _: found.element((0,) * base.ndim), weak)
+
+
+def _tolist(run: Any, base: Any) -> Any:
+    if base.ndim == 0:
+        return _item(run, base)
+    return [_tolist(run, indexing.read(run.tracer, base, n)) for n in range(base.shape[0])]
+
+
+METHODS["fill"] = _fill
+METHODS["item"] = _item
+METHODS["tolist"] = _tolist

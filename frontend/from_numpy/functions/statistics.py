@@ -1,0 +1,188 @@
+"""Statistics: means, variances, counts, and reductions that leave NaN out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from distspmd.frontend.from_numpy.arithmetic import apply_ufunc, choose, combine, converted
+from distspmd.frontend.from_numpy.functions.creation import dtype_of
+from distspmd.frontend.from_numpy.functions.reductions import axes_of, finished, reduce
+from distspmd.frontend.from_numpy.functions.registry import function
+from distspmd.frontend.from_numpy.shapes import expand_dims, reshape, size_of
+from distspmd.frontend.from_numpy.values import Tensor
+
+# -- statistics -----------------------------------------------------------------------------------
+
+
+def count_of(run: Any, tensor: Tensor, axis: Any, where: Any = True) -> Any:
+    """How many elements are reduced: a whole number, or a tensor where a mask chooses."""
+    if tensor.mask is not None:
+        return reduce(run, "add", converted(run.tracer, tensor.mask, np.int64), None)
+    if where is not True:
+        truth = converted(
+            run.tracer, run.tracer.broadcast(run.tracer.tensor(where), tensor.shape), np.int64
+        )
+        return reduce(run, "add", truth, axis)
+    return size_of([tensor.shape[d] for d in axes_of(run, tensor, axis)])
+
+
+@function(np.mean, method="mean")
+def mean(
+    run: Any,
+    value: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: bool = False,
+    where: Any = True,
+) -> Any:
+    """``np.mean``."""
+    tracer = run.tracer
+    tensor = tracer.tensor(value)
+    kind = dtype_of(run, dtype, np.float64 if tensor.dtype.kind in "biu" else tensor.dtype)
+    total = reduce(run, "add", tensor, axis, keepdims=keepdims, dtype=kind, where=where)
+    count = count_of(run, tensor, axis, where)
+    if isinstance(count, Tensor) and keepdims:
+        count = expand_dims(tracer, count, axes_of(run, tensor, axis))
+    found = combine(tracer, np.divide, [total, count])
+    return finished(run, converted(tracer, found, kind), out)
+
+
+def variance(
+    run: Any, value: Any, axis: Any, ddof: Any, keepdims: bool, dtype: Any = None
+) -> Tensor:
+    """The variance, by the mean first."""
+    tracer = run.tracer
+    tensor = tracer.tensor(value)
+    kind = dtype_of(run, dtype, np.float64 if tensor.dtype.kind in "biu" else tensor.dtype)
+    tensor = converted(tracer, tensor, kind)
+    if tensor.mask is not None:
+        centre = tracer.stored_anew(mean(run, tensor))
+        centred = combine(tracer, np.subtract, [tensor, centre])
+    else:
+        centre = tracer.stored_anew(mean(run, tensor, axis, keepdims=True))
+        centred = combine(tracer, np.subtract, [tensor, centre])
+    if kind.kind == "c":
+        real = apply_ufunc(tracer, np.absolute, [centred])
+        square = combine(tracer, np.multiply, [real, real])
+    else:
+        square = combine(tracer, np.multiply, [centred, centred])
+    total = reduce(run, "add", square, axis, keepdims=keepdims)
+    count = count_of(run, tensor, axis)
+    if isinstance(count, Tensor):
+        left = combine(tracer, np.subtract, [count, ddof])
+    else:
+        import ast
+
+        left = run.binary(ast.Sub(), count, ddof)
+    return converted(tracer, combine(tracer, np.divide, [total, left]), total.dtype)
+
+
+@function(np.var, method="var")
+def _var(
+    run: Any,
+    value: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: Any = 0,
+    keepdims: bool = False,
+    *,
+    correction: Any = None,
+) -> Any:
+    ddof = ddof if correction is None else correction
+    return finished(run, variance(run, value, axis, ddof, keepdims, dtype), out)
+
+
+@function(np.std, method="std")
+def _std(
+    run: Any,
+    value: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: Any = 0,
+    keepdims: bool = False,
+    *,
+    correction: Any = None,
+) -> Any:
+    ddof = ddof if correction is None else correction
+    found = combine(run.tracer, np.sqrt, [variance(run, value, axis, ddof, keepdims, dtype)])
+    return finished(run, found, out)
+
+
+@function(np.average)
+def _average(
+    run: Any,
+    value: Any,
+    axis: Any = None,
+    weights: Any = None,
+    returned: bool = False,
+    *,
+    keepdims: bool = False,
+) -> Any:
+    tracer = run.tracer
+    if weights is None:
+        found = mean(run, value, axis, keepdims=keepdims)
+        return (found, count_of(run, tracer.tensor(value), axis)) if returned else found
+    tensor, weight = tracer.tensor(value), tracer.tensor(weights)
+    if weight.ndim != tensor.ndim:
+        (d,) = axes_of(run, tensor, axis)
+        weight = reshape(tracer, weight, [n if i == d else 1 for i, n in enumerate(tensor.shape)])
+    kind = np.result_type(
+        tensor.dtype, weight.dtype, *([np.float64] if tensor.dtype.kind in "biu" else [])
+    )
+    product = converted(tracer, combine(tracer, np.multiply, [tensor, weight]), kind)
+    total = reduce(run, "add", product, axis, keepdims=keepdims)
+    whole = tracer.broadcast(weight, tensor.shape)
+    scale = reduce(run, "add", converted(tracer, whole, kind), axis, keepdims=keepdims)
+    found = combine(tracer, np.divide, [total, scale])
+    return (found, scale) if returned else found
+
+
+@function(np.count_nonzero)
+def _count_nonzero(run: Any, value: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+    truths = converted(run.tracer, converted(run.tracer, value, bool), np.int64)
+    return reduce(run, "add", truths, axis, keepdims=keepdims)
+
+
+@function(np.ptp)
+def _ptp(run: Any, value: Any, axis: Any = None, out: Any = None, keepdims: bool = False) -> Any:
+    high = reduce(run, "maximum", value, axis, keepdims=keepdims)
+    low = reduce(run, "minimum", value, axis, keepdims=keepdims)
+    return finished(run, combine(run.tracer, np.subtract, [high, low]), out)
+
+
+def _without_nan(name: str, neutral: float) -> Any:
+    def call(run: Any, value: Any, axis: Any = None, **options: Any) -> Any:
+        tracer = run.tracer
+        tensor = tracer.tensor(value)
+        if tensor.dtype.kind not in "fc":
+            return run.call(getattr(np, name.removeprefix("nan")), [tensor, axis], options)
+        is_number = combine(tracer, np.logical_not, [combine(tracer, np.isnan, [tensor])])
+        filled = choose(tracer, is_number, tensor, tracer.tensor(tensor.dtype.type(neutral)))
+        if name in ("nanmax", "nanmin"):
+            found = reduce(
+                run, "maximum" if name == "nanmax" else "minimum", filled, axis, **options
+            )
+            there = reduce(run, "logical_or", is_number, axis, **options)
+            return choose(tracer, there, found, tracer.tensor(tensor.dtype.type(np.nan)))
+        if name in ("nansum", "nanprod"):
+            return reduce(run, "add" if name == "nansum" else "multiply", filled, axis, **options)
+        count = reduce(run, "add", converted(tracer, is_number, np.int64), axis, **options)
+        total = reduce(run, "add", filled, axis, **options)
+        return converted(tracer, combine(tracer, np.divide, [total, count]), tensor.dtype)
+
+    return call
+
+
+for _name, _neutral_value in (
+    ("nansum", 0.0),
+    ("nanprod", 1.0),
+    ("nanmax", -np.inf),
+    ("nanmin", np.inf),
+    ("nanmean", 0.0),
+):
+    function(getattr(np, _name))(_without_nan(_name, _neutral_value))

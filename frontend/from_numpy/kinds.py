@@ -1,0 +1,40 @@
+"""What values are: arrays, whole numbers, and what is known before the run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import sympy
+
+from distspmd.frontend.from_numpy.values import Tensor
+
+
+def is_array(value: Any) -> bool:
+    """Whether a value is an array."""
+    return isinstance(value, Tensor | np.ndarray)
+
+
+def is_whole(value: Any) -> bool:
+    """Whether a value is a whole number, of symbols or not."""
+    return isinstance(value, int | sympy.Expr) and not isinstance(value, bool)
+
+
+def has_arrays(value: Any) -> bool:
+    """Whether something in a value is an array, or of symbols."""
+    if isinstance(value, list | tuple):
+        return any(map(has_arrays, value))
+    if isinstance(value, dict):
+        return any(map(has_arrays, value.values()))
+    return isinstance(value, Tensor | sympy.Basic | np.ndarray)
+
+
+def has_data(value: Any) -> bool:
+    """Whether something in a value is not known before the run."""
+    if isinstance(value, list | tuple | set):
+        return any(map(has_data, value))
+    if isinstance(value, dict):
+        return any(map(has_data, value.values()))
+    if isinstance(value, slice):
+        return any(map(has_data, (value.start, value.stop, value.step)))
+    return isinstance(value, Tensor | sympy.Basic)

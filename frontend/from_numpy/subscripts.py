@@ -1,0 +1,228 @@
+"""What is written in brackets: for each dimension, what becomes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import sympy
+
+from distspmd.expressions.ir import Expression, apply, cast
+from distspmd.frontend.from_numpy.tracer import Tracer
+from distspmd.frontend.from_numpy.transcript import CannotRoll
+from distspmd.frontend.from_numpy.values import INT64, Tensor, number, whole_expression
+from distspmd.frontend.tensor_ir.statements import Index, Length
+from distspmd.frontend.tensor_ir.whole_numbers import (
+    Whole,
+    add,
+    ceil_divide,
+    is_at_least,
+    remainder,
+    subtract,
+)
+
+
+@dataclass(frozen=True)
+class Axis:
+    """What becomes of a dimension: ``first + step * index``, or one index where there is no length."""
+
+    first: Whole
+    step: Whole = 1
+    length: Length | None = None
+
+
+@dataclass(frozen=True)
+class Picked:
+    """A dimension that an array of indices picks from."""
+
+    indices: Tensor
+
+
+@dataclass(frozen=True)
+class Masked:
+    """Dimensions that a mask chooses from."""
+
+    mask: Tensor
+
+
+def is_basic(items: Any) -> bool:
+    """Whether a subscript has slices, whole numbers, new axes and ellipses alone."""
+    every = items if isinstance(items, tuple) else (items,)
+    return not any(
+        isinstance(i, list | np.ndarray | bool | np.bool_)
+        or (isinstance(i, Tensor) and (i.ndim > 0 or i.dtype.kind == "b"))
+        for i in every
+    )
+
+
+# -- what is written in brackets ------------------------------------------------------------------
+
+
+def parse_subscript(tracer: Tracer, shape: Sequence[Length], items: Any) -> list[Any]:
+    """For each dimension, in order, what becomes of it; None for a new one."""
+    every = list(items) if isinstance(items, tuple) else [items]
+    every = [_as_array(tracer, i) for i in every]
+    taken = sum(_dimensions(i) for i in every)
+    if taken > len(shape):
+        tracer.refuse(f"{taken} indices for an array of {len(shape)} dimensions")
+    if sum(i is Ellipsis for i in every) > 1:
+        tracer.refuse("an index can have one ellipsis only")
+    if not any(i is Ellipsis for i in every):
+        every.append(Ellipsis)
+    place = next(n for n, i in enumerate(every) if i is Ellipsis)
+    every[place : place + 1] = [slice(None)] * (len(shape) - taken)
+    found: list[Any] = []
+    d = 0
+    for item in every:
+        if item is None:
+            found.append(None)
+            continue
+        if isinstance(item, Tensor) and item.dtype.kind == "b":
+            found.append(Masked(item))
+            for n, own in zip(item.shape, shape[d : d + item.ndim], strict=True):
+                if isinstance(n, int) and isinstance(own, int) and n != own:
+                    tracer.refuse(f"a mask of {n} elements for a dimension of {own}")
+            d += item.ndim
+            continue
+        if isinstance(item, Tensor):
+            found.append(Picked(_indices(tracer, item, shape[d])))
+        elif isinstance(item, slice):
+            found.append(_slice(tracer, item, shape[d]))
+        else:
+            found.append(Axis(index_in(tracer, tracer.as_whole(item), shape[d])))
+        d += 1
+    return found
+
+
+def _as_array(tracer: Tracer, item: Any) -> Any:
+    """Lists and arrays as tensors; a tensor of one whole number as a symbol."""
+    if isinstance(item, bool | np.bool_):
+        tracer.refuse("a truth value as an index")
+    if isinstance(item, list):
+        item = np.array(item, dtype=np.int64) if not item else item
+        return tracer.tensor(item)
+    if isinstance(item, np.ndarray) and item.ndim:
+        return tracer.tensor(item)
+    if isinstance(item, Tensor) and item.ndim == 0 and item.dtype.kind in "iu":
+        return tracer.as_whole(item)
+    if isinstance(item, Tensor) and item.dtype.kind not in "iub":
+        tracer.refuse("arrays used as indices must be of integer (or boolean) type")
+    if isinstance(item, range):
+        return slice(item.start, item.stop, item.step) if item.step > 0 else tracer.tensor(item)
+    return item
+
+
+def _dimensions(item: Any) -> int:
+    if item is None or item is Ellipsis:
+        return 0
+    return item.ndim if isinstance(item, Tensor) and item.dtype.kind == "b" else 1
+
+
+def index_in(tracer: Tracer, value: Whole, length: Length) -> Whole:
+    """An index, counted from the end where it is negative."""
+    if isinstance(value, int):
+        if isinstance(length, int) and not -length <= value < length and not tracer.guarded:
+            tracer.refuse(f"index {value} is out of bounds for a dimension of {length}")
+        return value if value >= 0 else add(length, value)
+    if is_at_least(value, 0, tracer.bounds):
+        found = value
+    elif is_at_least(subtract(-1, value), 0, tracer.bounds):
+        found = add(length, value)
+    else:
+        free = {s.name for s in value.free_symbols}
+        if any(tracer.bounds.get(n) == (None, None) for n in free) and value.is_Symbol:
+            found = value
+        else:
+            found = remainder(value, length)
+    if tracer.guarded and not (
+        is_at_least(found, 0, tracer.bounds)
+        and is_at_least(subtract(subtract(length, 1), found), 0, tracer.bounds)
+    ):
+        return sympy.Max(0, sympy.Min(sympy.sympify(found), sympy.sympify(length) - 1))
+    return found
+
+
+def _slice(tracer: Tracer, item: slice, length: Length) -> Axis:
+    step = 1 if item.step is None else tracer.as_whole(item.step, "the step of a slice")
+    if not isinstance(step, int):
+        if not is_at_least(step, 1, tracer.bounds):
+            tracer.refuse("the step of a slice has to be a number, or known to be positive")
+    elif step == 0:
+        tracer.refuse("slice step cannot be zero")
+    ends = [
+        None if e is None else tracer.as_whole(e, "the end of a slice")
+        for e in (item.start, item.stop)
+    ]
+    if (
+        isinstance(length, int)
+        and isinstance(step, int)
+        and all(e is None or isinstance(e, int) for e in ends)
+    ):
+        first, stop, step = slice(*ends, step).indices(length)
+        return Axis(first, step, len(range(first, stop, step)))
+    if isinstance(step, int) and step < 0:
+        start = subtract(length, 1) if ends[0] is None else _end(tracer, ends[0], length, -1)
+        stop_ = -1 if ends[1] is None else _end(tracer, ends[1], length, -1)
+        count = _positive(tracer, ceil_divide(subtract(start, stop_), -step))
+        return Axis(start, step, count)
+    start = 0 if ends[0] is None else _end(tracer, ends[0], length, 0)
+    stop_ = length if ends[1] is None else _end(tracer, ends[1], length, 0)
+    count = _positive(tracer, ceil_divide(subtract(stop_, start), step))
+    _must_be_linear(tracer, start, count)
+    return Axis(start, step, count)
+
+
+def _must_be_linear(tracer: Tracer, *values: Whole) -> None:
+    """Lengths that are powers or products of a loop's variable are no ranges of a space."""
+    for value in values:
+        if isinstance(value, int):
+            continue
+        for power in value.atoms(sympy.Pow, sympy.Mod):
+            if any(s.name in tracer.bounds for s in power.free_symbols):
+                raise CannotRoll(f"the part {value} changes with the loop other than by steps")
+
+
+def _end(tracer: Tracer, value: Whole, length: Length, least: int) -> Whole:
+    """An end of a slice, kept within the dimension where it could be outside."""
+    bounds = tracer.bounds
+    if not is_at_least(value, 0, bounds) and is_at_least(subtract(-1, value), 0, bounds):
+        value = add(length, value)
+    last = add(length, least)  # counting down, one before the end is the last that is possible
+    inside = subtract(last, value)
+    if _by_sizes(tracer, value):
+        return value
+    if not is_at_least(inside, 0, bounds):
+        value = sympy.Min(sympy.sympify(value), sympy.sympify(last))
+    if not is_at_least(value, least, bounds):
+        value = sympy.Max(sympy.Integer(least), sympy.sympify(value))
+    return value
+
+
+def _by_sizes(tracer: Tracer, value: Whole) -> bool:
+    """Whether a value is a number or decided by sizes, which are taken to be large enough."""
+    if isinstance(value, int):
+        return True
+    return not any(s.name in tracer.bounds for s in value.free_symbols)
+
+
+def _positive(tracer: Tracer, count: Whole) -> Length:
+    if isinstance(count, int):
+        return max(0, count)
+    if _by_sizes(tracer, count) or is_at_least(count, 0, tracer.bounds):
+        return count
+    return sympy.Max(0, count)
+
+
+def _indices(tracer: Tracer, indices: Tensor, length: Length) -> Tensor:
+    """Indices, counted from the end where they are negative, in a container."""
+    if indices.dtype.kind == "u" or getattr(indices, "is_index", False):
+        return tracer.stored(indices, "indices")
+
+    def element(index: tuple[Index, ...]) -> Expression:
+        own = cast(indices.element(index), INT64)
+        from_end = apply("add", own, whole_expression(length))
+        return apply("where", apply("less", own, number(0, INT64)), from_end, own)
+
+    return tracer.stored_anew(Tensor(indices.shape, INT64, element), "indices")

@@ -1,0 +1,82 @@
+"""Names that statements bind and use."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+
+def bound_names(node: ast.AST) -> set[str]:
+    """Names that the body of a loop may bind."""
+    found: set[str] = set()
+    for part in node.body:  # type: ignore[attr-defined]
+        found |= _bound_in(part)
+    return found
+
+
+def _bound_in(node: ast.AST) -> set[str]:
+    if isinstance(node, ast.FunctionDef | ast.Lambda):
+        return {node.name} if isinstance(node, ast.FunctionDef) else set()
+    found = set()
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+        found.add(node.id)
+    for child in ast.iter_child_nodes(node):
+        found |= _bound_in(child)
+    return found
+
+
+def is_written_first(node: ast.For | ast.While, name: str) -> bool:
+    """Whether each iteration binds a variable before it reads it."""
+    if isinstance(node, ast.While) and _uses(node.test, name):
+        return False
+    return _first_use(node.body, name) == "write"
+
+
+def _first_use(statements: Sequence[ast.stmt], name: str) -> str | None:
+    for statement in statements:
+        found = _use(statement, name)
+        if found is not None:
+            return found
+    return None
+
+
+def _use(node: ast.stmt, name: str) -> str | None:
+    if isinstance(node, ast.Assign):
+        if _uses(node.value, name):
+            return "read"
+        if any(_binds(t, name) for t in node.targets):
+            return "write"
+        return "read" if any(_uses(t, name) for t in node.targets) else None
+    if isinstance(node, ast.If):
+        if _uses(node.test, name):
+            return "read"
+        one, other = _first_use(node.body, name), _first_use(node.orelse, name)
+        if "read" in (one, other):
+            return "read"
+        return "write" if one == other == "write" else ("maybe" if one or other else None)
+    if isinstance(node, ast.For):
+        if _uses(node.iter, name):
+            return "read"
+        if _binds(node.target, name):
+            return "write"
+        return (
+            "read"
+            if any(_uses(s, name) for s in node.body) and _first_use(node.body, name) != "write"
+            else ("write" if _first_use(node.body, name) == "write" else None)
+        )
+    return "read" if _uses(node, name) else None
+
+
+def _binds(target: ast.AST, name: str) -> bool:
+    if isinstance(target, ast.Tuple | ast.List):
+        return any(_binds(t, name) for t in target.elts)
+    return isinstance(target, ast.Name) and target.id == name
+
+
+def _uses(node: ast.AST, name: str) -> bool:
+    return any(
+        isinstance(n, ast.Name)
+        and n.id == name
+        and not (isinstance(n.ctx, ast.Store) and not isinstance(node, ast.AugAssign))
+        for n in ast.walk(node)
+    )

@@ -1,0 +1,113 @@
+"""Branches: a variable that they leave different gets one container, into which each way writes.
+
+For a whole number it is one symbol. This is the join of an SSA form over structured control flow.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import sympy
+
+from distspmd.frontend.from_numpy.kinds import is_whole
+from distspmd.frontend.from_numpy.syntax.conditions import condition_text
+from distspmd.frontend.from_numpy.syntax.variables import ABSENT, changed, readable
+from distspmd.frontend.from_numpy.tracer import Tracer
+from distspmd.frontend.from_numpy.transcript import told
+from distspmd.frontend.from_numpy.values import INT64, Tensor, view_of
+from distspmd.frontend.tensor_ir.statements import Block, Branch, SetSymbol
+from distspmd.frontend.tensor_ir.whole_numbers import same, symbol
+
+if TYPE_CHECKING:
+    from distspmd.frontend.from_numpy.interpreter import Interpreter
+
+
+# -- branches -------------------------------------------------------------------------------------
+
+
+def branch(interpreter: Interpreter, node: ast.If) -> None:
+    """``if``."""
+    tracer = interpreter.tracer
+    test = interpreter.value(node.test)
+    known = interpreter.truth(test)
+    tracer.node = node
+    if known is not None:
+        interpreter.block(node.body if known else node.orelse)
+        return
+    if tracer.straight is not None:
+        tracer.straight.branch(test, node)
+        return
+    condition = condition_text(interpreter, test)
+    before = dict(interpreter.variables)
+    then, otherwise = Block(), Block()
+    with tracer.within(then):
+        interpreter.block(node.body)
+    first = dict(interpreter.variables)
+    interpreter.variables.clear()
+    interpreter.variables.update(before)
+    with tracer.within(otherwise):
+        interpreter.block(node.orelse)
+    second = dict(interpreter.variables)
+    tracer.node = node
+    for name in sorted(changed(first, second)):
+        one, other = first.get(name, ABSENT), second.get(name, ABSENT)
+        interpreter.variables[name] = _join(
+            interpreter, readable(name), one, other, then, otherwise
+        )
+    tracer.add(Branch(condition, then, otherwise))
+
+
+def _join(
+    interpreter: Interpreter, name: str, one: Any, other: Any, then: Block, otherwise: Block
+) -> Any:
+    """A value that is one of two, by the way that was taken."""
+    tracer = interpreter.tracer
+    if one is ABSENT or other is ABSENT:
+        return other if one is ABSENT else one
+    if one is None or other is None:  # not returned, or not bound, on that way
+        return other if one is None else one
+    if isinstance(one, tuple | list) and type(one) is type(other) and len(one) == len(other):
+        return type(one)(
+            _join(interpreter, f"{name}_{n}", a, b, then, otherwise)
+            for n, (a, b) in enumerate(zip(one, other, strict=True))
+        )
+    if is_whole(one) and is_whole(other):
+        joined = tracer.unique(name)
+        tracer.bounds[joined] = (None, None)
+        for block, value in ((then, one), (otherwise, other)):
+            with tracer.within(block):
+                tracer.add(SetSymbol(joined, sympy.sympify(value), INT64))
+        return symbol(joined)
+    tensors = [_as_tensor(tracer, v, block) for v, block in ((one, then), (other, otherwise))]
+    if any(t is None for t in tensors):
+        tracer.refuse(
+            f"after the branches {name!r} is {told(one)} or {told(other)}, by a condition that is "
+            "known at run time only"
+        )
+    shapes = [t.shape for t in tensors]
+    if len(shapes[0]) != len(shapes[1]) or not all(
+        same(a, b) for a, b in zip(*shapes, strict=True)
+    ):
+        tracer.refuse(
+            f"after the branches {name!r} has one of the shapes {shapes[0]} and {shapes[1]}, by a "
+            "condition that is known at run time only"
+        )
+    dtype = np.result_type(*(t.dtype for t in tensors))
+    container = tracer.container(name, shapes[0], dtype)
+    found = view_of(container)
+    found.weak = tensors[0].weak if tensors[0].weak is tensors[1].weak else None
+    for block, tensor in ((then, tensors[0]), (otherwise, tensors[1])):
+        with tracer.within(block):
+            tracer.write(found, tensor)
+    return found
+
+
+def _as_tensor(tracer: Tracer, value: Any, block: Block) -> Tensor | None:
+    if isinstance(value, Tensor):
+        return value
+    if isinstance(value, bool | int | float | complex | np.generic | sympy.Basic | np.ndarray):
+        with tracer.within(block):
+            return tracer.tensor(value)
+    return None

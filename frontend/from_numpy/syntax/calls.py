@@ -1,0 +1,188 @@
+"""Calls: of functions of NumPy, of the program's own functions, and of what Python knows already."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import types
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from dace.frontend.python.parser import DaceProgram
+
+from distspmd.frontend.from_numpy.arithmetic import apply_ufunc, converted
+from distspmd.frontend.from_numpy.kinds import has_arrays, has_data
+from distspmd.frontend.from_numpy.tracer import Tracer
+from distspmd.frontend.from_numpy.transcript import Frame, Refusal
+
+if TYPE_CHECKING:
+    from distspmd.frontend.from_numpy.interpreter import Interpreter
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method of a tensor, or of a universal function."""
+
+    owner: Any
+    name: str
+
+
+@dataclass(eq=False)
+class Closure:
+    """A function that the program defines."""
+
+    node: ast.FunctionDef | ast.Lambda
+    frame: Frame
+    defaults: Mapping[str, Any]
+
+    @property
+    def __name__(self) -> str:
+        return getattr(self.node, "name", "lambda")
+
+
+def _static(
+    tracer: Tracer, function: Any, arguments: Sequence[Any], keywords: Mapping[str, Any]
+) -> Any:
+    """What Python computes of values that are known."""
+    try:
+        with np.errstate(all="ignore"):
+            return function(*arguments, **keywords)
+    except Refusal:
+        raise
+    except Exception as problem:
+        tracer.refuse(f"{name_of(function)}: {type(problem).__name__}: {problem}")
+
+
+def name_of(function: Any) -> str:
+    if isinstance(function, Method):
+        return f"the method {function.name!r}"
+    module = str(getattr(function, "__module__", "") or "").replace("numpy", "np", 1)
+    name = getattr(function, "__qualname__", None) or getattr(function, "__name__", str(function))
+    return f"{module}.{name}" if module and module != "builtins" else str(name)
+
+
+def _is_numpy(function: Any) -> bool:
+    module = str(getattr(function, "__module__", "") or "")
+    return module.split(".")[0] in ("numpy", "scipy", "dace", "distspmd", "math", "cmath")
+
+
+def _dace_type(function: Any) -> Any:
+    from dace import dtypes
+
+    return function.type if isinstance(function, dtypes.typeclass) else None
+
+
+def call(
+    run: Interpreter, function: Any, arguments: Sequence[Any], keywords: Mapping[str, Any]
+) -> Any:
+    """What a call gives.
+
+    Raises:
+        Refusal: a function that is not covered.
+    """
+    tracer = run.tracer
+    if isinstance(function, Method):
+        return _method(run, function, arguments, keywords)
+    try:
+        handler = run.functions.get(function)
+    except TypeError:
+        handler = None
+    if handler is not None:
+        return handler(run, *arguments, **keywords)
+    if isinstance(function, Closure):
+        return _closure(run, function, arguments, keywords)
+    if isinstance(function, DaceProgram):
+        function = function.f
+    if isinstance(function, np.ufunc):
+        if not has_arrays((arguments, keywords)):
+            return _static(tracer, function, arguments, keywords)
+        return apply_ufunc(tracer, function, arguments, **keywords)
+    owner = getattr(function, "__self__", None)
+    if isinstance(owner, np.ufunc):
+        return _method(run, Method(owner, function.__name__), arguments, keywords)
+    if hasattr(function, "pyfunc") and isinstance(function, np.vectorize):
+        tracer.refuse("np.vectorize: write the function over whole arrays, with np.where")
+    if isinstance(function, type) and issubclass(function, np.generic):
+        if len(arguments) == 1 and not keywords:
+            if not has_arrays(arguments):
+                return function(arguments[0])
+            return converted(tracer, arguments[0], function)
+    typed = _dace_type(function)
+    if typed is not None and len(arguments) == 1:
+        return converted(tracer, arguments[0], typed)
+    if isinstance(function, types.MethodType):
+        return run.call(function.__func__, [function.__self__, *arguments], keywords)
+    if isinstance(function, types.FunctionType) and not _is_numpy(function):
+        return _python(run, function, arguments, keywords)
+    import functools
+
+    if isinstance(function, functools.partial):
+        return run.call(
+            function.func, [*function.args, *arguments], {**function.keywords, **keywords}
+        )
+    if not has_data((arguments, keywords)):
+        return _static(tracer, function, arguments, keywords)
+    name = name_of(function)
+    tracer.refuse(f"the function {name} is not covered")
+
+
+def _python(
+    run: Interpreter,
+    function: types.FunctionType,
+    arguments: Sequence[Any],
+    keywords: Mapping[str, Any],
+) -> Any:
+    wrapped = inspect.unwrap(function)
+    try:
+        bound = inspect.signature(wrapped).bind(*arguments, **keywords)
+    except TypeError as problem:
+        run.tracer.refuse(f"{function.__name__}: {problem}")
+    bound.apply_defaults()
+    return run.run_function(wrapped, dict(bound.arguments))
+
+
+def _closure(
+    run: Interpreter, closure: Closure, arguments: Sequence[Any], keywords: Mapping[str, Any]
+) -> Any:
+    own = closure.node.args
+    names = [a.arg for a in (*own.posonlyargs, *own.args)]
+    known = dict(closure.defaults)
+    if len(arguments) > len(names) and not own.vararg:
+        run.tracer.refuse(f"{closure.__name__} takes {len(names)} arguments")
+    known.update(zip(names, arguments, strict=False))
+    if own.vararg:
+        known[own.vararg.arg] = tuple(arguments[len(names) :])
+    allowed = {*names, *(a.arg for a in own.kwonlyargs)}
+    extra = {k: v for k, v in keywords.items() if k not in allowed}
+    if extra and not own.kwarg:
+        run.tracer.refuse(f"{closure.__name__} has no argument {next(iter(extra))!r}")
+    if own.kwarg:
+        known[own.kwarg.arg] = extra
+    known.update({k: v for k, v in keywords.items() if k in allowed})
+    missing = [n for n in allowed if n not in known]
+    if missing:
+        run.tracer.refuse(f"{closure.__name__} needs the argument {missing[0]!r}")
+    frame = Frame(
+        {**closure.frame.variables, **known},
+        closure.frame.file,
+        closure.frame.first_line,
+        closure.frame.source,
+    )
+    return run.run_body(closure.node, frame)
+
+
+def _method(
+    run: Interpreter, method: Method, arguments: Sequence[Any], keywords: Mapping[str, Any]
+) -> Any:
+    tracer = run.tracer
+    if isinstance(method.owner, np.ufunc):
+        handler = run.functions.get(("ufunc", method.name))
+        if handler is None:
+            tracer.refuse(f"np.{method.owner.__name__}.{method.name} is not covered")
+        return handler(run, method.owner, *arguments, **keywords)
+    handler = run.methods.get(method.name)
+    if handler is None:
+        tracer.refuse(f"the method {method.name!r} of an array is not covered")
+    return handler(run, method.owner, *arguments, **keywords)

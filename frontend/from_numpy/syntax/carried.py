@@ -1,0 +1,245 @@
+"""What a loop carries from one iteration to the next.
+
+A variable that a loop changes gets one container, or one symbol, which all iterations share.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import sympy
+
+from distspmd.frontend.from_numpy.kinds import is_whole
+from distspmd.frontend.from_numpy.syntax.bindings import bound_names, is_written_first
+from distspmd.frontend.from_numpy.syntax.sharing import is_own, references
+from distspmd.frontend.from_numpy.syntax.variables import ABSENT, alike, readable
+from distspmd.frontend.from_numpy.tracer import Tracer
+from distspmd.frontend.from_numpy.transcript import CannotRoll
+from distspmd.frontend.from_numpy.values import INT64, Tensor, View, view_of
+from distspmd.frontend.tensor_ir.statements import Container, SetSymbol, loads_of
+from distspmd.frontend.tensor_ir.whole_numbers import same, symbol
+
+if TYPE_CHECKING:
+    from distspmd.frontend.from_numpy.interpreter import Interpreter
+
+
+class ReadAgain(Exception):
+    """A loop is read again, with another kind of a variable that it carries."""
+
+    def __init__(self, name: str, kind: Any) -> None:
+        super().__init__(name)
+        self.name, self.kind = name, kind
+
+
+# -- what loops carry -----------------------------------------------------------------------------
+
+
+@dataclass
+class Carried:
+    """A variable at the head of a loop.
+
+    Attributes:
+        name: of the variable.
+        value: what it stands for in the loop.
+        before: what it stood for before.
+    """
+
+    name: str
+    value: Any
+    before: Any
+
+
+def enter_loop(
+    interpreter: Interpreter, node: ast.For | ast.While, kinds: dict[str, Any]
+) -> list[Carried]:
+    """Give the variables that a loop may change a place that all iterations share."""
+    tracer = interpreter.tracer
+    carried: list[Carried] = []
+    body_names = bound_names(node)
+    for name in sorted(body_names):
+        if name not in interpreter.variables or kinds.get(name) == "free":
+            continue
+        before = interpreter.variables[name]
+        value = _place(interpreter, name, before, kinds)
+        if value is ABSENT:
+            continue
+        interpreter.variables[name] = value
+        carried.append(Carried(name, value, before))
+    return carried
+
+
+def _place(interpreter: Interpreter, name: str, before: Any, kinds: dict[str, Any]) -> Any:
+    tracer, kind = interpreter.tracer, kinds.get(name)
+    if kind is None and (is_whole(before)):
+        found = tracer.unique(readable(name))
+        tracer.bounds[found] = (None, None)
+        tracer.add(SetSymbol(found, sympy.sympify(before), INT64))
+        return symbol(found)
+    if isinstance(before, tuple) and any(_carries(v) for v in before):
+        return tuple(
+            _place(interpreter, f"{name}_{n}", v, kinds) if _carries(v) else v
+            for n, v in enumerate(before)
+        )
+    if not _carries(before):
+        return ABSENT
+    tensor = tracer.tensor(before)
+    if tensor.mask is not None:
+        raise CannotRoll(f"{name!r} is a choice by a mask")
+    if isinstance(before, View) and kind is None:
+        return before
+    dtype, weak = kind if isinstance(kind, tuple) else (tensor.dtype, tensor.weak)
+    container = tracer.container(readable(name), tensor.shape, dtype)
+    found = view_of(container)
+    found.weak = weak
+    tracer.write(found, tensor)
+    return found
+
+
+def _carries(value: Any) -> bool:
+    return isinstance(
+        value, bool | int | float | complex | np.generic | sympy.Basic | Tensor | np.ndarray
+    )
+
+
+def leave_loop(
+    interpreter: Interpreter,
+    node: ast.For | ast.While,
+    carried: Sequence[Carried],
+    kinds: dict[str, Any],
+    stops: Sequence[str],
+) -> tuple[str | None, list[Any]]:
+    """Write what the variables stand for at the end of an iteration to their places."""
+    tracer = interpreter.tracer
+    moves: list[tuple[Any, Any]] = []
+    for one in carried:
+        now = interpreter.variables.get(one.name, ABSENT)
+        if now is ABSENT:
+            continue
+        try:
+            _moves(interpreter, one.name, one.value, now, moves, kinds, one.before)
+        except ReadAgain:
+            if is_written_first(node, one.name) and one.name not in stops:
+                raise ReadAgain(one.name, "free") from None
+            raise
+    symbols = [(place, now) for place, now in moves if isinstance(place, sympy.Symbol)]
+    tensors = [(place, now) for place, now in moves if isinstance(place, View)]
+    places = {place.container for place, _ in tensors}
+    ready: list[tuple[View, Tensor]] = []
+    for place, now in tensors:
+        if len(tensors) > 1 and isinstance(now, Tensor) and _reads(now, places - {place.container}):
+            now = tracer.stored_anew(now, "next")
+        ready.append((place, now))
+    for place, now in ready:
+        tracer.assign(place, now)
+    if len(symbols) > 1:
+        names = {place for place, _ in symbols}
+        if any(sympy.sympify(now).free_symbols & (names - {place}) for place, now in symbols):
+            fresh = []
+            for place, now in symbols:
+                other = tracer.unique(f"{place.name}_next")
+                tracer.add(SetSymbol(other, sympy.sympify(now), INT64))
+                fresh.append((place, symbol(other)))
+            symbols = fresh
+    for place, now in symbols:
+        tracer.add(SetSymbol(place.name, sympy.sympify(now), INT64))
+    conditions: list[str] = []
+    before_it: list[Any] = []
+    for stop in stops:
+        flag = interpreter.variables.get(stop, False)
+        known = interpreter.truth(flag)
+        if known is True:
+            raise CannotRoll("the loop ends in its first iteration")
+        if known is None:
+            place = next(c.value for c in carried if c.name == stop)
+            assert isinstance(place, View)
+            name = tracer.unique(f"{readable(stop)}_value")
+            tracer.add(SetSymbol(name, place.element(()), np.dtype(bool)))
+            before_it.append(SetSymbol(name, "False", np.dtype(bool)))
+            conditions.append(name)
+    return " and ".join(f"(not {c})" for c in conditions) or None, before_it
+
+
+def _moves(
+    interpreter: Interpreter,
+    name: str,
+    place: Any,
+    now: Any,
+    moves: list[Any],
+    kinds: Any,
+    before: Any,
+) -> None:
+    tracer = interpreter.tracer
+    if isinstance(place, tuple):
+        if not isinstance(now, tuple) or len(now) != len(place):
+            raise CannotRoll(f"{name!r} changes its length in the loop")
+        for n, (p, v, b) in enumerate(zip(place, now, before, strict=True)):
+            if isinstance(p, sympy.Symbol | View):
+                _moves(interpreter, f"{name}_{n}", p, v, moves, kinds, b)
+            elif not alike(p, v):
+                raise CannotRoll(f"{name!r} changes in the loop")
+        return
+    if isinstance(place, sympy.Symbol):
+        if alike(place, now):
+            return
+        if is_whole(now):
+            moves.append((place, now))
+            return
+        if isinstance(now, Tensor) and now.ndim == 0 and now.weak is int:
+            moves.append((place, tracer.as_whole(now)))
+            return
+        if (isinstance(now, Tensor) and now.ndim == 0) or isinstance(
+            now, float | complex | np.generic
+        ):
+            tensor = tracer.tensor(now)
+            kind = np.result_type(tensor.dtype, INT64), tensor.weak
+            raise ReadAgain(name, kind)
+        raise CannotRoll(f"{name!r} is no number any more in the loop")
+    assert isinstance(place, View)
+    if alike(place, now):
+        return
+    if not _carries(now):
+        raise CannotRoll(f"{name!r} is no array or number any more in the loop")
+    tensor = tracer.tensor(now)
+    if tensor.mask is not None:
+        raise CannotRoll(f"{name!r} is a choice by a mask")
+    if len(tensor.shape) != len(place.shape) or not all(
+        same(a, b) for a, b in zip(tensor.shape, place.shape, strict=True)
+    ):
+        raise (
+            ReadAgain(name, "shape")
+            if kinds.get(name) != "shape"
+            else CannotRoll(f"{name!r} changes its shape in the loop")
+        )
+    joined = np.result_type(tensor.dtype, place.dtype)
+    if kinds.get(name) is None and not _is_free(tracer, place, before):
+        raise ReadAgain(name, (joined, place.weak if place.weak is tensor.weak else None))
+    if tensor.weak is None and place.weak is not None and kinds.get(name) is None:
+        raise ReadAgain(name, (joined, None))
+    if joined != place.dtype:
+        raise ReadAgain(name, (joined, None if tensor.weak is None else tensor.weak))
+    moves.append((place, tensor))
+
+
+def _is_free(tracer: Tracer, place: View, before: Any) -> bool:
+    """Whether iterations may write to the container that a variable had before the loop."""
+    return before is not place or (
+        place.is_whole
+        and not place.container.is_argument
+        and references(tracer, place.container) == 0
+        and is_own(tracer, place.container)
+    )
+
+
+def _reads(tensor: Tensor, containers: set[Container]) -> bool:
+    index = tuple(symbol(f"__probe{d}") for d in range(tensor.ndim))
+    return any(load.array in containers for load in loads_of(tensor.element(index)))
+
+
+def after_loop(interpreter: Interpreter, carried: Sequence[Carried]) -> None:
+    """After the loop variables stand for their places."""
+    for one in carried:
+        interpreter.variables[one.name] = one.value

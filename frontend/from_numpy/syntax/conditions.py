@@ -1,0 +1,77 @@
+"""Conditions: what is known of them before the run, and their texts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import sympy
+
+from distspmd.frontend.from_numpy.tracer import Tracer
+from distspmd.frontend.tensor_ir.whole_numbers import is_at_least, subtract, text
+
+if TYPE_CHECKING:
+    from distspmd.frontend.from_numpy.interpreter import Interpreter
+
+
+def decided(tracer: Tracer, relation: sympy.Basic) -> bool | None:
+    """Whether a relation of whole numbers holds for all values of its symbols."""
+    if relation in (sympy.true, sympy.false):
+        return bool(relation)
+    kinds: dict[Any, Any] = {
+        sympy.StrictLessThan: lambda a, b: (subtract(b, a), 1),
+        sympy.LessThan: lambda a, b: (subtract(b, a), 0),
+        sympy.StrictGreaterThan: lambda a, b: (subtract(a, b), 1),
+        sympy.GreaterThan: lambda a, b: (subtract(a, b), 0),
+    }
+    if type(relation) in kinds:
+        value, least = kinds[type(relation)](*relation.args)
+        if is_at_least(value, least, tracer.bounds):
+            return True
+        if is_at_least(subtract(least - 1, value), 0, tracer.bounds):
+            return False
+        return None
+    if isinstance(relation, sympy.Eq | sympy.Ne):
+        difference = subtract(*relation.args)
+        apart = is_at_least(difference, 1, tracer.bounds) or is_at_least(
+            subtract(0, difference), 1, tracer.bounds
+        )
+        equal = difference == 0
+        if apart or equal:
+            return equal == isinstance(relation, sympy.Eq)
+    return None
+
+
+def condition_text(interpreter: Interpreter, value: Any) -> str:
+    """The text of a condition that is known at run time only."""
+    tracer = interpreter.tracer
+    if isinstance(value, sympy.Basic):
+        return relation_text(value)
+    return tracer.condition(tracer.tensor(value))
+
+
+def relation_text(value: sympy.Basic) -> str:
+    if isinstance(value, sympy.And):
+        return "(" + " and ".join(map(relation_text, value.args)) + ")"
+    if isinstance(value, sympy.Or):
+        return "(" + " or ".join(map(relation_text, value.args)) + ")"
+    if isinstance(value, sympy.Not):
+        return f"(not {relation_text(value.args[0])})"
+    signs = {
+        sympy.StrictLessThan: "<",
+        sympy.LessThan: "<=",
+        sympy.StrictGreaterThan: ">",
+        sympy.GreaterThan: ">=",
+        sympy.Equality: "==",
+        sympy.Unequality: "!=",
+    }
+    if type(value) in signs:
+        a, b = value.args
+        return f"({text(a)} {signs[type(value)]} {text(b)})"
+    if value in (sympy.true, sympy.false):
+        return str(bool(value))
+    return f"({text(value)} != 0)"
+
+
+def relation(value: sympy.Basic) -> sympy.Basic:
+    """A whole number as a truth value."""
+    return value if isinstance(value, sympy.logic.boolalg.Boolean) else sympy.Ne(value, 0)

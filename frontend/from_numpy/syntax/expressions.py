@@ -1,0 +1,342 @@
+"""How each kind of expression is read."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import operator
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import sympy
+
+from distspmd.expressions.ir import apply
+from distspmd.frontend.from_numpy import indexing
+from distspmd.frontend.from_numpy.arithmetic import choose, combine
+from distspmd.frontend.from_numpy.elements import truth_of
+from distspmd.frontend.from_numpy.kinds import has_data, is_array
+from distspmd.frontend.from_numpy.syntax.calls import Closure, name_of
+from distspmd.frontend.from_numpy.syntax.conditions import relation
+from distspmd.frontend.from_numpy.syntax.operators import compared
+from distspmd.frontend.from_numpy.syntax.ranges import static_values
+from distspmd.frontend.from_numpy.syntax.registry import expression
+from distspmd.frontend.from_numpy.values import Tensor, View
+from distspmd.frontend.tensor_ir.whole_numbers import multiply
+
+if TYPE_CHECKING:
+    from distspmd.frontend.from_numpy.interpreter import Interpreter
+
+
+def _calls(node: ast.AST) -> bool:
+    return any(isinstance(n, ast.Call) for n in ast.walk(node))
+
+
+def _stored_names(target: ast.AST) -> list[str]:
+    return [n.id for n in ast.walk(target) if isinstance(n, ast.Name)]
+
+
+def _inside_handler(problem: TypeError) -> bool:
+    """Whether an error comes from a call that does not fit a function of ours."""
+    trace = problem.__traceback__
+    depth = 0
+    while trace is not None:
+        depth += 1
+        trace = trace.tb_next
+    return depth <= 3
+
+
+@expression(ast.Constant)
+def _constant(run: Interpreter, node: ast.Constant) -> Any:
+    return node.value
+
+
+@expression(ast.Name)
+def _name(run: Interpreter, node: ast.Name) -> Any:
+    for known in (run.variables, vars(builtins)):
+        if node.id in known:
+            found = known[node.id]
+            return run.outside(node.id, found)
+    run.tracer.refuse(f"the name {node.id!r} is not defined")
+
+
+@expression(ast.BinOp)
+def _binary_node(run: Interpreter, node: ast.BinOp) -> Any:
+    left = run.value(node.left)
+    if _calls(node.right) and isinstance(left, Tensor) and not isinstance(left, View):
+        left = run.tracer.settled(left) if run.tracer.straight is None else left
+    right = run.value(node.right)
+    return run.binary(node.op, left, right)
+
+
+@expression(ast.UnaryOp)
+def _unary(run: Interpreter, node: ast.UnaryOp) -> Any:
+    value = run.value(node.operand)
+    if isinstance(node.op, ast.Not):
+        known = run.truth(value)
+        if known is not None:
+            return not known
+        if isinstance(value, sympy.Basic):
+            return sympy.Not(relation(value))
+        return Tensor(
+            (),
+            np.dtype(bool),
+            lambda _: apply("logical_not", truth_of(value.element((0,) * value.ndim))),
+            bool,
+        )
+    if isinstance(value, sympy.Basic):
+        if isinstance(node.op, ast.USub):
+            return multiply(-1, value)
+        if isinstance(node.op, ast.UAdd):
+            return value
+        value = run.tracer.whole(value)
+    if isinstance(value, Tensor):
+        kind = {ast.USub: np.negative, ast.UAdd: np.positive, ast.Invert: np.invert}
+        return combine(run.tracer, kind[type(node.op)], [value])
+    python = {ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Invert: operator.invert}
+    try:
+        return python[type(node.op)](value)
+    except TypeError as problem:
+        run.tracer.refuse(str(problem))
+
+
+@expression(ast.BoolOp)
+def _boolean(run: Interpreter, node: ast.BoolOp) -> Any:
+    first_wins = isinstance(node.op, ast.Or)
+    found: Any = None
+    for place, part in enumerate(node.values):
+        guard = place > 0 and found is not None
+        run.tracer.guarded += guard
+        try:
+            value = run.value(part)
+            known = run.truth(value)
+        finally:
+            run.tracer.guarded -= guard
+        last = place == len(node.values) - 1
+        if known is not None:
+            if known == first_wins:
+                if found is None:
+                    return value
+                return _joined(run, node.op, found, known)
+            if last and found is None:
+                return value
+            continue
+        found = value if found is None else _joined(run, node.op, found, value)
+    return found if found is not None else value
+
+
+def _joined(run: Interpreter, op: ast.boolop, left: Any, right: Any) -> Any:
+    if isinstance(left, sympy.Basic) and isinstance(right, sympy.Basic | bool):
+        kind = sympy.Or if isinstance(op, ast.Or) else sympy.And
+        return kind(relation(left), relation(sympy.sympify(right)))
+    name = "logical_or" if isinstance(op, ast.Or) else "logical_and"
+    one, other = run.tracer.tensor(left), run.tracer.tensor(right)
+    return Tensor(
+        (),
+        np.dtype(bool),
+        lambda _: apply(name, *(truth_of(t.element((0,) * t.ndim)) for t in (one, other))),
+        bool,
+    )
+
+
+@expression(ast.Compare)
+def _compare(run: Interpreter, node: ast.Compare) -> Any:
+    left = run.value(node.left)
+    found: Any = None
+    for op, part in zip(node.ops, node.comparators, strict=True):
+        right = run.value(part)
+        one = compared(run, op, left, right)
+        if found is None:
+            found = one
+        else:
+            known = run.truth(found)
+            if known is False:
+                return False
+            found = one if known else _joined(run, ast.And(), found, one)
+        left = right
+    return found
+
+
+@expression(ast.IfExp)
+def _chosen(run: Interpreter, node: ast.IfExp) -> Any:
+    test = run.value(node.test)
+    known = run.truth(test)
+    if known is not None:
+        return run.value(node.body if known else node.orelse)
+    if isinstance(test, sympy.Basic):
+        test = run.tracer.truth(relation(test))
+    run.tracer.guarded += 1
+    try:
+        one, other = run.value(node.body), run.value(node.orelse)
+    finally:
+        run.tracer.guarded -= 1
+    tensors = [run.tracer.tensor(v) for v in (one, other)]
+    scalar = Tensor((), test.dtype, lambda _: test.element((0,) * test.ndim))
+    return choose(run.tracer, scalar, *tensors)
+
+
+@expression(ast.Call)
+def _call(run: Interpreter, node: ast.Call) -> Any:
+    function = run.value(node.func)
+    arguments: list[Any] = []
+    for place, part in enumerate(node.args):
+        if isinstance(part, ast.Starred):
+            arguments += run.unpacked(run.value(part.value), part)
+            continue
+        found = run.value(part)
+        later = node.args[place + 1 :]
+        if (
+            isinstance(found, Tensor)
+            and not isinstance(found, View)
+            and any(map(_calls, later))
+            and run.tracer.straight is None
+            and found.mask is None
+        ):
+            found = run.tracer.settled(found)
+        arguments.append(found)
+    keywords: dict[str, Any] = {}
+    for keyword in node.keywords:
+        value = run.value(keyword.value)
+        if keyword.arg is None:
+            keywords.update(value)
+        else:
+            keywords[keyword.arg] = value
+    run.tracer.node = node
+    try:
+        return run.call(function, arguments, keywords)
+    except TypeError as problem:
+        if _inside_handler(problem):
+            run.tracer.refuse(f"{name_of(function)}: {problem}")
+        raise
+
+
+@expression(ast.Attribute)
+def _attribute_node(run: Interpreter, node: ast.Attribute) -> Any:
+    return run.attribute(run.value(node.value), node.attr)
+
+
+@expression(ast.Subscript)
+def _subscript_node(run: Interpreter, node: ast.Subscript) -> Any:
+    base = run.value(node.value)
+    items = run.subscript(node.slice)
+    tracer = run.tracer
+    if isinstance(base, Tensor):
+        if tracer.straight is not None:
+            found = tracer.straight.read(base, items)
+            if found is not None:
+                return found
+        return indexing.read(tracer, base, items)
+    if has_data(items):
+        if isinstance(base, np.ndarray):
+            return indexing.read(tracer, tracer.tensor(base), items)
+        if isinstance(base, list | tuple) and any(map(is_array, base)):
+            return indexing.read(tracer, tracer.stack(list(base)), items)
+        if isinstance(base, list | tuple | range):
+            return indexing.read(tracer, tracer.tensor(base), items)
+    try:
+        return base[items]
+    except (TypeError, KeyError, IndexError) as problem:
+        tracer.refuse(f"{type(problem).__name__}: {problem}")
+
+
+@expression(ast.Tuple)
+def _tuple(run: Interpreter, node: ast.Tuple) -> Any:
+    found: list[Any] = []
+    for part in node.elts:
+        if isinstance(part, ast.Starred):
+            found += run.unpacked(run.value(part.value), part)
+        else:
+            found.append(run.value(part))
+    return tuple(found)
+
+
+@expression(ast.List)
+def _list(run: Interpreter, node: ast.List) -> Any:
+    return list(_tuple(run, node))  # type: ignore[arg-type]
+
+
+@expression(ast.Dict)
+def _dict(run: Interpreter, node: ast.Dict) -> Any:
+    found: dict[Any, Any] = {}
+    for key, value in zip(node.keys, node.values, strict=True):
+        if key is None:
+            found.update(run.value(value))
+        else:
+            found[run.value(key)] = run.value(value)
+    return found
+
+
+@expression(ast.Set)
+def _set(run: Interpreter, node: ast.Set) -> Any:
+    return {run.value(e) for e in node.elts}
+
+
+@expression(ast.Lambda)
+def _lambda(run: Interpreter, node: ast.Lambda) -> Any:
+    names = [a.arg for a in node.args.args]
+    values = [run.value(d) for d in node.args.defaults]
+    defaults = dict(zip(names[len(names) - len(values) :], values, strict=True))
+    return Closure(node, run.tracer.frames[-1], defaults)
+
+
+@expression(ast.JoinedStr)
+def _text(run: Interpreter, node: ast.JoinedStr) -> Any:
+    found = ""
+    for part in node.values:
+        if isinstance(part, ast.Constant):
+            found += str(part.value)
+            continue
+        assert isinstance(part, ast.FormattedValue)
+        value = run.value(part.value)
+        if has_data(value):
+            found += "{" + ast.unparse(part.value) + "}"
+            continue
+        spec = run.value(part.format_spec) if part.format_spec else ""
+        if part.conversion == ord("r"):
+            value = repr(value)
+        found += format(value, spec)
+    return found
+
+
+@expression(ast.ListComp, ast.GeneratorExp, ast.SetComp)
+def _comprehension(run: Interpreter, node: ast.ListComp | ast.GeneratorExp | ast.SetComp) -> Any:
+    found: list[Any] = []
+    before = dict(run.variables)
+    for _ in _generated(run, node.generators):
+        value = run.value(node.elt)
+        if isinstance(value, Tensor) and not isinstance(value, View):
+            value = run.tracer.settled(value) if run.tracer.straight is None else value
+        found.append(value)
+    for comprehension in node.generators:
+        for name in _stored_names(comprehension.target):
+            if name in before:
+                run.variables[name] = before[name]
+            else:
+                run.variables.pop(name, None)
+    return set(found) if isinstance(node, ast.SetComp) else found
+
+
+@expression(ast.DictComp)
+def _dict_comprehension(run: Interpreter, node: ast.DictComp) -> Any:
+    return {run.value(node.key): run.value(node.value) for _ in _generated(run, node.generators)}
+
+
+def _generated(run: Interpreter, generators: Sequence[ast.comprehension]) -> Iterator[None]:
+    if not generators:
+        yield None
+        return
+    first, *rest = generators
+    for value in static_values(run, run.value(first.iter)):
+        run.bind(first.target, value)
+        tests = [run.truth(run.value(test)) for test in first.ifs]
+        if any(t is None for t in tests):
+            run.tracer.refuse("a comprehension's condition that is known at run time only")
+        if all(tests):
+            yield from _generated(run, rest)
+
+
+@expression(ast.NamedExpr)
+def _named(run: Interpreter, node: ast.NamedExpr) -> Any:
+    value = run.value(node.value)
+    run.bind(node.target, value)
+    return run.variables[node.target.id]

@@ -1,0 +1,345 @@
+"""Loops: they stay loops, whatever their length; what differs in kind by iteration is unrolled.
+
+A loop whose shapes or lists differ from iteration to iteration is unrolled, if its length is known.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import sympy
+
+from distspmd.frontend.from_numpy import indexing
+from distspmd.frontend.from_numpy.syntax.branches import branch
+from distspmd.frontend.from_numpy.syntax.carried import (
+    ReadAgain,
+    after_loop,
+    enter_loop,
+    leave_loop,
+)
+from distspmd.frontend.from_numpy.syntax.conditions import relation_text
+from distspmd.frontend.from_numpy.syntax.jumps import STOPS
+from distspmd.frontend.from_numpy.syntax.ranges import (
+    Enumerated,
+    SymbolicRange,
+    Zipped,
+    least_of,
+    map_ranges,
+    static_values,
+)
+from distspmd.frontend.from_numpy.syntax.variables import Saved
+from distspmd.frontend.from_numpy.transcript import CannotRoll
+from distspmd.frontend.from_numpy.values import Tensor, View, make_view
+from distspmd.frontend.tensor_ir.statements import Block, Loop, SetSymbol
+from distspmd.frontend.tensor_ir.whole_numbers import add, multiply, simplified, subtract, symbol
+
+if TYPE_CHECKING:
+    from distspmd.frontend.from_numpy.interpreter import Interpreter
+
+
+UNROLLED = 512
+"""Iterations of a loop that is unrolled, at most."""
+
+
+# -- loops ----------------------------------------------------------------------------------------
+
+
+def for_loop(interpreter: Interpreter, node: ast.For) -> None:
+    """``for``: over a range, a map, the rows of an array, or values that are known."""
+    tracer = interpreter.tracer
+    parameters = map_ranges(interpreter, node.iter)
+    if parameters is not None:
+        from distspmd.frontend.from_numpy.syntax import scopes
+
+        scopes.map_loop(interpreter, node, parameters)
+        return
+    over = interpreter.value(node.iter)
+    tracer.node = node
+    if isinstance(over, SymbolicRange):
+        _range_loop(interpreter, node, over)
+        return
+    if isinstance(over, range):
+        _range_loop(interpreter, node, SymbolicRange(over.start, over.stop, over.step))
+        return
+    if isinstance(over, Tensor):
+        if over.ndim == 0:
+            tracer.refuse("iteration over a 0-d array")
+        view = tracer.stored(over)
+        _range_loop(
+            interpreter,
+            node,
+            SymbolicRange(0, view.shape[0], 1),
+            lambda index: indexing.read(tracer, view, index),
+        )
+        return
+    if isinstance(over, Enumerated):
+        inner, start = over.values, over.start
+        if isinstance(inner, Tensor):
+            view = tracer.stored(inner)
+            _range_loop(
+                interpreter,
+                node,
+                SymbolicRange(0, view.shape[0], 1),
+                lambda index: (add(index, start), indexing.read(tracer, view, index)),
+            )
+            return
+        if isinstance(inner, SymbolicRange):
+            _range_loop(
+                interpreter,
+                node,
+                SymbolicRange(0, inner.length, 1),
+                lambda index: (add(index, start), add(inner.first, multiply(index, inner.step))),
+            )
+            return
+    if isinstance(over, Zipped) and any(isinstance(v, Tensor | SymbolicRange) for v in over.values):
+        views = [tracer.stored(v) if isinstance(v, Tensor) else v for v in over.values]
+        lengths = [
+            v.shape[0]
+            if isinstance(v, View)
+            else v.length
+            if isinstance(v, SymbolicRange)
+            else len(v)
+            for v in views
+        ]
+        if all(isinstance(v, View | SymbolicRange | range) for v in views):
+            _range_loop(
+                interpreter,
+                node,
+                SymbolicRange(0, least_of(lengths), 1),
+                lambda index: tuple(
+                    indexing.read(tracer, v, index)
+                    if isinstance(v, View)
+                    else add(v.first, multiply(index, v.step))
+                    if isinstance(v, SymbolicRange)
+                    else add(v.start, multiply(index, v.step))
+                    for v in views
+                ),
+            )
+            return
+    _unrolled(interpreter, node, list(static_values(interpreter, over)))
+
+
+def _unrolled(interpreter: Interpreter, node: ast.For, values: Sequence[Any]) -> None:
+    stops = getattr(node, STOPS, [])
+    if len(values) > 20 * UNROLLED:
+        interpreter.tracer.refuse(f"a loop over {len(values)} values that cannot stay a loop")
+    for place, value in enumerate(values):
+        interpreter.bind(node.target, value)
+        interpreter.block(node.body)
+        known = [interpreter.truth(interpreter.variables.get(s, False)) for s in stops]
+        if True in known:
+            return
+        if None in known:
+            rest = copy.copy(node)
+            _unrolled_after(interpreter, rest, values[place + 1 :], stops)
+            return
+
+
+def _unrolled_after(
+    interpreter: Interpreter, node: ast.For, values: Sequence[Any], stops: Sequence[str]
+) -> None:
+    """The rest of an unrolled loop, unless a flag is set."""
+    if not values:
+        return
+    tests: list[ast.expr] = [ast.UnaryOp(ast.Not(), ast.Name(flag, ast.Load())) for flag in stops]
+    test = tests[0] if len(tests) == 1 else ast.BoolOp(ast.And(), tests)
+    rest = ast.For(node.target, ast.Constant(tuple()), node.body, [])
+    setattr(rest, STOPS, stops)
+    inner = _Values(list(values))
+    rest.iter = ast.Name("__values", ast.Load())
+    interpreter.variables["__values"] = inner.values
+    made = ast.If(test, [rest], [])
+    ast.fix_missing_locations(ast.copy_location(made, node))
+    branch(interpreter, made)
+
+
+@dataclass
+class _Values:
+    values: list[Any]
+
+
+def _range_loop(
+    interpreter: Interpreter,
+    node: ast.For,
+    over: SymbolicRange,
+    value_of: Any = None,
+) -> None:
+    tracer = interpreter.tracer
+    length = over.length
+    if isinstance(length, int) and length <= 1:
+        values = [over.first] if length == 1 else []
+        _unrolled(interpreter, node, [value_of(v) if value_of else v for v in values])
+        return
+    if tracer.straight is not None:
+        tracer.straight.leave()
+    saved = Saved.of(interpreter)
+    try:
+        _rolled(interpreter, node, over, value_of)
+        return
+    except CannotRoll as problem:
+        saved.restore(interpreter)
+        tracer.node = node
+        if not isinstance(length, int) or length > UNROLLED:
+            tracer.refuse(f"{problem}, and the number of its iterations is not known, or large")
+        reason = problem
+    values = [add(over.first, multiply(n, over.step)) for n in range(length)]
+    del reason
+    _unrolled(interpreter, node, [value_of(v) if value_of else v for v in values])
+
+
+def _rolled(interpreter: Interpreter, node: ast.For, over: SymbolicRange, value_of: Any) -> None:
+    tracer = interpreter.tracer
+    stops = getattr(node, STOPS, [])
+    name = node.target.id if isinstance(node.target, ast.Name) else "i"
+    kinds: dict[str, Any] = {}
+    before = Saved.of(interpreter)
+    for _ in range(12):
+        try:
+            variable = tracer.unique(name)
+            body = Block()
+            carried = enter_loop(interpreter, node, kinds)
+            if isinstance(over.step, int) and over.step < 0:
+                tracer.bounds[variable] = (add(over.end, 1), over.first)
+            else:
+                tracer.bounds[variable] = (over.first, subtract(over.end, 1))
+            with tracer.within(body):
+                index = symbol(variable)
+                interpreter.bind(node.target, value_of(index) if value_of else index)
+                _body(interpreter, node.body)
+                condition, before_it = leave_loop(interpreter, node, carried, kinds, stops)
+            break
+        except ReadAgain as again:
+            before.restore(interpreter)
+            if kinds.get(again.name) == again.kind:
+                raise CannotRoll(f"{again.name!r} changes its kind in the loop") from None
+            kinds[again.name] = again.kind
+    else:
+        raise CannotRoll("what the loop carries does not settle")
+    tracer.node = node
+    for statement in before_it:
+        tracer.add(statement)
+    tracer.add(Loop(variable, over.first, over.end, over.step, condition, body))
+    after_loop(interpreter, carried)
+    if not stops:
+        last = add(over.first, multiply(subtract(over.length, 1), over.step))
+        by = {symbol(variable): sympy.sympify(last)}
+        for key, value in interpreter.variables.items():
+            interpreter.variables[key] = _at_end(value, by)
+    del tracer.bounds[variable]
+
+
+def _at_end(value: Any, by: dict[Any, Any]) -> Any:
+    """A value of the last iteration, after the loop."""
+    (variable,) = by
+    if isinstance(value, sympy.Basic) and variable in value.free_symbols:
+        return simplified(value.xreplace(by))
+    if isinstance(value, View) and any(
+        isinstance(p, sympy.Basic) and variable in p.free_symbols for p in value.place
+    ):
+        place = [p if isinstance(p, int) else simplified(p.xreplace(by)) for p in value.place]
+        shape = [n if isinstance(n, int) else simplified(n.xreplace(by)) for n in value.shape]
+        return make_view(value.container, shape, place, is_merged=value.is_merged, weak=value.weak)
+    return value
+
+
+def while_loop(interpreter: Interpreter, node: ast.While) -> None:
+    """``while``."""
+    tracer = interpreter.tracer
+    if tracer.straight is not None:
+        tracer.straight.leave()
+    saved = Saved.of(interpreter)
+    try:
+        _rolled_while(interpreter, node)
+        return
+    except CannotRoll as problem:
+        saved.restore(interpreter)
+        tracer.node = node
+        reason = str(problem)
+    stops = getattr(node, STOPS, [])
+    for _ in range(UNROLLED):
+        known = interpreter.truth(interpreter.value(node.test))
+        flags = [interpreter.truth(interpreter.variables.get(s, False)) for s in stops]
+        if known is None or None in flags:
+            break
+        if not known or True in flags:
+            return
+        interpreter.block(node.body)
+    tracer.node = node
+    tracer.refuse(f"{reason}, and the number of its iterations is not known, or large")
+
+
+def _rolled_while(interpreter: Interpreter, node: ast.While) -> None:
+    tracer = interpreter.tracer
+    stops = getattr(node, STOPS, [])
+    kinds: dict[str, Any] = {}
+    before = Saved.of(interpreter)
+    for _ in range(12):
+        try:
+            body = Block()
+            carried = enter_loop(interpreter, node, kinds)
+            test, first = _test(interpreter, node.test, None)
+            if first is False:
+                before.restore(interpreter)
+                return
+            with tracer.within(body):
+                _body(interpreter, node.body)
+                condition, before_it = leave_loop(interpreter, node, carried, kinds, stops)
+                after_loop(interpreter, carried)
+                tracer.node = node
+                again, known = _test(interpreter, node.test, test)
+            break
+        except ReadAgain as problem:
+            before.restore(interpreter)
+            if kinds.get(problem.name) == problem.kind:
+                raise CannotRoll(f"{problem.name!r} changes its kind in the loop") from None
+            kinds[problem.name] = problem.kind
+    else:
+        raise CannotRoll("what the loop carries does not settle")
+    if first is None and again != test:
+        tracer.refuse("the condition of the loop reads something else after an iteration")
+    if first is True and known is not True:
+        raise CannotRoll("the condition of the loop is known at first only")
+    parts_ = [c for c in (condition, test if first is None else None) if c]
+    if not parts_:
+        raise CannotRoll("the loop has no end")
+    tracer.node = node
+    for statement in before_it:
+        tracer.add(statement)
+    tracer.add(Loop(None, 0, 0, 1, " and ".join(f"({c})" for c in parts_), body))
+
+
+def _test(interpreter: Interpreter, node: ast.expr, before: str | None) -> tuple[str, bool | None]:
+    """The condition of a ``while`` as text, which ends in the same symbols as before."""
+    tracer = interpreter.tracer
+    value = interpreter.value(node)
+    known = interpreter.truth(value)
+    if known is not None:
+        return str(known), known
+    if isinstance(value, sympy.Basic):
+        return relation_text(value), None
+    if before is None:
+        return tracer.condition(tracer.tensor(value)), None
+    found = tracer.condition(tracer.tensor(value))
+    statement = tracer.block.statements[-1]
+    assert isinstance(statement, SetSymbol) and statement.name == found
+    statement.name = before
+    return before, None
+
+
+def _body(interpreter: Interpreter, body: Sequence[ast.stmt]) -> None:
+    """Read the body of a loop that stays one: it may not change lists from outside."""
+    tracer = interpreter.tracer
+    known: set[int] = set()
+    for frame in tracer.frames:
+        for value in list(frame.variables.values()):
+            if isinstance(value, list | dict):
+                known.add(id(value))
+    tracer.rolled.append(known)
+    try:
+        interpreter.block(body)
+    finally:
+        tracer.rolled.pop()

@@ -1,0 +1,104 @@
+"""Who shares containers and elements: variables that see them, and iterations that meet in them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import sympy
+
+from distspmd.frontend.from_numpy.arithmetic import combine
+from distspmd.frontend.from_numpy.tracer import Tracer
+from distspmd.frontend.from_numpy.values import Tensor, View
+from distspmd.frontend.tensor_ir.statements import Container, loads_of
+from distspmd.frontend.tensor_ir.whole_numbers import same, simplified, symbol
+
+# -- what is known of containers ------------------------------------------------------------------
+
+
+def references(tracer: Tracer, container: Container) -> int:
+    """How many variables, of all functions that are being read, see a container."""
+    return sum(
+        _sees(value, container) for frame in tracer.frames for value in frame.variables.values()
+    )
+
+
+def _sees(value: Any, container: Container) -> int:
+    if isinstance(value, View):
+        return int(value.container is container)
+    if isinstance(value, Tensor):
+        index = tuple(symbol(f"__probe{d}") for d in range(value.ndim))
+        return int(any(load.array is container for load in loads_of(value.element(index))))
+    if isinstance(value, list | tuple) and len(value) < 1000:
+        return sum(_sees(v, container) for v in value)
+    if isinstance(value, dict) and len(value) < 1000 and "__builtins__" not in value:
+        return sum(_sees(v, container) for v in value.values())
+    return 0
+
+
+def is_own(tracer: Tracer, container: Container) -> bool:
+    """Whether a container belongs to the innermost scope, so that it can be written again."""
+    return not tracer.own or container.name in tracer.own[-1]
+
+
+def reads_in_place(tracer: Tracer, old: View, value: Tensor) -> bool:
+    """Whether each element of a value reads an old one at its own place alone."""
+    index = tuple(symbol(f"__probe{d}") for d in range(value.ndim))
+    place = old.at(index)
+    return all(
+        load.array is not old.container
+        or all(
+            isinstance(a, int | sympy.Basic) and isinstance(b, int | sympy.Basic) and same(a, b)
+            for a, b in zip(load.index, place, strict=True)
+        )
+        for load in loads_of(value.element(index))
+    )
+
+
+CONFLICTS: dict[type[ast.AST], str] = {
+    ast.Add: "add",
+    ast.Sub: "add",
+    ast.Mult: "multiply",
+    ast.Div: "multiply",
+    ast.BitAnd: "bitwise_and",
+    ast.BitOr: "bitwise_or",
+    ast.BitXor: "bitwise_xor",
+}
+
+
+def conflict_of(tracer: Tracer, old: View, op: ast.operator) -> str | None:
+    """How iterations of maps around combine what they add to one element; None: none meet."""
+    parameters = tracer.parallel_above(old.container)
+    if not parameters:
+        return None
+    index = tuple(symbol(f"__probe{d}") for d in range(old.ndim))
+    if not collide(old.at(index), parameters):
+        return None
+    if type(op) not in CONFLICTS:
+        tracer.refuse(
+            f"iterations of a map change one element by {type(op).__name__}: only +, -, *, /, &, |, "
+            "^ have no order"
+        )
+    return CONFLICTS[type(op)]
+
+
+def collide(place: Sequence[Any], parameters: Sequence[str]) -> bool:
+    alone = set()
+    for index in place:
+        if isinstance(index, sympy.Basic):
+            own = [s.name for s in index.free_symbols if s.name in parameters]
+            if len(own) == 1 and simplified(index).coeff(symbol(own[0]), 1) != 0:  # type: ignore[union-attr]
+                alone.add(own[0])
+    return not set(parameters) <= alone
+
+
+def combined_with(tracer: Tracer, old: View, op: ast.operator, value: Any) -> Tensor:
+    """What is combined with an element: of ``-=`` and ``/=`` the inverse of the value."""
+    tensor = tracer.tensor(value)
+    if isinstance(op, ast.Sub):
+        tensor = combine(tracer, np.negative, [tensor])
+    elif isinstance(op, ast.Div):
+        tensor = combine(tracer, np.divide, [1.0, tensor])
+    return tracer.broadcast(tensor, old.shape)

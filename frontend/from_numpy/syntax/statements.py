@@ -1,0 +1,209 @@
+"""How each kind of statement is read."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from distspmd.frontend.from_numpy import indexing
+from distspmd.frontend.from_numpy.subscripts import is_basic
+from distspmd.frontend.from_numpy.syntax.branches import branch
+from distspmd.frontend.from_numpy.syntax.calls import Closure
+from distspmd.frontend.from_numpy.syntax.loops import for_loop, while_loop
+from distspmd.frontend.from_numpy.syntax.operators import UFUNCS
+from distspmd.frontend.from_numpy.syntax.registry import statement
+from distspmd.frontend.from_numpy.syntax.sharing import combined_with, conflict_of
+from distspmd.frontend.from_numpy.transcript import told
+from distspmd.frontend.from_numpy.values import View
+
+if TYPE_CHECKING:
+    from distspmd.frontend.from_numpy.interpreter import Interpreter
+
+
+@statement(ast.Assign)
+def _assign(run: Interpreter, node: ast.Assign) -> None:
+    name = node.targets[0].id if isinstance(node.targets[0], ast.Name) else None
+    with run.tracer.named(name):
+        value = run.value(node.value)
+    for target in node.targets:
+        run.tracer.node = node
+        run.bind(target, value)
+
+
+@statement(ast.AnnAssign)
+def _annotated(run: Interpreter, node: ast.AnnAssign) -> None:
+    if node.value is None:
+        return
+    name = node.target.id if isinstance(node.target, ast.Name) else None
+    with run.tracer.named(name):
+        value = run.value(node.value)
+    run.bind(node.target, value)
+
+
+@statement(ast.AugAssign)
+def _augmented(run: Interpreter, node: ast.AugAssign) -> None:
+    target = node.target
+    tracer = run.tracer
+    if isinstance(target, ast.Name):
+        old = run.value(ast.copy_location(ast.Name(target.id, ast.Load()), target))
+        with tracer.named(target.id):
+            new = run.value(node.value)
+        if (
+            isinstance(old, View)
+            and old.weak is None
+            and (old.ndim > 0 or old.container.is_argument)
+        ):
+            _in_place(run, old, node.op, new)
+            return
+        if isinstance(old, list) and isinstance(node.op, ast.Add):
+            run.may_change(old)
+            old += list(new)
+            return
+        tracer.node = node
+        with tracer.named(target.id):
+            run.bind(target, run.binary(node.op, old, new))
+        return
+    if isinstance(target, ast.Subscript):
+        base = run.value(target.value)
+        items = run.subscript(target.slice)
+        new = run.value(node.value)
+        tracer.node = node
+        if isinstance(base, list | dict):
+            run.may_change(base)
+            base[items] = run.binary(node.op, base[items], new)
+            return
+        if tracer.straight is not None and tracer.straight.update(base, items, node.op, new):
+            return
+        if not isinstance(base, View):
+            tracer.refuse(f"{told(base)} cannot be assigned to")
+        if is_basic(items):
+            part = indexing.read(tracer, base, items)
+            assert isinstance(part, View)
+            _in_place(run, part, node.op, new)
+            return
+        old = indexing.read(tracer, base, items)
+        indexing.write(tracer, base, items, run.binary(node.op, old, new))
+        return
+    if isinstance(target, ast.Attribute):
+        base = run.value(target.value)
+        part = run.attribute(base, target.attr)
+        if isinstance(part, View):
+            _in_place(run, part, node.op, run.value(node.value))
+            return
+    tracer.refuse(f"an augmented assignment to {ast.unparse(target)}")
+
+
+def _in_place(run: Interpreter, old: View, op: ast.operator, value: Any) -> None:
+    """``old op= value``, in the type of the old one."""
+    tracer = run.tracer
+    if isinstance(op, ast.MatMult):
+        tracer.assign(old, run.binary(op, old, value))
+        return
+    found = run.binary(op, old, value)
+    if not np.can_cast(found.dtype, old.dtype, "same_kind"):
+        tracer.refuse(
+            f"Cannot cast ufunc {UFUNCS[type(op)].__name__!r} output from {found.dtype} to "
+            f"{old.dtype} with casting rule 'same_kind'"
+        )
+    conflict = conflict_of(tracer, old, op)
+    if conflict is not None:
+        tracer.write(old, combined_with(tracer, old, op, value), conflict)
+        return
+    tracer.assign(old, found)
+
+
+@statement(ast.Expr)
+def _expression(run: Interpreter, node: ast.Expr) -> None:
+    if isinstance(node.value, ast.Constant):
+        return
+    run.value(node.value)
+
+
+@statement(ast.If)
+def _if(run: Interpreter, node: ast.If) -> None:
+    branch(run, node)
+
+
+@statement(ast.For)
+def _for(run: Interpreter, node: ast.For) -> None:
+    for_loop(run, node)
+
+
+@statement(ast.While)
+def _while(run: Interpreter, node: ast.While) -> None:
+    while_loop(run, node)
+
+
+@statement(ast.FunctionDef)
+def _define(run: Interpreter, node: ast.FunctionDef) -> None:
+    own = node.args
+    names = [a.arg for a in (*own.posonlyargs, *own.args)]
+    values = [run.value(d) for d in own.defaults]
+    defaults = dict(zip(names[len(names) - len(values) :], values, strict=True))
+    for argument, default in zip(own.kwonlyargs, own.kw_defaults, strict=True):
+        if default is not None:
+            defaults[argument.arg] = run.value(default)
+    run.variables[node.name] = Closure(node, run.tracer.frames[-1], defaults)
+
+
+@statement(ast.Assert)
+def _assert(run: Interpreter, node: ast.Assert) -> None:
+    found = run.value(node.test)
+    known = run.truth(found)
+    if known is False:
+        message = run.value(node.msg) if node.msg is not None else ast.unparse(node.test)
+        run.tracer.refuse(f"the assertion is false: {message}")
+    if known is None:
+        from distspmd.frontend.from_numpy.checks import add_assertion
+
+        add_assertion(run, node, found)
+
+
+@statement(ast.Pass, ast.Global, ast.Nonlocal)
+def _pass(run: Interpreter, node: ast.stmt) -> None:
+    pass
+
+
+@statement(ast.Delete)
+def _delete(run: Interpreter, node: ast.Delete) -> None:
+    for target in node.targets:
+        if not isinstance(target, ast.Name):
+            run.tracer.refuse(f"del {ast.unparse(target)}")
+        run.variables.pop(target.id, None)
+
+
+@statement(ast.Import)
+def _import(run: Interpreter, node: ast.Import) -> None:
+    for alias in node.names:
+        module = __import__(alias.name)
+        if alias.asname:
+            for part in alias.name.split(".")[1:]:
+                module = getattr(module, part)
+        run.variables[alias.asname or alias.name.split(".")[0]] = module
+
+
+@statement(ast.ImportFrom)
+def _import_from(run: Interpreter, node: ast.ImportFrom) -> None:
+    import importlib
+
+    module = importlib.import_module(node.module or "")
+    for alias in node.names:
+        run.variables[alias.asname or alias.name] = getattr(module, alias.name)
+
+
+@statement(ast.With)
+def _with(run: Interpreter, node: ast.With) -> None:
+    for item in node.items:
+        if ast.unparse(item.context_expr).split("(")[0] not in (
+            "np.errstate",
+            "numpy.errstate",
+        ):
+            run.tracer.refuse("a with statement, but for np.errstate, is not covered")
+    run.block(node.body)
+
+
+@statement(ast.Raise)
+def _raise(run: Interpreter, node: ast.Raise) -> None:
+    run.tracer.refuse(f"the program raises here: {ast.unparse(node)}")

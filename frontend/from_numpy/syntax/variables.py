@@ -1,0 +1,83 @@
+"""Variables of a function that is read: saved, restored, and compared."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from distspmd.frontend.from_numpy.values import Tensor, View
+from distspmd.frontend.tensor_ir.whole_numbers import same
+
+if TYPE_CHECKING:
+    from distspmd.frontend.from_numpy.interpreter import Interpreter
+
+
+# -- states of the reading ------------------------------------------------------------------------
+
+
+@dataclass
+class Saved:
+    """What a trial changes, to be put back."""
+
+    variables: dict[str, Any]
+    statements: int
+    names: set[str]
+    bounds: dict[str, Any]
+    own: list[set[str]]
+
+    @classmethod
+    def of(cls, interpreter: Interpreter) -> Saved:
+        tracer = interpreter.tracer
+        return cls(
+            dict(interpreter.variables),
+            len(tracer.block.statements),
+            set(tracer.names),
+            dict(tracer.bounds),
+            [set(o) for o in tracer.own],
+        )
+
+    def restore(self, interpreter: Interpreter) -> None:
+        tracer = interpreter.tracer
+        interpreter.variables.clear()
+        interpreter.variables.update(self.variables)
+        del tracer.block.statements[self.statements :]
+        tracer.names = set(self.names)
+        tracer.bounds.clear()
+        tracer.bounds.update(self.bounds)
+        tracer.own[:] = [set(o) for o in self.own]
+
+
+ABSENT = object()
+
+
+def readable(name: str) -> str:
+    return name.strip("_") or "value"
+
+
+def changed(first: dict[str, Any], second: dict[str, Any]) -> set[str]:
+    names = first.keys() | second.keys()
+    return {n for n in names if not alike(first.get(n, ABSENT), second.get(n, ABSENT))}
+
+
+def alike(one: Any, other: Any) -> bool:
+    if one is other:
+        return True
+    if isinstance(one, View) and isinstance(other, View):
+        return (
+            one.container is other.container
+            and one.place == other.place
+            and len(one.shape) == len(other.shape)
+            and all(same(a, b) for a, b in zip(one.shape, other.shape, strict=True))
+        )
+    if isinstance(one, Tensor) or isinstance(other, Tensor):
+        return False
+    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+        return False
+    if isinstance(one, tuple | list) and type(one) is type(other) and len(one) == len(other):
+        return all(map(alike, one, other))
+    try:
+        return type(one) is type(other) and bool(one == other)
+    except Exception:
+        return False

@@ -1,0 +1,208 @@
+"""Where a program is written down while it is read: containers, statements, and what is known."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+import sympy
+
+from distspmd.errors import UnsupportedProgram
+from distspmd.expressions.operations import DType
+from distspmd.frontend.from_numpy.values import INT64, Tensor
+from distspmd.frontend.tensor_ir.statements import (
+    Block,
+    Container,
+    Kernel,
+    Length,
+    Loop,
+    Parameter,
+    Scope,
+    Statement,
+    Store,
+    loads_of,
+)
+from distspmd.frontend.tensor_ir.whole_numbers import Whole
+
+PYTHON_TYPES: dict[type, DType] = {
+    bool: np.dtype(bool),
+    int: INT64,
+    float: np.dtype(np.float64),
+    complex: np.dtype(np.complex128),
+}
+"""Types in which numbers of Python are kept."""
+
+
+class Refusal(UnsupportedProgram):
+    """What the front end does not take; the message has the line."""
+
+
+class CannotRoll(Exception):
+    """A loop cannot stay one: something of it differs from iteration to iteration."""
+
+
+@dataclass
+class Frame:
+    """The variables of a function that is being read."""
+
+    variables: dict[str, Any] = field(default_factory=dict)
+    file: str = ""
+    first_line: int = 0
+    source: Sequence[str] = ()
+
+
+@dataclass
+class Transcript:
+    """A program as far as it is read.
+
+    Attributes:
+        block: where statements are added.
+        bounds: of the symbols of loops and scopes, and of values that were read.
+        names: of containers and symbols that are taken.
+        frames: of the functions that are being read, the innermost one last.
+        node: the syntax that is being read.
+        guarded: whether what is read may not happen, so that indices have to stay inside.
+        rolled: identities of lists that a loop may not change, which has to stay one.
+        target: the variable that is assigned to, whose name a container takes.
+        own: names of the containers of the maps around, the innermost one last.
+        parallel: parameters of the maps around, each with the number of maps outside of it.
+        straight: the body of a map that is read as one kernel, if one is.
+    """
+
+    block: Block = field(default_factory=Block)
+    bounds: dict[str, tuple[Whole | None, Whole | None]] = field(default_factory=dict)
+    names: set[str] = field(default_factory=set)
+    frames: list[Frame] = field(default_factory=list)
+    node: Any = None
+    guarded: int = 0
+    rolled: list[set[int]] = field(default_factory=list)
+    target: str | None = None
+    own: list[set[str]] = field(default_factory=list)
+    parallel: list[tuple[int, list[str]]] = field(default_factory=list)
+    straight: Any = None
+
+    # -- messages -------------------------------------------------------------------------------
+
+    @property
+    def line(self) -> tuple[str, int] | None:
+        """The line that is being read."""
+        if not self.frames or self.node is None:
+            return None
+        return self.frames[-1].file, self.node.lineno
+
+    def refuse(self, what: str) -> NoReturn:
+        """Refuse what is being read.
+
+        Raises:
+            Refusal: always; the message has the line, with a caret.
+        """
+        raise Refusal(self.message(what))
+
+    def message(self, what: str) -> str:
+        """A message with the line that is being read."""
+        line = self.line
+        if line is None:
+            return what
+        file, number_ = line
+        frame, place = self.frames[-1], number_ - self.frames[-1].first_line
+        text = frame.source[place].rstrip() if 0 <= place < len(frame.source) else ""
+        caret = " " * self.node.col_offset + "^"
+        return f"{Path(file).name}:{number_}: {what}\n    {text}\n    {caret}"
+
+    # -- names and containers -------------------------------------------------------------------
+
+    def unique(self, name: str) -> str:
+        """A name that nothing has."""
+        base = re.sub(r"\W", "_", name) or "t"
+        if base[0].isdigit():
+            base = f"_{base}"
+        found, count = base, 0
+        while found in self.names:
+            count += 1
+            found = f"{base}_{count}"
+        self.names.add(found)
+        return found
+
+    def container(self, name: str, shape: Sequence[Length], dtype: DType) -> Container:
+        """A new container."""
+        found = Container(self.unique(name), tuple(shape), np.dtype(dtype))
+        if self.own:
+            self.own[-1].add(found.name)
+        return found
+
+    def add(self, statement: Statement) -> None:
+        """Add a statement."""
+        if self.straight is not None:
+            self.straight.leave()
+        statement.line = self.line
+        self.block.statements.append(statement)
+
+    def parallel_above(self, container: Container) -> list[str]:
+        """Parameters of the maps that are inside of the place where a container was made."""
+        depth = next(
+            (n + 1 for n, own in reversed(list(enumerate(self.own))) if container.name in own), 0
+        )
+        return [name for level, names in self.parallel if level >= depth for name in names]
+
+    def ordered_kernel(
+        self, stores: list[Store], parameters: Sequence[Parameter], label: str
+    ) -> None:
+        """Add a kernel whose iterations may write one element, of which the last one wins."""
+        if self.straight is not None:
+            self.straight.leave()
+        decided = set()
+        for store in stores:
+            for index in store.index:
+                if not isinstance(index, int | sympy.Basic):
+                    for load in loads_of(index):
+                        for part in load.index:
+                            decided |= {s.name for s in sympy.sympify(part).free_symbols}
+        ordered = [p for p in parameters if p.name in decided]
+        free = [p for p in parameters if p.name not in decided]
+        body = Block()
+        inner = body
+        for p in ordered:
+            block = Block()
+            inner.statements.append(
+                Loop(p.name, p.first, p.end, p.step, None, block, line=self.line)
+            )
+            inner = block
+        inner.statements.append(Kernel(label, (), stores, line=self.line))
+        self.add(Scope(label, tuple(free) or (Parameter("__once", 0, 1),), body))
+
+    @contextmanager
+    def within(self, block: Block) -> Iterator[Block]:
+        """Add statements to another block."""
+        before, self.block = self.block, block
+        try:
+            yield block
+        finally:
+            self.block = before
+
+    @contextmanager
+    def named(self, target: str | None) -> Iterator[None]:
+        """What is stored next goes to a variable."""
+        before, self.target = self.target, target
+        try:
+            yield
+        finally:
+            self.target = before
+
+
+def shape_text(shape: Sequence[Length]) -> str:
+    return "(" + ",".join(map(str, shape)) + ("," if len(shape) == 1 else "") + ")"
+
+
+def told(value: Any) -> str:
+    """A value in a message."""
+    if isinstance(value, Tensor):
+        return f"an array of the shape {shape_text(value.shape)}"
+    if callable(value):
+        return f"the function {getattr(value, '__name__', value)}"
+    text = repr(value)
+    return text if len(text) < 60 else f"a {type(value).__name__}"

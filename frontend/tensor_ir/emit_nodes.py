@@ -1,0 +1,324 @@
+"""Nodes of a state: maps, tasklets, nested SDFGs, and the edges between them and containers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import sympy
+from dace import SDFG, InterstateEdge, Memlet, SDFGState, data, dtypes
+from dace.sdfg import nodes
+
+from distspmd.expressions.ir import Argument, Expression, Load, cast, replace_leaves
+from distspmd.frontend.tensor_ir.statements import Index, Kernel, Parameter, Statement, Store
+from distspmd.frontend.tensor_ir.whole_numbers import text
+from distspmd.nodes.computation import Computation
+
+CONFLICTS = {
+    "add": "lambda x, y: x + y",
+    "multiply": "lambda x, y: x * y",
+    "maximum": "lambda x, y: max(x, y)",
+    "minimum": "lambda x, y: min(x, y)",
+    "bitwise_and": "lambda x, y: x & y",
+    "bitwise_or": "lambda x, y: x | y",
+    "bitwise_xor": "lambda x, y: x ^ y",
+    "logical_and": "lambda x, y: x and y",
+    "logical_or": "lambda x, y: x or y",
+}
+"""Conflict resolutions of DaCe by the operation that they are."""
+
+
+@dataclass
+class OpenState:
+    """A state that takes more statements."""
+
+    state: SDFGState
+    nodes: dict[str, nodes.AccessNode] = field(default_factory=dict)
+    written: set[str] = field(default_factory=set)
+
+    def takes(self, reads: Iterable[str], writes: Iterable[str]) -> bool:
+        """Whether a statement can stand here."""
+        return not any(name in self.nodes for name in writes)
+
+    def read(self, name: str) -> nodes.AccessNode:
+        if name not in self.nodes:
+            self.nodes[name] = self.state.add_access(name)
+        return self.nodes[name]
+
+    def write(self, name: str) -> nodes.AccessNode:
+        self.written.add(name)
+        self.nodes[name] = self.state.add_access(name)
+        return self.nodes[name]
+
+
+def inner_descriptor(sdfg: SDFG, name: str) -> data.Data:
+    container = sdfg.arrays[name].clone()
+    container.transient = False
+    return container
+
+
+# -- nodes ----------------------------------------------------------------------------------------
+
+
+def debug_info(statement: Statement) -> dtypes.DebugInfo | None:
+    if statement.line is None:
+        return None
+    file, line = statement.line
+    return dtypes.DebugInfo(line, 0, line, 0, file)
+
+
+def map_of(
+    state: SDFGState, label: str, parameters: Sequence[Parameter]
+) -> tuple[nodes.MapEntry | None, nodes.MapExit | None]:
+    """A map; none where there is one iteration."""
+    if not parameters:
+        return None, None
+    ranges: dict[str, Any] = {}
+    for p in parameters:
+        step = "" if p.step == 1 else f":{text(p.step)}"
+        ranges[p.name] = f"{text(p.first)}:{text(p.end)}{step}"
+    return state.add_map(label, ranges)
+
+
+def is_direct(index: Sequence[Index]) -> bool:
+    return all(isinstance(i, int | sympy.Basic) for i in index)
+
+
+def subset_text(index: Sequence[Index]) -> str:
+    return ", ".join(text(i) for i in index) or "0"
+
+
+def window_text(window: Any) -> str:
+    pairs = zip(window.first, window.lengths, strict=True)
+    return ", ".join(f"{text(a)}:{text(a)} + {text(n)}" for a, n in pairs) or "0"
+
+
+class _Names:
+    """Names of loads in a tasklet, the same for those of one element."""
+
+    def __init__(self, symbols: Mapping[Any, str] | None = None) -> None:
+        self.loads: dict[Any, tuple[str, Load]] = {}
+        self._closed: dict[int, Expression] = {}
+
+    def closed(self, expression: Expression) -> Expression:
+        return replace_leaves(expression, self._named, self._closed)
+
+    def _named(self, leaf: Expression) -> Expression:
+        if not isinstance(leaf, Load):
+            return leaf
+        key = leaf.array.name, tuple(map(str, leaf.index))
+        name, _ = self.loads.setdefault(key, (f"_in{len(self.loads)}", leaf))
+        return Argument(name, leaf.dtype)
+
+
+def make_tasklet(state: SDFGState, kernel: Kernel, info: Any) -> nodes.Tasklet:
+    """The tasklet of a kernel without its edges; its loads are found again by their names."""
+    names = _Names()
+    assignments = tuple(
+        (f"_out{n}", cast(names.closed(store.value), store.container.dtype))
+        for n, store in enumerate(kernel.stores)
+    )
+    tasklet = Computation(
+        kernel.label,
+        assignments,
+        {name: None for name, _ in names.loads.values()},
+        {f"_out{n}": None for n in range(len(kernel.stores))},
+    )
+    tasklet.debuginfo = info
+    state.add_node(tasklet)
+    tasklet.distspmd_loads = [(name, load) for name, load in names.loads.values()]
+    return tasklet
+
+
+def connect_tasklet(
+    state: SDFGState,
+    sdfg: SDFG,
+    entry: nodes.MapEntry | None,
+    leave: nodes.MapExit | None,
+    tasklet: nodes.Tasklet,
+    kernel: Kernel,
+    reads: Mapping[str, nodes.AccessNode],
+    opened: OpenState,
+) -> None:
+    loads = tasklet.distspmd_loads
+    del tasklet.distspmd_loads
+    for name, load in loads:
+        container = load.array.name
+        memlet = Memlet(data=container, subset=subset_text(load.index))
+        if entry is None:
+            state.add_edge(reads[container], None, tasklet, name, memlet)
+        else:
+            _enter(state, sdfg, entry, reads[container], tasklet, name, memlet)
+    if entry is not None and not loads:
+        state.add_nedge(entry, tasklet, Memlet())
+    targets: dict[str, nodes.AccessNode] = {}
+    for n, store in enumerate(kernel.stores):
+        container = store.container.name
+        if container not in targets:
+            targets[container] = opened.write(container)
+        memlet = Memlet(data=container, subset=subset_text(store.index))
+        if store.conflict:
+            memlet.wcr = CONFLICTS[store.conflict]
+        if leave is None:
+            state.add_edge(tasklet, f"_out{n}", targets[container], None, memlet)
+        else:
+            leave_map(state, sdfg, leave, tasklet, f"_out{n}", memlet, targets[container])
+
+
+def _enter(
+    state: SDFGState,
+    sdfg: SDFG,
+    entry: nodes.MapEntry,
+    read: nodes.AccessNode,
+    node: nodes.Node,
+    connector: str,
+    memlet: Memlet,
+) -> None:
+    name = read.data
+    if entry.add_in_connector(f"IN_{name}"):
+        entry.add_out_connector(f"OUT_{name}")
+        whole = Memlet.from_array(name, sdfg.arrays[name])
+        state.add_edge(read, None, entry, f"IN_{name}", whole)
+    state.add_edge(entry, f"OUT_{name}", node, connector, memlet)
+
+
+def leave_map(
+    state: SDFGState,
+    sdfg: SDFG,
+    leave: nodes.MapExit,
+    node: nodes.Node,
+    connector: str,
+    memlet: Memlet,
+    written: nodes.AccessNode,
+) -> None:
+    name, own = written.data, written.data
+    count = 1
+    while not leave.add_in_connector(f"IN_{own}"):
+        count += 1
+        own = f"{name}_{count}"
+    leave.add_out_connector(f"OUT_{own}")
+    whole = Memlet.from_array(name, sdfg.arrays[name])
+    whole.wcr = memlet.wcr
+    state.add_edge(leave, f"OUT_{own}", written, None, whole)
+    state.add_edge(node, connector, leave, f"IN_{own}", memlet)
+
+
+# -- nested SDFGs ---------------------------------------------------------------------------------
+
+
+def nest(
+    state: SDFGState, inner: SDFG, reads: Sequence[str], writes: Sequence[str], info: Any
+) -> nodes.NestedSDFG:
+    for name in [n for n in inner.arrays if n != _inside(n)]:
+        inner.replace(name, _inside(name))
+    reads, writes = [list(map(_inside, names)) for names in (reads, writes)]
+    symbols = {str(s): str(s) for s in inner.free_symbols if str(s) not in inner.arrays}
+    for name in symbols:
+        if name not in inner.symbols:
+            inner.add_symbol(name, dtypes.int64)
+    node = state.add_nested_sdfg(
+        inner, dict.fromkeys(reads), dict.fromkeys(writes), symbol_mapping=symbols
+    )
+    node.debuginfo = info
+    return node
+
+
+def connect_nested(
+    state: SDFGState,
+    sdfg: SDFG,
+    entry: nodes.MapEntry | None,
+    leave: nodes.MapExit | None,
+    nested: nodes.NestedSDFG,
+    reads: Mapping[str, nodes.AccessNode],
+    writes: Sequence[str],
+    opened: OpenState,
+    conflicts: Mapping[str, str] | None = None,
+) -> None:
+    """Edges between a nested SDFG and whole containers."""
+    conflicts = conflicts or {}
+    outside = {_inside(name): name for name in sdfg.arrays}
+    for connector in nested.in_connectors:
+        name = outside[connector]
+        memlet = Memlet.from_array(name, sdfg.arrays[name])
+        if entry is None:
+            state.add_edge(reads[name], None, nested, connector, memlet)
+        else:
+            _enter(state, sdfg, entry, reads[name], nested, connector, memlet)
+    if entry is not None and not nested.in_connectors:
+        state.add_nedge(entry, nested, Memlet())
+    for name in writes:
+        memlet = Memlet.from_array(name, sdfg.arrays[name])
+        memlet.wcr = conflicts.get(name)
+        written = opened.write(name)
+        if leave is None:
+            state.add_edge(nested, _inside(name), written, None, memlet)
+        else:
+            leave_map(state, sdfg, leave, nested, _inside(name), memlet, written)
+
+
+def _inside(name: str) -> str:
+    """The name of a container in a nested SDFG, where DaCe keeps those of results to results."""
+    return f"result{name.removeprefix('__return')}__" if name.startswith("__return") else name
+
+
+@dataclass
+class Indirect:
+    """The nested SDFG of a kernel whose indices are in data."""
+
+    sdfg: SDFG
+    reads: list[str]
+    writes: list[str]
+
+    @classmethod
+    def indirect(cls, outer: SDFG, kernel: Kernel, info: Any) -> Indirect:
+        """Symbols get the indices, one after the other; then one tasklet does the rest."""
+        inner = SDFG(kernel.label)
+        used = {load.array.name for load in kernel.loads()}
+        used |= {store.container.name for store in kernel.stores}
+        for name in sorted(used):
+            inner.add_datadesc(name, inner_descriptor(outer, name))
+        known: dict[Any, sympy.Symbol] = {}
+        state = inner.add_state("indices", is_start_block=True)
+
+        def direct(index: Sequence[Index]) -> tuple[Any, ...]:
+            nonlocal state
+            found: list[Any] = []
+            for i in index:
+                if isinstance(i, int | sympy.Basic):
+                    found.append(i)
+                    continue
+                assert isinstance(i, Load), "indices are stored before they are used"
+                key = i.array.name, tuple(map(str, i.index))
+                if key not in known:
+                    element = direct(i.index)
+                    known[key] = sympy.Symbol(f"__index{len(known)}", integer=True)
+                    after = inner.add_state("indices")
+                    value = f"{i.array.name}[{subset_text(element)}]"
+                    edge = InterstateEdge(assignments={str(known[key]): value})
+                    inner.add_edge(state, after, edge)
+                    state = after
+                found.append(known[key])
+            return tuple(found)
+
+        def moved(leaf: Expression) -> Expression:
+            return (
+                Load(leaf.array, direct(leaf.index), leaf.dtype) if isinstance(leaf, Load) else leaf
+            )
+
+        stores = [
+            Store(s.container, direct(s.index), replace_leaves(s.value, moved), s.conflict)
+            for s in kernel.stores
+        ]
+        body = Kernel(kernel.label, (), stores, line=kernel.line)
+        for name in known.values():
+            inner.add_symbol(str(name), dtypes.int64)
+        opened = OpenState(state)
+        reads = {load.array.name for load in body.loads()}
+        sources = {name: opened.read(name) for name in sorted(reads)}
+        tasklet = make_tasklet(state, body, info)
+        connect_tasklet(state, inner, None, None, tasklet, body, sources, opened)
+        every = {load.array.name for load in kernel.loads()}
+        writes = sorted({s.container.name for s in stores})
+        every |= {s.container.name for s in stores if not s.conflict} & every
+        return cls(inner, sorted(every), writes)
