@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from dace import SDFG, InterstateEdge, Memlet, SDFGState, dtypes
 from dace.properties import CodeBlock
-from dace.sdfg.state import ConditionalBlock, ControlFlowRegion, LoopRegion
+from dace.sdfg.state import BreakBlock, ConditionalBlock, ControlFlowRegion, LoopRegion
 
 from distspmd.dace_compat.settings import placed_by_us
 from distspmd.expressions.cpp import literal
@@ -172,9 +172,16 @@ class _Emitter:
         for statement in block.statements:
             _EMIT[type(statement)](self, statement)
 
-    def _inside(self, region: Any, body: Block) -> None:
+    def _inside(self, region: Any, body: Block, goes_on: str | None = None) -> None:
+        """Emit the body of a region; a loop ends behind it where it does not go on."""
         inner = _Emitter(self.sdfg, region, self.known)
         inner.block(body)
+        if goes_on:
+            block = ConditionalBlock("leave", self.sdfg, region)
+            inner._add(block)
+            leaving = ControlFlowRegion("leave_body", self.sdfg)
+            block.add_branch(CodeBlock(f"not ({goes_on})"), leaving)
+            leaving.add_node(BreakBlock("leave", self.sdfg), is_start_block=True)
         inner.finish()
 
     def loop(self, loop: Loop) -> None:
@@ -184,18 +191,15 @@ class _Emitter:
         else:
             sign = "<" if text(loop.step)[0] != "-" and text(loop.step)[:2] != "(-" else ">"
             name = loop.symbol
-            condition = f"{name} {sign} {text(loop.end)}"
-            if loop.condition:
-                condition = f"({condition}) and {loop.condition}"
             region = LoopRegion(
                 label,
-                condition_expr=condition,
+                condition_expr=f"{name} {sign} {text(loop.end)}",
                 loop_var=name,
                 initialize_expr=f"{name} = {text(loop.first)}",
                 update_expr=f"{name} = {name} + {text(loop.step)}",
             )
         self._add(region)
-        self._inside(region, loop.body)
+        self._inside(region, loop.body, loop.condition if loop.symbol else None)
 
     def branch(self, branch: Branch) -> None:
         block = ConditionalBlock("branch", self.sdfg, self.region)
@@ -312,7 +316,7 @@ class _Emitter:
         reads = {n for n in outside if n in read}
         writes = {n for n in outside if n in written}
         accumulated = {n for n in writes if _only_accumulated(scope.body, n)}
-        opened = self._state_of(reads | (writes - accumulated), writes, scope.label)
+        opened = self._state_of(reads, writes, scope.label)
         state, info = opened.state, debug_info(scope)
         inner = SDFG(scope.label)
         for container in used.values():
@@ -323,7 +327,7 @@ class _Emitter:
         emitter = _Emitter(inner, inner, used)
         emitter.block(scope.body)
         emitter.finish()
-        inputs = reads | (writes - accumulated)
+        inputs = reads
         entry, leave = map_of(state, scope.label, scope.parameters)
         assert entry is not None and leave is not None
         entry.map.debuginfo = info
