@@ -9,6 +9,7 @@ from distspmd.frontend.tensor_ir.statements import (
     Kernel,
     Library,
     Loop,
+    Routine,
     Scope,
     SetSymbol,
     Table,
@@ -62,7 +63,7 @@ def _is_dead(statement: object, used: set[str]) -> bool:
     if isinstance(statement, Kernel):
         statement.stores = [s for s in statement.stores if s.container.name in used]
         return not statement.stores
-    if isinstance(statement, Contract | Table | Library):
+    if isinstance(statement, Contract | Table | Library | Routine):
         return not any(c.name in used for c in statement.writes())
     if isinstance(statement, Branch):
         return not statement.then.statements and not statement.otherwise.statements

@@ -89,6 +89,11 @@ def subset_text(index: Sequence[Index]) -> str:
     return ", ".join(text(i) for i in index) or "0"
 
 
+def pointer_to(window: Any) -> dtypes.pointer:
+    """The type of a pointer to elements of a window."""
+    return dtypes.pointer(dtypes.dtype_to_typeclass(window.container.dtype.type))
+
+
 def window_text(window: Any) -> str:
     pairs = zip(window.first, window.lengths, strict=True)
     return ", ".join(f"{text(a)}:{text(a)} + {text(n)}" for a, n in pairs) or "0"
@@ -149,7 +154,7 @@ def connect_tasklet(
         if entry is None:
             state.add_edge(reads[container], None, tasklet, name, memlet)
         else:
-            _enter(state, sdfg, entry, reads[container], tasklet, name, memlet)
+            enter_map(state, sdfg, entry, reads[container], tasklet, name, memlet)
     if entry is not None and not loads:
         state.add_nedge(entry, tasklet, Memlet())
     targets: dict[str, nodes.AccessNode] = {}
@@ -166,7 +171,7 @@ def connect_tasklet(
             leave_map(state, sdfg, leave, tasklet, f"_out{n}", memlet, targets[container])
 
 
-def _enter(
+def enter_map(
     state: SDFGState,
     sdfg: SDFG,
     entry: nodes.MapEntry,
@@ -244,7 +249,7 @@ def connect_nested(
         if entry is None:
             state.add_edge(reads[name], None, nested, connector, memlet)
         else:
-            _enter(state, sdfg, entry, reads[name], nested, connector, memlet)
+            enter_map(state, sdfg, entry, reads[name], nested, connector, memlet)
     if entry is not None and not nested.in_connectors:
         state.add_nedge(entry, nested, Memlet())
     for name in writes:

@@ -24,12 +24,14 @@ from distspmd.frontend.tensor_ir.emit_nodes import (
     connect_nested,
     connect_tasklet,
     debug_info,
+    enter_map,
     inner_descriptor,
     is_direct,
     leave_map,
     make_tasklet,
     map_of,
     nest,
+    pointer_to,
     window_text,
 )
 from distspmd.frontend.tensor_ir.statements import (
@@ -41,6 +43,7 @@ from distspmd.frontend.tensor_ir.statements import (
     Library,
     Loop,
     Parameter,
+    Routine,
     Scope,
     SetSymbol,
     Statement,
@@ -50,6 +53,7 @@ from distspmd.frontend.tensor_ir.statements import (
 from distspmd.frontend.tensor_ir.whole_numbers import text
 from distspmd.lowering import CallForm, set_call_form
 from distspmd.nodes.contraction import Contraction
+from distspmd.runtime.compile_runtime import INCLUDE
 
 
 @placed_by_us()
@@ -309,6 +313,33 @@ class _Emitter:
             written = opened.write(container.name)
             opened.state.add_edge(node, connector, written, None, self._whole(container.name))
 
+    def routine(self, routine: Routine) -> None:
+        opened = self._state(routine, routine.label)
+        state, info = opened.state, debug_info(routine)
+        reads = {c.name: opened.read(c.name) for c in routine.reads()}
+        entry, leave = map_of(state, routine.label, routine.parameters)
+        assert entry is not None and leave is not None
+        tasklet = state.add_tasklet(
+            routine.label,
+            {name: pointer_to(window) for name, window in routine.inputs.items()},
+            {name: pointer_to(window) for name, window in routine.outputs.items()},
+            routine.code,
+            language=dtypes.Language.CPP,
+            code_global=f'#include "{INCLUDE / "distspmd" / routine.header}"',
+        )
+        for node in (entry, leave, tasklet):
+            (node if node is tasklet else node.map).debuginfo = info
+        for name, window in routine.inputs.items():
+            memlet = Memlet(data=window.container.name, subset=window_text(window))
+            read = reads[window.container.name]
+            enter_map(state, self.sdfg, entry, read, tasklet, name, memlet)
+        if not routine.inputs:
+            state.add_nedge(entry, tasklet, Memlet())
+        for name, window in routine.outputs.items():
+            memlet = Memlet(data=window.container.name, subset=window_text(window))
+            written = opened.write(window.container.name)
+            leave_map(state, self.sdfg, leave, tasklet, name, memlet, written)
+
     def scope(self, scope: Scope) -> None:
         used = {c.name: c for c in scope.body.containers()}
         outside = {n: c for n, c in used.items() if n not in scope.own}
@@ -353,6 +384,7 @@ _EMIT: dict[type, Any] = {
     Table: _Emitter.table,
     Contract: _Emitter.contract,
     Library: _Emitter.library,
+    Routine: _Emitter.routine,
     SetSymbol: _Emitter.set_symbol,
     Loop: _Emitter.loop,
     Branch: _Emitter.branch,

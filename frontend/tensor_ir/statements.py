@@ -1,10 +1,10 @@
 """Programs of arrays with control flow: what a front end for a language with statements makes.
 
-A program is a block of statements: kernels, contractions, other library nodes, loops, branches and
-scopes that run in parallel. All indices are integers or expressions of symbols (SymPy): sizes,
-variables of loops and scopes, and values that the program reads. Elements are expressions
-(:mod:`distspmd.expressions.ir`), of which a ``Load`` names a :class:`Container`, and for each
-dimension an index, which may be an expression itself where data decide.
+A program is a block of statements: kernels, contractions, other library nodes, routines on lines,
+loops, branches and scopes that run in parallel. All indices are integers or expressions of symbols
+(SymPy): sizes, variables of loops and scopes, and values that the program reads. Elements are
+expressions (:mod:`distspmd.expressions.ir`), of which a ``Load`` names a :class:`Container`, and
+for each dimension an index, which may be an expression itself where data decide.
 """
 
 from __future__ import annotations
@@ -191,6 +191,38 @@ class Library(Statement):
     def writes(self) -> Iterator[Container]:
         """The outputs."""
         yield from self.outputs.values()
+
+
+@dataclass(eq=False)
+class Routine(Statement):
+    """A map, each iteration of which runs code of C++ on windows of containers.
+
+    A window takes whole lines: the code gets a pointer to its first element, and finds the others
+    of its last dimension behind it.
+
+    Attributes:
+        label: names the map.
+        parameters: of the map.
+        inputs: windows by connector, which is the pointer's name.
+        outputs: the same; no two iterations write one element.
+        code: in C++.
+        header: that it includes, below ``distspmd/``.
+    """
+
+    label: str
+    parameters: tuple[Parameter, ...]
+    inputs: dict[str, Window]
+    outputs: dict[str, Window]
+    code: str
+    header: str
+
+    def reads(self) -> Iterator[Container]:
+        """The containers of the inputs."""
+        yield from (window.container for window in self.inputs.values())
+
+    def writes(self) -> Iterator[Container]:
+        """The containers of the outputs."""
+        yield from (window.container for window in self.outputs.values())
 
 
 @dataclass(eq=False)

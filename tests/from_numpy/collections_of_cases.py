@@ -1,4 +1,4 @@
-"""Collections of cases, by name: the corpus, and the examples of NumPy's docstrings."""
+"""Collections of cases, by name: the corpus, functions of NumPy, examples of its docstrings."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from from_numpy.corpus.registry import Case
 
-COLLECTIONS = ("corpus", "docstrings")
+COLLECTIONS = ("corpus", "functions", "docstrings")
 
 
 def collection(name: str) -> Mapping[str, Case]:
@@ -18,6 +18,10 @@ def collection(name: str) -> Mapping[str, Case]:
         from from_numpy.corpus import CORPUS
 
         return CORPUS
+    if name == "functions":
+        from from_numpy.functions import PROGRAMS
+
+        return PROGRAMS
     if name == "docstrings":
         from from_numpy.numpy_docstrings import cases
 

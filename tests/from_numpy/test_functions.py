@@ -1,0 +1,50 @@
+"""Functions of NumPy over arrays: programs that call them give NumPy's results on ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from distspmd.errors import UnsupportedProgram
+from distspmd.frontend import numpy_program
+from from_numpy.functions import PROGRAMS
+from from_numpy.outcomes import RIGHT
+from from_numpy.run_in_numpy import problem
+from from_numpy.sweep import sweep
+
+
+def test_programs_run_in_numpy() -> None:
+    assert not [problem(case) for case in PROGRAMS.values() if problem(case)]
+
+
+@pytest.mark.parametrize("ranks", [3, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 2))])
+def test_programs_of_functions_are_right_with_all_spaces_split(ranks: int) -> None:
+    found = sweep(list(PROGRAMS), which="functions", mode=str(ranks), limit=200)
+    assert len(found) == len(PROGRAMS)
+    assert not [f"{each.name}: {each.reason}" for each in found if each.kind != RIGHT]
+
+
+REFUSED: list[tuple[str, Callable[..., Any]]] = [
+    ("sort the elements and mask the first", lambda x: np.unique(x)),
+    ("np.count_nonzero", lambda x: np.nonzero(x)),
+    ("np.count_nonzero", lambda x: x.nonzero()),
+    ("np.count_nonzero", lambda x: np.argwhere(x > 0)),
+    ("np.isin", lambda x: np.setdiff1d(x, x)),
+    ("write a loop", lambda x: np.power.accumulate(x)),
+    ("in the range", lambda x: np.quantile(x, 1.5)),
+    ("no method 'middle'", lambda x: np.percentile(x, 5, method="middle")),
+    ("weights=", lambda x: np.quantile(x, 0.5, weights=x, method="inverted_cdf")),
+    ("side is 'left' or 'right'", lambda x: np.searchsorted(x[0], x, side="middle")),
+    ("have no order", lambda x: np.quantile(x * 1j, 0.5)),
+]
+
+
+@pytest.mark.parametrize(("words", "function"), REFUSED, ids=[str(n) for n in range(len(REFUSED))])
+def test_what_is_not_covered_is_refused_with_what_to_write(
+    words: str, function: Callable[..., Any]
+) -> None:
+    with pytest.raises(UnsupportedProgram, match=words.replace("(", r"\(")):
+        numpy_program(function, np.ones((3, 4)), frontend="numpy")
