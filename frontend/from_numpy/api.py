@@ -17,10 +17,10 @@ from dace.frontend.python.parser import DaceProgram
 from distspmd.errors import ArgumentError, DistSPMDError, UnsupportedProgram
 from distspmd.frontend.from_numpy import dace_parser, functions, syntax
 from distspmd.frontend.from_numpy.functions.registry import FUNCTIONS, METHODS
-from distspmd.frontend.from_numpy.interpreter import Interpreter
+from distspmd.frontend.from_numpy.interpreter import HOLE, PLACE, Interpreter
 from distspmd.frontend.from_numpy.prune import without_unread
 from distspmd.frontend.from_numpy.tracer import Tracer
-from distspmd.frontend.from_numpy.transcript import PYTHON_TYPES, Frame
+from distspmd.frontend.from_numpy.transcript import PYTHON_TYPES, CannotRoll, Frame
 from distspmd.frontend.from_numpy.values import Tensor, View, view_of
 from distspmd.frontend.tensor_ir.emit_program import emit_program
 from distspmd.frontend.tensor_ir.statements import Container
@@ -114,9 +114,12 @@ class _Reading:
                 self.tracer.message("an expression or a chain of calls that is too deep")
             ) from None
         except Exception as problem:
-            raise UnsupportedProgram(
-                self.tracer.message(f"not understood: {type(problem).__name__}: {problem}")
-            ) from problem
+            told = (
+                str(problem)
+                if isinstance(problem, CannotRoll)
+                else (f"not understood: {type(problem).__name__}: {problem}")
+            )
+            raise UnsupportedProgram(getattr(problem, PLACE, HOLE).replace(HOLE, told)) from problem
         without_unread(self.tracer.block)
         return emit_program(_identifier(name), self.tracer.block, self.arguments, returned)
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import sympy
 
+from distspmd.errors import DistSPMDError
 from distspmd.frontend.from_numpy import indexing
 from distspmd.frontend.from_numpy.kinds import has_data
 from distspmd.frontend.from_numpy.syntax.calls import Method, call
@@ -25,6 +26,11 @@ from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.transcript import CannotRoll, Frame, told
 from distspmd.frontend.from_numpy.values import Tensor, View
 from distspmd.frontend.tensor_ir.whole_numbers import Whole, same, simplified
+
+PLACE = "distspmd_place"
+"""Attribute of an exception: a message with the line that was read, and what it lacks."""
+HOLE = "\0"
+"""What such a message lacks."""
 
 
 class Interpreter:
@@ -126,7 +132,14 @@ class Interpreter:
         read = STATEMENTS.get(type(node))
         if read is None:
             self.tracer.refuse(f"the statement {type(node).__name__.lower()!r} is not covered")
-        read(self, node)
+        try:
+            read(self, node)
+        except DistSPMDError:
+            raise
+        except Exception as problem:
+            if not hasattr(problem, PLACE):
+                setattr(problem, PLACE, self.tracer.message(HOLE))
+            raise
 
     def bind(self, target: ast.expr, value: Any) -> None:
         """Assign to a target."""
@@ -137,8 +150,10 @@ class Interpreter:
             values = self.unpacked(value, target)
             self._bind_all(target.elts, values)
         elif isinstance(target, ast.Subscript):
-            base = self.value(target.value)
+            base = self.writable(target.value)
             items = self.subscript(target.slice)
+            if isinstance(base, dict) and has_data(items):
+                raise CannotRoll("a dictionary gets a key that is not known before the run")
             if isinstance(base, list | dict) and not has_data(items):
                 self.may_change(base)
                 base[items] = value
@@ -158,6 +173,18 @@ class Interpreter:
             tracer.refuse(f"an assignment to the attribute {target.attr!r}")
         else:
             tracer.refuse(f"an assignment to {ast.unparse(target)}")
+
+    def writable(self, node: ast.expr) -> Any:
+        """What is assigned into: an array that was known becomes one of the program."""
+        base = self.value(node)
+        if not isinstance(base, np.ndarray):
+            return base
+        made = self.tracer.table(base)
+        for frame in self.tracer.frames:
+            for name, value in frame.variables.items():
+                if value is base:
+                    frame.variables[name] = made
+        return made
 
     def _bind_all(self, targets: Sequence[ast.expr], values: Sequence[Any]) -> None:
         starred = [n for n, t in enumerate(targets) if isinstance(t, ast.Starred)]
@@ -207,7 +234,7 @@ class Interpreter:
         if tracer.straight is not None and value.ndim == 0:
             return value
         if value.mask is not None:
-            return value
+            return self._kept_choice(name, value, value.mask)
         old = self.variables.get(name)
         if (
             isinstance(old, View)
@@ -224,6 +251,14 @@ class Interpreter:
             old.weak = value.weak
             return old
         return tracer.stored_anew(value, _readable(name))
+
+    def _kept_choice(self, name: str, value: Tensor, mask: Tensor) -> Tensor:
+        """The elements that a mask chooses now, whatever is written later."""
+        tracer = self.tracer
+        whole = Tensor(value.shape, value.dtype, value.element)
+        stored = tracer.stored_anew(whole, _readable(name))
+        chosen = tracer.stored_anew(Tensor(mask.shape, mask.dtype, mask.element), "mask")
+        return Tensor(stored.shape, stored.dtype, stored.element, None, chosen)
 
     def may_change(self, values: Any) -> None:
         if any(id(values) in known for known in self.tracer.rolled):

@@ -10,6 +10,7 @@ import numpy as np
 import sympy
 
 from distspmd.expressions.ir import Expression, apply, cast
+from distspmd.frontend.from_numpy.lengths import is_decided_by_data
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.transcript import CannotRoll
 from distspmd.frontend.from_numpy.values import INT64, Tensor, number, whole_expression
@@ -110,7 +111,7 @@ def _as_array(tracer: Tracer, item: Any) -> Any:
     if isinstance(item, Tensor) and item.dtype.kind not in "iub":
         tracer.refuse("arrays used as indices must be of integer (or boolean) type")
     if isinstance(item, range):
-        return slice(item.start, item.stop, item.step) if item.step > 0 else tracer.tensor(item)
+        return tracer.tensor(item)
     return item
 
 
@@ -166,11 +167,15 @@ def _slice(tracer: Tracer, item: slice, length: Length) -> Axis:
         start = subtract(length, 1) if ends[0] is None else _end(tracer, ends[0], length, -1)
         stop_ = -1 if ends[1] is None else _end(tracer, ends[1], length, -1)
         count = _positive(tracer, ceil_divide(subtract(start, stop_), -step))
+        if not isinstance(count, int) and is_decided_by_data(count, tracer.bounds):
+            tracer.capacities.setdefault(count, tracer.capacity(length))
         return Axis(start, step, count)
     start = 0 if ends[0] is None else _end(tracer, ends[0], length, 0)
     stop_ = length if ends[1] is None else _end(tracer, ends[1], length, 0)
     count = _positive(tracer, ceil_divide(subtract(stop_, start), step))
     _must_be_linear(tracer, start, count)
+    if not isinstance(count, int) and is_decided_by_data(count, tracer.bounds):
+        tracer.capacities.setdefault(count, tracer.capacity(length))
     return Axis(start, step, count)
 
 

@@ -17,6 +17,7 @@ from distspmd.expressions.ir import (
     count_additions,
     replace_leaves,
 )
+from distspmd.expressions.operations import DType
 from distspmd.frontend.from_numpy.contractions import NoWindow, is_product, letters_of, window_of
 from distspmd.frontend.from_numpy.elements import (
     equal_indices,
@@ -28,6 +29,13 @@ from distspmd.frontend.from_numpy.elements import (
     truth_of,
 )
 from distspmd.frontend.from_numpy.kinds import has_data
+from distspmd.frontend.from_numpy.lengths import (
+    capacity,
+    is_decided_by_data,
+    neutral_outside,
+    over_container,
+    with_capacity,
+)
 from distspmd.frontend.from_numpy.transcript import PYTHON_TYPES, Transcript, shape_text, told
 from distspmd.frontend.from_numpy.values import (
     INT64,
@@ -52,6 +60,11 @@ from distspmd.frontend.tensor_ir.statements import (
     loads_of,
 )
 from distspmd.frontend.tensor_ir.whole_numbers import Whole, is_at_least, same, subtract, symbol
+
+_NO_SHAPE = (
+    "elements that a boolean mask chooses are no array of a known shape; use np.where(mask, ..., "
+    "...) on the whole, or a sum, mean, max or min of them"
+)
 
 
 class Tracer(Transcript):
@@ -133,15 +146,25 @@ class Tracer(Transcript):
     def stored_anew(self, tensor: Tensor, name: str | None = None) -> View:
         """A tensor in a container of its own."""
         if tensor.mask is not None:
-            self.refuse(
-                "elements that a boolean mask chooses are no array of a known shape; use "
-                "np.where(mask, ..., ...) on the whole, or a sum, mean, max or min of them"
-            )
-        container = self.container(name or self.target or "t", tensor.shape, tensor.dtype)
-        view = view_of(container)
+            self.refuse(_NO_SHAPE)
+        view = self.fresh(name or self.target or "t", tensor.shape, tensor.dtype)
         self.write(view, tensor)
         view.weak = tensor.weak
         return view
+
+    def fresh(self, name: str, shape: Sequence[Length], dtype: DType) -> View:
+        """A view of a shape in a new container, which has room for the most that it can be."""
+        room = [self.capacity(n) for n in shape]
+        container = self.container(name, room, dtype)
+        return make_view(container, shape, [axis(d) for d in range(len(room))])
+
+    def capacity(self, length: Length) -> Length:
+        """The most that a length can be; inside of maps the length itself."""
+        return length if self.own else capacity(length, self.bounds, self.capacities)
+
+    def is_decided_by_data(self, *values: Whole) -> bool:
+        """Whether data decide any of some numbers; inside of maps this does not matter."""
+        return not self.own and any(is_decided_by_data(v, self.bounds) for v in values)
 
     def stored(self, tensor: Tensor, name: str | None = None) -> View:
         """A tensor whose elements lie in a container: itself, or after they are stored."""
@@ -185,6 +208,15 @@ class Tracer(Transcript):
 
     def write(self, target: View, value: Tensor, conflict: str | None = None) -> None:
         """Write a value of a view's shape to it."""
+        if value.mask is not None:
+            self.refuse(_NO_SHAPE)
+        if self.is_decided_by_data(*target.shape, *target.place):
+            if target.is_new:
+                room = target.container.shape
+                value = with_capacity(value, room, self.bounds)
+                target = view_of(target.container)
+            elif conflict is None:
+                target, value = over_container(target, value, self.bounds)
         parameters, index = self.parameters(target.shape)
         stored = cast(value.element(index), target.dtype)
         store = Store(target.container, target.at(index), stored, conflict)
@@ -353,6 +385,8 @@ class Tracer(Transcript):
             operation: "sum", "max" or "min".
             name: of the container.
         """
+        if self.is_decided_by_data(*(n for _, n in (*kept, *gone))):
+            return self._contract_known(kept, gone, expression, operation, name)
         lengths = {s.name: n for s, n in (*kept, *gone)}
         letters = letters_of(list(lengths))
         found: dict[Any, tuple[str, str, Window]] = {}
@@ -404,3 +438,39 @@ class Tracer(Transcript):
             text = ""
         self.add(Contract(subscripts, operands, whole_result, operation, text))
         return view_of(result)
+
+    def _contract_known(
+        self,
+        kept: Sequence[tuple[sympy.Symbol, Length]],
+        gone: Sequence[tuple[sympy.Symbol, Length]],
+        expression: Expression,
+        operation: str,
+        name: str | None,
+    ) -> View:
+        """Reduce over lengths that data decide: over their capacities, neutral outside."""
+        every = (*kept, *gone)
+        by = [s for s, _ in every]
+        neutral = number(_neutral(operation, expression.dtype), expression.dtype)
+        tensor = Tensor(
+            tuple(n for _, n in every),
+            expression.dtype,
+            lambda index: substitute(expression, dict(zip(by, index, strict=True))),
+        )
+        room = [self.capacity(n) for _, n in every]
+        padded = self.stored_anew(neutral_outside(tensor, room, neutral, self.bounds), "operand")
+        known = list(zip(by, room, strict=True))
+        found = self.contract(
+            known[: len(kept)], known[len(kept) :], padded.element(tuple(by)), operation, name
+        )
+        return make_view(found.container, [n for _, n in kept], found.place)
+
+
+def _neutral(operation: str, dtype: DType) -> Any:
+    if operation == "sum":
+        return 0
+    if dtype.kind == "f":
+        return -np.inf if operation == "max" else np.inf
+    info = np.iinfo(dtype) if dtype.kind in "iu" else None
+    if info is None:
+        return operation == "min"
+    return info.min if operation == "max" else info.max

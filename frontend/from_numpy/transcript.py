@@ -72,6 +72,7 @@ class Transcript:
         own: names of the containers of the maps around, the innermost one last.
         parallel: parameters of the maps around, each with the number of maps outside of it.
         straight: the body of a map that is read as one kernel, if one is.
+        capacities: the most that lengths can be which data decide.
     """
 
     block: Block = field(default_factory=Block)
@@ -85,6 +86,7 @@ class Transcript:
     own: list[set[str]] = field(default_factory=list)
     parallel: list[tuple[int, list[str]]] = field(default_factory=list)
     straight: Any = None
+    capacities: dict[Any, Length] = field(default_factory=dict)
 
     # -- messages -------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ import numpy as np
 from distspmd.frontend.from_numpy import indexing
 from distspmd.frontend.from_numpy.functions.orders import atleast_1d, atleast_2d
 from distspmd.frontend.from_numpy.functions.reductions import finished
-from distspmd.frontend.from_numpy.functions.registry import function
+from distspmd.frontend.from_numpy.functions.registry import FUNCTIONS, function
 from distspmd.frontend.from_numpy.shapes import (
     broadcast_to,
     expand_dims,
@@ -239,3 +239,36 @@ def _meshgrid(run: Any, *values: Any, indexing: str = "xy", sparse: bool = False
         wide = reshape(tracer, tensor, [-1 if k == d else 1 for k in range(rank)])
         found.append(wide if sparse else tracer.stored_anew(broadcast_to(tracer, wide, shape)))
     return found
+
+
+# -- np.r_ and np.c_ ------------------------------------------------------------------------------
+
+
+def _pieces(run: Any, items: Any) -> list[Tensor]:
+    """What stands in the brackets, as arrays."""
+    found = []
+    for item in items if isinstance(items, tuple) else (items,):
+        if isinstance(item, str):
+            run.tracer.refuse(f"the directive {item!r} in np.r_ or np.c_; use np.concatenate")
+        if not isinstance(item, slice):
+            found.append(atleast_1d(run, item))
+        elif isinstance(item.step, complex):
+            ends = (item.start or 0, item.stop, int(abs(item.step)))
+            found.append(run.call(np.linspace, ends, {}))
+        else:
+            step = 1 if item.step is None else item.step
+            found.append(run.call(np.arange, (item.start or 0, item.stop, step), {}))
+    return found
+
+
+def _rows(run: Any, base: Any, items: Any) -> Any:
+    return concatenate(run, _pieces(run, items), 0)
+
+
+def _columns(run: Any, base: Any, items: Any) -> Any:
+    wide = [expand_dims(run.tracer, t, [1]) if t.ndim == 1 else t for t in _pieces(run, items)]
+    return concatenate(run, wide, 1)
+
+
+FUNCTIONS[("subscript", type(np.r_))] = _rows
+FUNCTIONS[("subscript", type(np.c_))] = _columns

@@ -122,7 +122,7 @@ def call(
         return run.call(
             function.func, [*function.args, *arguments], {**function.keywords, **keywords}
         )
-    if not has_data((arguments, keywords)):
+    if not has_data((arguments, keywords)) or isinstance(owner, list | dict | str | set):
         return _static(tracer, function, arguments, keywords)
     name = name_of(function)
     tracer.refuse(f"the function {name} is not covered")

@@ -21,6 +21,7 @@ from distspmd.frontend.from_numpy.syntax.conditions import relation
 from distspmd.frontend.from_numpy.syntax.operators import compared
 from distspmd.frontend.from_numpy.syntax.ranges import static_values
 from distspmd.frontend.from_numpy.syntax.registry import expression
+from distspmd.frontend.from_numpy.transcript import CannotRoll
 from distspmd.frontend.from_numpy.values import Tensor, View
 from distspmd.frontend.tensor_ir.whole_numbers import multiply
 
@@ -225,7 +226,10 @@ def _subscript_node(run: Interpreter, node: ast.Subscript) -> Any:
             found = tracer.straight.read(base, items)
             if found is not None:
                 return found
-        return indexing.read(tracer, base, items)
+        part = indexing.read(tracer, base, items)
+        if isinstance(part, View) and not part.ndim and base.ndim and not _has_ellipsis(items):
+            return Tensor((), part.dtype, part.element)  # NumPy gives a copy of the number
+        return part
     if has_data(items):
         if isinstance(base, np.ndarray):
             return indexing.read(tracer, tracer.tensor(base), items)
@@ -233,10 +237,19 @@ def _subscript_node(run: Interpreter, node: ast.Subscript) -> Any:
             return indexing.read(tracer, tracer.stack(list(base)), items)
         if isinstance(base, list | tuple | range):
             return indexing.read(tracer, tracer.tensor(base), items)
+        if isinstance(base, dict):
+            raise CannotRoll("a dictionary is asked for a key that is not known before the run")
+    handler = run.functions.get(("subscript", type(base)))
+    if handler is not None:
+        return handler(run, base, items)
     try:
         return base[items]
     except (TypeError, KeyError, IndexError) as problem:
         tracer.refuse(f"{type(problem).__name__}: {problem}")
+
+
+def _has_ellipsis(items: Any) -> bool:
+    return any(i is Ellipsis for i in (items if isinstance(items, tuple) else (items,)))
 
 
 @expression(ast.Tuple)

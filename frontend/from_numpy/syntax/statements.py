@@ -66,7 +66,7 @@ def _augmented(run: Interpreter, node: ast.AugAssign) -> None:
             run.bind(target, run.binary(node.op, old, new))
         return
     if isinstance(target, ast.Subscript):
-        base = run.value(target.value)
+        base = run.writable(target.value)
         items = run.subscript(target.slice)
         new = run.value(node.value)
         tracer.node = node

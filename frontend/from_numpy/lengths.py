@@ -1,0 +1,202 @@
+"""Lengths that data decide: ``x[:count]``, where the program computes the count.
+
+A container gets the length that it may have at most, its capacity. What is written to it runs over
+the capacity, and reads of what lies outside are moved inside; a part of an array is written where
+the index lies in the part. So no range of a space depends on data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import sympy
+
+from distspmd.expressions.ir import Expression, Load, apply, replace_leaves
+from distspmd.frontend.from_numpy.transcript import CannotRoll
+from distspmd.frontend.from_numpy.values import (
+    Tensor,
+    View,
+    axis,
+    index_expression,
+    make_view,
+    whole_expression,
+)
+from distspmd.frontend.tensor_ir.statements import Index, Length
+from distspmd.frontend.tensor_ir.whole_numbers import (
+    Bounds,
+    Whole,
+    add,
+    floor_divide,
+    is_at_least,
+    multiply,
+    remainder,
+    subtract,
+    symbol,
+)
+
+
+def is_decided_by_data(length: Whole, bounds: Bounds) -> bool:
+    """Whether a length has symbols of which nothing is known before the run."""
+    if isinstance(length, int):
+        return False
+    return any(bounds.get(s.name) == (None, None) for s in length.free_symbols)
+
+
+def capacity(length: Whole, bounds: Bounds, known: Mapping[Any, Length]) -> Length:
+    """The most that a length can be.
+
+    Raises:
+        CannotRoll: that is not known.
+    """
+    if not is_decided_by_data(length, bounds):
+        return length
+    if length in known:
+        return known[length]
+    assert isinstance(length, sympy.Basic)
+    if isinstance(length, sympy.Max):
+        return _fold(sympy.Max, [capacity(_whole(a), bounds, known) for a in length.args])
+    if isinstance(length, sympy.Min):
+        found = []
+        for part in length.args:
+            try:
+                found.append(capacity(_whole(part), bounds, known))
+            except CannotRoll:
+                continue
+        if found:
+            return _fold(sympy.Min, found)
+    if isinstance(length, sympy.Add):
+        total: Whole = 0
+        for term in length.args:
+            factor, rest = term.as_coeff_Mul()
+            if not is_decided_by_data(_whole(term), bounds):
+                total = add(total, _whole(term))
+            elif factor.is_positive:
+                total = add(total, multiply(int(factor), capacity(_whole(rest), bounds, known)))
+            elif not is_at_least(_whole(rest), 0, bounds) and not rest.is_Symbol:
+                raise CannotRoll(f"the length {length} is not known before the run")
+        return total
+    raise CannotRoll(f"the length {length} is not known before the run")
+
+
+def _whole(value: sympy.Basic) -> Whole:
+    return int(value) if value.is_Integer else value
+
+
+def _fold(kind: Any, values: Sequence[Length]) -> Length:
+    if all(isinstance(v, int) for v in values):
+        return (max if kind is sympy.Max else min)(values)  # type: ignore[type-var]
+    return kind(*map(sympy.sympify, values))  # type: ignore[no-any-return]
+
+
+def inside(expression: Expression, bounds: Bounds) -> Expression:
+    """An expression whose loads stay in their containers."""
+
+    def moved(leaf: Expression) -> Expression:
+        if not isinstance(leaf, Load):
+            return leaf
+        pairs = zip(leaf.index, leaf.array.shape, strict=True)
+        found = tuple(_kept_in(i, n, bounds) for i, n in pairs)
+        return Load(leaf.array, found, leaf.dtype)
+
+    return replace_leaves(expression, moved)
+
+
+def _kept_in(index: Index, length: Length, bounds: Bounds) -> Index:
+    if not isinstance(index, int | sympy.Basic):
+        return index
+    low = is_at_least(index, 0, bounds)
+    high = is_at_least(subtract(subtract(length, 1), index), 0, bounds)
+    value = sympy.sympify(index)
+    if not high:
+        value = sympy.Min(value, sympy.sympify(length) - 1)
+    return index if low and high else (value if low else sympy.Max(0, value))
+
+
+def with_capacity(tensor: Tensor, shape: Sequence[Length], bounds: Bounds) -> Tensor:
+    """A tensor in the shape of its capacities; what lies outside of it is any number."""
+
+    def element(index: tuple[Index, ...]) -> Expression:
+        known = dict(bounds)
+        for i, n in zip(index, shape, strict=True):
+            if isinstance(i, sympy.Symbol):
+                known[i.name] = (0, subtract(n, 1))
+        return inside(tensor.element(index), known)
+
+    return Tensor(tuple(shape), tensor.dtype, element, tensor.weak)
+
+
+def neutral_outside(
+    tensor: Tensor, shape: Sequence[Length], neutral: Expression, bounds: Bounds
+) -> Tensor:
+    """A tensor in the shape of its capacities; what lies outside of it is a neutral number."""
+    whole = with_capacity(tensor, shape, bounds)
+
+    def element(index: tuple[Index, ...]) -> Expression:
+        found = whole.element(index)
+        for i, own, n in zip(index, tensor.shape, shape, strict=True):
+            if own is not n and is_decided_by_data(own, bounds):
+                there = apply("less", index_expression(i), whole_expression(own))
+                found = apply("where", there, found, neutral)
+        return found
+
+    return Tensor(tuple(shape), tensor.dtype, element)
+
+
+def over_container(target: View, value: Tensor, bounds: Bounds) -> tuple[View, Tensor]:
+    """A view and a value, where data decide the part, over whole dimensions of the container.
+
+    Raises:
+        CannotRoll: a dimension of the part lies in several of the container.
+    """
+    places = list(target.place)
+    shape = list(target.shape)
+    choices: list[tuple[int, Whole, Whole, Length]] = []
+    for d, n in enumerate(target.shape):
+        own = [k for k, p in enumerate(places) if isinstance(p, sympy.Basic) and p.has(axis(d))]
+        dynamic = is_decided_by_data(n, bounds) or any(
+            is_decided_by_data(subtract(places[k], axis(d)), bounds) for k in own
+        )
+        if not dynamic:
+            continue
+        if len(own) != 1:
+            raise CannotRoll("the part is decided by data")
+        (k,) = own
+        step = sympy.expand(places[k]).coeff(axis(d), 1)
+        first = subtract(places[k], multiply(step, axis(d)))
+        if not step.is_Integer or (isinstance(first, sympy.Basic) and first.has(axis(d))):
+            raise CannotRoll("the part is decided by data")
+        choices.append((d, first, int(step), n))
+        places[k] = axis(d)
+        shape[d] = target.container.shape[k]
+    if not choices:
+        return target, value
+    whole = make_view(target.container, shape, places)
+
+    def element(index: tuple[Index, ...]) -> Expression:
+        known = dict(bounds)
+        for i, n in zip(index, shape, strict=True):
+            if isinstance(i, sympy.Symbol):
+                known[i.name] = (0, subtract(n, 1))
+        inner = list(index)
+        tests = []
+        for d, first, step, n in choices:
+            there = subtract(index[d], first)  # type: ignore[arg-type]
+            inner[d] = floor_divide(there, step)
+            tests.append(apply("greater_equal", whole_expression(inner[d]), whole_expression(0)))
+            tests.append(apply("less", whole_expression(inner[d]), whole_expression(n)))
+            if step not in (1, -1):
+                rest = remainder(there, abs(step))
+                tests.append(apply("equal", whole_expression(rest), whole_expression(0)))
+        new = inside(value.element(tuple(inner)), known)
+        if new.dtype != target.dtype:
+            new = apply("cast", new, dtype=target.dtype)
+        found = tests[0]
+        for test in tests[1:]:
+            found = apply("logical_and", found, test)
+        return apply("where", found, new, whole.element(index))
+
+    return whole, Tensor(tuple(shape), target.dtype, element)
+
+
+__all__ = ["symbol"]
