@@ -42,6 +42,7 @@ _HEADERS_OF_PROGRAMS = (
     "api/execute.hpp",
     "irregular/index_set.hpp",
     "kernels/extrema.hpp",
+    "kernels/fourier.hpp",
     "kernels/lines.hpp",
     "kernels/threaded_gemm.hpp",
 )
