@@ -21,7 +21,7 @@ from distspmd.execution.program import Program
 from distspmd.execution.symbolic_program import SymbolicProgram
 from distspmd.explanation import Explanation, explain
 from distspmd.frontend.from_numpy.api import numpy_program
-from distspmd.lowering import ATTRIBUTE, Lowering
+from distspmd.lowering import ATTRIBUTE, CallForm, Lowering
 from distspmd.placement.argument_layouts import DISTRIBUTED, check_arguments
 from distspmd.placement.schedule import Schedule, resolve
 from distspmd.plans.machine import Machine
@@ -214,6 +214,7 @@ class PartitionedFunction:
         self._call: Call | None = None
         self._signature = inspect.signature(_python_function(function))
         self._programs: dict[Any, Program | SymbolicProgram] = {}
+        self._fixed: set[str] = set()
         self.__name__ = getattr(function, "__name__", _python_function(function).__name__)
         functools.update_wrapper(self, _python_function(function))
 
@@ -238,9 +239,12 @@ class PartitionedFunction:
         with agreement.calling(call):
             agreement.check(error)
             key = agreement.bcast(key)
-            if key not in self._programs:
-                self._programs[key] = self._make(agreement, given)
-            return self._programs[key](**given)
+            found = self._programs.get(key)
+            if found is None:
+                found = self._make(agreement, given)
+                key = agreement.bcast(self._key(given) if first else None)
+                self._programs[key] = found
+            return found(**given)
 
     def lower(self, *examples: Any, **named: Any) -> Lowering | SymbolicLowering:
         """All decisions for arguments like these; without any, as the annotations say."""
@@ -285,6 +289,7 @@ class PartitionedFunction:
         if agreement.rank == 0:
             try:
                 lowering = self.lower(**given)
+                self._fixed |= set(getattr(lowering, "call_form", CallForm()).fixed)
             except DistSPMDError as problem:
                 error = problem
             except Exception as problem:
@@ -317,7 +322,10 @@ class PartitionedFunction:
 
     def _key(self, given: Mapping[str, Any]) -> Any:
         """What tells calls apart that need programs of their own."""
-        return tuple((name, _kind(value)) for name, value in sorted(given.items()))
+        return tuple(
+            (name, _kind(value), _value(value) if name in self._fixed else None)
+            for name, value in sorted(given.items())
+        )
 
 
 def _comparable(value: Any) -> Any:
@@ -338,6 +346,11 @@ def _kind(value: Any) -> Any:
     if hasattr(value, "dtype") and hasattr(value, "shape"):
         return str(np.dtype(value.dtype)), tuple(value.shape)
     return repr(value)
+
+
+def _value(value: Any) -> Any:
+    """A value that decides code, as it is compared on all ranks."""
+    return (type(value).__name__, repr(value)) if isinstance(value, int | float | complex) else None
 
 
 def _python_function(function: Any) -> Callable[..., Any]:

@@ -40,10 +40,15 @@ class CallForm:
         scalars: names of arguments and results that are numbers to the caller.
         returned: what the function returns: tuples, lists and dictionaries, with a
             :class:`Result` for each array; None for an array, or a tuple of arrays.
+        fixed: values that the program was made for: numbers that decide shapes, switches.
+        parameters: names of all arguments in their order, those of fixed values included; none
+            where they are those of the SDFG.
     """
 
     scalars: frozenset[str] = frozenset()
     returned: Any = None
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    parameters: tuple[str, ...] = ()
 
     def arrange(self, results: Sequence[Any]) -> Any:
         """What the caller gets for the results."""

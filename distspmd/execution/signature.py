@@ -150,7 +150,7 @@ class Signature:
         Raises:
             ArgumentError: more arguments than the program takes, or one that is given twice.
         """
-        names = self.positional
+        names = self.call_form.parameters or self.positional
         if len(arguments) > len(names):
             raise ArgumentError(
                 f"{self.program} takes {len(names)} arguments ({', '.join(names)}), but "
@@ -169,6 +169,8 @@ class Signature:
             ArgumentError: an argument is missing, unknown, or of another type, shape or order.
         """
         arrays: dict[int, NDArray[Any]] = {}
+        if self.call_form.fixed:
+            bound = self._without_fixed(bound)
         for name, parameter in self.parameters.items():
             if not parameter.is_here:
                 continue
@@ -201,6 +203,18 @@ class Signature:
                     f"{', '.join(self.positional) or 'none'}."
                 )
         return arrays
+
+    def _without_fixed(self, bound: Mapping[str, Any]) -> dict[str, Any]:
+        """Arguments without those for whose values the program was made."""
+        fixed = self.call_form.fixed
+        for name, value in fixed.items():
+            if name in bound and not _is_same(bound[name], value):
+                raise ArgumentError(
+                    f"{self.program} was made for {name}={value!r}, which decides its code, but "
+                    f"{bound[name]!r} was given. Make it again for that value; a function that "
+                    "@distspmd.program decorates does so by itself."
+                )
+        return {name: value for name, value in bound.items() if name not in fixed}
 
     def check_apart(self, arrays: Mapping[int, NDArray[Any]]) -> None:
         """See to it that what the program writes has no memory in common with other arguments.
@@ -300,3 +314,10 @@ def _describe(value: Any) -> str:
     if isinstance(value, np.ndarray):
         return f"an array of {value.dtype}{list(value.shape)}"
     return f"{value!r} ({type(value).__name__})" if len(repr(value)) < 60 else type(value).__name__
+
+
+def _is_same(given: Any, fixed: Any) -> bool:
+    try:
+        return given is fixed or (type(given) is type(fixed) and bool(given == fixed))
+    except (TypeError, ValueError):
+        return False

@@ -8,7 +8,8 @@ node as one map; it runs as calls of ``gemm`` in loops over the remaining letter
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from string import ascii_letters
 from typing import Any
 
 import dace.library
@@ -21,7 +22,7 @@ from dace.subsets import Subset
 from dace.transformation.transformation import ExpandTransformation
 
 from distspmd.errors import UnsupportedProgram
-from distspmd.expressions.ir import Expression
+from distspmd.expressions.ir import Expression, IndexValue, replace_leaves
 from distspmd.expressions.text import parse_expression
 from distspmd.nodes import contraction_gemm
 from distspmd.nodes.blas_products import CALL, LOOPS
@@ -183,13 +184,13 @@ def _batch(einsum: Einsum, batch: Sequence[str], calls: str) -> str:
     count = cpp_text(sympy.Mul(*(einsum.extents[x] for x in batch)))
     work = " * ".join(f"double({cpp_text(n)})" for n in (2, *einsum.extents.values()))
     lines = []
-    rest = "__n"
+    rest = "__item"
     for x in reversed(batch):
         extent = cpp_text(einsum.extents[x])
         lines.append(f"const int64_t {loop_variables(einsum)[x]} = {rest} % ({extent});")
         rest = f"{rest} / ({extent})"
     body = "\n".join([*lines, calls])
-    return f"distspmd::each({count}, {work}, [&](int64_t __n) {{\n{body}\n}});"
+    return f"distspmd::each({count}, {work}, [&](int64_t __item) {{\n{body}\n}});"
 
 
 def _gemm(node: Contraction, einsum: Einsum) -> Gemm | None:
@@ -251,8 +252,32 @@ class Contraction(nodes.LibraryNode):
         """The expression that is reduced; None for the product of the operands."""
         return parse_expression(self.expression) if self.expression else None
 
+    def avoid(self, taken: Collection[str]) -> None:
+        """Give letters whose parameters have names of symbols other ones, in place.
+
+        A window may depend on those symbols: ``a[:, k]`` in a loop over ``k``.
+        """
+        letters = Subscripts.parse(self.subscripts).letters
+        free = (x for x in ascii_letters if x not in letters and parameter(x) not in taken)
+        by = {x: next(free) for x in letters if parameter(x) in taken}
+        if not by:
+            return
+        self.subscripts = "".join(by.get(x, x) for x in self.subscripts)
+        reduced = self.reduced
+        if reduced is not None:
+            self.expression = str(replace_leaves(reduced, lambda leaf: _renamed(leaf, by)))
+        if self.pick:
+            self.pick = Pick(by.get(self.pick.letter, self.pick.letter), self.pick.operand)
+
     def __str__(self) -> str:
         return f"{self.label}: {self.subscripts}"
+
+
+def _renamed(leaf: Expression, by: Mapping[str, str]) -> Expression:
+    if not isinstance(leaf, IndexValue):
+        return leaf
+    terms = tuple((by.get(str(letter), letter), factor) for letter, factor in leaf.terms)
+    return IndexValue(terms, leaf.constant, leaf.dtype)
 
 
 def add_contraction(

@@ -25,7 +25,7 @@ from distspmd.frontend.from_numpy.values import Tensor, View, view_of
 from distspmd.frontend.tensor_ir.emit_program import emit_program
 from distspmd.frontend.tensor_ir.statements import Container
 from distspmd.frontend.tensor_ir.whole_numbers import symbol
-from distspmd.lowering import Result
+from distspmd.lowering import CallForm, Result
 
 for _package in (functions, syntax):
     for _module in pkgutil.iter_modules(_package.__path__):
@@ -83,6 +83,7 @@ class _Reading:
         self.interpreter = Interpreter(self.tracer, FUNCTIONS, METHODS)
         self.arguments: list[Container] = []
         self.seen: set[str] = set()
+        self.fixed: dict[str, Any] = {}
 
     def sdfg(self, examples: Sequence[Any], sizes: Mapping[str, Any]) -> SDFG:
         """The SDFG of the function."""
@@ -97,6 +98,11 @@ class _Reading:
             parameter.name: self._argument(parameter, given)
             for parameter in signature.parameters.values()
         }
+        self.fixed = {
+            name: value
+            for name, value in values.items()
+            if not isinstance(value, Tensor) and value != () and value != {}
+        }
         unknown = [s for s in self.interpreter.sizes if s not in self.seen]
         if unknown:
             raise ArgumentError(
@@ -106,7 +112,11 @@ class _Reading:
         self.tracer.frames.append(Frame({}))
         try:
             result = self.interpreter.run_function(inspect.unwrap(self.function), values)
-            returned = self._return(result)
+            form = CallForm(
+                returned=self._return(result),
+                fixed=self.fixed,
+                parameters=tuple(signature.parameters),
+            )
         except DistSPMDError:
             raise
         except RecursionError:
@@ -121,7 +131,7 @@ class _Reading:
             )
             raise UnsupportedProgram(getattr(problem, PLACE, HOLE).replace(HOLE, told)) from problem
         without_unread(self.tracer.block)
-        return emit_program(_identifier(name), self.tracer.block, self.arguments, returned)
+        return emit_program(_identifier(name), self.tracer.block, self.arguments, form)
 
     # -- arguments ------------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ order within a state is then that of its values.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -58,7 +59,7 @@ from distspmd.runtime.compile_runtime import INCLUDE
 
 @placed_by_us()
 def emit_program(
-    name: str, program: Block, arguments: Sequence[Container], returned: Any = None
+    name: str, program: Block, arguments: Sequence[Container], form: CallForm | None = None
 ) -> SDFG:
     """The SDFG of a program.
 
@@ -66,7 +67,7 @@ def emit_program(
         name: of the SDFG.
         program: its statements.
         arguments: what the caller passes, in order; results are not among them.
-        returned: the form of what the function returns, with places of results.
+        form: in which the caller passes arguments and gets results.
     """
     sdfg = SDFG(name)
     known: dict[str, Container] = {a.name: a for a in arguments}
@@ -82,7 +83,7 @@ def emit_program(
     sdfg.arg_names = [a.name for a in arguments]
     _declare_symbols(sdfg, program)
     numbers = frozenset(c.name for c in known.values() if c.is_argument and not c.shape)
-    set_call_form(sdfg, CallForm(numbers, returned))
+    set_call_form(sdfg, replace(form or CallForm(), scalars=numbers))
     return sdfg
 
 

@@ -43,9 +43,12 @@ def expand_library_nodes(sdfg: SDFG) -> None:
         UnsupportedProgram: a pure expansion that consists of nodes without one.
     """
     for each in list(sdfg.all_sdfgs_recursive()):
+        taken = {*each.symbols, *map(str, each.free_symbols)}
         for state in each.states():
             for node in list(state.nodes()):
-                if isinstance(node, TensorDot):
+                if isinstance(node, Contraction):
+                    node.avoid(taken)
+                elif isinstance(node, TensorDot):
                     _contract(state, node)
                 elif isinstance(node, Transpose) and _is_matrix(state, node):
                     _turn(state, node)
