@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from distspmd.execution.program import Program
     from distspmd.execution.symbolic_program import SymbolicProgram
     from distspmd.explanation import explain
+    from distspmd.frontend.from_numpy.parallel_map import map
     from distspmd.runtime.redistribute import allocate, redistribute
     from distspmd.symbolic_lowering import SymbolicLowering
 
@@ -88,6 +89,7 @@ __all__ = [
     "launch",
     "launched_ranks",
     "lower",
+    "map",
     "plan",
     "program",
     "redistribute",
@@ -106,6 +108,7 @@ _LATER = {
     "explain": "distspmd.explanation",
     "iteration_spaces": "distspmd.api",
     "lower": "distspmd.api",
+    "map": "distspmd.frontend.from_numpy.parallel_map",
     "program": "distspmd.api",
     "redistribute": "distspmd.runtime.redistribute",
 }

@@ -78,11 +78,13 @@ def _parser() -> argparse.ArgumentParser:
 
     spaces = commands.add_parser("spaces", help="print the iteration spaces of a program")
     spaces.add_argument("program", help=_PROGRAM)
+    _add_frontend(spaces)
     spaces.set_defaults(command=_spaces)
 
     lower = commands.add_parser("lower", help="lower a program and print what was decided")
     lower.add_argument("program", help=_PROGRAM)
     _add_schedule(lower)
+    _add_frontend(lower)
     lower.add_argument(
         "-o",
         "--output",
@@ -104,6 +106,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     explain.add_argument("program", help=_PROGRAM)
     _add_schedule(explain)
+    _add_frontend(explain)
     explain.add_argument("--html", metavar="FILE.html", help="save it as a page")
     explain.set_defaults(command=_explain)
 
@@ -161,6 +164,15 @@ def _parser() -> argparse.ArgumentParser:
         command=lambda given: doctor.check_installation(["--measure"] * given.measure)
     )
     return parser
+
+
+def _add_frontend(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--frontend",
+        choices=("numpy", "dace"),
+        default="numpy",
+        help="what reads the function: what NumPy means (default), or DaCe's own parser",
+    )
 
 
 def _add_schedule(parser: argparse.ArgumentParser) -> None:
@@ -304,7 +316,8 @@ def _parsed(options: argparse.Namespace) -> SDFG:
     """The program that is asked for, with the sizes that are."""
     from distspmd.frontend.from_numpy.api import numpy_program
 
-    return numpy_program(_load(options.program), **parse_sizes(options.size))
+    function, sizes = _load(options.program), parse_sizes(options.size)
+    return numpy_program(function, frontend=options.frontend, **sizes)
 
 
 def _lowered(options: argparse.Namespace) -> tuple[SDFG, Lowering]:
@@ -321,7 +334,8 @@ def _spaces(options: argparse.Namespace) -> int:
     from distspmd.frontend.from_numpy.api import numpy_program
     from distspmd.pipeline import list_spaces
 
-    print(list_spaces(numpy_program(_load(options.program))), end="")
+    program = numpy_program(_load(options.program), frontend=options.frontend)
+    print(list_spaces(program), end="")
     return 0
 
 

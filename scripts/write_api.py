@@ -61,6 +61,8 @@ def entry(name: str, member: Any) -> Iterator[str]:
         yield prose(inspect.getdoc(member)) + "\n"
     else:
         yield f"### `{name}`\n"
+        if type(member).__module__.startswith("distspmd."):
+            yield prose(inspect.getdoc(type(member))) + "\n"
 
 
 def methods(cls: type) -> Iterator[str]:

@@ -71,7 +71,8 @@ def _python_function(function: Any) -> Callable[..., Any]:
             f"numpy_program takes a function or a @dace.program; a {type(function).__name__} was "
             "given."
         )
-    return function
+    known: Callable[..., Any] = function
+    return known
 
 
 class _Reading:
@@ -205,34 +206,29 @@ class _Reading:
             )
         if isinstance(value, data.Data):
             return self._described(name, value)
-        if isinstance(value, bool) or value is None or isinstance(value, str | dict | range):
-            return value
-        if isinstance(value, int | float | complex) and not isinstance(value, np.generic):
-            if parameter.default is not parameter.empty and type(parameter.default) is type(value):
-                return value
-            if isinstance(value, int):
-                return value
-            return self._scalar(name, PYTHON_TYPES[type(value)], type(value))
         if isinstance(value, np.generic):
             return self._scalar(name, value.dtype, None)
+        if isinstance(value, float | complex) and type(parameter.default) is not type(value):
+            return self._scalar(name, PYTHON_TYPES[type(value)], type(value))
         if hasattr(value, "dtype") and hasattr(value, "shape"):
-            dtype = np.dtype(value.dtype)
-            if dtype.kind not in "biufc" or dtype.itemsize > 16 or dtype == np.dtype(np.float16):
-                raise ArgumentError(
-                    f"{self.function.__name__}: the argument {name!r} has elements of the type "
-                    f"{dtype}, which are not covered."
-                )
-            if value.shape == ():
-                return self._scalar(name, dtype, None)
-            return self._array(name, [int(n) for n in value.shape], dtype)
-        if isinstance(value, list | tuple):
-            if any(hasattr(v, "dtype") for v in value):
-                raise ArgumentError(
-                    f"{self.function.__name__}: the argument {name!r} is a {type(value).__name__} "
-                    "of arrays; pass each array as an argument of its own."
-                )
-            return value
+            return self._array_like(name, value)
+        if isinstance(value, list | tuple) and any(hasattr(v, "dtype") for v in value):
+            raise ArgumentError(
+                f"{self.function.__name__}: the argument {name!r} is a {type(value).__name__} "
+                "of arrays; pass each array as an argument of its own."
+            )
         return value
+
+    def _array_like(self, name: str, value: Any) -> View:
+        dtype = np.dtype(value.dtype)
+        if dtype.kind not in "biufc" or dtype.itemsize > 16 or dtype == np.dtype(np.float16):
+            raise ArgumentError(
+                f"{self.function.__name__}: the argument {name!r} has elements of the type "
+                f"{dtype}, which are not covered."
+            )
+        if value.shape == ():
+            return self._scalar(name, dtype, None)
+        return self._array(name, [int(n) for n in value.shape], dtype)
 
     # -- results --------------------------------------------------------------------------------
 

@@ -279,10 +279,15 @@ def apply_ufunc(tracer: Tracer, ufunc: np.ufunc, operands: Sequence[Any], **keyw
     if ufunc.__name__ not in BUILDS or len(operands) != ufunc.nin:
         tracer.refuse(f"np.{ufunc.__name__} of {len(operands)} operands is not covered")
     found = combine(tracer, ufunc, operands, dtype)
+    if out is None and where is True:
+        return found
     if out is None:
-        if where is True:
-            return found
         tracer.refuse(f"np.{ufunc.__name__} with where= leaves elements undefined without out=")
+    return _put(tracer, ufunc, found, out, where)
+
+
+def _put(tracer: Tracer, ufunc: np.ufunc, found: Tensor, out: Any, where: Any) -> View:
+    """Write a result to ``out``."""
     if not isinstance(out, View):
         tracer.refuse("out= has to be an array, or a part of one by slices")
     if not np.can_cast(found.dtype, out.dtype, "same_kind"):
@@ -306,7 +311,7 @@ def combine(tracer: Tracer, ufunc: np.ufunc, operands: Sequence[Any], dtype: Any
     try:
         if weak:
             kinds = [t.dtype for t in tensors]
-        options = {}
+        options: dict[str, Any] = {}
         if dtype is not None:
             options["signature"] = (None,) * ufunc.nin + (np.dtype(dtype),)
         kinds = [np.dtype(k) if k is bool else k for k in kinds]

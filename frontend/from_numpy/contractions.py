@@ -55,6 +55,7 @@ def window_of(
 
 
 def is_product(expression: Expression, count: int) -> bool:
+    """Whether a contraction's expression is the product of its two operands."""
     return (
         count == 2
         and isinstance(expression, Operation)

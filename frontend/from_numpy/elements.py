@@ -69,6 +69,7 @@ _RELATIONS: dict[Any, str] = {
 
 
 def truth_expression(value: sympy.Basic) -> Expression:
+    """A truth value of symbols as an expression of elements."""
     if value in (sympy.true, sympy.false):
         return number(bool(value), np.dtype(bool))
     if type(value) in _RELATIONS:
@@ -100,10 +101,12 @@ def never_zero(difference: Whole, varying: set[str]) -> bool:
 
 
 def equal_indices(a: Index, b: Index) -> bool:
+    """Whether two indices are the same for all values of their symbols."""
     if isinstance(a, int | sympy.Basic) and isinstance(b, int | sympy.Basic):
         return same(a, b)
     return a is b or a == b
 
 
 def is_one(n: Length) -> bool:
+    """Whether an extent is 1."""
     return n == 1

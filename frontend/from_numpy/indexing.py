@@ -93,7 +93,7 @@ def moved(
         return make_view(
             base.container,
             shape,
-            inner,  # type: ignore[arg-type]
+            inner,
             is_merged=is_merged or base.is_merged,
             weak=base.weak if not shape else None,
         )

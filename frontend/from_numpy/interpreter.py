@@ -78,12 +78,13 @@ class Interpreter:
         ast.increment_lineno(node, first - 1)
         for part in ast.walk(node):
             if hasattr(part, "col_offset"):
-                part.col_offset += indent  # type: ignore[attr-defined]
+                part.col_offset += indent
         known = globals_of(function)
         frame = Frame({**known, **arguments}, file, first, lines)
         return self.run_body(node, frame)
 
     def run_body(self, node: ast.FunctionDef | ast.Lambda, frame: Frame) -> Any:
+        """What the statements of a function return, with the variables of a frame."""
         if self.depth > 60:
             self.tracer.refuse("functions that call each other more than 60 times deep")
         before, outer = self.tracer.node, self.depth
@@ -227,7 +228,7 @@ class Interpreter:
             self.tracer.refuse(f"{told(value)} is not unpacked")
 
     def kept(self, name: str, value: Any) -> Any:
-        """What a variable stands for: tensors are stored, so that later writes do not reach them."""
+        """What a variable stands for: tensors are stored, for later writes not to reach them."""
         tracer = self.tracer
         if not isinstance(value, Tensor) or isinstance(value, View):
             return value
@@ -261,6 +262,7 @@ class Interpreter:
         return Tensor(stored.shape, stored.dtype, stored.element, None, chosen)
 
     def may_change(self, values: Any) -> None:
+        """Say that a list changes, which a loop that stays one may not do to one from outside."""
         if any(id(values) in known for known in self.tracer.rolled):
             raise CannotRoll("a list is changed in the loop")
 

@@ -106,11 +106,9 @@ def reshape(tracer: Tracer, base: Tensor, shape: Sequence[Any]) -> Tensor:
     total = size_of(base.shape)
     if any(n == -1 for n in wanted):
         rest = size_of([n for n in wanted if n != -1])
-        if isinstance(total, int) and isinstance(rest, int):
-            if rest == 0 or total % rest:
-                tracer.refuse(
-                    f"cannot reshape array of size {total} into shape {shape_text(wanted)}"
-                )
+        known = isinstance(total, int) and isinstance(rest, int)
+        if known and (rest == 0 or total % rest):
+            tracer.refuse(f"cannot reshape array of size {total} into shape {shape_text(wanted)}")
         missing = _quotient(total, rest)
         wanted = [missing if n == -1 else n for n in wanted]
     new = size_of(wanted)

@@ -27,7 +27,7 @@ from distspmd.frontend.tensor_ir.whole_numbers import (
 
 @dataclass(frozen=True)
 class Axis:
-    """What becomes of a dimension: ``first + step * index``, or one index where there is no length."""
+    """What becomes of a dimension: ``first + step * index``; one index where there is no length."""
 
     first: Whole
     step: Whole = 1
@@ -77,24 +77,23 @@ def parse_subscript(tracer: Tracer, shape: Sequence[Length], items: Any) -> list
     found: list[Any] = []
     d = 0
     for item in every:
-        if item is None:
-            found.append(None)
-            continue
-        if isinstance(item, Tensor) and item.dtype.kind == "b":
-            found.append(Masked(item))
-            for n, own in zip(item.shape, shape[d : d + item.ndim], strict=True):
-                if isinstance(n, int) and isinstance(own, int) and n != own:
-                    tracer.refuse(f"a mask of {n} elements for a dimension of {own}")
-            d += item.ndim
-            continue
-        if isinstance(item, Tensor):
-            found.append(Picked(_indices(tracer, item, shape[d])))
-        elif isinstance(item, slice):
-            found.append(_slice(tracer, item, shape[d]))
-        else:
-            found.append(Axis(index_in(tracer, tracer.as_whole(item), shape[d])))
-        d += 1
+        found.append(None if item is None else _parsed(tracer, item, shape[d:]))
+        d += _dimensions(item)
     return found
+
+
+def _parsed(tracer: Tracer, item: Any, shape: Sequence[Length]) -> Axis | Picked | Masked:
+    """What becomes of the first dimension, or of as many as a mask has."""
+    if isinstance(item, Tensor) and item.dtype.kind == "b":
+        for n, own in zip(item.shape, shape, strict=False):
+            if isinstance(n, int) and isinstance(own, int) and n != own:
+                tracer.refuse(f"a mask of {n} elements for a dimension of {own}")
+        return Masked(item)
+    if isinstance(item, Tensor):
+        return Picked(_indices(tracer, item, shape[0]))
+    if isinstance(item, slice):
+        return _slice(tracer, item, shape[0])
+    return Axis(index_in(tracer, tracer.as_whole(item), shape[0]))
 
 
 def _as_array(tracer: Tracer, item: Any) -> Any:
@@ -102,8 +101,7 @@ def _as_array(tracer: Tracer, item: Any) -> Any:
     if isinstance(item, bool | np.bool_):
         tracer.refuse("a truth value as an index")
     if isinstance(item, list):
-        item = np.array(item, dtype=np.int64) if not item else item
-        return tracer.tensor(item)
+        return tracer.tensor(item or np.array(item, dtype=np.int64))
     if isinstance(item, np.ndarray) and item.ndim:
         return tracer.tensor(item)
     if isinstance(item, Tensor) and item.ndim == 0 and item.dtype.kind in "iu":
@@ -161,7 +159,7 @@ def _slice(tracer: Tracer, item: slice, length: Length) -> Axis:
         and isinstance(step, int)
         and all(e is None or isinstance(e, int) for e in ends)
     ):
-        first, stop, step = slice(*ends, step).indices(length)
+        first, stop, step = slice(ends[0], ends[1], step).indices(length)
         return Axis(first, step, len(range(first, stop, step)))
     if isinstance(step, int) and step < 0:
         start = subtract(length, 1) if ends[0] is None else _end(tracer, ends[0], length, -1)
@@ -222,7 +220,7 @@ def _positive(tracer: Tracer, count: Whole) -> Length:
 
 def _indices(tracer: Tracer, indices: Tensor, length: Length) -> Tensor:
     """Indices, counted from the end where they are negative, in a container."""
-    if indices.dtype.kind == "u" or getattr(indices, "is_index", False):
+    if indices.dtype.kind == "u" or indices.is_index:
         return tracer.stored(indices, "indices")
 
     def element(index: tuple[Index, ...]) -> Expression:

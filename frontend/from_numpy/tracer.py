@@ -1,4 +1,4 @@
-"""What programs are made of: storing a tensor, assigning to a view, contracting, reading numbers."""
+"""What programs are made of: tensors that are stored, assignments, contractions, numbers read."""
 
 from __future__ import annotations
 
@@ -36,7 +36,13 @@ from distspmd.frontend.from_numpy.lengths import (
     over_container,
     with_capacity,
 )
-from distspmd.frontend.from_numpy.transcript import PYTHON_TYPES, Transcript, shape_text, told
+from distspmd.frontend.from_numpy.transcript import (
+    PYTHON_TYPES,
+    Refusal,
+    Transcript,
+    shape_text,
+    told,
+)
 from distspmd.frontend.from_numpy.values import (
     INT64,
     Tensor,
@@ -83,7 +89,7 @@ class Tracer(Transcript):
         if isinstance(value, bool | int | float | complex) and not isinstance(value, np.generic):
             kind = type(value)
             dtype = PYTHON_TYPES[kind]
-            if kind is int and not -(2**63) <= value < 2**63:
+            if isinstance(value, int) and not -(2**63) <= value < 2**63:
                 self.refuse(f"the number {value} has more than 64 bits")
             constant = number(value, dtype)
             return Tensor((), dtype, lambda _: constant, weak=kind)
@@ -98,7 +104,7 @@ class Tracer(Transcript):
             return self.table(value)
         if isinstance(value, list | tuple | range):
             return self.stack(list(value))
-        self.refuse(f"{told(value)} is no array")
+        raise Refusal(self.message(f"{told(value)} is no array"))
 
     def whole(self, value: Whole) -> Tensor:
         """A whole number of Python."""
@@ -227,6 +233,7 @@ class Tracer(Transcript):
         self.add(Kernel(label, tuple(parameters), stores))
 
     def parameters(self, shape: Sequence[Length]) -> tuple[list[Parameter], tuple[Index, ...]]:
+        """Parameters of a kernel over a shape, and the index that they are."""
         parameters = [Parameter(f"__i{d}", 0, n) for d, n in enumerate(shape)]
         return parameters, tuple(symbol(p.name) for p in parameters)
 
@@ -246,7 +253,7 @@ class Tracer(Transcript):
             if not all(isinstance(x, int | sympy.Basic) for x in (a, b)):
                 continue
             other = sympy.sympify(b).xreplace(others)
-            difference = subtract(a, other)  # type: ignore[arg-type]
+            difference = subtract(a, other)
             if is_at_least(difference, 1, bounds) or is_at_least(
                 subtract(0, difference), 1, bounds
             ):
@@ -338,7 +345,7 @@ class Tracer(Transcript):
             return self.read_whole(value) if found is None else found
         if isinstance(value, Tensor) and value.shape == ():
             self.refuse(f"{what} has to be a whole number, but has the type {value.dtype}")
-        self.refuse(f"{what} has to be a whole number, but {told(value)} is given")
+        raise Refusal(self.message(f"{what} has to be a whole number, but {told(value)} is given"))
 
     def read_whole(self, value: Tensor) -> Whole:
         """A symbol for a number that the program computes."""

@@ -197,6 +197,7 @@ class Transcript:
 
 
 def shape_text(shape: Sequence[Length]) -> str:
+    """A shape in a message."""
     return "(" + ",".join(map(str, shape)) + ("," if len(shape) == 1 else "") + ")"
 
 

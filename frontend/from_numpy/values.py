@@ -31,8 +31,9 @@ class Tensor:
         shape: its extents.
         dtype: of its elements.
         element: the expression of the element at some indices.
-        weak: the type of Python (int, float, complex, bool) of a number that NumPy promotes as such.
+        weak: the type of Python (int, float, complex, bool) that a number has in NumPy's promotion.
         mask: where elements are left out: those that a boolean index chose, in reading order.
+        is_index: whether no element is negative, so that it may be an index as it is.
     """
 
     shape: tuple[Length, ...]
@@ -40,6 +41,7 @@ class Tensor:
     element: Element
     weak: type | None = None
     mask: Tensor | None = None
+    is_index: bool = False
 
     @property
     def ndim(self) -> int:
@@ -95,7 +97,8 @@ def _moved(place: Whole, by: dict[Any, Any]) -> Index:
     if isinstance(place, int):
         return place
     if place in by:
-        return by[place]  # type: ignore[no-any-return]
+        there: Index = by[place]
+        return there
     free = place.free_symbols & by.keys()
     if not any(not isinstance(by[s], int | sympy.Basic) for s in free):
         return simplified(place.xreplace(_sympified({s: by[s] for s in free})))
@@ -173,7 +176,8 @@ def whole_expression(value: Whole, by: dict[Any, Any] | None = None) -> Expressi
     found = arguments[0]
     for other in arguments[1:]:
         found = apply(name, found, other)
-    return found
+    known: Expression = found
+    return known
 
 
 _OPERATIONS: dict[Any, str] = {

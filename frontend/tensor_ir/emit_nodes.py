@@ -34,34 +34,39 @@ class OpenState:
     """A state that takes more statements."""
 
     state: SDFGState
-    nodes: dict[str, nodes.AccessNode] = field(default_factory=dict)
+    accesses: dict[str, nodes.AccessNode] = field(default_factory=dict)
     written: set[str] = field(default_factory=set)
 
     def takes(self, reads: Iterable[str], writes: Iterable[str]) -> bool:
         """Whether a statement can stand here."""
-        return not any(name in self.nodes for name in writes)
+        return not any(name in self.accesses for name in writes)
 
     def read(self, name: str) -> nodes.AccessNode:
-        if name not in self.nodes:
-            self.nodes[name] = self.state.add_access(name)
-        return self.nodes[name]
+        """The node of a container that is read."""
+        if name not in self.accesses:
+            self.accesses[name] = self.state.add_access(name)
+        return self.accesses[name]
 
     def write(self, name: str) -> nodes.AccessNode:
+        """A new node of a container that is written."""
         self.written.add(name)
-        self.nodes[name] = self.state.add_access(name)
-        return self.nodes[name]
+        self.accesses[name] = self.state.add_access(name)
+        return self.accesses[name]
 
 
 def inner_descriptor(sdfg: SDFG, name: str) -> data.Data:
+    """What a container is in a nested SDFG."""
     container = sdfg.arrays[name].clone()
     container.transient = False
-    return container
+    found: data.Data = container
+    return found
 
 
 # -- nodes ----------------------------------------------------------------------------------------
 
 
 def debug_info(statement: Statement) -> dtypes.DebugInfo | None:
+    """The line of a statement."""
     if statement.line is None:
         return None
     file, line = statement.line
@@ -82,10 +87,12 @@ def map_of(
 
 
 def is_direct(index: Sequence[Index]) -> bool:
+    """Whether no index is in data."""
     return all(isinstance(i, int | sympy.Basic) for i in index)
 
 
 def subset_text(index: Sequence[Index]) -> str:
+    """An index as DaCe's subset."""
     return ", ".join(text(i) for i in index) or "0"
 
 
@@ -95,6 +102,7 @@ def pointer_to(window: Any) -> dtypes.pointer:
 
 
 def window_text(window: Any) -> str:
+    """A window as DaCe's subset."""
     pairs = zip(window.first, window.lengths, strict=True)
     return ", ".join(f"{text(a)}:{text(a)} + {text(n)}" for a, n in pairs) or "0"
 
@@ -102,7 +110,7 @@ def window_text(window: Any) -> str:
 class _Names:
     """Names of loads in a tasklet, the same for those of one element."""
 
-    def __init__(self, symbols: Mapping[Any, str] | None = None) -> None:
+    def __init__(self) -> None:
         self.loads: dict[Any, tuple[str, Load]] = {}
         self._closed: dict[int, Expression] = {}
 
@@ -117,8 +125,10 @@ class _Names:
         return Argument(name, leaf.dtype)
 
 
-def make_tasklet(state: SDFGState, kernel: Kernel, info: Any) -> nodes.Tasklet:
-    """The tasklet of a kernel without its edges; its loads are found again by their names."""
+def make_tasklet(
+    state: SDFGState, kernel: Kernel, info: Any
+) -> tuple[nodes.Tasklet, list[tuple[str, Load]]]:
+    """The tasklet of a kernel without its edges, and its loads by connector."""
     names = _Names()
     assignments = tuple(
         (f"_out{n}", cast(names.closed(store.value), store.container.dtype))
@@ -132,8 +142,7 @@ def make_tasklet(state: SDFGState, kernel: Kernel, info: Any) -> nodes.Tasklet:
     )
     tasklet.debuginfo = info
     state.add_node(tasklet)
-    tasklet.distspmd_loads = [(name, load) for name, load in names.loads.values()]
-    return tasklet
+    return tasklet, list(names.loads.values())
 
 
 def connect_tasklet(
@@ -142,12 +151,12 @@ def connect_tasklet(
     entry: nodes.MapEntry | None,
     leave: nodes.MapExit | None,
     tasklet: nodes.Tasklet,
+    loads: Sequence[tuple[str, Load]],
     kernel: Kernel,
     reads: Mapping[str, nodes.AccessNode],
     opened: OpenState,
 ) -> None:
-    loads = tasklet.distspmd_loads
-    del tasklet.distspmd_loads
+    """The edges of a kernel's tasklet, through its map where it has one."""
     for name, load in loads:
         container = load.array.name
         memlet = Memlet(data=container, subset=subset_text(load.index))
@@ -197,6 +206,7 @@ def leave_map(
     memlet: Memlet,
     written: nodes.AccessNode,
 ) -> None:
+    """An edge from a node inside of a map to what is written outside."""
     name, own = written.data, written.data
     count = 1
     while not leave.add_in_connector(f"IN_{own}"):
@@ -215,6 +225,7 @@ def leave_map(
 def nest(
     state: SDFGState, inner: SDFG, reads: Sequence[str], writes: Sequence[str], info: Any
 ) -> nodes.NestedSDFG:
+    """Add a nested SDFG whose connectors are its containers."""
     for name in [n for n in inner.arrays if n != _inside(n)]:
         inner.replace(name, _inside(name))
     reads, writes = [list(map(_inside, names)) for names in (reads, writes)]
@@ -222,11 +233,10 @@ def nest(
     for name in symbols:
         if name not in inner.symbols:
             inner.add_symbol(name, dtypes.int64)
-    node = state.add_nested_sdfg(
-        inner, dict.fromkeys(reads), dict.fromkeys(writes), symbol_mapping=symbols
-    )
+    node = state.add_nested_sdfg(inner, set(reads), set(writes), symbol_mapping=symbols)
     node.debuginfo = info
-    return node
+    found: nodes.NestedSDFG = node
+    return found
 
 
 def connect_nested(
@@ -321,8 +331,8 @@ class Indirect:
         opened = OpenState(state)
         reads = {load.array.name for load in body.loads()}
         sources = {name: opened.read(name) for name in sorted(reads)}
-        tasklet = make_tasklet(state, body, info)
-        connect_tasklet(state, inner, None, None, tasklet, body, sources, opened)
+        tasklet, loads = make_tasklet(state, body, info)
+        connect_tasklet(state, inner, None, None, tasklet, loads, body, sources, opened)
         every = {load.array.name for load in kernel.loads()}
         writes = sorted({s.container.name for s in stores})
         every |= {s.container.name for s in stores if not s.conflict} & every

@@ -241,7 +241,7 @@ class _Emitter:
         for name in accumulated - {load.array.name for load in kernel.loads()}:
             if state.degree(reads[name]) == 0:
                 state.remove_node(reads[name])
-                opened.nodes.pop(name)
+                opened.accesses.pop(name)
             reads.pop(name)
         entry, leave = map_of(state, kernel.label, kernel.parameters)
         indirect = any(not is_direct(load.index) for load in kernel.loads()) or any(
@@ -253,8 +253,8 @@ class _Emitter:
             nested = nest(state, body.sdfg, body.reads, body.writes, info)
             connect_nested(state, self.sdfg, entry, leave, nested, reads, body.writes, opened)
         else:
-            tasklet = make_tasklet(state, kernel, info)
-            connect_tasklet(state, self.sdfg, entry, leave, tasklet, kernel, reads, opened)
+            tasklet, loads = make_tasklet(state, kernel, info)
+            connect_tasklet(state, self.sdfg, entry, leave, tasklet, loads, kernel, reads, opened)
         for node in (entry, leave):
             if node is not None:
                 node.map.debuginfo = info
@@ -272,7 +272,7 @@ class _Emitter:
         numbers = ", ".join(literal(v, container.dtype) for v in values.ravel()) or "0"
         code = f"static const {dtype.ctype} values[] = {{{numbers}}};\n_out0 = values[{flat}];"
         tasklet = state.add_tasklet(
-            f"{container.name}_values", {}, {"_out0": None}, code, language=dtypes.Language.CPP
+            f"{container.name}_values", {}, {"_out0"}, code, language=dtypes.Language.CPP
         )
         info = debug_info(table)
         tasklet.debuginfo = info
@@ -361,7 +361,8 @@ class _Emitter:
         emitter.finish()
         inputs = reads
         entry, leave = map_of(state, scope.label, scope.parameters)
-        assert entry is not None and leave is not None
+        assert entry is not None
+        assert leave is not None
         entry.map.debuginfo = info
         sources = {name: opened.read(name) for name in sorted(inputs)}
         nested = nest(state, inner, sorted(inputs), sorted(writes), info)
@@ -377,7 +378,8 @@ class _Emitter:
         return self.open
 
     def _whole(self, name: str) -> Memlet:
-        return Memlet.from_array(name, self.sdfg.arrays[name])
+        memlet: Memlet = Memlet.from_array(name, self.sdfg.arrays[name])
+        return memlet
 
 
 _EMIT: dict[type, Any] = {

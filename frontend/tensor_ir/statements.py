@@ -280,7 +280,7 @@ class Branch(Statement):
 
 @dataclass(eq=False)
 class Scope(Statement):
-    """A map whose iterations run a block each, in any order; ``own`` are names of its containers."""
+    """A map whose iterations run a block each, in any order; it has containers of its own."""
 
     label: str
     parameters: tuple[Parameter, ...]

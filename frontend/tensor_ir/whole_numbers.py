@@ -15,7 +15,7 @@ Bounds: TypeAlias = "Mapping[str, tuple[Whole | None, Whole | None]]"
 """Least and greatest value of symbols; those that are missing are sizes."""
 
 
-class int_floor(sympy.Function):  # noqa: N801  (DaCe's name of it)
+class int_floor(sympy.Function):  # type: ignore[misc]  # noqa: N801  (DaCe's name of it)
     """``a // b``."""
 
     nargs = 2
@@ -25,7 +25,8 @@ class int_floor(sympy.Function):  # noqa: N801  (DaCe's name of it)
         """Divide what can be divided."""
         if not b.is_Integer or b == 0:
             return None
-        inside, outside = [], []
+        inside: list[Any] = []
+        outside: list[Any] = []
         for term in sympy.Add.make_args(sympy.expand(a)):
             coefficient, _ = term.as_coeff_Mul()
             even = coefficient.is_Integer and coefficient % b == 0

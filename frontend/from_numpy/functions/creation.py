@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import sympy
 from distspmd.expressions.ir import Expression, apply, cast
 from distspmd.frontend.from_numpy.arithmetic import converted
 from distspmd.frontend.from_numpy.functions.registry import function
-from distspmd.frontend.from_numpy.transcript import told
+from distspmd.frontend.from_numpy.transcript import Refusal, told
 from distspmd.frontend.from_numpy.values import (
     INT64,
     Tensor,
@@ -39,7 +40,8 @@ def dtype_of(run: Any, dtype: Any, default: Any = np.float64) -> np.dtype[Any]:
     from dace import dtypes
 
     if dtype is None:
-        return np.dtype(default)
+        known: np.dtype[Any] = np.dtype(default)
+        return known
     if isinstance(dtype, dtypes.typeclass):
         dtype = dtype.type
     if isinstance(dtype, Tensor):
@@ -50,14 +52,16 @@ def dtype_of(run: Any, dtype: Any, default: Any = np.float64) -> np.dtype[Any]:
         run.tracer.refuse(str(problem))
     if found.kind not in "biufc" or found.itemsize > 16 or found == np.dtype(np.float16):
         run.tracer.refuse(f"elements of the type {found}")
-    return found
+    kind: np.dtype[Any] = found
+    return kind
 
 
 def filled(run: Any, shape: Any, value: Any, dtype: np.dtype[Any]) -> Tensor:
     """An array of one number."""
     tensor = converted(run.tracer, value, dtype)
     extents = shape_of(run, shape)
-    return run.tracer.stored_anew(run.tracer.broadcast(tensor, extents))
+    known: Tensor = run.tracer.stored_anew(run.tracer.broadcast(tensor, extents))
+    return known
 
 
 @function(np.zeros)
@@ -150,12 +154,14 @@ def _eye(run: Any, n: Any, m: Any = None, k: Any = 0, dtype: Any = None, **rest:
         on = apply("equal", index_expression(index[1]), _shifted(index[0], k))
         return apply("where", on, number(1, kind), number(0, kind))
 
-    return run.tracer.stored_anew(Tensor((n, m), kind, element))
+    known: Tensor = run.tracer.stored_anew(Tensor((n, m), kind, element))
+    return known
 
 
 @function(np.identity)
 def _identity(run: Any, n: Any, dtype: Any = None, **_: Any) -> Tensor:
-    return _eye(run, n, dtype=dtype)
+    known: Tensor = _eye(run, n, dtype=dtype)
+    return known
 
 
 def _shifted(index: Index, by: Any) -> Expression:
@@ -174,22 +180,9 @@ def _arange(
     dtype: Any = None,
     **_: Any,
 ) -> Any:
-    values = list(ends)
-    if len(values) == 4:
-        dtype = values.pop()
-    first: Any = 0
-    if start is not None:
-        first = start
-    if len(values) == 1:
-        if stop is None:
-            stop = values[0]
-        else:
-            first = values[0]
-    if len(values) > 1:
-        first, stop = values[:2]
-    if len(values) > 2:
-        step = values[2]
-    step = 1 if step is None else step
+    if len(ends) == 4:
+        *ends, dtype = ends  # type: ignore[assignment]
+    first, stop, step = _ends(ends, start, stop, step)
     if all(_is_static(v) for v in (first, stop, step)):
         found = np.arange(first, stop, step, dtype=None if dtype is None else dtype_of(run, dtype))
         if found.size <= 64:
@@ -207,7 +200,22 @@ def _arange(
             else (ceil_divide(subtract(low, high), -by))
         )
         return _affine(run, count, low, by, dtype_of(run, dtype, np.int64))
-    tracer.refuse("np.arange with real numbers that are not known: its length is not known")
+    raise Refusal(
+        tracer.message("np.arange with real numbers that are not known: its length is not known")
+    )
+
+
+def _ends(given: Sequence[Any], start: Any, stop: Any, step: Any) -> tuple[Any, Any, Any]:
+    """The first value, the end and the step of a range, as ``np.arange`` reads its arguments."""
+    first: Any = 0 if start is None else start
+    if len(given) == 1 and stop is None:
+        (stop,) = given
+    elif len(given) == 1:
+        (first,) = given
+    elif given:
+        first, stop, *rest = given
+        step = rest[0] if rest else step
+    return first, stop, 1 if step is None else step
 
 
 def _is_static(value: Any) -> bool:
@@ -235,7 +243,8 @@ def _affine(run: Any, count: Any, first: Any, step: Any, dtype: np.dtype[Any]) -
 
     found = run.tracer.stored_anew(Tensor((count,), dtype, element))
     found.is_index = isinstance(first, int) and first >= 0 and isinstance(step, int) and step >= 0
-    return found
+    known: Tensor = found
+    return known
 
 
 def _linear(run: Any, count: Any, first: Any, step: Any, dtype: np.dtype[Any]) -> Tensor:
@@ -246,7 +255,8 @@ def _linear(run: Any, count: Any, first: Any, step: Any, dtype: np.dtype[Any]) -
         start, by = (cast(t.element((0,) * t.ndim), FLOAT64) for t in (one, two))
         return cast(apply("add", start, apply("multiply", place, by)), dtype)
 
-    return run.tracer.stored_anew(Tensor((count,), dtype, element))
+    known: Tensor = run.tracer.stored_anew(Tensor((count,), dtype, element))
+    return known
 
 
 @function(np.linspace)
@@ -300,7 +310,8 @@ def _spaced(run: Any, start: Any, stop: Any, count: Any, endpoint: bool, kind: A
             value = apply("where", last, high, value)
         return cast(value, kind)
 
-    return run.tracer.stored_anew(Tensor((count,), kind, element))
+    known: Tensor = run.tracer.stored_anew(Tensor((count,), kind, element))
+    return known
 
 
 __all__ = ["INT64", "dtype_of", "filled", "shape_of"]

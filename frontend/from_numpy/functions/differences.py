@@ -85,5 +85,5 @@ def _gradient_along(run: Any, tensor: Tensor, d: int, step: Any) -> Tensor:
         gap = combine(tracer, np.subtract, [part(tensor, *up), part(tensor, *down)])
         scale = combine(tracer, np.multiply, [width, step])
         slope = combine(tracer, np.divide, [gap, scale])
-        tracer.write(part(target, *where), tracer.broadcast(slope, slope.shape))  # type: ignore[arg-type]
+        tracer.write(part(target, *where), tracer.broadcast(slope, slope.shape))
     return target

@@ -19,10 +19,8 @@ from distspmd.frontend.from_numpy.values import (
     whole_expression,
 )
 
-# -- places of extremes ---------------------------------------------------------------------------
 
-
-def _place(name: str) -> Any:
+def _place_of(name: str) -> Any:
     def call(
         run: Any, value: Any, axis: Any = None, out: Any = None, keepdims: bool = False
     ) -> Any:
@@ -62,11 +60,11 @@ def _place(name: str) -> Any:
         found = reduce(run, "minimum", places, tuple(axes), keepdims=keepdims and not flat)
         if keepdims and flat:
             found = expand_dims(tracer, found, list(range(tensor.ndim)))
-        found.is_index = True  # type: ignore[attr-defined]
+        found.is_index = True
         return finished(run, found, out)
 
     return call
 
 
-function(np.argmax, method="argmax")(_place("maximum"))
-function(np.argmin, method="argmin")(_place("minimum"))
+function(np.argmax, method="argmax")(_place_of("maximum"))
+function(np.argmin, method="argmin")(_place_of("minimum"))

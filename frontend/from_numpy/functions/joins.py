@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -131,10 +132,7 @@ def _split(run: Any, value: Any, sections: Any, axis: Any = 0) -> Any:
         ends = [tracer.as_whole(e) for e in run.unpacked(sections, None)]
     bounds = [0, *ends, length]
     lead = (slice(None),) * d
-    return [
-        indexing.read(tracer, tensor, (*lead, slice(a, b)))
-        for a, b in zip(bounds[:-1], bounds[1:], strict=True)
-    ]
+    return [indexing.read(tracer, tensor, (*lead, slice(a, b))) for a, b in pairwise(bounds)]
 
 
 function(np.vsplit)(lambda run, value, sections: _split(run, value, sections, 0))
@@ -173,7 +171,8 @@ def _rolled(run: Any, tensor: Tensor, by: Any, d: int) -> Tensor:
     cut = subtract(length, by)
     end = indexing.read(tracer, tensor, (*lead, slice(cut, None)))
     begin = indexing.read(tracer, tensor, (*lead, slice(None, cut)))
-    return concatenate(run, [end, begin], d)
+    known: Tensor = concatenate(run, [end, begin], d)
+    return known
 
 
 @function(np.tile)

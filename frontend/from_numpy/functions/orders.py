@@ -167,6 +167,7 @@ METHODS["transpose"] = _method_transpose
 
 @function(np.swapaxes, method="swapaxes")
 def swapaxes(run: Any, value: Any, axis1: Any, axis2: Any) -> Any:
+    """``np.swapaxes``."""
     tensor = run.tracer.tensor(value)
     one, other = (normal_axis(run.tracer, a, tensor.ndim) for a in (axis1, axis2))
     order = list(range(tensor.ndim))
@@ -252,6 +253,7 @@ def _broadcast_arrays(run: Any, *values: Any, **_: Any) -> Any:
 
 @function(np.atleast_1d)
 def atleast_1d(run: Any, *values: Any) -> Any:
+    """``np.atleast_1d``."""
     found = [
         reshape(run.tracer, t, [1]) if t.ndim == 0 else t for t in map(run.tracer.tensor, values)
     ]
@@ -260,6 +262,7 @@ def atleast_1d(run: Any, *values: Any) -> Any:
 
 @function(np.atleast_2d)
 def atleast_2d(run: Any, *values: Any) -> Any:
+    """``np.atleast_2d``."""
     found = [
         t if t.ndim > 1 else reshape(run.tracer, t, [1, size_of(t.shape)])
         for t in map(run.tracer.tensor, values)

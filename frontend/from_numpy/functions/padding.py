@@ -45,7 +45,7 @@ def _pairs(run: Any, given: Any, rank: int, plain: bool = False) -> list[tuple[A
             return [(whole(given[0]), whole(given[0]))] * rank
         return [(whole(given[0]), whole(given[1]))] * rank
     rows = [tuple(map(whole, g if len(g) == 2 else (g[0], g[0]))) for g in given]
-    return rows * rank if len(rows) == 1 else rows  # type: ignore[return-value]
+    return rows * rank if len(rows) == 1 else rows
 
 
 def _padding(
@@ -67,7 +67,7 @@ def _padding(
         and isinstance(width, int)
         and width > (length - 1 if mode == "reflect" else length)
     ):
-        places = np.pad(np.arange(length), (width, 0) if before else (0, width), mode=mode)
+        places = np.pad(np.arange(length), (width, 0) if before else (0, width), mode=mode)  # type: ignore[call-overload]
         own = places[:width] if before else places[length:]
         return [indexing.read(tracer, tensor, (*lead, own))]
     if mode == "wrap":

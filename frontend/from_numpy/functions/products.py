@@ -55,7 +55,8 @@ def contract(
         def element(place: Any) -> Expression:
             return substitute(expression, {index[x]: i for x, i in zip(out, place, strict=True)})
 
-        return tracer.stored_anew(Tensor(shape, kind, element))
+        known: Tensor = tracer.stored_anew(Tensor(shape, kind, element))
+        return known
     if kind.kind == "b":
         expression = cast(expression, np.dtype(np.int64))
     found = tracer.contract(
@@ -70,8 +71,10 @@ def contract(
 def _stored(run: Any, tensor: Tensor, kind: Any) -> Tensor:
     """An operand in the common type, in a container; a conversion stays in the contraction."""
     if tensor.dtype != kind:
-        return run.tracer.stored_anew(converted(run.tracer, tensor, kind), "operand")
-    return run.tracer.unmerged(run.tracer.stored(tensor, "operand"))
+        known: Tensor = run.tracer.stored_anew(converted(run.tracer, tensor, kind), "operand")
+        return known
+    plain: Tensor = run.tracer.unmerged(run.tracer.stored(tensor, "operand"))
+    return plain
 
 
 def _extents(run: Any, terms: Sequence[str], operands: Sequence[Tensor]) -> dict[str, Length]:

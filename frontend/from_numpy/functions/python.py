@@ -13,6 +13,7 @@ from distspmd.expressions.ir import apply, cast
 from distspmd.frontend.from_numpy import indexing
 from distspmd.frontend.from_numpy.arithmetic import apply_ufunc, choose, combine, converted
 from distspmd.frontend.from_numpy.functions.registry import function
+from distspmd.frontend.from_numpy.syntax.calls import Closure
 from distspmd.frontend.from_numpy.syntax.operators import compared
 from distspmd.frontend.from_numpy.syntax.ranges import (
     Enumerated,
@@ -212,8 +213,7 @@ def _int(run: Any, value: Any = 0, *rest: Any) -> Any:
         return value
     if isinstance(value, Tensor):
         found = converted(run.tracer, value, np.int64)
-        scalar = Tensor((), found.dtype, lambda _: found.element((0,) * found.ndim), int)
-        return scalar
+        return Tensor((), found.dtype, lambda _: found.element((0,) * found.ndim), int)
     return int(value, *rest)
 
 
@@ -269,8 +269,6 @@ def _hasattr(run: Any, value: Any, name: str) -> bool:
 
 @function(builtins.callable)
 def _callable(run: Any, value: Any) -> bool:
-    from distspmd.frontend.from_numpy.interpreter import Closure
-
     return isinstance(value, Closure) or callable(value)
 
 

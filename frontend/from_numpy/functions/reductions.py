@@ -122,9 +122,10 @@ def _reduced(run: Any, name: str, tensor: Tensor, axes: Sequence[int]) -> Tensor
         index = tuple(symbol(f"__r{d}") for d in range(tensor.ndim))
         pairs = [(index[d], tensor.shape[d]) for d in range(tensor.ndim)]
         expression = tensor.element(index)
-        return tracer.contract(
+        known: Tensor = tracer.contract(
             [pairs[d] for d in kept], [pairs[d] for d in axes], expression, _CONTRACTED[name]
         )
+        return known
     if name not in _LAMBDAS:
         tracer.refuse(f"np.{name}.reduce is not covered")
     stored = _whole(tracer, tensor)
@@ -144,7 +145,8 @@ def _reduced(run: Any, name: str, tensor: Tensor, axes: Sequence[int]) -> Tensor
 def _whole(tracer: Any, tensor: Tensor) -> View:
     if isinstance(tensor, View) and tensor.is_whole:
         return tensor
-    return tracer.stored_anew(tensor, "operand")
+    known: View = tracer.stored_anew(tensor, "operand")
+    return known
 
 
 def _truths(run: Any, name: str, tensor: Tensor, axes: Sequence[int]) -> Tensor:

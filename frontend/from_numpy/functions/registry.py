@@ -8,7 +8,7 @@ from typing import Any
 FUNCTIONS: dict[Any, Callable[..., Any]] = {}
 """What becomes of a call, by the function object: called with the interpreter and the arguments."""
 METHODS: dict[str, Callable[..., Any]] = {}
-"""The same for methods of arrays, by name: called with the interpreter, the array, the arguments."""
+"""The same for methods of arrays, by name: called with interpreter, array, and arguments."""
 
 
 def function(*objects: Any, method: str | None = None) -> Callable[[Any], Any]:

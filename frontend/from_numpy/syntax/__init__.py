@@ -1,1 +1,1 @@
-"""The syntax of Python: how statements and expressions are read; its modules enter their readers."""
+"""The syntax of Python: how each kind of statement and expression is read."""

@@ -80,8 +80,9 @@ def _join(
             with tracer.within(block):
                 tracer.add(SetSymbol(joined, sympy.sympify(value), INT64))
         return symbol(joined)
-    tensors = [_as_tensor(tracer, v, block) for v, block in ((one, then), (other, otherwise))]
-    if any(t is None for t in tensors):
+    found = [_as_tensor(tracer, v, block) for v, block in ((one, then), (other, otherwise))]
+    tensors = [t for t in found if t is not None]
+    if len(tensors) < 2:
         tracer.refuse(
             f"after the branches {name!r} is {told(one)} or {told(other)}, by a condition that is "
             "known at run time only"
@@ -96,12 +97,12 @@ def _join(
         )
     dtype = np.result_type(*(t.dtype for t in tensors))
     container = tracer.container(name, shapes[0], dtype)
-    found = view_of(container)
-    found.weak = tensors[0].weak if tensors[0].weak is tensors[1].weak else None
+    place = view_of(container)
+    place.weak = tensors[0].weak if tensors[0].weak is tensors[1].weak else None
     for block, tensor in ((then, tensors[0]), (otherwise, tensors[1])):
         with tracer.within(block):
-            tracer.write(found, tensor)
-    return found
+            tracer.write(place, tensor)
+    return place
 
 
 def _as_tensor(tracer: Tracer, value: Any, block: Block) -> Tensor | None:

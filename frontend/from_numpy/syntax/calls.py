@@ -1,8 +1,9 @@
-"""Calls: of functions of NumPy, of the program's own functions, and of what Python knows already."""
+"""Calls: of functions of NumPy, of the program's own, and of what Python knows already."""
 
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import types
 from collections.abc import Mapping, Sequence
@@ -56,6 +57,7 @@ def _static(
 
 
 def name_of(function: Any) -> str:
+    """What a function is called in messages."""
     if isinstance(function, Method):
         return f"the method {function.name!r}"
     module = str(getattr(function, "__module__", "") or "").replace("numpy", "np", 1)
@@ -99,33 +101,47 @@ def call(
         if not has_arrays((arguments, keywords)):
             return _static(tracer, function, arguments, keywords)
         return apply_ufunc(tracer, function, arguments, **keywords)
+    own = _own_call(run, function, arguments, keywords)
+    if own is not None:
+        return run.call(*own)
+    if isinstance(function, types.FunctionType) and not _is_numpy(function):
+        return _python(run, function, arguments, keywords)
+    return _of_type(run, function, arguments, keywords)
+
+
+def _own_call(
+    run: Interpreter, function: Any, arguments: Sequence[Any], keywords: Mapping[str, Any]
+) -> tuple[Any, Sequence[Any], Mapping[str, Any]] | None:
+    """The call that a method or a partial function makes; None for others."""
     owner = getattr(function, "__self__", None)
     if isinstance(owner, np.ufunc):
-        return _method(run, Method(owner, function.__name__), arguments, keywords)
-    if hasattr(function, "pyfunc") and isinstance(function, np.vectorize):
+        return Method(owner, function.__name__), arguments, keywords
+    if isinstance(function, types.MethodType):
+        return function.__func__, [function.__self__, *arguments], keywords
+    if isinstance(function, functools.partial):
+        return function.func, [*function.args, *arguments], {**function.keywords, **keywords}
+    return None
+
+
+def _of_type(
+    run: Interpreter, function: Any, arguments: Sequence[Any], keywords: Mapping[str, Any]
+) -> Any:
+    """A type that converts, or a function of what is known already."""
+    tracer = run.tracer
+    if isinstance(function, np.vectorize):
         tracer.refuse("np.vectorize: write the function over whole arrays, with np.where")
-    if isinstance(function, type) and issubclass(function, np.generic):
-        if len(arguments) == 1 and not keywords:
-            if not has_arrays(arguments):
-                return function(arguments[0])
-            return converted(tracer, arguments[0], function)
+    alone = len(arguments) == 1 and not keywords
+    if alone and isinstance(function, type) and issubclass(function, np.generic):
+        if not has_arrays(arguments):
+            return function(arguments[0])
+        return converted(tracer, arguments[0], function)
     typed = _dace_type(function)
     if typed is not None and len(arguments) == 1:
         return converted(tracer, arguments[0], typed)
-    if isinstance(function, types.MethodType):
-        return run.call(function.__func__, [function.__self__, *arguments], keywords)
-    if isinstance(function, types.FunctionType) and not _is_numpy(function):
-        return _python(run, function, arguments, keywords)
-    import functools
-
-    if isinstance(function, functools.partial):
-        return run.call(
-            function.func, [*function.args, *arguments], {**function.keywords, **keywords}
-        )
+    owner = getattr(function, "__self__", None)
     if not has_data((arguments, keywords)) or isinstance(owner, list | dict | str | set):
         return _static(tracer, function, arguments, keywords)
-    name = name_of(function)
-    tracer.refuse(f"the function {name} is not covered")
+    raise Refusal(tracer.message(f"the function {name_of(function)} is not covered"))
 
 
 def _python(

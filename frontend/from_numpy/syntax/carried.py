@@ -21,7 +21,7 @@ from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.transcript import CannotRoll
 from distspmd.frontend.from_numpy.values import INT64, Tensor, View, view_of
 from distspmd.frontend.tensor_ir.statements import Container, SetSymbol, loads_of
-from distspmd.frontend.tensor_ir.whole_numbers import same, symbol
+from distspmd.frontend.tensor_ir.whole_numbers import Whole, same, symbol
 
 if TYPE_CHECKING:
     from distspmd.frontend.from_numpy.interpreter import Interpreter
@@ -57,7 +57,6 @@ def enter_loop(
     interpreter: Interpreter, node: ast.For | ast.While, kinds: dict[str, Any]
 ) -> list[Carried]:
     """Give the variables that a loop may change a place that all iterations share."""
-    tracer = interpreter.tracer
     carried: list[Carried] = []
     body_names = bound_names(node)
     for name in sorted(body_names):
@@ -92,11 +91,10 @@ def _place(interpreter: Interpreter, name: str, before: Any, kinds: dict[str, An
     if isinstance(before, View) and kind is None:
         return before
     dtype, weak = kind if isinstance(kind, tuple) else (tensor.dtype, tensor.weak)
-    container = tracer.container(readable(name), tensor.shape, dtype)
-    found = view_of(container)
-    found.weak = weak
-    tracer.write(found, tensor)
-    return found
+    view = view_of(tracer.container(readable(name), tensor.shape, dtype))
+    view.weak = weak
+    tracer.write(view, tensor)
+    return view
 
 
 def _carries(value: Any) -> bool:
@@ -125,8 +123,13 @@ def leave_loop(
             if is_written_first(node, one.name) and one.name not in stops:
                 raise ReadAgain(one.name, "free") from None
             raise
-    symbols = [(place, now) for place, now in moves if isinstance(place, sympy.Symbol)]
-    tensors = [(place, now) for place, now in moves if isinstance(place, View)]
+    _move_tensors(tracer, [(place, now) for place, now in moves if isinstance(place, View)])
+    _move_symbols(tracer, [(place, now) for place, now in moves if isinstance(place, sympy.Symbol)])
+    return _ends(interpreter, carried, stops)
+
+
+def _move_tensors(tracer: Tracer, tensors: Sequence[tuple[View, Tensor]]) -> None:
+    """Write values to places, all as if at once."""
     places = {place.container for place, _ in tensors}
     ready: list[tuple[View, Tensor]] = []
     for place, now in tensors:
@@ -135,17 +138,27 @@ def leave_loop(
         ready.append((place, now))
     for place, now in ready:
         tracer.assign(place, now)
-    if len(symbols) > 1:
-        names = {place for place, _ in symbols}
-        if any(sympy.sympify(now).free_symbols & (names - {place}) for place, now in symbols):
-            fresh = []
-            for place, now in symbols:
-                other = tracer.unique(f"{place.name}_next")
-                tracer.add(SetSymbol(other, sympy.sympify(now), INT64))
-                fresh.append((place, symbol(other)))
-            symbols = fresh
+
+
+def _move_symbols(tracer: Tracer, symbols: Sequence[tuple[sympy.Symbol, Whole]]) -> None:
+    """Set symbols, all as if at once."""
+    names = {place for place, _ in symbols}
+    if any(sympy.sympify(now).free_symbols & (names - {place}) for place, now in symbols):
+        fresh = []
+        for place, now in symbols:
+            other = tracer.unique(f"{place.name}_next")
+            tracer.add(SetSymbol(other, sympy.sympify(now), INT64))
+            fresh.append((place, symbol(other)))
+        symbols = fresh
     for place, now in symbols:
         tracer.add(SetSymbol(place.name, sympy.sympify(now), INT64))
+
+
+def _ends(
+    interpreter: Interpreter, carried: Sequence[Carried], stops: Sequence[str]
+) -> tuple[str | None, list[Any]]:
+    """The condition that no flag is set, and the statements that come before the loop for it."""
+    tracer = interpreter.tracer
     conditions: list[str] = []
     before_it: list[Any] = []
     for stop in stops:
@@ -182,25 +195,43 @@ def _moves(
             elif not alike(p, v):
                 raise CannotRoll(f"{name!r} changes in the loop")
         return
-    if isinstance(place, sympy.Symbol):
-        if alike(place, now):
-            return
-        if is_whole(now):
-            moves.append((place, now))
-            return
-        if isinstance(now, Tensor) and now.ndim == 0 and now.weak is int:
-            moves.append((place, tracer.as_whole(now)))
-            return
-        if (isinstance(now, Tensor) and now.ndim == 0) or isinstance(
-            now, float | complex | np.generic
-        ):
-            tensor = tracer.tensor(now)
-            kind = np.result_type(tensor.dtype, INT64), tensor.weak
-            raise ReadAgain(name, kind)
-        raise CannotRoll(f"{name!r} is no number any more in the loop")
-    assert isinstance(place, View)
     if alike(place, now):
         return
+    if isinstance(place, sympy.Symbol):
+        moves.append((place, _next_whole(tracer, name, now)))
+        return
+    assert isinstance(place, View)
+    moves.append((place, _next_tensor(tracer, name, place, now, kinds.get(name), before)))
+
+
+def _next_whole(tracer: Tracer, name: str, now: Any) -> Whole:
+    """The next value of a symbol that a loop carries.
+
+    Raises:
+        ReadAgain: it is another number: the loop carries a container.
+        CannotRoll: it is none.
+    """
+    if is_whole(now):
+        whole: Whole = now
+        return whole
+    if isinstance(now, Tensor) and now.ndim == 0 and now.weak is int:
+        return tracer.as_whole(now)
+    scalar = isinstance(now, Tensor) and now.ndim == 0
+    if scalar or isinstance(now, float | complex | np.generic):
+        tensor = tracer.tensor(now)
+        raise ReadAgain(name, (np.result_type(tensor.dtype, INT64), tensor.weak))
+    raise CannotRoll(f"{name!r} is no number any more in the loop")
+
+
+def _next_tensor(
+    tracer: Tracer, name: str, place: View, now: Any, kind: Any, before: Any
+) -> Tensor:
+    """The next value of a container that a loop carries.
+
+    Raises:
+        ReadAgain: it needs a container of its own, or of another type.
+        CannotRoll: it is no array, or has another shape.
+    """
     if not _carries(now):
         raise CannotRoll(f"{name!r} is no array or number any more in the loop")
     tensor = tracer.tensor(now)
@@ -209,19 +240,17 @@ def _moves(
     if len(tensor.shape) != len(place.shape) or not all(
         same(a, b) for a, b in zip(tensor.shape, place.shape, strict=True)
     ):
-        raise (
-            ReadAgain(name, "shape")
-            if kinds.get(name) != "shape"
-            else CannotRoll(f"{name!r} changes its shape in the loop")
-        )
+        if kind != "shape":
+            raise ReadAgain(name, "shape")
+        raise CannotRoll(f"{name!r} changes its shape in the loop")
     joined = np.result_type(tensor.dtype, place.dtype)
-    if kinds.get(name) is None and not _is_free(tracer, place, before):
+    if kind is None and not _is_free(tracer, place, before):
         raise ReadAgain(name, (joined, place.weak if place.weak is tensor.weak else None))
-    if tensor.weak is None and place.weak is not None and kinds.get(name) is None:
+    if tensor.weak is None and place.weak is not None and kind is None:
         raise ReadAgain(name, (joined, None))
     if joined != place.dtype:
-        raise ReadAgain(name, (joined, None if tensor.weak is None else tensor.weak))
-    moves.append((place, tensor))
+        raise ReadAgain(name, (joined, tensor.weak))
+    return tensor
 
 
 def _is_free(tracer: Tracer, place: View, before: Any) -> bool:

@@ -50,6 +50,7 @@ def condition_text(interpreter: Interpreter, value: Any) -> str:
 
 
 def relation_text(value: sympy.Basic) -> str:
+    """A relation of whole numbers in Python's syntax."""
     if isinstance(value, sympy.And):
         return "(" + " and ".join(map(relation_text, value.args)) + ")"
     if isinstance(value, sympy.Or):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from distspmd.frontend.from_numpy.syntax.conditions import relation
 from distspmd.frontend.from_numpy.syntax.operators import compared
 from distspmd.frontend.from_numpy.syntax.ranges import static_values
 from distspmd.frontend.from_numpy.syntax.registry import expression
-from distspmd.frontend.from_numpy.transcript import CannotRoll
+from distspmd.frontend.from_numpy.transcript import CannotRoll, Refusal
 from distspmd.frontend.from_numpy.values import Tensor, View
 from distspmd.frontend.tensor_ir.whole_numbers import multiply
 
@@ -58,7 +58,7 @@ def _name(run: Interpreter, node: ast.Name) -> Any:
         if node.id in known:
             found = known[node.id]
             return run.outside(node.id, found)
-    run.tracer.refuse(f"the name {node.id!r} is not defined")
+    raise Refusal(run.tracer.message(f"the name {node.id!r} is not defined"))
 
 
 @expression(ast.BinOp)
@@ -94,7 +94,11 @@ def _unary(run: Interpreter, node: ast.UnaryOp) -> Any:
     if isinstance(value, Tensor):
         kind = {ast.USub: np.negative, ast.UAdd: np.positive, ast.Invert: np.invert}
         return combine(run.tracer, kind[type(node.op)], [value])
-    python = {ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Invert: operator.invert}
+    python: dict[type, Callable[[Any], Any]] = {
+        ast.USub: operator.neg,
+        ast.UAdd: operator.pos,
+        ast.Invert: operator.invert,
+    }
     try:
         return python[type(node.op)](value)
     except TypeError as problem:

@@ -13,8 +13,24 @@ from dataclasses import dataclass, field
 
 RESULT = "__result"
 DONE = "__done"
-STOPS = "distspmd_stops"
-"""Attribute of a loop: names of the flags that end it."""
+
+
+class StoppedFor(ast.For):
+    """A loop with the names of the flags that end it, which has no ``else``."""
+
+    def __init__(
+        self, target: ast.expr, over: ast.expr, body: list[ast.stmt], *, stops: Sequence[str]
+    ) -> None:
+        super().__init__(target, over, body, [])
+        self.stops = tuple(stops)
+
+
+class StoppedWhile(ast.While):
+    """A loop with the names of the flags that end it, which has no ``else``."""
+
+    def __init__(self, test: ast.expr, body: list[ast.stmt], *, stops: Sequence[str]) -> None:
+        super().__init__(test, body, [])
+        self.stops = tuple(stops)
 
 
 @dataclass
@@ -39,62 +55,65 @@ class _Rewriter:
     ) -> tuple[list[ast.stmt], _Jumps]:
         found: list[ast.stmt] = []
         for place, statement in enumerate(statements):
-            if isinstance(statement, ast.Return):
-                value = statement.value or ast.Constant(None)
-                found.append(_assign(RESULT, value, statement))
-                found.append(_assign(DONE, ast.Constant(True), statement))
-                return found, _Jumps({DONE}, True)
-            if isinstance(statement, ast.Break | ast.Continue):
-                flag = loops[-1][0 if isinstance(statement, ast.Break) else 1]
-                found.append(_assign(flag, ast.Constant(True), statement))
-                return found, _Jumps({flag}, True)
-            rest = statements[place + 1 :]
-            if isinstance(statement, ast.If):
-                one, first = self.block(statement.body, loops)
-                other, second = self.block(statement.orelse, loops)
-                flags = first.flags | second.flags
-                if not flags:
-                    found.append(_if(statement, statement.test, one, other))
-                    continue
-                if first.always and second.always:
-                    found += _unset(flags, statement)
-                    found.append(_if(statement, statement.test, one, other))
-                    return found, _Jumps(flags, True)
-                after, later = self.block(rest, loops)
-                if first.always and not second.flags:
-                    other = other + after
-                elif second.always and not first.flags:
-                    one = one + after
-                else:
-                    found += _unset(flags, statement)
-                    found.append(_if(statement, statement.test, one, other))
-                    if after:
-                        found.append(_if(statement, _none(flags), after, []))
-                    return found, _Jumps(flags | later.flags, False)
-                found += _unset(flags, statement)
-                found.append(_if(statement, statement.test, one, other))
-                return found, _Jumps(flags | later.flags, later.always)
-            if isinstance(statement, ast.For | ast.While):
-                inner, jumps = self.loop(statement, loops)
-                found += inner
-                if DONE in jumps.flags:
-                    after, later = self.block(rest, loops)
-                    if after:
-                        found.append(_if(statement, _none({DONE}), after, []))
-                    return found, _Jumps(jumps.flags | later.flags, False)
-                continue
-            if isinstance(statement, ast.With):
-                body, jumps = self.block(statement.body, loops)
-                copied = ast.With(statement.items, body)
-                found.append(ast.copy_location(copied, statement))
-                if jumps.flags:
-                    after, later = self.block(rest, loops)
-                    if after and not jumps.always:
-                        found.append(_if(statement, _none(jumps.flags), after, []))
-                    return found, _Jumps(jumps.flags | later.flags, jumps.always)
-                continue
-            found.append(statement)
+            made, jumps = self.statement(statement, statements[place + 1 :], loops)
+            found += made
+            if jumps is not None:
+                return found, jumps
         return found, _Jumps()
+
+    def statement(
+        self, statement: ast.stmt, rest: Sequence[ast.stmt], loops: list[tuple[str, str]]
+    ) -> tuple[list[ast.stmt], _Jumps | None]:
+        """A statement, and the rest of the block with it if it may jump; else no jumps."""
+        if isinstance(statement, ast.Return):
+            value = statement.value or ast.Constant(None)
+            ends = [(RESULT, value), (DONE, ast.Constant(True))]
+            return [_assign(name, to, statement) for name, to in ends], _Jumps({DONE}, True)
+        if isinstance(statement, ast.Break | ast.Continue):
+            flag = loops[-1][0 if isinstance(statement, ast.Break) else 1]
+            return [_assign(flag, ast.Constant(True), statement)], _Jumps({flag}, True)
+        if isinstance(statement, ast.If):
+            return self.branch(statement, rest, loops)
+        if isinstance(statement, ast.For | ast.While):
+            made, jumps = self.loop(statement, loops)
+        elif isinstance(statement, ast.With):
+            body, jumps = self.block(statement.body, loops)
+            made = [ast.copy_location(ast.With(statement.items, body), statement)]
+        else:
+            return [statement], None
+        if not jumps.flags:
+            return made, None
+        after, later = self.block(rest, loops)
+        if after and not jumps.always:
+            made.append(_if(statement, _none(jumps.flags), after, []))
+        return made, _Jumps(jumps.flags | later.flags, jumps.always)
+
+    def branch(
+        self, branch: ast.If, rest: Sequence[ast.stmt], loops: list[tuple[str, str]]
+    ) -> tuple[list[ast.stmt], _Jumps | None]:
+        """A branch, with the rest in the one of its blocks that does not always jump."""
+        one, first = self.block(branch.body, loops)
+        other, second = self.block(branch.orelse, loops)
+        flags = first.flags | second.flags
+        if not flags:
+            return [_if(branch, branch.test, one, other)], None
+        before = _unset(flags, branch)
+        if first.always and second.always:
+            return [*before, _if(branch, branch.test, one, other)], _Jumps(flags, True)
+        after, later = self.block(rest, loops)
+        every = flags | later.flags
+        if first.always and not second.flags:
+            return [*before, _if(branch, branch.test, one, other + after)], _Jumps(
+                every, later.always
+            )
+        if second.always and not first.flags:
+            return [*before, _if(branch, branch.test, one + after, other)], _Jumps(
+                every, later.always
+            )
+        made = [*before, _if(branch, branch.test, one, other)]
+        if after:
+            made.append(_if(branch, _none(flags), after, []))
+        return made, _Jumps(every, False)
 
     def loop(
         self, loop: ast.For | ast.While, loops: list[tuple[str, str]]
@@ -107,16 +126,15 @@ class _Rewriter:
             body = [*_unset({skip}, loop), *body]
         stops = jumps.flags & {stop, DONE}
         before = _unset(stops, loop)
-        copied: ast.For | ast.While
+        copied: ast.stmt
         if isinstance(loop, ast.For):
-            copied = ast.For(loop.target, loop.iter, body, [])
+            copied = StoppedFor(loop.target, loop.iter, body, stops=sorted(stops))
         else:
-            copied = ast.While(loop.test, body, [])
-        ast.copy_location(copied, loop)
-        setattr(copied, STOPS, sorted(stops))
-        found = [*before, copied]
+            copied = StoppedWhile(loop.test, body, stops=sorted(stops))
+        found = [*before, ast.copy_location(copied, loop)]
         if loop.orelse:
             other, more = self.block(loop.orelse, loops)
+            found = [*_unset(more.flags - stops, loop), *found]
             found.append(
                 _if(loop, _none(stops), other, [])
                 if stops

@@ -6,14 +6,11 @@ A loop whose shapes or lists differ from iteration to iteration is unrolled, if 
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import sympy
 
-from distspmd.frontend.from_numpy import indexing
 from distspmd.frontend.from_numpy.syntax.branches import branch
 from distspmd.frontend.from_numpy.syntax.carried import (
     ReadAgain,
@@ -22,18 +19,16 @@ from distspmd.frontend.from_numpy.syntax.carried import (
     leave_loop,
 )
 from distspmd.frontend.from_numpy.syntax.conditions import relation_text
-from distspmd.frontend.from_numpy.syntax.jumps import STOPS
+from distspmd.frontend.from_numpy.syntax.jumps import StoppedFor, StoppedWhile
 from distspmd.frontend.from_numpy.syntax.ranges import (
-    Enumerated,
     SymbolicRange,
-    Zipped,
-    least_of,
+    by_index,
     map_ranges,
     static_values,
 )
 from distspmd.frontend.from_numpy.syntax.variables import Saved
 from distspmd.frontend.from_numpy.transcript import CannotRoll
-from distspmd.frontend.from_numpy.values import Tensor, View, make_view
+from distspmd.frontend.from_numpy.values import View, make_view
 from distspmd.frontend.tensor_ir.statements import Block, Loop, SetSymbol
 from distspmd.frontend.tensor_ir.whole_numbers import add, multiply, simplified, subtract, symbol
 
@@ -48,7 +43,7 @@ UNROLLED = 512
 # -- loops ----------------------------------------------------------------------------------------
 
 
-def for_loop(interpreter: Interpreter, node: ast.For) -> None:
+def for_loop(interpreter: Interpreter, node: StoppedFor) -> None:
     """``for``: over a range, a map, the rows of an array, or values that are known."""
     tracer = interpreter.tracer
     parameters = map_ranges(interpreter, node.iter)
@@ -59,72 +54,21 @@ def for_loop(interpreter: Interpreter, node: ast.For) -> None:
         return
     over = interpreter.value(node.iter)
     tracer.node = node
+    if isinstance(over, range):
+        over = SymbolicRange(over.start, over.stop, over.step)
     if isinstance(over, SymbolicRange):
         _range_loop(interpreter, node, over)
         return
-    if isinstance(over, range):
-        _range_loop(interpreter, node, SymbolicRange(over.start, over.stop, over.step))
+    counted = by_index(tracer, over)
+    if counted is not None:
+        length, value_of = counted
+        _range_loop(interpreter, node, SymbolicRange(0, length, 1), value_of)
         return
-    if isinstance(over, Tensor):
-        if over.ndim == 0:
-            tracer.refuse("iteration over a 0-d array")
-        view = tracer.stored(over)
-        _range_loop(
-            interpreter,
-            node,
-            SymbolicRange(0, view.shape[0], 1),
-            lambda index: indexing.read(tracer, view, index),
-        )
-        return
-    if isinstance(over, Enumerated):
-        inner, start = over.values, over.start
-        if isinstance(inner, Tensor):
-            view = tracer.stored(inner)
-            _range_loop(
-                interpreter,
-                node,
-                SymbolicRange(0, view.shape[0], 1),
-                lambda index: (add(index, start), indexing.read(tracer, view, index)),
-            )
-            return
-        if isinstance(inner, SymbolicRange):
-            _range_loop(
-                interpreter,
-                node,
-                SymbolicRange(0, inner.length, 1),
-                lambda index: (add(index, start), add(inner.first, multiply(index, inner.step))),
-            )
-            return
-    if isinstance(over, Zipped) and any(isinstance(v, Tensor | SymbolicRange) for v in over.values):
-        views = [tracer.stored(v) if isinstance(v, Tensor) else v for v in over.values]
-        lengths = [
-            v.shape[0]
-            if isinstance(v, View)
-            else v.length
-            if isinstance(v, SymbolicRange)
-            else len(v)
-            for v in views
-        ]
-        if all(isinstance(v, View | SymbolicRange | range) for v in views):
-            _range_loop(
-                interpreter,
-                node,
-                SymbolicRange(0, least_of(lengths), 1),
-                lambda index: tuple(
-                    indexing.read(tracer, v, index)
-                    if isinstance(v, View)
-                    else add(v.first, multiply(index, v.step))
-                    if isinstance(v, SymbolicRange)
-                    else add(v.start, multiply(index, v.step))
-                    for v in views
-                ),
-            )
-            return
     _unrolled(interpreter, node, list(static_values(interpreter, over)))
 
 
-def _unrolled(interpreter: Interpreter, node: ast.For, values: Sequence[Any]) -> None:
-    stops = getattr(node, STOPS, [])
+def _unrolled(interpreter: Interpreter, node: StoppedFor, values: Sequence[Any]) -> None:
+    stops = node.stops
     if len(values) > 20 * UNROLLED:
         interpreter.tracer.refuse(f"a loop over {len(values)} values that cannot stay a loop")
     for place, value in enumerate(values):
@@ -134,37 +78,28 @@ def _unrolled(interpreter: Interpreter, node: ast.For, values: Sequence[Any]) ->
         if True in known:
             return
         if None in known:
-            rest = copy.copy(node)
-            _unrolled_after(interpreter, rest, values[place + 1 :], stops)
+            _unrolled_after(interpreter, node, values[place + 1 :], stops)
             return
 
 
 def _unrolled_after(
-    interpreter: Interpreter, node: ast.For, values: Sequence[Any], stops: Sequence[str]
+    interpreter: Interpreter, node: StoppedFor, values: Sequence[Any], stops: Sequence[str]
 ) -> None:
     """The rest of an unrolled loop, unless a flag is set."""
     if not values:
         return
     tests: list[ast.expr] = [ast.UnaryOp(ast.Not(), ast.Name(flag, ast.Load())) for flag in stops]
     test = tests[0] if len(tests) == 1 else ast.BoolOp(ast.And(), tests)
-    rest = ast.For(node.target, ast.Constant(tuple()), node.body, [])
-    setattr(rest, STOPS, stops)
-    inner = _Values(list(values))
-    rest.iter = ast.Name("__values", ast.Load())
-    interpreter.variables["__values"] = inner.values
+    interpreter.variables["__values"] = list(values)
+    rest = StoppedFor(node.target, ast.Name("__values", ast.Load()), node.body, stops=stops)
     made = ast.If(test, [rest], [])
     ast.fix_missing_locations(ast.copy_location(made, node))
     branch(interpreter, made)
 
 
-@dataclass
-class _Values:
-    values: list[Any]
-
-
 def _range_loop(
     interpreter: Interpreter,
-    node: ast.For,
+    node: StoppedFor,
     over: SymbolicRange,
     value_of: Any = None,
 ) -> None:
@@ -185,15 +120,13 @@ def _range_loop(
         tracer.node = node
         if not isinstance(length, int) or length > UNROLLED:
             tracer.refuse(f"{problem}, and the number of its iterations is not known, or large")
-        reason = problem
-    values = [add(over.first, multiply(n, over.step)) for n in range(length)]
-    del reason
+        values = [add(over.first, multiply(n, over.step)) for n in range(length)]
     _unrolled(interpreter, node, [value_of(v) if value_of else v for v in values])
 
 
-def _rolled(interpreter: Interpreter, node: ast.For, over: SymbolicRange, value_of: Any) -> None:
+def _rolled(interpreter: Interpreter, node: StoppedFor, over: SymbolicRange, value_of: Any) -> None:
     tracer = interpreter.tracer
-    stops = getattr(node, STOPS, [])
+    stops = node.stops
     name = node.target.id if isinstance(node.target, ast.Name) else "i"
     kinds: dict[str, Any] = {}
     before = Saved.of(interpreter)
@@ -246,7 +179,7 @@ def _at_end(value: Any, by: dict[Any, Any]) -> Any:
     return value
 
 
-def while_loop(interpreter: Interpreter, node: ast.While) -> None:
+def while_loop(interpreter: Interpreter, node: StoppedWhile) -> None:
     """``while``."""
     tracer = interpreter.tracer
     if tracer.straight is not None:
@@ -259,7 +192,7 @@ def while_loop(interpreter: Interpreter, node: ast.While) -> None:
         saved.restore(interpreter)
         tracer.node = node
         reason = str(problem)
-    stops = getattr(node, STOPS, [])
+    stops = node.stops
     for _ in range(UNROLLED):
         known = interpreter.truth(interpreter.value(node.test))
         flags = [interpreter.truth(interpreter.variables.get(s, False)) for s in stops]
@@ -272,9 +205,9 @@ def while_loop(interpreter: Interpreter, node: ast.While) -> None:
     tracer.refuse(f"{reason}, and the number of its iterations is not known, or large")
 
 
-def _rolled_while(interpreter: Interpreter, node: ast.While) -> None:
+def _rolled_while(interpreter: Interpreter, node: StoppedWhile) -> None:
     tracer = interpreter.tracer
-    stops = getattr(node, STOPS, [])
+    stops = node.stops
     kinds: dict[str, Any] = {}
     before = Saved.of(interpreter)
     for _ in range(12):
@@ -325,7 +258,8 @@ def _test(interpreter: Interpreter, node: ast.expr, before: str | None) -> tuple
         return tracer.condition(tracer.tensor(value)), None
     found = tracer.condition(tracer.tensor(value))
     statement = tracer.block.statements[-1]
-    assert isinstance(statement, SetSymbol) and statement.name == found
+    assert isinstance(statement, SetSymbol)
+    assert statement.name == found
     statement.name = before
     return before, None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import sympy
@@ -21,6 +21,9 @@ from distspmd.frontend.tensor_ir.whole_numbers import (
     same,
     subtract,
 )
+
+if TYPE_CHECKING:
+    from distspmd.frontend.from_numpy.interpreter import Interpreter
 
 UFUNCS: dict[type[ast.AST], np.ufunc] = {
     ast.Add: np.add,
@@ -82,10 +85,6 @@ RELATIONS: dict[type[ast.AST], Any] = {
     ast.Eq: sympy.Eq,
     ast.NotEq: sympy.Ne,
 }
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.interpreter import Interpreter
 
 
 def binary(run: Interpreter, op: ast.operator, left: Any, right: Any) -> Any:
@@ -103,8 +102,7 @@ def binary(run: Interpreter, op: ast.operator, left: Any, right: Any) -> Any:
         if type(op) in _WHOLE:
             return _WHOLE[type(op)](left, right)
         if isinstance(op, ast.Pow):
-            found = sympy.sympify(left) ** sympy.sympify(right)
-            return found
+            return sympy.sympify(left) ** sympy.sympify(right)
         return combine(tracer, UFUNCS[type(op)], [left, right])
     if isinstance(left, sympy.Basic) or isinstance(right, sympy.Basic):
         if isinstance(left, list | tuple) or isinstance(right, list | tuple):
@@ -129,21 +127,25 @@ def compared(run: Interpreter, op: ast.cmpop, left: Any, right: Any) -> Any:
             return isinstance(op, ast.NotEq)
         return combine(run.tracer, UFUNCS[type(op)], [left, right])
     if isinstance(left, sympy.Basic) or isinstance(right, sympy.Basic):
-        if is_whole(left) and is_whole(right):
-            difference = subtract(left, right)
-            if isinstance(difference, int):
-                return bool(PYTHON[type(op)](difference, 0))
-            return RELATIONS[type(op)](sympy.sympify(left), sympy.sympify(right))
-        if left is None or right is None or isinstance(left, str) or isinstance(right, str):
-            return isinstance(op, ast.NotEq)
-        return combine(run.tracer, UFUNCS[type(op)], [left, right])
+        return _compared_symbols(run, op, left, right)
+    sequences = isinstance(left, tuple | list) and isinstance(right, tuple | list)
+    if sequences and has_data((left, right)):
+        return _same_tuples(run, op, left, right)
     try:
-        if has_data((left, right)):
-            if isinstance(left, tuple | list) and isinstance(right, tuple | list):
-                return _same_tuples(run, op, left, right)
         return PYTHON[type(op)](left, right)
     except TypeError as problem:
         run.tracer.refuse(str(problem))
+
+
+def _compared_symbols(run: Interpreter, op: ast.cmpop, left: Any, right: Any) -> Any:
+    if is_whole(left) and is_whole(right):
+        difference = subtract(left, right)
+        if isinstance(difference, int):
+            return bool(PYTHON[type(op)](difference, 0))
+        return RELATIONS[type(op)](sympy.sympify(left), sympy.sympify(right))
+    if any(side is None or isinstance(side, str) for side in (left, right)):
+        return isinstance(op, ast.NotEq)
+    return combine(run.tracer, UFUNCS[type(op)], [left, right])
 
 
 def _same_tuples(

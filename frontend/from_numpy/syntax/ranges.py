@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,12 +11,15 @@ import dace
 import sympy
 
 from distspmd.frontend.from_numpy import indexing
+from distspmd.frontend.from_numpy.parallel_map import ParallelMap
+from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.transcript import Refusal, told
 from distspmd.frontend.from_numpy.values import Tensor
 from distspmd.frontend.tensor_ir.whole_numbers import (
     Whole,
     add,
     ceil_divide,
+    is_at_least,
     multiply,
     same,
     simplified,
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
 
 
 def least_of(lengths: Sequence[Whole]) -> Whole:
+    """The least of some lengths."""
     first, *others = lengths
     for other in others:
         if not same(first, other):
@@ -66,6 +70,29 @@ class Zipped:
     values: tuple[Any, ...]
 
 
+def by_index(tracer: Tracer, over: Any) -> tuple[Whole, Callable[[Whole], Any]] | None:
+    """How many values are iterated over, and the value at an index; None where these are listed."""
+    if isinstance(over, Tensor):
+        if over.ndim == 0:
+            tracer.refuse("iteration over a 0-d array")
+        view = tracer.stored(over)
+        return view.shape[0], lambda index: indexing.read(tracer, view, index)
+    if isinstance(over, range):
+        over = SymbolicRange(over.start, over.stop, over.step)
+    if isinstance(over, SymbolicRange):
+        return over.length, lambda index: add(over.first, multiply(index, over.step))
+    if isinstance(over, Enumerated):
+        inner = by_index(tracer, over.values)
+        if inner is not None:
+            return inner[0], lambda index: (add(index, over.start), inner[1](index))
+    if isinstance(over, Zipped):
+        parts = [by_index(tracer, v) for v in over.values]
+        known = [part for part in parts if part is not None]
+        if known and len(known) == len(parts):
+            return least_of([n for n, _ in known]), lambda index: tuple(v(index) for _, v in known)
+    return None
+
+
 def static_values(interpreter: Interpreter, over: Any) -> Iterator[Any]:
     """The values that are iterated over, if their number is known."""
     tracer = interpreter.tracer
@@ -74,16 +101,11 @@ def static_values(interpreter: Interpreter, over: Any) -> Iterator[Any]:
             yield add(over.start, n), value
     elif isinstance(over, Zipped):
         yield from zip(*(static_values(interpreter, v) for v in over.values), strict=False)
-    elif isinstance(over, SymbolicRange):
-        if not isinstance(over.length, int):
-            tracer.refuse(f"a number of values that is not known: {over.length}")
-        for n in range(max(0, over.length)):
-            yield add(over.first, multiply(n, over.step))
-    elif isinstance(over, Tensor):
-        if over.ndim == 0 or not isinstance(over.shape[0], int):
-            tracer.refuse(f"values of a number that is not known: {told(over)}")
-        for n in range(over.shape[0]):
-            yield indexing.read(tracer, over, n)
+    elif isinstance(over, SymbolicRange | Tensor):
+        length, value_of = by_index(tracer, over) or (0, None)
+        if not isinstance(length, int):
+            tracer.refuse(f"a number of values that is not known: {length}")
+        yield from map(value_of, range(max(0, length)))  # type: ignore[arg-type]
     else:
         try:
             yield from over
@@ -99,18 +121,19 @@ def map_ranges(interpreter: Interpreter, node: ast.expr) -> list[tuple[Any, Any,
         base = interpreter.value(node.value)
     except Refusal:
         return None
-    if not (base is dace.map or type(base).__name__ == "ParallelMap"):
+    if base is not dace.map and not isinstance(base, ParallelMap):
         return None
     tracer = interpreter.tracer
     items = interpreter.subscript(node.slice)
     found = []
     for item in items if isinstance(items, tuple) else (items,):
         if not isinstance(item, slice) or item.stop is None:
-            tracer.refuse("a map needs ranges: dace.map[0:n, 0:m]")
-        found.append(
-            tuple(
-                default if e is None else tracer.as_whole(e, "the end of a range")
-                for e, default in ((item.start, 0), (item.stop, 0), (item.step, 1))
-            )
+            tracer.refuse("a map needs ranges with ends: distspmd.map[0:n, 0:m]")
+        first, end, step = (
+            default if e is None else tracer.as_whole(e, "the end of a range")
+            for e, default in ((item.start, 0), (item.stop, 0), (item.step, 1))
         )
+        if not is_at_least(step, 1, tracer.bounds):
+            tracer.refuse(f"a map with the step {step}; write the range upwards")
+        found.append((first, end, step))
     return found

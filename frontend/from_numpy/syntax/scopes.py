@@ -10,17 +10,16 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import sympy
 
 from distspmd.expressions.ir import Expression, Load, apply, cast
-from distspmd.frontend.from_numpy.arithmetic import combine
 from distspmd.frontend.from_numpy.elements import truth_of
 from distspmd.frontend.from_numpy.subscripts import index_in
 from distspmd.frontend.from_numpy.syntax.conditions import relation
-from distspmd.frontend.from_numpy.syntax.sharing import CONFLICTS, collide
+from distspmd.frontend.from_numpy.syntax.sharing import collide, inverse_of, without_order
 from distspmd.frontend.from_numpy.syntax.variables import ABSENT, Saved, alike, changed
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.values import INT64, Tensor, View, number, whole_expression
@@ -128,7 +127,7 @@ class Straight:
     written: list[_Written] = field(default_factory=list)
     data: dict[str, Expression] = field(default_factory=dict)
 
-    def leave(self) -> None:
+    def leave(self) -> NoReturn:
         """Say that the body is more than elements.
 
         Raises:
@@ -243,27 +242,24 @@ class Straight:
             new = self.interpreter.binary(op, old, tensor)
             self._set(base, place, cast(new.element(()), base.dtype))
             return True
-        if type(op) not in CONFLICTS:
-            self._tracer.refuse(
-                f"iterations of a map change one element by {type(op).__name__}: only +, -, *, /, "
-                "&, |, ^ have no order"
-            )
-        if isinstance(op, ast.Sub):
-            tensor = combine(self._tracer, np.negative, [tensor])
-        elif isinstance(op, ast.Div):
-            tensor = combine(self._tracer, np.divide, [1.0, tensor])
-        conflict = CONFLICTS[type(op)]
-        added = cast(tensor.element(()), base.dtype)
+        conflict = without_order(self._tracer, op)
+        combined = inverse_of(self._tracer, op, tensor)
+        self._combine(base, place, cast(combined.element(()), base.dtype), conflict)
+        return True
+
+    def _combine(
+        self, base: View, place: tuple[Index, ...], added: Expression, conflict: str
+    ) -> None:
+        """Combine a value with an element that other iterations may change too."""
         for written in self.written:
             if written.view.container is not base.container:
                 continue
             if written.conflict == conflict and self._equal(written.index, place):
                 written.value = apply(conflict, written.value, added)
-                return True
+                return
             if written.conflict != conflict:
                 self.leave()
         self.written.append(_Written(base, place, added, conflict))
-        return True
 
     # -- branches -------------------------------------------------------------------------------
 

@@ -76,15 +76,25 @@ def conflict_of(tracer: Tracer, old: View, op: ast.operator) -> str | None:
     index = tuple(symbol(f"__probe{d}") for d in range(old.ndim))
     if not collide(old.at(index), parameters):
         return None
+    return without_order(tracer, op)
+
+
+def without_order(tracer: Tracer, op: ast.operator) -> str:
+    """The operation by which iterations in any order combine values in one element.
+
+    Raises:
+        Refusal: their order matters.
+    """
     if type(op) not in CONFLICTS:
         tracer.refuse(
-            f"iterations of a map change one element by {type(op).__name__}: only +, -, *, /, &, |, "
-            "^ have no order"
+            f"iterations of a map change one element by {type(op).__name__}: only +, -, *, /, "
+            "&, |, ^ have no order"
         )
     return CONFLICTS[type(op)]
 
 
 def collide(place: Sequence[Any], parameters: Sequence[str]) -> bool:
+    """Whether iterations over parameters may meet in one element."""
     alone = set()
     for index in place:
         if isinstance(index, sympy.Basic):
@@ -96,9 +106,14 @@ def collide(place: Sequence[Any], parameters: Sequence[str]) -> bool:
 
 def combined_with(tracer: Tracer, old: View, op: ast.operator, value: Any) -> Tensor:
     """What is combined with an element: of ``-=`` and ``/=`` the inverse of the value."""
-    tensor = tracer.tensor(value)
-    if isinstance(op, ast.Sub):
-        tensor = combine(tracer, np.negative, [tensor])
-    elif isinstance(op, ast.Div):
-        tensor = combine(tracer, np.divide, [1.0, tensor])
+    tensor = inverse_of(tracer, op, tracer.tensor(value))
     return tracer.broadcast(tensor, old.shape)
+
+
+def inverse_of(tracer: Tracer, op: ast.operator, value: Tensor) -> Tensor:
+    """What is added for ``-=``, and multiplied for ``/=``; else the value itself."""
+    if isinstance(op, ast.Sub):
+        return combine(tracer, np.negative, [value])
+    if isinstance(op, ast.Div):
+        return combine(tracer, np.divide, [1.0, value])
+    return value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from contextlib import suppress
 from typing import Any
 
 
@@ -28,8 +29,6 @@ def globals_of(function: Any) -> dict[str, Any]:
     known = dict(function.__globals__)
     code = function.__code__
     for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=False):
-        try:
+        with suppress(ValueError):  # not bound yet
             known[name] = cell.cell_contents
-        except ValueError:
-            continue
     return known

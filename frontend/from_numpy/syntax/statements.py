@@ -11,6 +11,7 @@ from distspmd.frontend.from_numpy import indexing
 from distspmd.frontend.from_numpy.subscripts import is_basic
 from distspmd.frontend.from_numpy.syntax.branches import branch
 from distspmd.frontend.from_numpy.syntax.calls import Closure
+from distspmd.frontend.from_numpy.syntax.jumps import StoppedFor, StoppedWhile
 from distspmd.frontend.from_numpy.syntax.loops import for_loop, while_loop
 from distspmd.frontend.from_numpy.syntax.operators import UFUNCS
 from distspmd.frontend.from_numpy.syntax.registry import statement
@@ -45,54 +46,58 @@ def _annotated(run: Interpreter, node: ast.AnnAssign) -> None:
 @statement(ast.AugAssign)
 def _augmented(run: Interpreter, node: ast.AugAssign) -> None:
     target = node.target
-    tracer = run.tracer
     if isinstance(target, ast.Name):
-        old = run.value(ast.copy_location(ast.Name(target.id, ast.Load()), target))
-        with tracer.named(target.id):
-            new = run.value(node.value)
-        if (
-            isinstance(old, View)
-            and old.weak is None
-            and (old.ndim > 0 or old.container.is_argument)
-        ):
-            _in_place(run, old, node.op, new)
-            return
-        if isinstance(old, list) and isinstance(node.op, ast.Add):
-            run.may_change(old)
-            old += list(new)
-            return
-        tracer.node = node
-        with tracer.named(target.id):
-            run.bind(target, run.binary(node.op, old, new))
+        _augment_name(run, node, target)
         return
     if isinstance(target, ast.Subscript):
-        base = run.writable(target.value)
-        items = run.subscript(target.slice)
-        new = run.value(node.value)
-        tracer.node = node
-        if isinstance(base, list | dict):
-            run.may_change(base)
-            base[items] = run.binary(node.op, base[items], new)
-            return
-        if tracer.straight is not None and tracer.straight.update(base, items, node.op, new):
-            return
-        if not isinstance(base, View):
-            tracer.refuse(f"{told(base)} cannot be assigned to")
-        if is_basic(items):
-            part = indexing.read(tracer, base, items)
-            assert isinstance(part, View)
-            _in_place(run, part, node.op, new)
-            return
-        old = indexing.read(tracer, base, items)
-        indexing.write(tracer, base, items, run.binary(node.op, old, new))
+        _augment_part(run, node, target)
         return
-    if isinstance(target, ast.Attribute):
-        base = run.value(target.value)
-        part = run.attribute(base, target.attr)
-        if isinstance(part, View):
-            _in_place(run, part, node.op, run.value(node.value))
-            return
-    tracer.refuse(f"an augmented assignment to {ast.unparse(target)}")
+    base = run.value(target.value)
+    part = run.attribute(base, target.attr)
+    if not isinstance(part, View):
+        run.tracer.refuse(f"an augmented assignment to {ast.unparse(target)}")
+    _in_place(run, part, node.op, run.value(node.value))
+
+
+def _augment_name(run: Interpreter, node: ast.AugAssign, target: ast.Name) -> None:
+    tracer = run.tracer
+    old = run.value(ast.copy_location(ast.Name(target.id, ast.Load()), target))
+    with tracer.named(target.id):
+        new = run.value(node.value)
+    is_array = isinstance(old, View) and (old.ndim > 0 or old.container.is_argument)
+    if is_array and old.weak is None:
+        _in_place(run, old, node.op, new)
+        return
+    if isinstance(old, list) and isinstance(node.op, ast.Add):
+        run.may_change(old)
+        old += list(new)
+        return
+    tracer.node = node
+    with tracer.named(target.id):
+        run.bind(target, run.binary(node.op, old, new))
+
+
+def _augment_part(run: Interpreter, node: ast.AugAssign, target: ast.Subscript) -> None:
+    tracer = run.tracer
+    base = run.writable(target.value)
+    items = run.subscript(target.slice)
+    new = run.value(node.value)
+    tracer.node = node
+    if isinstance(base, list | dict):
+        run.may_change(base)
+        base[items] = run.binary(node.op, base[items], new)
+        return
+    if tracer.straight is not None and tracer.straight.update(base, items, node.op, new):
+        return
+    if not isinstance(base, View):
+        tracer.refuse(f"{told(base)} cannot be assigned to")
+    if is_basic(items):
+        part = indexing.read(tracer, base, items)
+        assert isinstance(part, View)
+        _in_place(run, part, node.op, new)
+        return
+    old = indexing.read(tracer, base, items)
+    indexing.write(tracer, base, items, run.binary(node.op, old, new))
 
 
 def _in_place(run: Interpreter, old: View, op: ast.operator, value: Any) -> None:
@@ -126,13 +131,13 @@ def _if(run: Interpreter, node: ast.If) -> None:
     branch(run, node)
 
 
-@statement(ast.For)
-def _for(run: Interpreter, node: ast.For) -> None:
+@statement(StoppedFor)
+def _for(run: Interpreter, node: StoppedFor) -> None:
     for_loop(run, node)
 
 
-@statement(ast.While)
-def _while(run: Interpreter, node: ast.While) -> None:
+@statement(StoppedWhile)
+def _while(run: Interpreter, node: StoppedWhile) -> None:
     while_loop(run, node)
 
 
@@ -156,9 +161,7 @@ def _assert(run: Interpreter, node: ast.Assert) -> None:
         message = run.value(node.msg) if node.msg is not None else ast.unparse(node.test)
         run.tracer.refuse(f"the assertion is false: {message}")
     if known is None:
-        from distspmd.frontend.from_numpy.checks import add_assertion
-
-        add_assertion(run, node, found)
+        run.tracer.refuse("an assertion about values that are known at run time only")
 
 
 @statement(ast.Pass, ast.Global, ast.Nonlocal)

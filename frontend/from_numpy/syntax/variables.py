@@ -29,6 +29,7 @@ class Saved:
 
     @classmethod
     def of(cls, interpreter: Interpreter) -> Saved:
+        """What there is now."""
         tracer = interpreter.tracer
         return cls(
             dict(interpreter.variables),
@@ -39,6 +40,7 @@ class Saved:
         )
 
     def restore(self, interpreter: Interpreter) -> None:
+        """Put it back."""
         tracer = interpreter.tracer
         interpreter.variables.clear()
         interpreter.variables.update(self.variables)
@@ -53,15 +55,18 @@ ABSENT = object()
 
 
 def readable(name: str) -> str:
+    """What a variable is called in messages and names."""
     return name.strip("_") or "value"
 
 
 def changed(first: dict[str, Any], second: dict[str, Any]) -> set[str]:
+    """Names of variables that are not the same on two ways."""
     names = first.keys() | second.keys()
     return {n for n in names if not alike(first.get(n, ABSENT), second.get(n, ABSENT))}
 
 
 def alike(one: Any, other: Any) -> bool:
+    """Whether two values are the same for all that follows."""
     if one is other:
         return True
     if isinstance(one, View) and isinstance(other, View):
