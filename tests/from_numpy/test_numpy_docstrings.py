@@ -5,8 +5,11 @@ from __future__ import annotations
 import inspect
 
 import numpy as np
+import pytest
 
 from from_numpy.numpy_docstrings import cases, examples_of, function_of, functions
+from from_numpy.outcomes import FOREIGN, WRONG, as_table
+from from_numpy.sweep import by_field, sweep
 
 DOC = """Some function.
 
@@ -55,3 +58,10 @@ def test_most_of_numpys_functions_have_examples_in_a_file() -> None:
     case = cases()["np.cumsum-1"]
     assert "np.cumsum" in inspect.getsource(case.function)
     assert case.field == "np.cumsum"
+
+
+@pytest.mark.slow
+def test_no_example_is_wrong_and_none_ends_in_a_foreign_error() -> None:
+    outcomes = sweep(list(cases()), which="docstrings", mode="1,2", jobs=2)
+    bad = [each for each in outcomes if each.kind in (WRONG, FOREIGN)]
+    assert not bad, f"{as_table(bad)}\n{by_field(outcomes, cases())}"
