@@ -238,10 +238,9 @@ class _Reading:
 
         def form(value: Any) -> Any:
             if isinstance(value, tuple | list):
-                if value and isinstance(value, list) and all(map(_is_number, value)):
-                    value = np.array(value)
-                else:
-                    return type(value)(map(form, value))
+                if isinstance(value, list) and all(map(_is_number, value)):
+                    return list(value)
+                return type(value)(map(form, value))
             elif isinstance(value, dict):
                 return {key: form(part) for key, part in value.items()}
             elif value is None or isinstance(value, str):
@@ -250,6 +249,9 @@ class _Reading:
             return Result(len(found) - 1)
 
         made = form(returned)
+        if not found and made is not None:  # a program has a result at least
+            found.append(self.tracer.tensor(np.array(returned)))
+            made = Result(0)
         plain = found and (
             made == Result(0)
             or (isinstance(made, tuple) and made == tuple(map(Result, range(len(found)))))

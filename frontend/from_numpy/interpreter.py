@@ -187,6 +187,16 @@ class Interpreter:
                     frame.variables[name] = made
         return made
 
+    def _settled(self, value: Any) -> Any:
+        """One of several values as it is before any of them is assigned."""
+        tracer = self.tracer
+        if not isinstance(value, Tensor) or isinstance(value, View) or tracer.straight is not None:
+            return value
+        if value.mask is None:
+            return tracer.stored_anew(value)
+        whole = tracer.stored_anew(Tensor(value.shape, value.dtype, value.element))
+        return Tensor(whole.shape, whole.dtype, whole.element, None, value.mask)
+
     def _bind_all(self, targets: Sequence[ast.expr], values: Sequence[Any]) -> None:
         starred = [n for n, t in enumerate(targets) if isinstance(t, ast.Starred)]
         if starred:
@@ -200,15 +210,7 @@ class Interpreter:
             targets = [t.value if isinstance(t, ast.Starred) else t for t in targets]
         if len(values) != len(targets):
             self.tracer.refuse(f"{len(values)} values for {len(targets)} variables")
-        settled = [
-            self.tracer.stored_anew(v)
-            if isinstance(v, Tensor)
-            and not isinstance(v, View)
-            and v.mask is None
-            and self.tracer.straight is None
-            else v
-            for v in values
-        ]
+        settled = [self._settled(v) for v in values]
         for target, value in zip(targets, settled, strict=True):
             self.bind(target, value)
 

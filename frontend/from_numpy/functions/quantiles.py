@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from distspmd.frontend.from_numpy.arithmetic import combine, converted
-from distspmd.frontend.from_numpy.functions.sorting import sorted_lines
 from distspmd.frontend.from_numpy.functions.reductions import axes_of, finished
 from distspmd.frontend.from_numpy.functions.registry import function
+from distspmd.frontend.from_numpy.functions.sorting import sorted_lines
 from distspmd.frontend.from_numpy.lines import cpp, run_on_lines
 from distspmd.frontend.from_numpy.shapes import expand_dims, reshape, size_of, transpose
 from distspmd.frontend.from_numpy.values import Tensor

@@ -287,4 +287,10 @@ def _ufunc_at(run: Any, ufunc: np.ufunc, base: Any, items: Any, value: Any = Non
         value, ufunc = combine(tracer, np.negative, [value]), np.add
     if ufunc not in (np.add, np.multiply, np.maximum, np.minimum, np.bitwise_or, np.bitwise_and):
         tracer.refuse(f"np.{ufunc.__name__}.at is not covered")
+    kind = combine(tracer, ufunc, [base, value]).dtype
+    if kind != base.dtype:
+        tracer.refuse(
+            f"np.{ufunc.__name__}.at of elements of {base.dtype} with values that make them "
+            f"{kind}; convert the array first: astype({kind})"
+        )
     indexing.accumulate(tracer, base, items, value, ufunc.__name__)

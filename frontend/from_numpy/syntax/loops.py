@@ -28,7 +28,7 @@ from distspmd.frontend.from_numpy.syntax.ranges import (
 )
 from distspmd.frontend.from_numpy.syntax.variables import Saved
 from distspmd.frontend.from_numpy.transcript import CannotRoll
-from distspmd.frontend.from_numpy.values import View, make_view
+from distspmd.frontend.from_numpy.values import INT64, View, make_view
 from distspmd.frontend.tensor_ir.statements import Block, Loop, SetSymbol
 from distspmd.frontend.tensor_ir.whole_numbers import add, multiply, simplified, subtract, symbol
 
@@ -129,6 +129,7 @@ def _rolled(interpreter: Interpreter, node: StoppedFor, over: SymbolicRange, val
     stops = node.stops
     name = node.target.id if isinstance(node.target, ast.Name) else "i"
     kinds: dict[str, Any] = {}
+    reached = ""
     before = Saved.of(interpreter)
     for _ in range(12):
         try:
@@ -141,6 +142,10 @@ def _rolled(interpreter: Interpreter, node: StoppedFor, over: SymbolicRange, val
                 tracer.bounds[variable] = (over.first, subtract(over.end, 1))
             with tracer.within(body):
                 index = symbol(variable)
+                if stops:  # of an iteration that ends the loop the variable keeps its value
+                    reached = tracer.unique(f"{name}_reached")
+                    tracer.bounds[reached] = (None, None)
+                    tracer.add(SetSymbol(reached, index, INT64))
                 interpreter.bind(node.target, value_of(index) if value_of else index)
                 _body(interpreter, node.body)
                 condition, before_it = leave_loop(interpreter, node, carried, kinds, stops)
@@ -155,13 +160,15 @@ def _rolled(interpreter: Interpreter, node: StoppedFor, over: SymbolicRange, val
     tracer.node = node
     for statement in before_it:
         tracer.add(statement)
+    last = add(over.first, multiply(subtract(over.length, 1), over.step))
+    if stops:
+        tracer.add(SetSymbol(reached, over.first, INT64))
+        last = symbol(reached)
     tracer.add(Loop(variable, over.first, over.end, over.step, condition, body))
     after_loop(interpreter, carried)
-    if not stops:
-        last = add(over.first, multiply(subtract(over.length, 1), over.step))
-        by = {symbol(variable): sympy.sympify(last)}
-        for key, value in interpreter.variables.items():
-            interpreter.variables[key] = _at_end(value, by)
+    by = {symbol(variable): sympy.sympify(last)}
+    for key, value in interpreter.variables.items():
+        interpreter.variables[key] = _at_end(value, by)
     del tracer.bounds[variable]
 
 
