@@ -6,7 +6,7 @@ import builtins
 import importlib
 import inspect
 import pkgutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,12 @@ from distspmd.frontend.from_numpy.functions.registry import FUNCTIONS, METHODS
 from distspmd.frontend.from_numpy.interpreter import HOLE, PLACE, Interpreter
 from distspmd.frontend.from_numpy.prune import without_unread
 from distspmd.frontend.from_numpy.tracer import Tracer
-from distspmd.frontend.from_numpy.transcript import PYTHON_TYPES, CannotRoll, Frame
+from distspmd.frontend.from_numpy.transcript import (
+    PYTHON_TYPES,
+    CannotRoll,
+    Frame,
+    TableChanges,
+)
 from distspmd.frontend.from_numpy.values import Tensor, View, view_of
 from distspmd.frontend.tensor_ir.emit_program import emit_program
 from distspmd.frontend.tensor_ir.statements import Container
@@ -59,7 +64,12 @@ def numpy_program(
         return dace_parser.numpy_program(function, *examples, **sizes)
     if frontend != "numpy":
         raise ArgumentError(f"there is no front end {frontend!r}: 'numpy' or 'dace'.")
-    return _Reading(_python_function(function)).sdfg(examples, sizes)
+    changing: set[int] = set()
+    while True:
+        try:
+            return _Reading(_python_function(function), changing).sdfg(examples, sizes)
+        except TableChanges as table:
+            changing.add(table.number)
 
 
 def _python_function(function: Any) -> Callable[..., Any]:
@@ -78,9 +88,9 @@ def _python_function(function: Any) -> Callable[..., Any]:
 class _Reading:
     """Reads a function for arguments of some types."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., Any], changing: Collection[int] = ()) -> None:
         self.function = function
-        self.tracer = Tracer()
+        self.tracer = Tracer(changing=frozenset(changing))
         self.interpreter = Interpreter(self.tracer, FUNCTIONS, METHODS)
         self.arguments: list[Container] = []
         self.seen: set[str] = set()
@@ -118,7 +128,7 @@ class _Reading:
                 fixed=self.fixed,
                 parameters=tuple(signature.parameters),
             )
-        except DistSPMDError:
+        except (DistSPMDError, TableChanges):
             raise
         except RecursionError:
             raise UnsupportedProgram(

@@ -124,6 +124,9 @@ class Tracer(Transcript):
             return self.tensor(values[()])
         container = self.container(self.target or "table", values.shape, values.dtype)
         self.add(Table(container, values.copy()))
+        if len(self.counted) not in self.changing:
+            self.tables[container] = values.copy()
+        self.counted.append(container)
         return view_of(container)
 
     def stack(self, values: Sequence[Any]) -> Tensor:
@@ -342,10 +345,21 @@ class Tracer(Transcript):
         ):
             expression = value.element((0,) * value.ndim)
             found = known_whole(expression)
+            if found is None:
+                found = self._in_table(expression)
             return self.read_whole(value) if found is None else found
         if isinstance(value, Tensor) and value.shape == ():
             self.refuse(f"{what} has to be a whole number, but has the type {value.dtype}")
         raise Refusal(self.message(f"{what} has to be a whole number, but {told(value)} is given"))
+
+    def _in_table(self, expression: Expression) -> Whole | None:
+        """The whole number of a table that an expression is; None for others."""
+        if not isinstance(expression, Load) or expression.array not in self.tables:
+            return None
+        if not all(isinstance(i, int) for i in expression.index):
+            return None
+        self.relied_on.add(expression.array)
+        return int(self.tables[expression.array][tuple(expression.index)])
 
     def read_whole(self, value: Tensor) -> Whole:
         """A symbol for a number that the program computes."""

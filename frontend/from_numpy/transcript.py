@@ -25,6 +25,7 @@ from distspmd.frontend.tensor_ir.statements import (
     Scope,
     Statement,
     Store,
+    Table,
     loads_of,
 )
 from distspmd.frontend.tensor_ir.whole_numbers import Whole
@@ -40,6 +41,14 @@ PYTHON_TYPES: dict[type, DType] = {
 
 class Refusal(UnsupportedProgram):
     """What the front end does not take; the message has the line."""
+
+
+class TableChanges(Exception):
+    """A table changes of which numbers were taken as known: the program is read again."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
 
 
 class CannotRoll(Exception):
@@ -73,6 +82,10 @@ class Transcript:
         parallel: parameters of the maps around, each with the number of maps outside of it.
         straight: the body of a map that is read as one kernel, if one is.
         capacities: the most that lengths can be which data decide.
+        tables: numbers of containers that are known, and that nothing has changed.
+        relied_on: those of which numbers were taken as known.
+        changing: numbers, in order of making, of tables that are not taken as known.
+        counted: all tables, in that order.
     """
 
     block: Block = field(default_factory=Block)
@@ -87,6 +100,10 @@ class Transcript:
     parallel: list[tuple[int, list[str]]] = field(default_factory=list)
     straight: Any = None
     capacities: dict[Any, Length] = field(default_factory=dict)
+    tables: dict[Container, Any] = field(default_factory=dict)
+    relied_on: set[Container] = field(default_factory=set)
+    changing: frozenset[int] = frozenset()
+    counted: list[Container] = field(default_factory=list)
 
     # -- messages -------------------------------------------------------------------------------
 
@@ -143,6 +160,11 @@ class Transcript:
             self.straight.leave()
         statement.line = self.line
         self.block.statements.append(statement)
+        for container in statement.writes() if self.tables else ():
+            if container in self.tables and not isinstance(statement, Table):
+                if container in self.relied_on:
+                    raise TableChanges(self.counted.index(container))
+                del self.tables[container]
 
     def parallel_above(self, container: Container) -> list[str]:
         """Parameters of the maps that are inside of the place where a container was made."""

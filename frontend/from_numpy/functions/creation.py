@@ -11,6 +11,7 @@ import sympy
 from distspmd.expressions.ir import Expression, apply, cast
 from distspmd.frontend.from_numpy.arithmetic import converted
 from distspmd.frontend.from_numpy.functions.registry import function
+from distspmd.frontend.from_numpy.kinds import has_data
 from distspmd.frontend.from_numpy.transcript import Refusal, told
 from distspmd.frontend.from_numpy.values import (
     INT64,
@@ -117,15 +118,18 @@ def _full_like(
 
 @function(np.array, np.asarray, np.ascontiguousarray, np.asanyarray, np.asfortranarray)
 def _array(run: Any, value: Any, dtype: Any = None, copy: Any = True, **_: Any) -> Any:
+    kind = None if dtype is None else dtype_of(run, dtype)
+    if not has_data(value) and not isinstance(value, np.ndarray):
+        try:
+            return run.tracer.tensor(np.array(value, dtype=kind))
+        except (TypeError, ValueError) as problem:
+            run.tracer.refuse(str(problem))
     tensor = run.tracer.tensor(value)
-    if dtype is not None:
-        tensor = converted(run.tracer, tensor, dtype_of(run, dtype))
-    tensor = (
-        Tensor(tensor.shape, tensor.dtype, tensor.element)
-        if tensor is not value or copy
-        else tensor
-    )
-    return run.tracer.stored_anew(tensor)
+    if kind is not None:
+        tensor = converted(run.tracer, tensor, kind)
+    if tensor is value:
+        tensor = Tensor(tensor.shape, tensor.dtype, tensor.element)
+    return run.tracer.stored(tensor)
 
 
 @function(np.asarray, np.asanyarray)
