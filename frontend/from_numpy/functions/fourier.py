@@ -265,4 +265,5 @@ def _over_spacing(run: Any, numbers: Tensor, length: Length, d: Any) -> Tensor:
     width = combine(tracer, np.multiply, [length, d])
     value = combine(tracer, np.divide, [1.0, width])
     found = combine(tracer, np.multiply, [numbers, value])
-    return tracer.stored_anew(converted(tracer, found, dtype_of(run, None, found.dtype)))
+    result: Tensor = tracer.stored_anew(converted(tracer, found, dtype_of(run, None, found.dtype)))
+    return result

@@ -120,6 +120,9 @@ def _own_call(
         return function.__func__, [function.__self__, *arguments], keywords
     if isinstance(function, functools.partial):
         return function.func, [*function.args, *arguments], {**function.keywords, **keywords}
+    if isinstance(function, np.vectorize):
+        own = [function.pyfunc, function.otypes, None, function.excluded, False, function.signature]
+        return run.call(np.vectorize, own, {}), arguments, keywords
     return None
 
 
@@ -128,8 +131,6 @@ def _of_type(
 ) -> Any:
     """A type that converts, or a function of what is known already."""
     tracer = run.tracer
-    if isinstance(function, np.vectorize):
-        tracer.refuse("np.vectorize: write the function over whole arrays, with np.where")
     alone = len(arguments) == 1 and not keywords
     if alone and isinstance(function, type) and issubclass(function, np.generic):
         if not has_arrays(arguments):

@@ -90,6 +90,13 @@ inline int64_t digit(const T *edges, int64_t n, const T &value, bool right) {
   return low;
 }
 
+/// The bin of a value between `n` edges that grow, the last of which is in its bin; else `n - 1`.
+template <class T>
+inline int64_t bin(const T *edges, int64_t n, const T &value) {
+  if (!(value >= edges[0] && value <= edges[n - 1])) return n - 1;
+  return std::min(search(edges, n, value, true) - 1, n - 2);
+}
+
 // --- scans ---
 
 /// Each element combined with all before it.

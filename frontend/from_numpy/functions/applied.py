@@ -1,0 +1,200 @@
+"""Functions of Python that are applied to each element, or to each line, of arrays.
+
+The function is read once. Of elements it becomes one kernel, if it computes with numbers alone;
+otherwise each iteration of a map runs its statements.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import sympy
+
+from distspmd.expressions.ir import cast
+from distspmd.frontend.from_numpy import indexing
+from distspmd.frontend.from_numpy.arithmetic import converted
+from distspmd.frontend.from_numpy.functions.creation import dtype_of
+from distspmd.frontend.from_numpy.functions.registry import function
+from distspmd.frontend.from_numpy.lines import put_back, with_last
+from distspmd.frontend.from_numpy.shapes import normal_axis
+from distspmd.frontend.from_numpy.syntax.scopes import NotStraight, Straight
+from distspmd.frontend.from_numpy.syntax.variables import Saved
+from distspmd.frontend.from_numpy.values import Tensor, View, axis, make_view, view_of
+from distspmd.frontend.tensor_ir.statements import Block, Length, Parameter, Scope, Store
+from distspmd.frontend.tensor_ir.whole_numbers import subtract, symbol
+
+Call = Callable[[tuple[sympy.Symbol, ...]], Any]
+
+
+def apply_to_each(run: Any, label: str, shape: Sequence[Length], call: Call) -> Any:
+    """What a call gives at each index of a shape, in arrays; a tuple where it gives tuples.
+
+    Args:
+        run: the interpreter.
+        label: of the map.
+        shape: its extents.
+        call: reads the function at an index; its result is an array of the last dimensions.
+    """
+    tracer = run.tracer
+    if tracer.straight is not None:
+        tracer.straight.leave()
+    names = [tracer.unique("each") for _ in shape]
+    parameters = [Parameter(name, 0, n) for name, n in zip(names, shape, strict=True)]
+    index = tuple(symbol(name) for name in names)
+    trial, node = Saved.of(run), tracer.node
+    for p in parameters:
+        tracer.bounds[p.name] = (0, subtract(p.end, 1))
+    tracer.parallel.append((len(tracer.own), names))
+    try:
+        try:
+            found = _as_elements(run, label, parameters, index, call)
+        except NotStraight:
+            tracer.straight = None
+            trial.restore(run)
+            tracer.names |= set(names)
+            for p in parameters:
+                tracer.bounds[p.name] = (0, subtract(p.end, 1))
+            tracer.node = node
+            found = _as_statements(run, label, parameters, index, call)
+    finally:
+        tracer.parallel.pop()
+        for name in names:
+            del tracer.bounds[name]
+    return found
+
+
+def _as_elements(
+    run: Any, label: str, parameters: Sequence[Parameter], index: Any, call: Call
+) -> Any:
+    """One kernel."""
+    tracer = run.tracer
+    straight = Straight(run, [p.name for p in parameters])
+    tracer.straight = straight
+    try:
+        value = call(index)
+        many = value if isinstance(value, tuple) else (value,)
+        tensors = [tracer.tensor(v) for v in many]
+        if straight.written or any(t.ndim for t in tensors):
+            straight.leave()
+    finally:
+        tracer.straight = None
+    shape = [p.end for p in parameters]
+    results = [tracer.container(tracer.target or label, shape, t.dtype) for t in tensors]
+    stores = [
+        Store(c, index, cast(t.element(()), c.dtype)) for c, t in zip(results, tensors, strict=True)
+    ]
+    tracer.kernel(stores, parameters, label)
+    found = tuple(view_of(c) for c in results)
+    return found if isinstance(value, tuple) else found[0]
+
+
+def _as_statements(
+    run: Any, label: str, parameters: Sequence[Parameter], index: Any, call: Call
+) -> Any:
+    """A map whose iterations run statements."""
+    tracer = run.tracer
+    body = Block()
+    found: list[View] = []
+    tracer.own.append(set())
+    target, tracer.target = tracer.target, None
+    try:
+        with tracer.within(body):
+            value = call(index)
+            many = value if isinstance(value, tuple) else (value,)
+            for tensor in [tracer.tensor(v) for v in many]:
+                own = tracer.own.pop()
+                shape = (*(p.end for p in parameters), *tensor.shape)
+                result = tracer.container(target or label, shape, tensor.dtype)
+                tracer.own.append(own)
+                inner = tuple(axis(d) for d in range(tensor.ndim))
+                tracer.assign(make_view(result, tensor.shape, (*index, *inner)), tensor)
+                found.append(view_of(result))
+    finally:
+        tracer.target = target
+        own = tracer.own.pop()
+    tracer.add(Scope(label, tuple(parameters), body, frozenset(own)))
+    return tuple(found) if isinstance(value, tuple) else found[0]
+
+
+# -- elements -------------------------------------------------------------------------------------
+
+
+@function(np.vectorize)
+def _vectorize(
+    run: Any,
+    pyfunc: Any,
+    otypes: Any = None,
+    doc: Any = None,
+    excluded: Any = None,
+    cache: bool = False,
+    signature: Any = None,
+) -> Any:
+    return functools.partial(_call_vectorized, pyfunc, otypes, excluded, signature)
+
+
+def _call_vectorized(pyfunc: Any, otypes: Any, excluded: Any, signature: Any) -> None:
+    """What calls of vectorized functions are called by: a name in the table of functions."""
+
+
+@function(_call_vectorized)
+def vectorized(
+    run: Any, pyfunc: Any, otypes: Any, excluded: Any, signature: Any, *arguments: Any, **named: Any
+) -> Any:
+    """Call a function at each element of arrays; of branches of different types the common one."""
+    tracer = run.tracer
+    if excluded or signature is not None or named:
+        tracer.refuse("np.vectorize with excluded=, signature= or arguments by name")
+    tensors = [tracer.tensor(a) for a in arguments]
+    shape = tracer.broadcast_shape([t.shape for t in tensors])
+    if not shape:
+        return run.call(pyfunc, list(arguments), {})
+    stored = [tracer.stored(t) if t.ndim else t for t in tensors]
+    whole = [tracer.broadcast(t, shape) for t in stored]
+
+    def call(index: tuple[sympy.Symbol, ...]) -> Any:
+        elements = [indexing.read(tracer, t, index) for t in whole]
+        for element in elements:
+            element.weak = None
+        return run.call(pyfunc, elements, {})
+
+    found = apply_to_each(run, getattr(pyfunc, "__name__", "vectorized").strip("<>"), shape, call)
+    if not otypes:
+        return found
+    kinds = [dtype_of(run, t) for t in otypes]
+    if isinstance(found, tuple):
+        return tuple(converted(tracer, t, kind) for t, kind in zip(found, kinds, strict=True))
+    return converted(tracer, found, kinds[0])
+
+
+# -- lines ----------------------------------------------------------------------------------------
+
+
+@function(np.apply_along_axis)
+def _apply_along_axis(
+    run: Any, func1d: Any, axis: Any, arr: Any, *arguments: Any, **named: Any
+) -> Any:
+    tracer = run.tracer
+    tensor = tracer.tensor(arr)
+    d = normal_axis(tracer, axis, tensor.ndim)
+    if tensor.ndim == 1:
+        return run.call(func1d, [tensor, *arguments], named)
+    lines: Tensor = with_last(tracer, tracer.stored(tensor), d)
+    batch = lines.shape[:-1]
+
+    def call(index: tuple[sympy.Symbol, ...]) -> Any:
+        line = indexing.read(tracer, lines, index)
+        return run.call(func1d, [line, *arguments], named)
+
+    found = apply_to_each(run, getattr(func1d, "__name__", "line").strip("<>"), batch, call)
+    if isinstance(found, tuple):
+        tracer.refuse("np.apply_along_axis of a function that returns more than one array")
+    extra = found.ndim - len(batch)
+    if extra == 1:
+        return put_back(tracer, found, d)
+    if extra > 1:
+        order = [*range(d), *range(len(batch), found.ndim), *range(d, len(batch))]
+        return run.call(np.transpose, [found, order], {})
+    return found

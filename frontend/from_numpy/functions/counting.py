@@ -1,0 +1,268 @@
+"""Counts of elements: histograms, and how often numbers come."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from distspmd.frontend.from_numpy import indexing
+from distspmd.frontend.from_numpy.arithmetic import choose, combine, converted
+from distspmd.frontend.from_numpy.functions.registry import function
+from distspmd.frontend.from_numpy.functions.sorting import look_up
+from distspmd.frontend.from_numpy.lines import cpp, flat
+from distspmd.frontend.from_numpy.shapes import reshape
+from distspmd.frontend.from_numpy.values import INT64, Tensor
+from distspmd.frontend.tensor_ir.whole_numbers import add, multiply, subtract
+
+FLOAT64 = np.dtype(np.float64)
+LARGEST_TABLE = 1025
+"""So many edges that are known are written into the program; more are computed there."""
+
+
+def count_into(run: Any, places: Tensor, length: Any, weights: Tensor | None, dtype: Any) -> Tensor:
+    """How many elements have each place below a length, or the sum of their weights.
+
+    Args:
+        run: the interpreter.
+        places: whole numbers; the length itself is the place of elements that do not count.
+        length: of the result.
+        weights: of the elements; each counts one without them.
+        dtype: of the result.
+    """
+    tracer = run.tracer
+    base = run.call(np.zeros, [add(length, 1)], {"dtype": dtype})
+    places.is_index = True  # type: ignore[attr-defined]
+    one = tracer.tensor(np.dtype(dtype).type(1))
+    value = one if weights is None else tracer.stored_anew(converted(tracer, weights, dtype))
+    indexing.accumulate(tracer, base, places, value, "add")
+    return indexing.read(tracer, base, slice(0, length))
+
+
+def _vector(run: Any, value: Any) -> Tensor:
+    tensor: Tensor = run.tracer.tensor(value)
+    if tensor.mask is not None:
+        run.tracer.refuse(
+            "a histogram of the elements that a mask chooses: give the whole, and weights=mask"
+        )
+    return flat(run.tracer, tensor) if tensor.ndim else reshape(run.tracer, tensor, [1])
+
+
+def _ends(run: Any, values: Tensor, limits: Any) -> tuple[Any, Any]:
+    """The first and the last edge, of values or as they are given."""
+    tracer = run.tracer
+    if limits is not None:
+        first, last = limits
+        if not isinstance(first, Tensor) and not isinstance(last, Tensor):
+            if first > last:
+                tracer.refuse("max must be larger than min in range parameter.")
+            return (first - 0.5, last + 0.5) if first == last else (first, last)
+    else:
+        if values.dtype.kind == "b":
+            values = converted(tracer, values, np.uint8)
+        first, last = (run.call(called, [values], {}) for called in (np.min, np.max))
+    one, other = (tracer.stored(tracer.tensor(v)) for v in (first, last))
+    is_point = combine(tracer, np.equal, [one, other])
+    low = choose(tracer, is_point, combine(tracer, np.subtract, [one, 0.5]), one)
+    high = choose(tracer, is_point, combine(tracer, np.add, [other, 0.5]), other)
+    return low, high
+
+
+def edges_of(run: Any, values: Tensor, bins: Any, limits: Any, dtype: Any = None) -> Tensor:
+    """The edges of bins: those that are given, or of as many equal ones."""
+    tracer = run.tracer
+    if isinstance(bins, str):
+        tracer.refuse(
+            f"np.histogram(bins={bins!r}): the number of bins is in the data; give a number"
+        )
+    given = bins if isinstance(bins, Tensor | list | tuple | np.ndarray) else None
+    if given is not None and tracer.tensor(given).ndim:
+        edges: Tensor = tracer.tensor(given)
+        if edges.ndim != 1:
+            tracer.refuse("`bins` must be 1d, when an array")
+        return edges
+    count = tracer.as_whole(bins, "the number of bins")
+    if isinstance(count, int) and count < 1:
+        tracer.refuse("`bins` must be positive, when an integer")
+    first, last = _ends(run, values, limits)
+    parts = [p.dtype if isinstance(p, Tensor) else p for p in (first, last)]
+    kind = np.result_type(*parts, values.dtype) if dtype is None else np.dtype(dtype)
+    kind = kind if kind.kind in "fc" else np.result_type(kind, float)
+    is_known = not isinstance(first, Tensor) and not isinstance(last, Tensor)
+    if is_known and isinstance(count, int) and count < LARGEST_TABLE:
+        found: Tensor = tracer.table(np.linspace(first, last, count + 1, dtype=kind))
+        return found
+    low, high = (
+        tracer.stored(converted(tracer, v, kind))
+        if isinstance(v, Tensor)
+        else tracer.tensor(kind.type(v))
+        for v in (first, last)
+    )
+    width = combine(tracer, np.subtract, [high, low])
+    step = tracer.stored(combine(tracer, np.divide, [width, converted(tracer, count, kind)]))
+    numbers = run.call(np.arange, [add(count, 1)], {})
+    scaled = combine(tracer, np.multiply, [converted(tracer, numbers, kind), step])
+    inside = combine(tracer, np.add, [scaled, low])
+    is_last = combine(tracer, np.equal, [numbers, count])
+    result: Tensor = tracer.stored_anew(choose(tracer, is_last, high, inside, kind), "edges")
+    return result
+
+
+def _places(run: Any, values: Tensor, edges: Tensor) -> Tensor:
+    """The bins of values; the number of bins for those in none."""
+    tracer = run.tracer
+    kind = np.result_type(values.dtype, edges.dtype)
+    if kind.kind == "c":
+        tracer.refuse("a histogram of complex numbers")
+    own, whole = (t if t.dtype == kind else converted(tracer, t, kind) for t in (values, edges))
+    code = f"*_result0 = distspmd::lines::bin(_whole0, {cpp(edges.shape[0])}, *_line0);"
+    return look_up(run, "bins", own, [whole], INT64, code)
+
+
+@function(np.histogram_bin_edges)
+def _histogram_bin_edges(
+    run: Any, a: Any, bins: Any = 10, range: Any = None, weights: Any = None
+) -> Tensor:
+    return edges_of(run, _vector(run, a), bins, range)
+
+
+@function(np.histogram)
+def _histogram(
+    run: Any, a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
+) -> tuple[Tensor, Tensor]:
+    values = run.tracer.stored(_vector(run, a))
+    if values.dtype.kind == "b":
+        values = converted(run.tracer, values, np.uint8)
+    edges = run.tracer.stored(edges_of(run, values, bins, range))
+    weight = None if weights is None else _vector(run, weights)
+    kind = INT64 if weight is None else weight.dtype
+    count = subtract(edges.shape[0], 1)
+    found = count_into(run, _places(run, values, edges), count, weight, kind)
+    if density:
+        found = _density(run, found, [edges])
+    return found, edges
+
+
+def _density(run: Any, counts: Tensor, edges: Sequence[Tensor]) -> Tensor:
+    tracer = run.tracer
+    found = counts
+    for d, own in enumerate(edges):
+        width = converted(tracer, run.call(np.diff, [own], {}), FLOAT64)
+        shape = [1] * len(edges)
+        shape[d] = width.shape[0]
+        width = reshape(tracer, tracer.stored(width), shape)
+        found = combine(tracer, np.divide, [found, width])
+    total = tracer.stored(run.call(np.sum, [counts], {}))
+    result: Tensor = tracer.stored_anew(combine(tracer, np.divide, [found, total]))
+    return result
+
+
+@function(np.histogramdd)
+def _histogramdd(
+    run: Any,
+    sample: Any,
+    bins: Any = 10,
+    range: Any = None,
+    density: Any = None,
+    weights: Any = None,
+) -> tuple[Tensor, Any]:
+    tracer = run.tracer
+    if isinstance(sample, list | tuple):
+        columns = [_vector(run, column) for column in sample]
+    else:
+        tensor = tracer.tensor(sample)
+        if tensor.ndim != 2 or not isinstance(tensor.shape[1], int):
+            tracer.refuse("np.histogramdd: points as rows of an array, of a known dimension")
+        columns = [
+            indexing.read(tracer, tensor, (slice(None), d))
+            for d in np.arange(tensor.shape[1]).tolist()
+        ]
+    return _of_columns(run, columns, bins, range, density, weights)
+
+
+def _of_columns(
+    run: Any, columns: Sequence[Tensor], bins: Any, limits: Any, density: Any, weights: Any
+) -> tuple[Tensor, Any]:
+    tracer = run.tracer
+    rank = len(columns)
+    each = list(bins) if isinstance(bins, list | tuple) else [bins] * rank
+    if len(each) != rank:
+        tracer.refuse("The dimension of bins must be equal to the dimension of the sample x.")
+    ends = [None] * rank if limits is None else list(limits)
+    columns = [tracer.stored(column) for column in columns]
+    edges = []
+    for column, own, end in zip(columns, each, ends, strict=True):
+        edges.append(tracer.stored(edges_of(run, column, own, end, FLOAT64)))
+    counts = [subtract(e.shape[0], 1) for e in edges]
+    total: Any = 1
+    for n in counts:
+        total = multiply(total, n)
+    place: Any = None
+    inside: Any = None
+    for column, own, n in zip(columns, edges, counts, strict=True):
+        found = _places(run, column, own)
+        fits = combine(tracer, np.less, [found, n])
+        inside = fits if inside is None else combine(tracer, np.logical_and, [inside, fits])
+        if place is None:
+            place = found
+        else:
+            place = combine(tracer, np.add, [combine(tracer, np.multiply, [place, n]), found])
+    places = tracer.stored_anew(choose(tracer, inside, place, tracer.tensor(total), INT64), "bins")
+    weight = None if weights is None else _vector(run, weights)
+    flat_counts = count_into(run, places, total, weight, FLOAT64)
+    result: Tensor = reshape(tracer, tracer.stored_anew(flat_counts), counts)
+    return (_density(run, result, edges) if density else result), tuple(edges)
+
+
+@function(np.histogram2d)
+def _histogram2d(
+    run: Any,
+    x: Any,
+    y: Any,
+    bins: Any = 10,
+    range: Any = None,
+    density: Any = None,
+    weights: Any = None,
+) -> Any:
+    if isinstance(bins, Tensor | np.ndarray) or (isinstance(bins, list | tuple) and len(bins) != 2):
+        edges = run.tracer.tensor(bins)
+        bins = [edges, edges] if edges.ndim else bins
+    columns = [_vector(run, x), _vector(run, y)]
+    found, (first, second) = _of_columns(run, columns, bins, range, density, weights)
+    return found, first, second
+
+
+@function(np.bincount)
+def _bincount(run: Any, x: Any, weights: Any = None, minlength: Any = 0) -> Tensor:
+    tracer = run.tracer
+    values = tracer.tensor(x)
+    if values.ndim != 1:
+        tracer.refuse("np.bincount counts in an array of one dimension: use x.ravel()")
+    if values.dtype.kind not in "biu" or values.dtype == np.uint64:
+        tracer.refuse(f"np.bincount counts whole numbers, not elements of the type {values.dtype}")
+    length = tracer.as_whole(minlength, "minlength")
+    if isinstance(length, int) and isinstance(x, np.ndarray | list | tuple) and _is_static(x):
+        length = max(length, int(np.max(x, initial=-1)) + 1)
+    else:
+        length = _length_of_counts(run, values, length)
+    weight = None if weights is None else tracer.tensor(weights)
+    kind = INT64 if weight is None else FLOAT64
+    places = converted(tracer, values, INT64)
+    return count_into(run, tracer.stored(places), length, weight, kind)
+
+
+def _is_static(value: Any) -> bool:
+    return isinstance(value, np.ndarray) or not any(isinstance(v, Tensor) for v in value)
+
+
+def _length_of_counts(run: Any, values: Tensor, length: Any) -> Any:
+    """The length that is given, if no element reaches it."""
+    most = {"b": 2, "u": 2 ** (8 * values.dtype.itemsize)}.get(values.dtype.kind)
+    if not isinstance(length, int) or most is None or length < most:
+        run.tracer.refuse(
+            "np.bincount: its length is the greatest element and one more, which is known at run "
+            "time only; write counts = np.zeros(k, int); np.add.at(counts, x, 1), where k is "
+            "greater than all elements"
+        )
+    return length
