@@ -8,11 +8,11 @@ from pathlib import Path
 import dace
 import numpy as np
 import pytest
+from parsed_by_dace import numpy_program
 
 import distspmd
 from distspmd.analysis.iteration_spaces import Source, spaces_of
 from distspmd.errors import UnsupportedProgram
-from distspmd.frontend import numpy_program
 
 
 @dace.program

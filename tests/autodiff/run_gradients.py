@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from dace import SDFG
 from mpi4py import MPI
+from parsed_by_dace import numpy_program
 
 import distspmd
 from autodiff.programs import GRADIENTS, Gradients
-from distspmd.frontend import numpy_program
 
 
 def check(case: Gradients, parsed: SDFG | None, comm: Any) -> str:

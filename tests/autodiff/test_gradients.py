@@ -11,11 +11,11 @@ import dace
 import numpy as np
 import pytest
 from conftest import UNOPTIMISED
+from parsed_by_dace import numpy_program
 
 import distspmd
 from autodiff.programs import GRADIENTS, D, perceptron
 from distspmd.errors import UnsupportedProgram
-from distspmd.frontend import numpy_program
 from distspmd.runtime.launch import launch
 
 TESTS = Path(__file__).resolve().parent.parent

@@ -9,6 +9,7 @@ import pytest
 import torch
 from autodiff.programs import GRADIENTS
 from from_onnx.cases import node_cases
+from parsed_by_dace import numpy_program
 from torch import Tensor, nn
 
 from distspmd import frontend
@@ -106,7 +107,7 @@ def test_gradients_of_numpy_programs(golden: Golden) -> None:
         for case in GRADIENTS:
             if case.name not in NUMPY:
                 continue
-            sdfg = frontend.numpy_program(case.program)
+            sdfg = numpy_program(case.program)
             normalize(sdfg)
             yield case.name, emitted(sdfg)
 

@@ -3,7 +3,7 @@
 import dace
 import numpy as np
 import pytest
-from distspmd.frontend.from_numpy.einsum import parse_subscripts
+from distspmd.frontend.from_numpy.einsum_dace import parse_subscripts
 
 import distspmd
 from distspmd.errors import UnsupportedProgram

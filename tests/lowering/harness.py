@@ -14,11 +14,11 @@ from typing import Any, TypeVar
 import numpy as np
 from dace import SDFG
 from dace.frontend.python.parser import DaceProgram
+from parsed_by_dace import numpy_program
 
 import distspmd
 from distspmd.codegen.build import build_program
 from distspmd.errors import DistSPMDError
-from distspmd.frontend import numpy_program
 from distspmd.lowering import ATTRIBUTE
 from distspmd.passes.normalize.uninitialised import find_uninitialised
 from distspmd.plans.machine import Machine

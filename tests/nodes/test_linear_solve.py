@@ -5,12 +5,12 @@ from dataclasses import replace
 import dace
 import numpy as np
 import pytest
+from parsed_by_dace import numpy_program
 
 import distspmd
 from distspmd.codegen.build import load_unlowered
 from distspmd.codegen.implementations import check_lapack, choose_implementations
 from distspmd.errors import ToolchainError, UnsupportedProgram
-from distspmd.frontend import numpy_program
 from distspmd.runtime.toolchain import find_blas
 
 

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from dace.libraries.standard.nodes import Reduce
 from dace.sdfg.state import LoopRegion
+from parsed_by_dace import numpy_program
 
 from distspmd import pipeline
 from distspmd.errors import ScheduleError
-from distspmd.frontend import numpy_program
 from distspmd.passes.compilation import Compilation
 from distspmd.plans.machine import Machine
 

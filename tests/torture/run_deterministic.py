@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 from mpi4py import MPI
+from parsed_by_dace import numpy_program
 
 import distspmd
 from distspmd.errors import DistSPMDError
@@ -52,7 +53,7 @@ def _lowered(program: Program, strict: bool, folder: Path, world: Any) -> Any:
     found = None
     if world.rank == 0:
         try:
-            sdfg = distspmd.frontend.numpy_program(program.written(folder, f"_{int(strict)}"))
+            sdfg = numpy_program(program.written(folder, f"_{int(strict)}"))
             spaces = {s.name: count_of(s.ranges) for s in distspmd.iteration_spaces(sdfg)}
             schedule = random_schedule(program.seed, SCHEDULED, spaces)
             found = distspmd.lower(sdfg, schedule, deterministic=strict)

@@ -18,6 +18,7 @@ from typing import Any
 import dace
 import numpy as np
 from mpi4py import MPI
+from parsed_by_dace import numpy_program
 
 import distspmd
 from distspmd import Layout, Mesh, Split
@@ -57,7 +58,7 @@ def main(calls: int, programs: int) -> None:
     x, w = rng.random((64, 48)), rng.random((48, 48))
     given = (x, w) if comm.rank == 0 else ()
     wanted = smoothed.f(x, w)
-    sdfg = distspmd.frontend.numpy_program(smoothed) if comm.rank == 0 else None
+    sdfg = numpy_program(smoothed) if comm.rank == 0 else None
     grid = (comm.size, 1, 1)
     lowered = distspmd.lower(sdfg, {"y": grid}) if sdfg is not None else None
 

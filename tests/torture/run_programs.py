@@ -14,10 +14,10 @@ from typing import Any
 
 from lowering.harness import Prepared, ahead, outcome
 from lowering.on_paper import problems
+from parsed_by_dace import numpy_program
 
 import distspmd
 from distspmd.errors import DistSPMDError
-from distspmd.frontend import numpy_program
 from torture.programs import Program, count_of, random_program, random_schedule
 
 

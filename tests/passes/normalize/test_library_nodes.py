@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from dace.libraries.linalg import TensorDot, TensorTranspose
 from dace.sdfg import nodes
+from parsed_by_dace import numpy_program
 
 import distspmd
 from distspmd.codegen.build import load_unlowered
-from distspmd.frontend import numpy_program
 from distspmd.nodes.contraction import Contraction
 from distspmd.passes.normalize.library_nodes import expand_library_nodes
 

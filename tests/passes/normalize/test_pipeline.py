@@ -6,11 +6,11 @@ import dace
 import numpy as np
 import pytest
 from dace.sdfg import nodes
+from parsed_by_dace import numpy_program
 
 import distspmd
 from distspmd import pipeline
 from distspmd.errors import UnsupportedProgram
-from distspmd.frontend import numpy_program
 from distspmd.passes.normalize.pipeline import normalize
 
 N = dace.symbol("N")
