@@ -19,6 +19,7 @@ from distspmd.frontend.from_numpy import dace_parser, functions, syntax
 from distspmd.frontend.from_numpy.functions.registry import FUNCTIONS, METHODS
 from distspmd.frontend.from_numpy.interpreter import HOLE, PLACE, Interpreter
 from distspmd.frontend.from_numpy.prune import without_unread
+from distspmd.frontend.from_numpy.syntax.sources import globals_of
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.transcript import (
     PYTHON_TYPES,
@@ -158,7 +159,8 @@ class _Reading:
 
     def _argument(self, parameter: inspect.Parameter, given: Mapping[str, Any]) -> Any:
         name = parameter.name
-        described = _described(parameter.annotation)
+        annotation = self._annotation(parameter)
+        described = _described(annotation)
         if name in given and not (described is not None and _is_number(given[name])):
             return self._example(name, given[name], parameter)
         if described is not None:
@@ -167,9 +169,8 @@ class _Reading:
             return ()
         if parameter.kind is parameter.VAR_KEYWORD:
             return {}
-        if parameter.annotation in PYTHON_TYPES and parameter.default is parameter.empty:
-            kind = parameter.annotation
-            return self._scalar(name, PYTHON_TYPES[kind], kind)
+        if parameter.default is parameter.empty and _is_python_type(annotation):
+            return self._scalar(name, PYTHON_TYPES[annotation], annotation)
         if parameter.default is not parameter.empty:
             return parameter.default
         raise ArgumentError(
@@ -177,6 +178,19 @@ class _Reading:
             f"example. Annotate it, {name}: dace.float64[10, 20], or pass an array of its type and "
             "shape after the function."
         )
+
+    def _annotation(self, parameter: inspect.Parameter) -> Any:
+        """What an annotation is; one that is text is read with what the function sees."""
+        annotation = parameter.annotation
+        if not isinstance(annotation, str):
+            return annotation
+        try:
+            return eval(annotation, globals_of(inspect.unwrap(self.function)))
+        except Exception as problem:
+            raise ArgumentError(
+                f"{self.function.__name__}: the annotation {annotation!r} of {parameter.name!r} is "
+                f"not to be read: {problem}."
+            ) from None
 
     def _described(self, name: str, described: data.Data) -> Any:
         dtype = np.dtype(described.dtype.type)
@@ -302,6 +316,10 @@ def _described(annotation: Any) -> data.Data | None:
     if isinstance(annotation, type) and issubclass(annotation, np.generic):
         return data.Scalar(dtypes.dtype_to_typeclass(annotation))
     return None
+
+
+def _is_python_type(annotation: Any) -> bool:
+    return isinstance(annotation, type) and annotation in PYTHON_TYPES
 
 
 def _is_number(value: Any) -> bool:

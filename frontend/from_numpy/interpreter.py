@@ -15,6 +15,7 @@ import sympy
 from distspmd.errors import DistSPMDError
 from distspmd.frontend.from_numpy import indexing
 from distspmd.frontend.from_numpy.kinds import has_data
+from distspmd.frontend.from_numpy.syntax.bindings import name_in_source
 from distspmd.frontend.from_numpy.syntax.calls import Method, call
 from distspmd.frontend.from_numpy.syntax.conditions import decided
 from distspmd.frontend.from_numpy.syntax.jumps import RESULT, without_jumps
@@ -89,10 +90,11 @@ class Interpreter:
             self.tracer.refuse("functions that call each other more than 60 times deep")
         before, outer = self.tracer.node, self.depth
         self.depth += 1
+        frame.target = self.tracer.target
         self.tracer.frames.append(frame)
         try:
             if isinstance(node, ast.Lambda):
-                return self.value(node.body)
+                return self.assigned(node.body)
             body = self.body_of(node)
             self.block(body)
             return frame.variables.get(RESULT)
@@ -300,6 +302,11 @@ class Interpreter:
         Raises:
             Refusal: one that is not covered.
         """
+        with self.tracer.named(name_in_source(node)):
+            return self.assigned(node)
+
+    def assigned(self, node: ast.expr) -> Any:
+        """The value of an expression that is assigned to what the tracer names."""
         before, self.tracer.node = self.tracer.node, node
         read = EXPRESSIONS.get(type(node))
         if read is None:

@@ -57,12 +57,13 @@ class CannotRoll(Exception):
 
 @dataclass
 class Frame:
-    """The variables of a function that is being read."""
+    """The variables of a function that is being read; ``target`` is what its result is called."""
 
     variables: dict[str, Any] = field(default_factory=dict)
     file: str = ""
     first_line: int = 0
     source: Sequence[str] = ()
+    target: str | None = None
 
 
 @dataclass
@@ -81,6 +82,7 @@ class Transcript:
         own: names of the containers of the maps around, the innermost one last.
         parallel: parameters of the maps around, each with the number of maps outside of it.
         straight: the body of a map that is read as one kernel, if one is.
+        last: the line of the last statement, of which results are that no line stores.
         capacities: the most that lengths can be which data decide.
         tables: numbers of containers that are known, and that nothing has changed.
         relied_on: those of which numbers were taken as known.
@@ -99,6 +101,7 @@ class Transcript:
     own: list[set[str]] = field(default_factory=list)
     parallel: list[tuple[int, list[str]]] = field(default_factory=list)
     straight: Any = None
+    last: tuple[str, int] | None = None
     capacities: dict[Any, Length] = field(default_factory=dict)
     tables: dict[Container, Any] = field(default_factory=dict)
     relied_on: set[Container] = field(default_factory=set)
@@ -158,7 +161,8 @@ class Transcript:
         """Add a statement."""
         if self.straight is not None:
             self.straight.leave()
-        statement.line = self.line
+        self.last = self.line or self.last
+        statement.line = self.last
         self.block.statements.append(statement)
         for container in statement.writes() if self.tables else ():
             if container in self.tables and not isinstance(statement, Table):
@@ -210,7 +214,7 @@ class Transcript:
 
     @contextmanager
     def named(self, target: str | None) -> Iterator[None]:
-        """What is stored next goes to a variable."""
+        """What is stored next is called so: after a variable, or what the source says."""
         before, self.target = self.target, target
         try:
             yield

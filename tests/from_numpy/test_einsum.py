@@ -3,11 +3,11 @@
 import dace
 import numpy as np
 import pytest
-from distspmd.frontend.from_numpy.einsum_dace import parse_subscripts
 
 import distspmd
 from distspmd.errors import UnsupportedProgram
 from distspmd.frontend import numpy_program
+from distspmd.frontend.from_numpy.einsum_dace import parse_subscripts
 from distspmd.nodes.contraction import Contraction
 
 
@@ -61,4 +61,6 @@ def test_extents_that_differ_are_refused_with_the_line() -> None:
     with pytest.raises(
         UnsupportedProgram, match=r"test_einsum.py:\d+: .*'j' has the extents 3 and 4"
     ):
+        numpy_program(wrong, frontend="dace")
+    with pytest.raises(UnsupportedProgram, match=r"test_einsum.py:\d+: .* do not fit: 3 and 4"):
         numpy_program(wrong)

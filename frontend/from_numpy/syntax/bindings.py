@@ -80,3 +80,45 @@ def _uses(node: ast.AST, name: str) -> bool:
         and not (isinstance(n.ctx, ast.Store) and not isinstance(node, ast.AugAssign))
         for n in ast.walk(node)
     )
+
+
+_SIGNS: dict[type[ast.operator], str] = {
+    ast.Add: "plus",
+    ast.Sub: "minus",
+    ast.Mult: "times",
+    ast.Div: "div",
+    ast.MatMult: "matmul",
+    ast.Pow: "pow",
+}
+
+
+def name_in_source(node: ast.expr) -> str | None:
+    """What the value of an expression is called, by its source: ``a_matmul_b``, ``sum_x``."""
+    if isinstance(node, ast.BinOp) and type(node.op) in _SIGNS:
+        return f"{_operand(node.left)}_{_SIGNS[type(node.op)]}_{_operand(node.right)}"
+    if isinstance(node, ast.Call):
+        function = node.func
+        if isinstance(function, ast.Name):
+            return f"{function.id}_{_operand(node.args[0])}" if node.args else function.id
+        if isinstance(function, ast.Attribute):
+            is_module = isinstance(function.value, ast.Name) and function.value.id in _MODULES
+            operand = function.value
+            if is_module:
+                if not node.args:
+                    return function.attr
+                operand = node.args[0]
+            return f"{function.attr}_{_operand(operand)}"
+    return None
+
+
+_MODULES = ("np", "numpy", "math", "linalg", "scipy", "sp", "dace", "distspmd")
+
+
+def _operand(node: ast.expr) -> str:
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute):
+        return f"{_operand(node.value)}_{node.attr}"
+    if isinstance(node, ast.Subscript):
+        return f"{_operand(node.value)}_slice"
+    return "expr"

@@ -9,9 +9,10 @@ import numpy as np
 
 from distspmd.frontend.from_numpy import indexing
 from distspmd.frontend.from_numpy.subscripts import is_basic
+from distspmd.frontend.from_numpy.syntax.bindings import name_in_source
 from distspmd.frontend.from_numpy.syntax.branches import branch
 from distspmd.frontend.from_numpy.syntax.calls import Closure
-from distspmd.frontend.from_numpy.syntax.jumps import StoppedFor, StoppedWhile
+from distspmd.frontend.from_numpy.syntax.jumps import RESULT, StoppedFor, StoppedWhile
 from distspmd.frontend.from_numpy.syntax.loops import for_loop, while_loop
 from distspmd.frontend.from_numpy.syntax.operators import UFUNCS
 from distspmd.frontend.from_numpy.syntax.registry import statement
@@ -25,9 +26,10 @@ if TYPE_CHECKING:
 
 @statement(ast.Assign)
 def _assign(run: Interpreter, node: ast.Assign) -> None:
-    name = node.targets[0].id if isinstance(node.targets[0], ast.Name) else None
-    with run.tracer.named(name):
-        value = run.value(node.value)
+    (first, *_) = node.targets
+    name = first.id if isinstance(first, ast.Name) else name_in_source(node.value)
+    with run.tracer.named(run.tracer.frames[-1].target if name == RESULT else name):
+        value = run.assigned(node.value)
     for target in node.targets:
         run.tracer.node = node
         run.bind(target, value)
@@ -39,7 +41,7 @@ def _annotated(run: Interpreter, node: ast.AnnAssign) -> None:
         return
     name = node.target.id if isinstance(node.target, ast.Name) else None
     with run.tracer.named(name):
-        value = run.value(node.value)
+        value = run.assigned(node.value)
     run.bind(node.target, value)
 
 
