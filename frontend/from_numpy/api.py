@@ -265,9 +265,9 @@ class _Reading:
                 if isinstance(value, list) and all(map(_is_number, value)):
                     return list(value)
                 return type(value)(map(form, value))
-            elif isinstance(value, dict):
+            if isinstance(value, dict):
                 return {key: form(part) for key, part in value.items()}
-            elif value is None or isinstance(value, str):
+            if value is None or isinstance(value, str):
                 return value
             found.append(self.tracer.tensor(value))
             return Result(len(found) - 1)

@@ -11,7 +11,7 @@ import sympy
 
 from distspmd.expressions.ir import Constant, Expression, apply, cast
 from distspmd.expressions.operations import OPERATIONS, DType
-from distspmd.frontend.from_numpy.elements import truth_of
+from distspmd.frontend.from_numpy.elements import is_one, truth_of
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.transcript import PYTHON_TYPES, told
 from distspmd.frontend.from_numpy.values import Tensor, View, number
@@ -353,8 +353,16 @@ def _common_mask(tracer: Tracer, tensors: Sequence[Tensor]) -> Tensor | None:
         return None
     if any(not same_mask(masks[0], m) for m in masks[1:]):
         tracer.refuse("elements chosen by different masks are combined")
-    if any(t.mask is None and t.ndim > 0 for t in tensors):
+    rank = max(t.ndim for t in tensors)
+    if any(
+        t.mask is None
+        and t.ndim > 0
+        and not (masks[0].ndim == 1 and rank > 1 and (t.ndim < rank or is_one(t.shape[0])))
+        for t in tensors
+    ):
         tracer.refuse("elements chosen by a mask are combined with an array that is not so chosen")
+    if masks[0].ndim < rank and any(t.mask is not None and t.ndim < rank for t in tensors):
+        tracer.refuse("elements chosen by a mask are combined with rows that it chooses")
     return masks[0]
 
 
@@ -369,7 +377,8 @@ def same_mask(a: Tensor | None, b: Tensor | None) -> bool:
 
 
 def _broadcast_masked(tracer: Tracer, tensor: Tensor, shape: Sequence[Any]) -> Tensor:
-    return tensor if tensor.mask is not None else tracer.broadcast(tensor, shape)
+    whole = Tensor(tensor.shape, tensor.dtype, tensor.element, tensor.weak)
+    return tracer.broadcast(whole, shape)
 
 
 def choose(tracer: Tracer, condition: Tensor, a: Tensor, b: Tensor, dtype: Any = None) -> Tensor:

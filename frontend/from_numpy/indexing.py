@@ -12,7 +12,7 @@ from distspmd.frontend.from_numpy.arithmetic import choose, same_mask
 from distspmd.frontend.from_numpy.elements import is_one
 from distspmd.frontend.from_numpy.subscripts import Axis, Masked, Picked, parse_subscript
 from distspmd.frontend.from_numpy.tracer import Tracer
-from distspmd.frontend.from_numpy.transcript import told
+from distspmd.frontend.from_numpy.transcript import Refusal, told
 from distspmd.frontend.from_numpy.values import (
     Tensor,
     View,
@@ -88,6 +88,11 @@ def moved(
     base: Tensor, shape: Sequence[Length], places: Sequence[Whole], *, is_merged: bool = False
 ) -> Tensor:
     """The tensor whose elements are those of another one at places, over ``axis(0)``, ..."""
+    if base.mask is not None:
+        raise Refusal(
+            "elements that a boolean mask chooses are arranged in another way: their number is not "
+            "known before the run. Use np.where(mask, ..., ...) on the whole"
+        )
     if isinstance(base, View):
         inner = base.at(places)
         return make_view(
@@ -267,11 +272,14 @@ def _split_mask(tracer: Tracer, base: Tensor, found: Sequence[Any]) -> tuple[Ten
 
 def _read_masked(tracer: Tracer, base: Tensor, found: Sequence[Any]) -> Tensor:
     part, mask = _split_mask(tracer, base, found)
-    if part.ndim != sum(x.mask.ndim for x in found if isinstance(x, Masked)):
-        tracer.refuse(
-            "rows that a mask chooses make an array of unknown length; use "
-            "np.where(mask[:, None], x, ...) on the whole, or sums over it"
-        )
+    (own,) = (x.mask for x in found if isinstance(x, Masked))
+    if part.ndim != own.ndim:
+        if own.ndim > 1 or not isinstance(found[0], Masked):
+            tracer.refuse(
+                "what a mask chooses along other dimensions than the first makes an array of "
+                "unknown length; use np.where(mask, x, ...) on the whole, or sums over it"
+            )
+        mask = own
     return Tensor(part.shape, part.dtype, part.element, None, mask)
 
 
@@ -280,7 +288,8 @@ def _write_masked(tracer: Tracer, base: View, found: Sequence[Any], value: Any) 
     assert isinstance(part, View)
     tensor = tracer.tensor(value)
     if tensor.mask is not None:
-        if not same_mask(tensor.mask, mask):
+        (own,) = (x.mask for x in found if isinstance(x, Masked))
+        if not same_mask(tensor.mask, mask) and not same_mask(tensor.mask, own):
             tracer.refuse("elements that one mask chooses are assigned where another one chooses")
         tensor = Tensor(tensor.shape, tensor.dtype, tensor.element)
     elif tensor.ndim and not all(is_one(n) for n in tensor.shape):

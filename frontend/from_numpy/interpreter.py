@@ -24,7 +24,7 @@ from distspmd.frontend.from_numpy.syntax.registry import EXPRESSIONS, STATEMENTS
 from distspmd.frontend.from_numpy.syntax.sharing import is_own, reads_in_place, references
 from distspmd.frontend.from_numpy.syntax.sources import function_in, globals_of
 from distspmd.frontend.from_numpy.tracer import Tracer
-from distspmd.frontend.from_numpy.transcript import CannotRoll, Frame, told
+from distspmd.frontend.from_numpy.transcript import CannotRoll, Frame, Refusal, told
 from distspmd.frontend.from_numpy.values import Tensor, View
 from distspmd.frontend.tensor_ir.whole_numbers import Whole, same, simplified
 
@@ -137,6 +137,10 @@ class Interpreter:
             self.tracer.refuse(f"the statement {type(node).__name__.lower()!r} is not covered")
         try:
             read(self, node)
+        except Refusal as refusal:
+            if ":" not in str(refusal).split(" ")[0]:
+                raise Refusal(self.tracer.message(str(refusal))) from refusal
+            raise
         except DistSPMDError:
             raise
         except Exception as problem:

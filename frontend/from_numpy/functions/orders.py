@@ -27,6 +27,9 @@ from distspmd.frontend.from_numpy.values import Tensor
 
 @attribute("shape")
 def _shape(run: Any, base: Tensor) -> Any:
+    if base.mask is not None:
+        count = run.tracer.as_whole(run.call(len, [base], {}))
+        return (count, *base.shape[base.mask.ndim :])
     return tuple(base.shape)
 
 
@@ -37,9 +40,7 @@ def _ndim(run: Any, base: Tensor) -> Any:
 
 @attribute("size")
 def _size(run: Any, base: Tensor) -> Any:
-    if base.mask is not None:
-        return run.call(len, [base], {})
-    return size_of(base.shape)
+    return size_of(_shape(run, base))
 
 
 @attribute("dtype")

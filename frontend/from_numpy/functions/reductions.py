@@ -60,13 +60,9 @@ def reduce(
         condition = tracer.tensor(where)
         neutral = _neutral(tracer, name, tensor.dtype, initial)
         tensor = choose(tracer, condition, tensor, tracer.tensor(neutral), tensor.dtype)
+    rows = None
     if tensor.mask is not None:
-        if axis not in (None, 0, -1):
-            tracer.refuse("a reduction along an axis of the elements that a mask chooses")
-        neutral = _neutral(tracer, name, tensor.dtype, initial)
-        whole = Tensor(tensor.shape, tensor.dtype, tensor.element)
-        tensor = choose(tracer, tensor.mask, whole, tracer.tensor(neutral), tensor.dtype)
-        axis = None
+        tensor, axis, rows = _unmasked(run, name, tensor, axis, initial)
     axes = axes_of(run, tensor, axis)
     if (
         any(tensor.shape[d] == 0 for d in axes)
@@ -88,7 +84,27 @@ def reduce(
     if keepdims:
         found = expand_dims(tracer, found, axes) if axes else found
     found.weak = None
+    found.mask = rows
     return found
+
+
+def _unmasked(
+    run: Any, name: str, tensor: Tensor, axis: Any, initial: Any
+) -> tuple[Tensor, Any, Tensor | None]:
+    """A tensor that is neutral where a mask leaves out, the axes, and the mask if it stays."""
+    tracer, mask = run.tracer, tensor.mask
+    assert mask is not None
+    whole = Tensor(tensor.shape, tensor.dtype, tensor.element)
+    by_rows = mask.ndim < tensor.ndim
+    if by_rows and 0 not in axes_of(run, tensor, axis):
+        return whole, axis, mask
+    if not by_rows and axis not in (None, 0, -1):
+        tracer.refuse("a reduction along an axis of the elements that a mask chooses")
+    if by_rows:
+        mask = expand_dims(tracer, mask, list(range(1, tensor.ndim)))
+    neutral = _neutral(tracer, name, tensor.dtype, initial)
+    found = choose(tracer, mask, whole, tracer.tensor(neutral), tensor.dtype)
+    return found, axis if by_rows else None, None
 
 
 def _neutral(tracer: Any, name: str, dtype: Any, initial: Any) -> Any:
@@ -287,7 +303,11 @@ def _ufunc_at(run: Any, ufunc: np.ufunc, base: Any, items: Any, value: Any = Non
         value, ufunc = combine(tracer, np.negative, [value]), np.add
     if ufunc not in (np.add, np.multiply, np.maximum, np.minimum, np.bitwise_or, np.bitwise_and):
         tracer.refuse(f"np.{ufunc.__name__}.at is not covered")
-    kind = combine(tracer, ufunc, [base, value]).dtype
+    given = tracer.tensor(value)
+    one = Tensor((), given.dtype, lambda _: number(0, given.dtype), given.weak)
+    kind = combine(
+        tracer, ufunc, [Tensor((), base.dtype, lambda _: number(0, base.dtype)), one]
+    ).dtype
     if kind != base.dtype:
         tracer.refuse(
             f"np.{ufunc.__name__}.at of elements of {base.dtype} with values that make them "

@@ -19,7 +19,13 @@ from distspmd.frontend.from_numpy.values import Tensor
 def count_of(run: Any, tensor: Tensor, axis: Any, where: Any = True) -> Any:
     """How many elements are reduced: a whole number, or a tensor where a mask chooses."""
     if tensor.mask is not None:
-        return reduce(run, "add", converted(run.tracer, tensor.mask, np.int64), None)
+        axes = axes_of(run, tensor, axis)
+        by_rows = tensor.mask.ndim < tensor.ndim
+        if by_rows and 0 not in axes:
+            return size_of([tensor.shape[d] for d in axes])
+        chosen = reduce(run, "add", converted(run.tracer, tensor.mask, np.int64), None)
+        rest = size_of([tensor.shape[d] for d in axes[1:]]) if by_rows else 1
+        return combine(run.tracer, np.multiply, [chosen, rest])
     if where is not True:
         truth = converted(
             run.tracer, run.tracer.broadcast(run.tracer.tensor(where), tensor.shape), np.int64
@@ -44,7 +50,7 @@ def mean(
     kind = dtype_of(run, dtype, np.float64 if tensor.dtype.kind in "biu" else tensor.dtype)
     total = reduce(run, "add", tensor, axis, keepdims=keepdims, dtype=kind, where=where)
     count = count_of(run, tensor, axis, where)
-    if isinstance(count, Tensor) and keepdims:
+    if isinstance(count, Tensor) and count.ndim and keepdims:
         count = expand_dims(tracer, count, axes_of(run, tensor, axis))
     found = combine(tracer, np.divide, [total, count])
     return finished(run, converted(tracer, found, kind), out)
@@ -58,7 +64,7 @@ def variance(
     tensor = tracer.tensor(value)
     kind = dtype_of(run, dtype, np.float64 if tensor.dtype.kind in "biu" else tensor.dtype)
     tensor = converted(tracer, tensor, kind)
-    if tensor.mask is not None:
+    if tensor.mask is not None and tensor.mask.ndim == tensor.ndim:
         centre = tracer.stored_anew(mean(run, tensor))
         centred = combine(tracer, np.subtract, [tensor, centre])
     else:
