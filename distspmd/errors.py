@@ -6,6 +6,8 @@ import functools
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
+import numpy as np
+
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
 
@@ -68,6 +70,49 @@ class LaunchError(DistSPMDError):
 
 class CheckError(DistSPMDError):
     """A lowered program that computes something else than the original; names the first index."""
+
+
+class ProgramError(DistSPMDError):
+    """An error that the program itself raises while it runs; on all ranks, with the source line."""
+
+
+class ProgramAssertionError(ProgramError, AssertionError):
+    """An assertion of the program that is false."""
+
+
+class ProgramValueError(ProgramError, ValueError):
+    """A ``ValueError`` of the program."""
+
+
+class ProgramTypeError(ProgramError, TypeError):
+    """A ``TypeError`` of the program."""
+
+
+class ProgramIndexError(ProgramError, IndexError):
+    """An ``IndexError`` of the program, or an index in data that is out of range."""
+
+
+class ProgramRuntimeError(ProgramError, RuntimeError):
+    """A ``RuntimeError`` of the program."""
+
+
+class ProgramArithmeticError(ProgramError, ArithmeticError):
+    """An ``ArithmeticError`` of the program."""
+
+
+class ProgramZeroDivisionError(ProgramError, ZeroDivisionError):
+    """A ``ZeroDivisionError`` of the program."""
+
+
+class ProgramLinAlgError(ProgramError, np.linalg.LinAlgError):
+    """A ``numpy.linalg.LinAlgError``: a singular matrix, or values that do not converge."""
+
+
+def error_of_program(kind: str) -> type[ProgramError]:
+    """The error that stands for one of Python or NumPy, by its name."""
+    found = globals().get(f"Program{kind}", ProgramError)
+    assert issubclass(found, ProgramError)
+    return found
 
 
 def shorten(text: str, most: int = 10_000) -> str:

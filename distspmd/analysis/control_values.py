@@ -1,6 +1,6 @@
-"""Nodes that read a value which control flow needs: every rank runs them.
+"""Nodes that read a value which control flow needs, or tell of one: every rank runs them.
 
-Being one is a property of the node, whatever its label is.
+Being one is a property of the node, or of its class, whatever its label is.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from dace.sdfg import nodes
 
 _PROPERTY = "_distspmd_is_control_value"
+"""An attribute of nodes, which a class of nodes has if all of them are such."""
 
 
 def mark_control_value(node: nodes.Node) -> None:

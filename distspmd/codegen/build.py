@@ -44,6 +44,8 @@ _HEADERS_OF_PROGRAMS = (
     "kernels/extrema.hpp",
     "kernels/fourier.hpp",
     "kernels/lines.hpp",
+    "kernels/lapack.hpp",
+    "kernels/tell.hpp",
     "kernels/threaded_gemm.hpp",
 )
 """Headers that programs include; the runtime has a key of its own."""

@@ -12,7 +12,7 @@ from dace.sdfg import nodes
 
 from distspmd.cache.entries import ensure_entry
 from distspmd.errors import ToolchainError
-from distspmd.nodes import blas_products, contraction, linear_solve, reduce_simd
+from distspmd.nodes import blas_products, contraction, lapack, reduce_simd, tell
 from distspmd.runtime.compile_runtime import INCLUDE
 from distspmd.runtime.toolchain import BLAS
 
@@ -34,8 +34,10 @@ def choose_implementations(sdfg: SDFG, in_order: bool = False) -> bool:
             node.implementation = blas_products.CALL if fits else contraction.NEST
             node.in_order = in_order
             uses_blas |= fits
-        elif linear_solve.LAPACK in known:
-            node.implementation, uses_blas = linear_solve.LAPACK, True
+        elif lapack.LAPACK in known:
+            node.implementation, uses_blas = lapack.LAPACK, True
+        elif isinstance(node, tell.Told):
+            node.implementation = tell.CALL
         elif blas_products.CALL in known:
             fits = blas_products.can_call_blas(node, state)
             loops = blas_products.LOOPS if blas_products.LOOPS in known else "pure"
@@ -55,12 +57,13 @@ def check_lapack(sdfg: SDFG, blas: BLAS) -> None:
     Raises:
         ToolchainError: it does not.
     """
-    needed = [n for n, _ in _library_nodes(sdfg) if n.implementation == linear_solve.LAPACK]
-    missing = [f for f in linear_solve.FUNCTIONS.values() if needed and not blas.has(f)]
+    needed = [n for n, _ in _library_nodes(sdfg) if n.implementation == lapack.LAPACK]
+    names = {getattr(node, "function", "solve"): node for node in needed}
+    missing = [f for name in names for f in lapack.FUNCTIONS[name].names() if not blas.has(f)]
     if missing:
         raise ToolchainError(
-            f"the program solves linear equations (np.linalg.solve), but {blas} does not have "
-            f"{missing[0]} of LAPACK. Choose another with DISTSPMD_BLAS, such as scipy-openblas32."
+            f"the program calls np.linalg, but {blas} does not have {missing[0]} of LAPACK. Choose "
+            "another with DISTSPMD_BLAS, such as scipy-openblas32."
         )
 
 
@@ -101,7 +104,7 @@ def _header(blas: BLAS) -> str:
     lines = [f'#include "{blas.include_dir / blas.header}"']
     if blas.symbol_prefix:
         declared = (blas.include_dir / blas.header).read_text()
-        names = [*linear_solve.FUNCTIONS.values()]
+        names = [*lapack.ALL_NAMES]
         names += sorted(set(re.findall(rf"\b{blas.symbol_prefix}(cblas_\w+)\s*\(", declared)))
         lines += [f"#define {name} {blas.symbol_prefix}{name}" for name in names]
     if blas.has(_SETS_THREADS):

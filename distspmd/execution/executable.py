@@ -13,6 +13,7 @@ from distspmd.codegen.build import Build, CompiledArgument
 from distspmd.codegen.user_reductions import addresses_of, collect_lambdas
 from distspmd.errors import CompilationError
 from distspmd.execution import tile_storage
+from distspmd.execution.messages import MESSAGES
 from distspmd.lowering import Lowering
 from distspmd.nodes.distributed_memlet import CONTEXT
 from distspmd.runtime.agreement import Agreement
@@ -28,6 +29,7 @@ class Executable:
         call: what the compiled function gets, by position: the handle of the program, values of
             symbols, addresses of tiles, and those of the user's arrays, which each run fills in.
         engine: runs the plans.
+        tells: whether the program prints, or may end with an error of its own.
 
     Raises:
         CompilationError: on all ranks; one of them cannot load the library.
@@ -68,6 +70,7 @@ class Executable:
             self._run = library[f"__program_{built.name}"]
             self._init = library[f"__dace_init_{built.name}"]
             self._exit = library[f"__dace_exit_{built.name}"]
+            self.tells = MESSAGES.listen(library)
         except OSError as problem:
             error = CompilationError(
                 f"cannot load the compiled program {built.library}: {problem}. "

@@ -12,6 +12,7 @@ from distspmd.codegen.build import Build, build_program
 from distspmd.errors import ArgumentError, CompilationError, DistSPMDError, ScheduleError
 from distspmd.execution.binding import Binding, binding_of
 from distspmd.execution.executable import Executable
+from distspmd.execution.messages import MESSAGES
 from distspmd.execution.resident_arguments import Residents
 from distspmd.execution.signature import Signature
 from distspmd.layouts.layout import Layout
@@ -164,6 +165,7 @@ class Program(Closing):
 
         Raises:
             ArgumentError: on all ranks, before anything runs; on one, if the program is closed.
+            ProgramError: on all ranks; what the program itself raises, with the source line.
             DisagreementError: on all ranks: they call different things, or one of them has ended.
         """
         outer = self._agreement.enter(self._call)
@@ -192,13 +194,22 @@ class Program(Closing):
         self._agreement.meet(self._call.tag, error)
         if self._residents.layouts and not self._residents.current:
             self._residents.distribute(self._live())
-        if self._is_needed:
+        if self._executable.tells:
+            self._run_and_listen(arrays)
+        elif self._is_needed:
             self._executable.run(arrays)
         if not self.signature.gets_results:
             return None
         if self._binding:
             return self._binding.returned(results)
         return self.signature.returned(results)
+
+    def _run_and_listen(self, arrays: dict[int, NDArray[Any]]) -> None:
+        """Run a program that prints, or that may end with an error, which all ranks raise."""
+        MESSAGES.prints, MESSAGES.error = self.rank == 0, None
+        if self._is_needed:
+            self._executable.run(arrays)
+        self._agreement.meet(self._call.tag, MESSAGES.take_error())
 
     def _closed(self) -> ArgumentError:
         return ArgumentError(

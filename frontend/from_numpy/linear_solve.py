@@ -9,7 +9,7 @@ from dace import SDFG, Memlet, SDFGState
 from dace.data import Data
 from dace.frontend.python.common import DaceSyntaxError
 
-from distspmd.nodes.linear_solve import FUNCTIONS, System
+from distspmd.nodes.lapack import TYPES, Lapack
 
 
 def add_linear_solve(visitor: Any, sdfg: SDFG, state: SDFGState, a: Any, b: Any) -> str:
@@ -25,13 +25,13 @@ def add_linear_solve(visitor: Any, sdfg: SDFG, state: SDFGState, a: Any, b: Any)
         text = f"np.linalg.solve takes {problem}"
         raise DaceSyntaxError(visitor, visitor.current_ast_stack[-1], text) from None
     name, result = visitor.add_temp_transient(given.shape, given.dtype)
-    node = System("solve")
+    node = Lapack("solve", "solve", "nn,nm->nm" if len(given.shape) == 2 else "nn,n->n")
     node.debuginfo = visitor.current_lineinfo
     state.add_node(node)
-    for array, connector, storage in ((a, "_ain", matrix), (b, "_bin", given)):
+    for array, connector, storage in ((a, "_in0", matrix), (b, "_in1", given)):
         whole = Memlet.from_array(array, storage)
         state.add_edge(state.add_read(array), None, node, connector, whole)
-    state.add_edge(node, "_bout", state.add_write(name), None, Memlet.from_array(name, result))
+    state.add_edge(node, "_out0", state.add_write(name), None, Memlet.from_array(name, result))
     return str(name)
 
 
@@ -51,8 +51,8 @@ def _check(matrix: Data, given: Data) -> None:
             "a square matrix, and right-hand sides of as many rows, but the shapes "
             f"{shapes} are given. Call it for each matrix of a stack."
         )
-    if matrix.dtype != given.dtype or matrix.dtype not in FUNCTIONS:
-        known = ", ".join(str(np.dtype(dtype.type)) for dtype in FUNCTIONS)
+    if matrix.dtype != given.dtype or matrix.dtype not in TYPES:
+        known = ", ".join(str(np.dtype(dtype.type)) for dtype in TYPES)
         found = " and ".join(str(np.dtype(x.dtype.type)) for x in (matrix, given))
         raise ValueError(
             f"a matrix and right-hand sides of one type, {known}, but {found} are given. "

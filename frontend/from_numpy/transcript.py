@@ -88,6 +88,8 @@ class Transcript:
         relied_on: those of which numbers were taken as known.
         changing: numbers, in order of making, of tables that are not taken as known.
         counted: all tables, in that order.
+        inner: how many blocks are around the one that is read: branches and loops.
+        ended: whether the block that is read has come to a ``raise``.
     """
 
     block: Block = field(default_factory=Block)
@@ -107,6 +109,8 @@ class Transcript:
     relied_on: set[Container] = field(default_factory=set)
     changing: frozenset[int] = frozenset()
     counted: list[Container] = field(default_factory=list)
+    inner: int = 0
+    ended: bool = False
 
     # -- messages -------------------------------------------------------------------------------
 
@@ -207,10 +211,12 @@ class Transcript:
     def within(self, block: Block) -> Iterator[Block]:
         """Add statements to another block."""
         before, self.block = self.block, block
+        self.inner += 1
         try:
             yield block
         finally:
             self.block = before
+            self.inner -= 1
 
     @contextmanager
     def named(self, target: str | None) -> Iterator[None]:

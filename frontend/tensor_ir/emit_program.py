@@ -17,7 +17,7 @@ from dace.sdfg.state import BreakBlock, ConditionalBlock, ControlFlowRegion, Loo
 
 from distspmd.dace_compat.settings import placed_by_us
 from distspmd.expressions.cpp import literal
-from distspmd.expressions.ir import Load
+from distspmd.expressions.ir import Load, Operation, parts
 from distspmd.frontend.tensor_ir.emit_nodes import (
     CONFLICTS,
     Indirect,
@@ -50,10 +50,12 @@ from distspmd.frontend.tensor_ir.statements import (
     Statement,
     Store,
     Table,
+    Tell,
 )
 from distspmd.frontend.tensor_ir.whole_numbers import text
 from distspmd.lowering import CallForm, set_call_form
 from distspmd.nodes.contraction import Contraction
+from distspmd.nodes.tell import Told
 from distspmd.runtime.compile_runtime import INCLUDE
 
 
@@ -80,11 +82,28 @@ def emit_program(
     emitter = _Emitter(sdfg, sdfg, known)
     emitter.block(program)
     emitter.finish()
+    if _draws(program):
+        sdfg.append_global_code(_COUNTER.read_text())
     sdfg.arg_names = [a.name for a in arguments]
     _declare_symbols(sdfg, program)
     numbers = frozenset(c.name for c in known.values() if c.is_argument and not c.shape)
     set_call_form(sdfg, replace(form or CallForm(), scalars=numbers))
     return sdfg
+
+
+_COUNTER = INCLUDE / "distspmd" / "kernels" / "counter_rng.hpp"
+
+
+def _draws(block: Block) -> bool:
+    """Whether random numbers are drawn."""
+    for statement in block.statements:
+        if isinstance(statement, Kernel):
+            for expression in statement.expressions():
+                if any(isinstance(p, Operation) and p.name == "uniform" for p in parts(expression)):
+                    return True
+        if any(map(_draws, statement.blocks())):
+            return True
+    return False
 
 
 def _own(block: Block) -> set[str]:
@@ -307,12 +326,25 @@ class _Emitter:
         node = statement.make()
         node.debuginfo = debug_info(statement)
         opened.state.add_node(node)
+
+        def own(connector: str, known: Mapping[str, Any]) -> str | None:
+            """Reductions of DaCe have edges without connectors."""
+            return connector if connector in known else None
+
         for connector, container in statement.inputs.items():
             read = opened.read(container.name)
-            opened.state.add_edge(read, None, node, connector, self._whole(container.name))
+            opened.state.add_edge(
+                read, None, node, own(connector, node.in_connectors), self._whole(container.name)
+            )
         for connector, container in statement.outputs.items():
             written = opened.write(container.name)
-            opened.state.add_edge(node, connector, written, None, self._whole(container.name))
+            opened.state.add_edge(
+                node,
+                own(connector, node.out_connectors),
+                written,
+                None,
+                self._whole(container.name),
+            )
 
     def routine(self, routine: Routine) -> None:
         opened = self._state(routine, routine.label)
@@ -340,6 +372,17 @@ class _Emitter:
             memlet = Memlet(data=window.container.name, subset=window_text(window))
             written = opened.write(window.container.name)
             leave_map(state, self.sdfg, leave, tasklet, name, memlet, written)
+
+    def tell(self, statement: Tell) -> None:
+        self.open = None
+        state = self._state(statement, "tell").state
+        node = Told("tell", statement.message, len(statement.values))
+        node.debuginfo = debug_info(statement)
+        state.add_node(node)
+        for n, container in enumerate(statement.values):
+            read, whole = state.add_read(container.name), self._whole(container.name)
+            state.add_edge(read, None, node, f"_in{n}", whole)
+        self.open = None
 
     def scope(self, scope: Scope) -> None:
         used = {c.name: c for c in scope.body.containers()}
@@ -388,6 +431,7 @@ _EMIT: dict[type, Any] = {
     Contract: _Emitter.contract,
     Library: _Emitter.library,
     Routine: _Emitter.routine,
+    Tell: _Emitter.tell,
     SetSymbol: _Emitter.set_symbol,
     Loop: _Emitter.loop,
     Branch: _Emitter.branch,

@@ -226,6 +226,23 @@ class Routine(Statement):
 
 
 @dataclass(eq=False)
+class Tell(Statement):
+    """Python is told something while the program runs: what to print, or how it ends.
+
+    Attributes:
+        message: what :mod:`distspmd.execution.messages` reads.
+        values: what it names by numbers; all ranks get them.
+    """
+
+    message: str
+    values: tuple[Container, ...] = ()
+
+    def reads(self) -> Iterator[Container]:
+        """The values."""
+        yield from self.values
+
+
+@dataclass(eq=False)
 class SetSymbol(Statement):
     """A symbol gets a value: an expression of symbols, or an element of a container."""
 

@@ -26,12 +26,13 @@ from distspmd.analysis.iteration_spaces import (
     window_name,
 )
 from distspmd.nodes.contraction import Contraction
-from distspmd.nodes.linear_solve import System
+from distspmd.nodes.lapack import Lapack
+from distspmd.nodes.tell import Told
 from distspmd.passes.normalize.single_operations import element_of_window
 
 WINDOWED = (
     *(blas.MatMul, blas.Gemm, blas.BatchedMatMul, blas.Gemv, blas.Dot, standard.Reduce),
-    *(Contraction, System, MergeLibraryNode),
+    *(Contraction, Lapack, Told, MergeLibraryNode),
 )
 """Library nodes that compute, from windows of their operands, that window of their result."""
 

@@ -250,11 +250,6 @@ def _round(run: Any, value: Any, digits: Any = None) -> Any:
     return value if isinstance(value, sympy.Basic) else round(value, digits)
 
 
-@function(builtins.print)
-def _print(run: Any, *values: Any, **options: Any) -> None:
-    """Nothing is printed of what is computed; see the documentation."""
-
-
 @function(builtins.type)
 def _type(run: Any, value: Any) -> Any:
     if isinstance(value, Tensor):

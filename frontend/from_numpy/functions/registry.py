@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 FUNCTIONS: dict[Any, Callable[..., Any]] = {}
@@ -42,3 +42,47 @@ def ufunc_method(name: str) -> Callable[[Any], Any]:
         return handler
 
     return add
+
+
+REFUSED: dict[Any, str] = {}
+"""What is not covered, by the object or the name of a method: what to write instead."""
+
+
+def refused(*objects: Any, instead: str) -> None:
+    """Say of functions, or of methods by their names, that they are not covered.
+
+    Args:
+        objects: functions, or names of methods of arrays.
+        instead: a sentence that says what to write, or why there is nothing.
+    """
+    for each in objects:
+        REFUSED[each] = instead
+
+        def handler(run: Any, *_: Any, told: Any = each, **__: Any) -> Any:
+            name = told if isinstance(told, str) else getattr(told, "__name__", str(told))
+            run.tracer.refuse(f"{name} is not covered: {instead}")
+
+        if isinstance(each, str):
+            METHODS.setdefault(each, handler)
+        else:
+            FUNCTIONS.setdefault(each, handler)
+
+
+def named(module: str, *names: str) -> Callable[[Any], Any]:
+    """Add a function of a package that need not be installed, by where it is and its name."""
+
+    def add(handler: Callable[..., Any]) -> Callable[..., Any]:
+        for name in names:
+            FUNCTIONS[(module, name)] = handler
+        return handler
+
+    return add
+
+
+def by_name(functions: Mapping[Any, Any], function: Any) -> Callable[..., Any] | None:
+    """The handler of a function by its module, of which the first two parts count, and its name."""
+    module = str(getattr(function, "__module__", "") or "")
+    found: Callable[..., Any] | None = functions.get(
+        (".".join(module.split(".")[:2]), getattr(function, "__name__", ""))
+    )
+    return found

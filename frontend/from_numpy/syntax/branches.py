@@ -42,21 +42,34 @@ def branch(interpreter: Interpreter, node: ast.If) -> None:
     condition = condition_text(interpreter, test)
     before = dict(interpreter.variables)
     then, otherwise = Block(), Block()
+    ends = []
     with tracer.within(then):
         interpreter.block(node.body)
+    ends.append(_end_of_block(tracer))
     first = dict(interpreter.variables)
     interpreter.variables.clear()
     interpreter.variables.update(before)
     with tracer.within(otherwise):
         interpreter.block(node.orelse)
+    ends.append(_end_of_block(tracer))
     second = dict(interpreter.variables)
     tracer.node = node
+    tracer.ended = all(ends)
+    if ends[0] != ends[1]:  # one of them ends the program: what follows knows the other
+        first = second = second if ends[0] else first
+        interpreter.variables.update(first)
     for name in sorted(changed(first, second)):
         one, other = first.get(name, ABSENT), second.get(name, ABSENT)
         interpreter.variables[name] = _join(
             interpreter, readable(name), one, other, then, otherwise
         )
     tracer.add(Branch(condition, then, otherwise))
+
+
+def _end_of_block(tracer: Tracer) -> bool:
+    """Whether the block that was read raises in the end."""
+    found, tracer.ended = tracer.ended, False
+    return found
 
 
 def _join(

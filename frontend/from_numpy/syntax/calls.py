@@ -14,6 +14,8 @@ import numpy as np
 from dace.frontend.python.parser import DaceProgram
 
 from distspmd.frontend.from_numpy.arithmetic import apply_ufunc, converted
+from distspmd.frontend.from_numpy.checks import by_format
+from distspmd.frontend.from_numpy.functions.registry import by_name
 from distspmd.frontend.from_numpy.kinds import has_arrays, has_data
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.transcript import Frame, Refusal
@@ -114,6 +116,11 @@ def _own_call(
 ) -> tuple[Any, Sequence[Any], Mapping[str, Any]] | None:
     """The call that a method or a partial function makes; None for others."""
     owner = getattr(function, "__self__", None)
+    if isinstance(owner, np.random.Generator | np.random.RandomState):
+        run.tracer.refuse(
+            "a generator of random numbers that was made outside of the program; make it inside, "
+            "with a seed: rng = np.random.default_rng(seed)"
+        )
     if isinstance(owner, np.ufunc):
         return Method(owner, function.__name__), arguments, keywords
     if isinstance(function, types.MethodType):
@@ -140,6 +147,10 @@ def _of_type(
     if typed is not None and len(arguments) == 1:
         return converted(tracer, arguments[0], typed)
     owner = getattr(function, "__self__", None)
+    if isinstance(owner, str) and function.__name__ == "format":
+        return by_format(owner, arguments, keywords)
+    if has_arrays((arguments, keywords)) and (handler := by_name(run.functions, function)):
+        return handler(run, *arguments, **keywords)
     if not has_data((arguments, keywords)) or isinstance(owner, list | dict | str | set):
         return _static(tracer, function, arguments, keywords)
     raise Refusal(tracer.message(f"the function {name_of(function)} is not covered"))

@@ -12,7 +12,7 @@ import numpy as np
 import sympy
 
 from distspmd.expressions.ir import apply
-from distspmd.frontend.from_numpy import indexing
+from distspmd.frontend.from_numpy import checks, indexing
 from distspmd.frontend.from_numpy.arithmetic import choose, combine
 from distspmd.frontend.from_numpy.elements import truth_of
 from distspmd.frontend.from_numpy.kinds import has_data, is_array
@@ -298,21 +298,17 @@ def _lambda(run: Interpreter, node: ast.Lambda) -> Any:
 
 @expression(ast.JoinedStr)
 def _text(run: Interpreter, node: ast.JoinedStr) -> Any:
-    found = ""
+    found: list[Any] = []
     for part in node.values:
         if isinstance(part, ast.Constant):
-            found += str(part.value)
+            found.append(str(part.value))
             continue
         assert isinstance(part, ast.FormattedValue)
         value = run.value(part.value)
-        if has_data(value):
-            found += "{" + ast.unparse(part.value) + "}"
-            continue
         spec = run.value(part.format_spec) if part.format_spec else ""
-        if part.conversion == ord("r"):
-            value = repr(value)
-        found += format(value, spec)
-    return found
+        conversion = chr(part.conversion) if part.conversion > 0 else ""
+        found += checks.described(value, conversion, spec)
+    return checks.joined(found)
 
 
 @expression(ast.ListComp, ast.GeneratorExp, ast.SetComp)

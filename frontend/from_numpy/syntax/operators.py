@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import sympy
 
+from distspmd.frontend.from_numpy import checks
 from distspmd.frontend.from_numpy.arithmetic import combine
 from distspmd.frontend.from_numpy.kinds import has_data, is_array, is_whole
+from distspmd.frontend.from_numpy.transcript import Refusal
 from distspmd.frontend.tensor_ir.whole_numbers import (
     Whole,
     add,
@@ -87,9 +89,19 @@ RELATIONS: dict[type[ast.AST], Any] = {
 }
 
 
+def _of_text(run: Interpreter, op: ast.operator, left: str, right: Any) -> Any:
+    if isinstance(op, ast.Mod):
+        return checks.by_percent(left, right)
+    if isinstance(op, ast.Add) and isinstance(right, str):
+        return checks.Text.of([left, right])
+    raise Refusal(run.tracer.message("an operation on a text with values known at run time only"))
+
+
 def binary(run: Interpreter, op: ast.operator, left: Any, right: Any) -> Any:
     """``left op right``."""
     tracer = run.tracer
+    if isinstance(left, str) and checks.has_data((left, right)):
+        return _of_text(run, op, left, right)
     if isinstance(op, ast.MatMult):
         return run.call(np.matmul, [left, right], {})
     if is_array(left) or is_array(right):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from distspmd.frontend.from_numpy import indexing
+from distspmd.frontend.from_numpy import checks, indexing
 from distspmd.frontend.from_numpy.subscripts import is_basic
 from distspmd.frontend.from_numpy.syntax.bindings import name_in_source
 from distspmd.frontend.from_numpy.syntax.branches import branch
@@ -159,11 +159,14 @@ def _define(run: Interpreter, node: ast.FunctionDef) -> None:
 def _assert(run: Interpreter, node: ast.Assert) -> None:
     found = run.value(node.test)
     known = run.truth(found)
-    if known is False:
-        message = run.value(node.msg) if node.msg is not None else ast.unparse(node.test)
-        run.tracer.refuse(f"the assertion is false: {message}")
     if known is None:
-        run.tracer.refuse("an assertion about values that are known at run time only")
+        checks.add_assertion(run, node, found)
+    elif not known:
+        message = run.value(node.msg) if node.msg is not None else ast.unparse(node.test)
+        if not run.tracer.inner:
+            run.tracer.refuse(f"the assertion is false: {message}")
+        checks.end(run, "AssertionError", message)
+        run.tracer.ended = True
 
 
 @statement(ast.Pass, ast.Global, ast.Nonlocal)
@@ -211,4 +214,7 @@ def _with(run: Interpreter, node: ast.With) -> None:
 
 @statement(ast.Raise)
 def _raise(run: Interpreter, node: ast.Raise) -> None:
-    run.tracer.refuse(f"the program raises here: {ast.unparse(node)}")
+    if not run.tracer.inner:
+        run.tracer.refuse(f"the program raises here: {ast.unparse(node)}")
+    checks.add_raise(run, node)
+    run.tracer.ended = True

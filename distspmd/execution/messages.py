@@ -1,0 +1,117 @@
+"""What programs tell Python while they run: rank 0 prints, and errors of a program become Python's.
+
+A message is JSON: ``kind`` is "print" or "raise"; ``parts`` are texts, and values with ``value``
+(a number), ``dtype``, ``ndim``, whether it is a number of Python (``weak``), ``conversion`` and
+``spec`` as in an f-string; or a text to ``format`` by ``%`` or by its method. An error has a
+``type``, the ``base`` that is known here, and the ``place`` in the source.
+"""
+
+from __future__ import annotations
+
+import builtins
+import ctypes
+import functools
+import json
+import math
+import sys
+from typing import Any
+
+import numpy as np
+
+from distspmd.errors import DistSPMDError, error_of_program
+from distspmd.nodes.tell import LISTENER
+
+_TYPE = ctypes.CFUNCTYPE(
+    ctypes.c_int, ctypes.c_char_p, ctypes.POINTER(ctypes.c_void_p), ctypes.POINTER(ctypes.c_int64)
+)
+
+
+class Messages:
+    """Listens to the programs of this process.
+
+    Attributes:
+        error: with which the program that ran last has ended, if it has.
+        prints: whether this rank prints.
+    """
+
+    def __init__(self) -> None:
+        self.error: Exception | None = None
+        self.prints = True
+        self._function = _TYPE(self._told)
+
+    def listen(self, library: ctypes.CDLL) -> bool:
+        """Let a program tell of what it does; whether it has anything to tell."""
+        try:
+            variable = ctypes.c_void_p.in_dll(library, LISTENER)
+        except ValueError:
+            return False
+        variable.value = ctypes.cast(self._function, ctypes.c_void_p).value
+        return True
+
+    def take_error(self) -> Exception | None:
+        """The error of the last run, which is forgotten."""
+        found, self.error = self.error, None
+        return found
+
+    def _told(self, text: bytes, values: Any, extents: Any) -> int:
+        try:
+            message = _read(text)
+            if message["kind"] == "print" and not self.prints:
+                return 0
+            told = _formatted(message["parts"], values, extents)
+            if message["kind"] == "print":
+                file = sys.stderr if message.get("file") == "stderr" else None
+                builtins.print(told, end="", file=file, flush=message.get("flush", False))
+                return 0
+            place = message.get("place", "")
+            kind = error_of_program(message.get("base", message["type"]))
+            self.error = kind(f"{place}: {message['type']}: {told}" if place else told)
+        except Exception as problem:
+            self.error = DistSPMDError(f"a message of the program: {problem}")
+        return 1
+
+
+MESSAGES = Messages()
+"""Those of this process: the libraries of all programs share one function that listens."""
+
+
+@functools.lru_cache(maxsize=256)
+def _read(text: bytes) -> Any:
+    return json.loads(text)
+
+
+def _formatted(parts: list[Any], values: Any, extents: Any) -> str:
+    place, found = 0, []
+
+    def read(part: Any) -> Any:
+        """The next value, in the order of their numbers."""
+        nonlocal place
+        shape = tuple(extents[place + d] for d in range(part["ndim"]))
+        place += max(1, part["ndim"])
+        array = _array(values[part["value"]], shape, np.dtype(part["dtype"]))
+        value: Any = array if array.ndim else array[()]
+        return value.item() if part.get("weak") else value
+
+    for part in parts:
+        if isinstance(part, str):
+            found.append(part)
+        elif "format" in part:
+            given = tuple(read(v) if isinstance(v, dict) else v for v in part["values"])
+            named = {k: read(v) if isinstance(v, dict) else v for k, v in part["named"].items()}
+            text = part["format"]
+            found.append(text % given if part["way"] == "%" else text.format(*given, **named))
+        else:
+            found.append(_text(read(part), part))
+    return "".join(found)
+
+
+def _array(address: int, shape: tuple[int, ...], dtype: Any) -> Any:
+    nbytes = dtype.itemsize * math.prod(shape)
+    return np.frombuffer(ctypes.string_at(address, nbytes), dtype).reshape(shape)
+
+
+def _text(value: Any, part: dict[str, Any]) -> str:
+    conversion = part.get("conversion")
+    if conversion:
+        value = repr(value) if conversion == "r" else str(value)
+    return format(value, part.get("spec", ""))

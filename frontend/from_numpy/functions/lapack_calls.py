@@ -1,0 +1,145 @@
+"""What LAPACK computes, on stacks of matrices: a statement for each call, and what it reports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from distspmd.expressions.operations import DType
+from distspmd.frontend.from_numpy.arithmetic import converted
+from distspmd.frontend.from_numpy.transcript import shape_text
+from distspmd.frontend.from_numpy.values import INT64, Tensor, View, view_of
+from distspmd.frontend.tensor_ir.statements import Container, Length, Library
+from distspmd.frontend.tensor_ir.whole_numbers import same
+from distspmd.nodes.lapack import FUNCTIONS, INFO, Lapack
+
+SINGULAR = "Singular matrix"
+
+
+def real_of(dtype: DType) -> DType:
+    """The type of the parts of complex numbers, or a real type itself."""
+    return np.dtype(f"f{dtype.itemsize // 2}") if dtype.kind == "c" else dtype
+
+
+def inexact(run: Any, *tensors: Tensor) -> DType:
+    """The type in which NumPy's linear algebra computes: whole numbers become float64."""
+    kinds = [t.dtype if t.dtype.kind in "fc" else np.dtype(np.float64) for t in tensors]
+    return np.result_type(*kinds)
+
+
+def matrices(run: Any, value: Any, name: str, *, square: bool = False) -> Tensor:
+    """An operand as a stack of matrices.
+
+    Raises:
+        Refusal: it has fewer than two dimensions, or the matrices are not square.
+    """
+    tensor = run.tracer.tensor(value)
+    if tensor.mask is not None:
+        run.tracer.refuse(f"{name} of the elements that a mask chooses")
+    if tensor.ndim < 2:
+        run.tracer.refuse(
+            f"{name}: LinAlgError: {tensor.ndim}-dimensional array given. Array must be at least "
+            "two-dimensional"
+        )
+    if square:
+        last = tensor.shape[-2:]
+        if not same(*last) and all(isinstance(n, int) for n in last):
+            run.tracer.refuse(
+                f"{name}: LinAlgError: Last 2 dimensions of the array must be square, but the "
+                f"shape is {shape_text(tensor.shape)}"
+            )
+    return tensor
+
+
+def whole_container(run: Any, tensor: Tensor, dtype: DType) -> Container:
+    """A container that has a tensor, converted, and nothing else."""
+    tracer = run.tracer
+    if tensor.dtype != dtype:
+        tensor = converted(tracer, tensor, dtype)
+    if isinstance(tensor, View) and tensor.is_whole:
+        return tensor.container
+    stored: View = tracer.stored_anew(tensor, "operand")
+    return stored.container
+
+
+def spread(run: Any, tensor: Tensor, batch: Sequence[Length]) -> Tensor:
+    """A stack of matrices for another stack, which it is broadcast to."""
+    core = tensor.shape[-2:]
+    found: Tensor = run.tracer.broadcast(tensor, (*batch, *core))
+    return found
+
+
+def call(
+    run: Any,
+    function: str,
+    subscripts: str,
+    operands: Sequence[tuple[Tensor, DType]],
+    results: Sequence[tuple[Sequence[Length], DType]],
+    batch: Sequence[Length] = (),
+    *,
+    options: str = "",
+    numbers: str = "",
+    error: str = "",
+    label: str = "",
+) -> list[View]:
+    """Call a function of LAPACK.
+
+    Args:
+        run: the interpreter.
+        function: a row of :data:`distspmd.nodes.lapack.FUNCTIONS`.
+        subscripts: the letters of one matrix each.
+        operands: with the types that they are converted to.
+        results: the shapes of one matrix each, and their types.
+        batch: extents of the stack.
+        options: of the function's template.
+        numbers: further arguments.
+        error: the ``LinAlgError`` that the program ends with where LAPACK reports one.
+        label: of the iteration space.
+    """
+    tracer = run.tracer
+    inputs = {f"_in{n}": whole_container(run, t, d) for n, (t, d) in enumerate(operands)}
+    name = label or tracer.target or function
+    made = [tracer.container(name, (*batch, *shape), dtype) for shape, dtype in results]
+    outputs = {f"_out{n}": c for n, c in enumerate(made)}
+    letter = FUNCTIONS[function].columns
+    columns: tuple[Length, ...] = ()
+    if letter:
+        terms = subscripts.split("->")[1].split(",")
+        columns = tuple(
+            shape[term.index(letter)]
+            for term, (shape, _) in zip(terms, results, strict=True)
+            if letter in term
+        )[:1]
+    checked = bool(error) and not tracer.parallel
+    if checked:
+        outputs[INFO] = tracer.container("reported", (*batch, *columns), INT64)
+    make = _maker(name, function, subscripts, len(batch), options, numbers, checked)
+    tracer.add(Library(make, inputs, outputs))
+    if checked:
+        _check(run, view_of(outputs[INFO]), error)
+    return [view_of(c) for c in made]
+
+
+def _maker(
+    label: str,
+    function: str,
+    subscripts: str,
+    batch: int,
+    options: str,
+    numbers: str,
+    has_info: bool,
+) -> Callable[[], Lapack]:
+    return lambda: Lapack(
+        label, function, subscripts, batch, options=options, numbers=numbers, has_info=has_info
+    )
+
+
+def _check(run: Any, reported: View, error: str) -> None:
+    from distspmd.frontend.from_numpy.checks import end_if
+
+    bad = run.call(np.not_equal, [reported, 0], {})
+    if reported.ndim:
+        bad = run.call(np.any, [bad], {})
+    end_if(run, bad, "LinAlgError", error)

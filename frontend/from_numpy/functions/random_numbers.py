@@ -1,0 +1,488 @@
+"""``np.random``: numbers from a counter, the same at any number of ranks and on any grid.
+
+The numbers are not NumPy's. A number is a function of the seed, of which draw of the generator it
+is, and of its place in the array, in reading order (``distspmd/kernels/counter_rng.hpp``); each
+call of a method is a draw, also in loops and branches. Distributions follow from numbers u of [0,
+1): by the inverse of their distribution function, the normal distribution by Box and Muller. A
+generator without a seed has the seed 0.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import sympy
+
+from distspmd.expressions.ir import Expression, apply, cast
+from distspmd.frontend.from_numpy.arithmetic import combine, converted
+from distspmd.frontend.from_numpy.functions.creation import shape_of
+from distspmd.frontend.from_numpy.functions.registry import FUNCTIONS
+from distspmd.frontend.from_numpy.values import INT64, Tensor, View, index_expression, number
+from distspmd.frontend.tensor_ir.statements import Index, Length, SetSymbol
+from distspmd.frontend.tensor_ir.whole_numbers import add, multiply, symbol
+
+FLOAT64 = np.dtype(np.float64)
+
+_INSTEAD = {
+    "binomial": "sum up draws of rng.random((..., n)) < p",
+    "poisson": "draw it before the program, and pass it",
+    "gamma": "draw it before the program, and pass it",
+    "beta": "draw it before the program, and pass it",
+    "multivariate_normal": "write mean + rng.standard_normal((m, n)) @ np.linalg.cholesky(cov).T",
+    "bytes": "use rng.integers(0, 256, n, dtype=np.uint8)",
+}
+
+
+class Stream:
+    """A generator of a program.
+
+    Attributes:
+        seed: an expression of a whole number.
+        draws: the symbol that counts its draws.
+    """
+
+    def __init__(self, seed: Expression, draws: str) -> None:
+        self.seed, self.draws = seed, draws
+
+    def __getattr__(self, name: str) -> Any:
+        advice = _INSTEAD.get(name, "draw it before the program, and pass it")
+        raise AttributeError(f"the method {name!r} of a generator of random numbers: {advice}")
+
+
+def make_stream(run: Any, seed: Any = None) -> Stream:
+    """``np.random.default_rng(seed)``."""
+    tracer = run.tracer
+    if isinstance(seed, Stream):
+        return seed
+    if isinstance(seed, np.ndarray | list | tuple | np.random.SeedSequence):
+        tracer.refuse("a generator with a seed of several numbers; give one whole number")
+    if isinstance(seed, np.random.Generator | np.random.RandomState | np.random.BitGenerator):
+        tracer.refuse(
+            "a generator that was made outside of the program; make it inside, with a seed: "
+            "rng = np.random.default_rng(seed)"
+        )
+    value = tracer.tensor(0 if seed is None else seed)
+    if value.shape != () or value.dtype.kind not in "iu":
+        tracer.refuse("the seed of a generator has to be one whole number")
+    if not isinstance(value, View):
+        expression = cast(value.element(()), INT64)
+        if not _is_constant(value):
+            expression = tracer.stored_anew(converted(tracer, value, INT64), "seed").element(())
+    else:
+        expression = tracer.stored_anew(converted(tracer, value, INT64), "seed").element(())
+    draws = tracer.unique("draws")
+    tracer.bounds[draws] = (0, None)
+    tracer.add(SetSymbol(draws, sympy.Integer(0), INT64))
+    return Stream(expression, draws)
+
+
+def _is_constant(value: Tensor) -> bool:
+    from distspmd.expressions.ir import Constant
+
+    return isinstance(value.element(()), Constant)
+
+
+def _shape(run: Any, size: Any, *parameters: Any) -> tuple[Length, ...]:
+    if size is not None:
+        return shape_of(run, size)
+    shapes = [run.tracer.tensor(p).shape for p in parameters]
+    return run.tracer.broadcast_shape(shapes) if shapes else ()
+
+
+Sample = Callable[[Callable[[int], Expression]], Expression]
+
+
+def draw(
+    run: Any, stream: Stream, shape: tuple[Length, ...], sample: Sample, numbers: int = 1
+) -> View:
+    """An array of a draw.
+
+    Args:
+        run: the interpreter.
+        stream: the generator.
+        shape: of the array.
+        sample: an element, from its numbers of [0, 1).
+        numbers: how many of them it needs.
+    """
+    tracer = run.tracer
+    if tracer.parallel or tracer.straight is not None:
+        tracer.refuse("random numbers in a parallel map; draw all of them before it")
+    count = index_expression(symbol(stream.draws))
+
+    def element(index: tuple[Index, ...]) -> Expression:
+        place: Any = 0
+        for n, i in zip(shape, index, strict=True):
+            place = add(multiply(place, n), i)
+
+        def uniform(which: int) -> Expression:
+            at = index_expression(add(multiply(place, numbers), which))
+            return apply("uniform", stream.seed, count, at)
+
+        return sample(uniform)
+
+    probe = sample(lambda _: number(0.5, FLOAT64))
+    found: View = tracer.stored_anew(Tensor(shape, probe.dtype, element), "drawn")
+    following = add(symbol(stream.draws), 1)
+    tracer.add(SetSymbol(stream.draws, following, INT64))
+    return found
+
+
+def _number(value: float) -> Expression:
+    return number(value, FLOAT64)
+
+
+def _uniform(u: Callable[[int], Expression]) -> Expression:
+    return u(0)
+
+
+def _normal(u: Callable[[int], Expression]) -> Expression:
+    """Box and Muller, of 1 - u, which is not zero."""
+    radius = apply("sqrt", apply("multiply", _number(-2.0), _log_of_rest(u)))
+    angle = apply("multiply", _number(2 * math.pi), u(1))
+    return apply("multiply", radius, apply("cos", angle))
+
+
+def _log_of_rest(u: Callable[[int], Expression]) -> Expression:
+    return apply("log1p", apply("negative", u(0)))
+
+
+def _exponential(u: Callable[[int], Expression]) -> Expression:
+    return apply("negative", _log_of_rest(u))
+
+
+def _method(*names: str) -> Callable[[Any], Any]:
+    """Add a method of generators."""
+
+    def add_to_class(handler: Any) -> Any:
+        for name in names:
+
+            def method(self: Stream) -> None:
+                """What programs call; the handler does the work."""
+
+            method.__name__ = name
+            setattr(Stream, name, method)
+            FUNCTIONS[method] = handler
+        return handler
+
+    return add_to_class
+
+
+def _typed(run: Any, value: Tensor, dtype: Any, out: Any = None) -> Any:
+    kind = np.dtype(dtype)
+    if kind not in (np.float32, np.float64):
+        run.tracer.refuse(f"Unsupported dtype {kind} of random numbers")
+    if kind == np.float32:  # rounded down: 1.0 is not drawn
+        value = converted(run.tracer, value, kind)
+        below = np.nextafter(np.float32(1), np.float32(0))
+        value = combine(run.tracer, np.minimum, [value, below])
+    if out is not None:
+        run.tracer.assign(out, value)
+        return out
+    return value
+
+
+@_method("random", "random_sample", "rand_sample", "sample", "ranf")
+def _random(
+    run: Any, rng: Stream, size: Any = None, dtype: Any = np.float64, out: Any = None
+) -> Any:
+    shape = out.shape if out is not None and size is None else _shape(run, size)
+    return _weak(_typed(run, draw(run, rng, shape, _uniform), dtype, out), shape)
+
+
+def _weak(value: Tensor, shape: tuple[Length, ...]) -> Tensor:
+    """NumPy gives a float of Python where no size is given."""
+    if not shape and isinstance(value, View):
+        value.weak = float
+    return value
+
+
+@_method("rand")
+def _rand(run: Any, rng: Stream, *shape: Any) -> Any:
+    return _random(run, rng, shape or None)
+
+
+@_method("uniform")
+def _uniform_between(
+    run: Any, rng: Stream, low: Any = 0.0, high: Any = 1.0, size: Any = None
+) -> Any:
+    shape = _shape(run, size, low, high)
+    width = run.call(np.subtract, [high, low], {})
+    return _moved(run, draw(run, rng, shape, _uniform), low, width)
+
+
+def _moved(run: Any, drawn: Tensor, place: Any, scale: Any) -> Any:
+    """``place + scale * drawn``, of the shape of what was drawn."""
+    tracer = run.tracer
+    found = combine(tracer, np.multiply, [drawn, scale])
+    found = combine(tracer, np.add, [found, place])
+    return _weak(tracer.stored_anew(converted(tracer, found, FLOAT64)), drawn.shape)
+
+
+@_method("standard_normal")
+def _standard_normal(
+    run: Any, rng: Stream, size: Any = None, dtype: Any = np.float64, out: Any = None
+) -> Any:
+    shape = out.shape if out is not None and size is None else _shape(run, size)
+    found = draw(run, rng, shape, _normal, 2)
+    kind = np.dtype(dtype)
+    value = found if kind == FLOAT64 else converted(run.tracer, found, kind)
+    if out is not None:
+        run.tracer.assign(out, value)
+        return out
+    return _weak(value, shape)
+
+
+@_method("randn")
+def _randn(run: Any, rng: Stream, *shape: Any) -> Any:
+    return _standard_normal(run, rng, shape or None)
+
+
+@_method("normal")
+def _normal_of(run: Any, rng: Stream, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
+    return _moved(run, draw(run, rng, _shape(run, size, loc, scale), _normal, 2), loc, scale)
+
+
+@_method("lognormal")
+def _lognormal(run: Any, rng: Stream, mean: Any = 0.0, sigma: Any = 1.0, size: Any = None) -> Any:
+    return _stored(run, combine(run.tracer, np.exp, [_normal_of(run, rng, mean, sigma, size)]))
+
+
+def _stored(run: Any, value: Tensor) -> Tensor:
+    return _weak(run.tracer.stored_anew(value), value.shape)
+
+
+@_method("exponential")
+def _exponential_of(run: Any, rng: Stream, scale: Any = 1.0, size: Any = None) -> Any:
+    return _moved(run, draw(run, rng, _shape(run, size, scale), _exponential), 0.0, scale)
+
+
+@_method("standard_exponential")
+def _standard_exponential(run: Any, rng: Stream, size: Any = None) -> Any:
+    return _weak(draw(run, rng, _shape(run, size), _exponential), _shape(run, size))
+
+
+def _located(name: str, sample: Sample) -> None:
+    """Add a distribution with a place and a scale."""
+
+    @_method(name)
+    def handler(run: Any, rng: Stream, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
+        return _moved(run, draw(run, rng, _shape(run, size, loc, scale), sample), loc, scale)
+
+
+def _laplace(u: Callable[[int], Expression]) -> Expression:
+    half = _number(0.5)
+    low = apply("log", apply("multiply", _number(2.0), apply("maximum", u(0), _number(2.0**-54))))
+    high = apply("multiply", _number(2.0), apply("subtract", _number(1.0), u(0)))
+    return apply("where", apply("less", u(0), half), low, apply("negative", apply("log", high)))
+
+
+def _gumbel(u: Callable[[int], Expression]) -> Expression:
+    drawn = apply("maximum", _exponential(u), _number(2.0**-54))
+    return apply("negative", apply("log", drawn))
+
+
+def _logistic(u: Callable[[int], Expression]) -> Expression:
+    low = apply("maximum", u(0), _number(2.0**-54))
+    return apply("subtract", apply("log", low), _log_of_rest(u))
+
+
+def _cauchy(u: Callable[[int], Expression]) -> Expression:
+    turned = apply("multiply", _number(math.pi), apply("subtract", u(0), _number(0.5)))
+    return apply("tan", turned)
+
+
+_located("laplace", _laplace)
+_located("gumbel", _gumbel)
+_located("logistic", _logistic)
+
+
+@_method("standard_cauchy")
+def _standard_cauchy(run: Any, rng: Stream, size: Any = None) -> Any:
+    return _weak(draw(run, rng, _shape(run, size), _cauchy), _shape(run, size))
+
+
+@_method("rayleigh")
+def _rayleigh(run: Any, rng: Stream, scale: Any = 1.0, size: Any = None) -> Any:
+    def sample(u: Callable[[int], Expression]) -> Expression:
+        return apply("sqrt", apply("multiply", _number(2.0), _exponential(u)))
+
+    return _moved(run, draw(run, rng, _shape(run, size, scale), sample), 0.0, scale)
+
+
+def _powered(name: str, finish: Callable[[Any, Any, Any], Any], sample: Sample) -> None:
+    """Add a distribution with an exponent."""
+
+    @_method(name)
+    def handler(run: Any, rng: Stream, a: Any, size: Any = None) -> Any:
+        drawn = draw(run, rng, _shape(run, size, a), sample)
+        return _stored(run, finish(run, drawn, run.call(np.divide, [1.0, a], {})))
+
+
+_powered("weibull", lambda run, u, a: combine(run.tracer, np.power, [u, a]), _exponential)
+_powered("power", lambda run, u, a: combine(run.tracer, np.power, [u, a]), _uniform)
+_powered(
+    "pareto",
+    lambda run, u, a: combine(run.tracer, np.expm1, [combine(run.tracer, np.multiply, [u, a])]),
+    _exponential,
+)
+
+
+@_method("geometric")
+def _geometric(run: Any, rng: Stream, p: Any, size: Any = None) -> Any:
+    tracer = run.tracer
+    drawn = draw(run, rng, _shape(run, size, p), _exponential)
+    rate = run.call(np.negative, [run.call(np.log1p, [run.call(np.negative, [p], {})], {})], {})
+    count = combine(tracer, np.ceil, [combine(tracer, np.divide, [drawn, rate])])
+    return tracer.stored_anew(converted(tracer, combine(tracer, np.maximum, [count, 1.0]), INT64))
+
+
+# -- whole numbers --------------------------------------------------------------------------------
+
+
+@_method("integers")
+def _integers(
+    run: Any,
+    rng: Stream,
+    low: Any,
+    high: Any = None,
+    size: Any = None,
+    dtype: Any = np.int64,
+    endpoint: bool = False,
+) -> Any:
+    tracer = run.tracer
+    if high is None:
+        low, high = 0, low
+    width = run.call(np.subtract, [high, low], {}) if _is_data(low, high) else high - low
+    if endpoint:
+        width = run.binary(ast.Add(), width, 1)
+    if isinstance(width, int) and not 0 < width <= 2**53:
+        tracer.refuse("low >= high" if width <= 0 else "integers of a range beyond 2**53")
+    shape = _shape(run, size, low, high)
+    drawn = draw(run, rng, shape, _uniform)
+    scaled = combine(tracer, np.floor, [combine(tracer, np.multiply, [drawn, width])])
+    whole = combine(tracer, np.add, [converted(tracer, scaled, INT64), low])
+    return tracer.stored_anew(converted(tracer, whole, np.dtype(dtype)))
+
+
+def _is_data(*values: Any) -> bool:
+    return any(isinstance(v, Tensor | sympy.Basic | np.ndarray | list) for v in values)
+
+
+@_method("randint")
+def _randint(
+    run: Any, rng: Stream, low: Any, high: Any = None, size: Any = None, dtype: Any = np.int64
+) -> Any:
+    return _integers(run, rng, low, high, size, dtype)
+
+
+@_method("choice")
+def _choice(
+    run: Any,
+    rng: Stream,
+    a: Any,
+    size: Any = None,
+    replace: Any = True,
+    p: Any = None,
+    axis: Any = 0,
+    shuffle: bool = True,
+) -> Any:
+    from distspmd.frontend.from_numpy import indexing
+
+    tracer = run.tracer
+    given = a if isinstance(a, int | sympy.Basic) else tracer.tensor(a)
+    if isinstance(given, Tensor) and not given.ndim:
+        given = tracer.as_whole(given, "the number of choices")
+    n = given.shape[0] if isinstance(given, Tensor) else given
+    if axis != 0:
+        tracer.refuse("choice with an axis; turn the array before")
+    if not replace:
+        if p is not None:
+            tracer.refuse("choice without replacement and with probabilities")
+        order = _permutation_of(run, rng, n)
+        count = 1 if size is None else size
+        if isinstance(count, tuple | list):
+            tracer.refuse("choice without replacement of more than one dimension; reshape it")
+        places: Any = indexing.read(tracer, order, slice(0, count))
+        places = indexing.read(tracer, places, 0) if size is None else places
+    elif p is None:
+        places = _integers(run, rng, n, None, size)
+    else:
+        sums = run.call(np.cumsum, [p], {})
+        total = indexing.read(tracer, tracer.tensor(sums), -1)
+        drawn = _random(run, rng, size)
+        scaled = combine(tracer, np.multiply, [drawn, total])
+        places = run.call(np.searchsorted, [sums, scaled], {"side": "right"})
+    if not isinstance(given, Tensor):
+        return places
+    return indexing.read(tracer, given, tracer.stored(tracer.tensor(places)))
+
+
+def _permutation_of(run: Any, rng: Stream, n: Any) -> Any:
+    return run.call(np.argsort, [draw(run, rng, (n,), _uniform)], {})
+
+
+@_method("permutation")
+def _permutation(run: Any, rng: Stream, x: Any, axis: Any = 0) -> Any:
+    from distspmd.frontend.from_numpy import indexing
+
+    tracer = run.tracer
+    if isinstance(x, int | sympy.Basic):
+        return _permutation_of(run, rng, x)
+    value = tracer.tensor(x)
+    if not value.ndim:
+        return _permutation_of(run, rng, tracer.as_whole(value, "a length"))
+    if axis != 0:
+        tracer.refuse("permutation along another axis than the first; turn the array before")
+    return indexing.read(tracer, value, _permutation_of(run, rng, value.shape[0]))
+
+
+@_method("shuffle")
+def _shuffle(run: Any, rng: Stream, x: Any, axis: Any = 0) -> None:
+    if not isinstance(x, View):
+        run.tracer.refuse("shuffle of what is no array; use permutation")
+    run.tracer.assign(x, run.tracer.stored_anew(_permutation(run, rng, x, axis)))
+
+
+# -- generators -----------------------------------------------------------------------------------
+
+FUNCTIONS |= dict.fromkeys(
+    (
+        *(np.random.default_rng, np.random.RandomState, np.random.Generator),
+        *(np.random.PCG64, np.random.MT19937, np.random.Philox, np.random.SFC64),
+    ),
+    make_stream,
+)
+
+
+def _global_stream(run: Any) -> Stream:
+    """That of ``np.random.rand`` and others of its kind."""
+    found: Stream | None = getattr(run, "legacy_stream", None)
+    if found is None:
+        if run.tracer.inner:
+            run.tracer.refuse(
+                "np.random in a loop or branch before any seed; write np.random.seed(...) at the "
+                "beginning, or use rng = np.random.default_rng(seed)"
+            )
+        found = run.legacy_stream = make_stream(run)
+    return found
+
+
+def _legacy(name: str) -> Callable[..., Any]:
+    handler = FUNCTIONS[vars(Stream)[name]]
+    return lambda run, *given, **named: handler(run, _global_stream(run), *given, **named)
+
+
+def _seed(run: Any, seed: Any = None) -> None:
+    if run.tracer.inner:
+        run.tracer.refuse("np.random.seed in a loop or branch; use np.random.default_rng(seed)")
+    run.legacy_stream = make_stream(run, seed)
+
+
+FUNCTIONS[np.random.seed] = _seed
+for _name in dir(np.random):
+    if _name in vars(Stream) and not _name.startswith("_"):
+        FUNCTIONS[getattr(np.random, _name)] = _legacy(_name)

@@ -1,0 +1,61 @@
+"""``np.linalg`` beside NumPy, on ranks and on paper, and what is refused of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import distspmd
+from distspmd.errors import UnsupportedProgram
+from distspmd.frontend import numpy_program
+from from_numpy.harness import on_paper
+from from_numpy.linear_algebra import CASES
+from from_numpy.outcomes import RIGHT
+
+
+def test_programs_of_linear_algebra_compute_what_numpy_does(launch: Any) -> None:
+    done = launch(Path(__file__).parent / "run_here.py", "from_numpy.linear_algebra", ranks=3)
+    assert done.stdout.split("\n")[-2] == f"{len(CASES)} of {len(CASES)} right", done.stdout
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_columns_and_last_dimensions_can_be_split(case: Any) -> None:
+    found = on_paper(case, ranks=3, dimension=9)
+    assert (found.kind, found.reason) == (RIGHT, "")
+
+
+def test_dimensions_of_a_stack_are_parameters_and_those_of_a_matrix_are_not() -> None:
+    def program(a: Any, b: Any) -> Any:
+        return np.linalg.inv(a), np.linalg.solve(a, b)
+
+    sdfg = numpy_program(program, np.zeros((6, 3, 3)), np.zeros((6, 3, 2)))
+    spaces = {s.name: s for s in distspmd.iteration_spaces(sdfg)}
+    assert [str(r) for r in spaces["__return_0"].ranges] == ["0:6"]
+    assert [str(r) for r in spaces["__return_1"].ranges] == ["0:6", "0:2"]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda a: np.linalg.eig(a), r"np.linalg.eig\(a.astype\(complex\)\)"),
+        (lambda a: np.linalg.eigvals(a), "real or complex depends on its values"),
+        (lambda a: np.linalg.solve(a[:2], a), "must be square"),
+        (lambda a: np.linalg.solve(a, a[:2]), "right-hand sides of 2 rows"),
+        (lambda a: np.linalg.inv(a[0]), "must be at least two-dimensional"),
+        (lambda a: np.linalg.svd(a, hermitian=True), "leave it out"),
+        (lambda a: np.linalg.qr(a, mode="raw"), "the modes are"),
+        (lambda a: np.linalg.norm(a, 3), "Invalid norm order 3 for matrices"),
+        (lambda a: np.linalg.norm(a[0], "fro"), "Invalid norm order 'fro' for vectors"),
+        (lambda a: np.linalg.matrix_power(a, int(a[0, 0])), "exponent that is not known"),
+    ],
+)
+def test_what_is_not_covered_is_refused_with_the_line(call: Any, message: str) -> None:
+    def program(a: Any) -> Any:
+        return call(a)
+
+    with pytest.raises(UnsupportedProgram, match=message) as refused:
+        numpy_program(program, np.zeros((4, 4)))
+    assert "test_linalg.py:" in str(refused.value)

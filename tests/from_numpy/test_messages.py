@@ -1,0 +1,52 @@
+"""Assertions, errors that a program raises, and what it prints: on all ranks as in Python."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from distspmd.errors import UnsupportedProgram, error_of_program
+from distspmd.execution.messages import Messages
+from distspmd.frontend import numpy_program
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_programs_print_and_raise_what_python_does(launch: Any, ranks: int) -> None:
+    done = launch(Path(__file__).parent / "messages.py", ranks=ranks)
+    assert done.stdout.endswith("all as in Python\n")
+
+
+def test_errors_of_programs_are_pythons_too() -> None:
+    assert issubclass(error_of_program("LinAlgError"), np.linalg.LinAlgError)
+    assert issubclass(error_of_program("AssertionError"), AssertionError)
+    assert error_of_program("Nothing").__name__ == "ProgramError"
+
+
+def test_a_message_that_cannot_be_formatted_ends_the_program() -> None:
+    messages = Messages()
+    assert messages._told(b'{"kind": "print", "parts": [{"value": 0}]}', None, None) == 1
+    assert "a message of the program" in str(messages.take_error())
+    assert messages.take_error() is None
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ("print(x)", "more than 1000 elements; print a part"),
+        ("print(x[x > 0])", "a mask chooses"),
+        ("print(x[0], file=np)", "print into a file"),
+        ("raise ValueError('always')", "the program raises here"),
+        ("assert len(x) == 3, 'three'", "the assertion is false: three"),
+    ],
+)
+def test_what_cannot_be_told_is_refused(tmp_path: Path, lines: str, message: str) -> None:
+    file = tmp_path / "program_with_messages.py"
+    file.write_text(f"import numpy as np\ndef program(x):\n    {lines}\n    return x + 1\n")
+    space: dict[str, Any] = {}
+    exec(compile(file.read_text(), file, "exec"), space)
+    with pytest.raises(UnsupportedProgram, match=message) as refused:
+        numpy_program(space["program"], np.zeros(2000))
+    assert "program_with_messages.py:3" in str(refused.value)
