@@ -152,6 +152,10 @@ def norms(a: Any, stack: Any, c: Any, k: Any) -> Any:
         np.linalg.vector_norm(stack, axis=(0, 2)),
         np.linalg.matrix_norm(stack, ord=1),
         np.linalg.norm(a[0] - a[1]) ** 2,
+        np.linalg.vecdot(a, a[1]),
+        np.linalg.trace(stack),
+        np.linalg.diagonal(stack, offset=1),
+        np.linalg.matrix_transpose(stack),
     )
 
 

@@ -449,3 +449,34 @@ def _matrix_power(run: Any, a: Any, n: Any) -> Any:
         if not left:
             return found
         base = run.call(np.matmul, [base, base], {})
+
+
+# -- names that np.linalg has, too ----------------------------------------------------------------
+
+
+def _also(name: str, like: Any) -> None:
+    """A function of ``np.linalg`` that is one of ``np``."""
+
+    @function(getattr(np.linalg, name))
+    def handler(run: Any, *given: Any, **options: Any) -> Any:
+        return run.call(like, given, options)
+
+
+for _name in ("cross", "matmul", "outer", "tensordot"):
+    _also(_name, getattr(np, _name))
+
+
+@function(np.linalg.diagonal)
+def _diagonal(run: Any, x: Any, /, *, offset: int = 0) -> Any:
+    return run.call(np.diagonal, [x, offset, -2, -1], {})
+
+
+@function(np.linalg.trace)
+def _trace(run: Any, x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
+    found = run.call(np.diagonal, [x, offset, -2, -1], {})
+    return run.call(np.sum, [found, -1], {"dtype": dtype})
+
+
+@function(np.linalg.matrix_transpose, np.matrix_transpose)
+def _matrix_transpose(run: Any, x: Any, /) -> Any:
+    return _swapped(run, matrices(run, x, "np.matrix_transpose"))

@@ -142,3 +142,13 @@ def _cond(run: Any, x: Any, p: Any = None) -> Any:
         return combine(run.tracer, np.divide, pair)
     sizes = [norm(run, each, p, (-2, -1)) for each in (matrix, inverse(run, matrix))]
     return combine(run.tracer, np.multiply, sizes)
+
+
+@function(np.vecdot, np.linalg.vecdot)
+def _vecdot(run: Any, x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
+    tracer = run.tracer
+    one = tracer.tensor(x1)
+    one = combine(tracer, np.conjugate, [one]) if one.dtype.kind == "c" else one
+    return run.call(
+        np.sum, [combine(tracer, np.multiply, [one, tracer.tensor(x2)])], {"axis": axis}
+    )

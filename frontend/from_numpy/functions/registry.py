@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from distspmd.frontend.from_numpy.kinds import has_data
+
 FUNCTIONS: dict[Any, Callable[..., Any]] = {}
 """What becomes of a call, by the function object: called with the interpreter and the arguments."""
 METHODS: dict[str, Callable[..., Any]] = {}
@@ -46,26 +48,35 @@ def ufunc_method(name: str) -> Callable[[Any], Any]:
 
 REFUSED: dict[Any, str] = {}
 """What is not covered, by the object or the name of a method: what to write instead."""
+REFUSALS: set[Any] = set()
+"""The handlers that refuse."""
 
 
-def refused(*objects: Any, instead: str) -> None:
+def refused(*objects: Any, instead: str, always: bool = False) -> None:
     """Say of functions, or of methods by their names, that they are not covered.
 
     Args:
         objects: functions, or names of methods of arrays.
         instead: a sentence that says what to write, or why there is nothing.
+        always: whether they are refused also of arguments that are known before the run.
     """
     for each in objects:
         REFUSED[each] = instead
+        table: dict[Any, Any] = METHODS if isinstance(each, str) else FUNCTIONS
+        if each not in table:
+            table[each] = _refusal(each, instead, always or isinstance(each, str))
+            REFUSALS.add(table[each])
 
-        def handler(run: Any, *_: Any, told: Any = each, **__: Any) -> Any:
-            name = told if isinstance(told, str) else getattr(told, "__name__", str(told))
+
+def _refusal(refused_one: Any, instead: str, always: bool) -> Callable[..., Any]:
+    name = getattr(refused_one, "__name__", refused_one)
+
+    def handler(run: Any, *given: Any, **options: Any) -> Any:
+        if always or has_data((list(given), options)):
             run.tracer.refuse(f"{name} is not covered: {instead}")
+        return refused_one(*given, **options)
 
-        if isinstance(each, str):
-            METHODS.setdefault(each, handler)
-        else:
-            FUNCTIONS.setdefault(each, handler)
+    return handler
 
 
 def named(module: str, *names: str) -> Callable[[Any], Any]:

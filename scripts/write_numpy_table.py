@@ -1,0 +1,156 @@
+"""Writes `docs/numpy.md`: what of NumPy a program may use, and what to write instead of the rest.
+
+    python scripts/write_numpy_table.py [--check]
+
+It asks the registry of the front end, for all public functions of NumPy and methods of arrays. With
+`--check` nothing is written, and the exit status says whether the page would change.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from distspmd.frontend.from_numpy import api  # noqa: F401 (it fills the registry)
+from distspmd.frontend.from_numpy.arithmetic import BUILDS
+from distspmd.frontend.from_numpy.functions.registry import (
+    FUNCTIONS,
+    METHODS,
+    REFUSALS,
+    REFUSED,
+)
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs/numpy.md"
+
+HEAD = """\
+# NumPy programs
+
+What a program may use of NumPy, from the registry of the front end (`frontend/from_numpy/`);
+`python scripts/write_numpy_table.py` writes this page. Results have NumPy's types, shapes and
+values, but for the order of sums.
+
+Every function but those of `np.random` also takes arguments that are known when the program is
+read (types, shapes, numbers, tables): then NumPy itself computes the result, once. "Refused" is
+said of the others, with an error that has the source line.
+
+## What is different
+
+- **Random numbers** are not NumPy's: a number is a function of the seed, of which draw of its
+  generator it is, and of its place in the array (`distspmd/kernels/counter_rng.hpp`). It is the
+  same at any number of ranks, on any grid, and each call is a new draw, in loops too. The seed is
+  a number or an argument; without one it is 0, in each call of the program. Generators that were
+  made outside of a program are refused.
+- **Errors** that depend on values are raised on all ranks: `assert`, `raise`, and `LinAlgError`,
+  as `distspmd.errors.ProgramError`, which is Python's error, too, with the source line. In the
+  body of a parallel map there are none: a singular matrix gives NaN there, and `assert` and
+  `raise` are refused.
+- **`print`** writes on rank 0, in the order of the program, what Python would write; of arrays of
+  at most 1000 elements.
+- **`np.linalg`** calls LAPACK on each rank. Dimensions of a stack are split, and columns of
+  right-hand sides; those of a matrix are whole. `np.linalg.eig` takes complex matrices only,
+  because the type of NumPy's result for real ones depends on the values. The residuals of
+  `np.linalg.lstsq` need a matrix of full rank.
+- **`scipy.linalg`** has `solve`, `solve_triangular`, `cholesky`, `cho_factor`, `cho_solve`,
+  `lu_factor`, `lu_solve` and `inv`.
+"""
+
+SPACES: tuple[tuple[str, Any], ...] = (
+    ("np", np),
+    ("np.linalg", np.linalg),
+    ("np.fft", np.fft),
+    ("np.random", np.random),
+)
+_INTERNAL = {"test", "info", "show_config", "show_runtime", "get_include"}
+
+
+def page() -> str:
+    """The whole page."""
+    lines = [HEAD]
+    for name, module in SPACES:
+        lines += _of_functions(name, module)
+    lines += _of_ufuncs()
+    lines += _of_methods()
+    return "\n".join(lines) + "\n"
+
+
+def _public(module: Any) -> Iterator[tuple[str, Any]]:
+    for name in sorted(set(getattr(module, "__all__", dir(module)))):
+        value = getattr(module, name, None)
+        if name.startswith("_") or name in _INTERNAL or isinstance(value, type):
+            continue
+        if callable(value) and not isinstance(value, np.ufunc):
+            yield name, value
+
+
+def _of_functions(title: str, module: Any) -> list[str]:
+    works, instead, rest = [], [], []
+    for name, value in _public(module):
+        handler = FUNCTIONS.get(value)
+        if handler is not None and handler not in REFUSALS:
+            works.append(f"`{name}`")
+        elif value in REFUSED:
+            instead.append((name, REFUSED[value]))
+        else:
+            rest.append(f"`{name}`")
+    return _section(f"`{title}`", works, instead, rest)
+
+
+def _section(
+    title: str, works: list[str], instead: list[tuple[str, str]], rest: list[str]
+) -> list[str]:
+    lines = [f"## {title}", "", f"Works: {', '.join(works)}.", ""]
+    if instead:
+        rows = [f"| `{name}` | {told.replace('|', chr(92) + '|')} |" for name, told in instead]
+        lines += ["| refused | instead |", "|---|---|", *rows, ""]
+    if rest:
+        lines += [f"Of what is known when the program is read alone: {', '.join(rest)}.", ""]
+    return lines
+
+
+def _of_ufuncs() -> list[str]:
+    every = {n: v for n, v in sorted(vars(np).items()) if isinstance(v, np.ufunc)}
+    works = [f"`{n}`" for n, v in every.items() if v in FUNCTIONS or v.__name__ in BUILDS]
+    rest = [f"`{n}`" for n, v in every.items() if f"`{n}`" not in works]
+    methods = [f"`{key[1]}`" for key in FUNCTIONS if isinstance(key, tuple) and key[0] == "ufunc"]
+    lines = _section("Universal functions", works, [], rest)
+    return [*lines, f"Their methods {', '.join(sorted(methods))} work as well.", ""]
+
+
+def _of_methods() -> list[str]:
+    names = [n for n in sorted(dir(np.ndarray)) if not n.startswith("_")]
+    works, instead, rest = [], [], []
+    for name in names:
+        handler = METHODS.get(name, FUNCTIONS.get(("attribute", name)))
+        if handler is not None and handler not in REFUSALS:
+            works.append(f"`{name}`")
+        elif name in REFUSED:
+            instead.append((name, REFUSED[name]))
+        else:
+            rest.append(f"`{name}`")
+    lines = _section("Methods and attributes of arrays", works, instead, [])
+    return [*lines, f"Refused, as they are about memory: {', '.join(rest)}."]
+
+
+def main() -> int:
+    """Write the page, or compare it."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing")
+    arguments = parser.parse_args()
+    text = page()
+    same = PAGE.exists() and PAGE.read_text() == text
+    if arguments.check:
+        return 0 if same else 1
+    if not same:
+        PAGE.write_text(text)
+        print(f"{PAGE.relative_to(ROOT)} written")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

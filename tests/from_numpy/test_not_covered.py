@@ -1,0 +1,57 @@
+"""What is not covered of NumPy is refused by name, with what to write instead."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from distspmd.errors import UnsupportedProgram
+from distspmd.frontend import numpy_program
+from distspmd.frontend.from_numpy.functions.registry import REFUSED, by_name
+
+
+def unique(x: Any) -> Any:
+    return np.unique_values(x)
+
+
+def drawn_while_reading(x: Any) -> Any:
+    return x + np.random.poisson(3.0)  # noqa: NPY002
+
+
+def bytes_of(x: Any) -> Any:
+    return x.view(np.int64)
+
+
+def fitted(x: Any) -> Any:
+    return np.polyfit(x, x, 1)
+
+
+@pytest.mark.parametrize(
+    ("program", "message"),
+    [
+        (unique, "unique_values is not covered: .*compare neighbours"),
+        (drawn_while_reading, "poisson is not covered: draw it before the program"),
+        (bytes_of, "view is not covered: .*use astype"),
+        (fitted, "write np.linalg.lstsq"),
+    ],
+)
+def test_the_error_says_what_to_write(program: Any, message: str) -> None:
+    with pytest.raises(UnsupportedProgram, match=message) as refused:
+        numpy_program(program, np.ones(3))
+    assert "test_not_covered.py:" in str(refused.value)
+
+
+def test_of_numbers_that_are_known_numpy_computes_the_result() -> None:
+    def program(x: Any) -> Any:
+        return x + np.logspace(0, 2, 3)
+
+    assert "__return" in numpy_program(program, np.ones(3)).arrays
+
+
+def test_each_refusal_is_a_sentence_about_something_of_numpy() -> None:
+    for each, instead in REFUSED.items():
+        assert instead, each
+        assert not isinstance(each, str) or hasattr(np.ndarray, each)
+    assert by_name({}, np.unique) is None
