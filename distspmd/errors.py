@@ -110,7 +110,7 @@ class ProgramLinAlgError(ProgramError, np.linalg.LinAlgError):
 
 def error_of_program(kind: str) -> type[ProgramError]:
     """The error that stands for one of Python or NumPy, by its name."""
-    found = globals().get(f"Program{kind}", ProgramError)
+    found: type[ProgramError] = globals().get(f"Program{kind}", ProgramError)
     assert issubclass(found, ProgramError)
     return found
 

@@ -65,12 +65,12 @@ def numpy_program(
         return dace_parser.numpy_program(function, *examples, **sizes)
     if frontend != "numpy":
         raise ArgumentError(f"there is no front end {frontend!r}: 'numpy' or 'dace'.")
+    python = _python_function(function)
+    found: SDFG | None = None
     changing: set[int] = set()
-    while True:
-        try:
-            return _Reading(_python_function(function), changing).sdfg(examples, sizes)
-        except TableChanges as table:
-            changing.add(table.number)
+    while found is None:
+        found = _read(python, changing, examples, sizes)
+    return found
 
 
 def _python_function(function: Any) -> Callable[..., Any]:
@@ -84,6 +84,20 @@ def _python_function(function: Any) -> Callable[..., Any]:
         )
     known: Callable[..., Any] = function
     return known
+
+
+def _read(
+    function: Callable[..., Any],
+    changing: set[int],
+    examples: Sequence[Any],
+    sizes: Mapping[str, Any],
+) -> SDFG | None:
+    """The SDFG of a function; None if one more table changes, so that it is to be read again."""
+    try:
+        return _Reading(function, changing).sdfg(examples, sizes)
+    except TableChanges as table:
+        changing.add(table.number)
+        return None
 
 
 class _Reading:

@@ -32,7 +32,6 @@ from distspmd.frontend.tensor_ir.whole_numbers import (
     multiply,
     remainder,
     subtract,
-    symbol,
 )
 
 
@@ -57,26 +56,35 @@ def capacity(length: Whole, bounds: Bounds, known: Mapping[Any, Length]) -> Leng
     if isinstance(length, sympy.Max):
         return _fold(sympy.Max, [capacity(_whole(a), bounds, known) for a in length.args])
     if isinstance(length, sympy.Min):
-        found = []
-        for part in length.args:
-            try:
-                found.append(capacity(_whole(part), bounds, known))
-            except CannotRoll:
-                continue
-        if found:
-            return _fold(sympy.Min, found)
+        ends = [e for a in length.args if (e := _end(_whole(a), bounds, known)) is not None]
+        if ends:
+            return _fold(sympy.Min, ends)
     if isinstance(length, sympy.Add):
         total: Whole = 0
         for term in length.args:
-            factor, rest = term.as_coeff_Mul()
-            if not is_decided_by_data(_whole(term), bounds):
-                total = add(total, _whole(term))
-            elif factor.is_positive:
-                total = add(total, multiply(int(factor), capacity(_whole(rest), bounds, known)))
-            elif not is_at_least(_whole(rest), 0, bounds) and not rest.is_Symbol:
-                raise CannotRoll(f"the length {length} is not known before the run")
+            total = add(total, _capacity_of_term(_whole(term), bounds, known))
         return total
     raise CannotRoll(f"the length {length} is not known before the run")
+
+
+def _end(length: Whole, bounds: Bounds, known: Mapping[Any, Length]) -> Length | None:
+    try:
+        return capacity(length, bounds, known)
+    except CannotRoll:
+        return None
+
+
+def _capacity_of_term(term: Whole, bounds: Bounds, known: Mapping[Any, Length]) -> Length:
+    """The most of a summand; what is taken off is never negative."""
+    if not is_decided_by_data(term, bounds):
+        return term
+    assert isinstance(term, sympy.Basic)
+    factor, rest = term.as_coeff_Mul()
+    if factor.is_positive:
+        return multiply(int(factor), capacity(_whole(rest), bounds, known))
+    if not is_at_least(_whole(rest), 0, bounds) and not rest.is_Symbol:
+        raise CannotRoll(f"the length {term} is not known before the run")
+    return 0
 
 
 def _whole(value: sympy.Basic) -> Whole:
@@ -85,8 +93,8 @@ def _whole(value: sympy.Basic) -> Whole:
 
 def _fold(kind: Any, values: Sequence[Length]) -> Length:
     if all(isinstance(v, int) for v in values):
-        return (max if kind is sympy.Max else min)(values)  # type: ignore[type-var]
-    return kind(*map(sympy.sympify, values))  # type: ignore[no-any-return]
+        return (max if kind is sympy.Max else min)(values)
+    return kind(*map(sympy.sympify, values))
 
 
 def inside(expression: Expression, bounds: Bounds) -> Expression:
@@ -143,6 +151,32 @@ def neutral_outside(
     return Tensor(tuple(shape), tensor.dtype, element)
 
 
+def _chosen(target: View, d: int, bounds: Bounds) -> tuple[int, int, Whole, int, Length] | None:
+    """Of a dimension in which data decide the part: where it lies in the container.
+
+    Returns:
+        The dimension, that of the container, the first index there, the step, and the length; None
+        where the part is known.
+
+    Raises:
+        CannotRoll: the dimension lies in several of the container.
+    """
+    places, n = target.place, target.shape[d]
+    own = [k for k, p in enumerate(places) if isinstance(p, sympy.Basic) and p.has(axis(d))]
+    if not is_decided_by_data(n, bounds) and not any(
+        is_decided_by_data(subtract(places[k], axis(d)), bounds) for k in own
+    ):
+        return None
+    if len(own) != 1:
+        raise CannotRoll("the part is decided by data")
+    (k,) = own
+    step = sympy.expand(places[k]).coeff(axis(d), 1)
+    first = subtract(places[k], multiply(step, axis(d)))
+    if not step.is_Integer or (isinstance(first, sympy.Basic) and first.has(axis(d))):
+        raise CannotRoll("the part is decided by data")
+    return d, k, first, int(step), n
+
+
 def over_container(target: View, value: Tensor, bounds: Bounds) -> tuple[View, Tensor]:
     """A view and a value, where data decide the part, over whole dimensions of the container.
 
@@ -151,22 +185,10 @@ def over_container(target: View, value: Tensor, bounds: Bounds) -> tuple[View, T
     """
     places = list(target.place)
     shape = list(target.shape)
-    choices: list[tuple[int, Whole, Whole, Length]] = []
-    for d, n in enumerate(target.shape):
-        own = [k for k, p in enumerate(places) if isinstance(p, sympy.Basic) and p.has(axis(d))]
-        dynamic = is_decided_by_data(n, bounds) or any(
-            is_decided_by_data(subtract(places[k], axis(d)), bounds) for k in own
-        )
-        if not dynamic:
-            continue
-        if len(own) != 1:
-            raise CannotRoll("the part is decided by data")
-        (k,) = own
-        step = sympy.expand(places[k]).coeff(axis(d), 1)
-        first = subtract(places[k], multiply(step, axis(d)))
-        if not step.is_Integer or (isinstance(first, sympy.Basic) and first.has(axis(d))):
-            raise CannotRoll("the part is decided by data")
-        choices.append((d, first, int(step), n))
+    choices = [
+        choice for d in range(target.ndim) if (choice := _chosen(target, d, bounds)) is not None
+    ]
+    for d, k, _, _, _ in choices:
         places[k] = axis(d)
         shape[d] = target.container.shape[k]
     if not choices:
@@ -180,8 +202,8 @@ def over_container(target: View, value: Tensor, bounds: Bounds) -> tuple[View, T
                 known[i.name] = (0, subtract(n, 1))
         inner = list(index)
         tests = []
-        for d, first, step, n in choices:
-            there = subtract(index[d], first)  # type: ignore[arg-type]
+        for d, _, first, step, n in choices:
+            there = subtract(index[d], first)
             inner[d] = floor_divide(there, step)
             tests.append(apply("greater_equal", whole_expression(inner[d]), whole_expression(0)))
             tests.append(apply("less", whole_expression(inner[d]), whole_expression(n)))
@@ -197,6 +219,3 @@ def over_container(target: View, value: Tensor, bounds: Bounds) -> tuple[View, T
         return apply("where", found, new, whole.element(index))
 
     return whole, Tensor(tuple(shape), target.dtype, element)
-
-
-__all__ = ["symbol"]

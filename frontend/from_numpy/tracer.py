@@ -433,12 +433,8 @@ class Tracer(Transcript):
         try:
             closed = replace_leaves(expression, windows)
             used = "".join(term for _, term, _ in found.values())
-            if any(letters[s.name] not in used for s, _ in gone) or not found:
-                raise NoWindow
-            if any(
-                letters[s.name] not in used for s, _ in kept
-            ):  # an index that nothing is loaded by
-                raise NoWindow
+            if not found or any(letters[s.name] not in used for s, _ in (*kept, *gone)):
+                raise NoWindow  # an index that nothing is loaded by
         except NoWindow:
             every = (*kept, *gone)
             by = [s for s, _ in every]

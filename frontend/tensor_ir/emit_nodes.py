@@ -189,6 +189,7 @@ def enter_map(
     connector: str,
     memlet: Memlet,
 ) -> None:
+    """Lead a memlet from an access node through the entry of a map to a node in it."""
     name = read.data
     if entry.add_in_connector(f"IN_{name}"):
         entry.add_out_connector(f"OUT_{name}")

@@ -205,7 +205,7 @@ class _Emitter:
             inner._add(block)
             leaving = ControlFlowRegion("leave_body", self.sdfg)
             block.add_branch(CodeBlock(f"not ({goes_on})"), leaving)
-            leaving.add_node(BreakBlock("leave", self.sdfg), is_start_block=True)
+            leaving.add_node(BreakBlock("leave", self.sdfg), is_start_block=True)  # type: ignore[abstract]
         inner.finish()
 
     def loop(self, loop: Loop) -> None:
@@ -351,7 +351,8 @@ class _Emitter:
         state, info = opened.state, debug_info(routine)
         reads = {c.name: opened.read(c.name) for c in routine.reads()}
         entry, leave = map_of(state, routine.label, routine.parameters)
-        assert entry is not None and leave is not None
+        assert entry is not None
+        assert leave is not None
         tasklet = state.add_tasklet(
             routine.label,
             {name: pointer_to(window) for name, window in routine.inputs.items()},

@@ -33,7 +33,7 @@ def count_into(run: Any, places: Tensor, length: Any, weights: Tensor | None, dt
     """
     tracer = run.tracer
     base = run.call(np.zeros, [add(length, 1)], {"dtype": dtype})
-    places.is_index = True  # type: ignore[attr-defined]
+    places.is_index = True
     one = tracer.tensor(np.dtype(dtype).type(1))
     value = one if weights is None else tracer.stored_anew(converted(tracer, weights, dtype))
     indexing.accumulate(tracer, base, places, value, "add")

@@ -117,5 +117,5 @@ def _piecewise(
     found = result(funclist[-1]) if has_default else tracer.tensor(value.dtype.type(0))
     for condition, each in zip(conditions, funclist[: len(conditions)], strict=True):
         found = choose(tracer, condition, result(each), found, value.dtype)
-    result: Tensor = tracer.stored_anew(tracer.broadcast(found, value.shape))
-    return result
+    chosen: Tensor = tracer.stored_anew(tracer.broadcast(found, value.shape))
+    return chosen

@@ -35,7 +35,7 @@ def matrices(run: Any, value: Any, name: str, *, square: bool = False) -> Tensor
     Raises:
         Refusal: it has fewer than two dimensions, or the matrices are not square.
     """
-    tensor = run.tracer.tensor(value)
+    tensor: Tensor = run.tracer.tensor(value)
     if tensor.mask is not None:
         run.tracer.refuse(f"{name} of the elements that a mask chooses")
     if tensor.ndim < 2:

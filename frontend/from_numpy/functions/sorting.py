@@ -99,7 +99,7 @@ def _argsort(
     length = tensor.shape[d]
     code = f"distspmd::lines::argsort(_line0, _result0, {cpp(length)});"
     (found,) = along_axis(run.tracer, "argsort", tensor, d, [(length, INT64)], code)
-    found.is_index = True  # type: ignore[attr-defined]
+    found.is_index = True
     return found
 
 
@@ -137,7 +137,7 @@ def _lexsort(run: Any, keys: Any, axis: Any = -1) -> Any:
     batch = moved[0].shape[:-1]
     (found,) = run_on_lines(tracer, "lexsort", batch, moved, [], [(length, INT64)], code)
     result = put_back(tracer, found, d)
-    result.is_index = True  # type: ignore[attr-defined]
+    result.is_index = True
     return result
 
 
@@ -177,7 +177,7 @@ def _searchsorted(run: Any, base: Any, value: Any, side: Any = "left", sorter: A
     found = look_up(
         run, "searchsorted", wanted, wholes, INT64, f"*_result0 = distspmd::lines::{code};"
     )
-    found.is_index = True  # type: ignore[attr-defined]
+    found.is_index = True
     return found
 
 
@@ -189,7 +189,7 @@ def _digitize(run: Any, value: Any, bins: Any, right: bool = False) -> Any:
     side, length = str(bool(right)).lower(), cpp(edges.shape[0])
     code = f"*_result0 = distspmd::lines::digit(_whole0, {length}, *_line0, {side});"
     found = look_up(run, "digitize", wanted, [edges], INT64, code)
-    found.is_index = True  # type: ignore[attr-defined]
+    found.is_index = True
     return found
 
 

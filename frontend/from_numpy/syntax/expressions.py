@@ -15,12 +15,13 @@ from distspmd.expressions.ir import apply
 from distspmd.frontend.from_numpy import checks, indexing
 from distspmd.frontend.from_numpy.arithmetic import choose, combine
 from distspmd.frontend.from_numpy.elements import truth_of
-from distspmd.frontend.from_numpy.kinds import has_data, is_array
+from distspmd.frontend.from_numpy.kinds import has_data
 from distspmd.frontend.from_numpy.syntax.calls import Closure, name_of
 from distspmd.frontend.from_numpy.syntax.conditions import relation
 from distspmd.frontend.from_numpy.syntax.operators import compared
 from distspmd.frontend.from_numpy.syntax.ranges import static_values
 from distspmd.frontend.from_numpy.syntax.registry import expression
+from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.transcript import CannotRoll, Refusal
 from distspmd.frontend.from_numpy.values import Tensor, View
 from distspmd.frontend.tensor_ir.whole_numbers import multiply
@@ -226,23 +227,11 @@ def _subscript_node(run: Interpreter, node: ast.Subscript) -> Any:
     items = run.subscript(node.slice)
     tracer = run.tracer
     if isinstance(base, Tensor):
-        if tracer.straight is not None:
-            found = tracer.straight.read(base, items)
-            if found is not None:
-                return found
-        part = indexing.read(tracer, base, items)
-        if isinstance(part, View) and not part.ndim and base.ndim and not _has_ellipsis(items):
-            return Tensor((), part.dtype, part.element)  # NumPy gives a copy of the number
-        return part
-    if has_data(items):
-        if isinstance(base, np.ndarray):
-            return indexing.read(tracer, tracer.tensor(base), items)
-        if isinstance(base, list | tuple) and any(map(is_array, base)):
-            return indexing.read(tracer, tracer.stack(list(base)), items)
-        if isinstance(base, list | tuple | range):
-            return indexing.read(tracer, tracer.tensor(base), items)
-        if isinstance(base, dict):
-            raise CannotRoll("a dictionary is asked for a key that is not known before the run")
+        return _of_tensor(tracer, base, items)
+    if has_data(items) and isinstance(base, np.ndarray | list | tuple | range):
+        return indexing.read(tracer, tracer.tensor(base), items)
+    if has_data(items) and isinstance(base, dict):
+        raise CannotRoll("a dictionary is asked for a key that is not known before the run")
     handler = run.functions.get(("subscript", type(base)))
     if handler is not None:
         return handler(run, base, items)
@@ -250,6 +239,18 @@ def _subscript_node(run: Interpreter, node: ast.Subscript) -> Any:
         return base[items]
     except (TypeError, KeyError, IndexError) as problem:
         tracer.refuse(f"{type(problem).__name__}: {problem}")
+
+
+def _of_tensor(tracer: Tracer, base: Tensor, items: Any) -> Tensor:
+    """A part of an array; a number of it is a copy, as in NumPy."""
+    if tracer.straight is not None:
+        found: Tensor | None = tracer.straight.read(base, items)
+        if found is not None:
+            return found
+    part = indexing.read(tracer, base, items)
+    if isinstance(part, View) and not part.ndim and base.ndim and not _has_ellipsis(items):
+        return Tensor((), part.dtype, part.element)
+    return part
 
 
 def _has_ellipsis(items: Any) -> bool:
