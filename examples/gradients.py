@@ -58,6 +58,7 @@ EXAMPLES = [
         draw,
         in_numpy,
         {"arguments": HELD},
+        frontend="dace",  # gradients inside of a program are those of DaCe's parser
     )
 ]
 

@@ -30,6 +30,8 @@ class Example:
         communication: what moves, in words.
         draw: random arguments, by name.
         reference: the same in NumPy, where plain Python cannot run the program.
+        lower: more for ``distspmd.lower``.
+        frontend: what reads the program.
     """
 
     program: DaceProgram
@@ -38,10 +40,11 @@ class Example:
     draw: Callable[[np.random.Generator], dict[str, Any]]
     reference: Callable[..., Any] | None = None
     lower: Mapping[str, Any] = field(default_factory=dict)
+    frontend: str = "numpy"
 
     def lowered(self) -> tuple[Any, Lowering]:
         """The program, parsed and lowered."""
-        sdfg = numpy_program(self.program)
+        sdfg = numpy_program(self.program, frontend=self.frontend)
         return sdfg, distspmd.lower(sdfg, self.schedule, **self.lower)
 
 

@@ -98,20 +98,22 @@ def name_in_source(node: ast.expr) -> str | None:
         return f"{_operand(node.left)}_{_SIGNS[type(node.op)]}_{_operand(node.right)}"
     if isinstance(node, ast.Call):
         function = node.func
-        if isinstance(function, ast.Name):
-            return f"{function.id}_{_operand(node.args[0])}" if node.args else function.id
-        if isinstance(function, ast.Attribute):
-            is_module = isinstance(function.value, ast.Name) and function.value.id in _MODULES
-            operand = function.value
-            if is_module:
-                if not node.args:
-                    return function.attr
-                operand = node.args[0]
-            return f"{function.attr}_{_operand(operand)}"
+        if isinstance(function, ast.Attribute) and _root(function) not in _MODULES:
+            return f"{function.attr}_{_operand(function.value)}"
+        if isinstance(function, ast.Name | ast.Attribute):
+            own = function.id if isinstance(function, ast.Name) else function.attr
+            return f"{own}_{_operand(node.args[0])}" if node.args else own
     return None
 
 
 _MODULES = ("np", "numpy", "math", "linalg", "scipy", "sp", "dace", "distspmd")
+
+
+def _root(node: ast.expr) -> str | None:
+    """The name before all dots."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else None
 
 
 def _operand(node: ast.expr) -> str:
