@@ -112,7 +112,8 @@ def error_of_program(kind: str) -> type[ProgramError]:
     """The error that stands for one of Python or NumPy, by its name."""
     found: type[ProgramError] = globals().get(f"Program{kind}", ProgramError)
     assert issubclass(found, ProgramError)
-    return found
+    known: type[ProgramError] = found
+    return known
 
 
 def shorten(text: str, most: int = 10_000) -> str:

@@ -117,7 +117,7 @@ class _Reading:
         signature = inspect.signature(inspect.unwrap(self.function))
         given = self._given(signature, examples, sizes)
         self.interpreter.sizes = {
-            n: int(v) for n, v in sizes.items() if n not in signature.parameters
+            n: self._whole(n, v) for n, v in sizes.items() if n not in signature.parameters
         }
         self.tracer.names |= {"__return"}
         values = {
@@ -158,6 +158,14 @@ class _Reading:
             raise UnsupportedProgram(getattr(problem, PLACE, HOLE).replace(HOLE, told)) from problem
         without_unread(self.tracer.block)
         return emit_program(_identifier(name), self.tracer.block, self.arguments, form)
+
+    def _whole(self, name: str, value: Any) -> int:
+        if not isinstance(value, int | np.integer):
+            raise ArgumentError(
+                f"{self.function.__name__} has no argument {name!r}, and a size is a whole number; "
+                f"the arguments are those of the signature, {inspect.signature(self.function)}."
+            )
+        return int(value)
 
     # -- arguments ------------------------------------------------------------------------------
 

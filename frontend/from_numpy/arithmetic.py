@@ -309,8 +309,6 @@ def combine(tracer: Tracer, ufunc: np.ufunc, operands: Sequence[Any], dtype: Any
     ]
     plain = [o for o in operands if type(o) in (int, float, complex)]
     try:
-        if weak:
-            kinds = [t.dtype for t in tensors]
         options: dict[str, Any] = {}
         if dtype is not None:
             options["signature"] = (None,) * ufunc.nin + (np.dtype(dtype),)
@@ -325,6 +323,8 @@ def combine(tracer: Tracer, ufunc: np.ufunc, operands: Sequence[Any], dtype: Any
                 np.array(value, dtype=types[0])
     except (TypeError, OverflowError) as problem:
         tracer.refuse(str(problem))
+    for kind in (*types, result):
+        tracer.check_type(kind)
     build = BUILDS[ufunc.__name__]
     shape = tracer.broadcast_shape([t.shape for t in tensors])
     mask = _common_mask(tracer, tensors)

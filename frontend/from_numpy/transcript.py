@@ -154,8 +154,18 @@ class Transcript:
         self.names.add(found)
         return found
 
+    def check_type(self, dtype: DType) -> None:
+        """Refuse types of elements that no code is made for.
+
+        Raises:
+            Refusal: a half-precision number.
+        """
+        if dtype == np.float16:
+            self.refuse("float16 is not covered; convert before: x.astype(np.float32)")
+
     def container(self, name: str, shape: Sequence[Length], dtype: DType) -> Container:
         """A new container."""
+        self.check_type(np.dtype(dtype))
         found = Container(self.unique(name), tuple(shape), np.dtype(dtype))
         if self.own:
             self.own[-1].add(found.name)

@@ -50,7 +50,8 @@ def matrices(run: Any, value: Any, name: str, *, square: bool = False) -> Tensor
                 f"{name}: LinAlgError: Last 2 dimensions of the array must be square, but the "
                 f"shape is {shape_text(tensor.shape)}"
             )
-    return tensor
+    known: Tensor = tensor
+    return known
 
 
 def whole_container(run: Any, tensor: Tensor, dtype: DType) -> Container:
