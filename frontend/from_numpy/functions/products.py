@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from distspmd.expressions.ir import Expression, apply, cast
+from distspmd.expressions.ir import Expression, Load, apply, cast
 from distspmd.frontend.from_numpy.arithmetic import combine, converted
-from distspmd.frontend.from_numpy.contractions import LETTER
+from distspmd.frontend.from_numpy.contractions import LETTER, NoWindow, window_of
 from distspmd.frontend.from_numpy.einsum_text import parse_subscripts
 from distspmd.frontend.from_numpy.elements import is_one, substitute
 from distspmd.frontend.from_numpy.functions.reductions import finished
 from distspmd.frontend.from_numpy.functions.registry import function
 from distspmd.frontend.from_numpy.shapes import normal_axis, reshape, size_of
 from distspmd.frontend.from_numpy.transcript import shape_text
-from distspmd.frontend.from_numpy.values import Tensor
+from distspmd.frontend.from_numpy.values import Tensor, View
 from distspmd.frontend.tensor_ir.statements import Length
 from distspmd.frontend.tensor_ir.whole_numbers import same, symbol
 
@@ -69,12 +69,30 @@ def contract(
 
 
 def _stored(run: Any, tensor: Tensor, kind: Any) -> Tensor:
-    """An operand in the common type, in a container; a conversion stays in the contraction."""
+    """An operand in the common type, as a window of a container.
+
+    Another view, with steps or with several indices in a dimension, is copied: else the whole
+    product would be written down before it is summed up.
+    """
     if tensor.dtype != kind:
         known: Tensor = run.tracer.stored_anew(converted(run.tracer, tensor, kind), "operand")
         return known
-    plain: Tensor = run.tracer.unmerged(run.tracer.stored(tensor, "operand"))
+    plain: View = run.tracer.unmerged(run.tracer.stored(tensor, "operand"))
+    if not _is_window(plain):
+        plain = run.tracer.stored_anew(plain, "operand")
     return plain
+
+
+def _is_window(view: View) -> bool:
+    """Whether each dimension of the container has one index alone, forwards, without steps."""
+    lengths = {f"__w{d}": n for d, n in enumerate(view.shape)}
+    load = view.element(tuple(map(symbol, lengths)))
+    assert isinstance(load, Load)
+    try:
+        window_of(load, lengths, dict(zip(lengths, ascii_letters, strict=False)))
+    except NoWindow:
+        return False
+    return True
 
 
 def _extents(run: Any, terms: Sequence[str], operands: Sequence[Tensor]) -> dict[str, Length]:
