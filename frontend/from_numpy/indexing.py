@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import sympy
 
@@ -21,7 +21,7 @@ from distspmd.frontend.from_numpy.values import (
     whole_expression,
 )
 from distspmd.frontend.tensor_ir.statements import Index, Length, Store
-from distspmd.frontend.tensor_ir.whole_numbers import Whole, add, multiply
+from distspmd.frontend.tensor_ir.whole_numbers import Whole, add, multiply, same
 
 
 def read(tracer: Tracer, base: Tensor, items: Any) -> Tensor:
@@ -186,19 +186,36 @@ def _gathered_index(places: Sequence[Any], index: Sequence[Index]) -> tuple[Inde
     return tuple(result)
 
 
-def _plain_base(tracer: Tracer, base: Tensor) -> View:
-    """A base whose container has its dimensions, so that indices are those of the container."""
-    if (
-        isinstance(base, View)
-        and len(base.place) == base.ndim
-        and all(p == axis(d) for d, p in enumerate(base.place))
-    ):
-        return base
-    return tracer.stored_anew(base, "base")
+def _narrowed(base: Tensor, found: Sequence[Any]) -> tuple[Tensor, list[Any]]:
+    """The part of a base that numbers and slices leave, and what then becomes of its dimensions."""
+    kept: list[Any] = []
+    part: list[Any] = []
+    d, is_part = 0, False
+    for item in found:
+        if item is None:
+            kept.append(None)
+            continue
+        length = base.shape[d]
+        d += 1
+        if isinstance(item, Picked):
+            part.append(Axis(0, 1, length))
+            kept.append(item)
+            continue
+        is_all = item.length is not None and same(item.length, length) and item.step == 1
+        is_part |= not is_all and not is_one(length)
+        part.append(item if item.length is not None else Axis(item.first, 1, 1))
+        kept.append(Axis(0, 1, item.length))
+    return (_basic(base, part), kept) if is_part else (base, list(found))
+
+
+def _is_plain(base: Tensor) -> TypeGuard[View]:
+    """Whether a tensor is all of a container, so that indices are those of the container."""
+    return isinstance(base, View) and base.is_whole and not base.container.is_scalar
 
 
 def _gather(tracer: Tracer, base: Tensor, found: Sequence[Any]) -> Tensor:
-    plain = _plain_base(tracer, base)
+    base, found = _narrowed(base, found)
+    plain = base if _is_plain(base) else tracer.stored_anew(base, "base")
     shape, places = _advanced(tracer, plain, found)
     gathered = Tensor(
         shape, base.dtype, lambda index: plain.element(_gathered_index(places, index))
@@ -209,14 +226,19 @@ def _gather(tracer: Tracer, base: Tensor, found: Sequence[Any]) -> Tensor:
 def _scatter(
     tracer: Tracer, base: View, found: Sequence[Any], value: Tensor, operation: str | None
 ) -> None:
-    if not (len(base.place) == base.ndim and all(p == axis(d) for d, p in enumerate(base.place))):
+    narrow, found = _narrowed(base, found)
+    assert isinstance(narrow, View), "a part of a view is one"
+    base = narrow
+    if not _is_plain(base):
         copied = tracer.stored_anew(base, "part")
         _scatter(tracer, copied, found, value, operation)
         tracer.write(base, copied)
         return
     shape, places = _advanced(tracer, base, found)
-    value = tracer.broadcast(value, shape)
     parameters, index = tracer.parameters(shape)
+    if isinstance(value, View) and value.ndim and not value.is_whole:
+        value = tracer.stored_anew(value, "values")
+    value = tracer.broadcast(value, shape)
     expression = value.element(index)
     if any(isinstance(part, Load) and part.array is base.container for part in _loads(expression)):
         value = tracer.stored_anew(value, "before")
