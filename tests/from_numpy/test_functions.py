@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import distspmd
 from distspmd.errors import UnsupportedProgram
 from distspmd.frontend import numpy_program
 from from_numpy.functions import PROGRAMS
@@ -38,6 +39,12 @@ REFUSED: list[tuple[str, Callable[..., Any]]] = [
     ("no method 'middle'", lambda x: np.percentile(x, 5, method="middle")),
     ("weights=", lambda x: np.quantile(x, 0.5, weights=x, method="inverted_cdf")),
     ("side is 'left' or 'right'", lambda x: np.searchsorted(x[0], x, side="middle")),
+    ("minlength=k", lambda x: np.bincount(x[0].astype(int))),
+    ("known at run time only", lambda x: np.histogram(x, bins="auto")),
+    ("excluded=", lambda x: np.vectorize(abs, excluded=[0])(x)),
+    ("Invalid number of FFT data points", lambda x: np.fft.fft(x, 0)),
+    ("norm has to be", lambda x: np.fft.fft(x, norm="unit")),
+    ("mode is 'full'", lambda x: np.convolve(x[0], x[1], "half")),
     ("have no order", lambda x: np.quantile(x * 1j, 0.5)),
 ]
 
@@ -48,3 +55,18 @@ def test_what_is_not_covered_is_refused_with_what_to_write(
 ) -> None:
     with pytest.raises(UnsupportedProgram, match=words.replace("(", r"\(")):
         numpy_program(function, np.ones((3, 4)), frontend="numpy")
+
+
+def _counted(x: Any) -> Any:
+    return np.bincount(x, minlength=4)
+
+
+@pytest.mark.parametrize("wrong", [4, -1])
+def test_numbers_that_are_not_below_the_length_of_their_counts_end_the_program(wrong: int) -> None:
+    from mpi4py import MPI
+
+    lowered = distspmd.lower(numpy_program(_counted, np.array([1, 3])))
+    with distspmd.compile(lowered, MPI.COMM_SELF) as program:
+        np.testing.assert_array_equal(program(x=np.array([1, 3])), [0, 1, 0, 1])
+        with pytest.raises(ValueError, match="minlength"):
+            program(x=np.array([1, wrong]))

@@ -9,6 +9,7 @@ import numpy as np
 
 from distspmd.frontend.from_numpy import indexing
 from distspmd.frontend.from_numpy.arithmetic import choose, combine, converted
+from distspmd.frontend.from_numpy.checks import end_if
 from distspmd.frontend.from_numpy.functions.registry import function
 from distspmd.frontend.from_numpy.functions.sorting import look_up
 from distspmd.frontend.from_numpy.lines import cpp, flat
@@ -257,12 +258,19 @@ def _is_static(value: Any) -> bool:
 
 
 def _length_of_counts(run: Any, values: Tensor, length: Any) -> Any:
-    """The length that is given, if no element reaches it."""
-    most = {"b": 2, "u": 2 ** (8 * values.dtype.itemsize)}.get(values.dtype.kind)
-    if not isinstance(length, int) or most is None or length < most:
-        run.tracer.refuse(
+    """The length that is given; the program ends where an element reaches it."""
+    tracer = run.tracer
+    if length == 0:
+        tracer.refuse(
             "np.bincount: its length is the greatest element and one more, which is known at run "
-            "time only; write counts = np.zeros(k, int); np.add.at(counts, x, 1), where k is "
-            "greater than all elements"
+            "time only; write minlength=k with a k that no element reaches, which is checked"
         )
+    most = {"b": 2, "u": 2 ** (8 * values.dtype.itemsize)}.get(values.dtype.kind)
+    if isinstance(length, int) and most is not None and length >= most:
+        return length
+    is_below = combine(tracer, np.less, [values, 0])
+    is_above = combine(tracer, np.greater_equal, [values, length])
+    outside = run.call(np.any, [combine(tracer, np.logical_or, [is_below, is_above])], {})
+    message = "np.bincount: an element is negative, or reaches minlength, which is to be the length"
+    end_if(run, outside, "ValueError", message)
     return length

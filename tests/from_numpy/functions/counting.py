@@ -51,6 +51,8 @@ def numbers_counted(x, n, p, f, u):
         np.bincount(u, minlength=256),
         np.bincount(u, weights=u * 0.5, minlength=300),
         np.bincount(x[0] > 0, minlength=2),
+        np.bincount(n, minlength=9),
+        np.bincount(n, p[:, 0], 12),
         np.bincount(KNOWN),
         np.bincount(KNOWN, weights=x[0, :4]),
     )
