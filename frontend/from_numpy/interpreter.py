@@ -163,7 +163,7 @@ class Interpreter:
                 raise CannotRoll("a dictionary gets a key that is not known before the run")
             if isinstance(base, list | dict) and not has_data(items):
                 self.may_change(base)
-                base[items] = value
+                base[items] = self.settled_parts(value)
                 return
             if tracer.straight is not None and tracer.straight.write(base, items, value):
                 return
@@ -192,6 +192,23 @@ class Interpreter:
                 if value is base:
                     frame.variables[name] = made
         return made
+
+    def settled_parts(self, values: Any) -> Any:
+        """A list, tuple or dictionary whose tensors are stored, in place where it can be changed."""
+        if isinstance(values, tuple):
+            if not any(isinstance(v, Tensor | list | dict | tuple) for v in values):
+                return values
+            return (
+                type(values)(map(self.settled_parts, values)) if type(values) is tuple else values
+            )
+        if isinstance(values, list):
+            values[:] = [self.settled_parts(v) for v in values]
+            return values
+        if isinstance(values, dict):
+            for key, value in values.items():
+                values[key] = self.settled_parts(value)
+            return values
+        return self._settled(values)
 
     def _settled(self, value: Any) -> Any:
         """One of several values as it is before any of them is assigned."""
@@ -238,6 +255,8 @@ class Interpreter:
     def kept(self, name: str, value: Any) -> Any:
         """What a variable stands for: tensors are stored, for later writes not to reach them."""
         tracer = self.tracer
+        if isinstance(value, list | dict | tuple):
+            return self.settled_parts(value)
         if not isinstance(value, Tensor) or isinstance(value, View):
             return value
         if tracer.straight is not None and value.ndim == 0:

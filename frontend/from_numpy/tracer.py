@@ -157,7 +157,7 @@ class Tracer(Transcript):
         if tensor.mask is not None:
             self.refuse(_NO_SHAPE)
         view = self.fresh(name or self.target or "t", tensor.shape, tensor.dtype)
-        self.write(view, tensor)
+        self.write(view, tensor, is_new=True)
         view.weak = tensor.weak
         return view
 
@@ -215,12 +215,21 @@ class Tracer(Transcript):
             )
         self.write(target, value)
 
-    def write(self, target: View, value: Tensor, conflict: str | None = None) -> None:
-        """Write a value of a view's shape to it."""
+    def write(
+        self, target: View, value: Tensor, conflict: str | None = None, *, is_new: bool = False
+    ) -> None:
+        """Write a value of a view's shape to it.
+
+        Args:
+            target: what is written.
+            value: of its shape.
+            conflict: what combines the value with what is there.
+            is_new: whether nothing is in the container yet, so that all of it may be written.
+        """
         if value.mask is not None:
             self.refuse(_NO_SHAPE)
         if self.is_decided_by_data(*target.shape, *target.place):
-            if target.is_new:
+            if is_new:
                 room = target.container.shape
                 value = with_capacity(value, room, self.bounds)
                 target = view_of(target.container)

@@ -74,11 +74,6 @@ class View(Tensor):
         return tuple(_moved(p, by) for p in self.place)
 
     @property
-    def is_new(self) -> bool:
-        """Whether its dimensions are those of the container, of which it may be the first part."""
-        return len(self.place) == self.ndim and all(p == axis(d) for d, p in enumerate(self.place))
-
-    @property
     def is_whole(self) -> bool:
         """Whether it is all of the container, as it is."""
         return (

@@ -151,6 +151,8 @@ def _of_type(
         return by_format(owner, arguments, keywords)
     if has_arrays((arguments, keywords)) and (handler := by_name(run.functions, function)):
         return handler(run, *arguments, **keywords)
+    if isinstance(owner, list | dict):
+        arguments = [run.settled_parts(a) for a in arguments]
     if not has_data((arguments, keywords)) or isinstance(owner, list | dict | str | set):
         return _static(tracer, function, arguments, keywords)
     raise Refusal(tracer.message(f"the function {name_of(function)} is not covered"))
