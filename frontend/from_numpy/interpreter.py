@@ -194,7 +194,7 @@ class Interpreter:
         return made
 
     def settled_parts(self, values: Any) -> Any:
-        """A list, tuple or dictionary whose tensors are stored, in place where it can be changed."""
+        """A list, tuple or dictionary whose tensors are stored, in place where that is possible."""
         if isinstance(values, tuple):
             if not any(isinstance(v, Tensor | list | dict | tuple) for v in values):
                 return values
