@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from distspmd.frontend.from_numpy.arithmetic import combine, converted
-from distspmd.frontend.from_numpy.functions.registry import METHODS, function
+from distspmd.frontend.from_numpy.functions.registry import METHODS, function, refused
 from distspmd.frontend.from_numpy.lines import (
     along_axis,
     cpp,
@@ -267,26 +267,7 @@ def _put_along_axis(run: Any, base: Any, indices: Any, values: Any, axis: Any) -
 # -- results of unknown lengths -------------------------------------------------------------------
 
 
-def _is_known(value: Any) -> bool:
-    if isinstance(value, list | tuple):
-        return all(map(_is_known, value))
-    return isinstance(value, np.ndarray | np.generic | int | float | complex | bool | None | str)
-
-
-def _of_unknown_length(called: Callable[..., Any], instead: str) -> None:
-    """Refuse a function whose result's length is in the data; of known arrays it is known."""
-
-    def call(run: Any, *arguments: Any, **options: Any) -> Any:
-        if not _is_known([*arguments, *options.values()]):
-            run.tracer.refuse(
-                f"np.{called.__name__}: how many elements it gives is known at run time only, and "
-                f"arrays have lengths that are known before; {instead}"
-            )
-        return called(*arguments, **options)
-
-    function(called)(call)
-
-
+_UNKNOWN = "how many elements it gives is in the data, and arrays have lengths known before the run"
 _MASKS = (
     "use the mask itself: np.count_nonzero(mask), np.where(mask, a, b), a[mask].sum(), or "
     "np.argmax(mask) for the first place"
@@ -305,17 +286,5 @@ for _called, _instead in (
     (np.setxor1d, "mask those of each that are not in the other: ~np.isin(a, b)"),
     (np.union1d, "concatenate them, sort, and mask the first of each"),
 ):
-    _of_unknown_length(_called, _instead)
-
-
-def _unknown_method(name: str) -> Any:
-    def call(run: Any, base: Any, *arguments: Any, **options: Any) -> Any:
-        run.tracer.refuse(
-            f"the method {name!r}: how many elements it gives is known at run time only; {_MASKS}"
-        )
-
-    return call
-
-
-METHODS["nonzero"] = _unknown_method("nonzero")
-METHODS["compress"] = _unknown_method("compress")
+    refused(_called, instead=f"{_UNKNOWN}; {_instead}")
+refused("nonzero", "compress", instead=f"{_UNKNOWN}; {_MASKS}")
