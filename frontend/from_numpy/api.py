@@ -173,6 +173,13 @@ class _Reading:
         self, signature: inspect.Signature, examples: Sequence[Any], sizes: Mapping[str, Any]
     ) -> dict[str, Any]:
         named = {n: v for n, v in sizes.items() if n in signature.parameters}
+        kinds = {p.kind for p in signature.parameters.values()}
+        count = len(signature.parameters)
+        if len(examples) > count and inspect.Parameter.VAR_POSITIONAL not in kinds:
+            raise ArgumentError(
+                f"{self.function.__name__} has {count} arguments, but {len(examples)} examples are "
+                "given."
+            )
         try:
             bound = signature.bind_partial(*examples, **named)
         except TypeError as problem:
@@ -184,6 +191,8 @@ class _Reading:
         annotation = self._annotation(parameter)
         described = _described(annotation)
         if name in given and not (described is not None and _is_number(given[name])):
+            if described is not None:
+                self._sizes_of(name, described, given[name])
             return self._example(name, given[name], parameter)
         if described is not None:
             return self._described(name, described)
@@ -200,6 +209,28 @@ class _Reading:
             f"example. Annotate it, {name}: dace.float64[10, 20], or pass an array of its type and "
             "shape after the function."
         )
+
+    def _sizes_of(self, name: str, described: data.Data, example: Any) -> None:
+        """Take the sizes that an annotation names from an example.
+
+        Raises:
+            ArgumentError: the example has other extents.
+        """
+        shape = getattr(example, "shape", None)
+        if shape is None or len(shape) != len(described.shape):
+            return
+        for extent, found in zip(described.shape, shape, strict=True):
+            names = [s.name for s in sympy.sympify(extent).free_symbols]
+            self.seen |= set(names)
+            if not names or not isinstance(found, int):
+                continue
+            if sympy.sympify(extent).is_Symbol:
+                known = self.interpreter.sizes.setdefault(names[0], found)
+                if known != found:
+                    raise ArgumentError(
+                        f"{self.function.__name__}: {names[0]} is {known}, but the example of "
+                        f"{name!r} has {found}."
+                    )
 
     def _annotation(self, parameter: inspect.Parameter) -> Any:
         """What an annotation is; one that is text is read with what the function sees."""
