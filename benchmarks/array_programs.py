@@ -138,7 +138,7 @@ PROGRAMS: dict[str, Program] = {
     ),
     "matmul": Program(
         matmul,
-        lambda n: {"_MatMult_": (n, 1, 1)},
+        lambda n: {"__return": (n, 1, 1)},
         {"a": "distributed", "b": "replicated", "__return": "distributed"},
         numpy_matmul,
     ),

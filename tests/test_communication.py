@@ -129,7 +129,7 @@ def test_reductions_combine_the_operands_of_ranks_once(examples: dict[str, Any])
         (result,) = to_caller(lowering, name)
         assert result.solution.plan.redistribution.source.partial is not None
     assert moved(examples, "reductions", 3)[0] == {}
-    assert moved(examples, "reductions", 4)[0] == {"inside": 8}
+    assert moved(examples, "reductions", 4)[0] == {"inside": 24}
 
 
 def test_the_examples_compute_what_numpy_computes(root: Path) -> None:

@@ -103,6 +103,25 @@ def _carries(value: Any) -> bool:
     )
 
 
+def _part_shared(
+    interpreter: Interpreter, carried: Sequence[Carried], kinds: dict[str, Any]
+) -> None:
+    """Give variables that stood for one array, and that the loop binds anew, places of their own.
+
+    Raises:
+        ReadAgain: there is one such.
+    """
+    for one in carried:
+        place = one.value
+        if not isinstance(place, View) or one.name in kinds:
+            continue
+        others = [c for c in carried if c is not one and isinstance(c.value, View)]
+        if any(c.value.container is place.container for c in others):
+            now = interpreter.variables.get(one.name, ABSENT)
+            if not alike(place, now):
+                raise ReadAgain(one.name, (place.dtype, place.weak))
+
+
 def leave_loop(
     interpreter: Interpreter,
     node: ast.For | ast.While,
@@ -112,6 +131,7 @@ def leave_loop(
 ) -> tuple[str | None, list[Any]]:
     """Write what the variables stand for at the end of an iteration to their places."""
     tracer = interpreter.tracer
+    _part_shared(interpreter, carried, kinds)
     moves: list[tuple[Any, Any]] = []
     for one in carried:
         now = interpreter.variables.get(one.name, ABSENT)
