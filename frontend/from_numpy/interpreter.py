@@ -215,6 +215,8 @@ class Interpreter:
         tracer = self.tracer
         if not isinstance(value, Tensor) or isinstance(value, View) or tracer.straight is not None:
             return value
+        if value.is_on_demand:
+            return value
         if value.mask is None:
             return tracer.stored_anew(value)
         whole = tracer.stored_anew(Tensor(value.shape, value.dtype, value.element))

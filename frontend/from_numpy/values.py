@@ -32,6 +32,7 @@ class Tensor:
         dtype: of its elements.
         element: the expression of the element at some indices.
         weak: the type of Python (int, float, complex, bool) that a number has in NumPy's promotion.
+        is_on_demand: whether reading it may end the program, so that it is read where it is used.
         mask: where elements are left out: those that a boolean index chose, in reading order.
         is_index: whether no element is negative, so that it may be an index as it is.
     """
@@ -41,6 +42,7 @@ class Tensor:
     element: Element
     weak: type | None = None
     mask: Tensor | None = None
+    is_on_demand: bool = False
     is_index: bool = False
 
     @property

@@ -360,7 +360,7 @@ def _residuals(run: Any, residuals: Tensor, rank: Tensor, m: int, n: int) -> Any
             )
         return residuals.element(index)
 
-    return Tensor(residuals.shape, residuals.dtype, element)
+    return Tensor(residuals.shape, residuals.dtype, element, is_on_demand=True)
 
 
 @function(np.linalg.pinv)

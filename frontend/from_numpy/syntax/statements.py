@@ -169,7 +169,15 @@ def _assert(run: Interpreter, node: ast.Assert) -> None:
         run.tracer.ended = True
 
 
-@statement(ast.Pass, ast.Global, ast.Nonlocal)
+@statement(ast.Global, ast.Nonlocal)
+def _of_others(run: Interpreter, node: ast.Global | ast.Nonlocal) -> None:
+    run.tracer.refuse(
+        f"the program changes {', '.join(node.names)}, which is not its own: the change would be "
+        "made once, when the program is read. Pass the value as an argument, and return it"
+    )
+
+
+@statement(ast.Pass)
 def _pass(run: Interpreter, node: ast.stmt) -> None:
     pass
 
