@@ -200,5 +200,5 @@ def test_the_installed_package_runs_a_lowered_program(installed_wheel: Installed
     printed = installed_wheel.run(
         "-m", "distspmd", "run", "product.py:product", "-n", "3", "-s", "__return=3,1,1"
     )
-    assert "[3{__i0}7, 5]" in printed
+    assert "[3{i}7, 5]" in printed
     assert "largest difference from the Python function, run by NumPy" in printed

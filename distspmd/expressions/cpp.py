@@ -35,7 +35,6 @@ _FUNCTIONS = {
     "absolute": "abs",
     "power": "pow",
     "rint": "nearbyint",
-    "conjugate": "conj",
     **{name: name for name in ("real", "imag", "cbrt", "copysign", "signbit")},
 }
 """Functions of the standard library, by the operations that they are."""
@@ -69,6 +68,7 @@ FORMS: dict[str, Form] = {
     },
     **{name: f"({{0}} {sign} {{1}})" for name, sign in _SIGNS.items()},
     "negative": "(-{0})",
+    "conjugate": {"": "{0}", "c": "std::conj({0})"},
     "cast": "{type}({0})",
     "sign": "(({0} > 0) - ({0} < 0))",
     "floor_divide": {

@@ -19,6 +19,7 @@ _FUNCTIONS = {
     "maximum": "max",
     "minimum": "min",
     "rint": "round",
+    **{name: name for name in ("real", "imag", "conjugate", "cbrt", "copysign", "signbit")},
 }
 SIGNS = {
     "add": "+",

@@ -64,7 +64,7 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Any:
             body = "\n".join([*printer.lines, f"return double({value});"])
             head = f'extern "C" double f{number}({given}, int64_t i, int64_t j)'
             functions.append(f"{head} {{\n{body}\n}}")
-        headers = "#include <cmath>\n#include <cstdint>\n#include <limits>\n"
+        headers = "#include <cmath>\n#include <complex>\n#include <cstdint>\n#include <limits>\n"
         (folder / "f.cpp").write_text(headers + "\n".join(functions))
         flags = ["-std=c++17", "-O1", "-shared", "-fPIC", "-ffp-contract=off"]
         command = [*toolchain.find_compiler().command, *flags, "f.cpp", "-o", "f.so"]
