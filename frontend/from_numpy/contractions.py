@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from string import ascii_letters
+from typing import Any
 
+import numpy as np
 import sympy
 
 from distspmd.expressions.ir import Argument, Expression, Load, Operation
+from distspmd.expressions.operations import DType
 from distspmd.frontend.tensor_ir.statements import Length, Window
 from distspmd.frontend.tensor_ir.whole_numbers import subtract
 
@@ -65,3 +68,15 @@ def is_product(expression: Expression, count: int) -> bool:
         )
         and expression.arguments[0] != expression.arguments[1]
     )
+
+
+def neutral_element(operation: str, dtype: DType) -> Any:
+    """The number that changes no sum, maximum or minimum of a type."""
+    if operation == "sum":
+        return 0
+    if dtype.kind == "f":
+        return -np.inf if operation == "max" else np.inf
+    info = np.iinfo(dtype) if dtype.kind in "iu" else None
+    if info is None:
+        return operation == "min"
+    return info.min if operation == "max" else info.max

@@ -18,7 +18,13 @@ from distspmd.expressions.ir import (
     replace_leaves,
 )
 from distspmd.expressions.operations import DType
-from distspmd.frontend.from_numpy.contractions import NoWindow, is_product, letters_of, window_of
+from distspmd.frontend.from_numpy.contractions import (
+    NoWindow,
+    is_product,
+    letters_of,
+    neutral_element,
+    window_of,
+)
 from distspmd.frontend.from_numpy.elements import (
     equal_indices,
     is_one,
@@ -476,7 +482,7 @@ class Tracer(Transcript):
         """Reduce over lengths that data decide: over their capacities, neutral outside."""
         every = (*kept, *gone)
         by = [s for s, _ in every]
-        neutral = number(_neutral(operation, expression.dtype), expression.dtype)
+        neutral = number(neutral_element(operation, expression.dtype), expression.dtype)
         tensor = Tensor(
             tuple(n for _, n in every),
             expression.dtype,
@@ -489,14 +495,3 @@ class Tracer(Transcript):
             known[: len(kept)], known[len(kept) :], padded.element(tuple(by)), operation, name
         )
         return make_view(found.container, [n for _, n in kept], found.place)
-
-
-def _neutral(operation: str, dtype: DType) -> Any:
-    if operation == "sum":
-        return 0
-    if dtype.kind == "f":
-        return -np.inf if operation == "max" else np.inf
-    info = np.iinfo(dtype) if dtype.kind in "iu" else None
-    if info is None:
-        return operation == "min"
-    return info.min if operation == "max" else info.max

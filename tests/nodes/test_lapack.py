@@ -20,7 +20,7 @@ def solved(a: dace.float64[3, 3], b: dace.float64[3, 4]):
 
 
 def test_right_hand_sides_are_the_parameter_of_the_space() -> None:
-    (space,) = distspmd.iteration_spaces(numpy_program(solved, frontend="dace"))
+    (space,) = distspmd.iteration_spaces(numpy_program(solved))
     assert [str(extent) for extent in space.ranges] == ["0:4"]
 
 
@@ -45,11 +45,11 @@ def test_what_lapack_does_not_take_is_refused_with_the_line(
         return np.linalg.solve(a, b)
 
     with pytest.raises(UnsupportedProgram, match=message):
-        numpy_program(wrong, frontend="dace")
+        numpy_program(wrong)
 
 
 def test_a_library_without_lapack_is_refused(tmp_path) -> None:
-    sdfg = numpy_program(solved, frontend="dace")
+    sdfg = numpy_program(solved)
     assert choose_implementations(sdfg)
     found = find_blas()
     check_lapack(sdfg, found)
@@ -60,7 +60,7 @@ def test_a_library_without_lapack_is_refused(tmp_path) -> None:
 
 
 def test_a_matrix_without_an_inverse_gives_no_numbers() -> None:
-    compiled = load_unlowered(numpy_program(solved, frontend="dace"))
+    compiled = load_unlowered(numpy_program(solved))
     right = np.random.default_rng(0).random((3, 4))
     assert np.isnan(compiled(a=np.ones((3, 3)), b=right)).all()
     np.testing.assert_allclose(compiled(a=np.eye(3)[::-1].copy(), b=right), right[::-1])

@@ -8,6 +8,7 @@ import dace
 import dace.autodiff  # registers requires_grad_, backward and grad
 import numpy as np
 import pytest
+from parsed_by_dace import numpy_program
 
 import distspmd
 from distspmd.lowering import Lowering, Reason
@@ -190,7 +191,8 @@ def test_what_scales_operands_for_nobody_stays() -> None:
 
 
 def test_gradients_of_a_parameter_with_two_uses_are_reduced_once() -> None:
-    lowering = distspmd.lower(tied, {"x_matmul_w": {"__i0": 4}}, arguments={"w": "replicated"})
+    sdfg = numpy_program(tied)
+    lowering = distspmd.lower(sdfg, {"x_matmul_w": {"__i0": 4}}, arguments={"w": "replicated"})
     assert reduced(lowering) == {"__return": 3 * 6 * 6 * 8}
 
 
