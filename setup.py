@@ -18,5 +18,12 @@ setup(
     packages=packages(),
     package_dir=HOME,
     include_package_data=False,
-    package_data={"distspmd": ["py.typed", "runtime/*.sh", "runtime/include/distspmd/**/*.hpp"]},
+    package_data={
+        "distspmd": [
+            "py.typed",
+            "runtime/*.sh",
+            "runtime/include/distspmd/**/*.hpp",
+            "runtime/emulation/*",
+        ]
+    },
 )
