@@ -201,15 +201,35 @@ def _rounding(name: str) -> Build:
     return lambda a: a if a.dtype.kind in "biu" else apply(name, a)
 
 
+def _ordered(name: str) -> Build:
+    """A comparison; complex numbers are compared by their real parts first, as NumPy does."""
+    strict = {"less_equal": "less", "greater_equal": "greater"}.get(name, name)
+
+    def build(a: Expression, b: Expression) -> Expression:
+        if a.dtype.kind != "c":
+            return apply(name, a, b)
+        reals, imaginary = (
+            [apply(part, x, dtype=_real(x.dtype)) for x in (a, b)] for part in ("real", "imag")
+        )
+        apart = apply(strict, *reals)
+        for part in imaginary:
+            apart = apply("logical_and", apart, apply("logical_not", _is_nan(part)))
+        alike = apply("logical_and", apply("equal", *reals), apply(name, *imaginary))
+        return apply("logical_or", apart, alike)
+
+    return build
+
+
 _SAME = {
     *("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "sin", "cos", "tan"),
     *("arcsin", "arccos", "arctan", "arctan2", "sinh", "cosh", "tanh", "arcsinh", "arccosh"),
     *("arctanh", "negative", "divide", "fmod", "bitwise_and", "bitwise_or"),
-    *("bitwise_xor", "invert", "left_shift", "right_shift", "equal", "not_equal", "less"),
-    *("less_equal", "greater", "greater_equal", "cbrt", "copysign", "signbit"),
+    *("bitwise_xor", "invert", "left_shift", "right_shift", "equal", "not_equal"),
+    *("cbrt", "copysign", "signbit"),
 }
 BUILDS: dict[str, Build] = {
     **{name: lambda *operands, _name=name: apply(_name, *operands) for name in _SAME},
+    **{name: _ordered(name) for name in ("less", "less_equal", "greater", "greater_equal")},
     "add": _of_truths("add", "logical_or"),
     "multiply": _of_truths("multiply", "logical_and"),
     "subtract": lambda a, b: apply("subtract", a, b),

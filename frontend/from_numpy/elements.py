@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,8 +10,15 @@ import sympy
 
 from distspmd.expressions.ir import Expression, IndexValue, Load, apply, cast, parts, replace_leaves
 from distspmd.frontend.from_numpy.values import number, whole_expression
-from distspmd.frontend.tensor_ir.statements import Index, Length
-from distspmd.frontend.tensor_ir.whole_numbers import Whole, same, symbol
+from distspmd.frontend.tensor_ir.statements import Index, Length, Parameter
+from distspmd.frontend.tensor_ir.whole_numbers import (
+    Bounds,
+    Whole,
+    is_at_least,
+    same,
+    subtract,
+    symbol,
+)
 
 
 def substitute(expression: Expression, by: Mapping[sympy.Symbol, Index]) -> Expression:
@@ -110,3 +117,37 @@ def equal_indices(a: Index, b: Index) -> bool:
 def is_one(n: Length) -> bool:
     """Whether an extent is 1."""
     return n == 1
+
+
+def may_meet(
+    read: Sequence[Index],
+    written: Sequence[Index],
+    parameters: Sequence[Parameter],
+    bounds: Bounds,
+) -> bool:
+    """Whether an iteration of a map may read what another one writes.
+
+    Args:
+        read: the indices of an element that an iteration reads.
+        written: those of the element that it writes.
+        parameters: of the map.
+        bounds: of other symbols.
+    """
+    if all(equal_indices(a, b) for a, b in zip(read, written, strict=True)):
+        return False
+    own = {p.name for p in parameters}
+    known = dict(bounds)
+    others = {symbol(p.name): symbol(f"{p.name}__other") for p in parameters}
+    for p in parameters:
+        last = subtract(p.end, 1)
+        known[p.name] = known[f"{p.name}__other"] = (p.first, last)
+    for a, b in zip(read, written, strict=True):
+        if not all(isinstance(x, int | sympy.Basic) for x in (a, b)):
+            continue
+        other = sympy.sympify(b).xreplace(others)
+        difference = subtract(a, other)
+        if is_at_least(difference, 1, known) or is_at_least(subtract(0, difference), 1, known):
+            return False
+        if never_zero(difference, own | {str(s) for s in others.values()}):
+            return False
+    return True

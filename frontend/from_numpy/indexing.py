@@ -10,6 +10,7 @@ import sympy
 from distspmd.expressions.ir import Expression, Load, cast
 from distspmd.frontend.from_numpy.arithmetic import choose, same_mask
 from distspmd.frontend.from_numpy.elements import is_one
+from distspmd.frontend.from_numpy.empty_maps import is_empty
 from distspmd.frontend.from_numpy.subscripts import Axis, Masked, Picked, parse_subscript
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.transcript import Refusal, told
@@ -236,6 +237,8 @@ def _scatter(
         return
     shape, places = _advanced(tracer, base, found)
     parameters, index = tracer.parameters(shape)
+    if is_empty(parameters):
+        return
     if isinstance(value, View) and value.ndim and not value.is_whole:
         value = tracer.stored_anew(value, "values")
     value = tracer.broadcast(value, shape)

@@ -114,9 +114,11 @@ def reshape(tracer: Tracer, base: Tensor, shape: Sequence[Any]) -> Tensor:
     new = size_of(wanted)
     if isinstance(total, int) and isinstance(new, int) and total != new:
         tracer.refuse(f"cannot reshape array of size {total} into shape {shape_text(wanted)}")
-    groups = _groups(base.shape, wanted)
     places: list[Whole] = [0] * base.ndim
     merged = False
+    if isinstance(new, int) and new == 0:  # no element has a place
+        return moved(base, wanted, places)
+    groups = _groups(base.shape, wanted)
     for own, out in groups:
         merged |= _group_places(base.shape, wanted, own, out, places)
     return moved(base, wanted, places, is_merged=merged)

@@ -26,14 +26,14 @@ from distspmd.frontend.from_numpy.contractions import (
     window_of,
 )
 from distspmd.frontend.from_numpy.elements import (
-    equal_indices,
     is_one,
     known_whole,
-    never_zero,
+    may_meet,
     substitute,
     truth_expression,
     truth_of,
 )
+from distspmd.frontend.from_numpy.empty_maps import is_empty, without_reads
 from distspmd.frontend.from_numpy.kinds import has_data
 from distspmd.frontend.from_numpy.lengths import (
     capacity,
@@ -71,7 +71,7 @@ from distspmd.frontend.tensor_ir.statements import (
     Window,
     loads_of,
 )
-from distspmd.frontend.tensor_ir.whole_numbers import Whole, is_at_least, same, subtract, symbol
+from distspmd.frontend.tensor_ir.whole_numbers import Whole, same, symbol
 
 _NO_SHAPE = (
     "elements that a boolean mask chooses are no array of a known shape; use np.where(mask, ..., "
@@ -213,7 +213,7 @@ class Tracer(Transcript):
         place = target.at(index)
         expression = value.element(index)
         if any(
-            load.array is target.container and self._meets(load.index, place, parameters)
+            load.array is target.container and may_meet(load.index, place, parameters, self.bounds)
             for load in loads_of(expression)
         ):
             value = self.stored_anew(
@@ -247,38 +247,16 @@ class Tracer(Transcript):
         self.kernel([store], parameters, target.container.name)
 
     def kernel(self, stores: list[Store], parameters: Sequence[Parameter], label: str) -> None:
-        """Add a kernel."""
-        self.add(Kernel(label, tuple(parameters), stores))
+        """Add a kernel; one of no iterations computes nothing, so that nothing has to be read."""
+        if is_empty(parameters):
+            stores = without_reads(stores)
+        if stores:
+            self.add(Kernel(label, tuple(parameters), stores))
 
     def parameters(self, shape: Sequence[Length]) -> tuple[list[Parameter], tuple[Index, ...]]:
         """Parameters of a kernel over a shape, and the index that they are."""
         parameters = [Parameter(f"__i{d}", 0, n) for d, n in enumerate(shape)]
         return parameters, tuple(symbol(p.name) for p in parameters)
-
-    def _meets(
-        self, read: Sequence[Index], written: Sequence[Index], parameters: Sequence[Parameter]
-    ) -> bool:
-        """Whether an iteration may read what another one writes."""
-        if all(equal_indices(a, b) for a, b in zip(read, written, strict=True)):
-            return False
-        own = {p.name for p in parameters}
-        bounds = dict(self.bounds)
-        others = {symbol(p.name): symbol(f"{p.name}__other") for p in parameters}
-        for p in parameters:
-            last = subtract(p.end, 1)
-            bounds[p.name] = bounds[f"{p.name}__other"] = (p.first, last)
-        for a, b in zip(read, written, strict=True):
-            if not all(isinstance(x, int | sympy.Basic) for x in (a, b)):
-                continue
-            other = sympy.sympify(b).xreplace(others)
-            difference = subtract(a, other)
-            if is_at_least(difference, 1, bounds) or is_at_least(
-                subtract(0, difference), 1, bounds
-            ):
-                return False
-            if never_zero(difference, own | {str(s) for s in others.values()}):
-                return False
-        return True
 
     # -- broadcasting ---------------------------------------------------------------------------
 
@@ -421,7 +399,8 @@ class Tracer(Transcript):
             operation: "sum", "max" or "min".
             name: of the container.
         """
-        if self.is_decided_by_data(*(n for _, n in (*kept, *gone))):
+        extents = [n for _, n in (*kept, *gone)]
+        if self.is_decided_by_data(*extents) or any(n == 0 for _, n in gone):
             return self._contract_known(kept, gone, expression, operation, name)
         lengths = {s.name: n for s, n in (*kept, *gone)}
         letters = letters_of(list(lengths))
@@ -479,10 +458,13 @@ class Tracer(Transcript):
         operation: str,
         name: str | None,
     ) -> View:
-        """Reduce over lengths that data decide: over their capacities, neutral outside."""
+        """Reduce over lengths that data decide, neutral beyond them; or over no elements."""
         every = (*kept, *gone)
         by = [s for s, _ in every]
         neutral = number(neutral_element(operation, expression.dtype), expression.dtype)
+        if any(n == 0 for _, n in gone):
+            nothing = Tensor(tuple(n for _, n in kept), expression.dtype, lambda _: neutral)
+            return self.stored_anew(nothing, name or self.target or "reduced")
         tensor = Tensor(
             tuple(n for _, n in every),
             expression.dtype,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib.util
 import itertools
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -203,8 +204,10 @@ def runs(
     """Whether NumPy runs statements, and what they give has elements."""
     names = {"np": np, "x": values_of(shape, dtype), **arrays}
     try:
-        exec("\n".join(lines), names)
-    except (IndexError, ValueError, TypeError):  # as NumPy says it
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # such as the mean of nothing
+            exec("\n".join(lines), names)
+    except (IndexError, ValueError, TypeError, RuntimeWarning):  # as NumPy says it
         return False
     made = [value for name, value in names.items() if name[0] in "rsvw" and name[1:].isdigit()]
     return all(isinstance(value, np.ndarray | np.number) and value.size for value in made)
@@ -230,16 +233,30 @@ def case_of(text: str, shape: tuple[int, ...], dtype: str, folder: Path) -> Case
     return Case(file.stem, module.indexed, "indexing", "hypothesis", arguments, ())
 
 
+def shaped_as_in_numpy(kind: str, data: st.DataObject, folder: Path) -> None:
+    text, shape, dtype = data.draw(functions(kind))
+    note(text)
+    found = on_paper(case_of(text, shape, dtype, folder))
+    assert found.kind in (RIGHT, REFUSED), found
+
+
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=25, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=6, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_what_is_indexed_has_numpys_shape_and_type(
     kind: str, data: st.DataObject, tmp_path: Path
 ) -> None:
-    text, shape, dtype = data.draw(functions(kind))
-    note(text)
-    found = on_paper(case_of(text, shape, dtype, tmp_path))
-    assert found.kind in (RIGHT, REFUSED), found
+    shaped_as_in_numpy(kind, data, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=100, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_whatever_is_indexed_has_numpys_shape_and_type(
+    kind: str, data: st.DataObject, tmp_path: Path
+) -> None:
+    shaped_as_in_numpy(kind, data, tmp_path)
 
 
 @pytest.mark.slow
@@ -259,10 +276,49 @@ def test_what_is_indexed_has_numpys_values(kind: str, data: st.DataObject, tmp_p
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=100, suppress_health_check=list(HealthCheck))
+@settings(max_examples=20, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_functions_that_are_drawn_run_in_numpy(
     kind: str, data: st.DataObject, tmp_path: Path
 ) -> None:
     case = case_of(*data.draw(functions(kind)), tmp_path)
     case.function(*case.arguments()[0])
+
+
+# --- selections of nothing ---
+
+
+def chosen_of_nothing(x: Any) -> Any:
+    r = x.copy()
+    r[[0, 0, -1], [5, -4, 5], 2:] += 7
+    r[[0, 0], [5, 4], 2:] = x[[0, 0], [5, 4], 3:]
+    np.add.at(r, ([0, 0], [5, 4], slice(2, None)), 3.0)
+    r[3:3] += 1
+    r[:, 7:] = r[:, :0]
+    return r, x[[], 1], x[[0, 0], [5, 4], 2:].sum(), x[..., None][:, 7:]
+
+
+def reductions_of_nothing(x: Any) -> Any:
+    y, nothing = x[0], x[:, 7:]
+    sums = nothing.sum(axis=1), nothing.prod(axis=1), np.count_nonzero(nothing)
+    truths = np.any(nothing), np.all(nothing), nothing.max(axis=1, initial=3.0)
+    products = y[:0].T @ y[7:], np.einsum("ijk,ijk->k", nothing, nothing), np.linalg.norm(y[7:])
+    shaped = np.cumsum(y[7:, 0]), y[7:].ravel(), np.tile(y[7:, 0], 3), np.concatenate((y[7:], y))
+    return *sums, *truths, *products, *shaped
+
+
+def compared_complex_numbers(x: Any) -> Any:
+    z = np.round(x / 4) + 1j * np.round(x % 3)
+    w = z[:, ::-1]
+    return z < w, z <= w, z > w, z >= w, z[z > 1].sum()
+
+
+@pytest.mark.usefixtures("unoptimised")
+@pytest.mark.parametrize(
+    "function", [chosen_of_nothing, reductions_of_nothing, compared_complex_numbers]
+)
+def test_selections_of_nothing_and_comparisons(function: Callable[..., Any]) -> None:
+    given = np.arange(14.0).reshape(1, 7, 2)
+    case = Case(function.__name__, function, "indexing", "", lambda _: (given.copy(),), ())
+    found = run_here(case)
+    assert found.kind == RIGHT, found

@@ -144,9 +144,15 @@ def _reduced(run: Any, name: str, tensor: Tensor, axes: Sequence[int]) -> Tensor
         return known
     if name not in _LAMBDAS:
         tracer.refuse(f"np.{name}.reduce is not covered")
-    stored = _whole(tracer, tensor)
-    result = tracer.container(tracer.target or name, [tensor.shape[d] for d in kept], tensor.dtype)
     code, identity = _LAMBDAS[name]
+    shape = tuple(tensor.shape[d] for d in kept)
+    if any(tensor.shape[d] == 0 for d in axes):
+        neutral = number(identity, tensor.dtype)
+        nothing = Tensor(shape, tensor.dtype, lambda _: neutral)
+        result_of_nothing: Tensor = tracer.stored_anew(nothing, tracer.target or name)
+        return result_of_nothing
+    stored = _whole(tracer, tensor)
+    result = tracer.container(tracer.target or name, shape, tensor.dtype)
     reduced = list(axes) if kept else None
     tracer.add(
         Library(
@@ -170,8 +176,6 @@ def _truths(run: Any, name: str, tensor: Tensor, axes: Sequence[int]) -> Tensor:
     byte = np.dtype(np.int64)
     ones = Tensor(tensor.shape, byte, lambda i: cast(truth_of(tensor.element(i)), byte))
     found = _reduced(run, "maximum" if name == "logical_or" else "minimum", ones, axes)
-    empty = [tensor.shape[d] for d in axes]
-    del empty
     return Tensor(
         found.shape,
         np.dtype(bool),
