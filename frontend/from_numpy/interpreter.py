@@ -19,10 +19,12 @@ from distspmd.frontend.from_numpy.syntax.bindings import name_in_source
 from distspmd.frontend.from_numpy.syntax.calls import Method, call
 from distspmd.frontend.from_numpy.syntax.conditions import decided
 from distspmd.frontend.from_numpy.syntax.jumps import RESULT, without_jumps
+from distspmd.frontend.from_numpy.syntax.mutation import before_change, may_change
 from distspmd.frontend.from_numpy.syntax.operators import binary
 from distspmd.frontend.from_numpy.syntax.registry import EXPRESSIONS, STATEMENTS
 from distspmd.frontend.from_numpy.syntax.sharing import is_own, reads_in_place, references
 from distspmd.frontend.from_numpy.syntax.sources import function_in, globals_of
+from distspmd.frontend.from_numpy.syntax.variables import Undecided
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.transcript import CannotRoll, Frame, Refusal, told
 from distspmd.frontend.from_numpy.values import Tensor, View
@@ -97,7 +99,10 @@ class Interpreter:
                 return self.assigned(node.body)
             body = self.body_of(node)
             self.block(body)
-            return frame.variables.get(RESULT)
+            result = frame.variables.get(RESULT)
+            if isinstance(result, Undecided):
+                self.tracer.refuse(result.reason)
+            return result
         finally:
             self.depth = outer
             self.tracer.frames.pop()
@@ -162,7 +167,7 @@ class Interpreter:
             if isinstance(base, dict) and has_data(items):
                 raise CannotRoll("a dictionary gets a key that is not known before the run")
             if isinstance(base, list | dict) and not has_data(items):
-                self.may_change(base)
+                before_change(self, base, items)
                 base[items] = self.settled_parts(value)
                 return
             if tracer.straight is not None and tracer.straight.write(base, items, value):
@@ -290,11 +295,6 @@ class Interpreter:
         chosen = tracer.stored_anew(Tensor(mask.shape, mask.dtype, mask.element), "mask")
         return Tensor(stored.shape, stored.dtype, stored.element, None, chosen)
 
-    def may_change(self, values: Any) -> None:
-        """Say that a list changes, which a loop that stays one may not do to one from outside."""
-        if any(id(values) in known for known in self.tracer.rolled):
-            raise CannotRoll("a list is changed in the loop")
-
     # -- truth ----------------------------------------------------------------------------------
 
     def truth(self, value: Any) -> bool | None:
@@ -369,8 +369,8 @@ class Interpreter:
             if name in ("real", "numerator"):
                 return base
             return Method(tracer.whole(base), name)
-        if isinstance(base, list) and name in ("append", "extend", "insert", "pop", "reverse"):
-            self.may_change(base)
+        if may_change(base, name):
+            before_change(self, base)
         try:
             return self.outside(name, getattr(base, name))
         except AttributeError as problem:

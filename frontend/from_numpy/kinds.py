@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ def is_whole(value: Any) -> bool:
 
 def has_arrays(value: Any) -> bool:
     """Whether something in a value is an array, or of symbols."""
-    if isinstance(value, list | tuple):
+    if isinstance(value, list | tuple | deque):
         return any(map(has_arrays, value))
     if isinstance(value, dict):
         return any(map(has_arrays, value.values()))
@@ -31,7 +32,7 @@ def has_arrays(value: Any) -> bool:
 
 def has_data(value: Any) -> bool:
     """Whether something in a value is not known before the run."""
-    if isinstance(value, list | tuple | set):
+    if isinstance(value, list | tuple | set | deque):
         return any(map(has_data, value))
     if isinstance(value, dict):
         return any(map(has_data, value.values()))

@@ -77,7 +77,7 @@ class Transcript:
         frames: of the functions that are being read, the innermost one last.
         node: the syntax that is being read.
         guarded: whether what is read may not happen, so that indices have to stay inside.
-        rolled: identities of lists that a loop may not change, which has to stay one.
+        journals: what becomes of lists and dictionaries in the blocks around.
         target: the variable that is assigned to, whose name a container takes.
         own: names of the containers of the maps around, the innermost one last.
         parallel: parameters of the maps around, each with the number of maps outside of it.
@@ -98,7 +98,7 @@ class Transcript:
     frames: list[Frame] = field(default_factory=list)
     node: Any = None
     guarded: int = 0
-    rolled: list[set[int]] = field(default_factory=list)
+    journals: list[Any] = field(default_factory=list)
     target: str | None = None
     own: list[set[str]] = field(default_factory=list)
     parallel: list[tuple[int, list[str]]] = field(default_factory=list)

@@ -196,7 +196,7 @@ def broadcast(x):
 REFUSED: list[tuple[Callable[..., Any], str, str]] = [
     (backwards, "write the range upwards", "distspmd.map[4:0:-1]"),
     (without_end, "ranges with ends", "distspmd.map[1:]"),
-    (ragged, "one of the shapes", "if x[0] > 0"),
+    (ragged, "the shape (4,) here, by a condition", "return y"),
     (undefined, "'nothing' is not defined", "nothing"),
     (divides, "'nosuch'", "x.nosuch"),
     (truth, "np.any", "x else"),

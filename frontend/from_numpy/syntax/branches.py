@@ -13,15 +13,24 @@ import sympy
 
 from distspmd.frontend.from_numpy.kinds import is_whole
 from distspmd.frontend.from_numpy.syntax.conditions import condition_text
-from distspmd.frontend.from_numpy.syntax.variables import ABSENT, changed, readable
+from distspmd.frontend.from_numpy.syntax.mutation import Around, join_contents, watched
+from distspmd.frontend.from_numpy.syntax.variables import (
+    ABSENT,
+    alike,
+    changed,
+    one_of,
+    readable,
+)
 from distspmd.frontend.from_numpy.tracer import Tracer
-from distspmd.frontend.from_numpy.transcript import told
 from distspmd.frontend.from_numpy.values import INT64, Tensor, view_of
 from distspmd.frontend.tensor_ir.statements import Block, Branch, SetSymbol
 from distspmd.frontend.tensor_ir.whole_numbers import same, symbol
 
 if TYPE_CHECKING:
     from distspmd.frontend.from_numpy.interpreter import Interpreter
+
+
+_BY_CONDITION = "by a condition that is known at run time only"
 
 
 # -- branches -------------------------------------------------------------------------------------
@@ -42,27 +51,30 @@ def branch(interpreter: Interpreter, node: ast.If) -> None:
     condition = condition_text(interpreter, test)
     before = dict(interpreter.variables)
     then, otherwise = Block(), Block()
-    ends = []
-    with tracer.within(then):
-        interpreter.block(node.body)
-    ends.append(_end_of_block(tracer))
-    first = dict(interpreter.variables)
-    interpreter.variables.clear()
-    interpreter.variables.update(before)
-    with tracer.within(otherwise):
-        interpreter.block(node.orelse)
-    ends.append(_end_of_block(tracer))
-    second = dict(interpreter.variables)
+    ends, variables, contents = [], [], []
+    for block, statements in ((then, node.body), (otherwise, node.orelse)):
+        interpreter.variables.clear()
+        interpreter.variables.update(before)
+        with watched(tracer, Around.BRANCH) as journal, tracer.within(block):
+            interpreter.block(statements)
+        ends.append(_end_of_block(tracer))
+        variables.append(dict(interpreter.variables))
+        contents.append(journal.take_back())
     tracer.node = node
     tracer.ended = all(ends)
     if ends[0] != ends[1]:  # one of them ends the program: what follows knows the other
-        first = second = second if ends[0] else first
-        interpreter.variables.update(first)
+        variables = [variables[ends[0]]] * 2
+        contents = [contents[ends[0]]] * 2
+    first, second = variables
+    interpreter.variables.update(first)
+
+    def join(name: str, one: Any, other: Any) -> Any:
+        return _join(interpreter, readable(name), one, other, then, otherwise)
+
     for name in sorted(changed(first, second)):
         one, other = first.get(name, ABSENT), second.get(name, ABSENT)
-        interpreter.variables[name] = _join(
-            interpreter, readable(name), one, other, then, otherwise
-        )
+        interpreter.variables[name] = join(name, one, other)
+    join_contents(interpreter, contents[0], contents[1], join)
     tracer.add(Branch(condition, then, otherwise))
 
 
@@ -79,8 +91,8 @@ def _join(
     tracer = interpreter.tracer
     if one is ABSENT or other is ABSENT:
         return other if one is ABSENT else one
-    if one is None or other is None:  # not returned, or not bound, on that way
-        return other if one is None else one
+    if alike(one, other):
+        return one
     if isinstance(one, tuple | list) and type(one) is type(other) and len(one) == len(other):
         return type(one)(
             _join(interpreter, f"{name}_{n}", a, b, then, otherwise)
@@ -96,18 +108,12 @@ def _join(
     found = [_as_tensor(tracer, v, block) for v, block in ((one, then), (other, otherwise))]
     tensors = [t for t in found if t is not None]
     if len(tensors) < 2:
-        tracer.refuse(
-            f"after the branches {name!r} is {told(one)} or {told(other)}, by a condition that is "
-            "known at run time only"
-        )
+        return one_of(name, one, other, _BY_CONDITION)
     shapes = [t.shape for t in tensors]
     if len(shapes[0]) != len(shapes[1]) or not all(
         same(a, b) for a, b in zip(*shapes, strict=True)
     ):
-        tracer.refuse(
-            f"after the branches {name!r} has one of the shapes {shapes[0]} and {shapes[1]}, by a "
-            "condition that is known at run time only"
-        )
+        return one_of(name, tensors[0], tensors[1], _BY_CONDITION)
     dtype = np.result_type(*(t.dtype for t in tensors))
     container = tracer.container(name, shapes[0], dtype)
     place = view_of(container)

@@ -17,8 +17,9 @@ from distspmd.frontend.from_numpy.arithmetic import apply_ufunc, converted
 from distspmd.frontend.from_numpy.checks import by_format
 from distspmd.frontend.from_numpy.functions.registry import by_name
 from distspmd.frontend.from_numpy.kinds import has_arrays, has_data
+from distspmd.frontend.from_numpy.syntax.mutation import MUTABLE
 from distspmd.frontend.from_numpy.tracer import Tracer
-from distspmd.frontend.from_numpy.transcript import Frame, Refusal
+from distspmd.frontend.from_numpy.transcript import CannotRoll, Frame, Refusal
 
 if TYPE_CHECKING:
     from distspmd.frontend.from_numpy.interpreter import Interpreter
@@ -151,9 +152,11 @@ def _of_type(
         return by_format(owner, arguments, keywords)
     if has_arrays((arguments, keywords)) and (handler := by_name(run.functions, function)):
         return handler(run, *arguments, **keywords)
-    if isinstance(owner, list | dict):
+    if isinstance(owner, MUTABLE):
         arguments = [run.settled_parts(a) for a in arguments]
-    if not has_data((arguments, keywords)) or isinstance(owner, list | dict | str | set):
+    if has_data(arguments) and (isinstance(owner, set) or function in (set, frozenset)):
+        raise CannotRoll("a set of values that are not known before the run")
+    if not has_data((arguments, keywords)) or isinstance(owner, (*MUTABLE, str)):
         return _static(tracer, function, arguments, keywords)
     raise Refusal(tracer.message(f"the function {name_of(function)} is not covered"))
 

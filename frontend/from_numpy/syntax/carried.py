@@ -6,25 +6,36 @@ A variable that a loop changes gets one container, or one symbol, which all iter
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import sympy
 
 from distspmd.frontend.from_numpy.kinds import is_whole
 from distspmd.frontend.from_numpy.syntax.bindings import bound_names, is_written_first
+from distspmd.frontend.from_numpy.syntax.mutation import Around, CarryEntry, refill, watched
 from distspmd.frontend.from_numpy.syntax.sharing import is_own, references
-from distspmd.frontend.from_numpy.syntax.variables import ABSENT, alike, readable
+from distspmd.frontend.from_numpy.syntax.variables import ABSENT, Saved, alike, one_of, readable
 from distspmd.frontend.from_numpy.tracer import Tracer
-from distspmd.frontend.from_numpy.transcript import CannotRoll
+from distspmd.frontend.from_numpy.transcript import CannotRoll, told
 from distspmd.frontend.from_numpy.values import INT64, Tensor, View, view_of
 from distspmd.frontend.tensor_ir.statements import Container, SetSymbol, loads_of
 from distspmd.frontend.tensor_ir.whole_numbers import Whole, same, symbol
 
 if TYPE_CHECKING:
     from distspmd.frontend.from_numpy.interpreter import Interpreter
+
+
+_ATTEMPTS = 12
+"""How often a loop is read again, at most, because of the kinds of what it carries."""
+
+_LONGEST = 64
+"""The length of lists that a loop carries whole, at most."""
+
+Result = TypeVar("Result")
 
 
 class ReadAgain(Exception):
@@ -40,34 +51,138 @@ class ReadAgain(Exception):
 
 @dataclass
 class Carried:
-    """A variable at the head of a loop.
+    """A variable at the head of a loop, or an entry of a list or dictionary.
 
     Attributes:
-        name: of the variable.
-        value: what it stands for in the loop.
+        holder: the variables, the list or the dictionary.
+        key: its name in the variables, or what the entry is found by.
+        name: how the program calls it.
+        value: what it stands for in the loop; :data:`ABSENT` where it has to stay what it is.
         before: what it stood for before.
     """
 
+    holder: Any
+    key: Any
     name: str
     value: Any
     before: Any
 
+    @property
+    def now(self) -> Any:
+        """What it stands for now."""
+        try:
+            return self.holder[self.key]
+        except LookupError:
+            return ABSENT
 
-def enter_loop(
-    interpreter: Interpreter, node: ast.For | ast.While, kinds: dict[str, Any]
-) -> list[Carried]:
+
+@dataclass
+class Loop:
+    """A loop that is being read.
+
+    Attributes:
+        node: its syntax.
+        stops: flags that end it.
+        kinds: of the variables that it carries, where an earlier reading has found them.
+        entries: of lists and dictionaries that it carries: holder, key and name.
+        lists: those that variables stand for in it, which it carries whole.
+        carried: what it carries.
+    """
+
+    node: ast.For | ast.While
+    stops: Sequence[str]
+    kinds: dict[str, Any] = field(default_factory=dict)
+    entries: list[tuple[Any, Any, str]] = field(default_factory=list)
+    lists: dict[str, list[Any]] = field(default_factory=dict)
+    carried: list[Carried] = field(default_factory=list)
+
+    def may_set(self) -> set[tuple[int, Any]]:
+        """Identity and key of the entries that the body may set."""
+        found = {(id(holder), key) for holder, key, _ in self.entries}
+        for values in self.lists.values():
+            found |= {(id(values), n) for n in range(-len(values), len(values))}
+        return found
+
+
+def read_until_settled(
+    interpreter: Interpreter,
+    node: ast.For | ast.While,
+    stops: Sequence[str],
+    read: Callable[[Loop], Result],
+) -> Result:
+    """Read a loop, again wherever it turns out to carry more, or something of another kind.
+
+    Args:
+        interpreter: the reading.
+        node: the loop.
+        stops: flags that end it.
+        read: what reads it once.
+
+    Raises:
+        CannotRoll: it cannot stay a loop.
+    """
+    loop = Loop(node, stops)
+    before = Saved.of(interpreter)
+    attempts = 0
+    while attempts < _ATTEMPTS:
+        contents = [(holder, copy.copy(holder)) for holder, *_ in loop.entries]
+        is_settled = False
+        try:
+            loop.carried = _enter(interpreter, loop)
+            with watched(interpreter.tracer, Around.LOOP, loop.may_set()) as journal:
+                found = read(loop)
+            is_settled = True
+            return found
+        except ReadAgain as problem:
+            if loop.kinds.get(problem.name) == problem.kind:
+                raise CannotRoll(f"{problem.name!r} changes its kind in the loop") from None
+            loop.kinds[problem.name] = problem.kind
+            attempts += 1
+        except CarryEntry as problem:
+            if problem.journal is not journal:
+                raise
+            _carry_entries(loop, problem)
+        finally:
+            if not is_settled:
+                for holder, content in contents:
+                    refill(holder, content)
+        before.restore(interpreter)
+    raise CannotRoll("what the loop carries does not settle")
+
+
+def _carry_entries(loop: Loop, missing: CarryEntry) -> None:
+    """Let a loop carry an entry, and the arrays that are entries beside it."""
+    holder = missing.holder
+    keys = list(holder) if isinstance(holder, dict) else range(len(holder))
+    known = {(id(h), k) for h, k, _ in loop.entries}
+    key = missing.key
+    if not isinstance(holder, dict):
+        key %= len(holder)
+    name = missing.journal.name_of(holder)
+    for other in keys:
+        is_array = isinstance(holder[other], Tensor | np.ndarray | float)
+        if (other == key or is_array) and (id(holder), other) not in known:
+            loop.entries.append((holder, other, f"{name}[{other!r}]"))
+
+
+def _enter(interpreter: Interpreter, loop: Loop) -> list[Carried]:
     """Give the variables that a loop may change a place that all iterations share."""
     carried: list[Carried] = []
-    body_names = bound_names(node)
-    for name in sorted(body_names):
-        if name not in interpreter.variables or kinds.get(name) == "free":
+    variables = interpreter.variables
+    every: list[tuple[Any, Any, str]] = [
+        (variables, name, name) for name in sorted(bound_names(loop.node)) if name in variables
+    ]
+    for holder, key, name in (*every, *loop.entries):
+        if loop.kinds.get(name) == "free":
             continue
-        before = interpreter.variables[name]
-        value = _place(interpreter, name, before, kinds)
-        if value is ABSENT:
-            continue
-        interpreter.variables[name] = value
-        carried.append(Carried(name, value, before))
+        before = holder[key]
+        value = _place(interpreter, name, before, loop.kinds)
+        if isinstance(value, list):
+            loop.lists.setdefault(name, [])[:] = value
+            holder[key] = loop.lists[name]
+        elif value is not ABSENT:
+            holder[key] = value
+        carried.append(Carried(holder, key, name, value, before))
     return carried
 
 
@@ -78,11 +193,12 @@ def _place(interpreter: Interpreter, name: str, before: Any, kinds: dict[str, An
         tracer.bounds[found] = (None, None)
         tracer.add(SetSymbol(found, sympy.sympify(before), INT64))
         return symbol(found)
-    if isinstance(before, tuple) and any(_carries(v) for v in before):
-        return tuple(
+    if _is_record(interpreter, before):
+        values = [
             _place(interpreter, f"{name}_{n}", v, kinds) if _carries(v) else v
             for n, v in enumerate(before)
-        )
+        ]
+        return values if isinstance(before, list) else _tuple_like(before, values)
     if not _carries(before):
         return ABSENT
     tensor = tracer.tensor(before)
@@ -97,15 +213,29 @@ def _place(interpreter: Interpreter, name: str, before: Any, kinds: dict[str, An
     return view
 
 
+def _is_record(interpreter: Interpreter, value: Any) -> bool:
+    """Whether a value is a tuple, or a list of one variable, of what loops carry."""
+    if not isinstance(value, tuple | list) or not any(map(_carries, value)):
+        return False
+    if isinstance(value, tuple):
+        return True
+    every = [v for frame in interpreter.tracer.frames for v in frame.variables.values()]
+    return len(value) <= _LONGEST and sum(v is value for v in every) == 1
+
+
+def _tuple_like(before: tuple[Any, ...], values: Sequence[Any]) -> tuple[Any, ...]:
+    make = getattr(before, "_make", tuple)  # named tuples have it
+    found: tuple[Any, ...] = make(values)
+    return found
+
+
 def _carries(value: Any) -> bool:
     return isinstance(
         value, bool | int | float | complex | np.generic | sympy.Basic | Tensor | np.ndarray
     )
 
 
-def _part_shared(
-    interpreter: Interpreter, carried: Sequence[Carried], kinds: dict[str, Any]
-) -> None:
+def _part_shared(carried: Sequence[Carried], kinds: dict[str, Any]) -> None:
     """Give variables that stood for one array, and that the loop binds anew, places of their own.
 
     Raises:
@@ -116,36 +246,50 @@ def _part_shared(
         if not isinstance(place, View) or one.name in kinds:
             continue
         others = [c for c in carried if c is not one and isinstance(c.value, View)]
-        if any(c.value.container is place.container for c in others):
-            now = interpreter.variables.get(one.name, ABSENT)
-            if not alike(place, now):
-                raise ReadAgain(one.name, (place.dtype, place.weak))
+        is_shared = any(c.value.container is place.container for c in others)
+        if is_shared and not alike(place, one.now):
+            raise ReadAgain(one.name, (place.dtype, place.weak))
 
 
-def leave_loop(
-    interpreter: Interpreter,
-    node: ast.For | ast.While,
-    carried: Sequence[Carried],
-    kinds: dict[str, Any],
-    stops: Sequence[str],
-) -> tuple[str | None, list[Any]]:
-    """Write what the variables stand for at the end of an iteration to their places."""
+def leave_loop(interpreter: Interpreter, loop: Loop) -> tuple[str | None, list[Any]]:
+    """Write what the variables stand for at the end of an iteration to their places.
+
+    Returns:
+        The condition that no flag is set, None if there is none, and the statements that come
+        before the loop for it.
+
+    Raises:
+        ReadAgain: the loop carries something of another kind.
+        CannotRoll: a variable is no array or number, and changes.
+    """
     tracer = interpreter.tracer
-    _part_shared(interpreter, carried, kinds)
+    _part_shared(loop.carried, loop.kinds)
     moves: list[tuple[Any, Any]] = []
-    for one in carried:
-        now = interpreter.variables.get(one.name, ABSENT)
+    for one in loop.carried:
+        now = one.now
         if now is ABSENT:
             continue
+        is_free = (
+            one.holder is interpreter.variables
+            and one.name not in loop.stops
+            and is_written_first(loop.node, one.name)
+        )
+        if one.value is ABSENT:
+            if not is_free and not alike(one.before, now):
+                raise CannotRoll(
+                    f"{one.name!r} is {told(one.before)} at first and {told(now)} after an "
+                    "iteration"
+                )
+            continue
         try:
-            _moves(interpreter, one.name, one.value, now, moves, kinds, one.before)
+            _moves(interpreter, one.name, one.value, now, moves, loop.kinds, one.before)
         except ReadAgain:
-            if is_written_first(node, one.name) and one.name not in stops:
+            if is_free:
                 raise ReadAgain(one.name, "free") from None
             raise
     _move_tensors(tracer, [(place, now) for place, now in moves if isinstance(place, View)])
     _move_symbols(tracer, [(place, now) for place, now in moves if isinstance(place, sympy.Symbol)])
-    return _ends(interpreter, carried, stops)
+    return _ends(interpreter, loop.carried, loop.stops)
 
 
 def _move_tensors(tracer: Tracer, tensors: Sequence[tuple[View, Tensor]]) -> None:
@@ -206,8 +350,8 @@ def _moves(
     before: Any,
 ) -> None:
     tracer = interpreter.tracer
-    if isinstance(place, tuple):
-        if not isinstance(now, tuple) or len(now) != len(place):
+    if isinstance(place, tuple | list):
+        if not isinstance(now, type(place)) or len(now) != len(place):
             raise CannotRoll(f"{name!r} changes its length in the loop")
         for n, (p, v, b) in enumerate(zip(place, now, before, strict=True)):
             if isinstance(p, sympy.Symbol | View):
@@ -288,7 +432,21 @@ def _reads(tensor: Tensor, containers: set[Container]) -> bool:
     return any(load.array in containers for load in loads_of(tensor.element(index)))
 
 
-def after_loop(interpreter: Interpreter, carried: Sequence[Carried]) -> None:
+def after_loop(loop: Loop) -> None:
     """After the loop variables stand for their places."""
-    for one in carried:
-        interpreter.variables[one.name] = one.value
+    for one in loop.carried:
+        if isinstance(one.value, list):
+            loop.lists[one.name][:] = one.value
+            one.holder[one.key] = loop.lists[one.name]
+        elif one.value is not ABSENT:
+            one.holder[one.key] = one.value
+
+
+def after_none(interpreter: Interpreter, loop: Loop, before: Mapping[str, Any]) -> None:
+    """What variables are after a loop that may have no iteration, and that does not carry them."""
+    carried = {one.key for one in loop.carried if one.value is not ABSENT}
+    variables = interpreter.variables
+    for name, value in before.items():
+        now = variables.get(name, ABSENT)
+        if name not in carried and now is not ABSENT and not alike(value, now):
+            variables[name] = one_of(name, value, now, "if the loop has no iteration or has some")

@@ -21,6 +21,7 @@ from distspmd.frontend.from_numpy.syntax.conditions import relation
 from distspmd.frontend.from_numpy.syntax.operators import compared
 from distspmd.frontend.from_numpy.syntax.ranges import static_values
 from distspmd.frontend.from_numpy.syntax.registry import expression
+from distspmd.frontend.from_numpy.syntax.variables import Undecided
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.transcript import CannotRoll, Refusal
 from distspmd.frontend.from_numpy.values import Tensor, View
@@ -58,6 +59,8 @@ def _name(run: Interpreter, node: ast.Name) -> Any:
     for known in (run.variables, vars(builtins)):
         if node.id in known:
             found = known[node.id]
+            if isinstance(found, Undecided):
+                run.tracer.refuse(found.reason)
             return run.outside(node.id, found)
     raise Refusal(run.tracer.message(f"the name {node.id!r} is not defined"))
 
@@ -286,7 +289,10 @@ def _dict(run: Interpreter, node: ast.Dict) -> Any:
 
 @expression(ast.Set)
 def _set(run: Interpreter, node: ast.Set) -> Any:
-    return {run.value(e) for e in node.elts}
+    values = [run.value(e) for e in node.elts]
+    if has_data(values):
+        raise CannotRoll("a set of values that are not known before the run")
+    return set(values)
 
 
 @expression(ast.Lambda)

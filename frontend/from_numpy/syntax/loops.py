@@ -6,18 +6,14 @@ A loop whose shapes or lists differ from iteration to iteration is unrolled, if 
 from __future__ import annotations
 
 import ast
+import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import sympy
 
+from distspmd.frontend.from_numpy.syntax import carried
 from distspmd.frontend.from_numpy.syntax.branches import branch
-from distspmd.frontend.from_numpy.syntax.carried import (
-    ReadAgain,
-    after_loop,
-    enter_loop,
-    leave_loop,
-)
 from distspmd.frontend.from_numpy.syntax.conditions import relation_text
 from distspmd.frontend.from_numpy.syntax.jumps import StoppedFor, StoppedWhile
 from distspmd.frontend.from_numpy.syntax.ranges import (
@@ -27,10 +23,17 @@ from distspmd.frontend.from_numpy.syntax.ranges import (
     static_values,
 )
 from distspmd.frontend.from_numpy.syntax.variables import Saved
-from distspmd.frontend.from_numpy.transcript import CannotRoll
+from distspmd.frontend.from_numpy.transcript import CannotRoll, Refusal
 from distspmd.frontend.from_numpy.values import INT64, View, make_view
 from distspmd.frontend.tensor_ir.statements import Block, Loop, SetSymbol
-from distspmd.frontend.tensor_ir.whole_numbers import add, multiply, simplified, subtract, symbol
+from distspmd.frontend.tensor_ir.whole_numbers import (
+    add,
+    is_at_least,
+    multiply,
+    simplified,
+    subtract,
+    symbol,
+)
 
 if TYPE_CHECKING:
     from distspmd.frontend.from_numpy.interpreter import Interpreter
@@ -38,6 +41,9 @@ if TYPE_CHECKING:
 
 UNROLLED = 512
 """Iterations of a loop that is unrolled, at most."""
+
+TRIED = 64
+"""Iterations of one that is unrolled, at most, because something in it is refused."""
 
 
 # -- loops ----------------------------------------------------------------------------------------
@@ -120,7 +126,12 @@ def _range_loop(
         tracer.node = node
         if not isinstance(length, int) or length > UNROLLED:
             tracer.refuse(f"{problem}, and the number of its iterations is not known, or large")
-        values = [add(over.first, multiply(n, over.step)) for n in range(length)]
+    except Refusal:  # what is refused of any iteration may be known of each
+        if not isinstance(length, int) or length > TRIED:
+            raise
+        saved.restore(interpreter)
+        tracer.node = node
+    values = [add(over.first, multiply(n, over.step)) for n in range(length)]
     _unrolled(interpreter, node, [value_of(v) if value_of else v for v in values])
 
 
@@ -128,47 +139,42 @@ def _rolled(interpreter: Interpreter, node: StoppedFor, over: SymbolicRange, val
     tracer = interpreter.tracer
     stops = node.stops
     name = node.target.id if isinstance(node.target, ast.Name) else "i"
-    kinds: dict[str, Any] = {}
-    reached = ""
-    before = Saved.of(interpreter)
-    for _ in range(12):
-        try:
-            variable = tracer.unique(name)
-            body = Block()
-            carried = enter_loop(interpreter, node, kinds)
-            if isinstance(over.step, int) and over.step < 0:
-                tracer.bounds[variable] = (add(over.end, 1), over.first)
-            else:
-                tracer.bounds[variable] = (over.first, subtract(over.end, 1))
-            with tracer.within(body):
-                index = symbol(variable)
-                if stops:  # of an iteration that ends the loop the variable keeps its value
-                    reached = tracer.unique(f"{name}_reached")
-                    tracer.bounds[reached] = (None, None)
-                    tracer.add(SetSymbol(reached, index, INT64))
-                interpreter.bind(node.target, value_of(index) if value_of else index)
-                _body(interpreter, node.body)
-                condition, before_it = leave_loop(interpreter, node, carried, kinds, stops)
-            break
-        except ReadAgain as again:
-            before.restore(interpreter)
-            if kinds.get(again.name) == again.kind:
-                raise CannotRoll(f"{again.name!r} changes its kind in the loop") from None
-            kinds[again.name] = again.kind
-    else:
-        raise CannotRoll("what the loop carries does not settle")
-    tracer.node = node
-    for statement in before_it:
-        tracer.add(statement)
+    outside = dict(interpreter.variables)
+
+    def read(loop: carried.Loop) -> tuple[carried.Loop, str, str, Block, str | None]:
+        variable, reached, body = tracer.unique(name), "", Block()
+        if isinstance(over.step, int) and over.step < 0:
+            tracer.bounds[variable] = (add(over.end, 1), over.first)
+        else:
+            tracer.bounds[variable] = (over.first, subtract(over.end, 1))
+        with tracer.within(body):
+            index = symbol(variable)
+            if stops:  # of an iteration that ends the loop the variable keeps its value
+                reached = tracer.unique(f"{name}_reached")
+                tracer.bounds[reached] = (None, None)
+                tracer.add(SetSymbol(reached, index, INT64))
+            interpreter.bind(node.target, value_of(index) if value_of else index)
+            interpreter.block(node.body)
+            condition, before_it = carried.leave_loop(interpreter, loop)
+        tracer.node = node
+        for statement in before_it:
+            tracer.add(statement)
+        return loop, variable, reached, body, condition
+
+    loop, variable, reached, body, condition = carried.read_until_settled(
+        interpreter, node, stops, read
+    )
     last = add(over.first, multiply(subtract(over.length, 1), over.step))
     if stops:
         tracer.add(SetSymbol(reached, over.first, INT64))
         last = symbol(reached)
     tracer.add(Loop(variable, over.first, over.end, over.step, condition, body))
-    after_loop(interpreter, carried)
+    carried.after_loop(loop)
     by = {symbol(variable): sympy.sympify(last)}
     for key, value in interpreter.variables.items():
         interpreter.variables[key] = _at_end(value, by)
+    if not is_at_least(over.length, 1, tracer.bounds):
+        carried.after_none(interpreter, loop, outside)
     del tracer.bounds[variable]
 
 
@@ -183,6 +189,11 @@ def _at_end(value: Any, by: dict[Any, Any]) -> Any:
         place = [p if isinstance(p, int) else simplified(p.xreplace(by)) for p in value.place]
         shape = [n if isinstance(n, int) else simplified(n.xreplace(by)) for n in value.shape]
         return make_view(value.container, shape, place, is_merged=value.is_merged, weak=value.weak)
+    if isinstance(value, tuple):
+        values = [_at_end(v, by) for v in value]
+        return value if all(map(operator.is_, values, value)) else tuple(values)
+    if isinstance(value, list):
+        value[:] = [_at_end(v, by) for v in value]
     return value
 
 
@@ -214,31 +225,28 @@ def while_loop(interpreter: Interpreter, node: StoppedWhile) -> None:
 
 def _rolled_while(interpreter: Interpreter, node: StoppedWhile) -> None:
     tracer = interpreter.tracer
-    stops = node.stops
-    kinds: dict[str, Any] = {}
-    before = Saved.of(interpreter)
-    for _ in range(12):
-        try:
-            body = Block()
-            carried = enter_loop(interpreter, node, kinds)
-            test, first = _test(interpreter, node.test, None)
-            if first is False:
-                before.restore(interpreter)
-                return
+    saved = Saved.of(interpreter)
+
+    def read(loop: carried.Loop) -> tuple[carried.Loop, Any, Any, Any]:
+        body, end = Block(), None
+        again: tuple[str, bool | None] = ("", None)
+        first = _test(interpreter, node.test, None)
+        if first[1] is not False:
             with tracer.within(body):
-                _body(interpreter, node.body)
-                condition, before_it = leave_loop(interpreter, node, carried, kinds, stops)
-                after_loop(interpreter, carried)
+                interpreter.block(node.body)
+                end = carried.leave_loop(interpreter, loop)
+                carried.after_loop(loop)
                 tracer.node = node
-                again, known = _test(interpreter, node.test, test)
-            break
-        except ReadAgain as problem:
-            before.restore(interpreter)
-            if kinds.get(problem.name) == problem.kind:
-                raise CannotRoll(f"{problem.name!r} changes its kind in the loop") from None
-            kinds[problem.name] = problem.kind
-    else:
-        raise CannotRoll("what the loop carries does not settle")
+                again = _test(interpreter, node.test, first[0])
+        return loop, first, again, (body, end)
+
+    loop, (test, first), (again, known), (body, end) = carried.read_until_settled(
+        interpreter, node, node.stops, read
+    )
+    if first is False:
+        saved.restore(interpreter)
+        return
+    condition, before_it = end
     if first is None and again != test:
         tracer.refuse("the condition of the loop reads something else after an iteration")
     if first is True and known is not True:
@@ -250,6 +258,8 @@ def _rolled_while(interpreter: Interpreter, node: StoppedWhile) -> None:
     for statement in before_it:
         tracer.add(statement)
     tracer.add(Loop(None, 0, 0, 1, " and ".join(f"({c})" for c in parts_), body))
+    if first is not True:
+        carried.after_none(interpreter, loop, saved.variables)
 
 
 def _test(interpreter: Interpreter, node: ast.expr, before: str | None) -> tuple[str, bool | None]:
@@ -269,18 +279,3 @@ def _test(interpreter: Interpreter, node: ast.expr, before: str | None) -> tuple
     assert statement.name == found
     statement.name = before
     return before, None
-
-
-def _body(interpreter: Interpreter, body: Sequence[ast.stmt]) -> None:
-    """Read the body of a loop that stays one: it may not change lists from outside."""
-    tracer = interpreter.tracer
-    known: set[int] = set()
-    for frame in tracer.frames:
-        for value in list(frame.variables.values()):
-            if isinstance(value, list | dict):
-                known.add(id(value))
-    tracer.rolled.append(known)
-    try:
-        interpreter.block(body)
-    finally:
-        tracer.rolled.pop()

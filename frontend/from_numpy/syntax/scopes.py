@@ -8,7 +8,8 @@ that each iteration runs.
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -19,18 +20,17 @@ from distspmd.expressions.ir import Expression, Load, apply, cast
 from distspmd.frontend.from_numpy.elements import truth_of
 from distspmd.frontend.from_numpy.subscripts import index_in
 from distspmd.frontend.from_numpy.syntax.conditions import relation
+from distspmd.frontend.from_numpy.syntax.mutation import MUTABLE, Around, watched
 from distspmd.frontend.from_numpy.syntax.sharing import collide, inverse_of, without_order
-from distspmd.frontend.from_numpy.syntax.variables import ABSENT, Saved, alike, changed
+from distspmd.frontend.from_numpy.syntax.variables import ABSENT, Saved, alike, changed, one_of
 from distspmd.frontend.from_numpy.tracer import Tracer
-from distspmd.frontend.from_numpy.values import INT64, Tensor, View, number, whole_expression
+from distspmd.frontend.from_numpy.values import INT64, Tensor, View, number
 from distspmd.frontend.tensor_ir.statements import (
     Block,
     Index,
-    Kernel,
     Parameter,
     Scope,
     Store,
-    loads_of,
 )
 from distspmd.frontend.tensor_ir.whole_numbers import (
     Whole,
@@ -60,7 +60,6 @@ def map_loop(
     targets = node.target.elts if isinstance(node.target, ast.Tuple) else [node.target]
     if len(targets) != len(ranges) or not all(isinstance(t, ast.Name) for t in targets):
         tracer.refuse(f"a map of {len(ranges)} ranges needs as many variables")
-    saved = Saved.of(interpreter)
     names = [tracer.unique(t.id) for t in targets]  # type: ignore[attr-defined]
     parameters = []
     for name, (first, end, step) in zip(names, ranges, strict=True):
@@ -70,10 +69,9 @@ def map_loop(
     for target, name in zip(targets, names, strict=True):
         interpreter.variables[target.id] = symbol(name)  # type: ignore[attr-defined]
     inside = dict(interpreter.variables)
-    tracer.parallel.append((len(tracer.own), names))
     trial = Saved.of(interpreter)
     node_before = tracer.node
-    try:
+    with watched(tracer, Around.MAP), _parallel(tracer, names):
         try:
             straight = Straight(interpreter, names)
             tracer.straight = straight
@@ -99,13 +97,20 @@ def map_loop(
                 own = tracer.own.pop()
             tracer.node = node
             tracer.add(Scope(f"map_{node.lineno}", tuple(parameters), body, frozenset(own)))
-    finally:
-        tracer.parallel.pop()
     interpreter.variables.clear()
     interpreter.variables.update(outside)
     for name in names:
         del tracer.bounds[name]
-    del saved
+
+
+@contextmanager
+def _parallel(tracer: Tracer, names: list[str]) -> Iterator[None]:
+    """Read what iterations run that have no order."""
+    tracer.parallel.append((len(tracer.own), names))
+    try:
+        yield
+    finally:
+        tracer.parallel.pop()
 
 
 @dataclass
@@ -271,7 +276,8 @@ class Straight:
         else:
             condition = truth_of(test.element((0,) * test.ndim))
         variables = dict(interpreter.variables)
-        before = [_copied(w) for w in self.written]
+        before = self.written
+        self.written = [_copied(w) for w in before]
         tracer.guarded += 1
         try:
             interpreter.block(node.body)
@@ -289,18 +295,18 @@ class Straight:
                 interpreter.variables[name] = b if a is ABSENT else a
                 continue
             interpreter.variables[name] = self._choice(condition, a, b)
-        self.written = self._merged(condition, before, one, other)
+        self.written = self._merged(condition, one, other)
 
     def _choice(self, condition: Expression, a: Any, b: Any) -> Any:
         if alike(a, b):
             return a
-        if a is None or b is None:
-            return b if a is None else a
         if isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b):
             return tuple(self._choice(condition, x, y) for x, y in zip(a, b, strict=True))
         allowed = bool | int | float | complex | np.generic | sympy.Basic | Tensor
         if not isinstance(a, allowed) or not isinstance(b, allowed):
-            self.leave()
+            if isinstance(a, (*MUTABLE, tuple)) or isinstance(b, (*MUTABLE, tuple)):
+                self.leave()
+            return one_of("a variable", a, b, "by a condition that differs by iteration")
         one, other = self._tracer.tensor(a), self._tracer.tensor(b)
         if one.ndim or other.ndim:
             self.leave()
@@ -314,7 +320,6 @@ class Straight:
     def _merged(
         self,
         condition: Expression,
-        before: Sequence[_Written],
         one: Sequence[_Written],
         other: Sequence[_Written],
     ) -> list[_Written]:
@@ -328,7 +333,6 @@ class Straight:
                 for v, i, c in places
             ):
                 places.append((written.view, written.index, written.conflict))
-        del before
         for view, index, conflict in places:
             values = []
             for side in (one, other):
@@ -378,20 +382,8 @@ class Straight:
 
     def all_stores(self) -> list[Store]:
         """The stores of the kernel."""
-        containers = {w.view.container for w in self.written if not w.conflict}
-        for written in self.written:
-            for load in loads_of(written.value):
-                if load.array in containers and not any(
-                    w.view.container is load.array and self._equal(w.index, load.index)
-                    for w in self.written
-                ):
-                    # another iteration may write it: by promise it does not
-                    continue
         return [Store(w.view.container, w.index, w.value, w.conflict) for w in self.written]
 
 
 def _copied(written: _Written) -> _Written:
     return _Written(written.view, written.index, written.value, written.conflict)
-
-
-__all__ = ["Kernel", "NotStraight", "Straight", "map_loop", "whole_expression"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
@@ -31,7 +32,7 @@ def _sees(value: Any, container: Container) -> int:
     if isinstance(value, Tensor):
         index = tuple(symbol(f"__probe{d}") for d in range(value.ndim))
         return int(any(load.array is container for load in loads_of(value.element(index))))
-    if isinstance(value, list | tuple) and len(value) < 1000:
+    if isinstance(value, list | tuple | deque) and len(value) < 1000:
         return sum(_sees(v, container) for v in value)
     if isinstance(value, dict) and len(value) < 1000 and "__builtins__" not in value:
         return sum(_sees(v, container) for v in value.values())

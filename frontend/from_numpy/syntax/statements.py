@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import operator
+from collections import deque
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +16,7 @@ from distspmd.frontend.from_numpy.syntax.branches import branch
 from distspmd.frontend.from_numpy.syntax.calls import Closure
 from distspmd.frontend.from_numpy.syntax.jumps import RESULT, StoppedFor, StoppedWhile
 from distspmd.frontend.from_numpy.syntax.loops import for_loop, while_loop
+from distspmd.frontend.from_numpy.syntax.mutation import before_change
 from distspmd.frontend.from_numpy.syntax.operators import UFUNCS
 from distspmd.frontend.from_numpy.syntax.registry import statement
 from distspmd.frontend.from_numpy.syntax.sharing import combined_with, conflict_of
@@ -66,17 +69,36 @@ def _augment_name(run: Interpreter, node: ast.AugAssign, target: ast.Name) -> No
     old = run.value(ast.copy_location(ast.Name(target.id, ast.Load()), target))
     with tracer.named(target.id):
         new = run.value(node.value)
-    is_array = isinstance(old, View) and (old.ndim > 0 or old.container.is_argument)
-    if is_array and old.weak is None:
-        _in_place(run, old, node.op, new)
-        return
-    if isinstance(old, list) and isinstance(node.op, ast.Add):
-        run.may_change(old)
-        old += list(new)
+    if _changed(run, old, node.op, new):
         return
     tracer.node = node
     with tracer.named(target.id):
         run.bind(target, run.binary(node.op, old, new))
+
+
+def _changed(run: Interpreter, old: Any, op: ast.operator, new: Any) -> bool:
+    """Change an array or a list in place; False for what is bound anew."""
+    is_array = isinstance(old, View) and (old.ndim > 0 or old.container.is_argument)
+    if is_array and old.weak is None:
+        _in_place(run, old, op, new)
+        return True
+    if isinstance(old, list | deque) and isinstance(op, ast.Add):
+        before_change(run, old)
+        old.extend(list(new))
+        return True
+    if isinstance(old, set | dict) and type(op) in _IN_PLACE:
+        before_change(run, old)
+        _IN_PLACE[type(op)](old, new)
+        return True
+    return False
+
+
+_IN_PLACE: dict[type[ast.operator], Any] = {
+    ast.BitOr: operator.ior,
+    ast.BitAnd: operator.iand,
+    ast.BitXor: operator.ixor,
+    ast.Sub: operator.isub,
+}
 
 
 def _augment_part(run: Interpreter, node: ast.AugAssign, target: ast.Subscript) -> None:
@@ -86,8 +108,10 @@ def _augment_part(run: Interpreter, node: ast.AugAssign, target: ast.Subscript) 
     new = run.value(node.value)
     tracer.node = node
     if isinstance(base, list | dict):
-        run.may_change(base)
-        base[items] = run.binary(node.op, base[items], new)
+        old = base[items]
+        if not _changed(run, old, node.op, new):
+            before_change(run, base, items)
+            base[items] = run.settled_parts(run.binary(node.op, old, new))
         return
     if tracer.straight is not None and tracer.straight.update(base, items, node.op, new):
         return
@@ -185,9 +209,17 @@ def _pass(run: Interpreter, node: ast.stmt) -> None:
 @statement(ast.Delete)
 def _delete(run: Interpreter, node: ast.Delete) -> None:
     for target in node.targets:
-        if not isinstance(target, ast.Name):
+        if isinstance(target, ast.Name):
+            run.variables.pop(target.id, None)
+            continue
+        base = run.value(target.value) if isinstance(target, ast.Subscript) else None
+        if not isinstance(target, ast.Subscript) or not isinstance(base, list | dict | deque):
             run.tracer.refuse(f"del {ast.unparse(target)}")
-        run.variables.pop(target.id, None)
+        before_change(run, base)
+        try:
+            del base[run.subscript(target.slice)]
+        except (TypeError, LookupError) as problem:
+            run.tracer.refuse(f"{type(problem).__name__}: {problem}")
 
 
 @statement(ast.Import)

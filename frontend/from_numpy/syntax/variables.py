@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from distspmd.frontend.from_numpy.transcript import told
 from distspmd.frontend.from_numpy.values import Tensor, View
 from distspmd.frontend.tensor_ir.whole_numbers import same
 
@@ -56,7 +58,7 @@ ABSENT = object()
 
 def readable(name: str) -> str:
     """What a variable is called in messages and names."""
-    return name.strip("_") or "value"
+    return re.sub(r"\W+", "_", name).strip("_") or "value"
 
 
 def changed(first: dict[str, Any], second: dict[str, Any]) -> set[str]:
@@ -84,5 +86,24 @@ def alike(one: Any, other: Any) -> bool:
         return all(map(alike, one, other))
     try:
         return type(one) is type(other) and bool(one == other)
-    except Exception:
+    except (TypeError, ValueError):
         return False
+
+
+@dataclass
+class Undecided:
+    """What a variable is that depends on the run in a way that no array can hold.
+
+    Attributes:
+        reason: what it may be; said where the variable is read.
+    """
+
+    reason: str
+
+
+def one_of(name: str, one: Any, other: Any, why: str) -> Undecided:
+    """A variable that is one of two things that have no common form."""
+    for value in (one, other):
+        if isinstance(value, Undecided):
+            return value
+    return Undecided(f"{name!r} is {told(one)} or {told(other)} here, {why}")

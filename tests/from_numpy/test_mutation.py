@@ -1,0 +1,252 @@
+"""Lists, dictionaries and sets, and variables that are no arrays, in loops, branches and maps."""
+
+from __future__ import annotations
+
+import copy
+from collections import deque
+from typing import Any
+
+import numpy as np
+import pytest
+from dace.sdfg.state import LoopRegion
+
+import distspmd
+from distspmd.codegen.build import load_unlowered
+from distspmd.errors import UnsupportedProgram
+from distspmd.frontend import numpy_program
+
+
+def best(x):
+    found = None
+    for i in range(len(x)):
+        if found is None or x[i] > found:
+            found = x[i]
+    return found
+
+
+def mode_changes(x):
+    mode, total = "first", 0.0
+    for i in range(4):
+        if mode == "first":
+            total += x[i]
+            mode = "second"
+        else:
+            total -= 2 * x[i]
+    return total
+
+
+def function_changes(x):
+    g = np.sin
+    for _ in range(3):
+        x = g(x)
+        g = np.cos
+    return x
+
+
+def dictionary_grows(x):
+    seen = {}
+    total = 0.0
+    for i in range(4):
+        seen.update({i: 1})
+        total = total + x[i] * len(seen)
+    return total
+
+
+def list_shrinks(x):
+    left = [1, 2, 3, 4]
+    total = 0.0
+    for i in range(4):
+        total = total + x[i] * len(left)
+        left.remove(i + 1)
+    return total
+
+
+def set_grows(x):
+    seen, total = set(), 0.0
+    for i in range(5):
+        if i % 2 not in seen:
+            total += x[i]
+        seen.add(i % 2)
+    return total
+
+
+def nested_list_grows(x):
+    state = {"history": [1.0]}
+    total = 0.0
+    for i in range(3):
+        state["history"].append(2.0)
+        total += x[i] * len(state["history"])
+    return total
+
+
+def window_moves(x):
+    window = deque([0.0, 0.0], maxlen=2)
+    total = 0.0
+    for i in range(5):
+        window.append(x[i])
+        total += window[0] * (i + 1)
+    return total
+
+
+def branch_replaces(x):
+    values = [1.0, 2.0]
+    table = {"a": x, "b": x * 2}
+    if x[0] > 0.5:
+        values[0] = 5.0
+        table["a"] = x + 1
+    else:
+        table["b"] = x - 1
+    return values[0] * values[1] * table["a"] + table["b"]
+
+
+def branch_in_a_loop(x):
+    table = {"low": 0.0, "high": 0.0}
+    for i in range(600):
+        if x[i % 8] > 0.5:
+            table["high"] += x[i % 8]
+        else:
+            table["low"] = table["low"] + 1
+    return table["low"], table["high"]
+
+
+def trained(x):
+    weights = {"w": np.zeros(8), "b": 0.0, "name": "linear", "steps": 0}
+    layers = [{"scale": 1.0}, {"scale": 2.0}]
+    for _ in range(600):
+        error = weights["w"] * x + weights["b"] - 1
+        weights["w"] -= 0.1 * error * x
+        weights["b"] = weights["b"] - 0.1 * np.mean(error)
+        weights["steps"] += 1
+        for layer in layers:
+            layer["scale"] = layer["scale"] * 0.99 + weights["b"] * 0.01
+    return weights["w"], weights["b"], weights["steps"], layers[1]["scale"]
+
+
+def stepped(x):
+    y = [1.0, x[0]]
+    t = 0.0
+    while t < 7:
+        k = [y[1], -y[0]]
+        y = [a + 0.01 * b for a, b in zip(y, k, strict=True)]
+        y[0] *= 0.999
+        t += 0.01
+    return y[0], y[1]
+
+
+def in_place_by_two_names(x):
+    table = {"a": x * 2}
+    other = table["a"]
+    table["a"] += 1
+    return other
+
+
+def lists_in_loops(x):
+    pair = [0.0, 1.0]
+    for i in range(600):
+        pair = [pair[1], pair[0] + x[i % 8] * 0.001]
+    return pair[0], pair[1]
+
+
+def kept_where_no_iteration(x, n):
+    part = x * 3
+    total = 0.0
+    for k in range(n):
+        part = x[k : k + 2] * 2
+        total += part[0]
+    return total
+
+
+EVERY = [
+    *(best, mode_changes, function_changes, dictionary_grows, list_shrinks, set_grows),
+    *(nested_list_grows, window_moves, branch_replaces, branch_in_a_loop, trained, stepped),
+    *(in_place_by_two_names, lists_in_loops),
+]
+
+
+@pytest.fixture(scope="module")
+def compiled() -> dict[str, Any]:
+    return {f.__name__: load_unlowered(numpy_program(f, np.zeros(8))) for f in EVERY}
+
+
+@pytest.mark.parametrize("function", EVERY, ids=lambda f: f.__name__)
+def test_results_are_those_of_python(compiled: dict[str, Any], function: Any) -> None:
+    for seed in range(3):
+        x = np.random.default_rng(seed).random(8)
+        wanted = function(copy.deepcopy(x))
+        found = compiled[function.__name__](x=x.copy())
+        if not isinstance(wanted, tuple):
+            wanted, found = (wanted,), (found,)
+        for one, other in zip(found, wanted, strict=True):
+            np.testing.assert_allclose(np.asarray(one).reshape(np.shape(other)), other, rtol=1e-9)
+
+
+@pytest.mark.parametrize("function", [trained, stepped, branch_in_a_loop, lists_in_loops])
+def test_entries_that_are_numbers_and_arrays_stay_in_loops(function: Any) -> None:
+    sdfg = numpy_program(function, np.zeros(8))
+    assert any(isinstance(r, LoopRegion) for r in sdfg.all_control_flow_regions())
+
+
+def none_or_array(x):
+    found = None
+    if x[0] > 0.5:
+        found = x * 2
+    return x if found is None else found
+
+
+def returned_or_not(x):
+    if x[0] > 0.5:
+        return x
+    return None
+
+
+def grows_by_a_condition(x):
+    seen = {"a": 1.0}
+    if x[0] > 0.5:
+        seen["b"] = 2.0
+    return x * len(seen)
+
+
+def grows_in_a_long_loop(x):
+    seen = {}
+    for i in range(1000):
+        seen[i] = x[i % 8]
+    return seen[3]
+
+
+def grows_in_a_map(x):
+    found = [1]
+    for _ in distspmd.map[0 : len(x)]:
+        found.append(2)  # noqa: PERF401
+    return x * len(found)
+
+
+def shape_by_iteration(x, n):
+    part = x * 3
+    for k in range(n):
+        part = x[k : k + 2] * 2
+    return part
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (none_or_array, "'found' is an array of the shape .* or None"),
+        (returned_or_not, "is an array of the shape .* or None"),
+        (grows_by_a_condition, "a dict has 2 or 1 entries"),
+        (grows_in_a_long_loop, "a dictionary gets a key that is not known .* or large"),
+        (grows_in_a_map, "'found' is changed in a map"),
+        (shape_by_iteration, "'part' is .* if the loop has no iteration"),
+    ],
+)
+def test_what_depends_on_the_run_is_refused_with_the_line(function: Any, message: str) -> None:
+    given = [np.zeros(8), np.int64(3)][: function.__code__.co_argcount]
+    with pytest.raises(UnsupportedProgram, match=message) as refused:
+        numpy_program(function, *given)
+    assert "test_mutation.py:" in str(refused.value)
+
+
+def test_what_is_not_read_after_a_loop_does_not_matter() -> None:
+    program = load_unlowered(numpy_program(kept_where_no_iteration, np.zeros(8), np.int64(3)))
+    x = np.arange(8.0)
+    for n in (0, 3):
+        assert program(x=x, n=n) == kept_where_no_iteration(x, n)
