@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import importlib
 import inspect
 import pkgutil
@@ -382,6 +381,3 @@ def _is_number(value: Any) -> bool:
 def _identifier(name: str) -> str:
     found = "".join(c if c.isalnum() or c == "_" else "_" for c in name)
     return found if not found[:1].isdigit() else f"_{found}"
-
-
-__all__ = ["builtins", "numpy_program"]

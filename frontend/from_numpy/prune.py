@@ -11,7 +11,6 @@ from distspmd.frontend.tensor_ir.statements import (
     Loop,
     Routine,
     Scope,
-    SetSymbol,
     Table,
 )
 
@@ -70,6 +69,3 @@ def _is_dead(statement: object, used: set[str]) -> bool:
     if isinstance(statement, Scope):
         return not statement.body.statements
     return isinstance(statement, Loop) and not statement.body.statements and not statement.condition
-
-
-__all__ = ["SetSymbol", "without_unread"]

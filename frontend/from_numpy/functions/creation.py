@@ -14,7 +14,6 @@ from distspmd.frontend.from_numpy.functions.registry import function
 from distspmd.frontend.from_numpy.kinds import has_data
 from distspmd.frontend.from_numpy.transcript import Refusal, told
 from distspmd.frontend.from_numpy.values import (
-    INT64,
     Tensor,
     index_expression,
     number,
@@ -316,6 +315,3 @@ def _spaced(run: Any, start: Any, stop: Any, count: Any, endpoint: bool, kind: A
 
     known: Tensor = run.tracer.stored_anew(Tensor((count,), kind, element))
     return known
-
-
-__all__ = ["INT64", "dtype_of", "filled", "shape_of"]

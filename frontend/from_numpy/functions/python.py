@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import sympy
 
-from distspmd.expressions.ir import apply, cast
+from distspmd.expressions.ir import cast
 from distspmd.frontend.from_numpy import indexing
 from distspmd.frontend.from_numpy.arithmetic import apply_ufunc, choose, combine, converted
 from distspmd.frontend.from_numpy.functions.registry import function
@@ -21,7 +21,6 @@ from distspmd.frontend.from_numpy.syntax.ranges import (
     Zipped,
     static_values,
 )
-from distspmd.frontend.from_numpy.transcript import PYTHON_TYPES
 from distspmd.frontend.from_numpy.values import Tensor
 from distspmd.frontend.tensor_ir.whole_numbers import add, subtract
 
@@ -326,5 +325,3 @@ def _test(ufunc: np.ufunc) -> Any:
 
 for _ufunc in (np.isnan, np.isinf, np.isfinite):
     function(getattr(math, _ufunc.__name__))(_test(_ufunc))
-
-__all__ = ["PYTHON_TYPES", "apply"]

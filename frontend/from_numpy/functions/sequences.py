@@ -13,12 +13,11 @@ from distspmd.frontend.from_numpy.functions.scans import scan
 from distspmd.frontend.from_numpy.functions.sorting import look_up
 from distspmd.frontend.from_numpy.lines import cpp, run_on_lines
 from distspmd.frontend.from_numpy.shapes import expand_dims, normal_axis, reshape
-from distspmd.frontend.from_numpy.values import INT64, Tensor, View, axis, make_view
+from distspmd.frontend.from_numpy.values import Tensor, View, axis, make_view
 from distspmd.frontend.tensor_ir.whole_numbers import (
     add,
     floor_divide,
     is_at_least,
-    multiply,
     subtract,
 )
 
@@ -284,6 +283,3 @@ def _unwrap(
     zeros = run.call(np.zeros, [first], {"dtype": steps.dtype})
     whole = run.call(np.concatenate, [[zeros, total]], {"axis": d})
     return combine(tracer, np.add, [phases, whole])
-
-
-__all__ = ["INT64", "multiply", "windows"]

@@ -86,37 +86,28 @@ def variance(
     return converted(tracer, combine(tracer, np.divide, [total, left]), total.dtype)
 
 
-@function(np.var, method="var")
-def _var(
-    run: Any,
-    value: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
-    ddof: Any = 0,
-    keepdims: bool = False,
-    *,
-    correction: Any = None,
-) -> Any:
-    ddof = ddof if correction is None else correction
-    return finished(run, variance(run, value, axis, ddof, keepdims, dtype), out)
+def _spread(each: Any, name: str, is_root: bool) -> None:
+    """Register the variance, or its root."""
+
+    @function(each, method=name)
+    def handler(
+        run: Any,
+        value: Any,
+        axis: Any = None,
+        dtype: Any = None,
+        out: Any = None,
+        ddof: Any = 0,
+        keepdims: bool = False,
+        *,
+        correction: Any = None,
+    ) -> Any:
+        ddof = ddof if correction is None else correction
+        found = variance(run, value, axis, ddof, keepdims, dtype)
+        return finished(run, combine(run.tracer, np.sqrt, [found]) if is_root else found, out)
 
 
-@function(np.std, method="std")
-def _std(
-    run: Any,
-    value: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
-    ddof: Any = 0,
-    keepdims: bool = False,
-    *,
-    correction: Any = None,
-) -> Any:
-    ddof = ddof if correction is None else correction
-    found = combine(run.tracer, np.sqrt, [variance(run, value, axis, ddof, keepdims, dtype)])
-    return finished(run, found, out)
+_spread(np.var, "var", is_root=False)
+_spread(np.std, "std", is_root=True)
 
 
 @function(np.average)
