@@ -33,13 +33,22 @@ class Result:
 
 
 @dataclass(frozen=True)
+class OneOf:
+    """One of two forms, by a number among the results: the first where it is not 0."""
+
+    which: Result
+    forms: tuple[Any, Any]
+
+
+@dataclass(frozen=True)
 class CallForm:
     """How a program is called.
 
     Attributes:
         scalars: names of arguments and results that are numbers to the caller.
         returned: what the function returns: tuples, lists and dictionaries, with a
-            :class:`Result` for each array; None for an array, or a tuple of arrays.
+            :class:`Result` for each array, and :class:`OneOf` where the run decides; None for an
+            array, or a tuple of arrays.
         fixed: values that the program was made for: numbers that decide shapes, switches.
         parameters: names of all arguments in their order, those of fixed values included; none
             where they are those of the SDFG.
@@ -59,6 +68,12 @@ def fill(form: Any, array: Callable[[Result], Any]) -> Any:
     """A form with something in the place of its results."""
     if isinstance(form, Result):
         return array(form)
+    if isinstance(form, OneOf):
+        which = array(form.which)
+        if which is None:  # it lives on another rank: arrays of either form are not lost
+            found = [fill(each, array) for each in form.forms]
+            return next((f for f in found if f is not None), None)
+        return fill(form.forms[0 if which else 1], array)
     if isinstance(form, tuple | list):
         return type(form)(fill(part, array) for part in form)
     if isinstance(form, dict):

@@ -18,6 +18,7 @@ from distspmd.frontend.from_numpy import dace_parser, functions, syntax
 from distspmd.frontend.from_numpy.functions.registry import FUNCTIONS, METHODS
 from distspmd.frontend.from_numpy.interpreter import HOLE, PLACE, Interpreter
 from distspmd.frontend.from_numpy.prune import without_unread
+from distspmd.frontend.from_numpy.syntax import variables
 from distspmd.frontend.from_numpy.syntax.sources import globals_of
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.transcript import (
@@ -30,7 +31,7 @@ from distspmd.frontend.from_numpy.values import Tensor, View, view_of
 from distspmd.frontend.tensor_ir.emit_program import emit_program
 from distspmd.frontend.tensor_ir.statements import Container
 from distspmd.frontend.tensor_ir.whole_numbers import symbol
-from distspmd.lowering import CallForm, Result
+from distspmd.lowering import CallForm, OneOf, Result
 
 for _package in (functions, syntax):
     for _module in pkgutil.iter_modules(_package.__path__):
@@ -319,6 +320,11 @@ class _Reading:
                 return type(value)(map(form, value))
             if isinstance(value, dict):
                 return {key: form(part) for key, part in value.items()}
+            if isinstance(value, variables.OneOf):
+                which = form(value.which)
+                return OneOf(which, (form(value.values[0]), form(value.values[1])))
+            if isinstance(value, variables.Undecided):
+                self.tracer.refuse(value.reason)
             if value is None or isinstance(value, str):
                 return value
             found.append(self.tracer.tensor(value))

@@ -24,7 +24,7 @@ from distspmd.frontend.from_numpy.syntax.operators import binary
 from distspmd.frontend.from_numpy.syntax.registry import EXPRESSIONS, STATEMENTS
 from distspmd.frontend.from_numpy.syntax.sharing import is_own, reads_in_place, references
 from distspmd.frontend.from_numpy.syntax.sources import function_in, globals_of
-from distspmd.frontend.from_numpy.syntax.variables import Undecided
+from distspmd.frontend.from_numpy.syntax.variables import OneOf, Undecided
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.transcript import CannotRoll, Frame, Refusal, told
 from distspmd.frontend.from_numpy.values import Tensor, View
@@ -100,7 +100,7 @@ class Interpreter:
             body = self.body_of(node)
             self.block(body)
             result = frame.variables.get(RESULT)
-            if isinstance(result, Undecided):
+            if isinstance(result, Undecided) and (outer or not isinstance(result, OneOf)):
                 self.tracer.refuse(result.reason)
             return result
         finally:

@@ -169,7 +169,7 @@ def ragged(x):
     y = x
     if x[0] > 0:
         y = x[1:]
-    return y
+    return y + 1
 
 
 def undefined(x):
@@ -196,7 +196,7 @@ def broadcast(x):
 REFUSED: list[tuple[Callable[..., Any], str, str]] = [
     (backwards, "write the range upwards", "distspmd.map[4:0:-1]"),
     (without_end, "ranges with ends", "distspmd.map[1:]"),
-    (ragged, "the shape (4,) here, by a condition", "return y"),
+    (ragged, "the shape (4,) here, by a condition", "return y + 1"),
     (undefined, "'nothing' is not defined", "nothing"),
     (divides, "'nosuch'", "x.nosuch"),
     (truth, "np.any", "x else"),

@@ -16,13 +16,15 @@ from distspmd.frontend.from_numpy.syntax.conditions import condition_text
 from distspmd.frontend.from_numpy.syntax.mutation import Around, join_contents, watched
 from distspmd.frontend.from_numpy.syntax.variables import (
     ABSENT,
+    OneOf,
+    Undecided,
     alike,
     changed,
     one_of,
     readable,
 )
 from distspmd.frontend.from_numpy.tracer import Tracer
-from distspmd.frontend.from_numpy.values import INT64, Tensor, view_of
+from distspmd.frontend.from_numpy.values import INT64, Tensor, View, view_of
 from distspmd.frontend.tensor_ir.statements import Block, Branch, SetSymbol
 from distspmd.frontend.tensor_ir.whole_numbers import same, symbol
 
@@ -108,12 +110,12 @@ def _join(
     found = [_as_tensor(tracer, v, block) for v, block in ((one, then), (other, otherwise))]
     tensors = [t for t in found if t is not None]
     if len(tensors) < 2:
-        return one_of(name, one, other, _BY_CONDITION)
+        return _one_of(tracer, name, (one, other), (then, otherwise))
     shapes = [t.shape for t in tensors]
     if len(shapes[0]) != len(shapes[1]) or not all(
         same(a, b) for a, b in zip(*shapes, strict=True)
     ):
-        return one_of(name, tensors[0], tensors[1], _BY_CONDITION)
+        return _one_of(tracer, name, (one, other), (then, otherwise))
     dtype = np.result_type(*(t.dtype for t in tensors))
     container = tracer.container(name, shapes[0], dtype)
     place = view_of(container)
@@ -122,6 +124,38 @@ def _join(
         with tracer.within(block):
             tracer.write(place, tensor)
     return place
+
+
+def _one_of(
+    tracer: Tracer, name: str, values: tuple[Any, Any], blocks: tuple[Block, Block]
+) -> Undecided:
+    """Two values that no array can hold, and a number that says which it is."""
+    plain = one_of(name, *values, _BY_CONDITION)
+    if any(type(value) is Undecided for value in values):
+        return plain
+    which = tracer.unique(f"{name}_which")
+    tracer.bounds[which] = (None, None)
+    kept = []
+    inner = [s.name for value in values if isinstance(value, OneOf) for s in value.symbols()]
+    for place, (value, block) in enumerate(zip(values, blocks, strict=True)):
+        own = {s.name for s in value.symbols()} if isinstance(value, OneOf) else set()
+        with tracer.within(block):
+            tracer.add(SetSymbol(which, sympy.Integer(1 - place), INT64))
+            for other in inner:
+                if other not in own:
+                    tracer.add(SetSymbol(other, sympy.Integer(0), INT64))
+            kept.append(_kept(tracer, name, value))
+    return OneOf(plain.reason, symbol(which), (kept[0], kept[1]))
+
+
+def _kept(tracer: Tracer, name: str, value: Any) -> Any:
+    """A value whose tensors are stored."""
+    if isinstance(value, tuple | list):
+        parts = [_kept(tracer, name, part) for part in value]
+        return parts if isinstance(value, list) else tuple(parts)
+    if isinstance(value, Tensor) and not isinstance(value, View) and value.mask is None:
+        return tracer.stored_anew(value, name)
+    return value
 
 
 def _as_tensor(tracer: Tracer, value: Any, block: Block) -> Tensor | None:

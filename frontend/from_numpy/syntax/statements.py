@@ -20,6 +20,7 @@ from distspmd.frontend.from_numpy.syntax.mutation import before_change
 from distspmd.frontend.from_numpy.syntax.operators import UFUNCS
 from distspmd.frontend.from_numpy.syntax.registry import statement
 from distspmd.frontend.from_numpy.syntax.sharing import combined_with, conflict_of
+from distspmd.frontend.from_numpy.syntax.variables import OneOf
 from distspmd.frontend.from_numpy.transcript import told
 from distspmd.frontend.from_numpy.values import View
 
@@ -31,6 +32,11 @@ if TYPE_CHECKING:
 def _assign(run: Interpreter, node: ast.Assign) -> None:
     (first, *_) = node.targets
     name = first.id if isinstance(first, ast.Name) else name_in_source(node.value)
+    if name == RESULT and isinstance(node.value, ast.Name):
+        decided = run.variables.get(node.value.id)
+        if isinstance(decided, OneOf):  # which may be returned, not computed with
+            run.variables[RESULT] = decided
+            return
     with run.tracer.named(run.tracer.frames[-1].target if name == RESULT else name):
         value = run.assigned(node.value)
     for target in node.targets:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import sympy
 
 from distspmd.frontend.from_numpy.transcript import told
 from distspmd.frontend.from_numpy.values import Tensor, View
@@ -99,6 +100,24 @@ class Undecided:
     """
 
     reason: str
+
+
+@dataclass
+class OneOf(Undecided):
+    """One of two values, which a function can return.
+
+    Attributes:
+        which: not 0 where it is the first.
+        values: the two.
+    """
+
+    which: sympy.Symbol
+    values: tuple[Any, Any]
+
+    def symbols(self) -> list[sympy.Symbol]:
+        """Those that say which of the values it is."""
+        inner = [s for value in self.values if isinstance(value, OneOf) for s in value.symbols()]
+        return [self.which, *inner]
 
 
 def one_of(name: str, one: Any, other: Any, why: str) -> Undecided:
