@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 from mpi4py import MPI
-from parsed_by_dace import numpy_program
 
 import distspmd
 from distspmd.errors import DistSPMDError
+from distspmd.frontend import numpy_program
 from torture.programs import Program, count_of, random_program, random_schedule
 
 SCHEDULED = 3

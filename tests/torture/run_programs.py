@@ -14,10 +14,10 @@ from typing import Any
 
 from lowering.harness import Prepared, ahead, outcome
 from lowering.on_paper import problems
-from parsed_by_dace import numpy_program
 
 import distspmd
 from distspmd.errors import DistSPMDError
+from distspmd.frontend import numpy_program
 from torture.programs import Program, count_of, random_program, random_schedule
 
 
@@ -31,7 +31,8 @@ def prepare(program: Program, ranks: int, folder: Path) -> tuple[Prepared, str]:
 
     function = program.written(folder)
     try:
-        sdfg = numpy_program(function)
+        frontend = "numpy" if program.seed % 4 else "dace"
+        sdfg = numpy_program(function, frontend=frontend)
         spaces = {s.name: count_of(s.ranges) for s in distspmd.iteration_spaces(sdfg)}
         schedule = random_schedule(program.seed, ranks, spaces)
         lowering = distspmd.lower(sdfg, schedule)
