@@ -13,7 +13,7 @@ from distspmd.codegen.build import Build, CompiledArgument
 from distspmd.codegen.user_reductions import addresses_of, collect_lambdas
 from distspmd.errors import CompilationError
 from distspmd.execution import tile_storage
-from distspmd.execution.messages import MESSAGES
+from distspmd.execution.messages import MESSAGES, checked_indices
 from distspmd.lowering import Lowering
 from distspmd.nodes.distributed_memlet import CONTEXT
 from distspmd.runtime.agreement import Agreement
@@ -30,6 +30,7 @@ class Executable:
             symbols, addresses of tiles, and those of the user's arrays, which each run fills in.
         engine: runs the plans.
         tells: whether the program prints, or may end with an error of its own.
+        checked: where it notes an index that is out of range; None if it checks none.
 
     Raises:
         CompilationError: on all ranks; one of them cannot load the library.
@@ -70,7 +71,8 @@ class Executable:
             self._run = library[f"__program_{built.name}"]
             self._init = library[f"__dace_init_{built.name}"]
             self._exit = library[f"__dace_exit_{built.name}"]
-            self.tells = MESSAGES.listen(library)
+            self.checked = checked_indices(library)
+            self.tells = MESSAGES.listen(library) or self.checked is not None
         except OSError as problem:
             error = CompilationError(
                 f"cannot load the compiled program {built.library}: {problem}. "

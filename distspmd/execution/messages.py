@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from distspmd.errors import DistSPMDError, error_of_program
+from distspmd.errors import DistSPMDError, ProgramIndexError, error_of_program
 from distspmd.nodes.tell import LISTENER
 
 _TYPE = ctypes.CFUNCTYPE(
@@ -48,6 +48,16 @@ class Messages:
         variable.value = ctypes.cast(self._function, ctypes.c_void_p).value
         return True
 
+    def take_index_error(self, checked: Any) -> None:
+        """Make the first index out of range of the last run its error, unless there is another."""
+        if checked is not None and checked[0]:
+            _, index, count, line = checked
+            checked[0] = 0
+            self.error = self.error or ProgramIndexError(
+                f"line {line} of the program: index {index} is out of bounds for a dimension of "
+                f"{count}"
+            )
+
     def take_error(self) -> Exception | None:
         """The error of the last run, which is forgotten."""
         found, self.error = self.error, None
@@ -70,6 +80,17 @@ class Messages:
             self.error = DistSPMDError(f"a message of the program: {problem}")
         return 1
 
+
+def checked_indices(library: ctypes.CDLL) -> Any:
+    """Where a program notes an index that is out of range; None for one that checks none."""
+    try:
+        return (ctypes.c_int64 * 4).in_dll(library, OUT_OF_RANGE)
+    except ValueError:
+        return None
+
+
+OUT_OF_RANGE = "distspmd_out_of_range"
+"""The variable of ``distspmd/kernels/checked_index.hpp``."""
 
 MESSAGES = Messages()
 """Those of this process: the libraries of all programs share one function that listens."""

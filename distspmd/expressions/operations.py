@@ -198,6 +198,7 @@ _ROWS = [
     _row("pick_between", 5, chosen(2), 2, chooses=2),
     _row("pick_stepped", 6, chosen(2), 2, chooses=2),
     _row("uniform", 3, lambda types: np.dtype(np.float64), 10, is_step=True),
+    _row("checked_index", 3, lambda types: np.dtype(np.int64), 2, is_step=True),
 ]
 OPERATIONS: dict[str, OperationKind] = {row.name: row for row in _ROWS}
 """All operations by name. Of those that NumPy has not:
@@ -211,5 +212,7 @@ OPERATIONS: dict[str, OperationKind] = {row.name: row for row in _ROWS}
 - the ``pick`` family chooses the last argument but one, or else the last: ``pick(i, place, a, b)``
   where ``i == place``, ``pick_from(i, first, a, b)`` where ``i >= first``, ``pick_between`` and
   ``pick_stepped`` by the tests of these names;
-- ``uniform(seed, draw, i)`` is the number in [0, 1) that is drawn from a counter.
+- ``uniform(seed, draw, i)`` is the number in [0, 1) that is drawn from a counter;
+- ``checked_index(i, n, line)`` is an index of ``n`` elements, from the end if it is negative;
+  where it is out of range, the program ends with an error that names the line.
 """

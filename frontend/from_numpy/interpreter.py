@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,7 +14,7 @@ import numpy as np
 import sympy
 
 from distspmd.errors import DistSPMDError
-from distspmd.frontend.from_numpy import indexing
+from distspmd.frontend.from_numpy import checks, indexing
 from distspmd.frontend.from_numpy.kinds import has_data
 from distspmd.frontend.from_numpy.syntax.bindings import name_in_source
 from distspmd.frontend.from_numpy.syntax.calls import Method, call
@@ -52,6 +53,7 @@ class Interpreter:
         methods: Mapping[str, Callable[..., Any]],
     ) -> None:
         self.tracer, self.functions, self.methods = tracer, functions, methods
+        tracer.ends_if = functools.partial(checks.end_if, self)
         self.sizes: dict[str, Whole] = {}
         self.depth = 0
         self.bodies: dict[ast.FunctionDef, list[ast.stmt]] = {}

@@ -14,14 +14,17 @@ from distspmd.frontend.from_numpy.lengths import is_decided_by_data
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.transcript import CannotRoll
 from distspmd.frontend.from_numpy.values import INT64, Tensor, number, whole_expression
-from distspmd.frontend.tensor_ir.statements import Index, Length
+from distspmd.frontend.tensor_ir.statements import Index, Length, SetSymbol
 from distspmd.frontend.tensor_ir.whole_numbers import (
+    CheckedIndex,
     Whole,
     add,
     ceil_divide,
     is_at_least,
     remainder,
+    same,
     subtract,
+    symbol,
 )
 
 
@@ -125,22 +128,72 @@ def index_in(tracer: Tracer, value: Whole, length: Length) -> Whole:
         if isinstance(length, int) and not -length <= value < length and not tracer.guarded:
             tracer.refuse(f"index {value} is out of bounds for a dimension of {length}")
         return value if value >= 0 else add(length, value)
+    _check_ends(tracer, value, length)
     if is_at_least(value, 0, tracer.bounds):
         found = value
     elif is_at_least(subtract(-1, value), 0, tracer.bounds):
         found = add(length, value)
     else:
         free = {s.name for s in value.free_symbols}
-        if any(tracer.bounds.get(n) == (None, None) for n in free) and value.is_Symbol:
-            found = value
-        else:
-            found = remainder(value, length)
+        if any(tracer.bounds.get(n) == (None, None) for n in free):
+            return _checked_symbol(tracer, value, length)
+        found = remainder(value, length)
     if tracer.guarded and not (
         is_at_least(found, 0, tracer.bounds)
         and is_at_least(subtract(subtract(length, 1), found), 0, tracer.bounds)
     ):
         return sympy.Max(0, sympy.Min(sympy.sympify(found), sympy.sympify(length) - 1))
     return found
+
+
+def checked_index(tracer: Tracer, value: Expression, length: Length) -> Expression:
+    """An index that is a value of the run: where it is out of range, the program ends.
+
+    What is read although it may not happen has no such check.
+    """
+    if tracer.guarded:
+        return _from_end(value, length)
+    line = tracer.line[1] if tracer.line else 0
+    own = cast(value, INT64)
+    return apply("checked_index", own, whole_expression(length), number(line, INT64))
+
+
+def _from_end(value: Expression, length: Length) -> Expression:
+    own = cast(value, INT64)
+    from_end = apply("add", own, whole_expression(length))
+    return apply("where", apply("less", own, number(0, INT64)), from_end, own)
+
+
+def _check_ends(tracer: Tracer, value: sympy.Expr, length: Length) -> None:
+    """Let the program end where an index of loops and sizes is out of range, if that may be.
+
+    Iterations of maps have no such check: they have no order in which to end.
+    """
+    bounds = tracer.bounds
+    if tracer.guarded or tracer.parallel or tracer.straight is not None or tracer.ends_if is None:
+        return
+    if any(bounds.get(s.name) == (None, None) for s in value.free_symbols):
+        return
+    if isinstance(value, sympy.Mod) and same(value.args[1], length):
+        return
+    is_low = is_at_least(add(value, length), 0, bounds)
+    is_high = is_at_least(subtract(subtract(length, 1), value), 0, bounds)
+    if not (is_low and is_high):
+        outside = sympy.Or(sympy.Lt(value, -length), sympy.Ge(value, length))
+        what = f"the index {value} is out of bounds for a dimension of {length}"
+        tracer.ends_if(outside, "IndexError", what)
+
+
+def _checked_symbol(tracer: Tracer, value: sympy.Expr, length: Length) -> Whole:
+    """A symbol for an index that is a value of the run."""
+    if tracer.guarded:
+        return remainder(value, length)
+    name = tracer.unique("place")
+    tracer.bounds[name] = (0, subtract(length, 1))
+    line = tracer.line[1] if tracer.line else 0
+    checked = CheckedIndex(value, sympy.sympify(length), sympy.Integer(line))
+    tracer.add(SetSymbol(name, checked, INT64))
+    return symbol(name)
 
 
 def _slice(tracer: Tracer, item: slice, length: Length) -> Axis:
@@ -220,12 +273,15 @@ def _positive(tracer: Tracer, count: Whole) -> Length:
 
 def _indices(tracer: Tracer, indices: Tensor, length: Length) -> Tensor:
     """Indices, counted from the end where they are negative, in a container."""
-    if indices.dtype.kind == "u" or indices.is_index:
-        return tracer.stored(indices, "indices")
 
     def element(index: tuple[Index, ...]) -> Expression:
-        own = cast(indices.element(index), INT64)
-        from_end = apply("add", own, whole_expression(length))
-        return apply("where", apply("less", own, number(0, INT64)), from_end, own)
+        return checked_index(tracer, indices.element(index), length)
+
+    if tracer.is_decided_by_data(*indices.shape):  # what lies behind them is no index
+        if indices.dtype.kind == "u" or indices.is_index:
+            return tracer.stored(indices, "indices")
+
+        def element(index: tuple[Index, ...]) -> Expression:
+            return _from_end(indices.element(index), length)
 
     return tracer.stored_anew(Tensor(indices.shape, INT64, element), "indices")

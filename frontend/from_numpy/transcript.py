@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -89,6 +89,7 @@ class Transcript:
         changing: numbers, in order of making, of tables that are not taken as known.
         counted: all tables, in that order.
         inner: how many blocks are around the one that is read: branches and loops.
+        ends_if: ends the program with an error where a condition of symbols holds.
         ended: whether the block that is read has come to a ``raise``.
     """
 
@@ -110,6 +111,7 @@ class Transcript:
     changing: frozenset[int] = frozenset()
     counted: list[Container] = field(default_factory=list)
     inner: int = 0
+    ends_if: Callable[[Any, str, str], None] | None = None
     ended: bool = False
 
     # -- messages -------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from dace.sdfg.state import BreakBlock, ConditionalBlock, ControlFlowRegion, Loo
 
 from distspmd.dace_compat.settings import placed_by_us
 from distspmd.expressions.cpp import literal
-from distspmd.expressions.ir import Load, Operation, parts
+from distspmd.expressions.ir import Load, Node, Operation, parts
 from distspmd.frontend.tensor_ir.emit_nodes import (
     CONFLICTS,
     Indirect,
@@ -52,7 +52,7 @@ from distspmd.frontend.tensor_ir.statements import (
     Table,
     Tell,
 )
-from distspmd.frontend.tensor_ir.whole_numbers import text
+from distspmd.frontend.tensor_ir.whole_numbers import CheckedIndex, text
 from distspmd.lowering import CallForm, set_call_form
 from distspmd.nodes.contraction import Contraction
 from distspmd.nodes.tell import Told
@@ -82,8 +82,10 @@ def emit_program(
     emitter = _Emitter(sdfg, sdfg, known)
     emitter.block(program)
     emitter.finish()
-    if _draws(program):
-        sdfg.append_global_code(_COUNTER.read_text())
+    used = _operations(program)
+    for name in _HEADERS:
+        if name in used:
+            sdfg.append_global_code((_KERNELS / _HEADERS[name]).read_text())
     sdfg.arg_names = [a.name for a in arguments]
     _declare_symbols(sdfg, program)
     numbers = frozenset(c.name for c in known.values() if c.is_argument and not c.shape)
@@ -91,19 +93,24 @@ def emit_program(
     return sdfg
 
 
-_COUNTER = INCLUDE / "distspmd" / "kernels" / "counter_rng.hpp"
+_KERNELS = INCLUDE / "distspmd" / "kernels"
+_HEADERS = {"uniform": "counter_rng.hpp", "checked_index": "checked_index.hpp"}
+"""Headers of operations that are functions of the runtime."""
 
 
-def _draws(block: Block) -> bool:
-    """Whether random numbers are drawn."""
+def _operations(block: Block) -> set[str]:
+    """Names of the operations of all kernels."""
+    found: set[str] = set()
     for statement in block.statements:
         if isinstance(statement, Kernel):
-            for expression in statement.expressions():
-                if any(isinstance(p, Operation) and p.name == "uniform" for p in parts(expression)):
-                    return True
-        if any(map(_draws, statement.blocks())):
-            return True
-    return False
+            inside = [i for load in statement.loads() for i in load.index if isinstance(i, Node)]
+            for expression in (*statement.expressions(), *inside):
+                found |= {p.name for p in parts(expression) if isinstance(p, Operation)}  # type: ignore[arg-type]
+        if isinstance(statement, SetSymbol) and isinstance(statement.value, CheckedIndex):
+            found.add("checked_index")
+        for inner in statement.blocks():
+            found |= _operations(inner)
+    return found
 
 
 def _own(block: Block) -> set[str]:

@@ -44,6 +44,15 @@ class int_floor(sympy.Function):  # type: ignore[misc]  # noqa: N801  (DaCe's na
         return True
 
 
+class CheckedIndex(sympy.Function):  # type: ignore[misc]
+    """An index among so many elements, of a line: it is told where it is out of range."""
+
+    nargs = 3
+
+    def _eval_is_integer(self) -> bool:
+        return True
+
+
 def symbol(name: str) -> sympy.Symbol:
     """A symbol of a whole number."""
     return sympy.Symbol(name, integer=True)
@@ -174,6 +183,8 @@ class _Text:
             if is_at_least(value.args[0], 0, self.bounds):
                 return f"(({a}) % ({b}))"
             return f"(((({a}) % ({b})) + ({b})) % ({b}))"
+        if isinstance(value, CheckedIndex):
+            return f"distspmd_checked_index({', '.join(map(self.of, value.args))})"
         if isinstance(value, sympy.Add):
             return "(" + " + ".join(map(self.of, value.args)) + ")"
         if isinstance(value, sympy.Mul):

@@ -71,7 +71,7 @@ def _as_elements(
 ) -> Any:
     """One kernel."""
     tracer = run.tracer
-    straight = Straight(run, [p.name for p in parameters])
+    straight = Straight(run, parameters)
     tracer.straight = straight
     try:
         value = call(index)
@@ -81,6 +81,7 @@ def _as_elements(
             straight.leave()
     finally:
         tracer.straight = None
+    straight.add_indices()
     shape = [p.end for p in parameters]
     results = [tracer.container(tracer.target or label, shape, t.dtype) for t in tensors]
     stores = [

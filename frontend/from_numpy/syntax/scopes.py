@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 import sympy
 
-from distspmd.expressions.ir import Expression, Load, apply, cast
-from distspmd.frontend.from_numpy.elements import truth_of
-from distspmd.frontend.from_numpy.subscripts import index_in
+from distspmd.expressions.ir import Expression, IndexValue, Load, apply, cast, parts
+from distspmd.frontend.from_numpy.elements import known_whole, truth_of
+from distspmd.frontend.from_numpy.subscripts import checked_index, index_in
 from distspmd.frontend.from_numpy.syntax.conditions import relation
 from distspmd.frontend.from_numpy.syntax.mutation import MUTABLE, Around, watched
 from distspmd.frontend.from_numpy.syntax.sharing import collide, inverse_of, without_order
@@ -28,9 +28,11 @@ from distspmd.frontend.from_numpy.values import INT64, Tensor, View, number
 from distspmd.frontend.tensor_ir.statements import (
     Block,
     Index,
+    Length,
     Parameter,
     Scope,
     Store,
+    loads_of,
 )
 from distspmd.frontend.tensor_ir.whole_numbers import (
     Whole,
@@ -73,7 +75,7 @@ def map_loop(
     node_before = tracer.node
     with watched(tracer, Around.MAP), _parallel(tracer, names):
         try:
-            straight = Straight(interpreter, names)
+            straight = Straight(interpreter, parameters)
             tracer.straight = straight
             try:
                 interpreter.block(node.body)
@@ -81,6 +83,7 @@ def map_loop(
                 tracer.straight = None
             stores = straight.all_stores()
             tracer.node = node
+            straight.add_indices()
             if stores:
                 tracer.kernel(stores, parameters, f"map_{node.lineno}")
         except NotStraight:
@@ -125,12 +128,18 @@ class _Written:
 
 @dataclass
 class Straight:
-    """The body of a map that is read as one kernel."""
+    """The body of a map that is read as one kernel.
+
+    Attributes:
+        parameters: of the map.
+        written: what the body has written so far.
+        indices: kernels before the map, which check the indices that are in data.
+    """
 
     interpreter: Interpreter
-    parameters: Sequence[str]
+    parameters: Sequence[Parameter]
     written: list[_Written] = field(default_factory=list)
-    data: dict[str, Expression] = field(default_factory=dict)
+    indices: list[tuple[Store, list[Parameter]]] = field(default_factory=list)
 
     def leave(self) -> NoReturn:
         """Say that the body is more than elements.
@@ -159,19 +168,32 @@ class Straight:
             if isinstance(item, Tensor):
                 if item.ndim or item.dtype.kind not in "iu":
                     self.leave()
-                found.append(self._data_index(item))
+                found.append(self._data_index(item, length))
             else:
                 found.append(index_in(self._tracer, self._tracer.as_whole(item), length))
         return base.at(found)
 
-    def _data_index(self, item: Tensor) -> Index:
+    def _data_index(self, item: Tensor, length: Length) -> Index:
         expression = item.element(())
-        from distspmd.frontend.from_numpy.elements import known_whole
-
         known = known_whole(expression)
         if known is not None:
-            return known
-        return expression if isinstance(expression, Load) else cast(expression, INT64)
+            return index_in(self._tracer, known, length)
+        tracer = self._tracer
+        every = list(loads_of(expression))
+        written = {w.view.container for w in self.written}
+        if tracer.guarded or any(load.array in written for load in every):
+            self.leave()  # it is an index in some iterations, or at this place, alone
+        names = {s.name for load in every for i in load.index for s in _symbols(i)}
+        values = [p for p in parts(expression) if isinstance(p, IndexValue)]
+        names |= {str(variable) for value in values for variable, _ in value.terms}
+        own = [p for p in self.parameters if p.name in names]
+        if any(p.step != 1 for p in own):
+            self.leave()
+        container = tracer.container("indices", [subtract(p.end, p.first) for p in own], INT64)
+        place = tuple(subtract(symbol(p.name), p.first) for p in own)
+        checked = checked_index(tracer, expression, length)
+        self.indices.append((Store(container, place, checked), own))
+        return Load(container, place, INT64)
 
     def read(self, base: Tensor, items: Any) -> Tensor | None:
         """An element as it is now."""
@@ -380,9 +402,19 @@ class Straight:
 
     # -- the end --------------------------------------------------------------------------------
 
+    def add_indices(self) -> None:
+        """Add the kernels that check indices."""
+        for store, parameters in self.indices:
+            self._tracer.kernel([store], parameters, store.container.name)
+
     def all_stores(self) -> list[Store]:
         """The stores of the kernel."""
         return [Store(w.view.container, w.index, w.value, w.conflict) for w in self.written]
+
+
+def _symbols(index: Index) -> set[Any]:
+    """Symbols of an index; none of one in data, whose loads are looked at by themselves."""
+    return index.free_symbols if isinstance(index, sympy.Basic) else set()
 
 
 def _copied(written: _Written) -> _Written:

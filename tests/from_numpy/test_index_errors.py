@@ -1,0 +1,116 @@
+"""Indices out of range: the errors of NumPy, on all ranks, for values of the run too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from mpi4py import MPI
+
+import distspmd
+from distspmd.errors import ProgramIndexError
+from distspmd.frontend import numpy_program
+
+
+def gathered(x, idx):
+    return x[idx]
+
+
+def scattered(x, idx):
+    y = np.zeros(5)
+    y[idx] = x[0]
+    return y
+
+
+def added(x, idx):
+    y = np.zeros(5)
+    np.add.at(y, idx, 1.0)
+    return y
+
+
+def one_number(x, idx):
+    return x[idx[0]] + x[idx[2] + 1]
+
+
+def in_a_loop(x, idx):
+    total = 0.0
+    for i in range(3):
+        total += x[idx[i]]
+    return total
+
+
+def in_a_map(x, idx):
+    y = np.zeros(3)
+    for i in distspmd.map[0:3]:
+        y[i] = x[idx[i]]
+    return y
+
+
+def written_in_a_loop(x, idx):
+    y = np.zeros(5)
+    for i in range(3):
+        y[idx[i]] += x[i]
+    return y
+
+
+def by_condition(x, idx):
+    total = 0.0
+    for i in range(len(x)):
+        if i + 1 < len(x):
+            total += x[i + 1]
+    return total + np.sum(np.where(idx < 5, x[np.minimum(idx, 4)], 0))
+
+
+def computed(x, idx):
+    k = int(np.sum(idx))
+    return x[k - 1]
+
+
+EVERY = [
+    *(gathered, scattered, added, one_number, in_a_loop, in_a_map, written_in_a_loop),
+    *(by_condition, computed),
+]
+
+
+@pytest.mark.parametrize("function", EVERY, ids=lambda f: f.__name__)
+def test_an_index_is_taken_or_refused_as_by_numpy(function: Any) -> None:
+    x = np.arange(5.0) + 1
+    lowering = distspmd.lower(numpy_program(function, x, np.zeros(3, np.int64)))
+    with distspmd.compile(lowering, MPI.COMM_SELF) as program:
+        for given in ([0, 1, 3], [-5, 2, -1], [5, 0, 0], [1, -6, 2], [1, 1, 4], [2, 2, 0]):
+            idx = np.array(given)
+            try:
+                wanted = function(x.copy(), idx)
+            except IndexError:
+                with pytest.raises(ProgramIndexError, match="out of bounds for a dimension of 5"):
+                    program(x, idx)
+            else:
+                np.testing.assert_array_equal(program(x, idx), wanted)
+
+
+def one_too_far(x):
+    total = 0.0
+    for i in range(len(x)):
+        total += x[i + 1]
+    return total
+
+
+def test_an_index_of_a_loop_ends_the_program_with_its_line() -> None:
+    lowering = distspmd.lower(numpy_program(one_too_far, np.zeros(4)))
+    with (
+        distspmd.compile(lowering, MPI.COMM_SELF) as program,
+        pytest.raises(ProgramIndexError, match=r"test_index_errors.py:\d+: IndexError") as error,
+    ):
+        program(np.zeros(4))
+    assert "total += x[i + 1]" in str(error.value)
+
+
+def test_indices_that_are_known_to_fit_have_no_check() -> None:
+    def program(x: Any) -> Any:
+        for i in range(1, len(x) - 1):
+            x[i] = x[i - 1] + x[i + 1]
+        return x[-1]
+
+    sdfg = numpy_program(program, np.zeros(6))
+    assert not [n for n, _ in sdfg.all_nodes_recursive() if "IndexError" in str(vars(n))]
