@@ -8,19 +8,19 @@ from typing import Any
 
 import torch
 from dace import SDFG
-from torch import nn
+from torch import fx, nn
 from torch.utils import _pytree as pytree
 
 from distspmd.errors import UnsupportedProgram
 from distspmd.execution.binding import bind
 from distspmd.frontend.from_torch.arguments import MemoryBinding
 from distspmd.frontend.from_torch.assumptions import index_ranges
-from distspmd.frontend.from_torch.trace import Trace, trace
+from distspmd.frontend.from_torch.trace import Slot, Trace, trace
 from distspmd.frontend.operators import evaluate
-from distspmd.frontend.operators.aten_registry import element_type
+from distspmd.frontend.operators.aten_registry import element_type, number
 from distspmd.frontend.tensor_ir.cse import settle, share_results
 from distspmd.frontend.tensor_ir.fuse import fuse, inline_into_updates
-from distspmd.frontend.tensor_ir.indices import Array, Value
+from distspmd.frontend.tensor_ir.indices import Array, Value, new_variables
 from distspmd.frontend.tensor_ir.inplace_updates import copies, join_updates, updates
 from distspmd.frontend.tensor_ir.kernels import Builder, Kernel, identifier, operator_of
 from distspmd.frontend.tensor_ir.storage_order import arrange
@@ -112,17 +112,20 @@ def _program_of(
             value = builder.argument(name, example.shape, element_type(example.dtype))
             builder.values[node] = value
             containers[name] = list(builder.arrays)[-1]
-    written: list[tuple[Value, Value]] = []
+    written: list[tuple[Value, Value, fx.Node]] = []
     results: list[Value] = []
     for node in traced.graph.nodes:
-        if node.op == "output":
+        if node.op == "get_attr":
+            builder.values[node] = _constant(builder, traced.constants[node.target], slots, containers)
+        elif node.op == "output":
             results = [builder.values[result] for result in node.args[0]]
         elif node.op == "call_function" and operator_of(node) == "copy_":
-            written.append((builder.values[node.args[0]], builder.values[node.args[1]]))
+            target, value = (builder.values[argument] for argument in node.args[:2])
+            written.append((target, value, node))
         elif node.op == "call_function":
             builder.values[node] = evaluate(builder, node)
     returned = _results(builder, results)
-    late = updates(written)
+    late = updates(builder, written)
     settle([*builder.kernels, *returned, *late])
     kernels = share_results(builder.kernels, [*returned, *late])
     early = [*inline_into_updates([*kernels, *returned], late), *copies(builder, late)]
@@ -148,6 +151,24 @@ def _program_of(
     binding = bound(live, shapes, expected, shown, structure, draws, traced.assumptions, indices)
     bind(sdfg, binding)
     return sdfg
+
+
+def _constant(
+    builder: Builder,
+    tensor: torch.Tensor,
+    slots: dict[str, Slot],
+    containers: dict[str, str],
+) -> Value:
+    """A tensor that the function makes of numbers: one number, or an argument of its own."""
+    dtype = element_type(tensor.dtype)
+    if not tensor.numel() or bool((tensor == tensor.flatten()[0]).all()):
+        value = tensor.flatten()[0].item() if tensor.numel() else 0
+        return Value(new_variables(tensor.shape), number(value, dtype), tuple(tensor.shape))
+    name = f"constant_{sum(slot.kind == 'constant' for slot in slots.values())}"
+    slots[name] = Slot(name, lambda: tensor, "constant")
+    found = builder.argument(name, tensor.shape, dtype)
+    containers[name] = list(builder.arrays)[-1]
+    return found
 
 
 def _check_inputs(inputs: Sequence[Any], names: Sequence[str]) -> None:

@@ -13,6 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from distspmd.frontend.from_torch import resampling
+
 aten = torch.ops.aten
 
 
@@ -161,7 +163,7 @@ def adaptive_avg_pool2d(x: Tensor, output_size: Any) -> Any:
     (sizes,) = _pairs(output_size)
     windows = _even_windows(x, sizes)
     if windows is None:
-        return NotImplemented
+        return resampling.adaptive_avg_pool2d(x, sizes)
     (h, w), (k, m) = sizes, windows
     return x.reshape(*x.shape[:2], h, k, w, m).mean((3, 5))
 
@@ -170,7 +172,7 @@ def adaptive_avg_pool2d_backward(g: Tensor, x: Tensor) -> Any:
     """The gradient of :func:`adaptive_avg_pool2d`."""
     windows = _even_windows(x, g.shape[2:])
     if windows is None:
-        return NotImplemented
+        return resampling.adaptive_avg_pool2d_backward(g, x)
     return _repeated(g / math.prod(windows), windows)
 
 
@@ -184,9 +186,11 @@ def _repeated(x: Tensor, times: Sequence[int]) -> Tensor:
 def upsample_nearest2d(
     x: Tensor, output_size: Sequence[int], scales_h: Any = None, scales_w: Any = None
 ) -> Any:
-    """Each pixel a whole number of times."""
+    """Each pixel some number of times; the same for all, if it can be."""
     times = _even_windows(x.new_empty((1, 1, *output_size)), x.shape[2:]) if x.dim() == 4 else None
-    return NotImplemented if times is None else _repeated(x, times)
+    if times is None:
+        return resampling.upsample_nearest2d(x, output_size, scales_h, scales_w)
+    return _repeated(x, times)
 
 
 def upsample_nearest2d_backward(
@@ -199,12 +203,14 @@ def upsample_nearest2d_backward(
     """The gradient of :func:`upsample_nearest2d`."""
     times = _even_windows(g, input_size[2:])
     if times is None:
-        return NotImplemented
+        scales = (scales_h, scales_w)
+        return resampling.upsample_nearest2d_backward(g, output_size, input_size, *scales)
     (n, c, h, w), (k, m) = input_size, times
     return g.reshape(n, c, h, k, w, m).sum((3, 5))
 
 
 DECOMPOSITIONS: dict[Any, Callable[..., Any]] = {
+    **resampling.DECOMPOSITIONS,
     aten.convolution.default: convolution,
     aten.convolution_backward.default: convolution_backward,
     aten.avg_pool2d.default: avg_pool2d,

@@ -10,8 +10,8 @@ from __future__ import annotations
 import contextlib
 import inspect
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -49,6 +49,7 @@ class Trace:
         inputs: names of the caller's arguments, behind the other placeholders.
         results: how the results of the graph make what the function returns.
         assumptions: what else of the caller's is in the graph.
+        constants: tensors that the function makes of numbers, by their names in the graph.
     """
 
     graph: fx.Graph
@@ -56,6 +57,7 @@ class Trace:
     inputs: list[str]
     results: pytree.TreeSpec
     assumptions: Assumptions
+    constants: Mapping[str, torch.Tensor] = field(default_factory=dict)
 
 
 def trace(function: Callable[..., Any], inputs: Sequence[Any], names: Sequence[str]) -> Trace:
@@ -85,18 +87,29 @@ def trace(function: Callable[..., Any], inputs: Sequence[Any], names: Sequence[s
         except Exception as error:
             raise UnsupportedProgram(_explained(error)) from error
     second.graph.eliminate_dead_code()
-    _check_constants(first, second)
+    for module in (first, second):
+        _check_constants(module)
     _check_shapes(second.graph)
     _check_rates(second.graph, slots)
     for place, slot in enumerate(slots):
         if slot.name in state.kept:
             tensor = closed.parameters[slot.name.removesuffix(".grad")]
             slots[place] = replace(slot, fetch=_gradient(tensor, kept=True))
-    return Trace(second.graph, slots, list(names), state.results, Assumptions(closed, function))
+    assumptions = Assumptions(closed, function)
+    constants = {
+        str(node.target): getattr(second, str(node.target))
+        for node in second.graph.nodes
+        if node.op == "get_attr"
+    }
+    return Trace(second.graph, slots, list(names), state.results, assumptions, constants)
 
 
 def _forget_aliases(graph: fx.Graph) -> None:
-    """Drop what only names a tensor again; half of what is traced is that."""
+    """Drop what only names a tensor again; half of what is traced is that.
+
+    A view of a tensor that nobody writes may be a copy: what is made of other operators may lie
+    otherwise in memory, where torch has no such view.
+    """
     for node in graph.nodes:
         if node.op == "call_function" and str(node.target) in (
             "aten.alias.default",
@@ -104,14 +117,34 @@ def _forget_aliases(graph: fx.Graph) -> None:
         ):
             node.replace_all_uses_with(node.args[0])
             graph.erase_node(node)
+    for node in graph.nodes:
+        if str(node.target) == "aten.view.default" and not _is_written(node):
+            node.target = torch.ops.aten.reshape.default
 
 
-def _check_constants(*modules: fx.GraphModule) -> None:
-    if any(node.op == "get_attr" for module in modules for node in module.graph.nodes):
-        raise UnsupportedProgram(
-            "the function uses a tensor that is neither an argument nor in a module that it closes "
-            "over. Register it: module.register_buffer(name, tensor), or pass it."
-        )
+def _is_written(node: fx.Node) -> bool:
+    """Whether some operator writes into a tensor, or into a view of it."""
+    for user in node.users:
+        schema = getattr(user.target, "_schema", None)
+        if schema is None:
+            continue
+        if schema.is_mutable and user.args and user.args[0] is node:
+            return True
+        if any(result.alias_info for result in schema.returns) and _is_written(user):
+            return True
+    return False
+
+
+def _check_constants(module: fx.GraphModule) -> None:
+    """Refuse tensors of the caller that nobody knows of; those made of numbers become constants."""
+    for node in module.graph.nodes:
+        if node.op == "get_attr" and any(
+            "lift_fresh" not in str(user.target) for user in node.users
+        ):
+            raise UnsupportedProgram(
+                "the function uses a tensor that is neither an argument nor in a module that it "
+                "closes over. Register it: module.register_buffer(name, tensor), or pass it."
+            )
 
 
 def _check_shapes(graph: fx.Graph) -> None:

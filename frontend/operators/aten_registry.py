@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -16,7 +18,7 @@ from distspmd.expressions.ir import Constant, Expression, Load, apply, cast
 from distspmd.expressions.operations import DType
 from distspmd.frontend.tensor_ir import indices as v
 from distspmd.frontend.tensor_ir.indices import Index, Value, Variable
-from distspmd.frontend.tensor_ir.kernels import Builder, operator_of, refuse
+from distspmd.frontend.tensor_ir.kernels import Builder, called, operator_of, refuse
 
 Operator = Callable[..., Any]
 OPERATORS: dict[str, Operator] = {}
@@ -62,13 +64,20 @@ def evaluate(builder: Builder, node: fx.Node) -> Any:
 def _of_copies(
     builder: Builder, node: fx.Node, known: Operator, args: Any, kwargs: dict[str, Any]
 ) -> Any:
-    """The value of a call on copies of its operands, whose dimensions are in no groups."""
-    if operator_of(node) in ("view", "_unsafe_view", "reshape"):
-        return builder.reshaped(args[0], shape_of(node), node)
-    args, kwargs = pytree.tree_map_only(
-        Value, lambda value: builder.unsplit(value, node), (args, kwargs)
+    """The value of a call on copies of operands, of few elements if that does, or of all."""
+    leaves, form = pytree.tree_flatten((args, kwargs))
+    places = [n for n, leaf in enumerate(leaves) if isinstance(leaf, Value)]
+    places.sort(key=lambda n: math.prod(leaves[n].shape))
+    for chosen in [*([n] for n in places), places]:
+        tried = [
+            builder.unsplit(leaf, node) if n in chosen else leaf for n, leaf in enumerate(leaves)
+        ]
+        own, named = pytree.tree_unflatten(tried, form)
+        with contextlib.suppress(v.Crossing):
+            return known(builder, node, *own, **named)
+    raise UnsupportedProgram(
+        f"{called(node)} groups dimensions of its operands in ways that do not go together."
     )
-    return known(builder, node, *args, **kwargs)
 
 
 def operator(*names: str) -> Callable[[Operator], Operator]:

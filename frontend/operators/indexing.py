@@ -10,8 +10,6 @@ from torch import fx
 from distspmd.expressions.ir import Expression, apply, cast
 from distspmd.frontend.operators.aten_registry import (
     INT64,
-    OPERATORS,
-    combine,
     number,
     operator,
     shape_of,
@@ -20,7 +18,7 @@ from distspmd.frontend.operators.aten_registry import (
 from distspmd.frontend.operators.views import strided_part
 from distspmd.frontend.tensor_ir import indices as v
 from distspmd.frontend.tensor_ir.indices import Index, Value, Variable, at, element
-from distspmd.frontend.tensor_ir.kernels import Builder, is_plain, refuse
+from distspmd.frontend.tensor_ir.kernels import Builder, is_plain
 
 
 @operator("gather")
@@ -43,60 +41,12 @@ def _gather(builder: Builder, node: fx.Node, x: Value, dim: int, index: Value, *
     picked = apply("pick", chosen, place, x.expression, number(0, dtype))
     out = [index.dim(d) if d == dim else x.dim(d) for d in range(len(x.shape))]
     whole = Value((*out, x.dim(dim)), picked, (*shape_of(node), x.shape[dim]))
-    return builder.reduced(whole, [-1], "sum", node, picked=_only(x.dim(dim), chosen))
+    return builder.reduced(whole, [-1], "sum", node, picked=only(x.dim(dim), chosen))
 
 
-def _only(variables: Sequence[Variable], chosen: Expression) -> tuple[Variable, Expression] | None:
+def only(variables: Sequence[Variable], chosen: Expression) -> tuple[Variable, Expression] | None:
     """What is picked along a dimension, unless several variables make its index."""
     return (variables[0], chosen) if len(variables) == 1 else None
-
-
-@operator("scatter")
-def _scatter(
-    builder: Builder, node: fx.Node, x: Value, dim: int, index: Value, value: Any, **_: Any
-) -> Value:
-    """``x`` with one element along a dimension replaced, by a number or by that of a tensor."""
-    dim %= len(x.shape)
-    expected = tuple(1 if d == dim else n for d, n in enumerate(x.shape))
-    if index.shape != expected or (isinstance(value, Value) and value.shape != expected):
-        raise refuse(node, ["scatter to one place in each row of the whole tensor"])
-    shape, dtype = shape_of(node), type_of(node)
-    operands = [x, builder.spread(index, shape, node), v.element_index(x, dim)]
-    if isinstance(value, Value):
-        operands.append(builder.spread(value, shape, node))
-
-    def build(
-        old: Expression, chosen: Expression, place: Expression, *new: Expression
-    ) -> Expression:
-        there = cast(new[0], dtype) if new else number(value, dtype)
-        return apply("pick", chosen, place, there, old)
-
-    return v.pointwise(build, operands, shape)
-
-
-@operator("scatter_add")
-def _scatter_add(
-    builder: Builder, node: fx.Node, x: Value, dim: int, index: Value, source: Value
-) -> Value:
-    """``x``, and at each place the sum of the elements whose index it is."""
-    dim %= max(1, len(x.shape))
-    for d, length in enumerate(index.shape):
-        source = strided_part(source, d, 0, length, grouped=False)
-    source, index = builder.stored(source, node).renamed(), builder.stored(index, node).renamed()
-    by: dict[Variable, Index] = {}
-    for d in range(len(x.shape)):
-        if index.dims[d]:
-            by |= v.align_groups(source.dims[d], index.dims[d])
-    chosen = v.substitute_indices(index.expression, by)
-    (row,) = v.new_variables([x.shape[dim]])
-    picked = apply("pick", chosen, at(Index.of(row)), source.expression, number(0, x.dtype))
-    kept = [row if d == dim else source.dim(d) for d in range(len(x.shape))]
-    shape = [x.shape[d] if d == dim else n for d, n in enumerate(index.shape)]
-    whole = Value((*kept, source.dim(dim)), picked, (*shape, index.shape[dim]))
-    sums = builder.reduced(whole, [-1], "sum", node, picked=_only(row, chosen))
-    pads = [n for d in reversed(range(len(shape))) for n in (0, x.shape[d] - shape[d])]
-    sums = OPERATORS["constant_pad_nd"](builder, node, sums, pads)
-    return combine(builder, node, [x, sums], lambda a, b: apply("add", a, b), x.dtype)
 
 
 @operator("embedding")
@@ -108,8 +58,8 @@ def _embedding(builder: Builder, node: fx.Node, table: Value, index: Value, *_: 
     picked = apply("pick", index.expression, at(Index.of(rows)), there, nothing)
     dims = (*(index.dim(d) for d in range(len(index.dims))), table.dim(1), rows)
     whole = Value(dims, picked, (*index.shape, table.shape[1], table.shape[0]))
-    only = _only(rows, index.expression)
-    return builder.reduced(whole, [-1], "sum", node, picked=only)
+    alone = only(rows, index.expression)
+    return builder.reduced(whole, [-1], "sum", node, picked=alone)
 
 
 @operator("embedding_dense_backward")
@@ -133,8 +83,8 @@ def _embedding_backward(
     summed = [gradient.dim(d) for d in range(len(index.shape))]
     dims = (row, gradient.dim(len(gradient.dims) - 1), *summed)
     whole = Value(dims, picked, (rows, gradient.shape[-1], *index.shape))
-    only = _only(row, chosen)
-    return builder.reduced(whole, list(range(2, len(dims))), "sum", node, picked=only)
+    alone = only(row, chosen)
+    return builder.reduced(whole, list(range(2, len(dims))), "sum", node, picked=alone)
 
 
 @operator("bernoulli")

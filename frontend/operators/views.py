@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ from torch import fx
 from distspmd.expressions.ir import Expression, apply, cast
 from distspmd.frontend.operators.aten_registry import (
     INT64,
+    combine,
     element_within,
     number,
     operator,
@@ -19,12 +21,12 @@ from distspmd.frontend.operators.aten_registry import (
 )
 from distspmd.frontend.tensor_ir import indices as v
 from distspmd.frontend.tensor_ir.indices import Extent, Index, Value, Variable, at
-from distspmd.frontend.tensor_ir.kernels import Builder, operator_of
+from distspmd.frontend.tensor_ir.kernels import Builder, operator_of, refuse
 
 
 @operator("view", "_unsafe_view", "reshape")
 def _view(builder: Builder, node: fx.Node, x: Value, shape: Sequence[int]) -> Value:
-    return v.regroup(x, shape_of(node))
+    return builder.viewed(x, shape_of(node), node)
 
 
 @operator("permute", "t", "transpose")
@@ -39,6 +41,65 @@ def _permute(builder: Builder, node: fx.Node, x: Value, *dims: Any) -> Value:
     else:
         order.reverse()
     return Value(tuple(x.dims[d] for d in order), x.expression, tuple(x.shape[d] for d in order))
+
+
+@operator("as_strided")
+def _as_strided(
+    builder: Builder,
+    node: fx.Node,
+    x: Value,
+    size: Sequence[int],
+    stride: Sequence[int],
+    offset: int | None = None,
+) -> Value:
+    """Elements at places in memory, which torch's own tensor of the operand tells."""
+    memory = node.args[0].meta["val"]  # type: ignore[union-attr]
+    size, stride = tuple(map(int, size)), tuple(map(int, stride))
+    if not offset and size == x.shape and _steps(size, stride) == _steps(size, memory.stride()):
+        return x
+    order = sorted(range(len(x.shape)), key=lambda d: (-memory.stride(d), d))
+    dense = [math.prod(x.shape[e] for e in order[n + 1 :]) for n in range(len(order))]
+    steps = [memory.stride(d) for d in order]
+    ordered = tuple(x.shape[d] for d in order)
+    if _steps(ordered, dense) != _steps(ordered, steps) or memory.storage_offset():
+        raise refuse(node, ["views of whole tensors"])
+    line = builder.joined(
+        Value(tuple(x.dims[d] for d in order), x.expression, ordered), len(order), node
+    )
+    new = v.new_variables(size)
+    terms = [(u, s) for dim, s in zip(new, stride, strict=True) for u in dim]
+    by = {u: Index(tuple(terms), offset or 0) for u in line.dim(0)}
+    for u in line.dim(0):
+        u.extent.find().solid = True
+    return Value(new, v.substitute_indices(line.expression, by), size)
+
+
+@operator("as_strided_scatter")
+def _as_strided_scatter(
+    builder: Builder,
+    node: fx.Node,
+    x: Value,
+    source: Value,
+    size: Sequence[int],
+    stride: Sequence[int],
+    offset: int | None = None,
+) -> Value:
+    """All elements in memory replaced by those of another tensor, in the order of its strides."""
+    memory = node.args[0].meta["val"]  # type: ignore[union-attr]
+    order = sorted(range(len(size)), key=lambda d: (-int(stride[d]), d))
+    ordered = tuple(source.shape[d] for d in order)
+    dense = [math.prod(ordered[n + 1 :]) for n in range(len(order))]
+    steps = [int(stride[d]) for d in order]
+    whole = math.prod(ordered) == math.prod(x.shape) and memory.is_contiguous()
+    if offset or not whole or _steps(ordered, dense) != _steps(ordered, steps):
+        raise refuse(node, ["as_strided_scatter into all of a tensor"])
+    moved = Value(tuple(source.dims[d] for d in order), source.expression, ordered)
+    return builder.viewed(moved, x.shape, node)
+
+
+def _steps(size: Sequence[int], stride: Sequence[int]) -> list[int]:
+    """Strides of dimensions in which there are steps."""
+    return [s for n, s in zip(size, stride, strict=True) if n != 1]
 
 
 @operator("unsqueeze", "squeeze", "expand")
@@ -58,13 +119,7 @@ def _reshaped(builder: Builder, node: fx.Node, x: Value, *args: Any, **_: Any) -
 @operator("select")
 def _select(builder: Builder, node: fx.Node, x: Value, dim: int, index: int) -> Value:
     dim %= len(x.shape)
-    index %= x.shape[dim]
-    by: dict[Variable, Index] = {}
-    for variable in reversed(x.dim(dim)):
-        index, digit = divmod(index, variable.length)
-        by[variable] = Index((), digit)
-    rest = tuple(x.dims[:dim] + x.dims[dim + 1 :])
-    return Value(rest, v.substitute_indices(x.expression, by), shape_of(node))
+    return _at(x, dim, index % x.shape[dim], shape_of(node))
 
 
 @operator("slice")
@@ -101,20 +156,24 @@ def strided_part(
         return x
     start = max(0, start + whole if start < 0 else start)
     shape = (*x.shape[:dim], length, *x.shape[dim + 1 :])
-    if length and grouped and len(x.dims[dim]) == 1:
+    if length and (grouped or len(x.dim(dim)) > 1):
         with contextlib.suppress(v.Crossing):  # it has to stay whole
             found = _group(x, dim, start, length, step)
             if found is not None:
                 return found
-    (new,) = v.new_variables([length])
-    moved = Index.of(new)
-    moved = Index(tuple((u, f * step) for u, f in moved.terms), start)
-    old = x.dim(dim)
-    if len(old) != 1:
+    if not length:
+        nothing = {u: Index() for u in x.dim(dim)}
+        dims = (*x.dims[:dim], *v.new_variables([0]), *x.dims[dim + 1 :])
+        return Value(dims, v.substitute_indices(x.expression, nothing), shape)
+    old, *inner = x.dim(dim)
+    block = math.prod(u.length for u in inner)
+    if inner and (step != 1 or start % block or length % block):
         raise _crossing(x)
-    old[0].extent.find().solid = True
-    dims = (*x.dims[:dim], new, *x.dims[dim + 1 :])
-    return Value(dims, v.substitute_indices(x.expression, {old[0]: moved}), shape)
+    (new,) = v.new_variables([length // block])
+    moved = Index(tuple((u, f * step) for u, f in Index.of(new).terms), start // block)
+    old.extent.find().solid = True
+    dims = (*x.dims[:dim], (*new, *inner), *x.dims[dim + 1 :])
+    return Value(dims, v.substitute_indices(x.expression, {old: moved}), shape)
 
 
 def _group(x: Value, dim: int, start: int, length: int, step: int) -> Value | None:
@@ -123,19 +182,21 @@ def _group(x: Value, dim: int, start: int, length: int, step: int) -> Value | No
     shape = (*x.shape[:dim], length, *x.shape[dim + 1 :])
     if step > 1 and whole == length * step and start < step:
         parts = v.regroup(x, (*x.shape[:dim], length, step, *x.shape[dim + 1 :]))
-        (inner,) = parts.dim(dim + 1)
-        dims = parts.dims[: dim + 1] + parts.dims[dim + 2 :]
-        return Value(dims, v.substitute_indices(parts.expression, {inner: Index((), start)}), shape)
+        return _at(parts, dim + 1, start, shape)
     if step == 1 and whole % length == 0 and start % length == 0:
         groups = v.regroup(x, (*x.shape[:dim], whole // length, length, *x.shape[dim + 1 :]))
-        by: dict[Variable, Index] = {}
-        index = start // length
-        for variable in reversed(groups.dim(dim)):
-            index, digit = divmod(index, variable.length)
-            by[variable] = Index((), digit)
-        dims = groups.dims[:dim] + groups.dims[dim + 1 :]
-        return Value(dims, v.substitute_indices(groups.expression, by), shape)
+        return _at(groups, dim, start // length, shape)
     return None
+
+
+def _at(x: Value, dim: int, index: int, shape: Sequence[int]) -> Value:
+    """One place of a dimension."""
+    by: dict[Variable, Index] = {}
+    for variable in reversed(x.dim(dim)):
+        index, digit = divmod(index, variable.length)
+        by[variable] = Index((), digit)
+    rest = x.dims[:dim] + x.dims[dim + 1 :]
+    return Value(rest, v.substitute_indices(x.expression, by), tuple(shape))
 
 
 def _crossing(x: Value) -> Exception:
@@ -219,12 +280,36 @@ def _slice_scatter(
         return x
     first = start or 0
     first = max(0, first + x.shape[dim] if first < 0 else first)
+    with contextlib.suppress(v.Crossing):
+        found = _group_replaced(builder, node, x, source, dim, first, step)
+        if found is not None:
+            return found
     x, stored = x.renamed(), builder.whole(source, node).renamed()
     place = Index.of(x.dims[dim])
     element = element_within(stored, x.dims, {dim: Index(place.terms, -first, step)})
     steps = (number(n, INT64) for n in (first, first + length * step, step))
     chosen = apply("pick_stepped", at(place), *steps, element, x.expression)
     return Value(x.dims, chosen, x.shape)
+
+
+def _group_replaced(
+    builder: Builder, node: fx.Node, x: Value, source: Value, dim: int, first: int, step: int
+) -> Value | None:
+    """``x`` with one of the groups of a dimension replaced; None: the slice is no group."""
+    length, whole = source.shape[dim], x.shape[dim]
+    if step != 1 or whole % length or first % length or length == whole:
+        return None
+    groups = v.regroup(x, (*x.shape[:dim], whole // length, length, *x.shape[dim + 1 :]))
+    shape = tuple(1 if d == dim else n for d, n in enumerate(groups.shape))
+    dims = tuple(() if d == dim else source.dims[d - (d > dim)] for d in range(len(shape)))
+    part = Value(dims, builder.spread(source, groups.shape, node).expression, shape)
+    number_of = number(first // length, INT64)
+
+    def build(index: Expression, new: Expression, old: Expression) -> Expression:
+        return apply("pick", index, number_of, new, old)
+
+    replaced = v.pointwise(build, [v.element_index(groups, dim), part, groups], groups.shape)
+    return v.regroup(replaced, x.shape)
 
 
 @operator("getitem")
@@ -236,8 +321,11 @@ def _getitem(builder: Builder, node: fx.Node, values: Sequence[Any], index: int)
 def _cat(builder: Builder, node: fx.Node, parts: Sequence[Value], dim: int = 0) -> Value:
     shape, dtype = shape_of(node), type_of(node)
     dim %= len(shape)
+    parts = [part for part in parts if math.prod(part.shape)] or parts[:1]
+    if len(parts) == 1:
+        return combine(builder, node, parts, lambda e: e, dtype)
     lengths = {part.shape[dim] for part in parts}
-    if len(lengths) > 1 or len(parts) == 1:
+    if len(lengths) > 1:
         return _uneven_cat(builder, node, parts, dim)
     (length,) = lengths
     outer = Variable(Extent(len(parts)))

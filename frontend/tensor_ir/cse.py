@@ -41,6 +41,8 @@ def settle(kernels: Iterable[Kernel]) -> None:
             kernel.picked = kernel.picked[0], settled(kernel.picked[1])
         kernel.variables, kernel.reduced = _leaves(kernel.variables), _leaves(kernel.reduced)
     for array in arrays.values():
+        if array.written is not None:
+            array.written = settled(array.written)
         array.extents = tuple(v.extent for v in _leaves(map(Variable, array.extents)))
 
 

@@ -15,7 +15,7 @@ from distspmd.frontend.tensor_ir.indices import (
     replace_loads,
     substitute_indices,
 )
-from distspmd.frontend.tensor_ir.kernels import Kernel, current_indices
+from distspmd.frontend.tensor_ir.kernels import LINES, Kernel, current_indices
 from distspmd.plans.heuristics import HEURISTICS
 
 
@@ -71,8 +71,10 @@ def _needed(kernels: Sequence[Kernel], late: Sequence[Kernel]) -> list[Kernel]:
     read = {load.array.name for kernel in late for load in kernel.read}
     left = []
     for kernel in reversed(kernels):
-        kernel.results = [r for r in kernel.results if r[0].name in read or r[0].is_argument]
-        if kernel.results:
+        wanted = [r for r in kernel.results if r[0].name in read or r[0].is_argument]
+        if kernel.operation != LINES or not wanted:  # whose code makes all or nothing
+            kernel.results = wanted
+        if wanted:
             left.append(kernel)
             read |= {load.array.name for load in kernel.read}
     return left[::-1]

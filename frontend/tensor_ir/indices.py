@@ -58,12 +58,15 @@ class Variable:
 
     def leaves(self) -> tuple[Variable, ...]:
         """The variables that it stands for, outermost first."""
+        halves = self.halves()
+        return tuple(leaf for half in halves for leaf in half.leaves()) if halves else (self,)
+
+    def halves(self) -> tuple[Variable, Variable] | None:
+        """The two variables into which it is split, the outer one first; None: it is not."""
         parts = self.extent.find().parts
-        if parts is None:
-            return (self,)
-        if self._parts is None:
+        if parts is not None and self._parts is None:
             self._parts = Variable(parts[0]), Variable(parts[1])
-        return tuple(leaf for part in self._parts for leaf in part.leaves())
+        return self._parts
 
 
 @dataclass(frozen=True)
@@ -93,8 +96,7 @@ class Index:
             return self
         constant, terms = self.constant, dict[Variable, int]()
         for variable, factor in self.terms:
-            pairs = [(variable, 1)] if variable in by else _split_terms(variable)
-            for leaf, inner in pairs:
+            for leaf, inner in _split_terms(variable, by):
                 other = by.get(leaf, Index(((leaf, 1),)))
                 constant += factor * inner * other.constant
                 for v, f in other.terms:
@@ -102,8 +104,15 @@ class Index:
         return Index(tuple(terms.items()), constant, self.divisor, self.within)
 
 
-def _split_terms(variable: Variable) -> list[tuple[Variable, int]]:
-    return list(Index.of(variable.leaves()).terms)
+def _split_terms(
+    variable: Variable, known: Mapping[Variable, Index]
+) -> list[tuple[Variable, int]]:
+    """The variables that make one, down to those that are known: these may be split since."""
+    halves = None if variable in known else variable.halves()
+    if halves is None:
+        return [(variable, 1)]
+    outer, inner = (_split_terms(half, known) for half in halves)
+    return [*((v, f * halves[1].length) for v, f in outer), *inner]
 
 
 def element(array: Array, index: Sequence[Index]) -> Load:
@@ -256,10 +265,24 @@ def unify(a: Variable, b: Variable) -> None:
             right.parent = left
 
 
+def is_solid(variables: Sequence[Variable]) -> bool:
+    """Whether a dimension is one variable that must not be split."""
+    leaves = [leaf for v in variables for leaf in v.leaves()]
+    return len(leaves) == 1 and leaves[0].extent.find().solid
+
+
 def align_groups(a: Sequence[Variable], b: Sequence[Variable]) -> dict[Variable, Index]:
-    """Split two groups of one length alike; what to put in for the variables of the second."""
+    """Split two groups of one length alike; what to put in for the variables of the second.
+
+    A second one that must not be split is indexed by what the variables of the first make.
+
+    Raises:
+        Crossing: they do not go together.
+    """
     left = [leaf for v in a for leaf in v.leaves()]
     right = [leaf for v in b for leaf in v.leaves()]
+    if is_solid(right):
+        return {right[0]: Index.of(left)}
     while left and right:
         one, other = left[-1], right[-1]
         if one.length == other.length:
@@ -321,9 +344,12 @@ def pointwise(
     for d in range(1, len(shape) + 1):
         if shape[-d] == 1:
             continue
-        for operand, by in zip(operands, substitutions, strict=True):
-            if d > len(operand.shape) or operand.shape[-d] == 1:
-                continue
+        pairs = [
+            (operand, by)
+            for operand, by in zip(operands, substitutions, strict=True)
+            if d <= len(operand.shape) and operand.shape[-d] != 1
+        ]
+        for operand, by in sorted(pairs, key=lambda pair: is_solid(pair[0].dims[-d])):
             own = operand.dims[-d]
             if not dims[-d]:
                 dims[-d] = tuple(Variable(v.extent) for v in operand.dim(len(operand.dims) - d))

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from torch import fx
+
 from distspmd.expressions.ir import Expression, Load
 from distspmd.frontend.tensor_ir.fuse import here
 from distspmd.frontend.tensor_ir.indices import (
     Array,
+    Crossing,
     Index,
     Value,
     Variable,
@@ -23,15 +26,17 @@ from distspmd.frontend.tensor_ir.indices import (
 from distspmd.frontend.tensor_ir.kernels import Builder, Kernel
 
 
-def updates(written: Sequence[tuple[Value, Value]]) -> list[Kernel]:
-    """A kernel for each argument, from its value and that of what is written into it."""
+def updates(
+    builder: Builder, written: Sequence[tuple[Value, Value, fx.Node]]
+) -> list[Kernel]:
+    """A kernel for each argument, from its value, and what is written into it by a node."""
     aligned = []
-    for target, value in written:
-        by: dict[Variable, Index] = {}
-        for d in range(len(target.shape)):
-            if target.dims[d] and value.dims[d]:
-                by.update(align_groups(target.dims[d], value.dims[d]))
-        aligned.append((target, substitute_indices(value.expression, by)))
+    for target, value, node in written:
+        try:
+            expression = _aligned(target, value)
+        except Crossing:
+            expression = _aligned(target, builder.unsplit(value, node))
+        aligned.append((target, expression))
     kernels = []
     for target, expression in aligned:
         assert isinstance(target.expression, Load)
@@ -40,6 +45,14 @@ def updates(written: Sequence[tuple[Value, Value]]) -> list[Kernel]:
         if not (is_itself and here(expression, target.variables)):  # type: ignore[arg-type]
             kernels.append(Kernel(target.variables, [(array, expression)], f"update_{array.name}"))
     return kernels
+
+
+def _aligned(target: Value, value: Value) -> Expression:
+    by: dict[Variable, Index] = {}
+    for d in range(len(target.shape)):
+        if target.dims[d] and value.dims[d]:
+            by.update(align_groups(target.dims[d], value.dims[d]))
+    return substitute_indices(value.expression, by)
 
 
 def copies(builder: Builder, kernels: Sequence[Kernel]) -> list[Kernel]:

@@ -28,10 +28,15 @@ from distspmd.frontend.tensor_ir.indices import (
     element,
     loads,
     new_variables,
+    regroup,
     substitute_indices,
 )
 from distspmd.frontend.tensor_ir.one_hot import without_picks
 from distspmd.plans.heuristics import HEURISTICS
+
+
+LINES = "lines"
+"""The operation of a kernel whose code takes whole lines (:mod:`distspmd.frontend.tensor_ir.lines`)."""
 
 
 @dataclass(eq=False)
@@ -114,28 +119,96 @@ class Builder:
         return Value(value.dims, array.load(variables), value.shape)
 
     def unsplit(self, value: Value, node: fx.Node) -> Value:
-        """A value stored anew, with one variable for each dimension, which stays whole."""
-        return self._stored_at([(value.dim(d)) for d in range(len(value.dims))], value, node)
+        """A value stored anew, each of whose dimensions is one variable."""
+        array, groups = self._stored_at(value.dims, value, node)
+        dims = tuple((group,) if group else () for group in groups)
+        return Value(dims, array.load([v for v in groups if v]), value.shape)
 
-    def reshaped(self, value: Value, shape: Sequence[int], node: fx.Node) -> Value:
-        """A value stored anew in one dimension, and read in any shape of as many elements."""
-        line = self._stored_at([value.variables], value, node)
-        dims = new_variables(shape)
-        ((own,),) = line.dims
-        by = {own: Index.of([v for dim in dims for v in dim])}
-        return Value(dims, substitute_indices(line.expression, by), tuple(shape))
+    def viewed(self, value: Value, shape: Sequence[int], node: fx.Node) -> Value:
+        """A value in another shape; a copy, if its dimensions and the view do not go together.
 
-    def _stored_at(self, dims: Sequence[Sequence[Variable]], value: Value, node: fx.Node) -> Value:
-        """A value stored anew, where groups of its variables index the dimensions."""
-        lengths = [math.prod(v.length for v in dim) for dim in dims]
-        new = new_variables(lengths)
-        own = [v for dim in new for v in dim]
-        array = self.container(f"{name_of(node)}_copy", own, value.dtype)
-        for extent in array.extents:
-            extent.solid = True
-        array.written = element(array, [Index.of(dim) for dim in dims if dim])
-        self.kernels.append(Kernel(value.variables, [(array, value.expression)], array.name))
-        return Value(new, array.load(own), tuple(lengths))
+        Only the dimensions that do not are joined in the copy, and read as the view groups them.
+        """
+        parts = [
+            (Value(value.dims[old], value.expression, value.shape[old]), shape[new])
+            for old, new in common_groups(value.shape, shape)
+        ]
+        found = [_regrouped(part, own) for part, own in parts]
+        if all(dims is not None for dims in found):
+            return Value(
+                tuple(d for dims in found for d in dims or ()), value.expression, tuple(shape)
+            )
+        groups: list[Sequence[Variable]] = []
+        for (part, _), dims in zip(parts, found, strict=True):
+            if dims is None:
+                groups.append(part.variables)
+            else:
+                groups += [(v,) for v in part.variables]
+        array, made = self._stored_at(groups, value, node)
+        waiting = iter(made)
+        result: list[tuple[Variable, ...]] = []
+        by: dict[Variable, Index] = {}
+        for (part, own), dims in zip(parts, found, strict=True):
+            if dims is None:
+                line = next(waiting)
+                assert line is not None
+                again = _regrouped(Value(((line,),), array.load(()), (line.length,)), own)
+                if again is None:
+                    again = new_variables(own)
+                    by[line] = Index.of([v for dim in again for v in dim])
+                result += again
+            else:
+                count = len(part.variables)
+                fresh = tuple(v for v in (next(waiting) for _ in range(count)) if v)
+                whole = Value((fresh,), array.load(()), (math.prod(part.shape),))
+                result += regroup(whole, own).dims
+        load = array.load([v for v in made if v])
+        return Value(tuple(result), substitute_indices(load, by), tuple(shape))
+
+    def joined(self, value: Value, count: int, node: fx.Node) -> Value:
+        """A value stored anew, whose first dimensions are one, which is one variable."""
+        lengths = value.shape[:count], value.shape[count:]
+        first = [leaf for dim in value.dims[:count] for v in dim for leaf in v.leaves()]
+        rest = [leaf for dim in value.dims[count:] for v in dim for leaf in v.leaves()]
+        array, (line, *others) = self._stored_at([first, *([leaf] for leaf in rest)], value, node)
+        waiting = [v for v in others if v]
+        dims = [(line,) if line else ()]
+        for dim in value.dims[count:]:
+            dims.append(tuple(waiting.pop(0) for v in dim for _ in v.leaves()))
+        load = array.load([v for v in (line, *others) if v])
+        return Value(tuple(dims), load, (math.prod(lengths[0]), *lengths[1]))
+
+    def _stored_at(
+        self, groups: Sequence[Sequence[Variable]], value: Value, node: fx.Node
+    ) -> tuple[Array, list[Variable | None]]:
+        """Store a value anew in an array that groups of its variables index, and new variables.
+
+        A group of several variables is one dimension, which is not split any more.
+        """
+        by: dict[Variable, Index] = {}
+        new: list[Variable | None] = []
+        places: list[Index] = []
+        for group in groups:
+            leaves = [leaf for v in group for leaf in v.leaves()]
+            if not leaves:
+                new.append(None)
+                continue
+            own = Variable(Extent(math.prod(v.length for v in leaves)))
+            new.append(own)
+            if len(leaves) == 1:
+                by[leaves[0]] = Index(((own, 1),))
+                places.append(Index(((own, 1),)))
+            else:
+                own.extent.solid = True
+                places.append(Index.of(leaves))
+        dims = [v for v in new if v]
+        array = self.container(f"{name_of(node)}_copy", dims, value.dtype)
+        if any(own.extent.solid for own in dims):
+            array.written = element(array, places)
+        over = tuple(leaf for v in value.variables for leaf, _ in by.get(v, Index(((v, 1),))).terms)
+        expression = substitute_indices(value.expression, by)
+        self.kernels.append(Kernel(over, [(array, expression)], array.name))
+        return array, [v and Variable(v.extent) for v in new]
 
     def reduced(
         self,
@@ -188,6 +261,34 @@ class Builder:
         ):
             return self.stored(value, node)
         return value
+
+
+def common_groups(a: Sequence[int], b: Sequence[int]) -> list[tuple[slice, slice]]:
+    """Dimensions of two shapes of as many elements that have as many elements, as few as may be."""
+    if 0 in a:
+        return [(slice(0, len(a)), slice(0, len(b)))]
+    found: list[tuple[slice, slice]] = []
+    i = j = 0
+    while i < len(a) or j < len(b):
+        first, second = i, j
+        left = right = 1
+        while left != right or (i == first and j == second):
+            if i < len(a) and (left <= right or j == len(b)):
+                left *= a[i]
+                i += 1
+            else:
+                right *= b[j]
+                j += 1
+        found.append((slice(first, i), slice(second, j)))
+    return found
+
+
+def _regrouped(value: Value, shape: Sequence[int]) -> tuple[tuple[Variable, ...], ...] | None:
+    """The dimensions of a view; None: they do not go together with it."""
+    try:
+        return regroup(value, shape).dims
+    except Crossing:
+        return None
 
 
 def _is_whole(index: Index, extent: Extent) -> bool:
@@ -275,12 +376,14 @@ def identifier(text: str) -> str:
 
 def refuse(node: fx.Node, known: Sequence[str]) -> UnsupportedProgram:
     """The error for an operator that is not covered."""
+    return UnsupportedProgram(f"{called(node)} is not covered. Covered are {', '.join(known)}.")
+
+
+def called(node: fx.Node) -> str:
+    """An operator with where it is called."""
     place = node.meta.get("custom") or {}
     where = place.get("path") or "the step itself"
-    return UnsupportedProgram(
-        f"the operator {node.target} (in the {place.get('phase', 'forward')} of {where}) is not "
-        f"covered. Covered are {', '.join(known)}."
-    )
+    return f"the operator {node.target} (in the {place.get('phase', 'forward')} of {where})"
 
 
 def digits(index: Index, extents: Sequence[int]) -> list[Index]:

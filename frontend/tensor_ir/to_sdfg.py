@@ -21,6 +21,7 @@ from distspmd.expressions.ir import (
 )
 from distspmd.frontend.tensor_ir.indices import Array, Index, Variable
 from distspmd.frontend.tensor_ir.kernels import (
+    LINES,
     Builder,
     Kernel,
     current_indices,
@@ -30,9 +31,11 @@ from distspmd.frontend.tensor_ir.kernels import (
     place_of,
     reach,
 )
+from distspmd.frontend.tensor_ir.lines import HEADER
 from distspmd.nodes.computation import Computation
 from distspmd.nodes.contraction import Contraction
 from distspmd.nodes.contraction_operands import Pick
+from distspmd.runtime.compile_runtime import INCLUDE
 
 _GROUPS = {"batch": "bhcdefg", "left": "bsuvwxyz", "right": "opqrta", "reduced": "ijklmn"}
 _LETTERS = "bsuvwxyzhcdefgopqrtaijklmnBSUVWXYZHCDEFGOPQRTAIJKLMN"
@@ -76,6 +79,8 @@ class _State:
         for kernel in kernels:
             if kernel.operation is None:
                 self._map(kernel)
+            elif kernel.operation == LINES:
+                self._lines(kernel)
             else:
                 self._contraction(kernel)
 
@@ -137,6 +142,41 @@ class _State:
         whole: Memlet = Memlet.from_array(name, self.state.sdfg.arrays[name])
         return whole
 
+    # -- lines ----------------------------------------------------------------------------------
+
+    def _lines(self, kernel: Kernel) -> None:
+        leaves = [leaf for v in kernel.variables for leaf in v.leaves()]
+        names = {leaf: f"__{letter}" for leaf, letter in zip(leaves, _LETTERS, strict=False)}
+        ranges: dict[str, str | Subset] = {names[v]: f"0:{v.length}" for v in leaves}
+        call = kernel.results[0][1]
+        operands = [load for load in call.arguments if isinstance(load, Load)]
+        state = self.state
+        reads = [self._read(load.array.name) for load in operands]
+        entry, leave = state.add_map(kernel.label, ranges or {"__once": "0:1"})
+        tasklet = state.add_tasklet(
+            kernel.label,
+            {f"_line{n}": _pointer(load.array) for n, load in enumerate(operands)},
+            {f"_result{n}": _pointer(array) for n, (array, _) in enumerate(kernel.results)},
+            str(call.label[0]).partition(":")[2],
+            language=dtypes.Language.CPP,
+            code_global=f'#include "{INCLUDE / "distspmd" / HEADER}"',
+        )
+        for n, (load, read) in enumerate(zip(operands, reads, strict=True)):
+            data = load.array.name
+            if entry.add_in_connector(f"IN_{data}"):
+                entry.add_out_connector(f"OUT_{data}")
+                state.add_edge(read, None, entry, f"IN_{data}", self._whole(data))
+            memlet = Memlet(data=data, subset=_window(load, names))
+            state.add_edge(entry, f"OUT_{data}", tasklet, f"_line{n}", memlet)
+        for n, (array, _) in enumerate(kernel.results):
+            assert array.written is not None
+            memlet = Memlet(data=array.name, subset=_window(array.written, names))
+            leave.add_in_connector(f"IN_{array.name}")
+            leave.add_out_connector(f"OUT_{array.name}")
+            state.add_edge(tasklet, f"_result{n}", leave, f"IN_{array.name}", memlet)
+            write = self._write(array.name)
+            state.add_edge(leave, f"OUT_{array.name}", write, None, self._whole(array.name))
+
     # -- contractions ---------------------------------------------------------------------------
 
     def _contraction(self, kernel: Kernel) -> None:
@@ -162,6 +202,18 @@ class _State:
             memlet = Memlet(data=load.array.name, subset=subset or "0")
             self.state.add_edge(self._read(load.array.name), None, node, f"_in{n}", memlet)
         self.state.add_edge(node, "_out", self._write(array.name), None, self._whole(array.name))
+
+
+def _pointer(array: Array) -> dtypes.pointer:
+    """The type of a pointer to elements of an array."""
+    return dtypes.pointer(dtypes.dtype_to_typeclass(array.dtype.type))
+
+
+def _window(load: Load, names: dict[Variable, str]) -> str:
+    """The line of an array that starts at a load."""
+    *batch, _ = (_affine(index, names) for index in current_indices(load))
+    own = f"0:{load.array.extents[-1].length}"
+    return ", ".join([*(f"{place}:{place} + 1" for place in batch), own])
 
 
 def _connectors(prefix: str, count: int) -> dict[str, Any]:

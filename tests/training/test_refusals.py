@@ -42,12 +42,12 @@ def refused(step: Callable[..., object], *inputs: Tensor) -> str:
 
 
 def test_an_operator_that_is_not_covered_is_named_with_its_module() -> None:
-    class Sorted(nn.Module):
+    class Inverted(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
-            return x.sort().values
+            return x.erfinv()
 
-    model = nn.Sequential(nn.Linear(4, 3), Sorted())
-    with pytest.raises(UnsupportedProgram, match=r"aten\.sort.*in the forward of 1\).*Covered are"):
+    model = nn.Sequential(nn.Linear(4, 3), Inverted())
+    with pytest.raises(UnsupportedProgram, match=r"aten\.erfinv.*in the forward of 1\).*Covered are"):
         frontend.torch_module(model, torch.randn(2, 4))
 
 

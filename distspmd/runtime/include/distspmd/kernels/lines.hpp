@@ -53,6 +53,16 @@ inline void argsort(const T *in, int64_t *out, int64_t n) {
   std::stable_sort(out, out + n, [in](int64_t a, int64_t b) { return before(in[a], in[b]); });
 }
 
+/// The elements in order, or in the reverse one, and their places; equal ones stay in theirs.
+template <class T>
+inline void in_order(const T *in, T *out, int64_t *places, int64_t n, bool reverse) {
+  std::iota(places, places + n, int64_t(0));
+  std::stable_sort(places, places + n, [in, reverse](int64_t a, int64_t b) {
+    return reverse ? before(in[b], in[a]) : before(in[a], in[b]);
+  });
+  for (int64_t k = 0; k < n; ++k) out[k] = in[places[k]];
+}
+
 /// The first place of a line in order at which `value` could stand, or the last.
 template <class T>
 inline int64_t search(const T *line, int64_t n, const T &value, bool last) {
@@ -106,6 +116,17 @@ inline void scan(const In *in, Out *out, int64_t n, Operation operation) {
   Out sum = static_cast<Out>(in[0]);
   out[0] = sum;
   for (int64_t k = 1; k < n; ++k) out[k] = sum = static_cast<Out>(operation(sum, static_cast<Out>(in[k])));
+}
+
+/// The extreme of the elements so far, and the last place of it; a NaN wins, and then the next one.
+template <class T, class Wins>
+inline void running(const T *in, T *out, int64_t *places, int64_t n, Wins wins) {
+  int64_t best = 0;
+  for (int64_t k = 0; k < n; ++k) {
+    if (is_nan(in[k]) || (!is_nan(in[best]) && wins(in[k], in[best]))) best = k;
+    out[k] = in[best];
+    places[k] = best;
+  }
 }
 
 // --- quantiles ---

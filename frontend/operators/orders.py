@@ -1,0 +1,133 @@
+"""Operators that take the elements along a dimension in order: scans, sorts, and the k largest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import fx
+
+from distspmd.expressions.ir import cast
+from distspmd.frontend.operators.aten_registry import (
+    INT64,
+    Operator,
+    number,
+    operator,
+    type_of,
+)
+from distspmd.frontend.operators.views import strided_part
+from distspmd.frontend.tensor_ir.indices import Value
+from distspmd.frontend.tensor_ir.kernels import Builder
+from distspmd.frontend.tensor_ir.lines import run_on_lines
+
+_SCANS = {"cumsum": "a + b", "cumprod": "a * b"}
+"""What a scan does with what it has and the next element, in C++."""
+
+
+def _scan(code: str) -> Operator:
+    def build(builder: Builder, node: fx.Node, x: Value, dim: int, **_: Any) -> Value:
+        dtype = type_of(node)
+        x = Value(x.dims, cast(x.expression, dtype), x.shape)
+        if not x.shape:
+            return x
+        dim %= len(x.shape)
+        length = x.shape[dim]
+        scan = (
+            f"distspmd::lines::scan(_line0, _result0, {length}, "
+            f"[](auto a, auto b) {{ return {code}; }});"
+        )
+        (found,) = run_on_lines(builder, node, [x], dim, [(length, dtype)], scan)
+        return found
+
+    return build
+
+
+for _name, _code in _SCANS.items():
+    operator(_name)(_scan(_code))
+
+
+@operator("cummax", "cummin")
+def _running_extreme(builder: Builder, node: fx.Node, x: Value, dim: int) -> list[Value]:
+    if not x.shape:
+        return [x, Value((), number(0, INT64), ())]
+    dim %= len(x.shape)
+    length = x.shape[dim]
+    sign = "<" if "cummin" in str(node.target) else ">"
+    code = (
+        f"distspmd::lines::running(_line0, _result0, _result1, {length}, "
+        f"[](auto a, auto b) {{ return a {sign}= b; }});"
+    )
+    return run_on_lines(builder, node, [x], dim, [(length, x.dtype), (length, INT64)], code)
+
+
+@operator("sort")
+def _sort(
+    builder: Builder,
+    node: fx.Node,
+    x: Value,
+    *args: Any,
+    dim: int = -1,
+    descending: bool = False,
+    stable: bool | None = None,
+) -> list[Value]:
+    """The elements in order, equal ones in theirs, and their places; NaN is the largest."""
+    if len(node.target._schema.arguments) == 4 and args:  # type: ignore[union-attr]
+        args = args[1:]  # whether it is stable
+    dim, descending = (*args, *(dim, descending)[len(args) :])
+    return _ordered(builder, node, x, dim, descending)
+
+
+def _ordered(
+    builder: Builder, node: fx.Node, x: Value, dim: int, descending: bool
+) -> list[Value]:
+    if not x.shape:
+        return [x, Value((), number(0, INT64), ())]
+    dim %= len(x.shape)
+    length = x.shape[dim]
+    code = (
+        f"distspmd::lines::in_order(_line0, _result0, _result1, {length}, "
+        f"{str(descending).lower()});"
+    )
+    return run_on_lines(builder, node, [x], dim, [(length, x.dtype), (length, INT64)], code)
+
+
+@operator("topk")
+def _topk(
+    builder: Builder,
+    node: fx.Node,
+    x: Value,
+    k: int,
+    dim: int = -1,
+    largest: bool = True,
+    in_order: bool = True,
+) -> list[Value]:
+    if not x.shape:
+        return _ordered(builder, node, x, dim, largest)
+    dim %= len(x.shape)
+    return [
+        strided_part(found, dim, 0, k, grouped=False)
+        for found in _ordered(builder, node, x, dim, largest)
+    ]
+
+
+@operator("kthvalue")
+def _kthvalue(
+    builder: Builder, node: fx.Node, x: Value, k: int, dim: int = -1, keep: bool = False
+) -> list[Value]:
+    return _one_in_order(builder, node, x, k - 1, dim, keep)
+
+
+def _one_in_order(
+    builder: Builder, node: fx.Node, x: Value, place: int, dim: int, keep: bool
+) -> list[Value]:
+    found = _ordered(builder, node, x, dim, False)
+    if not x.shape:
+        return found
+    dim %= len(x.shape)
+    parts = [strided_part(part, dim, place, 1, grouped=False) for part in found]
+    if keep:
+        return parts
+    left = [d for d in range(len(x.shape)) if d != dim]
+    return [
+        Value(tuple(p.dims[d] for d in left), p.expression, tuple(p.shape[d] for d in left))
+        for p in parts
+    ]
