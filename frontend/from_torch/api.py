@@ -17,7 +17,8 @@ from distspmd.frontend.from_torch.arguments import MemoryBinding
 from distspmd.frontend.from_torch.assumptions import index_ranges
 from distspmd.frontend.from_torch.trace import Slot, Trace, trace
 from distspmd.frontend.operators import evaluate
-from distspmd.frontend.operators.aten_registry import element_type, number
+from distspmd.frontend.operators.aten_registry import element_type
+from distspmd.frontend.operators.aten_registry import number as constant
 from distspmd.frontend.tensor_ir.cse import settle, share_results
 from distspmd.frontend.tensor_ir.fuse import fuse, inline_into_updates
 from distspmd.frontend.tensor_ir.indices import Array, Value, new_variables
@@ -116,7 +117,8 @@ def _program_of(
     results: list[Value] = []
     for node in traced.graph.nodes:
         if node.op == "get_attr":
-            builder.values[node] = _constant(builder, traced.constants[node.target], slots, containers)
+            tensor = traced.constants[str(node.target)]
+            builder.values[node] = _constant(builder, tensor, slots, containers)
         elif node.op == "output":
             results = [builder.values[result] for result in node.args[0]]
         elif node.op == "call_function" and operator_of(node) == "copy_":
@@ -162,8 +164,8 @@ def _constant(
     """A tensor that the function makes of numbers: one number, or an argument of its own."""
     dtype = element_type(tensor.dtype)
     if not tensor.numel() or bool((tensor == tensor.flatten()[0]).all()):
-        value = tensor.flatten()[0].item() if tensor.numel() else 0
-        return Value(new_variables(tensor.shape), number(value, dtype), tuple(tensor.shape))
+        only = tensor.flatten()[0].item() if tensor.numel() else 0
+        return Value(new_variables(tensor.shape), constant(only, dtype), tuple(tensor.shape))
     name = f"constant_{sum(slot.kind == 'constant' for slot in slots.values())}"
     slots[name] = Slot(name, lambda: tensor, "constant")
     found = builder.argument(name, tensor.shape, dtype)

@@ -90,12 +90,8 @@ def _members(builder: Builder, node: fx.Node, x: Value, dim: int, offsets: Value
     """The group of each index along a dimension: how many groups end at it or before."""
     offsets = builder.stored(offsets, node).renamed()
     place = v.element_index(x, dim).renamed()
-    ended = cast(
-        apply("less_equal", cast(offsets.expression, INT64), place.expression), INT64
-    )
-    whole = Value(
-        (place.dims[dim], offsets.dims[0]), ended, (x.shape[dim], offsets.shape[0])
-    )
+    ended = cast(apply("less_equal", cast(offsets.expression, INT64), place.expression), INT64)
+    whole = Value((place.dims[dim], offsets.dims[0]), ended, (x.shape[dim], offsets.shape[0]))
     found = builder.reduced(whole, [-1], "sum", node)
     by: dict[Variable, Index] = v.align_groups(x.dims[dim], found.dims[0])
     return v.substitute_indices(found.expression, by)

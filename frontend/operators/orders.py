@@ -72,13 +72,12 @@ def _sort(
     """The elements in order, equal ones in theirs, and their places; NaN is the largest."""
     if len(node.target._schema.arguments) == 4 and args:  # type: ignore[union-attr]
         args = args[1:]  # whether it is stable
-    dim, descending = (*args, *(dim, descending)[len(args) :])
-    return _ordered(builder, node, x, dim, descending)
+    given = dict(zip(("dim", "descending"), args, strict=False))
+    dim, descending = given.get("dim", dim), given.get("descending", descending)
+    return _ordered(builder, node, x, dim, bool(descending))
 
 
-def _ordered(
-    builder: Builder, node: fx.Node, x: Value, dim: int, descending: bool
-) -> list[Value]:
+def _ordered(builder: Builder, node: fx.Node, x: Value, dim: int, descending: bool) -> list[Value]:
     if not x.shape:
         return [x, Value((), number(0, INT64), ())]
     dim %= len(x.shape)

@@ -40,7 +40,7 @@ NOWHERE = int(np.iinfo(np.int64).min)
 def _index(
     builder: Builder, node: fx.Node, x: Value, indices: Sequence[Value | None], **_: Any
 ) -> Value:
-    """``x[i, :, j]``: the dimensions of all indices together, where they stand beside each other."""
+    """``x[i, :, j]``: the dimensions of all indices together, if they stand beside each other."""
     places = _places(node, x, indices)
     own = [index for index in indices if index is not None]
     shape = _broadcast(own)
@@ -160,11 +160,9 @@ def _chosen(
 def _rows_first(builder: Builder, node: fx.Node, x: Value, places: Sequence[int]) -> Value:
     """``[rows, *rest]``: the dimensions that are indexed as one, whose elements are stored."""
     order = [*places, *(d for d in range(len(x.shape)) if d not in places)]
-    moved = Value(
-        tuple(x.dims[d] for d in order), x.expression, tuple(x.shape[d] for d in order)
-    )
+    moved = Value(tuple(x.dims[d] for d in order), x.expression, tuple(x.shape[d] for d in order))
     rows = math.prod(moved.shape[: len(places)])
-    if len(places) > 1:
+    if len(places) > 1 or len(moved.dim(0)) > 1:  # a single variable is picked without a loop
         moved = builder.joined(moved, len(places), node)
     elif x.dtype.kind != "b":
         moved = builder.stored(moved, node)
@@ -207,8 +205,10 @@ def _index_put(
     given = builder.joined(given, len(shape), node) if len(shape) != 1 else given
     count = math.prod(x.shape[d] for d in places)
     sums = _written(builder, node, chosen, given, count, accumulate)
-    back = [builder.viewed(part, (*(x.shape[d] for d in places), *part.shape[1:]), node)
-            for part in sums]
+    back = [
+        builder.viewed(part, (*(x.shape[d] for d in places), *part.shape[1:]), node)
+        for part in sums
+    ]
     order = [*places, *rest]
     back = [
         Value(
@@ -229,8 +229,11 @@ def _masked_put(
         raise refuse(node, ["one value at a mask; of several torch.where"])
     rank = len(x.shape)
     missing = rank - len(mask.shape)
-    over = Value((*mask.dims, *(() for _ in range(missing))), mask.expression,
-                 (*mask.shape, *(1 for _ in range(missing))))
+    over = Value(
+        (*mask.dims, *(() for _ in range(missing))),
+        mask.expression,
+        (*mask.shape, *(1 for _ in range(missing))),
+    )
     one = Value(((),) * rank, values.expression, (1,) * rank)
 
     def build(old: Expression, test: Expression, new: Expression) -> Expression:
@@ -259,7 +262,7 @@ def _flat(builder: Builder, node: fx.Node, x: Value) -> Value:
 def _written(
     builder: Builder, node: fx.Node, chosen: Value, given: Value, count: int, accumulate: bool
 ) -> list[Value]:
-    """``[rows, *rest]``: sums of what is given at each row, or the last, beside whether there is."""
+    """``[rows, *rest]``: sums of what is given at each row; or the last, and its number."""
     given = builder.stored(given, node).renamed()
     chosen = chosen.renamed()
     by = v.align_groups(given.dims[0], chosen.dims[0]) if chosen.shape[0] != 1 else {}
@@ -269,9 +272,7 @@ def _written(
     if accumulate:
         term = apply("pick", where, place, given.expression, number(0, given.dtype))
         others = [given.dim(d) for d in range(1, len(given.shape))]
-        whole = Value(
-            (row, *others, given.dim(0)), term, (count, *given.shape[1:], given.shape[0])
-        )
+        whole = Value((row, *others, given.dim(0)), term, (count, *given.shape[1:], given.shape[0]))
         return [builder.reduced(whole, [-1], "sum", node, picked=only(row, where))]
     mine = v.element_index(given, 0)
     by = v.align_groups(given.dims[0], mine.dims[0]) if given.shape[0] != 1 else {}
@@ -280,8 +281,14 @@ def _written(
     line = Value((row, given.dim(0)), term, (count, given.shape[0]))
     last = builder.reduced(line, [-1], "max", node, picked=only(row, where))
     rows = _index_rows(builder, node, given, last)
-    return [rows, Value((*last.dims, *(() for _ in given.shape[1:])), last.expression,
-                        (count, *(1 for _ in given.shape[1:])))]
+    return [
+        rows,
+        Value(
+            (*last.dims, *(() for _ in given.shape[1:])),
+            last.expression,
+            (count, *(1 for _ in given.shape[1:])),
+        ),
+    ]
 
 
 def _index_rows(builder: Builder, node: fx.Node, x: Value, chosen: Value) -> Value:
@@ -289,9 +296,7 @@ def _index_rows(builder: Builder, node: fx.Node, x: Value, chosen: Value) -> Val
     x = _numbers(builder, node, x).renamed()
     chosen = builder.stored(chosen, node).renamed()
     row = x.dim(0)
-    term = apply(
-        "pick", chosen.expression, at(Index.of(row)), x.expression, number(0, x.dtype)
-    )
+    term = apply("pick", chosen.expression, at(Index.of(row)), x.expression, number(0, x.dtype))
     others = [x.dim(d) for d in range(1, len(x.shape))]
     dims = (*chosen.dims, *others, row)
     whole = Value(dims, term, (*chosen.shape, *x.shape[1:], x.shape[0]))

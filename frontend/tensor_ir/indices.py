@@ -104,9 +104,7 @@ class Index:
         return Index(tuple(terms.items()), constant, self.divisor, self.within)
 
 
-def _split_terms(
-    variable: Variable, known: Mapping[Variable, Index]
-) -> list[tuple[Variable, int]]:
+def _split_terms(variable: Variable, known: Mapping[Variable, Index]) -> list[tuple[Variable, int]]:
     """The variables that make one, down to those that are known: these may be split since."""
     halves = None if variable in known else variable.halves()
     if halves is None:

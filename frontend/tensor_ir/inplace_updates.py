@@ -26,9 +26,7 @@ from distspmd.frontend.tensor_ir.indices import (
 from distspmd.frontend.tensor_ir.kernels import Builder, Kernel
 
 
-def updates(
-    builder: Builder, written: Sequence[tuple[Value, Value, fx.Node]]
-) -> list[Kernel]:
+def updates(builder: Builder, written: Sequence[tuple[Value, Value, fx.Node]]) -> list[Kernel]:
     """A kernel for each argument, from its value, and what is written into it by a node."""
     aligned = []
     for target, value, node in written:

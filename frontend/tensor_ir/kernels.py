@@ -26,6 +26,7 @@ from distspmd.frontend.tensor_ir.indices import (
     Value,
     Variable,
     element,
+    is_solid,
     loads,
     new_variables,
     regroup,
@@ -34,9 +35,8 @@ from distspmd.frontend.tensor_ir.indices import (
 from distspmd.frontend.tensor_ir.one_hot import without_picks
 from distspmd.plans.heuristics import HEURISTICS
 
-
 LINES = "lines"
-"""The operation of a kernel whose code takes whole lines (:mod:`distspmd.frontend.tensor_ir.lines`)."""
+"""The operation of a kernel whose code takes lines (:mod:`distspmd.frontend.tensor_ir.lines`)."""
 
 
 @dataclass(eq=False)
@@ -172,9 +172,10 @@ class Builder:
         rest = [leaf for dim in value.dims[count:] for v in dim for leaf in v.leaves()]
         array, (line, *others) = self._stored_at([first, *([leaf] for leaf in rest)], value, node)
         waiting = [v for v in others if v]
-        dims = [(line,) if line else ()]
-        for dim in value.dims[count:]:
-            dims.append(tuple(waiting.pop(0) for v in dim for _ in v.leaves()))
+        dims: list[tuple[Variable, ...]] = [(line,) if line else ()]
+        dims += [
+            tuple(waiting.pop(0) for v in dim for _ in v.leaves()) for dim in value.dims[count:]
+        ]
         load = array.load([v for v in (line, *others) if v])
         return Value(tuple(dims), load, (math.prod(lengths[0]), *lengths[1]))
 
@@ -193,9 +194,11 @@ class Builder:
             if not leaves:
                 new.append(None)
                 continue
-            own = Variable(Extent(math.prod(v.length for v in leaves)))
+            shared = len(leaves) == 1 and not is_solid(leaves)
+            length = math.prod(v.length for v in leaves)
+            own = Variable(leaves[0].extent if shared else Extent(length))
             new.append(own)
-            if len(leaves) == 1:
+            if len(leaves) == 1:  # what it is read from is split with it, or not at all
                 by[leaves[0]] = Index(((own, 1),))
                 places.append(Index(((own, 1),)))
             else:
@@ -203,7 +206,7 @@ class Builder:
                 places.append(Index.of(leaves))
         dims = [v for v in new if v]
         array = self.container(f"{name_of(node)}_copy", dims, value.dtype)
-        if any(own.extent.solid for own in dims):
+        if any(is_solid([own]) for own in dims):
             array.written = element(array, places)
         over = tuple(leaf for v in value.variables for leaf, _ in by.get(v, Index(((v, 1),))).terms)
         expression = substitute_indices(value.expression, by)

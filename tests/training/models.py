@@ -68,6 +68,66 @@ class Block(nn.Module):
         return x + self.down(functional.gelu(self.up(self.second(x))))
 
 
+class Rotary(nn.Module):
+    """Self-attention whose queries and keys are turned by their places; keys serve several heads.
+
+    As `transformers` writes it, with a mask that is made of places.
+    """
+
+    def __init__(self, width: int, heads: int, shared: int) -> None:
+        super().__init__()
+        self.inner, self.times = width // heads, heads // shared
+        self.q = nn.Linear(width, width, bias=False)
+        self.k, self.v = (nn.Linear(width, shared * self.inner, bias=False) for _ in range(2))
+        self.out = nn.Linear(width, width, bias=False)
+        rates = 100.0 ** -(torch.arange(0, self.inner, 2) / self.inner)
+        self.register_buffer("rates", rates)
+
+    def turned(self, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+        half = x.shape[-1] // 2
+        return x * cos + torch.cat((-x[..., half:], x[..., :half]), dim=-1) * sin
+
+    def forward(self, x: Tensor) -> Tensor:
+        batch, length, _ = x.shape
+        q, k, v = (f(x).view(batch, length, -1, self.inner).transpose(1, 2) for f in self.parts())
+        places = torch.ones(batch, length, dtype=torch.int64).cumsum(-1) - 1
+        angles = places[:, :, None] * self.rates
+        angles = torch.cat((angles, angles), dim=-1)[:, None]
+        q, k = (self.turned(t, angles.cos(), angles.sin()) for t in (q, k))
+        k, v = (
+            t[:, :, None].expand(batch, -1, self.times, length, self.inner).flatten(1, 2)
+            for t in (k, v)
+        )
+        scores = q @ k.transpose(2, 3) / self.inner**0.5
+        seen = torch.ones(batch, length, dtype=torch.bool)
+        rows, columns = torch.arange(length)[:, None], torch.arange(length)
+        mask = (columns <= rows) & seen[torch.arange(batch)[:, None, None], columns]
+        scores = scores.masked_fill(~mask[:, None], float("-inf"))
+        mixed = (scores.softmax(-1) @ v).transpose(1, 2).reshape(batch, length, -1)
+        return self.out(mixed.contiguous())
+
+    def parts(self) -> tuple[nn.Module, ...]:
+        return self.q, self.k, self.v
+
+
+class Experts(nn.Module):
+    """Each word goes to two of several networks, and the results are added where it was."""
+
+    def __init__(self, width: int, experts: int) -> None:
+        super().__init__()
+        self.router = nn.Linear(width, experts)
+        self.up = nn.Parameter(torch.randn(experts, width, width) / width**0.5)
+
+    def forward(self, x: Tensor) -> Tensor:
+        flat = x.reshape(-1, x.shape[-1])
+        shares, chosen = self.router(flat).softmax(-1).topk(2, dim=-1)
+        order = chosen.reshape(-1).argsort(stable=True)
+        words, expert = order // 2, chosen.reshape(-1)[order]
+        made = torch.bmm(flat[words][:, None], self.up[expert])[:, 0].relu()
+        made = made * shares.reshape(-1)[order][:, None]
+        return torch.zeros_like(flat).index_add_(0, words, made).view_as(x)
+
+
 class GPT(nn.Module):
     """Causal layers over an embedding that is also the head."""
 
@@ -238,6 +298,10 @@ def sequences() -> Batch:
     return torch.randn(3, 4, 8), torch.randn(3, 4, 8)
 
 
+def wide_sequences() -> Batch:
+    return torch.randn(3, 5, 16), torch.randn(3, 5, 16)
+
+
 def sentences() -> Batch:
     return torch.randint(0, 11, (3, 4)), torch.randint(0, 11, (3, 4))
 
@@ -289,6 +353,22 @@ MODELS = [
         regress,
         sequences,
         of_batch("attention_bmm"),
+    ),
+    Model(
+        "rotary",
+        lambda: Block(Rotary(16, 4, 2), 16),
+        momentum,
+        regress,
+        wide_sequences,
+        of_batch("attention_q_mm"),
+    ),
+    Model(
+        "experts",
+        lambda: Block(Experts(8, 3), 8),
+        momentum,
+        regress,
+        sequences,
+        of_batch("up_addmm"),
     ),
     Model("encoder", layer, sgd, regress, sequences, of_batch("linear1_addmm")),
     Model(

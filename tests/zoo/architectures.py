@@ -1,8 +1,7 @@
 """Published architectures in small random configurations, as their libraries write them.
 
-Those of `transformers` and torchvision need these packages, of versions that go with the installed
-torch: `pip install transformers torchvision`. They are built and called as users do: no masks and no
-positions are handed over.
+Those of `transformers` and torchvision need these packages: `pip install -e ".[zoo]"`. They are
+built and called as users do: no masks and no positions are handed over.
 """
 
 from __future__ import annotations

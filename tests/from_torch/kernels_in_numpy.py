@@ -1,0 +1,138 @@
+"""The kernels that the front end makes of a function of torch, evaluated by NumPy.
+
+Nothing is lowered or compiled, so that many functions can be compared with torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from dace import SDFG
+from torch import Tensor, nn
+
+from distspmd import frontend
+from distspmd.execution.binding import binding_of
+from distspmd.expressions.evaluation import evaluate
+from distspmd.expressions.ir import Argument, Expression, IndexValue, Load, replace_leaves
+from distspmd.frontend.from_torch import api
+from distspmd.frontend.tensor_ir.indices import Array, Index, Variable
+from distspmd.frontend.tensor_ir.kernels import LINES, Builder, Kernel, current_indices
+
+_REDUCTIONS: dict[str, Any] = {"sum": np.add, "max": np.maximum, "min": np.minimum}
+
+
+class Program:
+    """What the front end made last."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.kernels: list[Kernel] = []
+        made = api.emit
+
+        def emit(
+            name: str, builder: Builder, main: Sequence[Kernel], update: Sequence[Kernel]
+        ) -> SDFG:
+            self.kernels = [*main, *update]
+            return made(name, builder, main, update)
+
+        patch.setattr(api, "emit", emit)
+
+    def of(self, module: nn.Module, *inputs: Tensor) -> list[Tensor]:
+        """The results of the forward pass of a module."""
+        return self._run(frontend.torch_module(module, *inputs), inputs)[0]
+
+    def step(
+        self, step: Callable[..., Any], *inputs: Tensor
+    ) -> tuple[list[Tensor], dict[str, Any]]:
+        """The results of a training step, and the live tensors after it, by their names."""
+        return self._run(frontend.training_step(step, *inputs), inputs)
+
+    def _run(self, sdfg: SDFG, inputs: Sequence[Tensor]) -> tuple[list[Tensor], dict[str, Any]]:
+        binding: Any = binding_of(sdfg)
+        shapes = {name: tuple(map(int, array.shape)) for name, array in sdfg.arrays.items()}
+        memory = {
+            name: np.full(shapes[name], 77, array.dtype.type) for name, array in sdfg.arrays.items()
+        }
+        for name, slot in binding.live.items():
+            memory[name] = np.array(slot.fetch().detach().numpy()).reshape(shapes[name])
+        for name, value in zip(sdfg.arg_names, inputs, strict=True):
+            memory[name] = np.array(value.numpy()).reshape(shapes[name])
+        for kernel in self.kernels:
+            run_kernel(kernel, memory)
+        single = len(binding.results) == 1
+        results = [
+            torch.from_numpy(memory["__return" if single else f"__return_{n}"]).reshape(shape)
+            for n, shape in enumerate(binding.results)
+        ]
+        live = {
+            slot.name: torch.from_numpy(memory[name]).reshape(slot.fetch().shape)
+            for name, slot in binding.live.items()
+        }
+        return results, live
+
+
+def run_kernel(kernel: Kernel, memory: dict[str, Any]) -> None:
+    """Write the results of a kernel."""
+    assert kernel.operation != LINES, "code of C++ is compiled"
+    kept = [leaf for v in kernel.variables for leaf in v.leaves()]
+    gone = [leaf for v in kernel.reduced for leaf in v.leaves()]
+    grid = _grid([*kept, *gone])
+    shape = tuple(v.length for v in (*kept, *gone))
+    found = []
+    for _, expression in kernel.results:
+        value = np.broadcast_to(_value(expression, grid, memory), shape)
+        if kernel.operation:
+            axes = tuple(range(len(kept), len(shape)))
+            value = _REDUCTIONS[kernel.operation].reduce(value, axis=axes)
+        found.append(value)
+    for (array, _), value in zip(kernel.results, found, strict=True):
+        _store(array, kept, np.broadcast_to(value, shape[: len(kept)]), memory)
+
+
+def _store(array: Array, kept: list[Variable], value: Any, memory: dict[str, Any]) -> None:
+    target = memory[array.name]
+    if array.written is None:
+        order = [kept.index(v) for v in array.stored(kept)]
+        target[...] = np.transpose(value, order).reshape(target.shape)
+        return
+    grid = _grid(kept)
+    places = [_at(index, grid) for index in current_indices(array.written)]
+    target[tuple(np.broadcast_arrays(*places, value)[:-1])] = value
+
+
+def _grid(variables: Sequence[Variable]) -> dict[Variable, Any]:
+    return {
+        v: np.arange(v.length).reshape([-1 if m == n else 1 for m in range(len(variables))])
+        for n, v in enumerate(variables)
+    }
+
+
+def _at(index: Index, grid: dict[Variable, Any]) -> Any:
+    total: Any = index.constant
+    for variable, factor in index.terms:
+        for leaf, inner in Index.of(variable.leaves()).terms:
+            total = total + grid[leaf] * factor * inner
+    total = total // index.divisor
+    return total if index.within is None else np.clip(total, 0, index.within - 1)
+
+
+def _value(expression: Expression, grid: dict[Variable, Any], memory: dict[str, Any]) -> Any:
+    values: dict[str, Any] = {}
+
+    def named(leaf: Expression) -> Expression:
+        if isinstance(leaf, Load):
+            places = tuple(_at(index, grid) for index in current_indices(leaf))
+            value = memory[leaf.array.name]
+            value = value[places] if places else value.reshape(())
+        elif isinstance(leaf, IndexValue):
+            value = np.asarray(_at(Index(leaf.terms, leaf.constant), grid))
+        else:
+            return leaf
+        name = f"v{len(values)}"
+        values[name] = value
+        return Argument(name, leaf.dtype)
+
+    return evaluate(replace_leaves(expression, named), values)
