@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 import inspect
+import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -112,7 +113,11 @@ def iteration_spaces(program: Source) -> IterationSpaces:
 
 
 def compile(
-    lowered: SDFG | Lowering | SymbolicLowering | None, comm: Any, *, arithmetic: str = "vector"
+    lowered: SDFG | Lowering | SymbolicLowering | None,
+    comm: Any,
+    *,
+    arithmetic: str = "vector",
+    device: str | None = None,
 ) -> Program | SymbolicProgram:
     """Compile a lowered program on rank 0, and load it on all ranks of a communicator.
 
@@ -125,15 +130,20 @@ def compile(
         arithmetic: of loops that the compiler vectorises. ``"vector"``: functions such as ``exp``
             come from the vector library, with errors of up to 4 units in the last place; not if
             ``"strict"``; ``"fast"``: sums may be taken in another order. Deterministic is strict.
+        device: on which each rank works: ``"emulated"``, one in the memory of the host
+            (docs/gpu.md); None for the host's cores, unless the environment variable
+            ``DISTSPMD_DEVICE`` names another.
 
     Raises:
         ScheduleError: the program is not lowered, or its grids need more ranks.
-        ArgumentError: an unknown kind of arithmetic, or no communicator.
+        ArgumentError: an unknown kind of arithmetic or of device, or no communicator.
+        DeviceError: on all ranks; the device has no memory for the program.
         DisagreementError: on all ranks: they compile different programs, or one of them has ended.
         LaunchError: the processes that were started together are no ranks of one program.
         CompilationError: on all ranks, with the compiler's message.
         ToolchainError: on all ranks, if the compiler or the BLAS is missing.
     """
+    device = device or os.environ.get("DISTSPMD_DEVICE")
     agreement = Agreement.of(comm, programs.COMPILES)
     with agreement.calling(programs.COMPILES):
         agreement.check()
@@ -141,9 +151,9 @@ def compile(
         first = agreement.rank == 0
         symbolic = lowering if first and isinstance(lowering, SymbolicLowering) else None
         if agreement.bcast(symbolic is not None):
-            return SymbolicProgram(symbolic, agreement.comm, arithmetic)
+            return SymbolicProgram(symbolic, agreement.comm, arithmetic, device)
         sdfg: SDFG | None = lowered if isinstance(lowered, SDFG) else getattr(lowered, "sdfg", None)
-        return programs.compile_together(agreement, sdfg, arithmetic)
+        return programs.compile_together(agreement, sdfg, arithmetic, device)
 
 
 def program(

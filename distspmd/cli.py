@@ -24,6 +24,7 @@ from distspmd.errors import (
     ToolchainError,
     UnsupportedProgram,
 )
+from distspmd.runtime import devices
 from distspmd.runtime.allocation import launched_ranks, rank_of_launch
 from distspmd.runtime.launch import launch
 from distspmd.runtime.toolchain import find_mpi
@@ -125,6 +126,11 @@ def _parser() -> argparse.ArgumentParser:
         "--timeout",
         type=float,
         help="seconds after which all ranks are ended, with where each of them stood",
+    )
+    run.add_argument(
+        "--device",
+        metavar="KIND",
+        help="device on which each rank works: emulated (default: the cores of the host)",
     )
     run.set_defaults(command=_run)
 
@@ -390,6 +396,8 @@ def _explain(options: argparse.Namespace) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
+    if options.device:
+        os.environ[devices.VARIABLE] = devices.device_kind(options.device).name
     if options.program.endswith(".py"):
         argv = [options.program, *options.arguments]
         return launch(argv, ranks=options.ranks, timeout=options.timeout).returncode

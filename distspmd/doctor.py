@@ -12,14 +12,22 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
+import numpy as np
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from distspmd.cache.folders import cache_folder
 from distspmd.cache.scratch import scratch_folder
-from distspmd.errors import CacheError, LaunchError, ToolchainError
+from distspmd.errors import (
+    CacheError,
+    CompilationError,
+    DeviceError,
+    LaunchError,
+    ToolchainError,
+)
 from distspmd.runtime import toolchain
+from distspmd.runtime.devices import KINDS, Device, build_device_library
 from distspmd.runtime.launch import launch
 from distspmd.runtime.measure import NEVER, measure
 
@@ -62,6 +70,7 @@ def checks() -> tuple[Check, ...]:
         _guarded("MPI", _mpi),
         _guarded("MPI ranks", _ranks),
         _guarded("BLAS", _blas),
+        _guarded("devices", _devices),
     )
 
 
@@ -80,7 +89,13 @@ def _guarded(name: str, check: Callable[[], Check]) -> Check:
     """A check whose tools may be missing: the first line is what was found, the rest the advice."""
     try:
         return check()
-    except (CacheError, ToolchainError, LaunchError) as error:
+    except (
+        CacheError,
+        CompilationError,
+        DeviceError,
+        ToolchainError,
+        LaunchError,
+    ) as error:
         found, _, advice = str(error).partition("\n")
         return Check(name, False, found, " ".join(advice.split()))
 
@@ -162,6 +177,24 @@ def _blas() -> Check:
         core = _output([str(program)]).strip()
     found = f"{blas}{', kernels for ' if core else ''}{core}"
     return Check("BLAS", True, found, _faster(core) or _noted(blas.passed_over))
+
+
+def _devices() -> Check:
+    """The library of each kind of device compiles, and the device keeps what it is given."""
+    for kind in KINDS.values():
+        device = Device(build_device_library(kind))
+        given = np.arange(1000.0)
+        found = np.zeros_like(given)
+        address = device.allocate(given.nbytes)
+        device.upload(given, address)
+        device.download(address, found)
+        device.free(address)
+        said = device.error() or ("" if np.array_equal(given, found) else "a copy has other values")
+        if said:
+            return Check("devices", False, f"{kind.name}: {said}", "report this, with this table")
+    kinds = "; ".join(f"{kind.name}: {kind.described}" for kind in KINDS.values())
+    how = "Tiles of devices are moved through pinned memory of the host"
+    return Check("devices", True, f"{kinds}. {how}")
 
 
 def _measured() -> Check:

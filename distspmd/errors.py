@@ -60,6 +60,10 @@ class ToolchainError(DistSPMDError):
     """A compiler, an MPI or a BLAS is missing or does not work; says what to install."""
 
 
+class DeviceError(DistSPMDError):
+    """A device refuses what it is told to do, or has no memory; with what it said."""
+
+
 class CacheError(DistSPMDError):
     """A folder for files cannot be used, or others could put code into it; says which, and why."""
 

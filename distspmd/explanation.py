@@ -18,6 +18,8 @@ from distspmd.lowering import ATTRIBUTE, Lowering, PlannedMemlet
 from distspmd.plans.cost import Cost
 from distspmd.plans.heuristics import HEURISTICS, STAGES
 from distspmd.plans.plan import Plan
+from distspmd.plans.staged_boxes import StagedBoxes
+from distspmd.runtime.devices import DeviceBuild
 from distspmd.tables import Table, as_html, as_text, shorten
 
 
@@ -29,7 +31,7 @@ def explain(lowered: Any) -> Explanation:
     """
     for found in (lowered, getattr(lowered, ATTRIBUTE, None), getattr(lowered, "lowering", None)):
         if isinstance(found, Lowering):
-            return Explanation(found)
+            return Explanation(found, getattr(lowered, "device", None))
     if hasattr(lowered, "at"):
         raise ScheduleError(
             "nothing is decided yet of a program with symbolic sizes. Explain it for some: "
@@ -43,9 +45,14 @@ def explain(lowered: Any) -> Explanation:
 
 @dataclass(frozen=True)
 class Explanation:
-    """Homes, communication and its totals; prints as text, and as HTML in Jupyter."""
+    """Homes, communication and its totals; prints as text, and as HTML in Jupyter.
+
+    Of a program that was compiled for a device, also which of its nodes run there, and how its
+    tiles are moved.
+    """
 
     lowering: Lowering
+    device: DeviceBuild | None = None
 
     @property
     def nbytes(self) -> int:
@@ -94,6 +101,7 @@ class Explanation:
             "",
             as_text([self._totals, self._heuristics]).rstrip("\n"),
             *self.lowering.sentences,
+            *([as_text([self._places]).rstrip("\n"), *self._staged] if self.device else []),
         ]
         return "\n".join(said)
 
@@ -101,12 +109,12 @@ class Explanation:
         rows = "".join(_row(*numbered) for numbered in enumerate(self.lowering.memlets))
         head = "".join(f"<th>{name}</th>" for name in _HEAD)
         moves = f"<h4>Communication</h4><table><tr>{head}</tr>{rows}</table>"
-        sentences = (*self._fetches, *self.lowering.sentences)
+        sentences = (*self._fetches, *self.lowering.sentences, *self._staged)
         notes = "".join(f"<p>{html.escape(note)}</p>" for note in sentences)
         return (
             as_html([self._homes, self._candidates])
             + moves
-            + as_html([self._totals, self._heuristics])
+            + as_html([self._totals, self._heuristics, *([self._places] if self.device else [])])
             + notes
         )
 
@@ -118,6 +126,28 @@ class Explanation:
             f"{shorten(memlet.layouts, _LAYOUT)}, only {memlet.inspection}, resolved at run time: "
             f"at most {memlet.solution.cost.nbytes:,} bytes received"
             for memlet in self.lowering.fetches
+        ]
+
+    @property
+    def _places(self) -> Table:
+        """Where each node of a program for a device runs, and how."""
+        assert self.device is not None
+        title = f"Nodes of the program on the device {self.device.kind!r}"
+        return Table(title, ("node", "runs on", ""), self.device.spaces)
+
+    @property
+    def _staged(self) -> list[str]:
+        """How tiles move that lie in the memory of a device, as sentences."""
+        if not self.device:
+            return []
+        plans = [(memlet.solution.plan, StagedBoxes.of) for memlet in self.lowering.memlets]
+        plans += [(memlet.solution.plan, StagedBoxes.whole) for memlet in self.lowering.fetches]
+        ranks = range(self.lowering.ranks)
+        most = max((of(plan, rank).nbytes(plan) for plan, of in plans for rank in ranks), default=0)
+        return [
+            "Tiles of the device are moved through pinned memory of the host: for each distributed "
+            "memlet a kernel copies what its plan reads, messages carry it, and a kernel copies "
+            f"what was written back; at most {most:,} bytes are copied so on a rank at once."
         ]
 
     @property

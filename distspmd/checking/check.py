@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import math
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -270,7 +271,7 @@ def prepare_trial(
     lowering = lower_numbers(lowered, schedule, **options)
     for memlet in lowering.memlets + lowering.fetches:
         verify(memlet.solution.plan)
-    built, lowering = build_for(lowered, ranks)
+    built, lowering = build_for(lowered, ranks, device=os.environ.get("DISTSPMD_DEVICE"))
     folder = str(build_unlowered(sdfg)) if original else None
     return Trial(built, lowering, folder, tolerance, seed, oracle)
 

@@ -33,8 +33,9 @@ from distspmd.nodes.distributed_memlet import CONTEXT, DistributedMemlet
 from distspmd.passes.normalize.dace_fixes import correct
 from distspmd.runtime import compile_runtime, compiler_processes, toolchain
 from distspmd.runtime.allocation import rank_of_launch
+from distspmd.runtime.devices import DeviceBuild
 
-_RECORD = "program.json"
+RECORD = "program.json"
 _PACKAGE = Path(__file__).resolve().parent.parent
 _MAKING_CODE = ("expressions", "codegen", "nodes", "dace_compat")
 """Packages whose modules decide what code a program becomes; a build's key has their text."""
@@ -49,11 +50,11 @@ _HEADERS_OF_PROGRAMS = (
     "kernels/threaded_gemm.hpp",
 )
 """Headers that programs include; the runtime has a key of its own."""
-_EXACT = "-fno-fast-math -ffp-contract=off"
+EXACT = "-fno-fast-math -ffp-contract=off"
 """Flags by which an expression has the same bits in whatever loop the compiler puts it."""
 
 _EXTREMA = compile_runtime.INCLUDE / "distspmd" / "kernels" / "extrema.hpp"
-_OVERLOADS = f'#include <math.h>\n#include "{_EXTREMA}"\n'
+OVERLOADS = f'#include <math.h>\n#include "{_EXTREMA}"\n'
 """For DaCe's code ``exp`` and others have overloads for float, and ``max`` is NumPy's."""
 
 ARITHMETIC = {
@@ -94,20 +95,27 @@ class Build:
     """Arguments that are the storage of tiles, which whoever calls the program provides."""
     ends: tuple[tuple[str, str], ...]
     """Of each distributed memlet the containers that it moves from and to."""
+    device: DeviceBuild | None = None
+    """Of a program that runs on a device."""
 
     def save(self, folder: Path) -> None:
         """Write the record beside the library."""
         fields = {**asdict(self), "library": os.path.relpath(self.library, folder)}
-        (folder / _RECORD).write_text(json.dumps(fields))
+        (folder / RECORD).write_text(json.dumps(fields))
 
     @classmethod
     def load(cls, folder: Path) -> Build:
         """Read the record of a finished build."""
-        fields = json.loads((folder / _RECORD).read_text())
+        fields = json.loads((folder / RECORD).read_text())
         arguments = tuple(
             CompiledArgument(a["name"], a["dtype"], tuple(a["shape"]), tuple(a["strides"]))
             for a in fields["arguments"]
         )
+        device = fields["device"]
+        if device is not None:
+            spaces = tuple((label, place, remark) for label, place, remark in device["spaces"])
+            named = tuple(device["arguments"])
+            device = DeviceBuild(device["kind"], device["library"], named, spaces)
         return cls(
             fields["name"],
             str(folder / fields["library"]),
@@ -116,6 +124,7 @@ class Build:
             tuple(fields["positional"]),
             tuple(fields["tiles"]),
             tuple((source, target) for source, target in fields["ends"]),
+            device,
         )
 
 
@@ -131,7 +140,7 @@ def warm_up() -> None:
     compiler_processes.start_in_background(compile_runtime.build_runtime)
     with contextlib.suppress(ToolchainError, CacheError):  # a program that needs it says so
         found = toolchain.find_compiler()
-        with _settings(found, ARITHMETIC["vector"]):
+        with compiler_settings(found, ARITHMETIC["vector"]):
             flags = compile_program.flags_of_all()
         compiler_processes.start_in_background(
             lambda: compile_program.precompile_missing_headers(found, flags)
@@ -157,34 +166,39 @@ def build_program(sdfg: SDFG, lowering: Lowering, ranks: int, arithmetic: str = 
     uniform = lowering.uniform_symbols(ranks)
     program.replace_dict(uniform)  # type: ignore[arg-type]  # DaCe takes numbers too
     share = all(map(outline.repeatable, _global_code(program)))
-    program.append_global_code(_OVERLOADS)
+    program.append_global_code(OVERLOADS)
     add_functions(program, collect_lambdas(lowering.memlets))
-    ends = _ends(program)
+    ends = memlet_ends(program)
     tiles = _lend(program, ends) if ranks > 1 else ()
     strict = lowering.deterministic or arithmetic == "strict"
     blas = toolchain.find_blas() if choose_implementations(program, strict) else None
     if blas is not None:
         check_lapack(program, blas)
-    flags = _EXACT if lowering.deterministic else ARITHMETIC[arithmetic]
+    flags = EXACT if lowering.deterministic else ARITHMETIC[arithmetic]
     share_maps(program)
     with quick_graphs():
-        key = _key(program, str(compiler_found), str(blas), flags)
+        key = key_of(program, str(compiler_found), str(blas), flags)
 
     def make(folder: Path) -> list[str]:
         linking = linked_to(blas, blas_header(blas)) if blas else contextlib.nullcontext()
-        with linking, _settings(compiler_found, flags, folder.parent), quiet(), quick_graphs():
+        with (
+            linking,
+            compiler_settings(compiler_found, flags, folder.parent),
+            quiet(),
+            quick_graphs(),
+        ):
             given = compile_program.flags_of_all()
             compiler_processes.start_in_background(  # while DaCe generates code
                 lambda: compile_program.precompile_headers(compiler_found, given)
             )
             library = compile_program.compile_program(program, folder, compiler_found, share)
-        _record(program, sdfg, library, tiles, ends).save(folder)
-        return [_RECORD, str(library.relative_to(folder))]
+        record_of(program, sdfg, library, tiles, ends).save(folder)
+        return [RECORD, str(library.relative_to(folder))]
 
     return Build.load(ensure_entry("programs", key, make))
 
 
-def _ends(program: SDFG) -> tuple[tuple[str, str], ...]:
+def memlet_ends(program: SDFG) -> tuple[tuple[str, str], ...]:
     """Of each distributed memlet the containers that it moves from and to, by its number.
 
     They are empty where it stands in a nested SDFG, whose containers have other names.
@@ -218,19 +232,19 @@ def build_unlowered(sdfg: SDFG) -> Path:
     """
     program = copy.deepcopy(sdfg)
     correct(program)
-    program.append_global_code(_OVERLOADS)
+    program.append_global_code(OVERLOADS)
     blas = toolchain.find_blas() if choose_implementations(program) else None
     compiler_found = toolchain.find_compiler()
 
     def make(folder: Path) -> list[str]:
         program.build_folder = str(folder)
         linking = linked_to(blas, blas_header(blas)) if blas else contextlib.nullcontext()
-        with linking, _settings(compiler_found, "", folder.parent), quiet():
+        with linking, compiler_settings(compiler_found, "", folder.parent), quiet():
             built_by_dace(lambda: program.compile(return_program_handle=False))
         found = [*folder.glob("program.sdfg*"), *folder.glob("**/*.so"), folder / "FOLDER_MODE"]
         return [str(file.relative_to(folder)) for file in found]
 
-    return ensure_entry("plain", _key(program, str(compiler_found), str(blas)), make)
+    return ensure_entry("plain", key_of(program, str(compiler_found), str(blas)), make)
 
 
 def load_unlowered(sdfg: SDFG) -> Callable[..., Any]:
@@ -239,7 +253,8 @@ def load_unlowered(sdfg: SDFG) -> Callable[..., Any]:
     return loaded
 
 
-def _key(program: SDFG, *parts: str) -> str:
+def key_of(program: SDFG, *parts: str) -> str:
+    """The key of a build: of the program, of what makes code of it, and of all that parts say."""
     sources = [compile_runtime.INCLUDE / "distspmd" / name for name in _HEADERS_OF_PROGRAMS]
     for package in _MAKING_CODE:
         sources += sorted((_PACKAGE / package).rglob("*.py"))
@@ -303,7 +318,7 @@ def _global_code(program: SDFG) -> list[str]:
 
 
 @contextlib.contextmanager
-def _settings(
+def compiler_settings(
     found: toolchain.Compiler, flags: str = "", work: Path | None = None
 ) -> Iterator[None]:
     """DaCe's surroundings while it compiles: the compiler that was found, and CMake on PATH.
@@ -320,13 +335,15 @@ def _settings(
         yield
 
 
-def _record(
+def record_of(
     program: SDFG,
     original: SDFG,
     library: Path,
     tiles: tuple[str, ...],
     ends: tuple[tuple[str, str], ...],
+    device: DeviceBuild | None = None,
 ) -> Build:
+    """The record of a compiled program."""
     arguments = []
     for name, container in program.arglist().items():
         is_array = isinstance(container, data.Array)
@@ -353,4 +370,5 @@ def _record(
         tuple(positional),
         tiles,
         ends,
+        device,
     )

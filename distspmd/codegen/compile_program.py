@@ -37,7 +37,7 @@ from distspmd.runtime import compiler_processes
 from distspmd.runtime.compile_runtime import version
 from distspmd.runtime.toolchain import Compiler
 
-_RUNTIME = Path(dace.__file__).parent / "runtime" / "include"
+RUNTIME = Path(dace.__file__).parent / "runtime" / "include"
 _HEADER = "dace_program.hpp"
 _KIND = "precompiled"
 _precompiling = threading.Lock()
@@ -96,7 +96,7 @@ def _by_cmake(program: SDFG, objects: list[CodeObject], folder: Path) -> Path:
 
 
 def _by_commands(
-    name: str, objects: Sequence[CodeObject], folder: Path, using: tuple[_Needs, Compiler, bool]
+    name: str, objects: Sequence[CodeObject], folder: Path, using: tuple[Needs, Compiler, bool]
 ) -> Path:
     needs, compiler, share = using
     folder, library = folder / "src" / "cpu", folder / "build" / f"lib{name}.so"
@@ -117,7 +117,7 @@ def _by_commands(
 
 
 @dataclass(frozen=True)
-class _Needs:
+class Needs:
     """What programs need of their surroundings beside the compiler."""
 
     folders: tuple[str, ...]
@@ -126,12 +126,32 @@ class _Needs:
     linking: tuple[str, ...]
 
 
-def _needs(objects: Iterable[CodeObject]) -> _Needs | None:
+def _needs(objects: Iterable[CodeObject]) -> Needs | None:
     """What generated code needs, if the compiler alone can make a library of it."""
     linked = [code for code in objects if code.linkable]
     kinds = {(code.target, code.target_type, code.language) for code in linked}
     if kinds != {(CPUCodeGen, "", "cpp")}:
         return None
+    return _found_needs(linked)
+
+
+def needs_of(linked: Iterable[CodeObject]) -> Needs:
+    """What generated code needs.
+
+    Raises:
+        CompilationError: it needs what only CMake finds.
+    """
+    found = _found_needs(linked)
+    if found is None:
+        raise CompilationError(
+            "the program needs packages or settings of CMake, with which programs for a device "
+            "are not compiled. Unset DaCe's settings compiler.linker.executable and "
+            "compiler.extra_cmake_args, or compile it with device=None."
+        )
+    return found
+
+
+def _found_needs(linked: Iterable[CodeObject]) -> Needs | None:
     settings = config.Config.get("compiler", "linker", "executable"), *_extra("extra_cmake_args")
     if any(settings) or compiler_family.detect(compiler_family.host_compiler()) not in _FAMILIES:
         return None
@@ -147,7 +167,7 @@ def _needs(objects: Iterable[CodeObject]) -> _Needs | None:
     if any(_EXPANDED in text for text in (*folders, *flags, *links)):
         return None
     split = shlex.split(" ".join(dict.fromkeys(flags))), shlex.split(" ".join(dict.fromkeys(links)))
-    return _Needs(tuple(dict.fromkeys(folders)), tuple(split[0]), tuple(split[1]))
+    return Needs(tuple(dict.fromkeys(folders)), tuple(split[0]), tuple(split[1]))
 
 
 _FAMILIES = ("gnu", "clang")
@@ -180,12 +200,12 @@ def _link(named: str) -> str:
 
 
 def _compile_files(
-    files: Sequence[Path], library: Path, needs: _Needs, compiler: Compiler
+    files: Sequence[Path], library: Path, needs: Needs, compiler: Compiler
 ) -> subprocess.CompletedProcess[str]:
     """Compile the files of a program side by side, and link them; what the compiler said."""
     flags = flags_of_all()
     start = [*compiler.command, *flags, "-w", *precompile_headers(compiler, flags)]
-    start += [f"-I{_RUNTIME}", *(f"-I{folder}" for folder in needs.folders), *needs.compiling]
+    start += [f"-I{RUNTIME}", *(f"-I{folder}" for folder in needs.folders), *needs.compiling]
     start.append(f'-DDACE_BINARY_DIR="{library.parent}"')
     if len(files) == 1:
         command = [*start, "-shared", str(files[0]), "-o", str(library), *needs.linking]
@@ -233,7 +253,7 @@ def precompile_missing_headers(compiler: Compiler, flags: Sequence[str]) -> None
 
 
 def _precompiling_command(compiler: Compiler, flags: Sequence[str]) -> tuple[str, ...]:
-    return (*compiler.command, *flags, f"-I{_RUNTIME}", "-x", "c++-header")
+    return (*compiler.command, *flags, f"-I{RUNTIME}", "-x", "c++-header")
 
 
 def _key_of_headers(command: tuple[str, ...], said: bytes) -> str:
@@ -265,4 +285,4 @@ def _precompiled(command: tuple[str, ...], said: bytes, cache: Path) -> Path:
 @functools.cache
 def _changed() -> float:
     """When DaCe's headers changed last."""
-    return max((file.stat().st_mtime for file in _RUNTIME.rglob("*") if file.is_file()), default=0)
+    return max((file.stat().st_mtime for file in RUNTIME.rglob("*") if file.is_file()), default=0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,10 +16,16 @@ from distspmd.execution import tile_storage
 from distspmd.execution.messages import MESSAGES, checked_indices
 from distspmd.lowering import Lowering
 from distspmd.nodes.distributed_memlet import CONTEXT
+from distspmd.plans.encoding import Storage
+from distspmd.plans.plan import Plan
+from distspmd.plans.request_encoding import Fetch
 from distspmd.runtime.agreement import Agreement
 from distspmd.runtime.arrays import address
 from distspmd.runtime.engine import Engine
 from distspmd.runtime.shared_memory import SharedNode
+
+PlanAndStorages = tuple[str, Plan, tuple[Storage, Storage]]
+"""A plan as the engine takes it."""
 
 
 class Executable:
@@ -48,7 +54,8 @@ class Executable:
         self.engine = Engine(comm, plans, fetches, functions)
         self._node: SharedNode | None = None
         self._tiles = self._lend_tiles(built, lowering, comm)
-        values = {**lowering.symbol_values(rank), CONTEXT: self.engine.context or 0}
+        context = self._context(plans, fetches)
+        values = {**lowering.symbol_values(rank), CONTEXT: context}
         self._nothing = np.zeros(64, np.uint8)  # what a rank without a tile points at
         types: list[Any] = [ctypes.c_void_p]
         self.call: list[int] = [0]
@@ -63,6 +70,10 @@ class Executable:
         self._run.restype = None
         self._init.argtypes = [ctypes.c_int64] * len(built.initial)
         self.call[0] = self._handle = self._init(*(values[name] for name in built.initial))
+
+    def _context(self, plans: Sequence[PlanAndStorages], fetches: Sequence[Fetch]) -> int:
+        """What the program calls when data move."""
+        return self.engine.context or 0
 
     def _load(self, built: Build, agreement: Agreement) -> ctypes.CDLL:
         error: Exception | None = None
@@ -136,6 +147,15 @@ class Executable:
         # The communicators stay: freeing them needs all ranks at once.
         if getattr(self, "_handle", None) is not None:
             self._free()
+
+
+def load_executable(built: Build, lowering: Lowering, agreement: Agreement) -> Executable:
+    """The executable of a build, for the host or for a device."""
+    if built.device is None:
+        return Executable(built, lowering, agreement)
+    from distspmd.execution.device_executable import DeviceExecutable
+
+    return DeviceExecutable(built, lowering, agreement)
 
 
 def _ctype(argument: CompiledArgument) -> Any:

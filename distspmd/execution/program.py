@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from distspmd.codegen.build import Build, build_program
 from distspmd.errors import ArgumentError, CompilationError, DistSPMDError, ScheduleError
 from distspmd.execution.binding import Binding, binding_of
-from distspmd.execution.executable import Executable
+from distspmd.execution.executable import load_executable
 from distspmd.execution.messages import MESSAGES
 from distspmd.execution.resident_arguments import Residents
 from distspmd.execution.signature import Signature
@@ -22,7 +22,9 @@ from distspmd.runtime.collective_resource import Closing
 from distspmd.runtime.engine import Statistics
 
 
-def compile_and_load(sdfg: SDFG | None, comm: Any, *, arithmetic: str = "vector") -> Program:
+def compile_and_load(
+    sdfg: SDFG | None, comm: Any, *, arithmetic: str = "vector", device: str | None = None
+) -> Program:
     """Compile a lowered SDFG on rank 0, and load it on all ranks of a communicator.
 
     Args:
@@ -31,6 +33,7 @@ def compile_and_load(sdfg: SDFG | None, comm: Any, *, arithmetic: str = "vector"
         arithmetic: of loops that the compiler vectorises. ``"vector"``: functions such as ``exp``
             come from the vector library, with errors of up to 4 units in the last place; not if
             ``"strict"``; ``"fast"``: sums may be taken in another order. Deterministic is strict.
+        device: the kind of device on which each rank works; None for the cores of the host.
 
     Raises:
         ScheduleError: the SDFG is not lowered, or its grids need more ranks.
@@ -41,15 +44,18 @@ def compile_and_load(sdfg: SDFG | None, comm: Any, *, arithmetic: str = "vector"
     agreement = Agreement.of(comm, COMPILES)
     with agreement.calling(COMPILES):
         agreement.check()
-        return compile_together(agreement, sdfg, arithmetic)
+        return compile_together(agreement, sdfg, arithmetic, device)
 
 
 COMPILES = Call.of("compile(...)")
 
 
-def compile_together(agreement: Agreement, sdfg: SDFG | None, arithmetic: str) -> Program:
+def compile_together(
+    agreement: Agreement, sdfg: SDFG | None, arithmetic: str, device: str | None = None
+) -> Program:
     """The same in a call in which all ranks have met."""
-    agreement.compare(arithmetic, f"compile(..., arithmetic={arithmetic!r})", "compile differently")
+    text = f"compile(..., arithmetic={arithmetic!r}{f', {device=}' if device else ''})"
+    agreement.compare((arithmetic, device), text, "compile differently")
     lowered: Lowering | None = getattr(sdfg, ATTRIBUTE, None)
     name = getattr(sdfg, "name", None)
     asked = _asked_of(lowered) if lowered else None
@@ -59,7 +65,7 @@ def compile_together(agreement: Agreement, sdfg: SDFG | None, arithmetic: str) -
     error: Exception | None = None
     if agreement.rank == 0:
         try:
-            made = build_for(sdfg, agreement.ranks, arithmetic)
+            made = build_for(sdfg, agreement.ranks, arithmetic, device)
         except DistSPMDError as problem:
             error = problem
         except Exception as problem:
@@ -79,12 +85,14 @@ def _asked_of(lowering: Lowering) -> tuple[tuple[tuple[str, Any], ...], tuple[st
     return grids, tuple(sorted(lowering.held)), lowering.deterministic
 
 
-def build_for(sdfg: SDFG | None, ranks: int, arithmetic: str = "vector") -> tuple[Build, Lowering]:
+def build_for(
+    sdfg: SDFG | None, ranks: int, arithmetic: str = "vector", device: str | None = None
+) -> tuple[Build, Lowering]:
     """Compile a lowered SDFG for a number of ranks; with the record of its lowering.
 
     Raises:
         ScheduleError: the SDFG is not lowered, or its grids need more ranks.
-        ArgumentError: an unknown kind of arithmetic.
+        ArgumentError: an unknown kind of arithmetic, or of device.
         CompilationError: with the compiler's message.
         ToolchainError: the compiler or the BLAS is missing.
     """
@@ -101,6 +109,10 @@ def build_for(sdfg: SDFG | None, ranks: int, arithmetic: str = "vector") -> tupl
             f"{largest.mesh.size} ranks, but the communicator has {ranks}. Start at least "
             f"{lowering.ranks} ranks (mpiexec -n {lowering.ranks}), or give fewer parts."
         )
+    if device:
+        from distspmd.codegen.build_device import build_device_program
+
+        return build_device_program(sdfg, lowering, ranks, arithmetic, device), lowering
     return build_program(sdfg, lowering, ranks, arithmetic), lowering
 
 
@@ -128,7 +140,9 @@ class Program(Closing):
         wording = f"{text}, program {number} of the communicator, lowered with {grids},"
         self._call = Call.of(text, built.library, number, wording=wording)
         self._binding = binding
-        self._executable = Executable(built, lowering, self._agreement)
+        self.device = built.device
+        """What was decided for a device, if the program runs on one."""
+        self._executable = load_executable(built, lowering, self._agreement)
         self._residents = self._keep()
 
     def _keep(self) -> Residents:

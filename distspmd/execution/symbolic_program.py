@@ -50,12 +50,16 @@ class SymbolicProgram(Closing):
     """
 
     def __init__(
-        self, lowering: SymbolicLowering | None, comm: Any, arithmetic: str = "vector"
+        self,
+        lowering: SymbolicLowering | None,
+        comm: Any,
+        arithmetic: str = "vector",
+        device: str | None = None,
     ) -> None:
         self._agreement = Agreement.of(comm, program.COMPILES).hold()
         self.comm = self._agreement.comm
         self.rank: int = self._agreement.rank
-        self._lowering, self._arithmetic = lowering, arithmetic
+        self._lowering, self._arithmetic, self._device = lowering, arithmetic, device
         self._closed = False
         signature: _Signature | None = None
         if lowering:
@@ -138,7 +142,7 @@ class SymbolicProgram(Closing):
                 )
                 error.__cause__ = problem
         self._agreement.wait(error)
-        made = program.compile_together(self._agreement, sdfg, self._arithmetic)
+        made = program.compile_together(self._agreement, sdfg, self._arithmetic, self._device)
         self.seconds[key] = time.perf_counter() - start
         return made
 

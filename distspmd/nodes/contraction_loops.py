@@ -90,6 +90,20 @@ def emit_reduction(einsum: Einsum, how: LoopReduction) -> str:
     return loops.in_blocks() if loops.innermost_kept else loops.in_registers()
 
 
+def element_loops(einsum: Einsum, how: LoopReduction) -> tuple[str, str] | None:
+    """Letters of the result, and loops that reduce its element at an index of them, in order.
+
+    None where data or several indices choose the element. The loops' variables of the letters are
+    those of :func:`loop_variables`.
+    """
+    loops = _Loops(einsum, how, how.reduced)
+    if not einsum.writes_once or (how.pick and how.pick.letter in loops.kept):
+        return None
+    body = nest(einsum, einsum.reduced, loops.combined("__part"), how.pick)
+    begin = f"{loops.ctype} __part = {loops.neutral};\n"
+    return loops.kept, f"{begin}{body}\n{_element(einsum.result)} = __part;"
+
+
 @dataclass(frozen=True)
 class _Loops:
     """The loops of one reduction."""

@@ -23,12 +23,13 @@ from distspmd.expressions.cpp import literal
 VECTOR = "vector"
 """Name of the implementation."""
 
-_COMBINE = {
+COMBINE = {
     dtypes.ReductionType.Sum: ("+", "{a} += {b};"),
     dtypes.ReductionType.Product: ("*", "{a} *= {b};"),
     dtypes.ReductionType.Min: ("min", "{a} = {b} < {a}{or_nan} ? {b} : {a};"),
     dtypes.ReductionType.Max: ("max", "{a} = {b} > {a}{or_nan} ? {b} : {a};"),
 }
+"""Of each reduction its clause in OpenMP, and how C++ does it."""
 _MARKS: dict[Any, str] = {dtypes.float32: "int32_t", dtypes.float64: "int64_t"}
 """Of types that have a NaN: an integer as wide, so that a lane has both."""
 _TYPES = (dtypes.float32, dtypes.float64, dtypes.int32, dtypes.int64)
@@ -43,7 +44,7 @@ def fits(node: Reduce, state: SDFGState) -> bool:
     ends = [entering.data.subset, leaving.data.subset]
     plain = all(step == 1 for subset in ends for _, _, step in subset.ranges)
     return (
-        detect_reduction_type(node.wcr) in _COMBINE
+        detect_reduction_type(node.wcr) in COMBINE
         and arrays[0].dtype == arrays[1].dtype
         and arrays[0].dtype in _TYPES
         and leaving.data.wcr is None
@@ -77,7 +78,7 @@ class ExpandToVector(ExpandTransformation):
         """Replace the node by a tasklet."""
         assert isinstance(node, Reduce)
         (entering,), (leaving,) = state.in_edges(node), state.out_edges(node)
-        dimensions = _dimensions(node, entering, leaving, sdfg)
+        dimensions = dimensions_of(node, entering, leaving, sdfg)
         dtype = sdfg.arrays[entering.data.data].dtype
         single = all(size == 1 for size in leaving.data.subset.size())
         entering.dst_conn, leaving.src_conn = "_in", "_out"
@@ -96,7 +97,7 @@ class ExpandToVector(ExpandTransformation):
         )
 
 
-def _dimensions(node: Reduce, entering: Any, leaving: Any, sdfg: SDFG) -> list[_Dimension]:
+def dimensions_of(node: Reduce, entering: Any, leaving: Any, sdfg: SDFG) -> list[_Dimension]:
     """Dimensions of the operand, those of the largest strides first."""
     sizes, given = entering.data.subset.size(), leaving.data.subset.size()
     strides = sdfg.arrays[entering.data.data].strides
@@ -125,7 +126,7 @@ def _code(
     identity: Any,
 ) -> str:
     """Loops over all dimensions: those that are left outside, where the operand allows it."""
-    clause, combine = _COMBINE[operation]
+    clause, combine = COMBINE[operation]
     ctype, start = dtype.ctype, literal(identity, np.dtype(dtype.as_numpy_dtype()))
     mark = _MARKS.get(dtype, "") if clause in ("max", "min") else ""
     place = " + ".join(f"{d.name} * ({d.stride})" for d in dimensions) or "0"

@@ -124,6 +124,11 @@ class Engine(Closing):
         """Run a plan on tiles whose ``pointers`` are known."""
         self._library.distspmd_execute(self.context, number, *pointers)
 
+    @property
+    def end(self) -> Any:
+        """A function of C that ends all ranks: it takes the context, and a message."""
+        return self._library.distspmd_end
+
     def share(
         self,
         node: SharedNode,
@@ -357,6 +362,7 @@ ABI: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "statistics": (None, (_ADDRESS, _NUMBER, _SECONDS, _NUMBERS, _NUMBERS)),
     "fetch_statistics": (None, (_ADDRESS, _NUMBER, _SECONDS, _NUMBERS, _NUMBERS, _NUMBERS)),
     "reset_statistics": (None, (_ADDRESS,)),
+    "end": (None, (_ADDRESS, ctypes.c_char_p)),
 }
 """Result and arguments of each function of ``api/runtime.hpp``, by its name without ``distspmd_``.
 

@@ -7,7 +7,7 @@ import dace
 import pytest
 
 from distspmd.codegen import build
-from distspmd.codegen.build import _MAKING_CODE, _VOLATILE, _key
+from distspmd.codegen.build import _MAKING_CODE, _VOLATILE, key_of
 
 
 @dace.program
@@ -32,7 +32,7 @@ def with_constant(name: str, value: float) -> dace.SDFG:
 
 @pytest.mark.parametrize("name", sorted(_VOLATILE))
 def test_a_constant_decides_whatever_it_is_called(name: str) -> None:
-    keys = [_key(with_constant(name, value)) for value in (2.0, 5.0, 2.0)]
+    keys = [key_of(with_constant(name, value)) for value in (2.0, 5.0, 2.0)]
     assert keys[0] != keys[1]
     assert keys[0] == keys[2]
 
@@ -43,12 +43,12 @@ def test_an_array_decides_whatever_it_is_called(name: str) -> None:
     for shape in ([4], [5]):
         sdfg = with_constant("factor", 2.0)
         sdfg.add_array(name, shape, dace.float64)
-        keys.append(_key(sdfg))
+        keys.append(key_of(sdfg))
     assert keys[0] != keys[1]
 
 
 def test_parsing_again_finds_the_same_build() -> None:
-    assert _key(scaled.to_sdfg()) == _key(scaled.to_sdfg())
+    assert key_of(scaled.to_sdfg()) == key_of(scaled.to_sdfg())
 
 
 @pytest.mark.parametrize("printer", ["expressions/cpp.py", "nodes/contraction_loops.py"])
@@ -59,6 +59,6 @@ def test_a_printer_of_code_decides(
         shutil.copytree(build._PACKAGE / package, tmp_path / package)
     monkeypatch.setattr(build, "_PACKAGE", tmp_path)
     program = with_constant("factor", 2.0)
-    before = _key(program)
+    before = key_of(program)
     (tmp_path / printer).write_text("# another form of an operation\n")
-    assert _key(program) != before
+    assert key_of(program) != before

@@ -6,6 +6,7 @@ The oracle is the program itself, run as plain Python on copies of the same NumP
 import copy
 import functools
 import math
+import os
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,8 +18,8 @@ from dace.frontend.python.parser import DaceProgram
 from parsed_by_dace import numpy_program
 
 import distspmd
-from distspmd.codegen.build import build_program
 from distspmd.errors import DistSPMDError
+from distspmd.execution.program import build_for
 from distspmd.lowering import ATTRIBUTE
 from distspmd.passes.normalize.uninitialised import find_uninitialised
 from distspmd.plans.machine import Machine
@@ -203,7 +204,7 @@ def prepared(case: Case, calls: int = 2) -> Prepared:
         problem = "; ".join(problems(lowering))
         if problem:
             return Prepared(None, [], problem)
-        build_program(sdfg, lowering, case.ranks)
+        build_for(sdfg, case.ranks, device=os.environ.get("DISTSPMD_DEVICE"))
         return Prepared(sdfg, [(given, *case.expected(given)) for given in drawn])
     except Exception as error:
         return Prepared(None, [], f"{type(error).__name__}: {error}")

@@ -22,6 +22,7 @@ batches of a product of which a tile is taken          strides of the extents; o
 
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -37,8 +38,10 @@ TESTS = Path(__file__).resolve().parent.parent
 class Outcomes:
     """What became of each case, by its name."""
 
-    def __init__(self, names: list[str], folder: Path) -> None:
-        self.names, self.folder = names, folder
+    def __init__(
+        self, names: list[str], folder: Path, settings: Mapping[str, str] | None = None
+    ) -> None:
+        self.names, self.folder, self.settings = names, folder, settings or {}
         self._of_ranks: dict[int, tuple[dict[str, str], str]] = {}
 
     def of(self, case: Case) -> str:
@@ -56,7 +59,7 @@ class Outcomes:
             ranks=ranks,
             timeout=2400,
             capture=True,
-            env={"PYTHONPATH": path},
+            env={"PYTHONPATH": path, **self.settings},
             cwd=self.folder,
         )
         lines = (

@@ -76,7 +76,7 @@ class Arena {
     char *block;
     std::size_t whole, bytes;
   };
-  static constexpr std::size_t page = 4096, alignment = 256, addresses = std::size_t(1) << 42;
+  static constexpr std::size_t page = 4096, alignment = 256, addresses = std::size_t(1) << 40;
 
   void protect(int access) {
     for (auto &[at, held] : held_) mprotect(held.block, held.whole, access);

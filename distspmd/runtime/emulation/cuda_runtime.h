@@ -55,6 +55,9 @@ enum {
   cudaHostAllocMapped = 2,
 };
 
+enum cudaDeviceAttr { cudaDevAttrMultiProcessorCount = 16, cudaDevAttrMaxSharedMemoryPerBlockOptin = 97 };
+enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
+
 struct dim3 {
   unsigned x, y, z;
   constexpr dim3(unsigned a = 1, unsigned b = 1, unsigned c = 1) : x(a), y(b), z(c) {}
@@ -181,6 +184,8 @@ cudaError_t cudaGetDeviceCount(int *count);
 cudaError_t cudaSetDevice(int number);
 cudaError_t cudaGetDevice(int *number);
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, int number);
+cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int number);
+cudaError_t cudaFuncSetAttribute(const void *kernel, cudaFuncAttribute attribute, int value);
 cudaError_t cudaMemGetInfo(std::size_t *free, std::size_t *total);
 
 cudaError_t cudaMalloc(void **to, std::size_t bytes);

@@ -133,6 +133,13 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, int number) {
   *properties = {"emulated", device().arena.limit(), 4, 9, 0};
   return cudaSuccess;
 }
+cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int number) {
+  *value = attribute == cudaDevAttrMultiProcessorCount ? 4 : 48 << 10;
+  return number == 0 ? cudaSuccess : told(cudaErrorInvalidDevice);
+}
+cudaError_t cudaFuncSetAttribute(const void *, cudaFuncAttribute, int value) {
+  return value <= 48 << 10 ? cudaSuccess : told(cudaErrorInvalidValue);
+}
 cudaError_t cudaMemGetInfo(std::size_t *free, std::size_t *total) {
   *free = device().arena.free_bytes();
   *total = device().arena.limit();

@@ -474,6 +474,11 @@ DISTSPMD_EXPORT void distspmd_remove_farewell(std::int64_t comm_handle) {
   distspmd::Farewells::remove(distspmd::communicator(comm_handle));
 }
 
+/// End all ranks, for what works on behalf of a context and is no part of it.
+DISTSPMD_EXPORT void distspmd_end(void *context, const char *message) {
+  static_cast<distspmd::Context *>(context)->end(message);
+}
+
 DISTSPMD_EXPORT void distspmd_reset_statistics(void *context) {
   static_cast<distspmd::Context *>(context)->reset_statistics();
 }

@@ -1,0 +1,170 @@
+"""Builds the shared library of a lowered SDFG for a device, once; see ``codegen/build.py``.
+
+DaCe writes two texts: a frame for the host, and the kernels with their launches for CUDA. For the
+emulated device, g++ compiles both.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+from dataclasses import astuple
+from pathlib import Path
+
+from dace import SDFG, SDFGState
+from dace.codegen import codegen
+from dace.codegen.codeobject import CodeObject
+from dace.properties import CodeBlock
+from dace.sdfg import nodes
+
+from distspmd.cache.entries import ensure_entry
+from distspmd.codegen import compile_program
+from distspmd.codegen.build import (
+    ARITHMETIC,
+    EXACT,
+    OVERLOADS,
+    RECORD,
+    Build,
+    compiler_settings,
+    key_of,
+    memlet_ends,
+    record_of,
+)
+from distspmd.codegen.device_placement import expand_for_device, place
+from distspmd.codegen.implementations import blas_header, check_lapack, choose_implementations
+from distspmd.codegen.openmp import share_maps
+from distspmd.codegen.user_reductions import add_functions, collect_lambdas
+from distspmd.dace_compat.device_code import corrected, for_cuda
+from distspmd.dace_compat.fast_graphs import quick_graphs
+from distspmd.dace_compat.settings import linked_to, quiet
+from distspmd.errors import ArgumentError, CompilationError, UnsupportedProgram
+from distspmd.lowering import Lowering
+from distspmd.nodes import blas_products, lapack
+from distspmd.nodes.distributed_memlet import DistributedMemlet
+from distspmd.nodes.fetched_memlet import FetchedMemlet
+from distspmd.runtime import compiler_processes, toolchain
+from distspmd.runtime.devices import DeviceBuild, DeviceKind, build_device_library, device_kind
+
+_EVERYWHERE = None
+"""DaCe's name for all files of a program."""
+
+
+@for_cuda()
+def build_device_program(
+    sdfg: SDFG, lowering: Lowering, ranks: int, arithmetic: str, device: str
+) -> Build:
+    """Compile a lowered SDFG for a number of ranks with a device each, unless that was done before.
+
+    Raises:
+        ArgumentError: an unknown kind of arithmetic or of device.
+        CompilationError: with the compiler's message.
+        ToolchainError: there is no compiler, or no BLAS that the program needs.
+        UnsupportedProgram: it has something that cannot be placed on a device.
+    """
+    if arithmetic not in ARITHMETIC:
+        raise ArgumentError(
+            f"compile has the arithmetic {', '.join(ARITHMETIC)}, but {arithmetic!r} was given."
+        )
+    kind = device_kind(device)
+    compiler = toolchain.find_compiler()
+    program = copy.deepcopy(sdfg)
+    uniform = lowering.uniform_symbols(ranks)
+    program.replace_dict(uniform)  # type: ignore[arg-type]  # DaCe takes numbers too
+    program.append_global_code(OVERLOADS, _EVERYWHERE)  # type: ignore[arg-type]  # as above
+    add_functions(program, collect_lambdas(lowering.memlets))
+    ends = memlet_ends(program)
+    strict = lowering.deterministic or arithmetic == "strict"
+    choose_implementations(program, strict)
+    with quiet():
+        expand_for_device(program)
+    blas = toolchain.find_blas() if _calls_blas(program) else None
+    if blas is not None:
+        check_lapack(program, blas)
+    with quiet():
+        placement = place(program)
+        _expand_memlets(program)
+    share_maps(program)
+    flags = EXACT if lowering.deterministic else ARITHMETIC[arithmetic]
+    with quick_graphs():
+        key = key_of(program, str(compiler), str(blas), flags, *kind.compiling())
+
+    def make(folder: Path) -> list[str]:
+        linking = linked_to(blas, blas_header(blas)) if blas else contextlib.nullcontext()
+        own = build_device_library(kind)
+        with linking, compiler_settings(compiler, flags, folder.parent), quiet(), quick_graphs():
+            library = _compile(program, folder, compiler, kind, own)
+        spaces = tuple(astuple(space) for space in placement.spaces)
+        made = DeviceBuild(kind.name, str(own), placement.arguments, spaces)
+        record_of(program, sdfg, library, (), ends, made).save(folder)
+        return [RECORD, str(library.relative_to(folder))]
+
+    return Build.load(ensure_entry("programs", key, make))
+
+
+def _calls_blas(program: SDFG) -> bool:
+    """Whether nodes are left that the host computes with BLAS."""
+    calls = (blas_products.CALL, lapack.LAPACK)
+    found = (node for node, _ in program.all_nodes_recursive())
+    return any(isinstance(n, nodes.LibraryNode) and n.implementation in calls for n in found)
+
+
+def _expand_memlets(program: SDFG) -> None:
+    """Let the calls of the runtime stay on the stream of the kernels around them."""
+    for node, state in list(program.all_nodes_recursive()):
+        if not isinstance(node, DistributedMemlet | FetchedMemlet):
+            continue
+        assert isinstance(state, SDFGState)
+        before = set(state.nodes())
+        node.expand(state)
+        (tasklet,) = (n for n in state.nodes() if n not in before)
+        assert isinstance(tasklet, nodes.Tasklet)
+        arrays = {edge.data.data for edge in state.all_edges(tasklet) if edge.data.data}
+        if any(state.sdfg.arrays[name].storage.name == "GPU_Global" for name in arrays):
+            code = f"(void)__dace_current_stream;\n{tasklet.code.as_string}"
+            tasklet.code = CodeBlock(code, tasklet.language)
+
+
+def _compile(
+    program: SDFG, folder: Path, compiler: toolchain.Compiler, kind: DeviceKind, own: Path
+) -> Path:
+    """The library of a program, in a folder of its own."""
+    program.build_folder = str(folder)
+    program.fill_scope_connectors()
+    try:
+        objects: list[CodeObject] = codegen.generate_code(program)
+    except Exception as error:
+        raise UnsupportedProgram(
+            f"the program {program.name!r} has no code for a device: {type(error).__name__}: "
+            f"{error}. Compile it with device=None."
+        ) from error
+    header = folder / "include" / "hash.h"
+    header.parent.mkdir(parents=True)
+    header.write_text(f'#define __HASH_{program.name} ""\n')
+    linked = [code for code in objects if code.linkable]
+    needs = compile_program.needs_of(linked)
+    source, library = folder / "src" / "device", folder / "build" / f"lib{program.name}.so"
+    source.mkdir(parents=True)
+    library.parent.mkdir(parents=True)
+    files = []
+    for number, code in enumerate(linked):
+        files.append(source / f"{program.name}_{number}.cpp")
+        text = compile_program.may_end(corrected(code.clean_code), program.name)
+        files[-1].write_text(text)
+    flags = [*compile_program.flags_of_all(), *kind.compiling()]
+    start = [*compiler.command, *flags, "-w"]
+    start += compile_program.precompile_headers(compiler, flags)
+    start += [f"-I{compile_program.RUNTIME}", *(f"-I{one}" for one in needs.folders)]
+    start += [*needs.compiling, f'-DDACE_BINARY_DIR="{library.parent}"']
+    outputs = [str(file.with_suffix(".o")) for file in files]
+    commands = [[*start, "-c", str(f), "-o", o] for f, o in zip(files, outputs, strict=True)]
+    done = compiler_processes.run_all(commands)
+    if done.returncode == 0:
+        link = [*compiler.command, "-shared", "-fopenmp", *outputs, "-o", str(library)]
+        rpath = f"-Wl,-rpath,{own.parent}"
+        done = compiler_processes.run_command([*link, *needs.linking, str(own), rpath])
+    if done.returncode != 0:
+        raise CompilationError(
+            f"the program {program.name!r} does not compile for the device {kind.name!r}:\n"
+            f"{done.stderr}"
+        )
+    return library

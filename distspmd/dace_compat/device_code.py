@@ -1,0 +1,43 @@
+"""DaCe's code for CUDA (2.0.0b1): with which settings it is generated, and what it has wrong."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+
+from dace import config, dtypes
+
+_SETTINGS = (
+    ("backend", "cuda"),  # else DaCe looks for a device
+    ("max_concurrent_streams", -1),  # all kernels are on one stream, the legacy default one
+    ("thread_id_type", "int64"),
+)
+
+
+@contextmanager
+def for_cuda() -> Iterator[None]:
+    """DaCe's settings for kernels, put back afterwards.
+
+    SymPy sorts the factors of a number of threads, and compares for that the types that DaCe gives
+    to the constants in them; these have an order meanwhile.
+    """
+    with ExitStack() as stack:
+        for method, compare in (("__lt__", operator.lt), ("__gt__", operator.gt)):
+            stack.callback(setattr, dtypes.typeclass, method, getattr(dtypes.typeclass, method))
+            setattr(dtypes.typeclass, method, _by_name(compare))
+        for name, value in _SETTINGS:
+            stack.enter_context(config.set_temporary("compiler", "cuda", name, value=value))
+        yield
+
+
+def _by_name(compare: Callable[[str, str], bool]) -> Callable[[object, object], bool]:
+    return lambda one, other: compare(str(one), str(other))
+
+
+def corrected(code: str) -> str:
+    """Generated code that compiles.
+
+    A body that has the address of a kernel's input declares it ``const`` twice.
+    """
+    return code.replace("const const ", "const ")

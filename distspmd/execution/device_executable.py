@@ -1,0 +1,135 @@
+"""The compiled program on a rank that works on a device: its arguments are copied there and back.
+
+Arguments and results on which the device works have memory there, which stays between calls. What
+only distributed memlets read or write stays in the caller's memory.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from distspmd.codegen.build import Build
+from distspmd.errors import DeviceError
+from distspmd.execution.executable import Executable, PlanAndStorages
+from distspmd.execution.signature import Signature
+from distspmd.lowering import Lowering
+from distspmd.plans.request_encoding import Fetch
+from distspmd.plans.staged_boxes import staging_table
+from distspmd.runtime.agreement import Agreement
+from distspmd.runtime.devices import Device, Transport
+
+
+class DeviceExecutable(Executable):
+    """A loaded program for a device, ready to be called; all ranks make it together.
+
+    Raises:
+        CompilationError: on all ranks; one of them cannot load the library.
+        DeviceError: on all ranks; the device of one of them has no memory for the program.
+    """
+
+    def __init__(self, built: Build, lowering: Lowering, agreement: Agreement) -> None:
+        assert built.device is not None
+        self._transport: Transport | None = None
+        self._memory: dict[int, int] = {}
+        self._device = Device(Path(built.device.library))
+        self._rank = agreement.rank
+        super().__init__(built, lowering, agreement)
+        signature = Signature.of(built, lowering, agreement.rank)
+        self._name = signature.program
+        self._read: set[int] = set()
+        self._written: set[int] = set()
+        error: Exception | None = None
+        try:
+            self._check_started(built)
+            self._allocate(built, signature)
+        except DeviceError as problem:
+            error = problem
+        agreement.check(error)
+
+    def _context(self, plans: Sequence[PlanAndStorages], fetches: Sequence[Fetch]) -> int:
+        table = staging_table(
+            [(plan, storages) for _, plan, storages in plans],
+            [(fetch.plan, fetch.storages) for fetch in fetches],
+            self._rank,
+        )
+        engine = self.engine
+        self._transport = Transport(self._device, engine.context or 0, engine.end, table)
+        return self._transport.context
+
+    def _load(self, built: Build, agreement: Agreement) -> ctypes.CDLL:
+        library = super()._load(built, agreement)
+        self._last_error = library["__dace_gpu_last_error"]
+        self._last_error.argtypes = [ctypes.c_void_p]
+        self._last_error.restype = ctypes.c_int
+        return library
+
+    def _check_started(self, built: Build) -> None:
+        """See to it that the program has its memory on the device.
+
+        Raises:
+            DeviceError: it has not.
+        """
+        text = self._error() if self._handle else "it does not start"
+        if text:
+            raise DeviceError(
+                f"{built.name} cannot be made ready on the device: {text}. If its memory is short, "
+                "give the program more ranks with a device each, or smaller arrays."
+            )
+
+    def _allocate(self, built: Build, signature: Signature) -> None:
+        """Memory for the arguments and results of this rank."""
+        assert built.device is not None
+        for parameter in (*signature.parameters.values(), *signature.results):
+            if parameter.name not in built.device.arguments or not parameter.is_here:
+                continue
+            nbytes = int(np.prod(parameter.shape)) * parameter.dtype.itemsize
+            self._memory[parameter.position] = self._device.allocate(nbytes)
+            self.call[parameter.position] = self._memory[parameter.position]
+            is_result = parameter in signature.results
+            if not is_result:
+                self._read.add(parameter.position)
+            if is_result or parameter.is_written:
+                self._written.add(parameter.position)
+
+    def _error(self) -> str:
+        """What went wrong on the device since somebody asked; empty if nothing did."""
+        said = self._device.error()
+        code: int = self._last_error(self._handle)
+        return self._device.describe(code) if code else said
+
+    def run(self, arrays: Mapping[int, NDArray[Any]]) -> None:
+        """Call the compiled function with the user's arrays, by their positions.
+
+        An error of the device ends all ranks, with the message of this one.
+        """
+        here = {position: array for position, array in arrays.items() if position in self._memory}
+        for position, array in here.items():
+            if position in self._read:
+                self._device.upload(array, self._memory[position])
+        super().run({p: array for p, array in arrays.items() if p not in here})
+        error = self._error()
+        if error:
+            message = f"{self._name}: the device says: {error}."
+            self.engine.end(self.engine.context, message.encode())
+        for position, array in here.items():
+            if position in self._written:
+                self._device.download(self._memory[position], array)
+
+    def staged_bytes(self) -> tuple[int, int]:
+        """Bytes of tiles that were copied from the device to the host so far, and back."""
+        return self._transport.nbytes() if self._transport else (0, 0)
+
+    def _free(self) -> None:
+        super()._free()
+        for address in self._memory.values():
+            self._device.free(address)
+        self._memory.clear()
+        if self._transport is not None:
+            self._transport.close()
+            self._transport = None

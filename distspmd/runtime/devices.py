@@ -1,0 +1,248 @@
+"""Devices on which programs run: the library of each kind, its memory, and the transport of tiles.
+
+A kind of device is a row in :data:`KINDS`. Its library is compiled once for a machine, from the
+headers in ``include/distspmd/device`` and from what the kind has of its own.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from distspmd.cache.entries import ensure_entry
+from distspmd.errors import ArgumentError, CompilationError, DeviceError
+from distspmd.runtime import compiler_processes
+from distspmd.runtime.compile_runtime import INCLUDE, version
+from distspmd.runtime.toolchain import Compiler, find_compiler
+
+VARIABLE = "DISTSPMD_DEVICE"
+"""Environment variable with the kind of device on which programs run that name none."""
+
+_EMULATION = Path(__file__).parent / "emulation"
+_OWN = INCLUDE / "distspmd" / "device"
+
+
+@dataclass(frozen=True)
+class DeviceKind:
+    """A kind of device.
+
+    Attributes:
+        name: as ``compile(device=...)`` takes it.
+        described: what it is, for the user.
+        folder: of the headers that stand for CUDA's runtime.
+        sources: text of the files of its library.
+        flags: of all that is compiled for it.
+    """
+
+    name: str
+    described: str
+    folder: Path
+    sources: tuple[str, ...]
+    flags: tuple[str, ...]
+
+    def compiling(self) -> tuple[str, ...]:
+        """Flags of whatever is compiled for the device; they change when its headers do."""
+        read = hashlib.sha256(b"".join(path.read_bytes() for path in self._headers()))
+        digest = f"-DDISTSPMD_DEVICE_HEADERS=0x{read.hexdigest()[:12]}"
+        return (*self.flags, digest, f"-I{self.folder}", f"-I{INCLUDE}")
+
+    def _headers(self) -> list[Path]:
+        return [*sorted(self.folder.iterdir()), *sorted(_OWN.glob("*.hpp"))]
+
+
+KINDS = {
+    "emulated": DeviceKind(
+        name="emulated",
+        described="a device in the memory of the host, on the thread that calls it",
+        folder=_EMULATION,
+        sources=('#include "emulated_device.cpp"\n', "#include <distspmd/device/device.hpp>\n"),
+        flags=("-DWITH_CUDA",),
+    ),
+}
+"""The kinds of devices, by their names."""
+
+
+def device_kind(name: str) -> DeviceKind:
+    """The kind of device of a name.
+
+    Raises:
+        ArgumentError: there is no such kind.
+    """
+    if name in KINDS:
+        return KINDS[name]
+    if name == "cuda":
+        raise ArgumentError(
+            "compile(device='cuda') was asked for, but programs cannot be compiled for CUDA yet. "
+            "device='emulated' runs the same kernels and copies on the host, and device=None, the "
+            "default, runs programs on its cores."
+        )
+    raise ArgumentError(
+        f"compile(device=...) takes None, {', '.join(map(repr, KINDS))}, but {name!r} was given."
+    )
+
+
+@dataclass(frozen=True)
+class DeviceBuild:
+    """What a program that runs on a device has beside others."""
+
+    kind: str
+    library: str
+    """Of the device; the program is linked with it."""
+    arguments: tuple[str, ...]
+    """Arguments that are addresses in the device's memory."""
+    spaces: tuple[tuple[str, str, str], ...]
+    """How each node runs: its label, ``"device"`` or ``"host"``, and a remark."""
+
+
+_LIBRARY = "device.so"
+
+
+def build_device_library(kind: DeviceKind) -> Path:
+    """Compile the library of a kind of device, unless the cache has it; its path.
+
+    Raises:
+        CompilationError: with what the compiler said.
+        ToolchainError: there is no compiler.
+    """
+    compiler = find_compiler()
+    start = (*compiler.command, "-std=c++17", "-O2", "-fPIC", "-DNDEBUG", *kind.compiling())
+    key = hashlib.sha256(repr((start, kind.sources)).encode() + version(compiler.command))
+    key.update((INCLUDE / "distspmd" / "api" / "execute.hpp").read_bytes())
+
+    def make(folder: Path) -> list[str]:
+        _compile(kind, compiler, start, folder)
+        return [_LIBRARY]
+
+    digest = key.hexdigest()[:32]
+    return ensure_entry("device", digest, make, compiler_processes.goes_on) / _LIBRARY
+
+
+def _compile(kind: DeviceKind, compiler: Compiler, start: Sequence[str], folder: Path) -> None:
+    objects, commands = [], []
+    for number, text in enumerate(kind.sources):
+        source = folder / f"{kind.name}_{number}.cpp"
+        source.write_text(text)
+        objects.append(str(source.with_suffix(".o")))
+        commands.append([*start, "-c", str(source), "-o", objects[-1]])
+    done = compiler_processes.run_all(commands)
+    if done.returncode == 0:
+        link = [*compiler.command, "-shared", *objects, "-o", str(folder / _LIBRARY)]
+        done = compiler_processes.run_command(link)
+    if done.returncode != 0:
+        raise CompilationError(
+            f"the library of the device {kind.name!r} does not compile: "
+            f"{shlex.join(done.args)}\n{done.stderr}"
+        )
+
+
+class Device:
+    """The device of a process.
+
+    Raises:
+        DeviceError: its library cannot be loaded.
+    """
+
+    def __init__(self, library: Path) -> None:
+        self._library = _load(library)
+
+    def allocate(self, nbytes: int) -> int:
+        """Memory of the device, at least a byte; its address.
+
+        Raises:
+            DeviceError: the device has not so much memory.
+        """
+        found: int | None = self._library.distspmd_device_allocate(max(1, nbytes))
+        if found is None:
+            self.error()  # what failed is told here
+            raise DeviceError(
+                f"the device has no memory for {nbytes:,} bytes more. Give the program more ranks "
+                "with a device each, or smaller arrays."
+            )
+        return found
+
+    def free(self, address: int) -> None:
+        """Give memory back."""
+        self._library.distspmd_device_free(address)
+
+    def upload(self, array: NDArray[Any], address: int) -> None:
+        """Copy a contiguous array into the device's memory, and wait for it."""
+        self._library.distspmd_device_copy(address, array.ctypes.data, array.nbytes)
+
+    def download(self, address: int, array: NDArray[Any]) -> None:
+        """Copy from the device's memory into a contiguous array, and wait for it."""
+        self._library.distspmd_device_copy(array.ctypes.data, address, array.nbytes)
+
+    def error(self) -> str:
+        """Wait for all that the device was told to do; what it said of it, empty if all is well."""
+        code: int = self._library.distspmd_device_wait()
+        return self.describe(code) if code else ""
+
+    def describe(self, code: int) -> str:
+        """What an error of the device's runtime means."""
+        text: bytes = self._library.distspmd_device_error(code)
+        return text.decode()
+
+
+class Transport:
+    """Stands between a program and the engine of its plans: brings device tiles to the host.
+
+    Args:
+        device: the device of the process.
+        engine: the context of an engine.
+        end: ends all ranks with a message; a function of C, of a context and a text.
+        table: of :func:`distspmd.plans.staged_boxes.staging_table`.
+    """
+
+    def __init__(self, device: Device, engine: int, end: Any, table: NDArray[np.int64]) -> None:
+        self._library = device._library
+        self.context: int = self._library.distspmd_transport_create(
+            engine, ctypes.cast(end, ctypes.c_void_p), table.ctypes.data_as(_NUMBERS)
+        )
+
+    def nbytes(self) -> tuple[int, int]:
+        """Bytes that were copied from the device to the host so far, and back."""
+        both = np.zeros(2, dtype=np.int64)
+        self._library.distspmd_transport_bytes(self.context, both.ctypes.data_as(_NUMBERS))
+        return int(both[0]), int(both[1])
+
+    def close(self) -> None:
+        """Free its memory."""
+        self._library.distspmd_transport_destroy(self.context)
+
+
+_NUMBER, _NUMBERS = ctypes.c_int64, ctypes.POINTER(ctypes.c_int64)
+_ADDRESS = ctypes.c_void_p
+
+_ABI: dict[str, tuple[Any, tuple[Any, ...]]] = {
+    "device_allocate": (_ADDRESS, (_NUMBER,)),
+    "device_free": (None, (_ADDRESS,)),
+    "device_copy": (ctypes.c_int, (_ADDRESS, _ADDRESS, _NUMBER)),
+    "device_wait": (ctypes.c_int, ()),
+    "device_error": (ctypes.c_char_p, (ctypes.c_int,)),
+    "transport_create": (_ADDRESS, (_ADDRESS, _ADDRESS, _NUMBERS)),
+    "transport_destroy": (None, (_ADDRESS,)),
+    "transport_bytes": (None, (_ADDRESS, _NUMBERS)),
+}
+"""Result and arguments of each function of ``device/device.hpp``."""
+
+
+@cache
+def _load(path: Path) -> ctypes.CDLL:
+    try:
+        library = ctypes.CDLL(str(path))
+    except OSError as error:
+        raise DeviceError(f"the device's library cannot be loaded: {error}") from None
+    for name, (result, arguments) in _ABI.items():
+        function = library[f"distspmd_{name}"]
+        function.restype, function.argtypes = result, arguments
+        setattr(library, f"distspmd_{name}", function)
+    return library

@@ -1,0 +1,81 @@
+// The library of a kind of device: its memory, copies to and from it, and the transport of tiles.
+//
+// distspmd/runtime/devices.py compiles it once for each kind; it is text for CUDA's compiler, and for
+// g++ with the header of the emulated device.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include <distspmd/device/transport.hpp>
+#include <distspmd/device/windows.hpp>
+
+namespace distspmd {
+inline namespace v1 {
+
+/// An error stays the device's last one; whoever calls the program asks for it.
+void copy_window(const void *from, void *to, std::int64_t itemsize, std::int64_t dimensions,
+                 const std::int64_t *extents, const std::int64_t *strides) {
+  for (std::int64_t d = 0; d < dimensions; ++d)
+    if (extents[d] <= 0) return;
+  while (dimensions > 0 && extents[0] == 1) ++extents, ++strides, --dimensions;
+  const char *source = static_cast<const char *>(from);
+  char *target = static_cast<char *>(to);
+  if (dimensions > 2 || (dimensions == 2 && strides[1] != 1)) {
+    for (std::int64_t n = 0; n < extents[0]; ++n) {
+      const std::int64_t at = n * strides[0] * itemsize;
+      copy_window(source + at, target + at, itemsize, dimensions - 1, extents + 1, strides + 1);
+    }
+    return;
+  }
+  // rows of neighbours; in one dimension, of one element each
+  const bool rows = dimensions == 2 || (dimensions == 1 && strides[0] != 1);
+  const std::int64_t count = rows ? extents[0] : 1;
+  const std::int64_t own = dimensions == 0 ? 1 : extents[dimensions - 1];
+  const std::int64_t width = (dimensions == 1 && rows ? 1 : own) * itemsize;
+  const std::int64_t pitch = rows ? strides[0] * itemsize : width;
+  cudaMemcpy2D(target, std::size_t(pitch), source, std::size_t(pitch), std::size_t(width),
+               std::size_t(count), cudaMemcpyDefault);  // on the stream of the kernels; it waits
+}
+
+}  // namespace v1
+}  // namespace distspmd
+
+#define DISTSPMD_DEVICE_EXPORT extern "C" __attribute__((used, visibility("default")))
+
+/// Null where the device has not so much memory.
+DISTSPMD_DEVICE_EXPORT void *distspmd_device_allocate(std::int64_t bytes) {
+  void *at = nullptr;
+  return cudaMalloc(&at, std::size_t(bytes)) == cudaSuccess ? at : nullptr;
+}
+DISTSPMD_DEVICE_EXPORT void distspmd_device_free(void *at) { cudaFree(at); }
+
+/// Copy between any memories, and wait for it.
+DISTSPMD_DEVICE_EXPORT int distspmd_device_copy(void *to, const void *from, std::int64_t bytes) {
+  return int(cudaMemcpy(to, from, std::size_t(bytes), cudaMemcpyDefault));
+}
+/// Wait for all that the device was told to do; its last error.
+DISTSPMD_DEVICE_EXPORT int distspmd_device_wait() {
+  const cudaError_t error = cudaDeviceSynchronize();
+  const cudaError_t last = cudaGetLastError();
+  return int(error != cudaSuccess ? error : last);
+}
+DISTSPMD_DEVICE_EXPORT const char *distspmd_device_error(int error) {
+  return cudaGetErrorString(cudaError_t(error));
+}
+
+DISTSPMD_DEVICE_EXPORT void *distspmd_transport_create(void *engine,
+                                                       distspmd::Transport::End end,
+                                                       const std::int64_t *words) {
+  return new distspmd::Transport(engine, end, words);
+}
+DISTSPMD_DEVICE_EXPORT void distspmd_transport_destroy(void *transport) {
+  delete static_cast<distspmd::Transport *>(transport);
+}
+/// Bytes that it has copied from the device to the host, and back.
+DISTSPMD_DEVICE_EXPORT void distspmd_transport_bytes(void *transport, std::int64_t *both) {
+  const auto *found = static_cast<distspmd::Transport *>(transport);
+  both[0] = found->to_host;
+  both[1] = found->to_device;
+}

@@ -1,0 +1,234 @@
+// Device tiles move by way of pinned memory of the host, in which the engine of the plans finds them.
+//
+// A transport stands between a program and the engine. Of each end of a plan that lies in the
+// device's memory it has a mirror: one kernel copies what the plan reads into the mirror, the engine
+// moves it there, and one kernel copies what has been written back. Mirrors have the strides of the
+// tiles, so plans and their tables know nothing of devices, and operands of reductions are combined
+// in the same order: results have the same bits.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <distspmd/api/execute.hpp>
+
+namespace distspmd {
+inline namespace v1 {
+
+/// Boxes of a tile as numbers: dimensions, strides, boxes; of each box how many elements are in those
+/// before it, where it begins, and its extents.
+struct Boxes {
+  std::vector<std::int64_t> words;
+  std::int64_t elements = 0;  // of all
+  std::int64_t reach = 0;     // elements of a storage that has them
+
+  static Boxes read(const std::int64_t *&at) {
+    Boxes made;
+    const std::int64_t dimensions = *at++;
+    const std::int64_t *const strides = at;
+    at += dimensions;
+    const std::int64_t count = *at++;
+    made.words = {dimensions};
+    made.words.insert(made.words.end(), strides, strides + dimensions);
+    made.words.push_back(count);
+    for (std::int64_t n = 0; n < count; ++n, at += 1 + dimensions) {
+      std::int64_t volume = 1, last = at[0];
+      for (std::int64_t d = 0; d < dimensions; ++d) {
+        volume *= at[1 + d];
+        last += (at[1 + d] - 1) * strides[d];
+      }
+      made.words.push_back(made.elements);
+      made.words.insert(made.words.end(), at, at + 1 + dimensions);
+      made.elements += volume;
+      made.reach = std::max(made.reach, last + 1);
+    }
+    return made;
+  }
+};
+
+/// Copy the elements of boxes, of so many units each, to the same places of another memory.
+template <class Unit>
+__global__ void move_boxes(const Unit *from, Unit *to, const std::int64_t *words,
+                           std::int64_t elements, std::int64_t units) {
+  const std::int64_t dimensions = words[0], row = 2 + dimensions;
+  const std::int64_t *const strides = words + 1;
+  const std::int64_t *const boxes = words + 2 + dimensions;
+  const std::int64_t count = words[1 + dimensions];
+  const std::int64_t step = std::int64_t(gridDim.x) * blockDim.x;
+  std::int64_t t = std::int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
+  for (; t < elements * units; t += step) {
+    const std::int64_t element = t / units;
+    std::int64_t low = 0, high = count - 1;  // the last box that begins at the element or before it
+    while (low < high) {
+      const std::int64_t middle = (low + high + 1) / 2;
+      if (boxes[middle * row] <= element) {
+        low = middle;
+      } else {
+        high = middle - 1;
+      }
+    }
+    const std::int64_t *const box = boxes + low * row;
+    std::int64_t rest = element - box[0], at = box[1];
+    for (std::int64_t d = dimensions - 1; d >= 0; --d) {
+      at += rest % box[2 + d] * strides[d];
+      rest /= box[2 + d];
+    }
+    to[at * units + t % units] = from[at * units + t % units];
+  }
+}
+
+class Transport : public Executable {
+ public:
+  using End = void (*)(void *context, const char *message);
+
+  /// Words: numbers of plans and of fetches; of each its item size, the boxes that are read from the
+  /// source, those of the target that have to be there before, and those that are written.
+  Transport(void *engine, End end, const std::int64_t *words)
+      : Executable{run_plan, touched_by, ask_for, run_fetch},
+        engine_(static_cast<Executable *>(engine)),
+        end_(end) {
+    const std::int64_t plans = *words++, fetches = *words++;
+    std::int64_t bytes[2] = {0, 0};
+    for (std::int64_t n = 0; n < plans + fetches; ++n) {
+      Route route;
+      route.itemsize = *words++;
+      for (Part *part : {&route.read, &route.kept, &route.written}) {
+        part->boxes = Boxes::read(words);
+        upload(*part);
+        std::int64_t &most = bytes[part == &route.read ? 0 : 1];
+        most = std::max(most, part->boxes.reach * route.itemsize);
+      }
+      (n < plans ? plans_ : fetches_).push_back(route);
+    }
+    for (const int side : {0, 1})
+      if (bytes[side])
+        check(cudaHostAlloc(&mirrors_[side], std::size_t(std::max(bytes[0], bytes[1])),
+                            cudaHostAllocMapped),
+              "cudaHostAlloc");
+    check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate");
+  }
+  Transport(const Transport &) = delete;
+  Transport &operator=(const Transport &) = delete;
+
+  ~Transport() {
+    for (auto *routes : {&plans_, &fetches_})
+      for (Route &route : *routes)
+        for (Part *part : {&route.read, &route.kept, &route.written}) cudaFree(part->table);
+    for (void *mirror : mirrors_)
+      if (mirror) cudaFreeHost(mirror);
+    cudaStreamDestroy(stream_);
+  }
+
+  /// Bytes that have been copied from the device to the host, and back.
+  std::int64_t to_host = 0, to_device = 0;
+
+ private:
+  struct Part {
+    Boxes boxes;
+    std::int64_t *table = nullptr;  // on the device
+  };
+  struct Route {
+    std::int64_t itemsize;
+    Part read, kept, written;
+  };
+
+  template <class Go>
+  void by(const Route &route, const void *in, void *out, Go go) {
+    wait(nullptr);  // for what the program does with the tiles
+    const bool from_device = is_on_device(in), to_device = is_on_device(out);
+    const bool in_place = in == out && mirrors_[0];  // else nothing is read
+    char *const source = static_cast<char *>(mirrors_[0]);
+    char *const target = static_cast<char *>(mirrors_[in_place ? 0 : 1]);
+    if (from_device) move(route, route.read, in, source);
+    if (to_device) move(route, route.kept, out, target);
+    wait(stream_);
+    go(from_device ? source : in, to_device ? target : out);
+    if (to_device) move(route, route.written, target, out);
+    wait(stream_);
+  }
+
+  void move(const Route &route, const Part &part, const void *from, void *to) {
+    if (!part.boxes.elements) return;
+    const std::int64_t bytes = part.boxes.elements * route.itemsize;
+    (is_on_device(to) ? to_device : to_host) += bytes;
+    const std::int64_t size = route.itemsize;
+    if (size % 8 == 0) return launch<std::uint64_t>(part, size / 8, from, to);
+    if (size % 4 == 0) return launch<std::uint32_t>(part, size / 4, from, to);
+    if (size % 2 == 0) return launch<std::uint16_t>(part, size / 2, from, to);
+    launch<std::uint8_t>(part, size, from, to);
+  }
+
+  template <class Unit>
+  void launch(const Part &part, std::int64_t units, const void *from, void *to) {
+    const Unit *source = static_cast<const Unit *>(from);
+    Unit *target = static_cast<Unit *>(to);
+    const std::int64_t *table = part.table;
+    std::int64_t elements = part.boxes.elements;
+    const std::int64_t blocks = (elements * units + threads - 1) / threads;
+    void *arguments[] = {(void *)&source, (void *)&target, (void *)&table, (void *)&elements,
+                         (void *)&units};
+    check(cudaLaunchKernel((void *)move_boxes<Unit>,
+                           dim3(unsigned(std::min<std::int64_t>(blocks, most_blocks))),
+                           dim3(threads), arguments, 0, stream_),
+          "the launch of a copy");
+  }
+
+  void upload(Part &part) {
+    const std::size_t bytes = part.boxes.words.size() * sizeof(std::int64_t);
+    check(cudaMalloc(&part.table, bytes), "cudaMalloc");
+    if (part.table)
+      check(cudaMemcpy(part.table, part.boxes.words.data(), bytes, cudaMemcpyHostToDevice),
+            "cudaMemcpy");
+  }
+
+  void wait(cudaStream_t stream) { check(cudaStreamSynchronize(stream), "cudaStreamSynchronize"); }
+
+  void check(cudaError_t error, const char *what) {
+    if (error == cudaSuccess) return;
+    const std::string text = std::string("the device: ") + what + ": " + cudaGetErrorString(error) + ".";
+    end_(engine_, text.c_str());
+  }
+
+  static bool is_on_device(const void *pointer) {
+    cudaPointerAttributes found;
+    return cudaPointerGetAttributes(&found, pointer) == cudaSuccess &&
+           found.type == cudaMemoryTypeDevice;
+  }
+
+  static void run_plan(Executable *own, std::int64_t plan, const void *in, void *out) {
+    Transport *self = static_cast<Transport *>(own);
+    Executable *engine = self->engine_;
+    self->by(self->plans_.at(std::size_t(plan)), in, out,
+             [=](const void *from, void *to) { engine->run(engine, plan, from, to); });
+  }
+  static Touched *touched_by(Executable *own, std::int64_t fetch) {
+    Executable *engine = static_cast<Transport *>(own)->engine_;
+    return engine->touched(engine, fetch);
+  }
+  static void ask_for(Executable *own, std::int64_t fetch) {
+    Executable *engine = static_cast<Transport *>(own)->engine_;
+    engine->ask(engine, fetch);
+  }
+  static void run_fetch(Executable *own, std::int64_t fetch, const void *in, void *out) {
+    Transport *self = static_cast<Transport *>(own);
+    Executable *engine = self->engine_;
+    self->by(self->fetches_.at(std::size_t(fetch)), in, out,
+             [=](const void *from, void *to) { engine->fetch(engine, fetch, from, to); });
+  }
+
+  static constexpr unsigned threads = 256;
+  static constexpr std::int64_t most_blocks = 1 << 16;
+
+  Executable *engine_;
+  End end_;
+  std::vector<Route> plans_, fetches_;
+  void *mirrors_[2] = {nullptr, nullptr};
+  cudaStream_t stream_ = nullptr;
+};
+
+}  // namespace v1
+}  // namespace distspmd

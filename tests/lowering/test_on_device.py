@@ -1,0 +1,53 @@
+"""Lowered programs compute on devices what NumPy computes: a sample of :mod:`lowering.programs`.
+
+The devices are emulated, their streams lazy and their memory guarded: a wait that is missing gives
+a wrong result, and an access of the host to the device's memory ends the ranks.
+"""
+
+import pytest
+from conftest import UNOPTIMISED
+
+from lowering.harness import Case
+from lowering.mechanisms import COMPILED
+from lowering.programs import CASES
+from lowering.test_programs import Outcomes
+
+MOST_RANKS = 4
+
+SAMPLE = (
+    "matmul[_MatMult_=1x1x1]-1",
+    "index_of_indices[y=3]-3",
+    "until_small[b=4]-4",
+    "nested_stencil[y=4]-4",
+    "solved[__return=4]-4",
+)
+"""A product on one rank, a fetch, control flow by data, halos, a function of the host."""
+
+TIERS = [
+    case if case.name in SAMPLE else pytest.param(case, marks=pytest.mark.slow)
+    for case in CASES
+    if case.ranks <= MOST_RANKS and case.name in COMPILED
+]
+
+
+@pytest.fixture(scope="session")
+def outcomes_on_device(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Outcomes:
+    selected = [
+        item.callspec.params["placed"].name
+        for item in request.session.items
+        if isinstance(item, pytest.Function)
+        and hasattr(item, "callspec")
+        and "placed" in item.callspec.params
+    ]
+    folder = tmp_path_factory.mktemp("on_device")
+    return Outcomes(selected, folder, {"DISTSPMD_DEVICE": "emulated", **UNOPTIMISED})
+
+
+@pytest.mark.parametrize("placed", TIERS, ids=lambda case: case.name)
+def test_a_program_on_devices_computes_what_numpy_computes(
+    placed: Case, outcomes_on_device: Outcomes
+) -> None:
+    problem = outcomes_on_device.of(placed)
+    assert not problem, problem

@@ -1,0 +1,109 @@
+"""Programs on emulated devices: large grids, arguments that ranks hold, bits, refusals, memory."""
+
+import re
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import dace
+import numpy as np
+import pytest
+from mpi4py import MPI
+
+import distspmd
+
+comm = MPI.COMM_WORLD
+rank = comm.Get_rank()
+ROWS = 70_000
+
+
+def refused(call: Callable[[], Any], kind: type[Exception], text: str) -> None:
+    with pytest.raises(kind, match=re.escape(text)):
+        call()
+
+
+def tall(x: dace.float32[ROWS, 8]) -> dace.float32[ROWS, 8]:
+    return x * 2 + 1
+
+
+def damped(x: dace.float64[50], y: dace.float64[50]):
+    y[1:-1] += x[:-2] - x[2:]
+    return np.sum(y)
+
+
+def compiled(function: Any, schedule: Any, device: str | None, **options: Any) -> Any:
+    lowered = distspmd.lower(function, schedule, **options) if rank == 0 else None
+    return distspmd.compile(lowered, comm, device=device)
+
+
+def grids() -> None:
+    """More rows than a grid of CUDA has in its second dimension."""
+    x = np.arange(ROWS * 8, dtype=np.float32).reshape(ROWS, 8)
+    with compiled(tall, {}, "emulated") as program:
+        found = program(x=x) if rank == 0 else program()
+        if rank == 0:
+            assert np.array_equal(found, x * 2 + 1)
+            assert program.device.arguments == ("x", "__return")
+            assert "Nodes of the program on the device 'emulated'" in str(distspmd.explain(program))
+
+
+def held() -> None:
+    """Arguments that ranks hold are copied to the device and back, in several calls."""
+    rng = np.random.default_rng(0)
+    x, y = rng.random(50), rng.random(50)
+    options = {"arguments": {"x": "replicated", "y": "distributed", "__return": "replicated"}}
+    spaces = distspmd.iteration_spaces(damped)
+    schedule = {spaces[0].name: (2,)}
+    with compiled(damped, schedule, "emulated", **options) as program:
+        tile = program.tile("y", y)
+        box = program.layout("y").box(rank)
+        for _ in range(2):
+            total = program(x=x, y=tile)
+            y[1:-1] += x[:-2] - x[2:]
+            assert np.array_equal(tile, y[slice(*box[0])])
+            assert np.isclose(total, y.sum())
+
+
+def bits() -> None:
+    """Sums in a fixed order have the bits that they have on the host."""
+    rng = np.random.default_rng(1)
+    x, y = rng.random(50), rng.random(50)
+    schedule = {space.name: (2,) for space in distspmd.iteration_spaces(damped)}
+    found = []
+    for device in (None, "emulated"):
+        with compiled(damped, schedule, device, deterministic=True) as program:
+            given = (x.copy(), y.copy())
+            found.append((program(*given) if rank == 0 else program(), *given))
+    if rank == 0:
+        assert all(np.array_equal(a, b) for a, b in zip(*found, strict=True))
+
+
+def refusals() -> None:
+    """Kinds of devices that are not there are refused on all ranks."""
+    lowered = distspmd.lower(tall, {}) if rank == 0 else None
+    for kind, text in (("cuda", "cannot be compiled for CUDA yet"), ("tpu", "'tpu' was given")):
+        refused(
+            lambda kind=kind: distspmd.compile(lowered, comm, device=kind),
+            distspmd.ArgumentError,
+            text,
+        )
+
+
+def short_of_memory() -> None:
+    """A device without room for a program is an error on all ranks."""
+    lowered = distspmd.lower(tall, {}) if rank == 0 else None
+    refused(
+        lambda: distspmd.compile(lowered, comm, device="emulated"),
+        distspmd.DeviceError,
+        "the device has no memory for 2,240,000 bytes more",
+    )
+
+
+if sys.argv[1:] == ["short"]:
+    short_of_memory()
+else:
+    for part in (refusals, grids, held, bits):
+        part()
+comm.Barrier()
+if rank == 0:
+    print("all is right on the device")
