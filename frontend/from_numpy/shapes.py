@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import sympy
@@ -121,7 +122,52 @@ def reshape(tracer: Tracer, base: Tensor, shape: Sequence[Any]) -> Tensor:
     groups = _groups(base.shape, wanted)
     for own, out in groups:
         merged |= _group_places(base.shape, wanted, own, out, places)
-    return moved(base, wanted, places, is_merged=merged)
+    found = moved(base, wanted, places, is_merged=merged)
+    if not isinstance(found, View) or (isinstance(base, View) and _is_viewed(base, groups)):
+        return found
+    return Tensor(found.shape, found.dtype, found.element)  # NumPy copies the elements
+
+
+def _is_viewed(base: View, groups: Sequence[tuple[list[int], list[int]]]) -> bool:
+    """Whether dimensions that are merged follow each other in memory: NumPy makes a view then."""
+    merged = [[d for d in own if not is_one(base.shape[d])] for own, _ in groups]
+    if all(len(own) < 2 for own in merged):
+        return True
+    steps = _steps(base)
+    return all(
+        same(steps[d], multiply(steps[e], base.shape[e]))
+        for own in merged
+        for d, e in pairwise(own)
+    )
+
+
+def _steps(view: View) -> list[Whole]:
+    """By how many elements of the container a view moves along each of its dimensions."""
+    zero = [0] * view.ndim
+    first = _offset(view, zero)
+    return [
+        subtract(_offset(view, [*zero[:d], 1, *zero[d + 1 :]]), first) for d in range(view.ndim)
+    ]
+
+
+def _offset(view: View, index: Sequence[int]) -> Whole:
+    offset: Whole = 0
+    for place, length in zip(view.at(index), view.container.shape, strict=True):
+        assert isinstance(place, int | sympy.Basic), "the indices are numbers"
+        offset = add(multiply(offset, length), place)
+    return offset
+
+
+def is_contiguous(view: View) -> bool:
+    """Whether the elements of a view follow each other in memory in reading order."""
+    return _is_viewed(view, [(list(range(view.ndim)), [0])]) and (
+        is_one(size_of(view.shape)) or same(_inner_step(view), 1)
+    )
+
+
+def _inner_step(view: View) -> Whole:
+    steps = [s for s, n in zip(_steps(view), view.shape, strict=True) if not is_one(n)]
+    return steps[-1]
 
 
 def _quotient(total: Length, rest: Length) -> Length:
@@ -251,4 +297,11 @@ def _same_place(a: Whole, b: Whole) -> bool:
 
 def broadcast_to(tracer: Tracer, base: Tensor, shape: Sequence[Length]) -> Tensor:
     """A tensor in a larger shape; it is not written through."""
-    return tracer.broadcast(base, tuple(shape))
+    found = tracer.broadcast(base, tuple(shape))
+    if not isinstance(base, View) or base.mask is not None:
+        return found
+    lead = len(found.shape) - base.ndim
+    places: list[Whole] = [
+        axis(lead + d) if same(n, found.shape[lead + d]) else 0 for d, n in enumerate(base.shape)
+    ]
+    return moved(base, found.shape, places)

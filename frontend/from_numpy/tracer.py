@@ -234,6 +234,8 @@ class Tracer(Transcript):
         """
         if value.mask is not None:
             self.refuse(_NO_SHAPE)
+        if target.is_repeated:
+            self.refuse("assignment destination is read-only: its elements are repeated")
         if self.is_decided_by_data(*target.shape, *target.place):
             if is_new:
                 room = target.container.shape

@@ -76,6 +76,12 @@ class View(Tensor):
         return tuple(_moved(p, by) for p in self.place)
 
     @property
+    def is_repeated(self) -> bool:
+        """Whether an element of the container stands at several indices."""
+        moving = {s for p in self.place if isinstance(p, sympy.Basic) for s in p.free_symbols}
+        return any(n != 1 and axis(d) not in moving for d, n in enumerate(self.shape))
+
+    @property
     def is_whole(self) -> bool:
         """Whether it is all of the container, as it is."""
         return (
