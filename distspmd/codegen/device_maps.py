@@ -10,6 +10,7 @@ bits each time. A kernel has one dimension of 64-bit indices, so extents have no
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Container, Iterator
 
 import sympy
@@ -27,13 +28,28 @@ MOST_OWN = 1024
 _THREAD = "__element"
 
 
-def refusal(state: SDFGState, entry: nodes.MapEntry, shared: Container[str]) -> str:
+def host_functions(program: SDFG) -> frozenset[str]:
+    """Functions that a program brings along, which are compiled for the host."""
+    codes = [c for sdfg in program.all_sdfgs_recursive() for c in sdfg.global_code.values()]
+    found = {name for code in codes for name in _DEFINED.findall(code.as_string)}
+    return frozenset(found - _CONTROL)
+
+
+_DEFINED = re.compile(r"\b([A-Za-z_]\w*)\s*\([^;{}()]*\)\s*(?:const\s*)?\{")
+_NAMES = re.compile(r"[A-Za-z_]\w*")
+_CONTROL = {"if", "for", "while", "switch"}
+
+
+def refusal(
+    state: SDFGState, entry: nodes.MapEntry, shared: Container[str], functions: frozenset[str]
+) -> str:
     """Why a device cannot run a map; empty if it can.
 
     Args:
         state: that it stands in.
         entry: the map.
         shared: containers of the SDFG that are accessed outside of maps.
+        functions: what :func:`host_functions` found in the program.
     """
     if any(not connector.startswith("IN_") for connector in entry.in_connectors):
         return "data decide its range"
@@ -45,7 +61,7 @@ def refusal(state: SDFGState, entry: nodes.MapEntry, shared: Container[str]) -> 
     nodes_of = [(node, state.sdfg) for node in inside]
     for sdfg in _nested(state, entry):
         nodes_of += [(node, sdfg) for block in sdfg.states() for node in block.nodes()]
-    found = (_refusal_of(node, sdfg) for node, sdfg in nodes_of)
+    found = (_refusal_of(node, sdfg, functions) for node, sdfg in nodes_of)
     common = (
         f"its body has a node of {node.data}, which it shares with others"
         for node in inside
@@ -54,11 +70,15 @@ def refusal(state: SDFGState, entry: nodes.MapEntry, shared: Container[str]) -> 
     return next(filter(None, (*common, *found)), "")
 
 
-def _refusal_of(node: nodes.Node, sdfg: SDFG) -> str:
+def _refusal_of(node: nodes.Node, sdfg: SDFG, functions: frozenset[str]) -> str:
     if isinstance(node, nodes.LibraryNode):
         return f"it has the node {node.label!r}, which is a function of the host"
     if isinstance(node, nodes.Tasklet) and (node.side_effects or node.code_global.as_string):
         return f"{node.label!r} is a function of the host"
+    if isinstance(node, nodes.Tasklet) and functions:
+        called = functions.intersection(_NAMES.findall(node.code.as_string))
+        if called:
+            return f"its body calls {min(called)}, which is compiled for the host"
     if isinstance(node, nodes.AccessNode) and node.data in sdfg.arrays:
         container = sdfg.arrays[node.data]
         if not isinstance(container, data.Array | data.Scalar):
@@ -171,7 +191,8 @@ def _privatise(state: SDFGState, entry: nodes.MapEntry) -> None:
         for node, _ in sdfg.all_nodes_recursive():
             if isinstance(node, nodes.MapEntry):
                 node.map.schedule = dtypes.ScheduleType.Sequential
-    for edge in inside.edges():
+    graphs = [inside, *(block for sdfg in _nested(state, entry) for block in sdfg.states())]
+    for edge in (edge for graph in graphs for edge in graph.edges()):
         if edge.data.wcr is not None:
             edge.data.wcr_nonatomic = True
 

@@ -115,6 +115,7 @@ class _Placing:
 
     def __init__(self, program: SDFG) -> None:
         self.program = program
+        self._functions = device_maps.host_functions(program)
         self.spaces: list[PlacedSpace] = []
         self.kernels: list[tuple[SDFGState, nodes.MapEntry]] = []
         self._outer: dict[_Key, _Key] = {}
@@ -159,7 +160,9 @@ class _Placing:
 
     def _decide_node(self, state: SDFGState, node: nodes.Node, shared: set[str]) -> None:
         if isinstance(node, nodes.MapEntry):
-            why = device_maps.refusal(state, node, shared) or self._for_control_flow(state, node)
+            why = device_maps.refusal(
+                state, node, shared, self._functions
+            ) or self._for_control_flow(state, node)
             if not why:
                 self.kernels.append((state, node))
                 return

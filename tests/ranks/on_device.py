@@ -31,6 +31,10 @@ def damped(x: dace.float64[50], y: dace.float64[50]):
     return np.sum(y)
 
 
+def picked(x: dace.float64[20], i: dace.int64[8]):
+    return x[i]
+
+
 def compiled(function: Any, schedule: Any, device: str | None, **options: Any) -> Any:
     lowered = distspmd.lower(function, schedule, **options) if rank == 0 else None
     return distspmd.compile(lowered, comm, device=device)
@@ -62,6 +66,17 @@ def held() -> None:
             y[1:-1] += x[:-2] - x[2:]
             assert np.array_equal(tile, y[slice(*box[0])])
             assert np.isclose(total, y.sum())
+
+
+def errors() -> None:
+    """What the program itself raises is raised on all ranks, as on the host."""
+    x, i = np.arange(20.0), np.arange(-4, 4)
+    schedule = {space.name: (2,) for space in distspmd.iteration_spaces(picked)}
+    with compiled(picked, schedule, "emulated") as program:
+        found = program(x=x, i=i) if rank == 0 else program()
+        assert rank != 0 or np.array_equal(found, x[i])
+        with pytest.raises(IndexError, match="out of bounds for a dimension of 20"):
+            program(x=x, i=i + 21) if rank == 0 else program()
 
 
 def bits() -> None:
@@ -102,7 +117,7 @@ def short_of_memory() -> None:
 if sys.argv[1:] == ["short"]:
     short_of_memory()
 else:
-    for part in (refusals, grids, held, bits):
+    for part in (refusals, grids, held, errors, bits):
         part()
 comm.Barrier()
 if rank == 0:

@@ -1,0 +1,85 @@
+"""What of a lowered program a device runs, and what the host, without compiling it."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+
+import pytest
+from dace import SDFG
+from dace.dtypes import ScheduleType, StorageType
+from dace.sdfg import nodes
+from lowering.harness import parsed
+from lowering.programs import CASES
+
+from distspmd.codegen.device_maps import host_functions
+from distspmd.codegen.device_placement import Placement, expand_for_device, place
+from distspmd.codegen.implementations import choose_implementations
+from distspmd.dace_compat.device_code import for_cuda
+
+Placed = Callable[[str], tuple[SDFG, Placement]]
+
+
+@pytest.fixture
+def placed() -> Placed:
+    def make(name: str) -> tuple[SDFG, Placement]:
+        (case,) = (case for case in CASES if case.name == name)
+        sdfg = copy.deepcopy(case.lowered(parsed(case.program)))
+        choose_implementations(sdfg)
+        with for_cuda():
+            expand_for_device(sdfg)
+            return sdfg, place(sdfg)
+
+    return make
+
+
+def kernels(sdfg: SDFG) -> list[nodes.Map]:
+    found = (node for node, _ in sdfg.all_nodes_recursive() if isinstance(node, nodes.MapEntry))
+    return [entry.map for entry in found if entry.map.schedule is ScheduleType.GPU_Device]
+
+
+def test_maps_become_kernels_of_one_dimension_and_tiles_lie_on_the_device(placed: Placed) -> None:
+    sdfg, placement = placed("jacobi[y=3x2,x=3x2]-6")
+    assert {space.place for space in placement.spaces} == {"device"}
+    assert all(len(kernel.params) == 1 for kernel in kernels(sdfg))
+    assert sdfg.arrays["x_tile"].storage is StorageType.GPU_Global
+    assert placement.arguments == (), "the root's arrays are only scattered and gathered"
+    assert sdfg.arrays["x"].storage is StorageType.Default
+
+
+def test_what_reduces_is_a_loop_of_the_thread_that_owns_the_element(placed: Placed) -> None:
+    sdfg, placement = placed("histogram[h=4]-4")
+    (space,) = [space for space in placement.spaces if "one thread" in space.remark]
+    assert space.remark == "one thread, in order over i"
+    for node, graph in sdfg.all_nodes_recursive():
+        if isinstance(node, nodes.Tasklet):
+            written = [edge.data for edge in graph.out_edges(node) if edge.data.wcr]
+            assert all(memlet.wcr_nonatomic for memlet in written)
+
+
+def test_a_value_of_control_flow_is_on_the_host_and_copied(placed: Placed) -> None:
+    sdfg, placement = placed("until_small[b=4]-4")
+    reasons = {space.remark for space in placement.spaces if space.place == "host"}
+    assert reasons == {"control flow reads its result"}
+    assert sdfg.arrays["error_0_value_tile"].storage is StorageType.CPU_Heap
+    assert sdfg.arrays["error_0_tile"].storage is StorageType.GPU_Global
+    assert sdfg.arrays["error_0_tile_host"].storage is StorageType.CPU_Heap
+
+
+def test_a_function_of_the_host_reads_and_writes_copies_of_windows(placed: Placed) -> None:
+    sdfg, placement = placed("solved[__return=4]-4")
+    assert [space.place for space in placement.spaces if "no map" in space.remark] == ["host"]
+    copies = [
+        node.label
+        for node, _ in sdfg.all_nodes_recursive()
+        if isinstance(node, nodes.Tasklet) and "copy_window" in node.code.as_string
+    ]
+    assert sum(label.endswith("_host") for label in copies) >= 3, "two operands, and the result"
+
+
+def test_functions_of_a_program_are_found_by_their_definitions() -> None:
+    sdfg = SDFG("with_functions")
+    sdfg.append_global_code(
+        "inline long twice(long x) {\n  if (x) { return 2 * x; }\n  return f(x);\n}"
+    )
+    assert host_functions(sdfg) == {"twice"}
