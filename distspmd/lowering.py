@@ -27,9 +27,25 @@ _CALL_FORM = "_distspmd_call_form"
 
 @dataclass(frozen=True)
 class Result:
-    """The place of an array among the results, in what a function returns."""
+    """The place of an array among the results, in what a function returns.
+
+    Attributes:
+        number: the place.
+        lengths: dimensions of which data decide how many elements there are, each with the place
+            of the result that says so; the caller gets so many.
+    """
 
     number: int
+    lengths: tuple[tuple[int, int], ...] = ()
+
+    def of(self, results: Sequence[Any]) -> Any:
+        """The array among some results; None where there is none."""
+        found = results[self.number]
+        for dimension, place in self.lengths:
+            if found is not None:
+                whole = (slice(None),) * dimension
+                found = found[(*whole, slice(int(results[place])))].copy()
+        return found
 
 
 @dataclass(frozen=True)
@@ -61,7 +77,7 @@ class CallForm:
 
     def arrange(self, results: Sequence[Any]) -> Any:
         """What the caller gets for the results."""
-        return fill(self.returned, lambda result: results[result.number])
+        return fill(self.returned, lambda result: result.of(results))
 
 
 def fill(form: Any, array: Callable[[Result], Any]) -> Any:

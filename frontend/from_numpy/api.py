@@ -15,6 +15,7 @@ from dace.frontend.python.parser import DaceProgram
 
 from distspmd.errors import ArgumentError, DistSPMDError, UnsupportedProgram
 from distspmd.frontend.from_numpy import dace_parser, functions, syntax
+from distspmd.frontend.from_numpy.choosing import as_arrays
 from distspmd.frontend.from_numpy.functions.registry import FUNCTIONS, METHODS
 from distspmd.frontend.from_numpy.interpreter import HOLE, PLACE, Interpreter
 from distspmd.frontend.from_numpy.prune import without_unread
@@ -327,8 +328,7 @@ class _Reading:
                 self.tracer.refuse(value.reason)
             if value is None or isinstance(value, str):
                 return value
-            found.append(self.tracer.tensor(value))
-            return Result(len(found) - 1)
+            return self._place(as_arrays(self.tracer, self.tracer.tensor(value)), found)
 
         made = form(returned)
         if not found and made is not None:  # a program has a result at least
@@ -343,13 +343,23 @@ class _Reading:
             self._result("__return" if single else f"__return_{place}", tensor)
         return None if plain or not found else made
 
+    def _place(self, value: Tensor, found: list[Any]) -> Result:
+        """Add an array to the results; with its lengths, if data decide them."""
+        tracer = self.tracer
+        place = len(found)
+        found.append(value)
+        lengths = []
+        for d, n in enumerate(value.shape):
+            if tracer.is_decided_by_data(n):
+                lengths.append((d, len(found)))
+                found.append(tracer.stored_anew(tracer.whole(n), "length"))
+        if lengths:
+            stored = tracer.stored_anew(tracer.unmerged(value), tracer.target)
+            found[place] = view_of(stored.container)
+        return Result(place, tuple(lengths))
+
     def _result(self, name: str, value: Tensor) -> None:
         tracer = self.tracer
-        if value.mask is not None:
-            tracer.refuse(
-                "the program returns the elements that a mask chooses: their number is not known "
-                "before the run"
-            )
         if (
             isinstance(value, View)
             and value.is_whole

@@ -322,7 +322,7 @@ def _put(tracer: Tracer, ufunc: np.ufunc, found: Tensor, out: Any, where: Any) -
 
 def combine(tracer: Tracer, ufunc: np.ufunc, operands: Sequence[Any], dtype: Any = None) -> Tensor:
     """The tensor that a universal function of one result gives, of NumPy's type."""
-    tensors = [tracer.tensor(o) for o in operands]
+    tensors = _of_one_choice(tracer, [tracer.tensor(o) for o in operands])
     weak = all(t.weak is not None for t in tensors)
     kinds: list[Any] = [
         t.weak if t.weak not in (None, bool) and not weak else t.dtype for t in tensors
@@ -347,7 +347,7 @@ def combine(tracer: Tracer, ufunc: np.ufunc, operands: Sequence[Any], dtype: Any
         tracer.check_type(kind)
     build = BUILDS[ufunc.__name__]
     shape = tracer.broadcast_shape([t.shape for t in tensors])
-    mask = _common_mask(tracer, tensors)
+    mask = next((t.mask for t in tensors if t.mask is not None), None)
     moved = [_broadcast_masked(tracer, t, shape) for t in tensors]
 
     def element(index: tuple[Index, ...]) -> Expression:
@@ -367,23 +367,27 @@ def _converted(expression: Expression, dtype: DType) -> Expression:
     return cast(expression, dtype)
 
 
-def _common_mask(tracer: Tracer, tensors: Sequence[Tensor]) -> Tensor | None:
+def _of_one_choice(tracer: Tracer, tensors: Sequence[Tensor]) -> Sequence[Tensor]:
+    """Operands that one mask chooses from, or none."""
+    from distspmd.frontend.from_numpy.choosing import as_arrays
+
+    return tensors if _choose_alike(tensors) else [as_arrays(tracer, t) for t in tensors]
+
+
+def _choose_alike(tensors: Sequence[Tensor]) -> bool:
+    """Whether the masks of operands choose the same elements, or rows, of all of them."""
     masks = [t.mask for t in tensors if t.mask is not None]
     if not masks:
-        return None
-    if any(not same_mask(masks[0], m) for m in masks[1:]):
-        tracer.refuse("elements chosen by different masks are combined")
+        return True
     rank = max(t.ndim for t in tensors)
-    if any(
+    if any(not same_mask(masks[0], m) for m in masks[1:]) or any(
         t.mask is None
         and t.ndim > 0
         and not (masks[0].ndim == 1 and rank > 1 and (t.ndim < rank or is_one(t.shape[0])))
         for t in tensors
     ):
-        tracer.refuse("elements chosen by a mask are combined with an array that is not so chosen")
-    if masks[0].ndim < rank and any(t.mask is not None and t.ndim < rank for t in tensors):
-        tracer.refuse("elements chosen by a mask are combined with rows that it chooses")
-    return masks[0]
+        return False
+    return masks[0].ndim == rank or all(t.mask is None or t.ndim == rank for t in tensors)
 
 
 def same_mask(a: Tensor | None, b: Tensor | None) -> bool:

@@ -16,6 +16,7 @@ import numpy as np
 import sympy
 
 from distspmd import errors
+from distspmd.frontend.from_numpy.choosing import as_arrays
 from distspmd.frontend.from_numpy.syntax.conditions import condition_text
 from distspmd.frontend.from_numpy.transcript import told
 from distspmd.frontend.from_numpy.values import Tensor, View
@@ -232,9 +233,7 @@ def _tell(run: Any, head: dict[str, Any], parts: Sequence[Any]) -> None:
 
 def _value(run: Any, part: Part, containers: list[Container]) -> dict[str, Any]:
     tracer = run.tracer
-    tensor = tracer.tensor(part.value)
-    if tensor.mask is not None:
-        tracer.refuse("the elements that a mask chooses are printed: print np.where(...) of them")
+    tensor = tracer.tensor(as_arrays(tracer, part.value))
     count = 1
     for n in tensor.shape:
         if not isinstance(n, int):

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any, TypeGuard
 
+import numpy as np
 import sympy
 
-from distspmd.expressions.ir import Expression, Load, cast
+from distspmd.expressions.ir import Expression, Load, apply, cast
 from distspmd.frontend.from_numpy.arithmetic import choose, same_mask
+from distspmd.frontend.from_numpy.contractions import neutral_element
 from distspmd.frontend.from_numpy.elements import is_one
 from distspmd.frontend.from_numpy.empty_maps import is_empty
+from distspmd.frontend.from_numpy.lengths import with_capacity
 from distspmd.frontend.from_numpy.subscripts import Axis, Masked, Picked, parse_subscript
 from distspmd.frontend.from_numpy.tracer import Tracer
-from distspmd.frontend.from_numpy.transcript import Refusal, told
+from distspmd.frontend.from_numpy.transcript import Refusal, shape_text, told
 from distspmd.frontend.from_numpy.values import (
     Tensor,
     View,
     axis,
+    index_expression,
     make_view,
+    number,
     whole_expression,
 )
 from distspmd.frontend.tensor_ir.statements import Index, Length, Store
@@ -28,7 +34,9 @@ from distspmd.frontend.tensor_ir.whole_numbers import Whole, add, multiply, same
 def read(tracer: Tracer, base: Tensor, items: Any) -> Tensor:
     """``base[items]``."""
     if base.mask is not None:
-        tracer.refuse("a part of the elements that a mask chooses has no known place")
+        from distspmd.frontend.from_numpy.choosing import chosen
+
+        base = chosen(tracer, base)
     found = parse_subscript(tracer, base.shape, items)
     if any(isinstance(x, Masked) for x in found):
         return _read_masked(tracer, base, found)
@@ -49,7 +57,12 @@ def write(tracer: Tracer, base: Any, items: Any, value: Any) -> None:
     else:
         target = _basic(base, found)
         assert isinstance(target, View)
-        tracer.assign(target, tracer.tensor(value))
+        tensor = tracer.tensor(value)
+        if tensor.mask is not None:
+            from distspmd.frontend.from_numpy.choosing import chosen
+
+            tensor = chosen(tracer, tensor)
+        tracer.assign(target, tensor)
 
 
 def accumulate(tracer: Tracer, base: Any, items: Any, value: Any, operation: str) -> None:
@@ -58,7 +71,7 @@ def accumulate(tracer: Tracer, base: Any, items: Any, value: Any, operation: str
         tracer.refuse(f"{told(base)} cannot be assigned to")
     found = parse_subscript(tracer, base.shape, items)
     if any(isinstance(x, Masked) for x in found):
-        tracer.refuse("ufunc.at with a mask: write base[mask] = base[mask] + value")
+        found = _as_picked(tracer, found)
     if any(isinstance(x, Picked) for x in found):
         _scatter(tracer, base, found, tracer.tensor(value), operation)
         return
@@ -243,6 +256,9 @@ def _scatter(
         value = tracer.stored_anew(value, "values")
     value = tracer.broadcast(value, shape)
     expression = value.element(index)
+    if tracer.is_decided_by_data(*shape):
+        _scatter_some(tracer, base, (shape, places), value, operation)
+        return
     if any(isinstance(part, Load) and part.array is base.container for part in _loads(expression)):
         value = tracer.stored_anew(value, "before")
         expression = value.element(index)
@@ -252,6 +268,40 @@ def _scatter(
         tracer.ordered_kernel([store], parameters, base.container.name)
     else:
         tracer.kernel([store], parameters, base.container.name)
+
+
+def _scatter_some(
+    tracer: Tracer,
+    base: View,
+    chosen_: tuple[tuple[Length, ...], list[Any]],
+    value: Tensor,
+    operation: str | None,
+) -> None:
+    """Write to as many places as data decide: of all that could be, the others change nothing."""
+    shape, places = chosen_
+    room = [tracer.capacity(n) for n in shape]
+    whole: Tensor = with_capacity(value, room, tracer.bounds)
+    parameters, index = tracer.parameters(room)
+    place = _gathered_index(places, index)
+    counted = [(d, n) for d, (n, most) in enumerate(zip(shape, room, strict=True)) if n is not most]
+
+    def is_inside(index: tuple[Index, ...]) -> Expression:
+        tests = [apply("less", index_expression(index[d]), whole_expression(n)) for d, n in counted]
+        return functools.reduce(lambda a, b: apply("logical_and", a, b), tests)
+
+    there = tracer.stored_anew(Tensor(tuple(room), np.dtype(bool), is_inside)).element(index)
+    whole = tracer.stored_anew(whole, "values")
+    new = cast(whole.element(index), base.dtype)
+    if operation is None:
+        old = Load(base.container, place, base.dtype)
+        store = Store(base.container, place, apply("where", there, new, old))
+        tracer.ordered_kernel([store], parameters, base.container.name)
+        return
+    names = {"add": "sum", "maximum": "max", "minimum": "min"}
+    neutral = 1 if operation == "multiply" else neutral_element(names[operation], base.dtype)
+    nothing = number(neutral, base.dtype)
+    store = Store(base.container, place, apply("where", there, new, nothing), operation)
+    tracer.kernel([store], parameters, base.container.name)
 
 
 def _loads(expression: Expression) -> list[Expression]:
@@ -295,34 +345,65 @@ def _split_mask(tracer: Tracer, base: Tensor, found: Sequence[Any]) -> tuple[Ten
     return part, Tensor(part.shape, mask.dtype, element)
 
 
+def _stays(found: Sequence[Any]) -> bool:
+    """Whether one mask chooses, of all dimensions that are left or of the first one."""
+    masks = [x.mask for x in found if isinstance(x, Masked)]
+    if len(masks) > 1 or any(isinstance(x, Picked) for x in found):
+        return False
+    others = sum(
+        item is None or (isinstance(item, Axis) and item.length is not None) for item in found
+    )
+    return not others or (masks[0].ndim == 1 and isinstance(found[0], Masked))
+
+
+def _as_picked(tracer: Tracer, found: Sequence[Any]) -> list[Any]:
+    """Masks as the indices of their true elements."""
+    from distspmd.frontend.from_numpy.choosing import true_indices
+
+    result: list[Any] = []
+    for item in found:
+        if isinstance(item, Masked):
+            result += [Picked(indices) for indices in true_indices(tracer, item.mask)]
+        else:
+            result.append(item)
+    return result
+
+
 def _read_masked(tracer: Tracer, base: Tensor, found: Sequence[Any]) -> Tensor:
+    if not _stays(found):
+        return _gather(tracer, base, _as_picked(tracer, found))
     part, mask = _split_mask(tracer, base, found)
     (own,) = (x.mask for x in found if isinstance(x, Masked))
     if part.ndim != own.ndim:
-        if own.ndim > 1 or not isinstance(found[0], Masked):
-            tracer.refuse(
-                "what a mask chooses along other dimensions than the first makes an array of "
-                "unknown length; use np.where(mask, x, ...) on the whole, or sums over it"
-            )
         mask = own
     return Tensor(part.shape, part.dtype, part.element, None, mask)
 
 
 def _write_masked(tracer: Tracer, base: View, found: Sequence[Any], value: Any) -> None:
+    from distspmd.frontend.from_numpy.choosing import chosen, ranked
+
+    if not _stays(found):
+        tensor = tracer.tensor(value)
+        if tensor.mask is not None:
+            tensor = chosen(tracer, tensor)
+        _scatter(tracer, base, _as_picked(tracer, found), tensor, None)
+        return
     part, mask = _split_mask(tracer, base, found)
     assert isinstance(part, View)
     tensor = tracer.tensor(value)
-    if tensor.mask is not None:
-        (own,) = (x.mask for x in found if isinstance(x, Masked))
-        if not same_mask(tensor.mask, mask) and not same_mask(tensor.mask, own):
-            tracer.refuse("elements that one mask chooses are assigned where another one chooses")
+    (own,) = (x.mask for x in found if isinstance(x, Masked))
+    if tensor.mask is not None and any(same_mask(tensor.mask, m) for m in (mask, own)):
         tensor = Tensor(tensor.shape, tensor.dtype, tensor.element)
-    elif tensor.ndim and not all(is_one(n) for n in tensor.shape):
-        masked = sum(x.mask.ndim for x in found if isinstance(x, Masked))
-        if part.ndim == masked or tensor.ndim > part.ndim - masked:
+    else:
+        if tensor.mask is not None:
+            tensor = chosen(tracer, tensor)
+        rest = part.ndim - own.ndim
+        if tensor.ndim == rest + 1 and not is_one(tensor.shape[0]):
+            tensor = ranked(tracer, own, tensor)
+        elif tensor.ndim > rest and not all(is_one(n) for n in tensor.shape[: tensor.ndim - rest]):
             tracer.refuse(
-                "an array is assigned to the elements that a mask chooses, in reading order; write "
-                "np.where(mask, ..., ...), or assign a number"
+                f"an array of the shape {shape_text(tensor.shape)} is assigned to the elements "
+                "that a mask chooses, which are one dimension"
             )
     found_value = choose(tracer, mask, tensor, part, part.dtype)
     tracer.assign(part, found_value)

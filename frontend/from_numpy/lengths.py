@@ -7,6 +7,7 @@ the index lies in the part. So no range of a space depends on data.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -28,6 +29,7 @@ from distspmd.frontend.tensor_ir.whole_numbers import (
     Whole,
     add,
     floor_divide,
+    int_floor,
     is_at_least,
     multiply,
     remainder,
@@ -59,11 +61,14 @@ def capacity(length: Whole, bounds: Bounds, known: Mapping[Any, Length]) -> Leng
         ends = [e for a in length.args if (e := _end(_whole(a), bounds, known)) is not None]
         if ends:
             return _fold(sympy.Min, ends)
+    if isinstance(length, sympy.Mul) and length.as_coeff_Mul()[0].is_positive:
+        factors = [capacity(_whole(factor), bounds, known) for factor in length.args]
+        return functools.reduce(multiply, factors)
+    if isinstance(length, int_floor) and length.args[1].is_positive:
+        return floor_divide(capacity(_whole(length.args[0]), bounds, known), _whole(length.args[1]))
     if isinstance(length, sympy.Add):
-        total: Whole = 0
-        for term in length.args:
-            total = add(total, _capacity_of_term(_whole(term), bounds, known))
-        return total
+        terms = [_capacity_of_term(_whole(term), bounds, known) for term in length.args]
+        return functools.reduce(add, terms)
     raise CannotRoll(f"the length {length} is not known before the run")
 
 

@@ -6,6 +6,7 @@ over the ranks. A line has to be dense, so that a dimension that is not the last
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,19 +18,33 @@ from distspmd.expressions.operations import DType
 from distspmd.frontend.from_numpy.elements import is_one
 from distspmd.frontend.from_numpy.shapes import normal_axis, reshape, size_of, transpose
 from distspmd.frontend.from_numpy.tracer import Tracer
-from distspmd.frontend.from_numpy.values import Tensor, View, view_of
+from distspmd.frontend.from_numpy.values import Tensor, View, axis, view_of
 from distspmd.frontend.tensor_ir.statements import Index, Length, Parameter, Routine, Window
 from distspmd.frontend.tensor_ir.whole_numbers import simplified, subtract, symbol, text
 
 HEADER = "kernels/lines.hpp"
 """What routines include."""
+_DECLARED = re.compile(r"\b(?:int64_t|bool|double|auto)\b[\s&*]+([a-z]\w*)\s*[=;,)]")
+"""Variables of code in C++."""
+
+
+_OPEN, _CLOSE = "\x01", "\x02"
+"""Around whole numbers of the program in code."""
+
+
+def _with_own_variables(code: str) -> str:
+    """Code whose variables have names that no symbol of the program has."""
+    parts = re.split(f"{_OPEN}(.*?){_CLOSE}", code)
+    for name in set(_DECLARED.findall(code)):
+        parts[::2] = [re.sub(rf"\b{name}\b", f"__own_{name}", part) for part in parts[::2]]
+    return "".join(parts)
 
 
 def cpp(value: Length) -> str:
     """A whole number in C++."""
     if isinstance(value, int):
         return str(value)
-    return f"({sym2cpp(symbolic.pystr_to_symbolic(text(value)))})"
+    return f"{_OPEN}({sym2cpp(symbolic.pystr_to_symbolic(text(value)))}){_CLOSE}"
 
 
 def run_on_lines(
@@ -60,7 +75,8 @@ def run_on_lines(
         the results, each of the batch's shape and its own length.
     """
     names = [f"__l{d}" for d in range(len(batch))]
-    parameters = [Parameter(name, 0, n) for name, n in zip(names, batch, strict=True)]
+    room = [tracer.capacity(n) for n in batch]
+    parameters = [Parameter(name, 0, n) for name, n in zip(names, room, strict=True)]
     place = tuple(symbol(p.name) for p in parameters)
     inputs = {}
     for n, line in enumerate(lines):
@@ -70,12 +86,19 @@ def run_on_lines(
     outputs, found = {}, []
     for n, (length, dtype) in enumerate(results):
         own = () if length is None else (length,)
-        container = tracer.container(tracer.target or label, (*batch, *own), dtype)
+        view = tracer.fresh(tracer.target or label, (*batch, *own), dtype)
+        along = view.container.shape[len(batch) :]
         outputs[f"_result{n}"] = Window(
-            container, (*place, *(0 for _ in own)), (*(1 for _ in batch), *own)
+            view.container, (*place, *(0 for _ in own)), (*(1 for _ in batch), *along)
         )
-        found.append(view_of(container))
+        found.append(view)
     every = tuple(parameters) or (Parameter("__once", 0, 1),)
+    code = _with_own_variables(code)
+    for name in sorted(set(re.findall(r"\b\w+\b", code))):
+        if tracer.is_decided_by_data(symbol(name)):  # code gets lengths as it gets elements
+            value = tracer.stored_anew(tracer.whole(symbol(name)), "length")
+            inputs[f"_length_{name}"] = Window(value.container, (), ())
+            code = re.sub(rf"\b{name}\b", f"(*_length_{name})", code)
     tracer.add(Routine(label, every, inputs, outputs, code, header))
     return found
 
@@ -86,11 +109,22 @@ def _window(tracer: Tracer, tensor: Tensor, place: Sequence[sympy.Symbol]) -> Wi
         tracer.unmerged(tensor) if isinstance(tensor, View) else tracer.stored_anew(tensor, "lines")
     )
     assert isinstance(view, View)
+    if tracer.is_decided_by_data(*view.shape, *view.place) and not covers(view):
+        view = tracer.stored_anew(tensor, "lines")
+    if covers(view):
+        view = view_of(view.container)
     found = _dense(view, place)
     if found is None:
-        found = _dense(tracer.stored_anew(tensor, "lines"), place)
+        found = _dense(view_of(tracer.stored_anew(tensor, "lines").container), place)
     assert found is not None, "what is stored anew lies densely"
     return found
+
+
+def covers(view: View) -> bool:
+    """Whether a view has the indices of its container, though it may end before that does."""
+    return view.ndim == len(view.container.shape) and all(
+        p == axis(d) for d, p in enumerate(view.place)
+    )
 
 
 def _dense(view: View, place: Sequence[sympy.Symbol]) -> Window | None:

@@ -18,6 +18,7 @@ from distspmd.frontend.tensor_ir.whole_numbers import (
     Whole,
     add,
     floor_divide,
+    int_floor,
     multiply,
     remainder,
     same,
@@ -101,8 +102,6 @@ def size_of(shape: Sequence[Length]) -> Length:
 
 def reshape(tracer: Tracer, base: Tensor, shape: Sequence[Any]) -> Tensor:
     """The same elements, in reading order, in another shape; one extent may be -1."""
-    if base.mask is not None:
-        tracer.refuse("elements that a mask chooses have no known shape")
     wanted = [tracer.as_whole(n, "an extent") for n in shape]
     total = size_of(base.shape)
     if any(n == -1 for n in wanted):
@@ -122,6 +121,8 @@ def reshape(tracer: Tracer, base: Tensor, shape: Sequence[Any]) -> Tensor:
     groups = _groups(base.shape, wanted)
     for own, out in groups:
         merged |= _group_places(base.shape, wanted, own, out, places)
+    if merged and tracer.is_decided_by_data(*base.shape):
+        places = [p if isinstance(p, int) else _with_divisors(p) for p in places]
     found = moved(base, wanted, places, is_merged=merged)
     if not isinstance(found, View) or (isinstance(base, View) and _is_viewed(base, groups)):
         return found
@@ -168,6 +169,12 @@ def is_contiguous(view: View) -> bool:
 def _inner_step(view: View) -> Whole:
     steps = [s for s, n in zip(_steps(view), view.shape, strict=True) if not is_one(n)]
     return steps[-1]
+
+
+def _with_divisors(place: sympy.Basic) -> Whole:
+    """A place whose divisors, which data decide, are one at least: there may be no elements."""
+    found = place.replace(int_floor, lambda a, b: int_floor(a, sympy.Max(1, b)))
+    return found.replace(sympy.Mod, lambda a, b: sympy.Mod(a, sympy.Max(1, b)))
 
 
 def _quotient(total: Length, rest: Length) -> Length:
@@ -258,6 +265,8 @@ def _group_places(
 def copy_merged(tracer: Tracer, tensor: View) -> View:
     """A copy of a view that merges dimensions, by loops over the dimensions that it merges."""
     shape = tensor.shape
+    if tracer.is_decided_by_data(*shape, *tensor.place):
+        return tracer.stored_anew(tensor, tracer.target or "reshaped")
     container = tracer.container(tracer.target or "reshaped", shape, tensor.dtype)
     target = view_of(container)
     source = tensor.container

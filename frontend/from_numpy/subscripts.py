@@ -13,7 +13,13 @@ from distspmd.expressions.ir import Expression, apply, cast
 from distspmd.frontend.from_numpy.lengths import is_decided_by_data
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.transcript import CannotRoll
-from distspmd.frontend.from_numpy.values import INT64, Tensor, number, whole_expression
+from distspmd.frontend.from_numpy.values import (
+    INT64,
+    Tensor,
+    index_expression,
+    number,
+    whole_expression,
+)
 from distspmd.frontend.tensor_ir.statements import Index, Length, SetSymbol
 from distspmd.frontend.tensor_ir.whole_numbers import (
     CheckedIndex,
@@ -101,6 +107,10 @@ def _parsed(tracer: Tracer, item: Any, shape: Sequence[Length]) -> Axis | Picked
 
 def _as_array(tracer: Tracer, item: Any) -> Any:
     """Lists and arrays as tensors; a tensor of one whole number as a symbol."""
+    if isinstance(item, Tensor) and item.mask is not None:
+        from distspmd.frontend.from_numpy.choosing import chosen
+
+        return chosen(tracer, item)
     if isinstance(item, bool | np.bool_):
         tracer.refuse("a truth value as an index")
     if isinstance(item, list):
@@ -146,16 +156,37 @@ def index_in(tracer: Tracer, value: Whole, length: Length) -> Whole:
     return found
 
 
-def checked_index(tracer: Tracer, value: Expression, length: Length) -> Expression:
+def checked_index(
+    tracer: Tracer, value: Expression, length: Length, there: Expression | None = None
+) -> Expression:
     """An index that is a value of the run: where it is out of range, the program ends.
 
     What is read although it may not happen has no such check.
+
+    Args:
+        tracer: knows the line.
+        value: the index.
+        length: of the dimension.
+        there: whether there is such an index; where there is none, it is 0.
     """
+    own, extent = cast(value, INT64), whole_expression(length)
+    if there is not None:
+        own = apply("where", there, own, number(0, INT64))
+        extent = apply("where", there, extent, number(1, INT64))
     if tracer.guarded:
-        return _from_end(value, length)
+        return _from_end(own, length)
     line = tracer.line[1] if tracer.line else 0
-    own = cast(value, INT64)
-    return apply("checked_index", own, whole_expression(length), number(line, INT64))
+    return apply("checked_index", own, extent, number(line, INT64))
+
+
+def _there(tracer: Tracer, index: Sequence[Index], shape: Sequence[Length]) -> Expression | None:
+    """Whether an index is below lengths that data decide; None where they decide none."""
+    found: Expression | None = None
+    for i, n in zip(index, shape, strict=True):
+        if tracer.is_decided_by_data(n):
+            below = apply("less", index_expression(i), whole_expression(n))
+            found = below if found is None else apply("logical_and", found, below)
+    return found
 
 
 def _from_end(value: Expression, length: Length) -> Expression:
@@ -275,13 +306,7 @@ def _indices(tracer: Tracer, indices: Tensor, length: Length) -> Tensor:
     """Indices, counted from the end where they are negative, in a container."""
 
     def element(index: tuple[Index, ...]) -> Expression:
-        return checked_index(tracer, indices.element(index), length)
-
-    if tracer.is_decided_by_data(*indices.shape):  # what lies behind them is no index
-        if indices.dtype.kind == "u" or indices.is_index:
-            return tracer.stored(indices, "indices")
-
-        def element(index: tuple[Index, ...]) -> Expression:
-            return _from_end(indices.element(index), length)
+        own = indices.element(index)
+        return checked_index(tracer, own, length, _there(tracer, index, indices.shape))
 
     return tracer.stored_anew(Tensor(indices.shape, INT64, element), "indices")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from distspmd.expressions.ir import (
     Expression,
     IndexValue,
     Load,
+    Operation,
     cast,
     count_additions,
     replace_leaves,
@@ -60,12 +62,14 @@ from distspmd.frontend.from_numpy.values import (
     whole_expression,
 )
 from distspmd.frontend.tensor_ir.statements import (
+    Container,
     Contract,
     Index,
     Kernel,
     Length,
     Parameter,
     SetSymbol,
+    Statement,
     Store,
     Table,
     Window,
@@ -79,8 +83,15 @@ _NO_SHAPE = (
 )
 
 
+@dataclass
 class Tracer(Transcript):
-    """Writes down what the functions of NumPy and the statements of Python are made of."""
+    """Writes down what the functions of NumPy and the statements of Python are made of.
+
+    Attributes:
+        most: the most that numbers in containers can be which count elements.
+    """
+
+    most: dict[Container, Length] = field(default_factory=dict)
 
     # -- tensors --------------------------------------------------------------------------------
 
@@ -161,11 +172,32 @@ class Tracer(Transcript):
     def stored_anew(self, tensor: Tensor, name: str | None = None) -> View:
         """A tensor in a container of its own."""
         if tensor.mask is not None:
-            self.refuse(_NO_SHAPE)
+            from distspmd.frontend.from_numpy.choosing import chosen
+
+            with self.named(name or self.target):
+                return self.stored(chosen(self, tensor))
         view = self.fresh(name or self.target or "t", tensor.shape, tensor.dtype)
+        most = self._most_of(tensor)
         self.write(view, tensor, is_new=True)
         view.weak = tensor.weak
+        if most is not None:
+            self.most[view.container] = most
         return view
+
+    def _most_of(self, tensor: Tensor) -> Length | None:
+        """The most that a number can be which is that of a container; None where unknown."""
+        if tensor.ndim or tensor.dtype.kind not in "iu" or not self.most or self.inner:
+            return None
+        expression = tensor.element(())
+        while isinstance(expression, Operation) and expression.name == "cast":
+            (expression,) = expression.arguments
+        return self.most.get(expression.array) if isinstance(expression, Load) else None
+
+    def add(self, statement: Statement) -> None:
+        """Add a statement."""
+        super().add(statement)
+        for container in statement.writes() if self.most else ():
+            self.most.pop(container, None)
 
     def fresh(self, name: str, shape: Sequence[Length], dtype: DType) -> View:
         """A view of a shape in a new container, which has room for the most that it can be."""
@@ -359,8 +391,10 @@ class Tracer(Transcript):
     def read_whole(self, value: Tensor) -> Whole:
         """A symbol for a number that the program computes."""
         expression = value.element((0,) * value.ndim)
-        if not isinstance(expression, Load) or any(
-            not isinstance(i, int | sympy.Basic) for i in expression.index
+        if (
+            not isinstance(expression, Load)
+            or any(not isinstance(i, int | sympy.Basic) for i in expression.index)
+            or hasattr(sympy, expression.array.name)  # which texts of symbols would be taken for
         ):
             stored = self.stored_anew(
                 Tensor((), INT64, lambda _: cast(expression, INT64)), "number"
@@ -369,6 +403,8 @@ class Tracer(Transcript):
         assert isinstance(expression, Load)
         name = self.unique(f"{expression.array.name}_value")
         self.bounds[name] = (None, None)
+        if expression.array in self.most and not self.inner:
+            self.capacities[symbol(name)] = self.most[expression.array]
         self.add(SetSymbol(name, expression, INT64))
         return symbol(name)
 

@@ -274,7 +274,9 @@ def connect_nested(
 
 
 def _inside(name: str) -> str:
-    """The name of a container in a nested SDFG, where DaCe keeps those of results to results."""
+    """The name of a container in a nested SDFG: DaCe keeps those of results to results."""
+    if hasattr(sympy, name):  # texts of symbols would be taken for what SymPy calls so
+        return f"own_{name}__"
     return f"result{name.removeprefix('__return')}__" if name.startswith("__return") else name
 
 

@@ -36,7 +36,7 @@ def test_a_message_that_cannot_be_formatted_ends_the_program() -> None:
     ("lines", "message"),
     [
         ("print(x)", "more than 1000 elements; print a part"),
-        ("print(x[x > 0])", "a mask chooses"),
+        ("print(x[x > 0])", "printed, whose extent is a symbol"),
         ("print(x[0], file=np)", "print into a file"),
         ("raise ValueError('always')", "the program raises here"),
         ("assert len(x) == 3, 'three'", "the assertion is false: three"),

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from distspmd.frontend.from_numpy.arithmetic import choose, combine
+from distspmd.frontend.from_numpy.choosing import true_indices
 from distspmd.frontend.from_numpy.functions.reductions import finished
 from distspmd.frontend.from_numpy.functions.registry import METHODS, function
 
@@ -16,10 +17,7 @@ from distspmd.frontend.from_numpy.functions.registry import METHODS, function
 @function(np.where)
 def _where(run: Any, condition: Any, *values: Any) -> Any:
     if not values:
-        run.tracer.refuse(
-            "np.where of a condition alone gives as many indices as there are true elements; use "
-            "np.where(condition, a, b), or the condition as a mask"
-        )
+        return true_indices(run.tracer, run.tracer.tensor(condition))
     one, other = (run.tracer.tensor(v) for v in values)
     return choose(run.tracer, run.tracer.tensor(condition), one, other)
 

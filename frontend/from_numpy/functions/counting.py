@@ -43,10 +43,6 @@ def count_into(run: Any, places: Tensor, length: Any, weights: Tensor | None, dt
 
 def _vector(run: Any, value: Any) -> Tensor:
     tensor: Tensor = run.tracer.tensor(value)
-    if tensor.mask is not None:
-        run.tracer.refuse(
-            "a histogram of the elements that a mask chooses: give the whole, and weights=mask"
-        )
     return flat(run.tracer, tensor) if tensor.ndim else reshape(run.tracer, tensor, [1])
 
 

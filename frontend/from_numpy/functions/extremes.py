@@ -26,8 +26,6 @@ def _place_of(name: str) -> Any:
     ) -> Any:
         tracer = run.tracer
         tensor = tracer.tensor(value)
-        if tensor.mask is not None:
-            tracer.refuse("the place of an extreme among the elements that a mask chooses")
         flat = axis is None
         if flat and tensor.ndim > 1:
             stored: Tensor = tracer.stored(tensor)

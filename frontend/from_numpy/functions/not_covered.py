@@ -10,8 +10,8 @@ _BEFORE = "compute it before the program, and pass the result"
 _OUTSIDE = "read or write files outside of the program"
 
 refused(
-    *(np.unique_all, np.unique_counts, np.unique_inverse, np.unique_values),
-    instead="the number of results depends on the data; sort, and compare neighbours",
+    *(np.unique_all, np.unique_counts, np.unique_inverse),
+    instead="write np.unique with return_index=, return_inverse= or return_counts=",
 )
 refused(
     *(np.delete, np.insert, np.resize),

@@ -9,6 +9,7 @@ import numpy as np
 
 from distspmd.frontend.from_numpy import indexing
 from distspmd.frontend.from_numpy.arithmetic import apply_imag, apply_real, combine, converted
+from distspmd.frontend.from_numpy.choosing import as_arrays
 from distspmd.frontend.from_numpy.elements import is_one
 from distspmd.frontend.from_numpy.functions.creation import dtype_of, shape_of
 from distspmd.frontend.from_numpy.functions.registry import METHODS, attribute, function
@@ -35,7 +36,7 @@ def _shape(run: Any, base: Tensor) -> Any:
 
 @attribute("ndim")
 def _ndim(run: Any, base: Tensor) -> Any:
-    return base.ndim
+    return base.ndim if base.mask is None else base.ndim - base.mask.ndim + 1
 
 
 @attribute("size")
@@ -55,17 +56,17 @@ def _itemsize(run: Any, base: Tensor) -> Any:
 
 @attribute("T")
 def _t(run: Any, base: Tensor) -> Any:
-    return transpose(run.tracer, base)
+    return transpose(run.tracer, as_arrays(run.tracer, base))
 
 
 @attribute("mT")
 def _mt(run: Any, base: Tensor) -> Any:
-    return swapaxes(run, base, -1, -2)
+    return swapaxes(run, as_arrays(run.tracer, base), -1, -2)
 
 
 @attribute("flat")
 def _flat(run: Any, base: Tensor) -> Any:
-    return reshape(run.tracer, base, [-1])
+    return reshape(run.tracer, as_arrays(run.tracer, base), [-1])
 
 
 @attribute("real")

@@ -10,10 +10,11 @@ from dace.libraries.standard import Reduce
 
 from distspmd.expressions.ir import apply, cast
 from distspmd.frontend.from_numpy.arithmetic import apply_ufunc, choose, combine, converted
+from distspmd.frontend.from_numpy.choosing import chosen
 from distspmd.frontend.from_numpy.elements import truth_of
 from distspmd.frontend.from_numpy.functions.creation import dtype_of
 from distspmd.frontend.from_numpy.functions.registry import function, ufunc_method
-from distspmd.frontend.from_numpy.shapes import expand_dims, normal_axis
+from distspmd.frontend.from_numpy.shapes import expand_dims, normal_axis, size_of
 from distspmd.frontend.from_numpy.values import Tensor, View, number, view_of
 from distspmd.frontend.tensor_ir.statements import Library
 from distspmd.frontend.tensor_ir.whole_numbers import symbol
@@ -99,7 +100,7 @@ def _unmasked(
     if by_rows and 0 not in axes_of(run, tensor, axis):
         return whole, axis, mask
     if not by_rows and axis not in (None, 0, -1):
-        tracer.refuse("a reduction along an axis of the elements that a mask chooses")
+        return chosen(tracer, tensor), axis, None
     if by_rows:
         mask = expand_dims(tracer, mask, list(range(1, tensor.ndim)))
     neutral = _neutral(tracer, name, tensor.dtype, initial)
@@ -216,9 +217,17 @@ def _summing(name: str) -> Any:
         found = reduce(
             run, name, tensor, axis, keepdims=keepdims, where=where, initial=initial, dtype=kind
         )
+        if name == "add" and tensor.dtype.kind == "b" and initial is None:
+            count_at_most(run, found, size_of(tensor.shape))
         return finished(run, found, out)
 
     return call
+
+
+def count_at_most(run: Any, found: Tensor, most: Any) -> None:
+    """Say that a number that counts elements is none above their number."""
+    if isinstance(found, View) and found.is_whole and not found.ndim:
+        run.tracer.most[found.container] = most
 
 
 function(np.sum, method="sum")(_summing("add"))

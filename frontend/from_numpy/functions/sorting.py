@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from distspmd.frontend.from_numpy.arithmetic import combine, converted
-from distspmd.frontend.from_numpy.functions.registry import METHODS, function, refused
+from distspmd.frontend.from_numpy.functions.registry import METHODS, function
 from distspmd.frontend.from_numpy.lines import (
     along_axis,
     cpp,
@@ -262,29 +262,3 @@ def _put_along_axis(run: Any, base: Any, indices: Any, values: Any, axis: Any) -
         tracer, "put_along_axis", batch, lines, [], [(length, base.dtype)], code
     )
     tracer.assign(base, put_back(tracer, found, d))
-
-
-# -- results of unknown lengths -------------------------------------------------------------------
-
-
-_UNKNOWN = "how many elements it gives is in the data, and arrays have lengths known before the run"
-_MASKS = (
-    "use the mask itself: np.count_nonzero(mask), np.where(mask, a, b), a[mask].sum(), or "
-    "np.argmax(mask) for the first place"
-)
-_SORTED = "sort the elements and mask the first of each: s = np.sort(x); s[1:] != s[:-1]"
-for _called, _instead in (
-    (np.nonzero, _MASKS),
-    (np.argwhere, _MASKS),
-    (np.flatnonzero, _MASKS),
-    (np.compress, _MASKS),
-    (np.extract, _MASKS),
-    (np.trim_zeros, _MASKS),
-    (np.unique, _SORTED),
-    (np.setdiff1d, "mask those that are not in the other: ~np.isin(a, b)"),
-    (np.intersect1d, "mask those that are in both: np.isin(a, b)"),
-    (np.setxor1d, "mask those of each that are not in the other: ~np.isin(a, b)"),
-    (np.union1d, "concatenate them, sort, and mask the first of each"),
-):
-    refused(_called, instead=f"{_UNKNOWN}; {_instead}")
-refused("nonzero", "compress", instead=f"{_UNKNOWN}; {_MASKS}")

@@ -8,7 +8,12 @@ import numpy as np
 
 from distspmd.frontend.from_numpy.arithmetic import apply_ufunc, choose, combine, converted
 from distspmd.frontend.from_numpy.functions.creation import dtype_of
-from distspmd.frontend.from_numpy.functions.reductions import axes_of, finished, reduce
+from distspmd.frontend.from_numpy.functions.reductions import (
+    axes_of,
+    count_at_most,
+    finished,
+    reduce,
+)
 from distspmd.frontend.from_numpy.functions.registry import function
 from distspmd.frontend.from_numpy.shapes import expand_dims, reshape, size_of
 from distspmd.frontend.from_numpy.values import Tensor
@@ -142,7 +147,9 @@ def _average(
 @function(np.count_nonzero)
 def _count_nonzero(run: Any, value: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
     truths = converted(run.tracer, converted(run.tracer, value, bool), np.int64)
-    return reduce(run, "add", truths, axis, keepdims=keepdims)
+    found = reduce(run, "add", truths, axis, keepdims=keepdims)
+    count_at_most(run, found, size_of(truths.shape))
+    return found
 
 
 @function(np.ptp)

@@ -15,6 +15,7 @@ from dace.frontend.python.parser import DaceProgram
 
 from distspmd.frontend.from_numpy.arithmetic import apply_ufunc, converted
 from distspmd.frontend.from_numpy.checks import by_format
+from distspmd.frontend.from_numpy.choosing import as_arrays
 from distspmd.frontend.from_numpy.functions.registry import by_name
 from distspmd.frontend.from_numpy.kinds import has_arrays, has_data
 from distspmd.frontend.from_numpy.syntax.mutation import MUTABLE
@@ -68,6 +69,44 @@ def name_of(function: Any) -> str:
     return f"{module}.{name}" if module and module != "builtins" else str(name)
 
 
+OF_CHOICES: frozenset[Any] = frozenset(
+    [
+        *(np.sum, np.prod, np.mean, np.max, np.min, np.amax, np.amin, np.any, np.all, np.std),
+        *(np.var, np.count_nonzero, np.real, np.imag, np.angle, np.clip, np.round, np.around),
+        *(len, abs, sum, any, all, max, min),
+    ]
+)
+"""Functions that take elements that a mask chooses where they are; others get them as arrays."""
+METHODS_OF_CHOICES = frozenset(
+    [
+        "sum",
+        "prod",
+        "mean",
+        "max",
+        "min",
+        "any",
+        "all",
+        "std",
+        "var",
+        "astype",
+        "clip",
+        "round",
+        "conj",
+        "conjugate",
+    ]
+)
+
+
+def _of_arrays(
+    tracer: Tracer, arguments: Sequence[Any], keywords: Mapping[str, Any], function: Any = None
+) -> tuple[Sequence[Any], Mapping[str, Any]]:
+    """Arguments in which elements that masks choose are arrays, unless the function takes them."""
+    if function in OF_CHOICES:
+        return arguments, keywords
+    named = {name: as_arrays(tracer, value) for name, value in keywords.items()}
+    return [as_arrays(tracer, value) for value in arguments], named
+
+
 def _is_numpy(function: Any) -> bool:
     module = str(getattr(function, "__module__", "") or "")
     return module.split(".")[0] in ("numpy", "scipy", "dace", "distspmd", "math", "cmath")
@@ -95,6 +134,7 @@ def call(
     except TypeError:
         handler = None
     if handler is not None:
+        arguments, keywords = _of_arrays(tracer, arguments, keywords, function)
         return handler(run, *arguments, **keywords)
     if isinstance(function, Closure):
         return _closure(run, function, arguments, keywords)
@@ -151,6 +191,7 @@ def _of_type(
     if isinstance(owner, str) and function.__name__ == "format":
         return by_format(owner, arguments, keywords)
     if has_arrays((arguments, keywords)) and (handler := by_name(run.functions, function)):
+        arguments, keywords = _of_arrays(tracer, arguments, keywords)
         return handler(run, *arguments, **keywords)
     if isinstance(owner, MUTABLE):
         arguments = [run.settled_parts(a) for a in arguments]
@@ -214,8 +255,13 @@ def _method(
         handler = run.functions.get(("ufunc", method.name))
         if handler is None:
             tracer.refuse(f"np.{method.owner.__name__}.{method.name} is not covered")
+        arguments, keywords = _of_arrays(tracer, arguments, keywords)
         return handler(run, method.owner, *arguments, **keywords)
     handler = run.methods.get(method.name)
     if handler is None:
         tracer.refuse(f"the method {method.name!r} of an array is not covered")
-    return handler(run, method.owner, *arguments, **keywords)
+    owner = method.owner
+    if method.name not in METHODS_OF_CHOICES:
+        owner = as_arrays(tracer, owner)
+        arguments, keywords = _of_arrays(tracer, arguments, keywords)
+    return handler(run, owner, *arguments, **keywords)

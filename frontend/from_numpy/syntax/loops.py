@@ -139,6 +139,8 @@ def _rolled(interpreter: Interpreter, node: StoppedFor, over: SymbolicRange, val
     tracer = interpreter.tracer
     stops = node.stops
     name = node.target.id if isinstance(node.target, ast.Name) else "i"
+    if callable(getattr(sympy, name, None)):  # texts would be taken for a function of SymPy
+        name = f"{name}_"
     outside = dict(interpreter.variables)
 
     def read(loop: carried.Loop) -> tuple[carried.Loop, str, str, Block, str | None]:

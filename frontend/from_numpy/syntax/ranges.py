@@ -11,6 +11,7 @@ import dace
 import sympy
 
 from distspmd.frontend.from_numpy import indexing
+from distspmd.frontend.from_numpy.choosing import as_arrays
 from distspmd.frontend.from_numpy.parallel_map import ParallelMap
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.transcript import Refusal, told
@@ -75,7 +76,7 @@ def by_index(tracer: Tracer, over: Any) -> tuple[Whole, Callable[[Whole], Any]] 
     if isinstance(over, Tensor):
         if over.ndim == 0:
             tracer.refuse("iteration over a 0-d array")
-        view = tracer.stored(over)
+        view = tracer.stored(as_arrays(tracer, over))
         return view.shape[0], lambda index: indexing.read(tracer, view, index)
     if isinstance(over, range):
         over = SymbolicRange(over.start, over.stop, over.step)

@@ -1,0 +1,132 @@
+"""Arrays whose lengths data decide: what masks choose, places, sets; the caller gets as many."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from from_numpy.corpus.registry import Case
+from from_numpy.harness import on_paper, run_here
+from from_numpy.outcomes import RIGHT
+
+VALUES = np.array([5.0, 1, 4, 2, 8, 3, 9])
+
+
+def chosen(x: Any) -> Any:
+    y = x[x > 3]
+    z = y[y < 9]
+    return y, z, np.median(y), np.sort(y), y.argmax(), np.cumsum(z), y.shape, y.ndim, len(y)
+
+
+def places(x: Any) -> Any:
+    i = np.where(x > 3)[0]
+    table = np.outer(x, x)
+    return i, x[i], np.nonzero(table < 5), np.flatnonzero(x > 100), np.argwhere(table > 30)
+
+
+def sets(x: Any) -> Any:
+    u, c = np.unique(np.round(x / 3), return_counts=True)
+    _, first, inverse = np.unique(x % 3, return_index=True, return_inverse=True)
+    whole = x.astype(int)
+    numbers = np.arange(9)
+    of_two = np.setdiff1d(numbers, whole), np.intersect1d(numbers, whole), np.union1d(x, x + 1)
+    return u, c, u[np.argmax(c)], first, inverse, of_two, np.setxor1d(numbers, whole)
+
+
+def written(x: Any) -> Any:
+    a, b, table = x.copy(), x.copy(), np.outer(x, x)
+    a[a > 3] = np.arange(4.0)
+    b[b < 5] = x[x < 5][::-1]
+    table[np.where(table > 30)] = -1
+    i = np.flatnonzero(x > 3)
+    sums = np.zeros(12)
+    np.add.at(sums, i, 2.0)
+    sums[i + 1] += x[i]
+    table[x > 4, i[0]] = 7
+    return a, b, table, sums
+
+
+def rows(x: Any) -> Any:
+    table = x.reshape(7, 1) * np.arange(1, 4)
+    m = x > 3
+    columns = table[:, np.array([True, False, True])]
+    return table[m], table[m][:, 1], columns, table[table > 10], table[m].mean(axis=0), table[m].T
+
+
+def joined(x: Any) -> Any:
+    a, b = x[x > 3], x[x <= 3]
+    ends = np.r_[0, np.flatnonzero(x > 3) + 1]
+    wide = np.column_stack((a, a * 2)), a.reshape(-1, 1), np.tile(a, 2), np.repeat(a, 2)
+    return np.concatenate((a, b)), np.diff(a), np.append(b, 4.0), ends, wide, np.roll(a, 1)
+
+
+def computed(x: Any) -> Any:
+    y = x[x > 3]
+    k = int(np.sum(x > 3))
+    tables = np.outer(y, y), y[:, None] - y, np.zeros(k), np.linspace(0, 1, k)
+    found = np.histogram(y, bins=3)[0], np.interp(2.5, y, y), np.isin(x, y), np.percentile(y, 30)
+    return tables, found, y[1:] - y[:-1], np.linalg.norm(y), y.std(), y[np.argsort(y)]
+
+
+def in_loops(x: Any) -> Any:
+    s = 0.0
+    for v in x[x > 3]:
+        s = s * 0.5 + v
+    for i in np.flatnonzero(x > 3):
+        s += x[i] * i
+    for i, j in np.argwhere(np.outer(x, x) > 20):
+        s += i * 10 + j
+    sizes = np.zeros(7)
+    for i in range(1, 7):
+        y = x[:i]
+        sizes[i] = np.unique(y % 3).size + y[y > 3].sum() + np.flatnonzero(y > 2).sum()
+    return s, sizes
+
+
+def until_few(x: Any) -> Any:
+    n = 0
+    while len(x[x > n]) >= 3:
+        n += 1
+    return {"least": n, "of": [x[x > n], x[x > 50], x[x > 50].sum()]}
+
+
+PROGRAMS = [chosen, places, sets, written, rows, joined, computed, in_loops, until_few]
+
+
+def case_of(function: Callable[..., Any]) -> Case:
+    return Case(function.__name__, function, "choices", "", lambda _: (VALUES.copy(),), ())
+
+
+@pytest.mark.parametrize("function", [chosen, written])
+@pytest.mark.usefixtures("unoptimised")
+def test_the_caller_gets_what_numpy_gives(function: Callable[..., Any]) -> None:
+    found = run_here(case_of(function))
+    assert found.kind == RIGHT, found
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("unoptimised")
+@pytest.mark.parametrize("function", PROGRAMS)
+def test_each_gives_what_numpy_gives(function: Callable[..., Any]) -> None:
+    found = run_here(case_of(function))
+    assert found.kind == RIGHT, found
+
+
+@pytest.mark.parametrize("function", [places, rows])
+def test_plans_of_three_ranks_are_proved(function: Callable[..., Any]) -> None:
+    found = on_paper(case_of(function))
+    assert found.kind == RIGHT, found
+
+
+def test_what_may_not_be_there_is_no_index() -> None:
+    """Beyond the last element nothing is read: indices of what may not be there stay inside."""
+
+    def shifted(x: Any) -> Any:
+        i = np.flatnonzero(x > 100)
+        j = np.flatnonzero(x > 8)
+        return x[i + 1000].sum(), x[j - 5], np.sort(x[x > 100])[i]
+
+    assert run_here(case_of(shifted)).kind == RIGHT
