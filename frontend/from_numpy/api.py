@@ -6,6 +6,7 @@ import importlib
 import inspect
 import pkgutil
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -67,11 +68,52 @@ def numpy_program(
     if frontend != "numpy":
         raise ArgumentError(f"there is no front end {frontend!r}: 'numpy' or 'dace'.")
     python = _python_function(function)
+    try:
+        return _settled(python, examples, sizes, fixes_numbers=False)
+    except UnsupportedProgram:
+        if any(_is_run_time_number(v) for v in (*examples, *sizes.values())):
+            with suppress(UnsupportedProgram):  # then the first message says more
+                return _settled(python, examples, sizes, fixes_numbers=True)
+        raise
+
+
+def _is_run_time_number(value: Any) -> bool:
+    """Whether an example is a number that each call may give anew."""
+    return isinstance(value, float | complex | np.generic)
+
+
+def _settled(
+    function: Callable[..., Any],
+    examples: Sequence[Any],
+    sizes: Mapping[str, Any],
+    *,
+    fixes_numbers: bool,
+) -> SDFG:
+    """The SDFG of a function, read until it is known which tables change.
+
+    Args:
+        function: is read.
+        examples: arguments.
+        sizes: of the program, and arguments by name.
+        fixes_numbers: whether the program is made for the values of all numbers, since lengths or
+            ways depend on them.
+    """
     found: SDFG | None = None
     changing: set[int] = set()
     while found is None:
-        found = _read(python, changing, examples, sizes)
+        found = _read(_Reading(function, changing, fixes_numbers), changing, examples, sizes)
     return found
+
+
+def _read(
+    reading: _Reading, changing: set[int], examples: Sequence[Any], sizes: Mapping[str, Any]
+) -> SDFG | None:
+    """The SDFG of a function; None if one more table changes, so that it is to be read again."""
+    try:
+        return reading.sdfg(examples, sizes)
+    except TableChanges as table:
+        changing.add(table.number)
+        return None
 
 
 def _python_function(function: Any) -> Callable[..., Any]:
@@ -87,25 +129,16 @@ def _python_function(function: Any) -> Callable[..., Any]:
     return known
 
 
-def _read(
-    function: Callable[..., Any],
-    changing: set[int],
-    examples: Sequence[Any],
-    sizes: Mapping[str, Any],
-) -> SDFG | None:
-    """The SDFG of a function; None if one more table changes, so that it is to be read again."""
-    try:
-        return _Reading(function, changing).sdfg(examples, sizes)
-    except TableChanges as table:
-        changing.add(table.number)
-        return None
-
-
 class _Reading:
     """Reads a function for arguments of some types."""
 
-    def __init__(self, function: Callable[..., Any], changing: Collection[int] = ()) -> None:
-        self.function = function
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        changing: Collection[int] = (),
+        fixes_numbers: bool = False,
+    ) -> None:
+        self.function, self.fixes_numbers = function, fixes_numbers
         self.tracer = Tracer(changing=frozenset(changing))
         self.interpreter = Interpreter(self.tracer, FUNCTIONS, METHODS)
         self.arguments: list[Container] = []
@@ -284,6 +317,8 @@ class _Reading:
             )
         if isinstance(value, data.Data):
             return self._described(name, value)
+        if self.fixes_numbers and _is_run_time_number(value):
+            return value
         if isinstance(value, np.generic):
             return self._scalar(name, value.dtype, None)
         if isinstance(value, float | complex) and type(parameter.default) is not type(value):

@@ -26,6 +26,7 @@ from distspmd.frontend.tensor_ir.whole_numbers import (
     Whole,
     add,
     ceil_divide,
+    int_floor,
     is_at_least,
     remainder,
     same,
@@ -266,7 +267,9 @@ def _must_be_linear(tracer: Tracer, *values: Whole) -> None:
     for value in values:
         if isinstance(value, int):
             continue
-        for power in value.atoms(sympy.Pow, sympy.Mod):
+        powers = value.atoms(sympy.Pow, sympy.Mod)
+        powers |= {f.args[1] for f in value.atoms(int_floor)}
+        for power in powers:
             if any(s.name in tracer.bounds for s in power.free_symbols):
                 raise CannotRoll(f"the part {value} changes with the loop other than by steps")
 

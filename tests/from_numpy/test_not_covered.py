@@ -24,8 +24,8 @@ def bytes_of(x: Any) -> Any:
     return x.view(np.int64)
 
 
-def fitted(x: Any) -> Any:
-    return np.polyfit(x, x, 1)
+def roots(x: Any) -> Any:
+    return np.roots(x)
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def fitted(x: Any) -> Any:
         (unique, "unique_counts is not covered: write np.unique with return_index="),
         (drawn_while_reading, "poisson is not covered: draw it before the program"),
         (bytes_of, "view is not covered: .*use astype"),
-        (fitted, "write np.linalg.lstsq"),
+        (roots, "it is a function of a few coefficients"),
     ],
 )
 def test_the_error_says_what_to_write(program: Any, message: str) -> None:
@@ -45,7 +45,7 @@ def test_the_error_says_what_to_write(program: Any, message: str) -> None:
 
 def test_of_numbers_that_are_known_numpy_computes_the_result() -> None:
     def program(x: Any) -> Any:
-        return x + np.logspace(0, 2, 3)
+        return x + np.poly([0, 2]).sum()
 
     assert "__return" in numpy_program(program, np.ones(3)).arrays
 

@@ -79,6 +79,8 @@ def _empty(run: Any, shape: Any, dtype: Any = None, order: Any = "C", **_: Any) 
     """A container: what is read of it before it is written is not defined in NumPy either."""
     tracer = run.tracer
     extents = shape_of(run, shape)
+    if tracer.is_decided_by_data(*extents):
+        return filled(run, extents, 0, dtype_of(run, dtype))
     return view_of(tracer.container(tracer.target or "empty", extents, dtype_of(run, dtype)))
 
 

@@ -106,6 +106,31 @@ def _np_ndim(run: Any, value: Any) -> Any:
     return run.tracer.tensor(value).ndim
 
 
+@function(np.iscomplexobj)
+def _iscomplexobj(run: Any, value: Any) -> bool:
+    return bool(run.tracer.tensor(value).dtype.kind == "c")
+
+
+@function(np.result_type)
+def _result_type(run: Any, *values: Any) -> Any:
+    tensors = [v if isinstance(v, Tensor) else None for v in values]
+    kinds = [
+        v if t is None else t.weak(0) if t.weak else t.dtype
+        for v, t in zip(values, tensors, strict=True)
+    ]
+    return np.result_type(*kinds)
+
+
+@function(np.isrealobj)
+def _isrealobj(run: Any, value: Any) -> bool:
+    return not _iscomplexobj(run, value)
+
+
+@function(np.isscalar)
+def _isscalar(run: Any, value: Any) -> bool:
+    return bool(value.ndim == 0) if isinstance(value, Tensor) else np.isscalar(value)
+
+
 @function(np.size)
 def _np_size(run: Any, value: Any, axis: Any = None) -> Any:
     tensor = run.tracer.tensor(value)

@@ -1,0 +1,357 @@
+"""Functions of NumPy that are written out in functions of NumPy: they are read as a program's own.
+
+Messages and spaces name the line of the program that calls one.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from distspmd.frontend.from_numpy.functions.registry import FUNCTIONS, METHODS
+from distspmd.frontend.from_numpy.kinds import has_data
+from distspmd.frontend.from_numpy.transcript import Frame
+
+
+def written_out(*objects: Any, method: str | None = None) -> Callable[[Any], Any]:
+    """Let a function of Python say what functions of NumPy, or a method of arrays, compute."""
+
+    def add(python: Callable[..., Any]) -> Callable[..., Any]:
+        signature = inspect.signature(python)
+        source = inspect.getsource(python)
+
+        def handler(run: Any, *given: Any, **named: Any) -> Any:
+            if objects and not has_data((list(given), named)):
+                with np.errstate(all="ignore"):
+                    return objects[0](*given, **named)
+            try:
+                bound = signature.bind(*given, **named)
+            except TypeError as problem:
+                run.tracer.refuse(f"{python.__name__.lstrip('_')}: {problem}")
+            bound.apply_defaults()
+            caller, place = run.tracer.frames[-1], run.tracer.node
+            (node,) = (p for p in ast.parse(source).body if isinstance(p, ast.FunctionDef))
+            for part in ast.walk(node):
+                if hasattr(part, "lineno"):
+                    ast.copy_location(part, place)
+            known = {**python.__globals__, **bound.arguments}
+            return run.run_body(node, Frame(known, caller.file, caller.first_line, caller.source))
+
+        for each in objects:
+            FUNCTIONS[each] = handler
+        if method is not None:
+            METHODS[method] = handler
+        return python
+
+    return add
+
+
+# -- places ---------------------------------------------------------------------------------------
+
+
+@written_out(np.unravel_index)
+def _unravel_index(indices: Any, shape: Any, order: str = "C") -> Any:
+    extents = (shape,) if np.ndim(shape) == 0 else tuple(shape)
+    if order == "F":
+        extents = extents[::-1]
+    found = []
+    rest = indices
+    for n in extents[:0:-1]:
+        found.append(rest % n)
+        rest = rest // n
+    found.append(rest)
+    return tuple(found) if order == "F" else tuple(found[::-1])
+
+
+@written_out(np.ravel_multi_index)
+def _ravel_multi_index(multi_index: Any, dims: Any, mode: str = "raise", order: str = "C") -> Any:
+    extents = (dims,) if np.ndim(dims) == 0 else tuple(dims)
+    pairs = list(zip(list(multi_index), extents, strict=True))
+    if order == "F":
+        pairs = pairs[::-1]
+    place = pairs[0][0]
+    if mode == "wrap":
+        place = place % pairs[0][1]
+    if mode == "clip":
+        place = np.clip(place, 0, pairs[0][1] - 1)
+    for index, n in pairs[1:]:
+        if mode == "wrap":
+            index = index % n
+        if mode == "clip":
+            index = np.clip(index, 0, n - 1)
+        place = place * n + index
+    return place
+
+
+@written_out(np.diag_indices_from)
+def _diag_indices_from(arr: Any) -> Any:
+    places = np.arange(arr.shape[0])
+    return (places,) * arr.ndim
+
+
+@written_out(np.tril_indices_from)
+def _tril_indices_from(arr: Any, k: int = 0) -> Any:
+    return np.tril_indices(arr.shape[0], k, arr.shape[1])
+
+
+@written_out(np.triu_indices_from)
+def _triu_indices_from(arr: Any, k: int = 0) -> Any:
+    return np.triu_indices(arr.shape[0], k, arr.shape[1])
+
+
+# -- parts that are taken out or put in -----------------------------------------------------------
+
+
+@written_out(np.delete)
+def _delete(arr: Any, obj: Any, axis: Any = None) -> Any:
+    if axis is None:
+        arr = np.ravel(arr)
+        axis = 0
+    lines = np.moveaxis(arr, axis, 0)
+    n = lines.shape[0]
+    if not isinstance(obj, slice) and np.ndim(obj) == 0:
+        place = obj % n
+        numbers = np.arange(n - 1)
+        kept = lines[numbers + (numbers >= place)]
+    else:
+        stays = np.ones(n, dtype=bool)
+        stays[obj] = False
+        kept = lines[stays]
+    return np.moveaxis(kept, 0, axis)
+
+
+@written_out(np.insert)
+def _insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
+    if axis is None:
+        arr = np.ravel(arr)
+        axis = 0
+    if np.ndim(obj) != 0:
+        raise NotImplementedError("np.insert at several places: concatenate the parts")
+    lines = np.moveaxis(arr, axis, 0)
+    n = lines.shape[0]
+    place = obj + n if obj < 0 else obj
+    new = np.asarray(values).astype(arr.dtype)
+    count = 1
+    if np.ndim(new) > 0 and (np.ndim(new) == lines.ndim or lines.ndim == 1):
+        new = np.moveaxis(new, axis, 0)
+        count = new.shape[0]
+    wide = np.broadcast_to(new, (count, *lines.shape[1:]))
+    joined = np.concatenate((lines[:place], wide, lines[place:]))
+    return np.moveaxis(joined, 0, axis)
+
+
+@written_out(np.resize)
+def _resize(a: Any, new_shape: Any) -> Any:
+    extents = (new_shape,) if np.ndim(new_shape) == 0 else tuple(new_shape)
+    line = np.ravel(a)
+    count = 1
+    for n in extents:
+        count = count * n
+    return line[np.arange(count) % line.size].reshape(extents)
+
+
+@written_out(np.copyto)
+def _copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
+    if where is True:
+        dst[...] = src
+    else:
+        dst[...] = np.where(where, src, dst)
+
+
+@written_out(np.putmask)
+def _putmask(a: Any, mask: Any, values: Any) -> None:
+    if np.ndim(values) == 0 or np.shape(values) == np.shape(a):
+        a[...] = np.where(mask, values, a)
+    else:
+        count = np.size(values)
+        numbers = np.arange(a.size).reshape(a.shape) % count
+        a[...] = np.where(mask, np.ravel(values)[numbers], a)
+
+
+@written_out(np.place)
+def _place(arr: Any, mask: Any, vals: Any) -> None:
+    if np.ndim(vals) == 0:
+        arr[...] = np.where(mask, vals, arr)
+    else:
+        ranks = np.cumsum(np.ravel(mask)).reshape(arr.shape) - 1
+        arr[...] = np.where(mask, np.ravel(vals)[np.maximum(ranks, 0) % np.size(vals)], arr)
+
+
+@written_out(np.array_equiv)
+def _array_equiv(a1: Any, a2: Any) -> Any:
+    return np.all(np.equal(a1, a2))
+
+
+# -- polynomials ----------------------------------------------------------------------------------
+
+
+@written_out(np.polyfit)
+def _polyfit(
+    x: Any, y: Any, deg: Any, rcond: Any = None, full: bool = False, w: Any = None, cov: Any = False
+) -> Any:
+    if full or cov:
+        raise NotImplementedError("np.polyfit with full= or cov=: use np.linalg.lstsq")
+    left = np.vander(x + 0.0, deg + 1)
+    right = y + 0.0
+    if w is not None:
+        left = left * w[:, np.newaxis]
+        right = right * (w if right.ndim == 1 else w[:, np.newaxis])
+    scale = np.sqrt((left * left).sum(axis=0))
+    found = np.linalg.lstsq(left / scale, right)[0]
+    return found / (scale if right.ndim == 1 else scale[:, np.newaxis])
+
+
+@written_out(np.polymul)
+def _polymul(a1: Any, a2: Any) -> Any:
+    return np.convolve(a1, a2)
+
+
+@written_out(np.polyadd)
+def _polyadd(a1: Any, a2: Any) -> Any:
+    one, two = np.atleast_1d(a1), np.atleast_1d(a2)
+    n = max(len(one), len(two))
+    return np.pad(one, (n - len(one), 0)) + np.pad(two, (n - len(two), 0))
+
+
+@written_out(np.polysub)
+def _polysub(a1: Any, a2: Any) -> Any:
+    one, two = np.atleast_1d(a1), np.atleast_1d(a2)
+    n = max(len(one), len(two))
+    return np.pad(one, (n - len(one), 0)) - np.pad(two, (n - len(two), 0))
+
+
+@written_out(np.polyder)
+def _polyder(p: Any, m: int = 1) -> Any:
+    for _ in range(m):
+        p = p[:-1] * np.arange(len(p) - 1, 0, -1)
+    return p
+
+
+@written_out(np.polyint)
+def _polyint(p: Any, m: int = 1, k: Any = None) -> Any:
+    if k is not None:
+        raise NotImplementedError("np.polyint with k=: add the constants afterwards")
+    for _ in range(m):
+        p = np.concatenate((p / np.arange(len(p), 0, -1), np.zeros(1)))
+    return p
+
+
+# -- numbers --------------------------------------------------------------------------------------
+
+
+@written_out(np.sinc)
+def _sinc(x: Any) -> Any:
+    y = np.pi * np.where(x == 0, 1.0e-20, x)
+    return np.sin(y) / y
+
+
+@written_out(np.fix)
+def _fix(x: Any) -> Any:
+    return np.trunc(x)
+
+
+@written_out(np.isreal)
+def _isreal(x: Any) -> Any:
+    return np.imag(x) == 0 if np.iscomplexobj(x) else np.ones(np.shape(x), dtype=bool)
+
+
+@written_out(np.iscomplex)
+def _iscomplex(x: Any) -> Any:
+    return np.imag(x) != 0 if np.iscomplexobj(x) else np.zeros(np.shape(x), dtype=bool)
+
+
+@written_out(np.isneginf)
+def _isneginf(x: Any) -> Any:
+    return np.isinf(x) & np.signbit(x)
+
+
+@written_out(np.isposinf)
+def _isposinf(x: Any) -> Any:
+    return np.isinf(x) & ~np.signbit(x)
+
+
+@written_out(np.logspace)
+def _logspace(
+    start: Any, stop: Any, num: Any = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None
+) -> Any:
+    found = np.power(base, np.linspace(start, stop, num, endpoint=endpoint))
+    return found if dtype is None else found.astype(dtype)
+
+
+@written_out(np.geomspace)
+def _geomspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True) -> Any:
+    inside = 10.0 ** np.linspace(np.log10(start), np.log10(stop), num, endpoint=endpoint)
+    first = np.arange(num) == 0
+    last = (np.arange(num) == num - 1) & endpoint & (num > 1)
+    return np.where(first, start, np.where(last, stop, inside))
+
+
+@written_out(np.gcd)
+def _gcd(a: Any, b: Any) -> Any:
+    kind = np.result_type(a, b)
+    shape = np.broadcast_shapes(np.shape(a), np.shape(b))
+    one = np.abs(np.broadcast_to(a, shape)).astype(kind)
+    two = np.abs(np.broadcast_to(b, shape)).astype(kind)
+    while np.any(two != 0):
+        rest = np.where(two == 0, 0, one % np.maximum(two, 1))
+        one = np.where(two == 0, one, two)
+        two = rest
+    return one
+
+
+@written_out(np.lcm)
+def _lcm(a: Any, b: Any) -> Any:
+    common = np.gcd(a, b)
+    return np.abs(a // np.maximum(common, 1) * b)
+
+
+@written_out(np.unpackbits)
+def _unpackbits(a: Any, axis: Any = None, count: Any = None, bitorder: str = "big") -> Any:
+    if axis is None:
+        a = np.ravel(a)
+        axis = 0
+    shifts = np.arange(8, dtype=np.uint8)
+    if bitorder == "big":
+        shifts = shifts[::-1]
+    lines = np.moveaxis(a, axis, -1)
+    bits = (lines[..., np.newaxis] >> shifts) & np.uint8(1)
+    flat = bits.reshape((*lines.shape[:-1], lines.shape[-1] * 8))
+    flat = np.moveaxis(flat, -1, axis)
+    return flat if count is None else np.take(flat, np.arange(count), axis)
+
+
+@written_out(np.atleast_3d)
+def _atleast_3d(arr: Any) -> Any:
+    tensor = np.asarray(arr)
+    if tensor.ndim == 0:
+        return tensor.reshape(1, 1, 1)
+    if tensor.ndim == 1:
+        return tensor[np.newaxis, :, np.newaxis]
+    return tensor[:, :, np.newaxis] if tensor.ndim == 2 else tensor
+
+
+@written_out(np.astype)
+def _astype(x: Any, dtype: Any, copy: bool = True, device: Any = None) -> Any:
+    return x.astype(dtype)
+
+
+@written_out(np.apply_over_axes)
+def _apply_over_axes(func: Any, a: Any, axes: Any) -> Any:
+    for axis in (axes,) if np.ndim(axes) == 0 else axes:
+        found = func(a, axis)
+        a = found if np.ndim(found) == np.ndim(a) else np.expand_dims(found, axis)
+    return a
+
+
+@written_out(np.dsplit)
+def _dsplit(ary: Any, indices_or_sections: Any) -> Any:
+    return np.split(ary, indices_or_sections, 2)
+
+
+@written_out(np.ndenumerate)
+def _ndenumerate(arr: Any) -> Any:
+    return [(index, arr[index]) for index in np.ndindex(np.shape(arr))]
