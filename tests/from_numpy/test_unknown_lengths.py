@@ -130,3 +130,16 @@ def test_what_may_not_be_there_is_no_index() -> None:
         return x[i + 1000].sum(), x[j - 5], np.sort(x[x > 100])[i]
 
     assert run_here(case_of(shifted)).kind == RIGHT
+
+
+@pytest.mark.usefixtures("unoptimised")
+def test_words_of_messages_are_no_symbols() -> None:
+    def summed(x: Any) -> Any:
+        s = 0.0
+        for j in range(int(x[1]) + 2):
+            place = int(x[j])
+            s += x[place % 7]  # of which the program says where it is, as of an index j or place
+        return s
+
+    found = run_here(case_of(summed))
+    assert found.kind == RIGHT, found
