@@ -24,7 +24,6 @@ from distspmd.frontend.from_numpy.contractions import (
     NoWindow,
     is_product,
     letters_of,
-    neutral_element,
     window_of,
 )
 from distspmd.frontend.from_numpy.elements import (
@@ -37,10 +36,10 @@ from distspmd.frontend.from_numpy.elements import (
 )
 from distspmd.frontend.from_numpy.empty_maps import is_empty, without_reads
 from distspmd.frontend.from_numpy.kinds import has_data
+from distspmd.frontend.from_numpy.known_contractions import contract_known
 from distspmd.frontend.from_numpy.lengths import (
     capacity,
     is_decided_by_data,
-    neutral_outside,
     over_container,
     with_capacity,
 )
@@ -439,7 +438,7 @@ class Tracer(Transcript):
         """
         extents = [n for _, n in (*kept, *gone)]
         if self.is_decided_by_data(*extents) or any(n == 0 for _, n in gone):
-            return self._contract_known(kept, gone, expression, operation, name)
+            return contract_known(self, kept, gone, expression, operation, name)
         lengths = {s.name: n for s, n in (*kept, *gone)}
         letters = letters_of(list(lengths))
         found: dict[Any, tuple[str, str, Window]] = {}
@@ -487,31 +486,3 @@ class Tracer(Transcript):
             text = ""
         self.add(Contract(subscripts, operands, whole_result, operation, text))
         return view_of(result)
-
-    def _contract_known(
-        self,
-        kept: Sequence[tuple[sympy.Symbol, Length]],
-        gone: Sequence[tuple[sympy.Symbol, Length]],
-        expression: Expression,
-        operation: str,
-        name: str | None,
-    ) -> View:
-        """Reduce over lengths that data decide, neutral beyond them; or over no elements."""
-        every = (*kept, *gone)
-        by = [s for s, _ in every]
-        neutral = number(neutral_element(operation, expression.dtype), expression.dtype)
-        if any(n == 0 for _, n in gone):
-            nothing = Tensor(tuple(n for _, n in kept), expression.dtype, lambda _: neutral)
-            return self.stored_anew(nothing, name or self.target or "reduced")
-        tensor = Tensor(
-            tuple(n for _, n in every),
-            expression.dtype,
-            lambda index: substitute(expression, dict(zip(by, index, strict=True))),
-        )
-        room = [self.capacity(n) for _, n in every]
-        padded = self.stored_anew(neutral_outside(tensor, room, neutral, self.bounds), "operand")
-        known = list(zip(by, room, strict=True))
-        found = self.contract(
-            known[: len(kept)], known[len(kept) :], padded.element(tuple(by)), operation, name
-        )
-        return make_view(found.container, [n for _, n in kept], found.place)
