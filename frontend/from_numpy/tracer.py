@@ -160,13 +160,16 @@ class Tracer(Transcript):
         shape = rows[0].shape
         if any(len(r.shape) != len(shape) for r in rows):
             self.refuse("a list of arrays of different shapes is no array")
-        container = self.container(self.target or "stacked", (len(rows), *shape), kind)
+        name, extents = self.target or "stacked", (len(rows), *shape)
+        if self.is_decided_by_data(*shape):  # the parts do not write all of it
+            zero = number(0, kind)
+            whole = self.stored_anew(Tensor(extents, kind, lambda _: zero), name)
+        else:
+            whole = view_of(self.container(name, extents, kind))
         for place, row in enumerate(rows):
-            whole = view_of(container)
-            part = make_view(container, shape, (place, *(axis(d) for d in range(len(shape)))))
-            del whole
-            self.assign(part, row)
-        return view_of(container)
+            inside = (place, *(axis(d) for d in range(len(shape))))
+            self.assign(make_view(whole.container, shape, inside), row)
+        return whole
 
     def stored_anew(self, tensor: Tensor, name: str | None = None) -> View:
         """A tensor in a container of its own."""
