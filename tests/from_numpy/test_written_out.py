@@ -71,7 +71,17 @@ def blurred(x: Any, sigma: Any) -> Any:
     return np.convolve(x, kernel / kernel.sum(), mode="same")
 
 
-PROGRAMS = [places, parts, polynomials, numbers, in_order, blurred]
+def arranged(x: Any) -> Any:
+    table = np.outer(x[:2], x[:2])
+    blocks = np.block([x, x[:2]]), np.block([[table, table + 1], [table.T, np.eye(2)]])
+    lines = np.block([[x], [x]]), np.block([1.0, x, 2.0]), np.block(x), np.block([[1.0, 2.0]])
+    a = np.outer(x[:3], x)
+    b = a[::-1] + 1
+    crossed = np.cross(a, b, axis=0), np.cross(a, b.T, axisa=0), np.cross(a.T, b.T, axisc=0)
+    return blocks, lines, crossed, np.cross(a, b, 0, 0), np.cross(x[:3], x[1:4])
+
+
+PROGRAMS = [arranged, places, parts, polynomials, numbers, in_order, blurred]
 
 
 def case_of(function: Callable[..., Any]) -> Case:

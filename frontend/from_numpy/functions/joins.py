@@ -119,12 +119,27 @@ def _append(run: Any, value: Any, values: Any, axis: Any = None) -> Any:
 
 @function(np.block)
 def _block(run: Any, blocks: Any) -> Any:
-    if not isinstance(blocks, list):
-        return run.tracer.tensor(blocks)
-    if not any(isinstance(b, list) for b in blocks):
-        tensors = [atleast_2d(run, b) for b in blocks]
-        return concatenate(run, tensors, -1)
-    return concatenate(run, [_block(run, b) for b in blocks], -2)
+    tracer = run.tracer
+
+    def depth_of(part: Any) -> int:
+        return 1 + max(map(depth_of, part)) if isinstance(part, list) and part else 0
+
+    def leaves(part: Any) -> list[Tensor]:
+        if isinstance(part, list):
+            return [leaf for inner in part for leaf in leaves(inner)]
+        return [tracer.tensor(part)]
+
+    depth = depth_of(blocks)
+    rank = max(depth, *(leaf.ndim for leaf in leaves(blocks)))
+
+    def joined(part: Any, level: int) -> Tensor:
+        if isinstance(part, list):
+            found: Tensor = concatenate(run, [joined(p, level - 1) for p in part], -level)
+            return found
+        tensor = tracer.tensor(part)
+        return expand_dims(tracer, tensor, list(range(rank - tensor.ndim)))
+
+    return joined(blocks, depth)
 
 
 @function(np.split, np.array_split)

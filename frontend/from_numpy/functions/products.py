@@ -282,13 +282,26 @@ def _multi_dot(run: Any, arrays: Any, **_: Any) -> Any:
 
 
 @function(np.cross)
-def _cross(run: Any, a: Any, b: Any, axis: Any = -1, **_: Any) -> Any:
+def _cross(
+    run: Any,
+    a: Any,
+    b: Any,
+    axisa: Any = -1,
+    axisb: Any = -1,
+    axisc: Any = -1,
+    axis: Any = None,
+) -> Any:
     from distspmd.frontend.from_numpy import indexing
 
     tracer = run.tracer
-    one, other = (tracer.settled(tracer.tensor(v)) for v in (a, b))
-    if axis not in (-1, one.ndim - 1) or one.shape[-1] != 3 or other.shape[-1] != 3:
-        tracer.refuse("np.cross of other vectors than those of three elements along the last axis")
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    one, other = (
+        run.call(np.moveaxis, [tracer.settled(tracer.tensor(v)), d, -1], {})
+        for v, d in ((a, axisa), (b, axisb))
+    )
+    if one.shape[-1] != 3 or other.shape[-1] != 3:
+        tracer.refuse("np.cross of vectors of other than three elements")
 
     def part(t: Tensor, n: int) -> Tensor:
         return indexing.read(tracer, t, (Ellipsis, n))
@@ -298,4 +311,4 @@ def _cross(run: Any, a: Any, b: Any, axis: Any = -1, **_: Any) -> Any:
         first = combine(tracer, np.multiply, [part(one, i), part(other, j)])
         second = combine(tracer, np.multiply, [part(one, j), part(other, i)])
         rows.append(combine(tracer, np.subtract, [first, second]))
-    return run.call(np.stack, [rows], {"axis": -1})
+    return run.call(np.stack, [rows], {"axis": axisc})
