@@ -10,7 +10,7 @@ from __future__ import annotations
 import html
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from distspmd.errors import ScheduleError
 from distspmd.layouts.layout import Layout
@@ -19,8 +19,10 @@ from distspmd.plans.cost import Cost
 from distspmd.plans.heuristics import HEURISTICS, STAGES
 from distspmd.plans.plan import Plan
 from distspmd.plans.staged_boxes import StagedBoxes
-from distspmd.runtime.devices import DeviceBuild
 from distspmd.tables import Table, as_html, as_text, shorten
+
+if TYPE_CHECKING:
+    from distspmd.runtime.devices import DeviceBuild
 
 
 def explain(lowered: Any) -> Explanation:

@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import dace
 from dace import SDFG, SDFGState, config, data
@@ -33,7 +33,9 @@ from distspmd.nodes.distributed_memlet import CONTEXT, DistributedMemlet
 from distspmd.passes.normalize.dace_fixes import correct
 from distspmd.runtime import compile_runtime, compiler_processes, toolchain
 from distspmd.runtime.allocation import rank_of_launch
-from distspmd.runtime.devices import DeviceBuild
+
+if TYPE_CHECKING:  # programs of the host need nothing of it
+    from distspmd.runtime.devices import DeviceBuild
 
 RECORD = "program.json"
 _PACKAGE = Path(__file__).resolve().parent.parent
@@ -113,6 +115,8 @@ class Build:
         )
         device = fields["device"]
         if device is not None:
+            from distspmd.runtime.devices import DeviceBuild
+
             spaces = tuple((label, place, remark) for label, place, remark in device["spaces"])
             named = tuple(device["arguments"])
             device = DeviceBuild(device["kind"], device["library"], named, spaces)
