@@ -147,7 +147,7 @@ def _program_of(
     ranges = index_ranges(traced.graph)
     indices = {
         containers[name]: ranges[node]
-        for node, name in zip(placeholders[len(slots) :], traced.inputs, strict=True)
+        for node, name in zip(placeholders[len(traced.slots) :], traced.inputs, strict=True)
         if node in ranges
     }
     binding = bound(live, shapes, expected, shown, structure, draws, traced.assumptions, indices)

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch._decomp import core_aten_decompositions, get_decompositions
 
+from distspmd.frontend.from_torch import lookups
 from distspmd.frontend.from_torch.pooling import DECOMPOSITIONS
 
 aten = torch.ops.aten
@@ -46,6 +47,7 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
         for overload in packet.overloads():
             table.pop(getattr(packet, overload), None)
     table.update(DECOMPOSITIONS)
+    table.update(lookups.DECOMPOSITIONS)
     table[aten.var_mean.correction] = _var_mean
     table[aten.var.correction] = lambda *a, **k: _var_mean(*a, **k)[0]
     table[aten.mean.dim] = _mean

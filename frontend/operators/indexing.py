@@ -7,17 +7,15 @@ from typing import Any
 
 from torch import fx
 
-from distspmd.expressions.ir import Expression, apply, cast
+from distspmd.expressions.ir import Expression, apply
 from distspmd.frontend.operators.aten_registry import (
-    INT64,
     number,
     operator,
-    shape_of,
     type_of,
 )
 from distspmd.frontend.operators.views import strided_part
 from distspmd.frontend.tensor_ir import indices as v
-from distspmd.frontend.tensor_ir.indices import Index, Value, Variable, at, element
+from distspmd.frontend.tensor_ir.indices import Index, Value, Variable, at
 from distspmd.frontend.tensor_ir.kernels import Builder, is_plain
 
 
@@ -40,7 +38,7 @@ def _gather(builder: Builder, node: fx.Node, x: Value, dim: int, index: Value, *
     dtype = x.dtype
     picked = apply("pick", chosen, place, x.expression, number(0, dtype))
     out = [index.dim(d) if d == dim else x.dim(d) for d in range(len(x.shape))]
-    whole = Value((*out, x.dim(dim)), picked, (*shape_of(node), x.shape[dim]))
+    whole = Value((*out, x.dim(dim)), picked, (*index.shape, x.shape[dim]))
     return builder.reduced(whole, [-1], "sum", node, picked=only(x.dim(dim), chosen))
 
 
@@ -85,19 +83,3 @@ def _embedding_backward(
     whole = Value(dims, picked, (rows, gradient.shape[-1], *index.shape))
     alone = only(row, chosen)
     return builder.reduced(whole, list(range(2, len(dims))), "sum", node, picked=alone)
-
-
-@operator("bernoulli")
-def _bernoulli(builder: Builder, node: fx.Node, x: Value, p: float = 0.5, **_: Any) -> Value:
-    """Drawn from a counter: the same numbers for each place at any number of ranks."""
-    shape, dtype = shape_of(node), type_of(node)
-    dims = v.new_variables(shape)
-    index = Index.of([u for dim in dims for u in dim])
-    if builder.seed is None:
-        builder.argument("seed", (1,), INT64)
-        builder.seed = builder.arrays["seed"]
-    builder.draws += 1
-    draw = number(builder.draws, INT64)
-    drawn = apply("uniform", element(builder.seed, ()), draw, at(index))
-    chosen = apply("less", drawn, number(p, drawn.dtype))
-    return Value(dims, cast(chosen, dtype), shape)

@@ -312,6 +312,46 @@ def _group_replaced(
     return v.regroup(replaced, x.shape)
 
 
+@operator("diagonal")
+def _diagonal(
+    builder: Builder, node: fx.Node, x: Value, offset: int = 0, dim1: int = 0, dim2: int = 1
+) -> Value:
+    """``x[i, i + offset]``, as the last dimension."""
+    length = shape_of(node)[-1]
+    first, second = dim1 % len(x.shape), dim2 % len(x.shape)
+    (new,) = v.new_variables([length])
+    place = Index.of(new)
+    by = _one_variable(x, first, Index(place.terms, max(0, -offset)))
+    by |= _one_variable(x, second, Index(place.terms, max(0, offset)))
+    rest = [d for d in range(len(x.shape)) if d not in (first, second)]
+    dims = (*(x.dims[d] for d in rest), new)
+    return Value(dims, v.substitute_indices(x.expression, by), shape_of(node)).renamed()
+
+
+@operator("unfold")
+def _unfold(builder: Builder, node: fx.Node, x: Value, dim: int, size: int, step: int) -> Value:
+    """Windows along a dimension, whose elements are the last one."""
+    if not x.shape:
+        raise refuse(node, ["unfold of a dimension"])
+    dim %= len(x.shape)
+    shape = shape_of(node)
+    outer, inner = v.new_variables([shape[dim], size])
+    terms = [*((u, step) for u in outer), *((u, 1) for u in inner)]
+    by = _one_variable(x, dim, Index(tuple(terms)))
+    dims = (*x.dims[:dim], outer, *x.dims[dim + 1 :], inner)
+    return Value(dims, v.substitute_indices(x.expression, by), shape)
+
+
+def _one_variable(x: Value, dim: int, index: Index) -> dict[Variable, Index]:
+    """What to put in for the one variable of a dimension, which is not split any more."""
+    leaves = x.dim(dim)
+    if len(leaves) > 1:
+        raise v.Crossing(f"a dimension of {list(x.shape)} is viewed in groups elsewhere.")
+    for leaf in leaves:
+        leaf.extent.find().solid = True
+    return dict.fromkeys(leaves, index)
+
+
 @operator("getitem")
 def _getitem(builder: Builder, node: fx.Node, values: Sequence[Any], index: int) -> Any:
     return values[index]

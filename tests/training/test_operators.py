@@ -113,6 +113,81 @@ NANS: list[Function] = [
 ]
 
 
+def constants(x: Tensor) -> Tensor:
+    x = x.clone()
+    x[:, 1:3] = 0
+    x[0] = torch.tensor([1.0, 2, 3, 4, 5, 6])
+    x[x > 1] = -1.0
+    return x
+
+
+def replaced(x: Tensor, y: Tensor) -> Tensor:
+    x = x.clone()
+    x[y.long()[:4, 0].abs(), y.long()[:4, 1]] = y[2:, 2]
+    return x
+
+
+INDICES: list[Function] = [
+    lambda x, y: x[y.long()[:, 0].abs()],
+    lambda x, y: x[y.long()[:, 0].abs(), y.long()[:3, 1:2]],
+    lambda x, y: x[:, y.long()[:2, :3]],
+    lambda x, y: x.view(5, 2, 3)[y.long()[:4, 0], :, y.long()[:4, 1].abs()],
+    lambda x, y: x.view(5, 2, 3)[:, :, torch.arange(2)],
+    lambda x, y: x[torch.arange(5)[:, None], torch.arange(3) + 1],
+    lambda x, y: x[torch.arange(5), y.long()[:5, 0]],
+    lambda x, y: x[-torch.arange(1, 4)],
+    lambda x, y: (x > 0)[y.long()[:, 0].abs()],
+    lambda x, y: x.index_select(1, y.long()[0, :3].abs()),
+    lambda x, y: x.index_add(0, y.long()[:4, 0].abs(), y[:4, :6]),
+    lambda x, y: x.index_copy(0, torch.tensor([3, 0, 2]), y[:3, :6]),
+    lambda x, y: x.index_fill(1, torch.tensor([3, 0, 2]), 2.5),
+    lambda x, y: torch.index_put(x, (y.long()[:4, 0].abs(),), y[:4, :6], accumulate=True),
+    lambda x, y: replaced(x, y),
+    lambda x, y: constants(x),
+    lambda x, y: x.scatter(1, y.long()[:4, :3].abs(), y[:5, :5]),
+    lambda x, y: x.scatter(0, y.long()[:3, :4].abs(), 7.0),
+    lambda x, y: x.scatter_reduce(1, y.long()[:4, :3].abs(), y[:5, :5], "sum"),
+    lambda x, y: x.scatter_reduce(1, y.long()[:4, :3].abs(), y[:5, :5], "mean", include_self=False),
+    lambda x, y: functional.embedding_bag(y.long()[:4, :3].abs(), x),
+    lambda x, y: functional.embedding_bag(
+        y.long()[:6, 0].abs(), x, torch.tensor([0, 2, 4]), mode="sum"
+    ),
+    lambda x, y: x.histc(4, -2, 2),
+    lambda x, y: torch.bucketize(x, torch.tensor([-1.0, 0.0, 1.0])),
+    lambda x, y: torch.searchsorted(y.sort(1)[0][:5], x, right=True),
+    lambda x, y: x.as_strided((3, 4), (6, 2), 1),
+    lambda x, y: x.t().as_strided((4, 2), (2, 3), 3),
+    lambda x, y: x.unfold(1, 3, 2).sum(1) + x.diagonal(1)[:3].sum(),
+    lambda x, y: x.repeat_interleave(2, 1),
+]
+ORDERS: list[Function] = [
+    lambda x, y: x.cumsum(0) + (x > 0).cumsum(1),
+    lambda x, y: x.view(5, 2, 3).cumprod(1),
+    lambda x, y: holed(x).cummax(1)[0] + holed(x).cummin(0)[1],
+    lambda x, y: x.round().cummax(0)[1] + x.cummin(1)[0],
+    lambda x, y: holed(x).sort(0, descending=True)[0],
+    lambda x, y: x.round().sort(stable=True, dim=1)[1],
+    lambda x, y: x.t().argsort(0),
+    lambda x, y: x.topk(2, 0)[0],
+    lambda x, y: x.view(5, 2, 3).topk(2, largest=False)[1],
+    lambda x, y: x.kthvalue(2, 0)[0] + x.quantile(0.3, 0),
+    lambda x, y: x.prod(1) + x.prod(),
+]
+SIZES: list[Function] = [
+    lambda x, y: functional.interpolate(x[None, None], (7, 9), mode="bilinear"),
+    lambda x, y: functional.interpolate(
+        x[None, None], scale_factor=1.7, mode="bilinear", align_corners=True
+    ),
+    lambda x, y: functional.interpolate(x[None, None], (7, 9), mode="bicubic"),
+    lambda x, y: functional.interpolate(x[None], 9, mode="linear"),
+    lambda x, y: functional.interpolate(x[None, None], (7, 4)),
+    lambda x, y: functional.interpolate(x[None, None], (7, 4), mode="nearest-exact"),
+    lambda x, y: functional.interpolate(x.view(1, 1, 5, 2, 3), (3, 4, 5), mode="trilinear"),
+    lambda x, y: functional.adaptive_avg_pool2d(x[None, None], (3, 4)),
+    lambda x, y: functional.adaptive_avg_pool3d(x.view(1, 1, 5, 2, 3), (2, 1, 2)),
+]
+
+
 class Many(nn.Module):
     """The results of all functions."""
 
@@ -128,8 +203,8 @@ class Many(nn.Module):
 @pytest.mark.usefixtures("unoptimised")
 @pytest.mark.parametrize(
     "functions",
-    [VIEWS, PLACES, GROUPS, DIVISIONS, NANS],
-    ids=["views", "places", "groups", "divisions", "nans"],
+    [VIEWS, PLACES, GROUPS, DIVISIONS, NANS, INDICES, ORDERS, SIZES],
+    ids=["views", "places", "groups", "divisions", "nans", "indices", "orders", "sizes"],
 )
 def test_results_are_those_of_torch(functions: list[Function]) -> None:
     torch.manual_seed(3)
