@@ -150,14 +150,16 @@ class IndexRange:
     """What the values of an argument may be, because they are indices.
 
     Attributes:
-        extent: of the dimension that they index; they are at least 0 and less than that.
+        extent: of the dimension that they index; they are less than that.
         ignored: a value that stands for none, as in a cross-entropy.
         operator: what they are indices of.
+        least: the least of them: 0, or less where negative ones count from the end.
     """
 
     extent: int
     ignored: int | None
     operator: str
+    least: int = 0
 
     def check(self, name: str, values: Any) -> None:
         """Compare the values of an argument.
@@ -167,16 +169,16 @@ class IndexRange:
         """
         if values.size == 0 or values.dtype.kind not in "iu":
             return
-        if values.min() >= 0 and values.max() < self.extent:
+        if values.min() >= self.least and values.max() < self.extent:
             return
-        wrong = (values < 0) | (values >= self.extent)
+        wrong = (values < self.least) | (values >= self.extent)
         if self.ignored is not None:
             wrong &= values != self.ignored
         if wrong.any():
             skipped = "" if self.ignored is None else f", or {self.ignored}"
             raise ArgumentError(
                 f"the argument {name!r} has the value {values[wrong].flat[0]}, but {self.operator} "
-                f"takes indices from 0 to {self.extent - 1}{skipped}."
+                f"takes indices from {self.least} to {self.extent - 1}{skipped}."
             )
 
 
@@ -204,6 +206,8 @@ def index_ranges(graph: fx.Graph) -> Mapping[fx.Node, list[IndexRange]]:
     found: dict[fx.Node, list[IndexRange]] = {}
     nodes: list[Any] = list(graph.nodes)
     for node in nodes:
+        if str(node.target) in _INDEXED_BY_LISTS:
+            _add_lists(node, found)
         if str(node.target) not in _INDEXED:
             continue
         indexed, by, dimension = _INDEXED[str(node.target)]
@@ -215,6 +219,25 @@ def index_ranges(graph: fx.Graph) -> Mapping[fx.Node, list[IndexRange]]:
             if each not in found.setdefault(source, []):
                 found[source].append(each)
     return found
+
+
+_INDEXED_BY_LISTS = (
+    *("aten.index.Tensor", "aten.index_put.default", "aten._unsafe_index.Tensor"),
+    *("aten._unsafe_index_put.default",),
+)
+"""Operators with an index, or none, for each of the first dimensions."""
+
+
+def _add_lists(node: fx.Node, found: dict[fx.Node, list[IndexRange]]) -> None:
+    """Add the ranges of what are indices in a list."""
+    tensor, indices = node.args[:2]
+    for dimension, index in enumerate(indices):  # type: ignore[arg-type]
+        source, ignored = _origin(index, None)
+        if source is not None:
+            extent = int(tensor.meta["val"].shape[dimension])  # type: ignore[union-attr]
+            each = IndexRange(extent, ignored, "index", -extent)
+            if each not in found.setdefault(source, []):
+                found[source].append(each)
 
 
 def _origin(node: Any, ignored: int | None) -> tuple[fx.Node | None, int | None]:

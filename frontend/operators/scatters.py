@@ -75,7 +75,8 @@ def _index_select(builder: Builder, node: fx.Node, x: Value, dim: int, index: Va
 
 def _places(node: fx.Node, x: Value, indices: Sequence[Value | None]) -> list[int]:
     """The dimensions that are indexed."""
-    if any(index is not None and index.dtype.kind == "b" for index in indices):
+    masks = (np.dtype(bool), np.dtype(np.uint8))
+    if any(index is not None and index.dtype in masks for index in indices):
         raise refuse(node, ["indices that are numbers; of masks torch.where"])
     return [d for d, index in enumerate(indices) if index is not None]
 

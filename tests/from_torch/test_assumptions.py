@@ -147,6 +147,19 @@ def test_indices_out_of_range_are_refused(name: str, values: Any, said: str) -> 
     binding.given("classes", torch.tensor([0, -100, 4, 1]))
 
 
+def test_indices_in_brackets_may_be_negative_but_not_out_of_range() -> None:
+    class Chosen(nn.Module):
+        def forward(self, x: Tensor, rows: Tensor) -> Tensor:
+            return x[rows]
+
+    binding = binding_of(frontend.torch_module(Chosen(), torch.randn(4, 3), torch.arange(2)))
+    assert binding is not None
+    binding.given("rows", torch.tensor([-4, 3]))
+    for wrong in ([0, 4], [-5, 0]):
+        with pytest.raises(ArgumentError, match="index takes indices from -4 to 3"):
+            binding.given("rows", torch.tensor(wrong))
+
+
 def test_hooks_of_parameters_run_in_the_step() -> None:
     results = []
     for traced in (False, True):
