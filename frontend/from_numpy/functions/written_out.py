@@ -135,10 +135,9 @@ def _insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
     n = lines.shape[0]
     place = obj + n if obj < 0 else obj
     new = np.asarray(values).astype(arr.dtype)
-    count = 1
-    if np.ndim(new) > 0 and (np.ndim(new) == lines.ndim or lines.ndim == 1):
-        new = np.moveaxis(new, axis, 0)
-        count = new.shape[0]
+    while np.ndim(new) < lines.ndim:
+        new = new[np.newaxis]
+    count = new.shape[0]
     wide = np.broadcast_to(new, (count, *lines.shape[1:]))
     joined = np.concatenate((lines[:place], wide, lines[place:]))
     return np.moveaxis(joined, 0, axis)
