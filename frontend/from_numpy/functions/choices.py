@@ -124,6 +124,9 @@ def _allclose(run: Any, a: Any, b: Any, *rest: Any, **options: Any) -> Any:
 @function(np.array_equal)
 def _array_equal(run: Any, a: Any, b: Any, **_: Any) -> Any:
     one, other = run.tracer.tensor(a), run.tracer.tensor(b)
-    if one.ndim != other.ndim:
+    if one.ndim != other.ndim or any(
+        isinstance(n, int) and isinstance(m, int) and n != m
+        for n, m in zip(one.shape, other.shape, strict=True)
+    ):
         return False
     return run.call(np.all, [combine(run.tracer, np.equal, [one, other])], {})

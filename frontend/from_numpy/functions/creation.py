@@ -117,8 +117,16 @@ def _full_like(
     return filled(run, tensor.shape if shape is None else shape, fill_value, kind)
 
 
-@function(np.array, np.asarray, np.ascontiguousarray, np.asanyarray, np.asfortranarray)
-def _array(run: Any, value: Any, dtype: Any = None, copy: Any = True, **_: Any) -> Any:
+@function(np.array)
+def _array(
+    run: Any, value: Any, dtype: Any = None, copy: Any = True, ndmin: int = 0, **_: Any
+) -> Any:
+    found = _stored_array(run, value, dtype)
+    missing = ndmin - found.ndim
+    return found if missing <= 0 else run.call(np.expand_dims, [found, tuple(range(missing))], {})
+
+
+def _stored_array(run: Any, value: Any, dtype: Any) -> Any:
     kind = None if dtype is None else dtype_of(run, dtype)
     if not has_data(value) and not isinstance(value, np.ndarray):
         try:

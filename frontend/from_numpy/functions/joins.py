@@ -241,12 +241,20 @@ def _repeat(run: Any, value: Any, repeats: Any, axis: Any = None) -> Any:
 
 
 @function(np.take, method="take")
-def _take(run: Any, value: Any, indices: Any, axis: Any = None, **_: Any) -> Any:
+def _take(
+    run: Any, value: Any, indices: Any, axis: Any = None, *, mode: str = "raise", **_: Any
+) -> Any:
     tracer = run.tracer
     tensor = tracer.tensor(value)
     if axis is None:
         tensor, axis = tracer.unmerged(reshape(tracer, tensor, [-1])), 0
     d = normal_axis(tracer, axis, tensor.ndim)
+    if mode == "clip":
+        indices = run.call(np.clip, [indices, 0, subtract(tensor.shape[d], 1)], {})
+    elif mode == "wrap":
+        indices = run.call(np.remainder, [indices, tensor.shape[d]], {})
+    elif mode != "raise":
+        tracer.refuse(f"the mode {mode!r} of take; NumPy has raise, wrap and clip")
     return indexing.read(tracer, tensor, (*(slice(None),) * d, indices))
 
 

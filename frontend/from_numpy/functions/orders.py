@@ -17,13 +17,14 @@ from distspmd.frontend.from_numpy.shapes import (
     broadcast_to,
     expand_dims,
     flip,
+    is_contiguous,
     normal_axis,
     reshape,
     size_of,
     squeeze,
     transpose,
 )
-from distspmd.frontend.from_numpy.values import Tensor
+from distspmd.frontend.from_numpy.values import Tensor, View
 
 
 @attribute("shape")
@@ -267,8 +268,7 @@ def _rot90(run: Any, value: Any, k: Any = 1, axes: Any = (0, 1)) -> Any:
 @function(np.broadcast_to)
 def _broadcast_to(run: Any, value: Any, shape: Any, **_: Any) -> Any:
     tensor = run.tracer.tensor(value)
-    found = broadcast_to(run.tracer, tensor, shape_of(run, shape))
-    return Tensor(found.shape, found.dtype, found.element)
+    return broadcast_to(run.tracer, tensor, shape_of(run, shape))
 
 
 @function(np.broadcast_arrays)
@@ -297,12 +297,42 @@ def atleast_2d(run: Any, *values: Any) -> Any:
     return found[0] if len(found) == 1 else found
 
 
-def _astype(run: Any, base: Any, dtype: Any, **_: Any) -> Any:
-    return converted(run.tracer, base, dtype_of(run, dtype))
+def _in_order(by_rows: bool) -> Any:
+    """An array that lies in order already stays what it is; others are copied."""
+
+    def handler(run: Any, value: Any, dtype: Any = None, **_: Any) -> Any:
+        tracer = run.tracer
+        tensor = tracer.tensor(value)
+        kind = dtype_of(run, dtype, tensor.dtype)
+        rows = tensor if by_rows else transpose(tracer, tensor)
+        if kind == tensor.dtype and isinstance(rows, View) and rows.ndim and is_contiguous(rows):
+            return tensor
+        found = converted(tracer, tensor, kind)
+        return tracer.stored_anew(Tensor(found.shape, found.dtype, found.element))
+
+    return handler
+
+
+function(np.ascontiguousarray)(_in_order(by_rows=True))
+function(np.asfortranarray)(_in_order(by_rows=False))
+
+
+def _astype(run: Any, base: Any, dtype: Any, *_: Any, copy: bool = True, **__: Any) -> Any:
+    kind = dtype_of(run, dtype)
+    if not copy and kind == base.dtype:
+        return base
+    return converted(run.tracer, base, kind)
 
 
 METHODS["astype"] = _astype
-METHODS["conj"] = METHODS["conjugate"] = lambda run, base: combine(run.tracer, np.conjugate, [base])
+
+
+def _conjugate(run: Any, base: Any) -> Any:
+    """The array itself where it is real, as in NumPy."""
+    return combine(run.tracer, np.conjugate, [base]) if base.dtype.kind == "c" else base
+
+
+METHODS["conj"] = METHODS["conjugate"] = _conjugate
 
 
 def _fill(run: Any, base: Any, value: Any) -> None:

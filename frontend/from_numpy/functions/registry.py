@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -17,13 +19,34 @@ def function(*objects: Any, method: str | None = None) -> Callable[[Any], Any]:
     """Add a function for objects that programs call, and for a method of arrays."""
 
     def add(handler: Callable[..., Any]) -> Callable[..., Any]:
+        strict = _strict(handler, str(method or getattr(objects[0], "__name__", objects[0])))
         for each in objects:
-            FUNCTIONS[each] = handler
+            FUNCTIONS[each] = strict
         if method is not None:
-            METHODS[method] = handler
+            METHODS[method] = strict
         return handler
 
     return add
+
+
+IGNORED = {"order", "subok", "device", "like", "copy", "casting"}
+"""Arguments that say where results lie, or what NumPy checks; they may be left out of results."""
+
+
+def _strict(handler: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """A handler that refuses by name what it would swallow as ``**_``."""
+    parameters = inspect.signature(handler).parameters
+    if "_" not in parameters or parameters["_"].kind is not inspect.Parameter.VAR_KEYWORD:
+        return handler
+
+    @functools.wraps(handler)
+    def checked(run: Any, *arguments: Any, **keywords: Any) -> Any:
+        for keyword, value in keywords.items():
+            if keyword not in parameters and keyword not in IGNORED and value is not None:
+                run.tracer.refuse(f"the argument {keyword!r} of {name} is not covered")
+        return handler(run, *arguments, **keywords)
+
+    return checked
 
 
 def attribute(name: str) -> Callable[[Any], Any]:
