@@ -9,11 +9,14 @@ PROGRAM = Path(__file__).parents[1] / "ranks" / "holding.py"
 STAYING = PROGRAM.with_name("staying.py")
 
 
-@pytest.mark.parametrize("ranks", [1, 3, 4])
+SLOW = pytest.mark.slow
+
+
+@pytest.mark.parametrize("ranks", [pytest.param(1, marks=SLOW), pytest.param(3, marks=SLOW), 4])
 def test_ranks_hold_what_they_were_asked_to(ranks: int, launch: Launch) -> None:
     assert "held as asked" in launch(PROGRAM, ranks=ranks).stdout
 
 
-@pytest.mark.parametrize("ranks", [1, 4])
+@pytest.mark.parametrize("ranks", [pytest.param(1, marks=SLOW), 4])
 def test_parameters_and_states_stay_on_the_ranks(ranks: int, launch: Launch) -> None:
     assert "stayed" in launch(STAYING, ranks=ranks).stdout

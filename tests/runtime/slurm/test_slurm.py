@@ -36,7 +36,7 @@ pytestmark = pytest.mark.skipif(bool(cannot_play()), reason=cannot_play() or "it
 @pytest.fixture
 def folder() -> Iterator[Path]:
     """A folder with a short name: PMIx makes sockets below it."""
-    with tempfile.TemporaryDirectory(prefix="fs") as made:
+    with tempfile.TemporaryDirectory(prefix="fs", ignore_cleanup_errors=True) as made:
         yield Path(made)
 
 
