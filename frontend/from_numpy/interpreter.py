@@ -15,8 +15,9 @@ import sympy
 
 from distspmd.errors import DistSPMDError
 from distspmd.frontend.from_numpy import checks, indexing
+from distspmd.frontend.from_numpy.choosing import as_arrays
 from distspmd.frontend.from_numpy.kinds import has_data
-from distspmd.frontend.from_numpy.syntax.bindings import name_in_source
+from distspmd.frontend.from_numpy.syntax.bindings import name_in_source, written_into
 from distspmd.frontend.from_numpy.syntax.calls import Method, call
 from distspmd.frontend.from_numpy.syntax.conditions import decided
 from distspmd.frontend.from_numpy.syntax.jumps import RESULT, without_jumps
@@ -95,6 +96,7 @@ class Interpreter:
         before, outer = self.tracer.node, self.depth
         self.depth += 1
         frame.target = self.tracer.target
+        frame.written_into = written_into(node)
         self.tracer.frames.append(frame)
         try:
             if isinstance(node, ast.Lambda):
@@ -189,11 +191,14 @@ class Interpreter:
             tracer.refuse(f"an assignment to {ast.unparse(target)}")
 
     def writable(self, node: ast.expr) -> Any:
-        """What is assigned into: an array that was known becomes one of the program."""
+        """What is assigned into; what was known, or chosen by a mask, becomes an array."""
         base = self.value(node)
-        if not isinstance(base, np.ndarray):
+        if isinstance(base, np.ndarray):
+            made: Tensor = self.tracer.table(base)
+        elif isinstance(base, Tensor) and base.mask is not None:
+            made = self.tracer.stored(as_arrays(self.tracer, base))
+        else:
             return base
-        made = self.tracer.table(base)
         for frame in self.tracer.frames:
             for name, value in frame.variables.items():
                 if value is base:
@@ -271,6 +276,8 @@ class Interpreter:
         if tracer.straight is not None and value.ndim == 0:
             return value
         if value.mask is not None:
+            if name in tracer.frames[-1].written_into:
+                return tracer.stored(as_arrays(tracer, value), _readable(name))
             return self._kept_choice(name, value, value.mask)
         old = self.variables.get(name)
         if (

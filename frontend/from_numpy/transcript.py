@@ -57,13 +57,23 @@ class CannotRoll(Exception):
 
 @dataclass
 class Frame:
-    """The variables of a function that is being read; ``target`` is what its result is called."""
+    """The variables of a function that is being read.
+
+    Attributes:
+        variables: by name.
+        file: of the function.
+        first_line: where it begins there.
+        source: its lines.
+        target: what its result is called.
+        written_into: names of variables of which it assigns parts.
+    """
 
     variables: dict[str, Any] = field(default_factory=dict)
     file: str = ""
     first_line: int = 0
     source: Sequence[str] = ()
     target: str | None = None
+    written_into: frozenset[str] = frozenset()
 
 
 @dataclass

@@ -93,7 +93,15 @@ def until_few(x: Any) -> Any:
     return {"least": n, "of": [x[x > n], x[x > 50], x[x > 50].sum()]}
 
 
-PROGRAMS = [chosen, places, sets, written, rows, joined, computed, in_loops, until_few]
+def changed(x: Any) -> Any:
+    y, z = x[x > 3], x[x < 9]
+    y[0] = 100
+    for i in range(len(z)):
+        z[i] += i
+    return y, z, x
+
+
+PROGRAMS = [chosen, places, sets, written, rows, joined, computed, in_loops, until_few, changed]
 
 
 def case_of(function: Callable[..., Any]) -> Case:

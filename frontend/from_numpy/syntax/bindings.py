@@ -25,6 +25,17 @@ def _bound_in(node: ast.AST) -> set[str]:
     return found
 
 
+def written_into(node: ast.AST) -> frozenset[str]:
+    """Names of variables of which a function assigns parts: ``x[...] = value``."""
+    return frozenset(
+        part.value.id
+        for part in ast.walk(node)
+        if isinstance(part, ast.Subscript)
+        and isinstance(part.ctx, ast.Store)
+        and isinstance(part.value, ast.Name)
+    )
+
+
 def is_written_first(node: ast.For | ast.While, name: str) -> bool:
     """Whether each iteration binds a variable before it reads it."""
     if isinstance(node, ast.While) and _uses(node.test, name):
