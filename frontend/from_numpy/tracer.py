@@ -102,6 +102,8 @@ class Tracer(Transcript):
         """
         if isinstance(value, Tensor):
             return value
+        if isinstance(reason := getattr(value, "reason", None), str):  # the run decides what it is
+            self.refuse(reason)
         if isinstance(value, bool | int | float | complex) and not isinstance(value, np.generic):
             kind = type(value)
             dtype = PYTHON_TYPES[kind]

@@ -16,6 +16,7 @@ from distspmd.frontend.from_numpy import checks, indexing
 from distspmd.frontend.from_numpy.arithmetic import choose, combine
 from distspmd.frontend.from_numpy.elements import truth_of
 from distspmd.frontend.from_numpy.kinds import has_data
+from distspmd.frontend.from_numpy.syntax.branches import branch
 from distspmd.frontend.from_numpy.syntax.calls import Closure, name_of
 from distspmd.frontend.from_numpy.syntax.conditions import relation
 from distspmd.frontend.from_numpy.syntax.operators import compared
@@ -25,7 +26,7 @@ from distspmd.frontend.from_numpy.syntax.variables import Undecided
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.transcript import CannotRoll, Refusal
 from distspmd.frontend.from_numpy.values import Tensor, View
-from distspmd.frontend.tensor_ir.whole_numbers import multiply
+from distspmd.frontend.tensor_ir.whole_numbers import multiply, same
 
 if TYPE_CHECKING:
     from distspmd.frontend.from_numpy.interpreter import Interpreter
@@ -179,9 +180,33 @@ def _chosen(run: Interpreter, node: ast.IfExp) -> Any:
         one, other = run.value(node.body), run.value(node.orelse)
     finally:
         run.tracer.guarded -= 1
+    if not _have_one_form(run, one, other):
+        return _by_branches(run, node)
     tensors = [run.tracer.tensor(v) for v in (one, other)]
     scalar = Tensor((), test.dtype, lambda _: test.element((0,) * test.ndim))
     return choose(run.tracer, scalar, *tensors)
+
+
+def _have_one_form(run: Interpreter, one: Any, other: Any) -> bool:
+    """Whether two values are numbers, or arrays of one shape."""
+    if any(v is None or isinstance(v, str | list | tuple | dict | Undecided) for v in (one, other)):
+        return False
+    a, b = run.tracer.tensor(one).shape, run.tracer.tensor(other).shape
+    return len(a) == len(b) and all(same(m, n) for m, n in zip(a, b, strict=True))
+
+
+def _by_branches(run: Interpreter, node: ast.IfExp) -> Any:
+    """A choice as the statement ``if``, which says what becomes of things of two forms."""
+    if run.tracer.straight is not None:
+        run.tracer.straight.leave()
+    name = "__chosen"
+    ways: list[list[ast.stmt]] = [
+        [ast.Assign([ast.Name(name, ast.Store())], value)] for value in (node.body, node.orelse)
+    ]
+    made = ast.If(node.test, *ways)
+    ast.fix_missing_locations(ast.copy_location(made, node))
+    branch(run, made)
+    return run.variables.pop(name)
 
 
 @expression(ast.Call)

@@ -32,16 +32,31 @@ if TYPE_CHECKING:
 def _assign(run: Interpreter, node: ast.Assign) -> None:
     (first, *_) = node.targets
     name = first.id if isinstance(first, ast.Name) else name_in_source(node.value)
-    if name == RESULT and isinstance(node.value, ast.Name):
-        decided = run.variables.get(node.value.id)
-        if isinstance(decided, OneOf):  # which may be returned, not computed with
-            run.variables[RESULT] = decided
-            return
+    if name == RESULT and _has_choice(run, node.value):
+        run.variables[RESULT] = _returned(run, node.value)
+        return
     with run.tracer.named(run.tracer.frames[-1].target if name == RESULT else name):
         value = run.assigned(node.value)
     for target in node.targets:
         run.tracer.node = node
         run.bind(target, value)
+
+
+def _has_choice(run: Interpreter, node: ast.expr) -> bool:
+    """Whether one of two things is returned, by itself or in a tuple."""
+    if isinstance(node, ast.Tuple):
+        return any(_has_choice(run, part) for part in node.elts)
+    return isinstance(node, ast.Name) and isinstance(run.variables.get(node.id), OneOf)
+
+
+def _returned(run: Interpreter, node: ast.expr) -> Any:
+    """What is returned: one of two things may be, which is not computed with."""
+    if isinstance(node, ast.Tuple) and _has_choice(run, node):
+        return tuple(_returned(run, part) for part in node.elts)
+    if _has_choice(run, node):
+        assert isinstance(node, ast.Name)
+        return run.variables[node.id]
+    return run.settled_parts(run.value(node))
 
 
 @statement(ast.AnnAssign)
