@@ -25,6 +25,7 @@ from distspmd.frontend.from_numpy.syntax.sources import globals_of
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.transcript import (
     PYTHON_TYPES,
+    WORDS_OF_CPP,
     CannotRoll,
     Frame,
     TableChanges,
@@ -222,6 +223,11 @@ class _Reading:
 
     def _argument(self, parameter: inspect.Parameter, given: Mapping[str, Any]) -> Any:
         name = parameter.name
+        if name in WORDS_OF_CPP:
+            raise ArgumentError(
+                f"{self.function.__name__}: the argument {name!r} is a word of C++, to which "
+                f"programs are compiled. Write another name, {name}_ say."
+            )
         annotation = self._annotation(parameter)
         described = _described(annotation)
         if name in given and not (described is not None and _is_number(given[name])):

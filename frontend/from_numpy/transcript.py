@@ -55,6 +55,20 @@ class CannotRoll(Exception):
     """A loop cannot stay one: something of it differs from iteration to iteration."""
 
 
+_WORDS = """
+abs alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t
+char32_t class co_await co_return co_yield compl concept const const_cast consteval constexpr
+constinit continue dace decltype default delete do double dynamic_cast else enum explicit export
+extern false float for friend goto if inline int int_ceil int_floor ipow long max min mutable
+namespace new noexcept not not_eq nullptr operator or or_eq pow private protected public
+register reinterpret_cast requires return short signed sizeof static static_assert static_cast
+std struct switch template this thread_local throw true try typedef typeid typename union
+unsigned using virtual void volatile wchar_t while xor xor_eq
+"""
+WORDS_OF_CPP = frozenset(_WORDS.split())
+"""What no container and no symbol is called: keywords, and functions that emitted code calls."""
+
+
 @dataclass
 class Frame:
     """The variables of a function that is being read.
@@ -159,6 +173,8 @@ class Transcript:
         base = re.sub(r"\W", "_", name) or "t"
         if base[0].isdigit():
             base = f"_{base}"
+        if base in WORDS_OF_CPP:
+            base = f"{base}_"
         found, count = base, 0
         while found in self.names:
             count += 1

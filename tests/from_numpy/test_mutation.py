@@ -13,7 +13,7 @@ from mpi4py import MPI
 
 import distspmd
 from distspmd.codegen.build import load_unlowered
-from distspmd.errors import UnsupportedProgram
+from distspmd.errors import ArgumentError, UnsupportedProgram
 from distspmd.frontend import numpy_program
 
 
@@ -187,6 +187,18 @@ def root_or_not(x):
     return low, count
 
 
+def named_as_in_cpp(x):
+    new = x * 2
+    delete = new + 1
+    for this in range(3):
+        delete = delete + this
+    default, auto = {"int": delete}, 3.0
+    while auto > 1:
+        auto = auto - 1 - x[0] * 0
+    max = x.max()
+    return default["int"], auto, new[int(auto)] + max
+
+
 def kept_where_no_iteration(x, n):
     part = x * 3
     total = 0.0
@@ -199,7 +211,7 @@ def kept_where_no_iteration(x, n):
 EVERY = [
     *(best, mode_changes, function_changes, dictionary_grows, list_shrinks, set_grows),
     *(nested_list_grows, window_moves, branch_replaces, branch_in_a_loop, trained, stepped),
-    *(in_place_by_two_names, lists_in_loops),
+    *(in_place_by_two_names, lists_in_loops, named_as_in_cpp),
 ]
 
 
@@ -306,3 +318,11 @@ def test_what_is_returned_may_depend_on_the_run(function: Any) -> None:
             else:
                 np.testing.assert_allclose(one, other, strict=isinstance(other, np.ndarray))
     program.close()
+
+
+def test_an_argument_that_is_a_word_of_cpp_is_refused() -> None:
+    def matched(image: Any, template: Any) -> Any:
+        return image - template
+
+    with pytest.raises(ArgumentError, match="'template' is a word of C"):
+        numpy_program(matched, np.ones(3), np.ones(3))

@@ -48,7 +48,7 @@ class CarryEntry(Exception):
         self.journal, self.holder, self.key = journal, holder, key
 
 
-@dataclass
+@dataclass(eq=False)
 class Journal:
     """What becomes of the lists and dictionaries from before a block while it is read.
 
