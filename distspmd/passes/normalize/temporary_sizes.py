@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import sympy
 from dace import SDFG, data
+from dace.sdfg import nodes
 
 from distspmd.analysis.accesses import bound_around
 from distspmd.analysis.index_bounds import Scope, bound_index
@@ -27,6 +28,25 @@ def widen(sdfg: SDFG) -> None:
         shape = [_largest(sympy.sympify(n), scopes.get(name, [])) for n in container.shape]
         if shape != list(container.shape):
             sdfg.arrays[name] = data.Array(container.dtype, shape, transient=True)
+            _widen_inside(sdfg, name, container.shape)
+
+
+def _widen_inside(sdfg: SDFG, name: str, before: Sequence[sympy.Expr]) -> None:
+    """Let nested SDFGs that get a container whole know its extents."""
+    shape = sdfg.arrays[name].shape
+    for state in sdfg.states():
+        for node in state.nodes():
+            if not isinstance(node, nodes.NestedSDFG):
+                continue
+            edges = [(e, e.dst_conn) for e in state.in_edges(node)]
+            edges += [(e, e.src_conn) for e in state.out_edges(node)]
+            for connector in {c for e, c in edges if c and e.data.data == name}:
+                inner = node.sdfg.arrays[connector]
+                known = {*map(str, node.symbol_mapping)}
+                wanted = {str(s) for n in shape for s in sympy.sympify(n).free_symbols}
+                if tuple(inner.shape) == tuple(before) and wanted <= known:
+                    node.sdfg.arrays[connector] = data.Array(inner.dtype, shape)
+                    _widen_inside(node.sdfg, connector, before)
 
 
 def _largest(extent: sympy.Expr, scopes: Sequence[Scope]) -> sympy.Expr:
