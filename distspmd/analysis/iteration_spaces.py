@@ -323,8 +323,15 @@ def pure_expansion(state: SDFGState, node: nodes.LibraryNode) -> SDFG:
                     f"{', '.join(names) or 'none'}. "
                     f"{_INSTEAD.get(type(found).__name__, 'Expand it before you lower the SDFG.')}"
                 )
-            with quiet():
-                found.expand(parent, implementation)
+            try:
+                with quiet():
+                    found.expand(parent, implementation)
+            except Exception as problem:  # of whichever node DaCe or a user wrote
+                raise UnsupportedProgram(
+                    f"{source(state, node) or node.label}: the library node {node.label} "
+                    f"({type(found).__name__}) cannot be expanded: {problem}. Write the operation "
+                    "as maps, or expand the node before you lower the SDFG."
+                ) from problem
     return proxy
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import dace
 import numpy as np
 import pytest
+from dace.libraries.linalg import Transpose
 from dace.sdfg import nodes
 from parsed_by_dace import numpy_program
 
@@ -179,6 +180,19 @@ def test_refusals_name_the_line_and_what_to_write(program, line, what, instead):
     file, number = found.split(":")[:2]
     assert file == "test_pipeline.py"
     assert abs(int(number) - line_of(line)) <= 1
+
+
+def test_a_library_node_that_dace_cannot_expand_is_refused_by_name():
+    sdfg = dace.SDFG("cube")
+    for name in ("x", "y"):
+        sdfg.add_array(name, [2, 3, 4], dace.float64)
+    state = sdfg.add_state()
+    node = Transpose("flip", dace.float64)
+    state.add_edge(state.add_read("x"), None, node, "_inp", dace.Memlet("x[0:2, 0:3, 0:4]"))
+    state.add_edge(node, "_out", state.add_write("y"), None, dace.Memlet("y[0:2, 0:3, 0:4]"))
+    found = message(sdfg)
+    assert "flip (Transpose) cannot be expanded: " in found
+    assert "Write the operation as maps" in found
 
 
 def test_a_scalar_that_bounds_a_slice_is_refused_with_the_symbol_that_may():
