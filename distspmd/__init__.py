@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from distspmd.execution.symbolic_program import SymbolicProgram
     from distspmd.explanation import explain
     from distspmd.frontend.from_numpy.parallel_map import map
+    from distspmd.runtime.device_arrays import DeviceArray, DeviceStream
     from distspmd.runtime.redistribute import allocate, redistribute
     from distspmd.symbolic_lowering import SymbolicLowering
 
@@ -60,7 +61,9 @@ __all__ = [
     "CacheError",
     "CheckError",
     "CompilationError",
+    "DeviceArray",
     "DeviceError",
+    "DeviceStream",
     "DisagreementError",
     "DistSPMDError",
     "LaunchError",
@@ -100,6 +103,8 @@ __all__ = [
 ]
 
 _LATER = {
+    "DeviceArray": "distspmd.runtime.device_arrays",
+    "DeviceStream": "distspmd.runtime.device_arrays",
     "PartitionedFunction": "distspmd.api",
     "Program": "distspmd.execution.program",
     "SymbolicLowering": "distspmd.symbolic_lowering",

@@ -166,6 +166,7 @@ def program(
     deterministic: bool = False,
     fuse: bool = True,
     arithmetic: str = "vector",
+    device: str | None = None,
     comm: Any = None,
 ) -> Any:
     """Make a NumPy function one that all ranks of a communicator call together.
@@ -189,7 +190,7 @@ def program(
     }
 
     def decorate(function: Callable[..., Any]) -> PartitionedFunction:
-        return PartitionedFunction(function, schedule, options, arithmetic, comm)
+        return PartitionedFunction(function, schedule, options, arithmetic, comm, device)
 
     return decorate if function is None else decorate(function)
 
@@ -206,6 +207,7 @@ class PartitionedFunction:
     Attributes:
         function: the function itself.
         schedule: as :func:`lower` takes it.
+        device: as :func:`compile` takes it.
     """
 
     def __init__(
@@ -215,10 +217,12 @@ class PartitionedFunction:
         options: Mapping[str, Any],
         arithmetic: str,
         comm: Any,
+        device: str | None = None,
     ) -> None:
         self.function = function
         self.schedule = schedule
         self._options, self._arithmetic = dict(options), arithmetic
+        self.device = device
         self._comm = comm
         self._agreement: Agreement | None = None
         self._call: Call | None = None
@@ -239,6 +243,10 @@ class PartitionedFunction:
                 first call for some shapes and types.
         """
         agreement, call = self._ranks()
+        stream = {}
+        if "stream" in named and "stream" not in self._signature.parameters and self._on_device():
+            named = dict(named)
+            stream["stream"] = named.pop("stream")
         key, error, given = None, None, dict(named)
         first = agreement.rank == 0
         try:
@@ -254,7 +262,10 @@ class PartitionedFunction:
                 found = self._make(agreement, given)
                 key = agreement.bcast(self._key(given) if first else None)
                 self._programs[key] = found
-            return found(**given)
+            return found(**given, **stream)
+
+    def _on_device(self) -> bool:
+        return bool(self.device or os.environ.get("DISTSPMD_DEVICE"))
 
     def lower(self, *examples: Any, **named: Any) -> Lowering | SymbolicLowering:
         """All decisions for arguments like these; without any, as the annotations say."""
@@ -288,6 +299,7 @@ class PartitionedFunction:
                 _comparable(self.schedule),
                 _comparable(self._options),
                 self._arithmetic,
+                self.device,
                 wording=f"{self.__name__}(...), with the schedule {self.schedule},",
             )
             self._agreement = Agreement.of(self._comm, self._call).hold()
@@ -308,10 +320,14 @@ class PartitionedFunction:
                 )
                 error.__cause__ = problem
         agreement.wait(error)
-        return compile(lowering, agreement.comm, arithmetic=self._arithmetic)
+        return compile(lowering, agreement.comm, arithmetic=self._arithmetic, device=self.device)
 
     def _parse(self, examples: Sequence[Any], named: Mapping[str, Any]) -> SDFG:
         given = self._bind(examples, named, partial=True)
+        if self._on_device():
+            from distspmd.runtime.device_arrays import stand_in
+
+            given = {name: stand_in(value) for name, value in given.items()}
         tiles = {n for n, kind in (self._options["arguments"] or {}).items() if kind == DISTRIBUTED}
         return _parse(self.function, {n: value for n, value in given.items() if n not in tiles})
 
@@ -332,6 +348,10 @@ class PartitionedFunction:
 
     def _key(self, given: Mapping[str, Any]) -> Any:
         """What tells calls apart that need programs of their own."""
+        if self._on_device():
+            from distspmd.runtime.device_arrays import stand_in
+
+            given = {name: stand_in(value) for name, value in given.items()}
         return tuple(
             (name, _kind(value), _value(value) if name in self._fixed else None)
             for name, value in sorted(given.items())

@@ -127,11 +127,7 @@ def _parser() -> argparse.ArgumentParser:
         type=float,
         help="seconds after which all ranks are ended, with where each of them stood",
     )
-    run.add_argument(
-        "--device",
-        metavar="KIND",
-        help="device on which each rank works: emulated (default: the cores of the host)",
-    )
+    _add_device(run)
     run.set_defaults(command=_run)
 
     check = commands.add_parser(
@@ -144,6 +140,7 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument("--seed", type=int, default=0, help="of the first inputs (default 0)")
     check.add_argument("--runs", type=int, default=2, help="inputs to compare on (default 2)")
     check.add_argument("--timeout", type=float, help="seconds after which all ranks are ended")
+    _add_device(check)
     check.set_defaults(command=_check)
 
     reshard = commands.add_parser(
@@ -197,6 +194,15 @@ def _add_schedule(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="N=NUMBER",
         help="number for a symbolic size; may be repeated",
+    )
+
+
+def _add_device(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--device",
+        metavar="KIND",
+        help=f"device on which each rank works: {', '.join(devices.KINDS)} (default: the cores of "
+        "the host)",
     )
 
 
@@ -396,7 +402,7 @@ def _explain(options: argparse.Namespace) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    if options.device:
+    if options.device:  # scripts find it in their surroundings
         os.environ[devices.VARIABLE] = devices.device_kind(options.device).name
     if options.program.endswith(".py"):
         argv = [options.program, *options.arguments]
@@ -431,4 +437,5 @@ def _checked(options: argparse.Namespace, runs: int) -> Checked:
         seed=options.seed,
         runs=runs,
         timeout=options.timeout,
+        device=options.device,
     )

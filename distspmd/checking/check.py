@@ -121,6 +121,7 @@ def check(
     machine: Machine | None = None,
     deterministic: bool = False,
     fuse: bool = True,
+    device: str | None = None,
 ) -> Checked:
     """Lower a program, prove every plan, run it on ranks, and compare it with NumPy.
 
@@ -144,6 +145,7 @@ def check(
         runs: how often to run, with other inputs each time.
         timeout: seconds after which the ranks are ended.
         arguments, solvers, machine, deterministic, fuse: as for :func:`distspmd.lower`.
+        device: as for :func:`distspmd.compile`.
 
     Raises:
         CheckError: the results differ: the first array and index that do, and both values.
@@ -169,6 +171,7 @@ def check(
             seed=seed,
             original=wanted is None,
             oracle=oracle,
+            device=device,
             arguments=arguments,
             solvers=solvers,
             machine=machine,
@@ -259,6 +262,7 @@ def prepare_trial(
     seed: int = 0,
     original: bool = True,
     oracle: str = _ONE_PROCESS,
+    device: str | None = None,
     **options: Any,
 ) -> Trial:
     """Lower a copy, prove its plans, and compile it, and the original if it is compared with.
@@ -271,7 +275,7 @@ def prepare_trial(
     lowering = lower_numbers(lowered, schedule, **options)
     for memlet in lowering.memlets + lowering.fetches:
         verify(memlet.solution.plan)
-    built, lowering = build_for(lowered, ranks, device=os.environ.get("DISTSPMD_DEVICE"))
+    built, lowering = build_for(lowered, ranks, device=device or os.environ.get("DISTSPMD_DEVICE"))
     folder = str(build_unlowered(sdfg)) if original else None
     return Trial(built, lowering, folder, tolerance, seed, oracle)
 

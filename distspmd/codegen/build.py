@@ -118,8 +118,8 @@ class Build:
             from distspmd.runtime.devices import DeviceBuild
 
             spaces = tuple((label, place, remark) for label, place, remark in device["spaces"])
-            named = tuple(device["arguments"])
-            device = DeviceBuild(device["kind"], device["library"], named, spaces)
+            named = tuple(device["arguments"]), tuple(device["anywhere"])
+            device = DeviceBuild(device["kind"], device["library"], *named, spaces)
         return cls(
             fields["name"],
             str(folder / fields["library"]),

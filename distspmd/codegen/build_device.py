@@ -94,7 +94,8 @@ def build_device_program(
         with linking, compiler_settings(compiler, flags, folder.parent), quiet(), quick_graphs():
             library = _compile(program, folder, compiler, kind, own)
         spaces = tuple(astuple(space) for space in placement.spaces)
-        made = DeviceBuild(kind.name, str(own), placement.arguments, spaces)
+        named = placement.arguments, placement.anywhere
+        made = DeviceBuild(kind.name, str(own), *named, spaces)
         record_of(program, sdfg, library, (), ends, made).save(folder)
         return [RECORD, str(library.relative_to(folder))]
 

@@ -55,10 +55,12 @@ class Placement:
 
     Attributes:
         arguments: those of the program's arguments that the device's memory holds.
+        anywhere: those that only distributed memlets touch, in whatever memory they are.
         spaces: nodes of the program, in its order.
     """
 
     arguments: tuple[str, ...] = ()
+    anywhere: tuple[str, ...] = ()
     spaces: list[PlacedSpace] = field(default_factory=list)
 
 
@@ -74,7 +76,7 @@ def place(program: SDFG) -> Placement:
     placing.decide()
     placing.copy_windows()
     placing.store()
-    found = Placement(placing.arguments(), placing.spaces)
+    found = Placement(placing.arguments(), placing.anywhere(), placing.spaces)
     for state, entry in placing.kernels:
         loops = device_maps.run_on_device(state, entry)
         threads = "a thread for each element of the result"
@@ -261,6 +263,24 @@ class _Placing:
             for name, container in self.program.arrays.items()
             if not container.transient and container.storage is dtypes.StorageType.GPU_Global
         )
+
+    def anywhere(self) -> tuple[str, ...]:
+        """Arguments that only distributed memlets touch, but none whose elements say what moves."""
+        read = {self._root((id(sdfg), name)) for sdfg in self._graphs for name in _indices(sdfg)}
+        top = id(self.program)
+        return tuple(
+            name for key, name in sorted(self._untouched - read) if key == top and name != CONTEXT
+        )
+
+
+def _indices(sdfg: SDFG) -> Iterator[str]:
+    """Containers that say which elements a fetched memlet moves."""
+    for state in sdfg.states():
+        for node in _tops(state):
+            if isinstance(node, FetchedMemlet):
+                for edge in state.in_edges(node):
+                    if edge.dst_conn not in ("_in", "_out", None) and edge.data.data:
+                        yield edge.data.data
 
 
 def _store_inside(state: SDFGState, node: nodes.NestedSDFG) -> None:

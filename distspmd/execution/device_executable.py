@@ -1,7 +1,8 @@
 """The compiled program on a rank that works on a device: its arguments are copied there and back.
 
 Arguments and results on which the device works have memory there, which stays between calls. What
-only distributed memlets read or write stays in the caller's memory.
+only distributed memlets read or write stays in the caller's memory. Arrays that lie in the device's
+memory already are used where they are.
 """
 
 from __future__ import annotations
@@ -22,6 +23,13 @@ from distspmd.lowering import Lowering
 from distspmd.plans.request_encoding import Fetch
 from distspmd.plans.staged_boxes import staging_table
 from distspmd.runtime.agreement import Agreement
+from distspmd.runtime.device_arrays import (
+    DeviceView,
+    empty_like,
+    is_on_device,
+    view_of,
+    wait_for,
+)
 from distspmd.runtime.devices import Device, Transport
 
 
@@ -37,13 +45,15 @@ class DeviceExecutable(Executable):
         assert built.device is not None
         self._transport: Transport | None = None
         self._memory: dict[int, int] = {}
-        self._device = Device(Path(built.device.library))
+        self._nbytes: dict[int, int] = {}
+        self._device = Device(Path(built.device.library), built.device.kind)
         self._rank = agreement.rank
         super().__init__(built, lowering, agreement)
         signature = Signature.of(built, lowering, agreement.rank)
         self._name = signature.program
         self._read: set[int] = set()
         self._written: set[int] = set()
+        self._anywhere: set[int] = set()
         error: Exception | None = None
         try:
             self._check_started(built)
@@ -86,16 +96,25 @@ class DeviceExecutable(Executable):
         """Memory for the arguments and results of this rank."""
         assert built.device is not None
         for parameter in (*signature.parameters.values(), *signature.results):
-            if parameter.name not in built.device.arguments or not parameter.is_here:
-                continue
-            nbytes = int(np.prod(parameter.shape)) * parameter.dtype.itemsize
-            self._memory[parameter.position] = self._device.allocate(nbytes)
-            self.call[parameter.position] = self._memory[parameter.position]
+            position = parameter.position
             is_result = parameter in signature.results
             if not is_result:
-                self._read.add(parameter.position)
+                self._read.add(position)
             if is_result or parameter.is_written:
-                self._written.add(parameter.position)
+                self._written.add(position)
+            if parameter.name in built.device.anywhere:
+                self._anywhere.add(position)
+            if parameter.name not in built.device.arguments or not parameter.is_here:
+                continue
+            self._nbytes[position] = int(np.prod(parameter.shape)) * parameter.dtype.itemsize
+            self._own(position)
+
+    def _own(self, position: int) -> int:
+        """The program's memory for an argument on which the device works."""
+        if position not in self._memory:
+            self._memory[position] = self._device.allocate(self._nbytes[position])
+        self.call[position] = self._memory[position]
+        return self._memory[position]
 
     def _error(self) -> str:
         """What went wrong on the device since somebody asked; empty if nothing did."""
@@ -103,23 +122,83 @@ class DeviceExecutable(Executable):
         code: int = self._last_error(self._handle)
         return self._device.describe(code) if code else said
 
-    def run(self, arrays: Mapping[int, NDArray[Any]]) -> None:
+    def on_device(self, bound: dict[str, Any], stream: Any) -> dict[str, Any]:
+        """Arguments, with views of those that lie in the device's memory.
+
+        Raises:
+            ArgumentError: one lies on another device, or cannot be handed out; or ``stream`` is
+                none of the device.
+        """
+        if stream is not None:
+            wait_for(self._device, stream)
+        return {
+            name: view_of(name, value, self._device) if is_on_device(value) else value
+            for name, value in bound.items()
+        }
+
+    def new_results(self, signature: Signature, arrays: Mapping[int, Any]) -> list[Any]:
+        """New arrays for the results that this rank gets, of the kind of what it passes."""
+        passed = [array for array in arrays.values() if isinstance(array, DeviceView)]
+        if not passed:
+            return signature.allocate()
+        return [
+            empty_like(passed[0].source, p.shape, p.dtype, self._device) if p.is_here else None
+            for p in signature.results
+        ]
+
+    def memory_of(self, result: Any) -> Any:
+        """What :meth:`run` takes for a new array of a result."""
+        if isinstance(result, np.ndarray):
+            return result
+        return view_of("the result", result, self._device)
+
+    def run(self, arrays: Mapping[int, Any]) -> None:
         """Call the compiled function with the user's arrays, by their positions.
 
         An error of the device ends all ranks, with the message of this one.
         """
-        here = {position: array for position, array in arrays.items() if position in self._memory}
-        for position, array in here.items():
-            if position in self._read:
-                self._device.upload(array, self._memory[position])
-        super().run({p: array for p, array in arrays.items() if p not in here})
+        host: dict[int, NDArray[Any]] = {}
+        copied: dict[int, NDArray[Any]] = {}  # arrays of the host on which the device works
+        fetched: dict[int, DeviceView] = {}  # arrays of the device on which the host works
+        for position, array in arrays.items():
+            if isinstance(array, DeviceView):
+                if position in self._nbytes or position in self._anywhere:
+                    self._lend(position, array)
+                else:
+                    fetched[position], host[position] = array, array.numpy()
+            elif position in self._nbytes:
+                copied[position] = array
+                self._upload(position, array)
+            else:
+                host[position] = array
+        super().run(host)
         error = self._error()
         if error:
-            message = f"{self._name}: the device says: {error}."
-            self.engine.end(self.engine.context, message.encode())
-        for position, array in here.items():
-            if position in self._written:
-                self._device.download(self._memory[position], array)
+            self._end(error)
+        for position in self._written & copied.keys():
+            self._device.download(self._memory[position], copied[position])
+        for position in self._written & fetched.keys():
+            self._device.upload(host[position], fetched[position].lies.address)
+
+    def _upload(self, position: int, array: NDArray[Any]) -> None:
+        """Give the device a copy of an argument of the host, or room for a result."""
+        try:
+            own = self._own(position)
+        except DeviceError as problem:
+            self._end(str(problem))
+            return
+        if position in self._read:
+            self._device.upload(array, own)
+
+    def _lend(self, position: int, array: DeviceView) -> None:
+        """Let the program work where the caller's array lies; memory of its own is given back."""
+        if position in self._memory:
+            self._device.free(self._memory.pop(position))
+        self.call[position] = array.lies.address if array.size else self._nothing.ctypes.data
+
+    def _end(self, error: str) -> None:
+        message = f"{self._name}: the device says: {error}."
+        self.engine.end(self.engine.context, message.encode())
 
     def staged_bytes(self) -> tuple[int, int]:
         """Bytes of tiles that were copied from the device to the host so far, and back."""

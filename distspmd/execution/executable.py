@@ -14,6 +14,7 @@ from distspmd.codegen.user_reductions import addresses_of, collect_lambdas
 from distspmd.errors import CompilationError
 from distspmd.execution import tile_storage
 from distspmd.execution.messages import MESSAGES, checked_indices
+from distspmd.execution.signature import Signature
 from distspmd.lowering import Lowering
 from distspmd.nodes.distributed_memlet import CONTEXT
 from distspmd.plans.encoding import Storage
@@ -129,6 +130,18 @@ class Executable:
         for position, array in arrays.items():
             call[position] = address(array)
         self._run(*call)
+
+    def on_device(self, bound: dict[str, Any], stream: Any) -> dict[str, Any]:
+        """Arguments, with those for which the program does not leave its device as such."""
+        return bound
+
+    def new_results(self, signature: Signature, arrays: Mapping[int, Any]) -> list[Any]:
+        """New arrays for the results that this rank gets, for a call with some arguments."""
+        return signature.allocate()
+
+    def memory_of(self, result: Any) -> Any:
+        """What :meth:`run` takes for a new array of a result."""
+        return result
 
     def close(self) -> None:
         """Free memory and communicators; all ranks call it together."""

@@ -9,7 +9,13 @@ from dace import SDFG
 from numpy.typing import NDArray
 
 from distspmd.codegen.build import Build, build_program
-from distspmd.errors import ArgumentError, CompilationError, DistSPMDError, ScheduleError
+from distspmd.errors import (
+    ArgumentError,
+    CompilationError,
+    DeviceError,
+    DistSPMDError,
+    ScheduleError,
+)
 from distspmd.execution.binding import Binding, binding_of
 from distspmd.execution.executable import load_executable
 from distspmd.execution.messages import MESSAGES
@@ -172,6 +178,10 @@ class Program(Closing):
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """Run the program; on rank 0 with the arguments of the original program.
 
+        A program on a device also takes arrays in its memory, which are used where they lie; if a
+        rank passes one, its results are of that kind. It then takes ``stream=``, too: the program
+        begins when what was queued on that stream is done. It has ended when the call returns.
+
         Returns:
             On rank 0 what the original program returns; None on other ranks. Results that are
             replicated or distributed are returned on every rank that takes part: ranks beyond all
@@ -190,14 +200,14 @@ class Program(Closing):
 
     def _called(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
         error: Exception | None = None
-        results: list[NDArray[Any] | None] = []
+        results: list[Any] = []
         arrays: dict[int, NDArray[Any]] = {}  # it keeps what is made for this call
         if not self._executable.is_open:
             raise self._closed()
         if self.signature.takes_part:
             try:
                 arrays, results = self._arrays(arguments, named)
-            except ArgumentError as problem:
+            except (ArgumentError, DeviceError) as problem:
                 error = problem
             except Exception as problem:  # all ranks must learn of it, whatever it is
                 error = ArgumentError(
@@ -234,16 +244,22 @@ class Program(Closing):
 
     def _arrays(
         self, arguments: tuple[Any, ...], named: dict[str, Any]
-    ) -> tuple[dict[int, NDArray[Any]], list[NDArray[Any] | None]]:
+    ) -> tuple[dict[int, NDArray[Any]], list[Any]]:
         """Arguments and results of a call by their positions, and the results in their order."""
+        stream = None
+        if self.device and "stream" in named and "stream" not in self.signature.parameters:
+            named = dict(named)
+            stream = named.pop("stream")
         bound = self.signature.bind(arguments, named) if arguments else named
+        if self.device:
+            bound = self._executable.on_device(bound, stream)
         arrays = self.signature.check(self._completed(bound))
         if self._binding is None:
             self.signature.check_apart(arrays)
-        results = self.signature.allocate()
+        results = self._executable.new_results(self.signature, arrays)
         for parameter, result in zip(self.signature.results, results, strict=True):
             if result is not None:
-                arrays[parameter.position] = result
+                arrays[parameter.position] = self._executable.memory_of(result)
         return arrays, results
 
     def _completed(self, given: dict[str, Any]) -> dict[str, Any]:

@@ -192,7 +192,7 @@ class Signature:
                 )
                 or (type(value) is not np.ndarray and isinstance(value, np.ma.MaskedArray))
             ):
-                self._refuse(parameter, value)
+                self._refuse_unless_on_device(parameter, value)
             arrays[parameter.position] = value
         if self.rank == 0 and len(bound) > len(self.parameters):
             known = {*self.parameters, *self.positional}
@@ -232,10 +232,9 @@ class Signature:
         if len(owners) == len(arrays) or len(arrays) < 2:
             return  # each has memory of its own
         by_position = {p.position: p for p in self.parameters.values()}
+        begins = {position: _begin(array) for position, array in arrays.items() if array.nbytes}
         spans = sorted(
-            (array.ctypes.data, array.ctypes.data + array.nbytes, position)
-            for position, array in arrays.items()
-            if array.nbytes
+            (begin, begin + arrays[position].nbytes, position) for position, begin in begins.items()
         )
         before: list[tuple[int, int]] = []  # ends and positions of those that reach this far
         for begin, end, position in spans:
@@ -266,8 +265,12 @@ class Signature:
 
     def _scalar(self, parameter: Parameter, value: Any) -> NDArray[Any]:
         """A number as an array of one element."""
-        array = np.asarray(value)
         start = f"{self.program}: the argument {parameter.name!r} is a scalar of {parameter.dtype}"
+        if hasattr(value, "misfit"):
+            raise ArgumentError(
+                f"{start}, but an array in the memory of a device was given. Pass its number."
+            )
+        array = np.asarray(value)
         if array.size != 1 or not np.can_cast(array.dtype, parameter.dtype, "same_kind"):
             raise ArgumentError(f"{start}, but {_describe(value)} was given.")
         converted = array.astype(parameter.dtype).reshape(1)
@@ -278,13 +281,30 @@ class Signature:
             )
         return converted
 
+    def _refuse_unless_on_device(self, parameter: Parameter, value: Any) -> None:
+        """Refuse what is no fitting array; one in the memory of the program's device may fit."""
+        misfit = getattr(value, "misfit", None)  # of a DeviceView; programs of the host know none
+        if misfit is None:
+            self._refuse(parameter, value)
+            return
+        text = misfit(parameter.dtype, parameter.shape, parameter.is_written)
+        if text:
+            comma = "" if text.startswith("that") else ","
+            raise ArgumentError(
+                f"{self.program}: the argument {parameter.name!r} must be {parameter}{comma} {text}"
+            )
+
     def _refuse(self, parameter: Parameter, value: Any) -> None:
         name = parameter.name
         start = f"{self.program}: the argument {name!r} must be {parameter}"
         if parameter.layout:
             start += f" on rank {self.rank}, its part of {parameter.layout}"
         if not isinstance(value, np.ndarray):
-            raise ArgumentError(f"{start}, but {_describe(value)} was given. Pass a NumPy array.")
+            on_device = hasattr(value, "__cuda_array_interface__")
+            other = ", or compile the program with device=" if on_device else ""
+            raise ArgumentError(
+                f"{start}, but {_describe(value)} was given. Pass a NumPy array{other}."
+            )
         if value.dtype != parameter.dtype:
             raise ArgumentError(
                 f"{start}, but it has the type {value.dtype}. "
@@ -308,6 +328,11 @@ class Signature:
             f"{start}, C-contiguous, but it has the strides {value.strides} (bytes). Pass "
             f"np.ascontiguousarray({name})."
         )
+
+
+def _begin(array: Any) -> int:
+    """Where an array begins, of the host or of a device."""
+    return int(array.ctypes.data if isinstance(array, np.ndarray) else array.lies.address)
 
 
 def _describe(value: Any) -> str:

@@ -154,6 +154,10 @@ class SymbolicProgram(Closing):
         for symbol, value in given.items():
             if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
                 raise ArgumentError(f"{name}: the size {symbol} is {value!r}; pass an integer.")
+        if self._device:
+            from distspmd.runtime.device_arrays import stand_in
+
+            bound = {data: stand_in(value) for data, value in bound.items()}
         found = {
             data: tuple(bound[data].shape)
             for data, shape in self._shapes.items()

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from distspmd.cache.entries import ensure_entry
 from distspmd.errors import ArgumentError, CompilationError, DeviceError
-from distspmd.runtime import compiler_processes
+from distspmd.runtime import compiler_processes, dlpack
 from distspmd.runtime.compile_runtime import INCLUDE, version
 from distspmd.runtime.toolchain import Compiler, find_compiler
 
@@ -41,6 +41,7 @@ class DeviceKind:
         folder: of the headers that stand for CUDA's runtime.
         sources: text of the files of its library.
         flags: of all that is compiled for it.
+        dlpack_type: by which DLPack knows it.
     """
 
     name: str
@@ -48,6 +49,7 @@ class DeviceKind:
     folder: Path
     sources: tuple[str, ...]
     flags: tuple[str, ...]
+    dlpack_type: int
 
     def compiling(self) -> tuple[str, ...]:
         """Flags of whatever is compiled for the device; they change when its headers do."""
@@ -66,6 +68,7 @@ KINDS = {
         folder=_EMULATION,
         sources=('#include "emulated_device.cpp"\n', "#include <distspmd/device/device.hpp>\n"),
         flags=("-DWITH_CUDA",),
+        dlpack_type=dlpack.EXTENSION,
     ),
 }
 """The kinds of devices, by their names."""
@@ -99,6 +102,8 @@ class DeviceBuild:
     """Of the device; the program is linked with it."""
     arguments: tuple[str, ...]
     """Arguments that are addresses in the device's memory."""
+    anywhere: tuple[str, ...]
+    """Arguments that may lie in any memory: only distributed memlets touch them."""
     spaces: tuple[tuple[str, str, str], ...]
     """How each node runs: its label, ``"device"`` or ``"host"``, and a remark."""
 
@@ -147,12 +152,25 @@ def _compile(kind: DeviceKind, compiler: Compiler, start: Sequence[str], folder:
 class Device:
     """The device of a process.
 
+    Attributes:
+        kind: the name of its kind.
+        dlpack_device: the type and the number by which DLPack knows it.
+        letting_go: how others let go of its memory.
+
     Raises:
         DeviceError: its library cannot be loaded.
     """
 
-    def __init__(self, library: Path) -> None:
+    def __init__(self, library: Path, kind: str = "emulated") -> None:
         self._library = _load(library)
+        self.kind = kind
+        number: int = self._library.distspmd_device_number()
+        self.dlpack_device = (KINDS[kind].dlpack_type, number)
+        self.letting_go = dlpack.LettingGo(
+            _address_of(self._library.distspmd_device_let_go),
+            _address_of(self._library.distspmd_device_drop_capsule),
+            self._library.distspmd_device_next_let_go,
+        )
 
     def allocate(self, nbytes: int) -> int:
         """Memory of the device, at least a byte; its address.
@@ -181,6 +199,42 @@ class Device:
         """Copy from the device's memory into a contiguous array, and wait for it."""
         self._library.distspmd_device_copy(array.ctypes.data, address, array.nbytes)
 
+    def has(self, address: int) -> int:
+        """Whether an address lies in its memory: 1; 2 in another device's, 0 in the host's."""
+        found: int = self._library.distspmd_device_has(address)
+        return found
+
+    def order(self, after: int, before: int) -> int:
+        """Let what comes into one stream wait for what is in another; an error's number, or 0."""
+        code: int = self._library.distspmd_device_order(after, before)
+        return code
+
+    def copy_on(self, stream: int, address: int, array: NDArray[Any]) -> int:
+        """Queue a copy of an array of the host on a stream; an error's number, or 0."""
+        code: int = self._library.distspmd_device_copy_on(
+            stream, address, array.ctypes.data, array.nbytes
+        )
+        return code
+
+    def create_stream(self) -> int:
+        """A new stream, for which the default one does not wait.
+
+        Raises:
+            DeviceError: there is none.
+        """
+        found: int | None = self._library.distspmd_device_stream_create()
+        if found is None:
+            raise DeviceError(f"the device {self.kind!r} has no stream: {self.error()}.")
+        return found
+
+    def destroy_stream(self, stream: int) -> None:
+        """Free a stream when what is queued on it is done."""
+        self._library.distspmd_device_stream_destroy(stream)
+
+    def wait_for_stream(self, stream: int) -> None:
+        """Wait until what was queued on a stream is done."""
+        self._library.distspmd_device_stream_wait(stream)
+
     def error(self) -> str:
         """Wait for all that the device was told to do; what it said of it, empty if all is well."""
         code: int = self._library.distspmd_device_wait()
@@ -190,6 +244,15 @@ class Device:
         """What an error of the device's runtime means."""
         text: bytes = self._library.distspmd_device_error(code)
         return text.decode()
+
+
+def device_of_process(kind: DeviceKind) -> Device:
+    """The device of a kind on which this process works.
+
+    Raises:
+        CompilationError, ToolchainError, DeviceError: its library cannot be made or loaded.
+    """
+    return Device(build_device_library(kind), kind.name)
 
 
 class Transport:
@@ -228,11 +291,25 @@ _ABI: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "device_copy": (ctypes.c_int, (_ADDRESS, _ADDRESS, _NUMBER)),
     "device_wait": (ctypes.c_int, ()),
     "device_error": (ctypes.c_char_p, (ctypes.c_int,)),
+    "device_has": (ctypes.c_int, (_ADDRESS,)),
+    "device_number": (ctypes.c_int, ()),
+    "device_order": (ctypes.c_int, (_ADDRESS, _ADDRESS)),
+    "device_copy_on": (ctypes.c_int, (_ADDRESS, _ADDRESS, _ADDRESS, _NUMBER)),
+    "device_stream_create": (_ADDRESS, ()),
+    "device_stream_destroy": (None, (_ADDRESS,)),
+    "device_let_go": (None, (_ADDRESS,)),
+    "device_drop_capsule": (None, (_ADDRESS,)),
+    "device_next_let_go": (_ADDRESS, ()),
+    "device_stream_wait": (ctypes.c_int, (_ADDRESS,)),
     "transport_create": (_ADDRESS, (_ADDRESS, _ADDRESS, _NUMBERS)),
     "transport_destroy": (None, (_ADDRESS,)),
     "transport_bytes": (None, (_ADDRESS, _NUMBERS)),
 }
 """Result and arguments of each function of ``device/device.hpp``."""
+
+
+def _address_of(function: Any) -> int:
+    return ctypes.cast(function, ctypes.c_void_p).value or 0
 
 
 @cache

@@ -81,10 +81,11 @@ class MemoryBinding:
         """What the caller passed, in the program's shape, or in that of a tile."""
         if isinstance(value, torch.Tensor):
             value = _memory(name, value)
-        if not isinstance(value, np.ndarray) or name not in self.expected:
+        on_device = hasattr(value, "misfit")  # a DeviceView
+        if not (on_device or isinstance(value, np.ndarray)) or name not in self.expected:
             return value
         for known in self.indices.get(name, ()):
-            known.check(name, value)
+            known.check(name, value.numpy() if on_device else value)
         if tile is not None:
             return value.reshape(tile) if value.size == math.prod(tile) else value
         if value.shape != self.expected[name]:
@@ -104,7 +105,9 @@ class MemoryBinding:
         return pytree.tree_map(lambda number: tensors[number], self.structure)
 
     def _result(self, array: NDArray[Any], shape: tuple[int, ...]) -> Any:
-        return torch.from_numpy(array).reshape(shape if array.size == math.prod(shape) else -1)
+        """A result as a tensor; one in the memory of a device is of the kind that was passed."""
+        found = torch.from_numpy(array) if isinstance(array, np.ndarray) else array
+        return found.reshape(shape if math.prod(found.shape) == math.prod(shape) else -1)
 
 
 def seed(initial: int, calls: int) -> NDArray[np.int64]:
@@ -116,7 +119,8 @@ def seed(initial: int, calls: int) -> NDArray[np.int64]:
 def _memory(name: str, tensor: torch.Tensor) -> NDArray[Any]:
     if tensor.device.type != "cpu":
         raise ArgumentError(
-            f"{name!r} is on the device {tensor.device}; programs run on the CPU yet. Pass it "
+            f"{name!r} is on the device {tensor.device}, but the program keeps its parameters and "
+            "states in the memory of the host. Pass it "
             "with .cpu()."
         )
     if not tensor.is_contiguous():

@@ -21,6 +21,11 @@ def test_programs_run_on_devices_and_mistakes_are_refused(launch: Launch) -> Non
     assert "all is right on the device" in done.stdout
 
 
+def test_programs_work_on_arrays_that_lie_in_the_memory_of_devices(launch: Launch) -> None:
+    done = launch(RANKS / "device_arrays.py", ranks=2)
+    assert "all is right" in done.stdout
+
+
 def test_a_device_that_is_short_of_memory_is_an_error_on_all_ranks(
     launch: Launch, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -23,6 +23,7 @@ from distspmd.execution.program import build_for
 from distspmd.lowering import ATTRIBUTE
 from distspmd.passes.normalize.uninitialised import find_uninitialised
 from distspmd.plans.machine import Machine
+from distspmd.runtime.device_arrays import DeviceArray
 from distspmd.runtime.engine import runnable
 from distspmd.runtime.errors_together import wait_quietly
 from lowering.on_paper import problems
@@ -142,16 +143,43 @@ def _is_array(container: Any) -> bool:
     return type(container).__name__ == "Array"
 
 
-def check(program: "distspmd.Program", data: Sequence[Any] | None, comm: Any) -> str:
-    """Call a program on all ranks with arguments on rank 0; what is wrong with what it gives."""
+def check(
+    program: "distspmd.Program", data: Sequence[Any] | None, comm: Any, on_device: bool = False
+) -> str:
+    """Call a program on all ranks with arguments on rank 0; what is wrong with what it gives.
+
+    With arrays in the memory of the device, if the program runs on one and it is asked for.
+    """
     if data is None:
         given = program()
         return "" if given is None else f"rank {comm.rank} got {given!r}"
     arguments, result, after = data
-    given = program(**arguments)
+    if on_device and program.device:
+        arguments, given = _with_device_arrays(program, arguments)
+    else:
+        given = program(**arguments)
     return _difference(given, result, "result") or "; ".join(
         filter(None, (_difference(arguments[name], after[name], name) for name in after))
     )
+
+
+def _with_device_arrays(
+    program: "distspmd.Program", arguments: Mapping[str, Any]
+) -> tuple[dict[str, Any], Any]:
+    """What a call gives, and its arguments after it, brought to the host; all have one kind."""
+    passed = {
+        name: DeviceArray.of(value, program.device.kind)
+        if isinstance(value, np.ndarray) and not program.signature.parameters[name].is_scalar
+        else value
+        for name, value in arguments.items()
+    }
+    given = program(**passed)
+    after = {n: v.numpy() if isinstance(v, DeviceArray) else v for n, v in passed.items()}
+    if not any(isinstance(value, DeviceArray) for value in passed.values()):
+        return after, given
+    each = given if isinstance(given, tuple) else (given,)
+    found = tuple(value if value is None else value.numpy() for value in each)
+    return after, found if isinstance(given, tuple) else found[0]
 
 
 def _difference(given: Any, wanted: Any, name: str) -> str:
@@ -237,7 +265,7 @@ def outcome(ready: Prepared | None, comm: Any) -> str:
         return f"{type(error).__name__}: {error}"
     calls = comm.bcast(ready and len(ready.data))
     with program:
-        found = [check(program, ready and ready.data[n], comm) for n in range(calls)]
+        found = [check(program, ready and ready.data[n], comm, n % 2 == 1) for n in range(calls)]
         found += [*_miscounted(program), *_misexplained(program, calls, comm)]
     return "; ".join(filter(None, comm.allreduce(found)))
 

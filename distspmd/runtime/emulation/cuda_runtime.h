@@ -45,7 +45,12 @@ enum cudaMemcpyKind {
   cudaMemcpyDeviceToDevice,
   cudaMemcpyDefault,
 };
-enum cudaMemoryType { cudaMemoryTypeUnregistered, cudaMemoryTypeHost, cudaMemoryTypeDevice };
+enum cudaMemoryType {
+  cudaMemoryTypeUnregistered,
+  cudaMemoryTypeHost,
+  cudaMemoryTypeDevice,
+  cudaMemoryTypeManaged,  // the device has none
+};
 enum {
   cudaStreamDefault = 0,
   cudaStreamNonBlocking = 1,
@@ -128,6 +133,7 @@ using cudaEvent_t = emulated::Event *;
 #define EMULATED_UNCAST(type)
 #define cudaLaunchKernel(kernel, ...) emulated::launch(EMULATED_UNCAST kernel, __VA_ARGS__)
 #define cudaStreamLegacy (reinterpret_cast<cudaStream_t>(1))
+#define cudaStreamPerThread (reinterpret_cast<cudaStream_t>(2))
 
 // -- on the device ---------------------------------------------------------------------------------
 inline void __syncthreads() { emulated::wait(-1); }

@@ -46,7 +46,7 @@ struct Event {
 
 class Streams {
  public:
-  explicit Streams(Arena &arena) : arena_(arena) {
+  explicit Streams(Arena &arena) : arena_(arena), per_thread_(create(true)) {
     const char *how = std::getenv("DISTSPMD_EMULATED_STREAMS");
     if (!how) return;
     if (!std::strcmp(how, "eager")) order_ = Order::eager;
@@ -59,6 +59,7 @@ class Streams {
   /// The stream behind a handle; null for none that is alive.
   Stream *of(Stream *handle) {
     if (handle == nullptr || handle == reinterpret_cast<Stream *>(1)) return &legacy_;
+    if (handle == reinterpret_cast<Stream *>(2)) return per_thread_;
     return std::find(others_.begin(), others_.end(), handle) == others_.end() ? nullptr : handle;
   }
 
@@ -117,6 +118,7 @@ class Streams {
   Arena &arena_;
   Stream legacy_;
   std::vector<Stream *> others_;
+  Stream *per_thread_;  // one of the others: the device has one thread
   Order order_ = Order::lazy;
   std::mt19937 draw_;
 };

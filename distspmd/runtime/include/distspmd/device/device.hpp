@@ -8,6 +8,7 @@
 
 #include <cstdint>
 
+#include <distspmd/device/handed_out.hpp>
 #include <distspmd/device/transport.hpp>
 #include <distspmd/device/windows.hpp>
 
@@ -60,6 +61,64 @@ DISTSPMD_DEVICE_EXPORT int distspmd_device_wait() {
   const cudaError_t error = cudaDeviceSynchronize();
   const cudaError_t last = cudaGetLastError();
   return int(error != cudaSuccess ? error : last);
+}
+/// Whether an address lies in the memory of the device of this process: 1; of another device: 2; 0 of
+/// the host, or unknown to the device.
+DISTSPMD_DEVICE_EXPORT int distspmd_device_has(const void *at) {
+  cudaPointerAttributes found;
+  int own = 0;
+  if (cudaGetDevice(&own) != cudaSuccess || cudaPointerGetAttributes(&found, at) != cudaSuccess) {
+    cudaGetLastError();  // else whoever asks for the last error would find this one
+    return 0;
+  }
+  if (found.type != cudaMemoryTypeDevice && found.type != cudaMemoryTypeManaged) return 0;
+  return found.device == own || found.type == cudaMemoryTypeManaged ? 1 : 2;
+}
+/// Let one stream begin what comes into it from now on when another has done what it has so far.
+DISTSPMD_DEVICE_EXPORT int distspmd_device_order(void *after, void *before) {
+  cudaEvent_t event;
+  cudaError_t error = cudaEventCreateWithFlags(&event, cudaEventDisableTiming);
+  if (error == cudaSuccess) {
+    error = cudaEventRecord(event, static_cast<cudaStream_t>(before));
+    if (error == cudaSuccess) error = cudaStreamWaitEvent(static_cast<cudaStream_t>(after), event, 0);
+    cudaEventDestroy(event);
+  }
+  cudaGetLastError();  // whoever called this raises the error
+  return int(error);
+}
+/// Queue a copy between any memories on a stream; memory of the host has to stay until it is done.
+DISTSPMD_DEVICE_EXPORT int distspmd_device_copy_on(void *stream, void *to, const void *from,
+                                                   std::int64_t bytes) {
+  const cudaError_t error = cudaMemcpyAsync(to, from, std::size_t(bytes), cudaMemcpyDefault,
+                                            static_cast<cudaStream_t>(stream));
+  cudaGetLastError();
+  return int(error);
+}
+/// A stream that the legacy default one does not wait for; null where there is none.
+DISTSPMD_DEVICE_EXPORT void *distspmd_device_stream_create() {
+  cudaStream_t made = nullptr;
+  return cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking) == cudaSuccess ? made : nullptr;
+}
+DISTSPMD_DEVICE_EXPORT void distspmd_device_stream_destroy(void *stream) {
+  cudaStreamDestroy(static_cast<cudaStream_t>(stream));
+}
+DISTSPMD_DEVICE_EXPORT int distspmd_device_stream_wait(void *stream) {
+  return int(cudaStreamSynchronize(static_cast<cudaStream_t>(stream)));
+}
+/// The number of the device of this process, among those that it sees.
+DISTSPMD_DEVICE_EXPORT int distspmd_device_number() {
+  int own = 0;
+  return cudaGetDevice(&own) == cudaSuccess ? own : -1;
+}
+/// What others call when they no longer need an array that DLPack handed to them, or its capsule.
+DISTSPMD_DEVICE_EXPORT void distspmd_device_let_go(void *structure) {
+  distspmd::HandedOut::all().note(structure);
+}
+DISTSPMD_DEVICE_EXPORT void distspmd_device_drop_capsule(void *capsule) {
+  distspmd::drop_capsule(capsule);
+}
+DISTSPMD_DEVICE_EXPORT void *distspmd_device_next_let_go() {
+  return distspmd::HandedOut::all().next();
 }
 DISTSPMD_DEVICE_EXPORT const char *distspmd_device_error(int error) {
   return cudaGetErrorString(cudaError_t(error));
