@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
+import dace
 import numpy as np
 from dace import SDFG
 from dace.frontend.python.parser import DaceProgram
@@ -22,6 +23,7 @@ from distspmd.execution.program import Program
 from distspmd.execution.symbolic_program import SymbolicProgram
 from distspmd.explanation import Explanation, explain
 from distspmd.frontend.from_numpy.api import numpy_program
+from distspmd.frontend.from_numpy.syntax.sources import globals_of
 from distspmd.lowering import ATTRIBUTE, CallForm, Lowering
 from distspmd.placement.argument_layouts import DISTRIBUTED, check_arguments
 from distspmd.placement.schedule import Schedule, resolve
@@ -202,7 +204,8 @@ class PartitionedFunction:
     compiles the function for them; later ones find the compiled program. Rank 0 passes the
     arguments, and gets what the function returns; what other ranks pass is looked at only where
     ``arguments=`` says that they hold something. An argument that is ``"distributed"`` is a tile,
-    so that its shape has to be in the function's annotations.
+    so that its shape has to be in the function's annotations. A symbol that the function reads and
+    that no shape determines is passed by its name, ``steps(x, T=100)``.
 
     Attributes:
         function: the function itself.
@@ -262,7 +265,8 @@ class PartitionedFunction:
                 found = self._make(agreement, given)
                 key = agreement.bcast(self._key(given) if first else None)
                 self._programs[key] = found
-            return found(**given, **stream)
+            passed = {n: v for n, v in given.items() if n in self._signature.parameters}
+            return found(**passed, **stream)
 
     def _on_device(self) -> bool:
         return bool(self.device or os.environ.get("DISTSPMD_DEVICE"))
@@ -334,17 +338,27 @@ class PartitionedFunction:
     def _bind(
         self, arguments: Sequence[Any], named: Mapping[str, Any], partial: bool
     ) -> dict[str, Any]:
-        """Arguments by name, with the function's defaults where it is called in full."""
+        """Arguments and sizes by name, with the function's defaults where it is called in full."""
+        sizes = {
+            name: value
+            for name, value in named.items()
+            if name not in self._signature.parameters and self._is_size(name)
+        }
         try:
             bind = self._signature.bind_partial if partial else self._signature.bind
-            bound = bind(*arguments, **named)
+            bound = bind(*arguments, **{n: v for n, v in named.items() if n not in sizes})
         except TypeError as problem:
             raise ArgumentError(
                 f"{self.__name__}{self._signature} was called with other arguments: {problem}."
             ) from None
         if not partial:
             bound.apply_defaults()
-        return dict(bound.arguments)
+        return {**bound.arguments, **sizes}
+
+    def _is_size(self, name: str) -> bool:
+        """Whether a name is that of a symbol of DaCe's that the function sees."""
+        seen = globals_of(inspect.unwrap(_python_function(self.function)))
+        return any(isinstance(value, dace.symbol) and value.name == name for value in seen.values())
 
     def _key(self, given: Mapping[str, Any]) -> Any:
         """What tells calls apart that need programs of their own."""
@@ -353,9 +367,13 @@ class PartitionedFunction:
 
             given = {name: stand_in(value) for name, value in given.items()}
         return tuple(
-            (name, _kind(value), _value(value) if name in self._fixed else None)
+            (name, _kind(value), _value(value) if self._decides_code(name) else None)
             for name, value in sorted(given.items())
         )
+
+    def _decides_code(self, name: str) -> bool:
+        """Whether a program is made for the value of an argument or of a size."""
+        return name in self._fixed or name not in self._signature.parameters
 
 
 def _comparable(value: Any) -> Any:

@@ -164,12 +164,6 @@ class _Reading:
             for name, value in values.items()
             if not isinstance(value, Tensor) and value != () and value != {}
         }
-        unknown = [s for s in self.interpreter.sizes if s not in self.seen]
-        if unknown:
-            raise ArgumentError(
-                f"{name} has no size or argument {unknown[0]!r}; it has "
-                f"{', '.join(sorted({*self.seen, *signature.parameters})) or 'none'}."
-            )
         self.tracer.frames.append(Frame({}))
         try:
             result = self.interpreter.run_function(inspect.unwrap(self.function), values)
@@ -191,8 +185,19 @@ class _Reading:
                 else (f"not understood: {type(problem).__name__}: {problem}")
             )
             raise UnsupportedProgram(getattr(problem, PLACE, HOLE).replace(HOLE, told)) from problem
+        self._check_sizes(signature)
         without_unread(self.tracer.block)
         return emit_program(_identifier(name), self.tracer.block, self.arguments, form)
+
+    def _check_sizes(self, signature: inspect.Signature) -> None:
+        """Each size that was given is one of an argument's shape, or is read by the program."""
+        known = self.seen | self.interpreter.sizes_read
+        for size in self.interpreter.sizes:
+            if size not in known:
+                raise ArgumentError(
+                    f"{self.function.__name__} has no size or argument {size!r}; it has "
+                    f"{', '.join(sorted({*known, *signature.parameters})) or 'none'}."
+                )
 
     def _whole(self, name: str, value: Any) -> int:
         if not isinstance(value, int | np.integer):

@@ -56,6 +56,7 @@ class Interpreter:
         self.tracer, self.functions, self.methods = tracer, functions, methods
         tracer.ends_if = functools.partial(checks.end_if, self)
         self.sizes: dict[str, Whole] = {}
+        self.sizes_read: set[str] = set()
         self.depth = 0
         self.bodies: dict[ast.FunctionDef, list[ast.stmt]] = {}
 
@@ -357,6 +358,7 @@ class Interpreter:
         """A value from outside of the program as one of it."""
         whole = _dace_symbol(value)
         if whole is not None:
+            self.sizes_read.add(whole.name)
             return self.sizes.get(whole.name, whole)
         return value
 

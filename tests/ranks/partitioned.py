@@ -38,6 +38,16 @@ def alone(x: dace.float64[6]):
     return x + 1
 
 
+N, STEPS = dace.symbol("N"), dace.symbol("STEPS")
+
+
+@distspmd.program(schedule={"y": (3,)})
+def smoothed(x: dace.float64[N], y: dace.float64[N]):
+    for _ in range(1, STEPS):
+        y[1:-1] = (x[:-2] + x[1:-1] + x[2:]) / 3
+        x[1:-1] = y[1:-1]
+
+
 def whole(*shape: int, dtype: Any = np.float64) -> np.ndarray:
     return np.random.default_rng(len(shape)).random(shape).astype(dtype)
 
@@ -74,6 +84,20 @@ def check_numbers() -> None:
     assert len(scaled._programs) == 3  # arguments with defaults are part of the code
 
 
+def check_sizes_of_no_shape() -> None:
+    for steps in (2, 4, 2):
+        x, y = whole(9), np.zeros(9)
+        smoothed(x, y, STEPS=steps)
+        wanted = whole(9)
+        for _ in range(1, steps):
+            wanted[1:-1] = (wanted[:-2] + wanted[1:-1] + wanted[2:]) / 3
+        if comm.rank == 0:
+            np.testing.assert_allclose(x, wanted)
+    assert len(smoothed._programs) == 2
+    with pytest.raises(distspmd.ArgumentError, match="STEPS"):
+        smoothed(whole(9), whole(9))
+
+
 def check_tiles() -> None:
     layout = doubled.lower().held["x"]
     box = layout.box(comm.rank)[0]
@@ -100,6 +124,7 @@ if __name__ == "__main__":
     check_shapes()
     check_others_pass_nothing()
     check_numbers()
+    check_sizes_of_no_shape()
     check_tiles()
     check_mistakes()
     check_decisions()
