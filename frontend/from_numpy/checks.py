@@ -18,9 +18,14 @@ import sympy
 from distspmd import errors
 from distspmd.frontend.from_numpy.choosing import as_arrays
 from distspmd.frontend.from_numpy.syntax.conditions import condition_text
-from distspmd.frontend.from_numpy.transcript import told
+from distspmd.frontend.from_numpy.syntax.jumps import error_of
+from distspmd.frontend.from_numpy.syntax.variables import Undecided
+from distspmd.frontend.from_numpy.transcript import error_class, told
 from distspmd.frontend.from_numpy.values import Tensor, View
 from distspmd.frontend.tensor_ir.statements import Block, Branch, Container, Tell
+
+FAILED = "__failed"
+"""The variable that says whether the statement which is read has failed."""
 
 MOST_PRINTED = 1000
 """So many elements of an array are printed; of more NumPy leaves out the middle."""
@@ -114,22 +119,68 @@ def joined(parts: Sequence[Any]) -> str:
 # -- checks ---------------------------------------------------------------------------------------
 
 
-def end_if(run: Any, condition: Any, kind: str, message: Any) -> None:
-    """End the program with an error where a condition holds.
+def end_if(run: Any, condition: Any, kind: str, message: Any, *, can_go_on: bool = False) -> None:
+    """End the program with an error where a condition holds, or the body of a ``try``.
 
     Args:
         run: the interpreter.
         condition: a truth value that is known at run time only.
         kind: the name of the error.
         message: a string, a :class:`Text`, or what makes one, which is called in the branch.
+        can_go_on: whether the statement does no harm where the condition holds, as long as nothing
+            reads its result. Where it may, a ``try`` around that takes the error is refused.
     """
     tracer = run.tracer
     _outside_of_maps(run, f"a check ({kind})")
+    if can_go_on and tracer.frames[-1].flag_of(error_class(kind)) is not None:
+        _catch_if(run, condition, kind, message)
+        return
+    tracer.check_uncaught(kind)
     text = condition_text(run, condition)
     then = Block()
     with tracer.within(then):
         end(run, kind, message() if callable(message) else message)
     tracer.add(Branch(text, then, Block()))
+
+
+def _catch_if(run: Any, condition: Any, kind: str, message: Any) -> None:
+    """Set the flag of the handler that takes an error, where a condition holds."""
+    tracer = run.tracer
+    frame = tracer.frames[-1]
+    statement = frame.statement
+    is_own = isinstance(statement, ast.Assign | ast.AnnAssign | ast.Assert) or (
+        isinstance(statement, ast.Expr) and statement.value is tracer.node
+    )
+    if not is_own:
+        tracer.check_uncaught(kind)
+    run.variables[FAILED] = condition
+    before = tracer.node
+    flag = frame.flag_of(error_class(kind))
+    _set_message(run, flag, message)
+    found = ast.Assign([ast.Name(flag, ast.Store())], ast.Constant(True))
+    made = ast.If(ast.Name(FAILED, ast.Load()), [found], [])
+    run.statement(ast.fix_missing_locations(ast.copy_location(made, before)))
+    run.variables.pop(FAILED, None)
+    tracer.node, frame.statement = before, statement
+
+
+def catch(run: Any, error: type[BaseException], message: Any) -> bool:
+    """Set the flag of the handler that takes an error, if there is one in the function."""
+    flag = run.tracer.frames[-1].flag_of(error)
+    if flag is not None:
+        _set_message(run, flag, message)
+        run.variables[flag] = True
+    return flag is not None
+
+
+def _set_message(run: Any, flag: str, message: Any) -> None:
+    """What ``except ... as`` gives; of several errors that one handler takes it is not known."""
+    name = error_of(flag)
+    text = message() if callable(message) else message
+    told_before = run.variables.get(name)
+    if told_before is not None and told_before is not text:
+        text = Undecided("the error of a handler that takes several")
+    run.variables[name] = text
 
 
 def end(run: Any, kind: str, message: Any, base: str = "") -> None:
@@ -152,11 +203,11 @@ def add_assertion(run: Any, node: ast.Assert, found: Any) -> None:
     else:
         false = run.call(np.logical_not, [found], {})
     tracer.node = node
-    end_if(run, false, "AssertionError", message)
+    end_if(run, false, "AssertionError", message, can_go_on=True)
 
 
 def add_raise(run: Any, node: ast.Raise) -> None:
-    """A ``raise`` in a branch by what is known at run time only."""
+    """A ``raise``: in a ``try`` that takes it, or in a branch that depends on the run."""
     tracer = run.tracer
     _outside_of_maps(run, "raise")
     if node.exc is None:
@@ -169,6 +220,12 @@ def add_raise(run: Any, node: ast.Raise) -> None:
     message = given[0] if len(given) == 1 else Text.of(described(tuple(given))) if given else ""
     if message != "" and not isinstance(message, str):
         message = Text.of(described(message))
+    if catch(run, kind, message):
+        return
+    run.tracer.check_uncaught(kind.__name__)
+    if not tracer.inner:
+        tracer.refuse(f"the program raises here: {ast.unparse(node)}")
+    tracer.ended = True
     end(run, kind.__name__, message, known_error(kind))
 
 

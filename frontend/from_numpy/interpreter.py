@@ -142,6 +142,7 @@ class Interpreter:
             Refusal: one that is not covered; with its line.
         """
         self.tracer.node = node
+        self.tracer.frames[-1].statement = node
         read = STATEMENTS.get(type(node))
         if read is None:
             self.tracer.refuse(f"the statement {type(node).__name__.lower()!r} is not covered")

@@ -176,6 +176,7 @@ def checked_index(
         extent = apply("where", there, extent, number(1, INT64))
     if tracer.guarded:
         return _from_end(own, length)
+    tracer.check_uncaught("IndexError")
     line = tracer.line[1] if tracer.line else 0
     return apply("checked_index", own, extent, number(line, INT64))
 
@@ -220,6 +221,7 @@ def _checked_symbol(tracer: Tracer, value: sympy.Expr, length: Length) -> Whole:
     """A symbol for an index that is a value of the run."""
     if tracer.guarded:
         return remainder(value, length)
+    tracer.check_uncaught("IndexError")
     name = tracer.unique("place")
     tracer.bounds[name] = (0, subtract(length, 1))
     line = tracer.line[1] if tracer.line else 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -70,6 +71,24 @@ WORDS_OF_CPP = frozenset(_WORDS.split())
 
 
 @dataclass
+class Handlers:
+    """Those of a ``try`` whose body is being read.
+
+    Attributes:
+        kinds: the classes of errors that each one takes.
+        flags: the variables that say which one runs.
+    """
+
+    kinds: Sequence[tuple[type[BaseException], ...]]
+    flags: Sequence[str]
+
+    def flag_of(self, error: type[BaseException]) -> str | None:
+        """The flag of the handler that takes an error; None if no one does."""
+        pairs = zip(self.kinds, self.flags, strict=True)
+        return next((flag for kinds, flag in pairs if issubclass(error, kinds)), None)
+
+
+@dataclass
 class Frame:
     """The variables of a function that is being read.
 
@@ -80,6 +99,8 @@ class Frame:
         source: its lines.
         target: what its result is called.
         written_into: names of variables of which it assigns parts.
+        attempts: the handlers of the ``try`` statements around, the innermost one last.
+        statement: that is being read.
     """
 
     variables: dict[str, Any] = field(default_factory=dict)
@@ -88,6 +109,13 @@ class Frame:
     source: Sequence[str] = ()
     target: str | None = None
     written_into: frozenset[str] = frozenset()
+    attempts: list[Handlers] = field(default_factory=list)
+    statement: Any = None
+
+    def flag_of(self, error: type[BaseException]) -> str | None:
+        """The flag of the handler in this function that takes an error; None if none does."""
+        found = (handlers.flag_of(error) for handlers in reversed(self.attempts))
+        return next((flag for flag in found if flag is not None), None)
 
 
 @dataclass
@@ -154,6 +182,20 @@ class Transcript:
             Refusal: always; the message has the line, with a caret.
         """
         raise Refusal(self.message(what))
+
+    def check_uncaught(self, kind: str) -> None:
+        """Refuse what may end the program with an error that a handler around takes.
+
+        Raises:
+            Refusal: there is such a handler.
+        """
+        error = error_class(kind)
+        if any(frame.flag_of(error) is not None for frame in self.frames):
+            self.refuse(
+                f"{kind} may be raised here, and a handler of a try around would take it: what is "
+                "covered is np.linalg's LinAlgError, raise and assert in the body of the try "
+                "itself, in a statement of its own or an assignment"
+            )
 
     def message(self, what: str) -> str:
         """A message with the line that is being read."""
@@ -264,6 +306,12 @@ class Transcript:
             yield
         finally:
             self.target = before
+
+
+def error_class(kind: str) -> type[BaseException]:
+    """The class of errors of a name; of one that a program has itself, the most general one."""
+    found = getattr(builtins, kind, None) or getattr(np.linalg, kind, Exception)
+    return found if isinstance(found, type) else Exception
 
 
 def shape_text(shape: Sequence[Length]) -> str:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import builtins
+import time
+
 import numpy as np
 
 from distspmd.frontend.from_numpy.functions.registry import refused
@@ -54,5 +57,16 @@ refused(
 refused(
     *(np.random.get_state, np.random.set_state),
     instead="a generator is its seed and the number of its draws; seed it anew",
+    always=True,
+)
+refused(
+    *(time.time, time.time_ns, time.perf_counter, time.perf_counter_ns, time.monotonic),
+    *(time.process_time, time.sleep),
+    instead="it would be called once, when the program is read; measure around the call",
+    always=True,
+)
+refused(
+    *(builtins.open, builtins.input, builtins.exec, builtins.eval),
+    instead=_OUTSIDE,
     always=True,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
+import random
 import types
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -161,6 +162,11 @@ def _own_call(
         run.tracer.refuse(
             "a generator of random numbers that was made outside of the program; make it inside, "
             "with a seed: rng = np.random.default_rng(seed)"
+        )
+    if isinstance(owner, random.Random):
+        run.tracer.refuse(
+            f"random.{function.__name__}, which would draw once, when the program is read; write "
+            "rng = np.random.default_rng(seed), and draw from it"
         )
     if isinstance(owner, np.ufunc):
         return Method(owner, function.__name__), arguments, keywords

@@ -170,7 +170,9 @@ def _enter(interpreter: Interpreter, loop: Loop) -> list[Carried]:
     carried: list[Carried] = []
     variables = interpreter.variables
     every: list[tuple[Any, Any, str]] = [
-        (variables, name, name) for name in sorted(bound_names(loop.node)) if name in variables
+        (variables, name, name)
+        for name in sorted(bound_names(loop.node) | {*loop.stops})
+        if name in variables
     ]
     for holder, key, name in (*every, *loop.entries):
         if loop.kinds.get(name) == "free":

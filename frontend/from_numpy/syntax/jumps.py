@@ -3,6 +3,8 @@
 before -> after:  ``if c: return a``; rest  ->  ``if c: result = a`` ``else:`` rest.
 In loops:  ``if c: break``; rest  ->  ``if c: stop = True`` ``else:`` rest, and the loop goes on
 until ``stop``.
+``try: a; b`` ``except E: h``  ->  a, which may set ``caught``; ``if not caught: b``;
+``if caught: h``.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 RESULT = "__result"
+TRIED = "__tried"
 DONE = "__done"
 
 
@@ -33,6 +36,29 @@ class StoppedWhile(ast.While):
         self.stops = tuple(stops)
 
 
+class Attempt(ast.Try):
+    """The body of a ``try`` with the names of the flags, one a handler, that its errors set."""
+
+    def __init__(
+        self, body: list[ast.stmt], handlers: list[ast.ExceptHandler], *, flags: Sequence[str]
+    ) -> None:
+        super().__init__(body, handlers, [], [])
+        self.flags = tuple(flags)
+
+
+def error_of(flag: str) -> str:
+    """The variable that has the message of the error which set a flag."""
+    return f"{flag}_error"
+
+
+def assigned_unless(
+    flags: Sequence[str], targets: Sequence[ast.expr], name: str, like: ast.stmt
+) -> ast.If:
+    """A statement that assigns a variable, unless a flag is set."""
+    assign = ast.copy_location(ast.Assign(list(targets), ast.Name(name, ast.Load())), like)
+    return _if(like, _none(set(flags)), [assign], [])
+
+
 @dataclass
 class _Jumps:
     """Flags that a block may set, and whether it always sets one."""
@@ -49,6 +75,7 @@ def without_jumps(function: ast.FunctionDef) -> list[ast.stmt]:
 class _Rewriter:
     def __init__(self) -> None:
         self.count = 0
+        self.caught: list[str] = []
 
     def block(
         self, statements: Sequence[ast.stmt], loops: list[tuple[str, str]]
@@ -66,27 +93,62 @@ class _Rewriter:
     ) -> tuple[list[ast.stmt], _Jumps | None]:
         """A statement, and the rest of the block with it if it may jump; else no jumps."""
         if isinstance(statement, ast.Return):
-            value = statement.value or ast.Constant(None)
-            ends = [(RESULT, value), (DONE, ast.Constant(True))]
-            return [_assign(name, to, statement) for name, to in ends], _Jumps({DONE}, True)
+            return self.returned(statement)
         if isinstance(statement, ast.Break | ast.Continue):
             flag = loops[-1][0 if isinstance(statement, ast.Break) else 1]
             return [_assign(flag, ast.Constant(True), statement)], _Jumps({flag}, True)
+        if self.caught and (values := _values_that_may_raise(statement)):
+            before = [self.hoisted(holder, name, place) for holder, name, place in values]
+            made, jumps = self.block([*before, statement, *rest], loops)
+            return made, jumps
         if isinstance(statement, ast.If):
             return self.branch(statement, rest, loops)
-        if isinstance(statement, ast.For | ast.While):
-            made, jumps = self.loop(statement, loops)
-        elif isinstance(statement, ast.With):
-            body, jumps = self.block(statement.body, loops)
-            made = [ast.copy_location(ast.With(statement.items, body), statement)]
-        else:
+        found = self.compound(statement, loops)
+        if found is None:
             return [statement], None
+        made, jumps = found
         if not jumps.flags:
             return made, None
         after, later = self.block(rest, loops)
         if after and not jumps.always:
             made.append(_if(statement, _none(jumps.flags), after, []))
-        return made, _Jumps(jumps.flags | later.flags, jumps.always)
+        return made, _Jumps(jumps.flags | later.flags, jumps.always or later.always)
+
+    def compound(
+        self, statement: ast.stmt, loops: list[tuple[str, str]]
+    ) -> tuple[list[ast.stmt], _Jumps] | None:
+        """A statement that is not a branch, and what it may jump to; None if it is plain."""
+        if isinstance(statement, ast.For | ast.While):
+            return self.loop(statement, loops)
+        if isinstance(statement, ast.With):
+            body, jumps = self.block(statement.body, loops)
+            return [ast.copy_location(ast.With(statement.items, body), statement)], jumps
+        if isinstance(statement, ast.Try):
+            return self.attempt(statement, loops)
+        if self.caught and _may_raise(statement):
+            return [statement], _Jumps(set(self.caught), isinstance(statement, ast.Raise))
+        return None
+
+    def returned(self, statement: ast.Return) -> tuple[list[ast.stmt], _Jumps]:
+        value = statement.value or ast.Constant(None)
+        result = _assign(RESULT, value, statement)
+        done: ast.stmt = _assign(DONE, ast.Constant(True), statement)
+        if self.caught and _may_raise(statement):
+            done = _if(statement, _none(set(self.caught)), [done], [])
+        return [result, done], _Jumps({DONE, *self.caught}, True)
+
+    def hoisted(self, holder: ast.AST, name: str, place: int | None) -> ast.stmt:
+        """An assignment of a part of a statement to a variable, which the statement reads then."""
+        self.count += 1
+        variable = f"{TRIED}{self.count}"
+        part = getattr(holder, name)
+        value = part if place is None else part[place]
+        read = ast.copy_location(ast.Name(variable, ast.Load()), value)
+        if place is None:
+            setattr(holder, name, read)
+        else:
+            part[place] = read
+        return _assign(variable, value, value)
 
     def branch(
         self, branch: ast.If, rest: Sequence[ast.stmt], loops: list[tuple[str, str]]
@@ -115,6 +177,40 @@ class _Rewriter:
             made.append(_if(branch, _none(flags), after, []))
         return made, _Jumps(every, False)
 
+    def attempt(
+        self, tried: ast.Try, loops: list[tuple[str, str]]
+    ) -> tuple[list[ast.stmt], _Jumps]:
+        """A ``try``: its body, and then what its handlers, ``else`` and ``finally`` do."""
+        self.count += 1
+        flags = [f"__caught{self.count}_{n}" for n in range(len(tried.handlers))]
+        self.caught += flags
+        body, jumps = self.block(tried.body, loops)
+        del self.caught[len(self.caught) - len(flags) :]
+        outside = jumps.flags - set(flags)
+        every, ends = set(outside), []
+        kinds = [ast.ExceptHandler(h.type, None, [ast.Pass()]) for h in tried.handlers]
+        attempt = ast.copy_location(Attempt(body, kinds, flags=flags), tried)
+        made: list[ast.stmt] = [ast.fix_missing_locations(attempt)]
+        if tried.orelse and not jumps.always:
+            other, more = self.block(tried.orelse, loops)
+            made.append(_if(tried, _none({*flags, *outside}), other, []))
+            every |= more.flags
+            ends.append(more.always)
+        else:
+            ends.append(jumps.always)
+        for handler, flag in zip(tried.handlers, flags, strict=True):
+            own, more = self.block(handler.body, loops)
+            if handler.name is not None:
+                message = ast.Name(error_of(flag), ast.Load())
+                own.insert(0, _assign(handler.name, message, tried))
+            made.append(_if(tried, ast.Name(flag, ast.Load()), own, []))
+            every |= more.flags
+            ends.append(more.always)
+        last, more = self.block(tried.finalbody, loops)
+        every |= more.flags
+        unset = _unset({*flags, *every}, tried)
+        return [*unset, *made, *last], _Jumps(every, more.always or all(ends))
+
     def loop(
         self, loop: ast.For | ast.While, loops: list[tuple[str, str]]
     ) -> tuple[list[ast.stmt], _Jumps]:
@@ -124,7 +220,7 @@ class _Rewriter:
         before: list[ast.stmt] = []
         if skip in jumps.flags:
             body = [*_unset({skip}, loop), *body]
-        stops = jumps.flags & {stop, DONE}
+        stops = jumps.flags & {stop, DONE, *self.caught}
         before = _unset(stops, loop)
         copied: ast.stmt
         if isinstance(loop, ast.For):
@@ -144,7 +240,25 @@ class _Rewriter:
         return found, _Jumps(jumps.flags - {stop, skip}, False)
 
 
-def _assign(name: str, value: ast.expr, like: ast.stmt) -> ast.stmt:
+def _may_raise(node: ast.AST) -> bool:
+    """Whether an error that handlers know may come from a part of a program."""
+    kinds = (ast.Call, ast.Raise, ast.Assert)
+    return any(isinstance(part, kinds) for part in ast.walk(node))
+
+
+def _values_that_may_raise(statement: ast.stmt) -> list[tuple[ast.AST, str, int | None]]:
+    """Parts of a statement that are computed before it does something, as holder, field, place."""
+    if isinstance(statement, ast.AugAssign) and _may_raise(statement.value):
+        return [(statement, "value", None)]
+    if isinstance(statement, ast.If) and _may_raise(statement.test):
+        return [(statement, "test", None)]
+    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+        own = statement.value
+        return [(own, "args", n) for n, each in enumerate(own.args) if _may_raise(each)]
+    return []
+
+
+def _assign(name: str, value: ast.expr, like: ast.AST) -> ast.stmt:
     target = ast.Name(name, ast.Store())
     return ast.fix_missing_locations(ast.copy_location(ast.Assign([target], value), like))
 
@@ -162,6 +276,6 @@ def _none(flags: set[str]) -> ast.expr:
 
 def _if(
     like: ast.stmt, test: ast.expr, body: Sequence[ast.stmt], orelse: Sequence[ast.stmt]
-) -> ast.stmt:
+) -> ast.If:
     made = ast.If(test, list(body) or [ast.Pass()], list(orelse))
     return ast.fix_missing_locations(ast.copy_location(made, like))

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import operator
+import warnings
 from collections import deque
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,14 +17,21 @@ from distspmd.frontend.from_numpy.subscripts import is_basic
 from distspmd.frontend.from_numpy.syntax.bindings import name_in_source
 from distspmd.frontend.from_numpy.syntax.branches import branch
 from distspmd.frontend.from_numpy.syntax.calls import Closure
-from distspmd.frontend.from_numpy.syntax.jumps import RESULT, StoppedFor, StoppedWhile
+from distspmd.frontend.from_numpy.syntax.jumps import (
+    RESULT,
+    TRIED,
+    Attempt,
+    StoppedFor,
+    StoppedWhile,
+    assigned_unless,
+)
 from distspmd.frontend.from_numpy.syntax.loops import for_loop, while_loop
 from distspmd.frontend.from_numpy.syntax.mutation import before_change
 from distspmd.frontend.from_numpy.syntax.operators import UFUNCS
 from distspmd.frontend.from_numpy.syntax.registry import statement
 from distspmd.frontend.from_numpy.syntax.sharing import combined_with, conflict_of
 from distspmd.frontend.from_numpy.syntax.variables import OneOf
-from distspmd.frontend.from_numpy.transcript import told
+from distspmd.frontend.from_numpy.transcript import Handlers, told
 from distspmd.frontend.from_numpy.values import View
 
 if TYPE_CHECKING:
@@ -31,15 +41,39 @@ if TYPE_CHECKING:
 @statement(ast.Assign)
 def _assign(run: Interpreter, node: ast.Assign) -> None:
     (first, *_) = node.targets
-    name = first.id if isinstance(first, ast.Name) else name_in_source(node.value)
+    name = name_in_source(node.value)
+    if isinstance(first, ast.Name) and not first.id.startswith(TRIED):
+        name = first.id
     if name == RESULT and _has_choice(run, node.value):
         run.variables[RESULT] = _returned(run, node.value)
         return
+    before = _caught(run)
     with run.tracer.named(run.tracer.frames[-1].target if name == RESULT else name):
         value = run.assigned(node.value)
+    if _may_have_failed(run, node, value, before):
+        return
     for target in node.targets:
         run.tracer.node = node
         run.bind(target, value)
+
+
+def _caught(run: Interpreter) -> dict[str, Any]:
+    """The flags of the handlers around."""
+    flags = [flag for each in run.tracer.frames[-1].attempts for flag in each.flags]
+    return {flag: run.variables.get(flag) for flag in flags}
+
+
+def _may_have_failed(
+    run: Interpreter, node: ast.Assign | ast.AnnAssign, value: Any, before: Mapping[str, Any]
+) -> bool:
+    """Bind a value unless an error was caught while it was computed; False where none may be."""
+    flags = [flag for flag, was in before.items() if run.variables[flag] is not was]
+    if flags:
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        run.variables[TRIED] = value
+        run.statement(assigned_unless(flags, targets, TRIED, node))
+        run.variables.pop(TRIED, None)
+    return bool(flags)
 
 
 def _has_choice(run: Interpreter, node: ast.expr) -> bool:
@@ -64,9 +98,11 @@ def _annotated(run: Interpreter, node: ast.AnnAssign) -> None:
     if node.value is None:
         return
     name = node.target.id if isinstance(node.target, ast.Name) else None
+    before = _caught(run)
     with run.tracer.named(name):
         value = run.assigned(node.value)
-    run.bind(node.target, value)
+    if not _may_have_failed(run, node, value, before):
+        run.bind(node.target, value)
 
 
 @statement(ast.AugAssign)
@@ -208,6 +244,9 @@ def _assert(run: Interpreter, node: ast.Assert) -> None:
         checks.add_assertion(run, node, found)
     elif not known:
         message = run.value(node.msg) if node.msg is not None else ast.unparse(node.test)
+        if checks.catch(run, AssertionError, message):
+            return
+        run.tracer.check_uncaught("AssertionError")
         if not run.tracer.inner:
             run.tracer.refuse(f"the assertion is false: {message}")
         checks.end(run, "AssertionError", message)
@@ -264,18 +303,49 @@ def _import_from(run: Interpreter, node: ast.ImportFrom) -> None:
 
 @statement(ast.With)
 def _with(run: Interpreter, node: ast.With) -> None:
-    for item in node.items:
-        if ast.unparse(item.context_expr).split("(")[0] not in (
-            "np.errstate",
-            "numpy.errstate",
-        ):
-            run.tracer.refuse("a with statement, but for np.errstate, is not covered")
-    run.block(node.body)
+    with contextlib.ExitStack() as stack:
+        for item in node.items:
+            manager = item.context_expr
+            call = manager if isinstance(manager, ast.Call) else ast.Call(manager, [], [])
+            function = run.value(call.func)
+            if function not in (np.errstate, warnings.catch_warnings):
+                run.tracer.refuse(
+                    "a with statement, but for np.errstate and warnings.catch_warnings, is not "
+                    f"covered{TASKLET * (ast.unparse(manager) == 'dace.tasklet')}"
+                )
+            if function is np.errstate:
+                run.call(np.seterr, [], {k.arg: run.value(k.value) for k in call.keywords if k.arg})
+            else:
+                stack.enter_context(warnings.catch_warnings())
+        run.block(node.body)
+
+
+TASKLET = '; read a program with tasklets by DaCe\'s parser: numpy_program(f, frontend="dace")'
 
 
 @statement(ast.Raise)
 def _raise(run: Interpreter, node: ast.Raise) -> None:
-    if not run.tracer.inner:
-        run.tracer.refuse(f"the program raises here: {ast.unparse(node)}")
     checks.add_raise(run, node)
-    run.tracer.ended = True
+
+
+@statement(Attempt)
+def _attempt(run: Interpreter, node: Attempt) -> None:
+    kinds = [_kinds(run, handler) for handler in node.handlers]
+    frame = run.tracer.frames[-1]
+    frame.attempts.append(Handlers(kinds, node.flags))
+    try:
+        run.block(node.body)
+    except ImportError as problem:  # of an import in the body, which is done here
+        if not checks.catch(run, type(problem), str(problem)):
+            raise
+    finally:
+        frame.attempts.pop()
+
+
+def _kinds(run: Interpreter, handler: ast.ExceptHandler) -> tuple[type[BaseException], ...]:
+    found = BaseException if handler.type is None else run.value(handler.type)
+    every = found if isinstance(found, tuple) else (found,)
+    for each in every:
+        if not isinstance(each, type) or not issubclass(each, BaseException):
+            run.tracer.refuse(f"a handler of {told(each)}, which is no class of errors")
+    return every
