@@ -50,6 +50,10 @@ said of the others, with an error that has the source line.
   as `distspmd.errors.ProgramError`, which is Python's error, too, with the source line. In the
   body of a parallel map there are none: a singular matrix gives NaN there, and `assert` and
   `raise` are refused.
+- **`try`**: handlers take `LinAlgError` and what the body itself raises or asserts. What a handler
+  would take that may come from elsewhere (an index of the run, a function that is called) is
+  refused. Clocks, files and Python's `random` are refused, as they would be asked once, when the
+  program is read.
 - **`print`** writes on rank 0, in the order of the program, what Python would write; of arrays of
   at most 1000 elements.
 - **`np.linalg`** calls LAPACK on each rank. Dimensions of a stack are split, and columns of
