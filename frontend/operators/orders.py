@@ -45,18 +45,23 @@ for _name, _code in _SCANS.items():
     operator(_name)(_scan(_code))
 
 
-@operator("cummax", "cummin")
-def _running_extreme(builder: Builder, node: fx.Node, x: Value, dim: int) -> list[Value]:
+def _with_places(
+    builder: Builder, node: fx.Node, x: Value, dim: int, function: str, last: str
+) -> list[Value]:
+    """Elements and their places, by a function of lines with one argument behind the length."""
     if not x.shape:
         return [x, Value((), number(0, INT64), ())]
     dim %= len(x.shape)
     length = x.shape[dim]
-    sign = "<" if "cummin" in str(node.target) else ">"
-    code = (
-        f"distspmd::lines::running(_line0, _result0, _result1, {length}, "
-        f"[](auto a, auto b) {{ return a {sign}= b; }});"
-    )
+    code = f"distspmd::lines::{function}(_line0, _result0, _result1, {length}, {last});"
     return run_on_lines(builder, node, [x], dim, [(length, x.dtype), (length, INT64)], code)
+
+
+@operator("cummax", "cummin")
+def _running_extreme(builder: Builder, node: fx.Node, x: Value, dim: int) -> list[Value]:
+    sign = "<" if "cummin" in str(node.target) else ">"
+    not_worse = f"[](auto a, auto b) {{ return a {sign}= b; }}"
+    return _with_places(builder, node, x, dim, "running", not_worse)
 
 
 @operator("sort")
@@ -78,15 +83,7 @@ def _sort(
 
 
 def _ordered(builder: Builder, node: fx.Node, x: Value, dim: int, descending: bool) -> list[Value]:
-    if not x.shape:
-        return [x, Value((), number(0, INT64), ())]
-    dim %= len(x.shape)
-    length = x.shape[dim]
-    code = (
-        f"distspmd::lines::in_order(_line0, _result0, _result1, {length}, "
-        f"{str(descending).lower()});"
-    )
-    return run_on_lines(builder, node, [x], dim, [(length, x.dtype), (length, INT64)], code)
+    return _with_places(builder, node, x, dim, "in_order", str(descending).lower())
 
 
 @operator("topk")

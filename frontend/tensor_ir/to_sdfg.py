@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -107,35 +107,50 @@ class _State:
             (f"_out{n}", cast(operands.closed(expression), array.dtype))
             for n, (array, expression) in enumerate(kernel.results)
         )
-        state = self.state
-        reads = [self._read(load.array.name) for load in operands.loads.values()]
-        entry, leave = state.add_map(kernel.label, ranges or {"__once": "0:1"})
         tasklet = Computation(
             kernel.label,
             assignments,
-            _connectors("_in", len(reads)),
+            _connectors("_in", len(operands.loads)),
             _connectors("_out", len(kernel.results)),
         )
-        state.add_node(tasklet)
-        for n, (load, read) in enumerate(zip(operands.loads.values(), reads, strict=True)):
-            data = load.array.name
-            if entry.add_in_connector(f"IN_{data}"):
-                entry.add_out_connector(f"OUT_{data}")
-                state.add_edge(read, None, entry, f"IN_{data}", self._whole(data))
-            memlet = Memlet(data=data, subset=_subset(load, names))
-            state.add_edge(entry, f"OUT_{data}", tasklet, f"_in{n}", memlet)
-        if not reads:
-            state.add_nedge(entry, tasklet, Memlet())
-        for n, (array, _) in enumerate(kernel.results):
+        reads = [
+            Memlet(data=load.array.name, subset=_subset(load, names))
+            for load in operands.loads.values()
+        ]
+        writes = []
+        for array, _ in kernel.results:
             subset = ", ".join(names[v] for v in array.stored(leaves)) or "0"
             if array.written is not None:
                 subset = _subset(array.written, names)
-            memlet = Memlet(data=array.name, subset=subset)
-            leave.add_in_connector(f"IN_{array.name}")
-            leave.add_out_connector(f"OUT_{array.name}")
-            state.add_edge(tasklet, f"_out{n}", leave, f"IN_{array.name}", memlet)
-            write = self._write(array.name)
-            state.add_edge(leave, f"OUT_{array.name}", write, None, self._whole(array.name))
+            writes.append(Memlet(data=array.name, subset=subset))
+        self._in_map(ranges, tasklet, _by_number("_in", reads), _by_number("_out", writes))
+
+    def _in_map(
+        self,
+        ranges: dict[str, str | Subset],
+        tasklet: dace_nodes.Tasklet,
+        reads: Mapping[str, Memlet],
+        writes: Mapping[str, Memlet],
+    ) -> None:
+        """Put a tasklet in a map of its own, with memlets by connector; one edge for each array."""
+        state = self.state
+        nodes = [self._read(memlet.data) for memlet in reads.values()]
+        entry, leave = state.add_map(tasklet.label, ranges or {"__once": "0:1"})
+        state.add_node(tasklet)
+        for node, (connector, memlet) in zip(nodes, reads.items(), strict=True):
+            data = memlet.data
+            if entry.add_in_connector(f"IN_{data}"):
+                entry.add_out_connector(f"OUT_{data}")
+                state.add_edge(node, None, entry, f"IN_{data}", self._whole(data))
+            state.add_edge(entry, f"OUT_{data}", tasklet, connector, memlet)
+        if not reads:
+            state.add_nedge(entry, tasklet, Memlet())
+        for connector, memlet in writes.items():
+            data = memlet.data
+            leave.add_in_connector(f"IN_{data}")
+            leave.add_out_connector(f"OUT_{data}")
+            state.add_edge(tasklet, connector, leave, f"IN_{data}", memlet)
+            state.add_edge(leave, f"OUT_{data}", self._write(data), None, self._whole(data))
 
     def _whole(self, name: str) -> Memlet:
         """All of a container: what moves through a scope is not propagated, which is slow."""
@@ -150,10 +165,7 @@ class _State:
         ranges: dict[str, str | Subset] = {names[v]: f"0:{v.length}" for v in leaves}
         call = kernel.results[0][1]
         operands = [load for load in call.arguments if isinstance(load, Load)]
-        state = self.state
-        reads = [self._read(load.array.name) for load in operands]
-        entry, leave = state.add_map(kernel.label, ranges or {"__once": "0:1"})
-        tasklet = state.add_tasklet(
+        tasklet = dace_nodes.Tasklet(
             kernel.label,
             {f"_line{n}": _pointer(load.array) for n, load in enumerate(operands)},
             {f"_result{n}": _pointer(array) for n, (array, _) in enumerate(kernel.results)},
@@ -161,21 +173,12 @@ class _State:
             language=dtypes.Language.CPP,
             code_global=f'#include "{INCLUDE / "distspmd" / HEADER}"',
         )
-        for n, (load, read) in enumerate(zip(operands, reads, strict=True)):
-            data = load.array.name
-            if entry.add_in_connector(f"IN_{data}"):
-                entry.add_out_connector(f"OUT_{data}")
-                state.add_edge(read, None, entry, f"IN_{data}", self._whole(data))
-            memlet = Memlet(data=data, subset=_window(load, names))
-            state.add_edge(entry, f"OUT_{data}", tasklet, f"_line{n}", memlet)
-        for n, (array, _) in enumerate(kernel.results):
-            assert array.written is not None
-            memlet = Memlet(data=array.name, subset=_window(array.written, names))
-            leave.add_in_connector(f"IN_{array.name}")
-            leave.add_out_connector(f"OUT_{array.name}")
-            state.add_edge(tasklet, f"_result{n}", leave, f"IN_{array.name}", memlet)
-            write = self._write(array.name)
-            state.add_edge(leave, f"OUT_{array.name}", write, None, self._whole(array.name))
+        written = [array.written for array, _ in kernel.results]
+        reads, writes = (
+            [Memlet(data=load.array.name, subset=_window(load, names)) for load in loads]
+            for loads in (operands, [load for load in written if load is not None])
+        )
+        self._in_map(ranges, tasklet, _by_number("_line", reads), _by_number("_result", writes))
 
     # -- contractions ---------------------------------------------------------------------------
 
@@ -219,6 +222,10 @@ def _window(load: Load, names: dict[Variable, str]) -> str:
 def _connectors(prefix: str, count: int) -> dict[str, Any]:
     """Connectors of types that DaCe finds; of a set the order would change from run to run."""
     return {f"{prefix}{n}": None for n in range(count)}
+
+
+def _by_number(prefix: str, memlets: Sequence[Memlet]) -> dict[str, Memlet]:
+    return {f"{prefix}{n}": memlet for n, memlet in enumerate(memlets)}
 
 
 def _pick(kernel: Kernel, letters: dict[Variable, str], operands: Sequence[Load]) -> Pick | None:

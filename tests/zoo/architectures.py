@@ -206,25 +206,26 @@ def t5() -> Architecture:
     return Architecture(model, (words(), words(4)))
 
 
+_ENCODER_AND_DECODER = {
+    "vocab_size": WORDS,
+    "d_model": 16,
+    "encoder_layers": 1,
+    "decoder_layers": 1,
+    "encoder_ffn_dim": 24,
+    "decoder_ffn_dim": 24,
+    "encoder_attention_heads": 4,
+    "decoder_attention_heads": 4,
+    "pad_token_id": 0,
+    "bos_token_id": 1,
+    "eos_token_id": 2,
+}
+
+
 @architecture
 def bart() -> Architecture:
     from transformers import BartConfig, BartForConditionalGeneration
 
-    config = BartConfig(
-        vocab_size=WORDS,
-        d_model=16,
-        encoder_layers=1,
-        decoder_layers=1,
-        encoder_ffn_dim=24,
-        decoder_ffn_dim=24,
-        encoder_attention_heads=4,
-        decoder_attention_heads=4,
-        max_position_embeddings=32,
-        dropout=0.0,
-        pad_token_id=0,
-        bos_token_id=1,
-        eos_token_id=2,
-    )
+    config = BartConfig(**_ENCODER_AND_DECODER, max_position_embeddings=32, dropout=0.0)
     model = Logits(BartForConditionalGeneration(config), "input_ids", "decoder_input_ids")
     return Architecture(model, (words(), words(4)))
 
@@ -262,20 +263,10 @@ def whisper() -> Architecture:
     from transformers import WhisperConfig, WhisperForConditionalGeneration
 
     config = WhisperConfig(
-        vocab_size=WORDS,
-        d_model=16,
-        encoder_layers=1,
-        decoder_layers=1,
-        encoder_ffn_dim=24,
-        decoder_ffn_dim=24,
-        encoder_attention_heads=4,
-        decoder_attention_heads=4,
+        **_ENCODER_AND_DECODER,
         num_mel_bins=8,
         max_source_positions=8,
         max_target_positions=16,
-        pad_token_id=0,
-        bos_token_id=1,
-        eos_token_id=2,
         decoder_start_token_id=1,
     )
     model = Logits(WhisperForConditionalGeneration(config), "input_features", "decoder_input_ids")

@@ -153,32 +153,24 @@ T __shfl_down_sync(unsigned, T value, unsigned by, int = 32) {
   return emulated::shuffle(value, lane + by < 32 ? lane + by : lane);
 }
 template <class T>
-T atomicAdd(T *at, T value) {
-  const T old = *at;
-  *at = old + value;
-  return old;
-}
-template <class T>
-T atomicMax(T *at, T value) {
-  const T old = *at;
-  *at = old < value ? value : old;
-  return old;
-}
-template <class T>
-T atomicMin(T *at, T value) {
-  const T old = *at;
-  *at = value < old ? value : old;
-  return old;
-}
-template <class T>
 T atomicExch(T *at, T value) {
   return std::exchange(*at, value);
 }
 template <class T>
+T atomicAdd(T *at, T value) {
+  return atomicExch(at, T(*at + value));
+}
+template <class T>
+T atomicMax(T *at, T value) {
+  return atomicExch(at, *at < value ? value : *at);
+}
+template <class T>
+T atomicMin(T *at, T value) {
+  return atomicExch(at, value < *at ? value : *at);
+}
+template <class T>
 T atomicCAS(T *at, T compare, T value) {
-  const T old = *at;
-  if (old == compare) *at = value;
-  return old;
+  return atomicExch(at, *at == compare ? value : *at);
 }
 
 // -- on the host -----------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from distspmd.frontend.from_numpy.functions.registry import FUNCTIONS, METHODS
+from distspmd.frontend.from_numpy.functions.registry import function
 from distspmd.frontend.from_numpy.kinds import has_data
 from distspmd.frontend.from_numpy.transcript import Frame
 
@@ -41,10 +41,7 @@ def written_out(*objects: Any, method: str | None = None) -> Callable[[Any], Any
             known = {**python.__globals__, **bound.arguments}
             return run.run_body(node, Frame(known, caller.file, caller.first_line, caller.source))
 
-        for each in objects:
-            FUNCTIONS[each] = handler
-        if method is not None:
-            METHODS[method] = handler
+        function(*objects, method=method)(handler)
         return python
 
     return add
