@@ -132,14 +132,15 @@ def compile(
         arithmetic: of loops that the compiler vectorises. ``"vector"``: functions such as ``exp``
             come from the vector library, with errors of up to 4 units in the last place; not if
             ``"strict"``; ``"fast"``: sums may be taken in another order. Deterministic is strict.
-        device: on which each rank works: ``"emulated"``, one in the memory of the host
-            (docs/gpu.md); None for the host's cores, unless the environment variable
+        device: on which each rank works: ``"cuda"``, a GPU, or ``"emulated"``, one in the memory of
+            the host (docs/gpu.md); None for the host's cores, unless the environment variable
             ``DISTSPMD_DEVICE`` names another.
 
     Raises:
         ScheduleError: the program is not lowered, or its grids need more ranks.
         ArgumentError: an unknown kind of arithmetic or of device, or no communicator.
-        DeviceError: on all ranks; the device has no memory for the program.
+        DeviceError: on all ranks; there is no such device or no compiler for it, or it has no
+            memory for the program.
         DisagreementError: on all ranks: they compile different programs, or one of them has ended.
         LaunchError: the processes that were started together are no ranks of one program.
         CompilationError: on all ranks, with the compiler's message.

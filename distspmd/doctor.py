@@ -26,8 +26,14 @@ from distspmd.errors import (
     LaunchError,
     ToolchainError,
 )
-from distspmd.runtime import toolchain
-from distspmd.runtime.devices import KINDS, Device, build_device_library
+from distspmd.runtime import cuda_toolkit, toolchain
+from distspmd.runtime.devices import (
+    KINDS,
+    Device,
+    DeviceKind,
+    build_device_library,
+    check_can_run,
+)
 from distspmd.runtime.launch import launch
 from distspmd.runtime.measure import NEVER, measure
 
@@ -71,6 +77,7 @@ def checks() -> tuple[Check, ...]:
         _guarded("MPI ranks", _ranks),
         _guarded("BLAS", _blas),
         _guarded("devices", _devices),
+        _guarded("CUDA", _cuda),
     )
 
 
@@ -181,8 +188,9 @@ def _blas() -> Check:
 
 def _devices() -> Check:
     """The library of each kind of device compiles, and the device keeps what it is given."""
-    for kind in KINDS.values():
-        device = Device(build_device_library(kind))
+    ready = [kind for kind in KINDS.values() if not _missing(kind)]
+    for kind in ready:
+        device = Device(build_device_library(kind), kind.name)
         given = np.arange(1000.0)
         found = np.zeros_like(given)
         address = device.allocate(given.nbytes)
@@ -192,9 +200,29 @@ def _devices() -> Check:
         said = device.error() or ("" if np.array_equal(given, found) else "a copy has other values")
         if said:
             return Check("devices", False, f"{kind.name}: {said}", "report this, with this table")
-    kinds = "; ".join(f"{kind.name}: {kind.described}" for kind in KINDS.values())
+    kinds = "; ".join(f"{kind.name}: {kind.described}" for kind in ready)
     how = "Tiles of devices are moved through pinned memory of the host"
     return Check("devices", True, f"{kinds}. {how}")
+
+
+def _missing(kind: DeviceKind) -> str:
+    try:
+        check_can_run(kind.name, compiles=True)
+    except DeviceError as problem:
+        return str(problem)
+    return ""
+
+
+def _cuda() -> Check:
+    """What there is of CUDA: a machine needs none of it."""
+    driver = cuda_toolkit.find_driver()
+    try:
+        compiler = str(cuda_toolkit.find_cuda())
+    except ToolchainError:
+        compiler = "no nvcc"
+    found = f"{compiler}; {driver}"
+    advice = "" if compiler != "no nvcc" else f"for programs on GPUs, {cuda_toolkit.INSTALL}"
+    return Check("CUDA", True, found, advice)
 
 
 def _measured() -> Check:

@@ -30,6 +30,7 @@ from distspmd.codegen.build import (
     memlet_ends,
     record_of,
 )
+from distspmd.codegen.compile_program import standard
 from distspmd.codegen.device_placement import expand_for_device, place
 from distspmd.codegen.implementations import blas_header, check_lapack, choose_implementations
 from distspmd.codegen.openmp import share_maps
@@ -86,13 +87,14 @@ def build_device_program(
     share_maps(program)
     flags = EXACT if lowering.deterministic else ARITHMETIC[arithmetic]
     with quick_graphs():
-        key = key_of(program, str(compiler), str(blas), flags, *kind.compiling())
+        kernels = kind.kernels(compiler, standard(), exact=flags != ARITHMETIC["vector"])
+        key = key_of(program, str(compiler), str(blas), flags, *kind.compiling(), *kernels)
 
     def make(folder: Path) -> list[str]:
         linking = linked_to(blas, blas_header(blas)) if blas else contextlib.nullcontext()
         own = build_device_library(kind)
         with linking, compiler_settings(compiler, flags, folder.parent), quiet(), quick_graphs():
-            library = _compile(program, folder, compiler, kind, own)
+            library = _compile(program, folder, (compiler, kernels), kind, own)
         spaces = tuple(astuple(space) for space in placement.spaces)
         named = placement.arguments, placement.anywhere
         made = DeviceBuild(kind.name, str(own), *named, spaces)
@@ -126,9 +128,14 @@ def _expand_memlets(program: SDFG) -> None:
 
 
 def _compile(
-    program: SDFG, folder: Path, compiler: toolchain.Compiler, kind: DeviceKind, own: Path
+    program: SDFG,
+    folder: Path,
+    compilers: tuple[toolchain.Compiler, tuple[str, ...]],
+    kind: DeviceKind,
+    own: Path,
 ) -> Path:
-    """The library of a program, in a folder of its own."""
+    """The library of a program, in a folder of its own; kernels may have a command of their own."""
+    compiler, kernels = compilers
     program.build_folder = str(folder)
     program.fill_scope_connectors()
     try:
@@ -148,21 +155,27 @@ def _compile(
     library.parent.mkdir(parents=True)
     files = []
     for number, code in enumerate(linked):
-        files.append(source / f"{program.name}_{number}.cpp")
+        of_cuda = bool(kernels) and code.language == "cu"
+        files.append(source / f"{program.name}_{number}.{'cu' if of_cuda else 'cpp'}")
         text = compile_program.may_end(corrected(code.clean_code), program.name)
         files[-1].write_text(text)
     flags = [*compile_program.flags_of_all(), *kind.compiling()]
     start = [*compiler.command, *flags, "-w"]
     start += compile_program.precompile_headers(compiler, flags)
-    start += [f"-I{compile_program.RUNTIME}", *(f"-I{one}" for one in needs.folders)]
-    start += [*needs.compiling, f'-DDACE_BINARY_DIR="{library.parent}"']
+    folders = [f"-I{compile_program.RUNTIME}", *(f"-I{one}" for one in needs.folders)]
+    defined = f'-DDACE_BINARY_DIR="{library.parent}"'
+    start += [*folders, *needs.compiling, defined]
     outputs = [str(file.with_suffix(".o")) for file in files]
-    commands = [[*start, "-c", str(f), "-o", o] for f, o in zip(files, outputs, strict=True)]
+    commands = [
+        [*([*kernels, *folders, defined] if f.suffix == ".cu" else start), "-c", str(f), "-o", o]
+        for f, o in zip(files, outputs, strict=True)
+    ]
     done = compiler_processes.run_all(commands)
     if done.returncode == 0:
         link = [*compiler.command, "-shared", "-fopenmp", *outputs, "-o", str(library)]
         rpath = f"-Wl,-rpath,{own.parent}"
-        done = compiler_processes.run_command([*link, *needs.linking, str(own), rpath])
+        using = [*needs.linking, str(own), rpath, *kind.linking()]
+        done = compiler_processes.run_command([*link, *using])
     if done.returncode != 0:
         raise CompilationError(
             f"the program {program.name!r} does not compile for the device {kind.name!r}:\n"

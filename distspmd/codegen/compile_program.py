@@ -222,9 +222,13 @@ def _compile_files(
 
 def flags_of_all() -> list[str]:
     """The flags of all programs, as DaCe gives them to CMake, and CMake to the compiler."""
-    standard = f"-std=c++{config.Config.get('compiler', 'cpp_standard')}"
     chosen = shlex.split(compiler_family.cpu_args() or "")
-    return [standard, "-fPIC", "-fopenmp", *chosen, *dace_compiler.build_type_flags()]
+    return [standard(), "-fPIC", "-fopenmp", *chosen, *dace_compiler.build_type_flags()]
+
+
+def standard() -> str:
+    """The flag of the version of C++ in which programs are written."""
+    return f"-std=c++{config.Config.get('compiler', 'cpp_standard')}"
 
 
 def precompile_headers(compiler: Compiler, flags: Sequence[str]) -> list[str]:

@@ -35,9 +35,18 @@ def _by_name(compare: Callable[[str, str], bool]) -> Callable[[object, object], 
     return lambda one, other: compare(str(one), str(other))
 
 
-def corrected(code: str) -> str:
-    """Generated code that compiles.
+_NUMBER = "const int __dace_device = 0;"
+_OWN_NUMBER = "const int __dace_device = distspmd_device_number();"
+_DECLARED = 'extern "C" int distspmd_device_number();\n'
 
-    A body that has the address of a kernel's input declares it ``const`` twice.
+
+def corrected(code: str) -> str:
+    """Generated code that compiles, and works on the device of its rank.
+
+    A body that has the address of a kernel's input declares it ``const`` twice. The device is
+    always the first one; its number comes from the library of the device instead.
     """
-    return code.replace("const const ", "const ")
+    code = code.replace("const const ", "const ")
+    if _NUMBER not in code:
+        return code
+    return _DECLARED + code.replace(_NUMBER, _OWN_NUMBER)

@@ -46,6 +46,7 @@ def compile_and_load(
         DisagreementError: on all ranks: they compile different programs, or one of them has ended.
         CompilationError: on all ranks, with the compiler's message.
         ToolchainError: on all ranks, if the compiler or the BLAS is missing.
+        DeviceError: on all ranks: one has no such device, or the first no compiler for it.
     """
     agreement = Agreement.of(comm, COMPILES)
     with agreement.calling(COMPILES):
@@ -62,6 +63,8 @@ def compile_together(
     """The same in a call in which all ranks have met."""
     text = f"compile(..., arithmetic={arithmetic!r}{f', {device=}' if device else ''})"
     agreement.compare((arithmetic, device), text, "compile differently")
+    if device:
+        _check_device(agreement, device)
     lowered: Lowering | None = getattr(sdfg, ATTRIBUTE, None)
     name = getattr(sdfg, "name", None)
     asked = _asked_of(lowered) if lowered else None
@@ -82,6 +85,18 @@ def compile_together(
     elsewhere = binding.elsewhere() if binding else None
     (built, lowering), elsewhere = agreement.bcast((made, elsewhere))
     return Program(built, lowering, agreement.comm, binding or elsewhere)
+
+
+def _check_device(agreement: Agreement, device: str) -> None:
+    """See to it that all ranks can run on a device, and the first one compile for it."""
+    from distspmd.runtime.devices import check_can_run
+
+    error: Exception | None = None
+    try:
+        check_can_run(device, compiles=agreement.rank == 0)
+    except (ArgumentError, DeviceError) as problem:
+        error = problem
+    agreement.check(error)
 
 
 def _asked_of(lowering: Lowering) -> tuple[tuple[tuple[str, Any], ...], tuple[str, ...], bool]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from distspmd.cache.entries import ensure_entry
-from distspmd.errors import ArgumentError, CompilationError, DeviceError
-from distspmd.runtime import compiler_processes, dlpack
+from distspmd.errors import ArgumentError, CompilationError, DeviceError, ToolchainError
+from distspmd.runtime import compiler_processes, cuda_toolkit, dlpack
 from distspmd.runtime.compile_runtime import INCLUDE, version
 from distspmd.runtime.toolchain import Compiler, find_compiler
 
@@ -38,37 +39,81 @@ class DeviceKind:
     Attributes:
         name: as ``compile(device=...)`` takes it.
         described: what it is, for the user.
-        folder: of the headers that stand for CUDA's runtime.
         sources: text of the files of its library.
-        flags: of all that is compiled for it.
         dlpack_type: by which DLPack knows it.
+        emulation: the folder of the headers that stand for CUDA's; None for CUDA itself.
     """
 
     name: str
     described: str
-    folder: Path
     sources: tuple[str, ...]
-    flags: tuple[str, ...]
     dlpack_type: int
+    emulation: Path | None = None
+
+    def missing(self) -> str:
+        """What this process lacks to run on it; empty if nothing."""
+        return "" if self.emulation else cuda_toolkit.missing_for_runs()
 
     def compiling(self) -> tuple[str, ...]:
-        """Flags of whatever is compiled for the device; they change when its headers do."""
-        read = hashlib.sha256(b"".join(path.read_bytes() for path in self._headers()))
-        digest = f"-DDISTSPMD_DEVICE_HEADERS=0x{read.hexdigest()[:12]}"
-        return (*self.flags, digest, f"-I{self.folder}", f"-I{INCLUDE}")
+        """Flags of the host's compiler for code that calls the device; headers change them.
 
-    def _headers(self) -> list[Path]:
-        return [*sorted(self.folder.iterdir()), *sorted(_OWN.glob("*.hpp"))]
+        Raises:
+            ToolchainError: there is no compiler for CUDA.
+        """
+        own = [*sorted(self.emulation.iterdir())] if self.emulation else []
+        texts = [path.read_bytes() for path in (*own, *sorted(_OWN.glob("*.hpp")))]
+        read = hashlib.sha256(b"".join(texts))
+        digest = f"-DDISTSPMD_DEVICE_HEADERS=0x{read.hexdigest()[:12]}"
+        folders = [self.emulation] if self.emulation else cuda_toolkit.find_cuda().includes
+        return ("-DWITH_CUDA", digest, *(f"-I{folder}" for folder in (*folders, INCLUDE)))
+
+    def kernels(self, compiler: Compiler, standard: str, exact: bool) -> tuple[str, ...]:
+        """The command that compiles kernels of CUDA; none where the host's compiler does.
+
+        Raises:
+            ToolchainError: there is no compiler for CUDA, or no architecture.
+        """
+        if self.emulation:
+            return ()
+        toolkit = cuda_toolkit.find_cuda()
+        codes = [one.removeprefix("sm_") for one in cuda_toolkit.architectures()]
+        targets = [f"-gencode=arch=compute_{code},code=sm_{code}" for code in codes]
+        return (
+            str(toolkit.nvcc),
+            f"-ccbin={compiler.command[0]}",
+            standard,
+            "-O3",
+            *targets,
+            "--expt-relaxed-constexpr",
+            *(["--fmad=false"] if exact else []),
+            "-Xcompiler=-fPIC",
+            "-w",
+            *self.compiling()[:2],
+            f"-I{INCLUDE}",
+            f"-DDISTSPMD_NVCC={re.sub('[^0-9]', '', toolkit.version)}",
+        )
+
+    def linking(self) -> tuple[str, ...]:
+        """Arguments that link what calls the device."""
+        if self.emulation:
+            return ()
+        runtime = cuda_toolkit.find_cuda().runtime
+        return (str(runtime), f"-Wl,-rpath,{runtime.parent}")
 
 
 KINDS = {
+    "cuda": DeviceKind(
+        name="cuda",
+        described="a GPU of NVIDIA",
+        sources=("#include <distspmd/device/device.hpp>\n",),
+        dlpack_type=dlpack.CUDA,
+    ),
     "emulated": DeviceKind(
         name="emulated",
         described="a device in the memory of the host, on the thread that calls it",
-        folder=_EMULATION,
         sources=('#include "emulated_device.cpp"\n', "#include <distspmd/device/device.hpp>\n"),
-        flags=("-DWITH_CUDA",),
         dlpack_type=dlpack.EXTENSION,
+        emulation=_EMULATION,
     ),
 }
 """The kinds of devices, by their names."""
@@ -82,15 +127,32 @@ def device_kind(name: str) -> DeviceKind:
     """
     if name in KINDS:
         return KINDS[name]
-    if name == "cuda":
-        raise ArgumentError(
-            "compile(device='cuda') was asked for, but programs cannot be compiled for CUDA yet. "
-            "device='emulated' runs the same kernels and copies on the host, and device=None, the "
-            "default, runs programs on its cores."
-        )
     raise ArgumentError(
         f"compile(device=...) takes None, {', '.join(map(repr, KINDS))}, but {name!r} was given."
     )
+
+
+def check_can_run(name: str, compiles: bool) -> None:
+    """See to it that this process can run on a kind of device, and compile for it if it has to.
+
+    Raises:
+        ArgumentError: there is no such kind.
+        DeviceError: something is missing; what, and what to do.
+    """
+    kind = device_kind(name)
+    missing = [kind.missing()]
+    if compiles:
+        try:
+            kind.compiling()
+        except ToolchainError as problem:
+            missing.append(str(problem).rstrip("."))
+    found = [text for text in missing if text]
+    if found:
+        raise DeviceError(
+            f"device={name!r} was asked for, {kind.described}, but {'; and '.join(found)}. "
+            "'distspmd doctor' says what is there. device='emulated' runs the same kernels and "
+            "copies on the host, and device=None, the default, runs programs on its cores."
+        )
 
 
 @dataclass(frozen=True)
@@ -120,6 +182,7 @@ def build_device_library(kind: DeviceKind) -> Path:
     """
     compiler = find_compiler()
     start = (*compiler.command, "-std=c++17", "-O2", "-fPIC", "-DNDEBUG", *kind.compiling())
+    start = kind.kernels(compiler, "-std=c++17", exact=False) or start
     key = hashlib.sha256(repr((start, kind.sources)).encode() + version(compiler.command))
     key.update((INCLUDE / "distspmd" / "api" / "execute.hpp").read_bytes())
 
@@ -134,13 +197,14 @@ def build_device_library(kind: DeviceKind) -> Path:
 def _compile(kind: DeviceKind, compiler: Compiler, start: Sequence[str], folder: Path) -> None:
     objects, commands = [], []
     for number, text in enumerate(kind.sources):
-        source = folder / f"{kind.name}_{number}.cpp"
+        source = folder / f"{kind.name}_{number}.{'cpp' if kind.emulation else 'cu'}"
         source.write_text(text)
         objects.append(str(source.with_suffix(".o")))
         commands.append([*start, "-c", str(source), "-o", objects[-1]])
     done = compiler_processes.run_all(commands)
     if done.returncode == 0:
-        link = [*compiler.command, "-shared", *objects, "-o", str(folder / _LIBRARY)]
+        out = ["-o", str(folder / _LIBRARY)]
+        link = [*compiler.command, "-shared", *objects, *out, *kind.linking()]
         done = compiler_processes.run_command(link)
     if done.returncode != 0:
         raise CompilationError(
@@ -158,12 +222,14 @@ class Device:
         letting_go: how others let go of its memory.
 
     Raises:
-        DeviceError: its library cannot be loaded.
+        DeviceError: its library cannot be loaded, or there is no device.
     """
 
     def __init__(self, library: Path, kind: str = "emulated") -> None:
         self._library = _load(library)
         self.kind = kind
+        if self._library.distspmd_device_use(cuda_toolkit.rank_on_node()):
+            raise DeviceError(f"no device {kind!r} can be used: {self.error() or 'there is none'}.")
         number: int = self._library.distspmd_device_number()
         self.dlpack_device = (KINDS[kind].dlpack_type, number)
         self.letting_go = dlpack.LettingGo(
@@ -292,6 +358,7 @@ _ABI: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "device_wait": (ctypes.c_int, ()),
     "device_error": (ctypes.c_char_p, (ctypes.c_int,)),
     "device_has": (ctypes.c_int, (_ADDRESS,)),
+    "device_use": (ctypes.c_int, (ctypes.c_int,)),
     "device_number": (ctypes.c_int, ()),
     "device_order": (ctypes.c_int, (_ADDRESS, _ADDRESS)),
     "device_copy_on": (ctypes.c_int, (_ADDRESS, _ADDRESS, _ADDRESS, _NUMBER)),

@@ -11,6 +11,7 @@ import pytest
 from mpi4py import MPI
 
 import distspmd
+from distspmd.runtime.cuda_toolkit import missing_for_runs
 
 comm = MPI.COMM_WORLD
 rank = comm.Get_rank()
@@ -94,13 +95,19 @@ def bits() -> None:
 
 
 def refusals() -> None:
-    """Kinds of devices that are not there are refused on all ranks."""
+    """Kinds of devices that are not there are refused on all ranks, with what is missing."""
     lowered = distspmd.lower(tall, {}) if rank == 0 else None
-    for kind, text in (("cuda", "cannot be compiled for CUDA yet"), ("tpu", "'tpu' was given")):
+    refused(
+        lambda: distspmd.compile(lowered, comm, device="tpu"),
+        distspmd.ArgumentError,
+        "'tpu' was given",
+    )
+    missing = missing_for_runs()
+    if missing:
         refused(
-            lambda kind=kind: distspmd.compile(lowered, comm, device=kind),
-            distspmd.ArgumentError,
-            text,
+            lambda: distspmd.compile(lowered, comm, device="cuda"),
+            distspmd.DeviceError,
+            f"device='cuda' was asked for, a GPU of NVIDIA, but {missing}",
         )
 
 

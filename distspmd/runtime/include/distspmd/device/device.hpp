@@ -105,6 +105,13 @@ DISTSPMD_DEVICE_EXPORT void distspmd_device_stream_destroy(void *stream) {
 DISTSPMD_DEVICE_EXPORT int distspmd_device_stream_wait(void *stream) {
   return int(cudaStreamSynchronize(static_cast<cudaStream_t>(stream)));
 }
+/// Work on one of the devices that this process sees, by the number of the process on its node.
+DISTSPMD_DEVICE_EXPORT int distspmd_device_use(int process) {
+  int count = 0;
+  const cudaError_t error = cudaGetDeviceCount(&count);
+  if (error != cudaSuccess) return int(error);
+  return count ? int(cudaSetDevice(process % count)) : -1;
+}
 /// The number of the device of this process, among those that it sees.
 DISTSPMD_DEVICE_EXPORT int distspmd_device_number() {
   int own = 0;

@@ -1,0 +1,78 @@
+"""Programs compile for GPUs where there is a compiler for CUDA; nothing here runs on one."""
+
+import subprocess
+from collections.abc import Callable
+from typing import Any
+
+import dace
+import numpy as np
+import pytest
+
+import distspmd
+from distspmd.errors import ToolchainError
+from distspmd.execution.program import build_for
+from distspmd.lowering import ATTRIBUTE, Lowering
+from distspmd.runtime.cuda_toolkit import ARCHITECTURES, find_cuda
+from distspmd.runtime.devices import build_device_library, device_kind
+
+
+def has_compiler() -> bool:
+    try:
+        find_cuda()
+    except ToolchainError:
+        return False
+    return True
+
+
+NEEDS_NVCC = pytest.mark.skipif(not has_compiler(), reason="there is no nvcc on this machine")
+
+
+def jacobi(x: dace.float64[64, 64], y: dace.float64[64, 64], steps: dace.int64):
+    for _ in range(steps):
+        y[1:-1, 1:-1] = 0.25 * (x[:-2, 1:-1] + x[2:, 1:-1] + x[1:-1, :-2] + x[1:-1, 2:])
+        x[1:-1, 1:-1] = y[1:-1, 1:-1]
+
+
+def attended(x: dace.float32[40, 24], w: dace.float32[24, 40]) -> dace.float32[40, 40]:
+    scores = x @ w
+    weights = np.exp(scores - np.max(scores, axis=1, keepdims=True))
+    return weights / np.sum(weights, axis=1, keepdims=True)
+
+
+def lowered(function: Callable[..., Any], parts: int) -> Lowering:
+    spaces = distspmd.iteration_spaces(function)
+    whole = [space for space in spaces if len(space.parameters) == 2]
+    return distspmd.lower(function, {whole[0].name: (parts, 1)})
+
+
+@NEEDS_NVCC
+@pytest.mark.slow
+@pytest.mark.parametrize("function", [jacobi, attended])
+def test_programs_on_four_ranks_compile_for_hopper(
+    function: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(ARCHITECTURES, "sm_90")
+    made = lowered(function, 4)
+    assert getattr(made.sdfg, ATTRIBUTE) is made
+    built, _ = build_for(made.sdfg, 4, device="cuda")
+    assert built.device is not None
+    assert built.device.kind == "cuda"
+    assert any(place == "device" for _, place, _ in built.device.spaces)
+    names = subprocess.run(["nm", "-D", built.library], capture_output=True, text=True).stdout
+    assert f"__program_{built.name}" in names
+    assert "U cudaLaunchKernel" in names
+    assert "U distspmd_device_number" in names, "DaCe's device is the one of the rank"
+
+
+@NEEDS_NVCC
+@pytest.mark.slow
+def test_the_library_of_the_device_compiles_for_several_architectures(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv(ARCHITECTURES, "sm_80,90")
+    library = build_device_library(device_kind("cuda"))
+    found = subprocess.run(["strings", "-n", "4", library], capture_output=True, text=True).stdout
+    assert "sm_80" in found
+    assert "sm_90" in found
+    names = subprocess.run(["nm", "-D", library], capture_output=True, text=True).stdout
+    assert "T distspmd_transport_create" in names
