@@ -29,6 +29,29 @@ def root() -> Path:
     return Path(__file__).resolve().parent.parent
 
 
+LONGEST = """
+    lowering/test_programs lowering/test_on_paper autodiff/test_gradients runtime/test_agreement
+    from_numpy/test_functions from_numpy/test_programs training/test_training kernels/test_kernels
+    torture/test_torture placement/test_argument_layouts runtime/test_redistribute
+    from_numpy/test_linalg runtime/slurm/test_slurm training/test_steps test_communication
+    training/test_partitioned from_numpy/test_corpus from_onnx/test_models test_examples
+    codegen/test_compile_program analysis/test_inspectors test_api plans/rewrites/test_rank_order
+    plans/test_machine lowering/test_on_device execution/test_devices from_numpy/test_messages
+"""
+"""The files that take longest. Processes that share the suite begin with them and end together."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    places = {Path(__file__).parent / f"{name}.py": n for n, name in enumerate(LONGEST.split())}
+    items.sort(key=lambda item: places.get(item.path, len(places)))
+
+
+def selected(request: pytest.FixtureRequest, parameter: str) -> list[Any]:
+    """The values of a parameter in all tests of the session that have it."""
+    calls = [getattr(item, "callspec", None) for item in request.session.items]
+    return [call.params[parameter] for call in calls if call and parameter in call.params]
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-golden", action="store_true", help="write golden texts instead of comparing"
@@ -49,8 +72,11 @@ def golden(root: Path, request: pytest.FixtureRequest) -> Callable[[str, str], N
     return check
 
 
-UNOPTIMISED = {"DACE_compiler_build_type": "Debug"}
-"""Environment in which programs are compiled without optimisation, in a fraction of the time."""
+UNOPTIMISED = {"DACE_compiler_build_type": "None"}
+"""Environment in which programs are compiled without optimisation: half of the compiler's time.
+
+The build type "Debug" takes longer than "Release" does, for it writes debugging information.
+"""
 
 
 @pytest.fixture
@@ -58,7 +84,7 @@ def unoptimised() -> Iterator[None]:
     """Programs that this process compiles are not optimised."""
     from dace import config
 
-    with config.set_temporary("compiler", "build_type", value="Debug"):
+    with config.set_temporary("compiler", "build_type", value="None"):
         yield
 
 
@@ -66,8 +92,9 @@ def unoptimised() -> Iterator[None]:
 def launch(tmp_path: Path) -> Launch:
     """Run a program, a file or text, on a number of ranks, in a folder of the test's own.
 
-    The result has the output. The test fails if a rank does, unless `check=False`. The timeout is
-    for ranks that never end; no test asks how long they take.
+    What the ranks compile is not optimised. The result has the output. The test fails if a rank
+    does, unless `check=False`. The timeout is for ranks that never end; no test asks how long they
+    take.
     """
 
     def run(
@@ -77,7 +104,12 @@ def launch(tmp_path: Path) -> Launch:
         if isinstance(program, str):
             file.write_text(program)
         done = launch_ranks(
-            [file, *arguments], ranks=ranks, timeout=timeout, capture=True, cwd=tmp_path
+            [file, *arguments],
+            ranks=ranks,
+            timeout=timeout,
+            capture=True,
+            env=UNOPTIMISED,
+            cwd=tmp_path,
         )
         return done.check() if check else done
 

@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from conftest import LONGEST
 
 
 @pytest.fixture
@@ -79,6 +80,12 @@ def test_the_mpi_in_the_environment_is_not_a_site(checkout: Path) -> None:
     for name in ("mpicc", "mpiexec"):
         executable(checkout / ".venv/bin" / name)
     assert bash(checkout, "extras", PATH=f"{checkout}/.venv/bin").stdout == "dev,mpi\n"
+
+
+def test_the_files_that_take_longest_are_there(root: Path) -> None:
+    names = LONGEST.split()
+    assert len(names) == len(set(names))
+    assert not [name for name in names if not (root / "tests" / f"{name}.py").is_file()]
 
 
 def test_python_3_11_comes_first(checkout: Path) -> None:

@@ -97,7 +97,7 @@ def _launched(arguments: list[str], folder: Path, optimised: bool, cases: int) -
         ranks=1 if mode == "paper" else max(map(int, mode.split(","))),
         timeout=limit * (cases + 2),
         capture=True,
-        env={"PYTHONPATH": path, **({} if optimised else {"DACE_compiler_build_type": "Debug"})},
+        env={"PYTHONPATH": path, **({} if optimised else {"DACE_compiler_build_type": "None"})},
         cwd=folder,
     )
 

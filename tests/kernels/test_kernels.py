@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import selected
 from lowering.mechanisms import COMPILED_KERNELS
 
 from distspmd.runtime.launch import launch
@@ -56,14 +57,8 @@ class Results:
 
 @pytest.fixture(scope="module")
 def results(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Results:
-    selected = {
-        item.callspec.params["kernel"].name
-        for item in request.session.items
-        if isinstance(item, pytest.Function)
-        and hasattr(item, "callspec")
-        and "kernel" in item.callspec.params
-    }
-    return Results(selected, tmp_path_factory.mktemp("kernels"))
+    names = {kernel.name for kernel in selected(request, "kernel")}
+    return Results(names, tmp_path_factory.mktemp("kernels"))
 
 
 @pytest.mark.parametrize("kernel", KERNELS_BY_TIER, ids=lambda kernel: kernel.name)

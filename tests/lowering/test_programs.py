@@ -26,6 +26,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from conftest import selected
 
 from distspmd.runtime.launch import launch
 from lowering.harness import RANKS, Case
@@ -75,14 +76,8 @@ class Outcomes:
 
 @pytest.fixture(scope="session")
 def outcomes(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
-    selected = [
-        item.callspec.params["case"].name
-        for item in request.session.items
-        if isinstance(item, pytest.Function)
-        and hasattr(item, "callspec")
-        and "case" in item.callspec.params
-    ]
-    return Outcomes(selected, tmp_path_factory.mktemp("lowering"))
+    names = [case.name for case in selected(request, "case")]
+    return Outcomes(names, tmp_path_factory.mktemp("lowering"))
 
 
 CASES_BY_TIER = [
