@@ -61,6 +61,7 @@ def test_the_matrix_product_receives_the_fewest_bytes(root: Path, tmp_path: Path
     assert all(words[3] == words[6] for words in lines)
 
 
+@pytest.mark.slow
 def test_whole_programs_are_timed_beside_their_peers(root: Path, tmp_path: Path) -> None:
     file = str(root / "benchmarks" / "programs.py")
     peers = ["C", "JAX", "NumPy+MPI"]

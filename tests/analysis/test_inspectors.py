@@ -128,7 +128,9 @@ def test_a_fetch_refuses_dimensions_that_are_not_there():
         Fetch("x", plan, (), storages)
 
 
-@pytest.mark.parametrize("ranks", [1, 2, 4, 5])
+@pytest.mark.parametrize(
+    "ranks", [1, 4, *(pytest.param(ranks, marks=pytest.mark.slow) for ranks in (2, 5))]
+)
 def test_ranks_receive_exactly_what_their_indices_name(launch, root, ranks):
     done = launch(root / "tests" / "ranks" / "fetching.py", ranks=ranks)
     assert f"exact on {ranks} ranks" in done.stdout

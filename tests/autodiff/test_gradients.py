@@ -21,11 +21,12 @@ from distspmd.runtime.launch import launch
 TESTS = Path(__file__).resolve().parent.parent
 
 
-def test_gradients_are_those_of_torch_on_3_ranks_and_on_one(tmp_path: Path) -> None:
+@pytest.mark.parametrize("ranks", [3, pytest.param(1, marks=pytest.mark.slow)])
+def test_gradients_are_those_of_torch(ranks: int, tmp_path: Path) -> None:
     path = os.pathsep.join(filter(None, [str(TESTS), os.environ.get("PYTHONPATH")]))
     done = launch(
         ["-m", "autodiff.run_gradients"],
-        ranks=3,
+        ranks=ranks,
         timeout=900,
         capture=True,
         env={"PYTHONPATH": path, **UNOPTIMISED, "MALLOC_PERTURB_": "165"},

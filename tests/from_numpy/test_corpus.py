@@ -33,7 +33,15 @@ def test_arguments_are_the_same_each_time_and_of_their_own() -> None:
         assert not any(a is b for a, b in zip(one[0], other[0], strict=True) if hasattr(a, "shape"))
 
 
-@pytest.mark.parametrize("mode", ["paper", pytest.param("2", marks=pytest.mark.slow)])
+def test_a_case_that_crashes_costs_no_other_case() -> None:
+    found = sweep(["scaled", "crashes", "refused"], which="faulty", mode="paper", limit=200)
+    assert [each.kind for each in found] == [RIGHT, FOREIGN, REFUSED]
+    assert "ended with code" in found[1].reason
+    assert "faulty_cases.py:" in found[2].reason
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["paper", "2"])
 def test_a_case_that_crashes_or_never_ends_costs_no_other_case(mode: str) -> None:
     names = ["scaled", "crashes", "negated", "never_ends", "refused", "raises", "shifted"]
     found = sweep(names, which="faulty", mode=mode, limit=20)

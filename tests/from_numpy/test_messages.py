@@ -13,7 +13,7 @@ from distspmd.execution.messages import Messages
 from distspmd.frontend import numpy_program
 
 
-@pytest.mark.parametrize("ranks", [1, 3])
+@pytest.mark.parametrize("ranks", [pytest.param(1, marks=pytest.mark.slow), 3])
 def test_programs_print_and_raise_what_python_does(launch: Any, ranks: int) -> None:
     done = launch(Path(__file__).parent / "messages.py", ranks=ranks)
     assert done.stdout.endswith("all as in Python\n")

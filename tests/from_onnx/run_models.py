@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import io
+import sys
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -99,16 +100,17 @@ def check(model: Exported, comm: Any) -> str:
     return "; ".join(f"{where} {value:.1e}" for where, value in distances.items() if value > 1e-5)
 
 
-def main() -> None:
-    """Check all."""
+def main(*names: str) -> None:
+    """Check the named models."""
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
     torch.backends.mha.set_fastpath_enabled(False)
-    for model in MODELS:
+    for name in names:
+        model = next(model for model in MODELS if model.name == name)
         problem = check(model, MPI.COMM_WORLD)
         if MPI.COMM_WORLD.rank == 0:
             print(f"{model.name}: {problem or 'right'}", flush=True)
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

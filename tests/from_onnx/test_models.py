@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import pytest
 from conftest import UNOPTIMISED
 
 from distspmd.runtime.launch import launch
@@ -12,10 +13,14 @@ from distspmd.runtime.launch import launch
 TESTS = Path(__file__).resolve().parent.parent
 
 
-def test_exported_models_do_what_torch_does(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "names",
+    [["lenet", "attention"], pytest.param(["perceptron", "einsums"], marks=pytest.mark.slow)],
+)
+def test_exported_models_do_what_torch_does(names: list[str], tmp_path: Path) -> None:
     path = os.pathsep.join(filter(None, [str(TESTS), os.environ.get("PYTHONPATH")]))
     done = launch(
-        ["-m", "from_onnx.run_models"],
+        ["-m", "from_onnx.run_models", *names],
         ranks=3,
         timeout=900,
         capture=True,
@@ -23,6 +28,4 @@ def test_exported_models_do_what_torch_does(tmp_path: Path) -> None:
         cwd=tmp_path,
     ).check()
     outcomes = [line for line in done.stdout.splitlines() if ": " in line]
-    assert outcomes == [f"{n}: right" for n in ("perceptron", "lenet", "attention", "einsums")], (
-        done.stdout
-    )
+    assert outcomes == [f"{name}: right" for name in names], done.stdout

@@ -1,4 +1,4 @@
-"""Programs that are not compiled in the default tier, seen on paper by all cores."""
+"""Cases that are not compiled in the quick tier, seen on paper by all cores."""
 
 from __future__ import annotations
 
@@ -24,6 +24,17 @@ PLANNED: dict[str, Case] = {case.name: case for case in CASES if case.name not i
     for case in [kernel.case(ranks_of(kernel))]
     if kernel.name not in COMPILED_KERNELS
 }
+
+_COMPILED_PROGRAMS = {id(case.program) for case in CASES if case.name in COMPILED}
+
+ONCE = frozenset(
+    {
+        id(case.program): name
+        for name, case in reversed(PLANNED.items())
+        if id(case.program) not in _COMPILED_PROGRAMS
+    }.values()
+)
+"""Of each program that the quick tier does not compile, the case that it sees on paper."""
 
 
 def problem(case: Case) -> str:

@@ -5,10 +5,10 @@ a wrong result, and an access of the host to the device's memory ends the ranks.
 """
 
 import pytest
-from conftest import UNOPTIMISED
+from conftest import UNOPTIMISED, selected
 
 from lowering.harness import Case
-from lowering.mechanisms import COMPILED
+from lowering.mechanisms import REPRESENTATIVES
 from lowering.programs import CASES
 from lowering.test_programs import Outcomes
 
@@ -26,7 +26,7 @@ SAMPLE = (
 TIERS = [
     case if case.name in SAMPLE else pytest.param(case, marks=pytest.mark.slow)
     for case in CASES
-    if case.ranks <= MOST_RANKS and case.name in COMPILED
+    if case.ranks <= MOST_RANKS and case.name in REPRESENTATIVES
 ]
 
 
@@ -34,15 +34,9 @@ TIERS = [
 def outcomes_on_device(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Outcomes:
-    selected = [
-        item.callspec.params["placed"].name
-        for item in request.session.items
-        if isinstance(item, pytest.Function)
-        and hasattr(item, "callspec")
-        and "placed" in item.callspec.params
-    ]
+    names = [case.name for case in selected(request, "placed")]
     folder = tmp_path_factory.mktemp("on_device")
-    return Outcomes(selected, folder, {"DISTSPMD_DEVICE": "emulated", **UNOPTIMISED})
+    return Outcomes(names, folder, {"DISTSPMD_DEVICE": "emulated", **UNOPTIMISED})
 
 
 @pytest.mark.parametrize("placed", TIERS, ids=lambda case: case.name)

@@ -1,4 +1,4 @@
-"""Programs of the suite that are not compiled in the default tier are right on paper."""
+"""Programs of the suite are right on paper; in the quick tier those that it does not compile."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from conftest import selected
 from kernels import KERNELS
 
 from distspmd.layouts.layout import Layout
@@ -13,25 +14,23 @@ from distspmd.layouts.mesh import Mesh
 from distspmd.lowering import ATTRIBUTE
 from lowering import mechanisms
 from lowering.harness import parsed
-from lowering.mechanisms import COMPILED, COMPILED_KERNELS, MECHANISMS
+from lowering.mechanisms import COMPILED_KERNELS, MECHANISMS, REPRESENTATIVES
 from lowering.on_paper import problems
 from lowering.programs import CASES
-from lowering.run_on_paper import PLANNED, problems_of_all
+from lowering.run_on_paper import ONCE, PLANNED, problems_of_all
 
 
 @pytest.fixture(scope="session")
 def found(request: pytest.FixtureRequest) -> dict[str, str]:
-    selected = [
-        item.callspec.params["planned"]
-        for item in request.session.items
-        if isinstance(item, pytest.Function)
-        and hasattr(item, "callspec")
-        and "planned" in item.callspec.params
-    ]
-    return problems_of_all([PLANNED[name] for name in selected])
+    return problems_of_all([PLANNED[name] for name in selected(request, "planned")])
 
 
-@pytest.mark.parametrize("planned", PLANNED)
+PLANNED_BY_TIER = [
+    name if name in ONCE else pytest.param(name, marks=pytest.mark.slow) for name in PLANNED
+]
+
+
+@pytest.mark.parametrize("planned", PLANNED_BY_TIER)
 def test_the_plans_of_a_program_do_what_numpy_does(planned: str, found: dict[str, str]) -> None:
     assert not found[planned]
 
@@ -54,9 +53,9 @@ def test_records_that_do_not_agree_with_their_plans_are_told() -> None:
 
 
 def test_representatives_are_cases_and_kernels() -> None:
-    assert {case.name for case in CASES} >= COMPILED
+    assert {case.name for case in CASES} >= REPRESENTATIVES
     assert {kernel.name for kernel in KERNELS} >= COMPILED_KERNELS
-    assert len(COMPILED) == sum(len(names.split()) for names in MECHANISMS.values())
+    assert len(REPRESENTATIVES) == sum(len(names.split()) for names in MECHANISMS.values())
 
 
 def test_the_table_of_mechanisms_is_on_the_page_of_tests(root: Path) -> None:

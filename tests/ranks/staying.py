@@ -1,4 +1,9 @@
-"""Parameters and states that stay on the ranks between calls, beside torch alone on rank 0."""
+"""Parameters and states that stay on the ranks between calls, beside torch alone on rank 0.
+
+Arguments are the names of placements that are tried.
+"""
+
+import sys
 
 import dace
 import pytest
@@ -68,12 +73,14 @@ def train(kinds, split_updates):
     return set()
 
 
-for kinds, split_updates in (
-    ({"parameters": "replicated"}, False),
-    ({"parameters": "replicated", "states": "distributed"}, True),
-    ({"parameters": "distributed"}, True),
-    ({"parameters": "root"}, True),
-):
+PLACEMENTS = {
+    "replicated": ({"parameters": "replicated"}, False),
+    "states": ({"parameters": "replicated", "states": "distributed"}, True),
+    "distributed": ({"parameters": "distributed"}, True),
+    "root": ({"parameters": "root"}, True),
+}
+
+for kinds, split_updates in map(PLACEMENTS.__getitem__, sys.argv[1:]):
     moved = train(kinds, split_updates)
     if comm.rank == 0 and kinds["parameters"] != "root":
         assert not any("exp_avg" in name for name in moved), moved

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from conftest import Launch
 
+SLOW = pytest.mark.slow
 PROGRAM = Path(__file__).parents[1] / "ranks" / "redistributing.py"
 
 
@@ -18,6 +19,6 @@ def test_every_array_of_numpy_is_taken_or_refused_with_a_sentence(
     assert "all arrays were taken or refused" in launch(program, ranks=ranks, timeout=120).stdout
 
 
-@pytest.mark.parametrize("ranks", [2, pytest.param(4, marks=pytest.mark.slow), 6])
+@pytest.mark.parametrize("ranks", [pytest.param(2, marks=SLOW), 4, pytest.param(6, marks=SLOW)])
 def test_tiles_arrive_whatever_the_layouts_types_and_strides(ranks: int, launch: Launch) -> None:
     assert "all tiles arrived" in launch(PROGRAM, ranks=ranks).stdout

@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from torture import __main__ as torture
 from torture.programs import Program, Statement, random_program
 from torture.run_programs import of_text
@@ -49,6 +51,7 @@ def test_many_calls_programs_and_communicators_leave_nothing() -> None:
     assert done.stdout.count("bytes more on rank 0") == 3
 
 
+@pytest.mark.slow
 def test_programs_give_the_same_bits_again_and_on_more_ranks(tmp_path: Path) -> None:
     done = torture.run("run_deterministic", tmp_path, FIRST, 3, ranks=4, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr

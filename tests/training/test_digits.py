@@ -7,7 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 
+
+@pytest.mark.slow
 def test_handwritten_digits_are_told_as_well_as_by_torch(root: Path, tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, str(root / "examples" / "digits.py")],

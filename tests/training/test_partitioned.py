@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import torch
+from conftest import UNOPTIMISED
 from torch import nn
 
 import distspmd
@@ -164,14 +165,26 @@ def test_micro_batches_are_reduced_once(ranks: int, clipped: bool) -> None:
     assert found == textbook
 
 
-def test_the_examples_train_as_torch_does(request: pytest.FixtureRequest) -> None:
+@pytest.mark.parametrize(
+    "modules",
+    [
+        ["hybrid"],
+        pytest.param(
+            ["data_parallel", "zero", "tensor_parallel"],
+            marks=pytest.mark.slow,
+        ),
+    ],
+)
+def test_the_examples_train_as_torch_does(
+    modules: list[str], request: pytest.FixtureRequest
+) -> None:
     folder = str(request.config.rootpath / "examples")
     code = (
         f"import sys, importlib; sys.path.insert(0, {folder!r})\n"
         "from mpi4py import MPI\n"
         "from learning import show\n"
-        f"modules = map(importlib.import_module, {MODULES!r})\n"
+        f"modules = map(importlib.import_module, {modules!r})\n"
         "right = [show(module.EXAMPLE, MPI.COMM_WORLD) for module in modules]\n"
         "assert all(right), right\n"
     )
-    launch(["-c", code], ranks=4, timeout=900, capture=True).check()
+    launch(["-c", code], ranks=4, timeout=900, capture=True, env=UNOPTIMISED).check()

@@ -72,31 +72,49 @@ def run_jobs(folder: Path, jobs: dict[str, tuple[int, str]]) -> dict[str, str]:
     return {name: file.read_text(errors="replace") for name, file in found.items()}
 
 
-def test_a_job_of_two_nodes_uses_both_and_refuses_what_cannot_be(folder: Path) -> None:
+def test_a_job_of_two_nodes_uses_both_and_refuses_more_tasks_than_it_has(folder: Path) -> None:
     python, hosts = sys.executable, HERE / "hosts.py"
     said = run_jobs(
         folder,
         {
             "run": (2, f"{python} -m distspmd run {hosts} -n 4"),
             "more": (2, f"{python} -m distspmd run {hosts} -n 5"),
-            "alone": (2, f"srun --mpi=none {python} {hosts}"),
             "twice": (2, f"srun --mpi=none {python} -m distspmd run {hosts} -n 2"),
+        },
+    )
+    assert "hosts: n1 n1 n2 n2\n" in said["run"]
+    assert "code 0\n" in said["run"]
+    _are_refused(
+        said,
+        more="has 4 tasks on 2 node(s)",
+        twice="srun started 4 processes, each of which would launch 2 ranks",
+    )
+
+
+@pytest.mark.slow
+def test_ranks_of_two_nodes_that_end_stop_or_disagree_are_told(folder: Path) -> None:
+    python = sys.executable
+    said = run_jobs(
+        folder,
+        {
+            "alone": (2, f"srun --mpi=none {python} {HERE / 'hosts.py'}"),
             "ends": (1, f"{python} -m distspmd run {ENDING} exits -n 2"),
             "disagree": (1, f"{python} -m distspmd run {HERE / 'disagree.py'} -n 2"),
             "stops": (1, f"DISTSPMD_TIMEOUT=3 {python} -m distspmd run {ENDING} stopped -n 2"),
         },
     )
-    assert "hosts: n1 n1 n2 n2\n" in said["run"]
-    assert "code 0\n" in said["run"]
-    for name, text in {
-        "more": "has 4 tasks on 2 node(s)",
-        "alone": "srun started 4 processes, but MPI joins none of them",
-        "twice": "srun started 4 processes, each of which would launch 2 ranks",
-        "ends": "rank 1 ended while rank 0 waits in redistribute(",
-        "stops": "rank 0 waits in redistribute(",
-    }.items():
-        assert text in said[name], said[name]
-        assert "code 0\n" not in said[name]
+    _are_refused(
+        said,
+        alone="srun started 4 processes, but MPI joins none of them",
+        ends="rank 1 ended while rank 0 waits in redistribute(",
+        stops="rank 0 waits in redistribute(",
+    )
     assert "DISTSPMD_TIMEOUT is 3" in said["stops"]
     assert said["disagree"].count("rank 1: redistribute(") == 2
     assert "code 0\n" in said["disagree"]
+
+
+def _are_refused(said: dict[str, str], **texts: str) -> None:
+    for name, text in texts.items():
+        assert text in said[name], said[name]
+        assert "code 0\n" not in said[name]
