@@ -50,6 +50,9 @@ said of the others, with an error that has the source line.
   as `distspmd.errors.ProgramError`, which is Python's error, too, with the source line. In the
   body of a parallel map there are none: a singular matrix gives NaN there, and `assert` and
   `raise` are refused.
+- **Classes** of the user: objects are made, read and changed in programs, with methods, properties
+  and operators. Objects from outside are read; what changes them is refused. Generators are read to
+  their end where they are called. `match` takes values, names and alternatives of values.
 - **`try`**: handlers take `LinAlgError` and what the body itself raises or asserts. What a handler
   would take that may come from elsewhere (an index of the run, a function that is called) is
   refused. Clocks, files and Python's `random` are refused, as they would be asked once, when the

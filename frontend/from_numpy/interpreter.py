@@ -17,6 +17,7 @@ from distspmd.errors import DistSPMDError
 from distspmd.frontend.from_numpy import checks, indexing
 from distspmd.frontend.from_numpy.choosing import as_arrays
 from distspmd.frontend.from_numpy.kinds import has_data
+from distspmd.frontend.from_numpy.syntax import objects
 from distspmd.frontend.from_numpy.syntax.bindings import name_in_source, written_into
 from distspmd.frontend.from_numpy.syntax.calls import Method, call
 from distspmd.frontend.from_numpy.syntax.conditions import decided
@@ -88,6 +89,7 @@ class Interpreter:
                 part.col_offset += indent
         known = globals_of(function)
         frame = Frame({**known, **arguments}, file, first, lines)
+        frame.receiver = next(iter(arguments.values()), None)
         return self.run_body(node, frame)
 
     def run_body(self, node: ast.FunctionDef | ast.Lambda, frame: Frame) -> Any:
@@ -103,7 +105,10 @@ class Interpreter:
             if isinstance(node, ast.Lambda):
                 return self.assigned(node.body)
             body = self.body_of(node)
+            frame.outer = self.tracer.inner
             self.block(body)
+            if frame.yielded is not None:
+                return frame.yielded
             result = frame.variables.get(RESULT)
             if isinstance(result, Undecided) and (outer or not isinstance(result, OneOf)):
                 self.tracer.refuse(result.reason)
@@ -182,15 +187,20 @@ class Interpreter:
         elif isinstance(target, ast.Starred):
             self.bind(target.value, list(value))
         elif isinstance(target, ast.Attribute):
-            base = self.value(target.value)
-            if isinstance(base, View) and target.attr == "T":
-                from distspmd.frontend.from_numpy.shapes import transpose
-
-                tracer.assign(transpose(tracer, base), tracer.tensor(value))  # type: ignore[arg-type]
-                return
-            tracer.refuse(f"an assignment to the attribute {target.attr!r}")
+            self._bind_attribute(self.value(target.value), target.attr, value)
         else:
             tracer.refuse(f"an assignment to {ast.unparse(target)}")
+
+    def _bind_attribute(self, base: Any, name: str, value: Any) -> None:
+        tracer = self.tracer
+        if isinstance(base, View) and name == "T":
+            from distspmd.frontend.from_numpy.shapes import transpose
+
+            tracer.assign(transpose(tracer, base), tracer.tensor(value))  # type: ignore[arg-type]
+        elif objects.is_own(base):
+            objects.set_attribute(self, base, name, value)
+        else:
+            tracer.refuse(f"an assignment to the attribute {name!r}")
 
     def writable(self, node: ast.expr) -> Any:
         """What is assigned into; what was known, or chosen by a mask, becomes an array."""
@@ -365,6 +375,8 @@ class Interpreter:
 
     def binary(self, op: ast.operator, left: Any, right: Any) -> Any:
         """``left op right``."""
+        if objects.is_own(left) or objects.is_own(right):
+            return objects.operate(self, op, left, right)
         return binary(self, op, left, right)
 
     def attribute(self, base: Any, name: str) -> Any:
@@ -375,6 +387,8 @@ class Interpreter:
             if handler is not None:
                 return handler(self, base)
             return Method(base, name)
+        if objects.is_own(base):
+            return objects.attribute(self, base, name)
         if isinstance(base, np.ufunc) and name in ("reduce", "accumulate", "outer", "at"):
             return Method(base, name)
         if isinstance(base, sympy.Basic):

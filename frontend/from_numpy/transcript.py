@@ -101,6 +101,10 @@ class Frame:
         written_into: names of variables of which it assigns parts.
         attempts: the handlers of the ``try`` statements around, the innermost one last.
         statement: that is being read.
+        of_outer: names of variables that are those of the function around.
+        receiver: its first argument, which is the object of a method.
+        outer: how many blocks are around the call of the function.
+        yielded: what a generator has given so far.
     """
 
     variables: dict[str, Any] = field(default_factory=dict)
@@ -111,6 +115,10 @@ class Frame:
     written_into: frozenset[str] = frozenset()
     attempts: list[Handlers] = field(default_factory=list)
     statement: Any = None
+    of_outer: set[str] = field(default_factory=set)
+    receiver: Any = None
+    outer: int = 0
+    yielded: list[Any] | None = None
 
     def flag_of(self, error: type[BaseException]) -> str | None:
         """The flag of the handler in this function that takes an error; None if none does."""
@@ -142,6 +150,7 @@ class Transcript:
         counted: all tables, in that order.
         inner: how many blocks are around the one that is read: branches and loops.
         ends_if: ends the program with an error where a condition of symbols holds.
+        made: objects of the user's classes that the program has made, by their dictionaries.
         ended: whether the block that is read has come to a ``raise``.
     """
 
@@ -164,6 +173,7 @@ class Transcript:
     counted: list[Container] = field(default_factory=list)
     inner: int = 0
     ends_if: Callable[[Any, str, str], None] | None = None
+    made: dict[int, Any] = field(default_factory=dict)
     ended: bool = False
 
     # -- messages -------------------------------------------------------------------------------

@@ -143,6 +143,15 @@ def _declare_symbols(sdfg: SDFG, program: Block) -> None:
             sdfg.add_symbol(found, types.get(found, dtypes.int64))
 
 
+def _declare_set(sdfg: SDFG, block: Block) -> None:
+    """What edges set in a nested program: DaCe cannot tell the type of all of it."""
+    types: dict[str, Any] = {}
+    _set_in(block, types)
+    for name, dtype in types.items():
+        if name not in sdfg.symbols and name not in sdfg.arrays:
+            sdfg.add_symbol(name, dtype)
+
+
 def _set_in(block: Block, types: dict[str, Any]) -> None:
     for statement in block.statements:
         if isinstance(statement, Loop) and statement.symbol:
@@ -410,6 +419,7 @@ class _Emitter:
         emitter = _Emitter(inner, inner, used)
         emitter.block(scope.body)
         emitter.finish()
+        _declare_set(inner, scope.body)
         inputs = reads
         entry, leave = map_of(state, scope.label, scope.parameters)
         assert entry is not None

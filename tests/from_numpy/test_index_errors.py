@@ -47,6 +47,16 @@ def in_a_map(x, idx):
     return y
 
 
+def in_a_loop_of_a_map(x, idx):
+    y = np.zeros(2)
+    for i in distspmd.map[0:2]:
+        total = 0.0
+        for j in range(i, i + 2):
+            total += x[idx[j]]
+        y[i] = total
+    return y
+
+
 def written_in_a_loop(x, idx):
     y = np.zeros(5)
     for i in range(3):
@@ -69,7 +79,7 @@ def computed(x, idx):
 
 EVERY = [
     *(gathered, scattered, added, one_number, in_a_loop, in_a_map, written_in_a_loop),
-    *(by_condition, computed),
+    *(in_a_loop_of_a_map, by_condition, computed),
 ]
 
 

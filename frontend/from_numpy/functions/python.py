@@ -14,6 +14,7 @@ from distspmd.frontend.from_numpy import indexing
 from distspmd.frontend.from_numpy.arithmetic import apply_ufunc, choose, combine, converted
 from distspmd.frontend.from_numpy.functions.registry import function
 from distspmd.frontend.from_numpy.syntax.calls import Closure
+from distspmd.frontend.from_numpy.syntax.objects import is_own, special
 from distspmd.frontend.from_numpy.syntax.operators import compared
 from distspmd.frontend.from_numpy.syntax.ranges import (
     Enumerated,
@@ -49,6 +50,8 @@ def _len(run: Any, value: Any) -> Any:
         return value.shape[0]
     if isinstance(value, SymbolicRange):
         return value.length
+    if is_own(value) and not isinstance(value, tuple | list | dict):
+        return special(run, value, "len")
     try:
         return len(value)
     except TypeError as problem:
@@ -90,9 +93,16 @@ def _tuple(run: Any, values: Any = ()) -> Any:
 @function(builtins.sorted)
 def _sorted(run: Any, values: Any, **options: Any) -> Any:
     found = list(static_values(run, values))
-    if any(isinstance(v, Tensor | sympy.Basic) for v in found):
+    keys = _keys(run, found, options.pop("key", None))
+    if any(isinstance(v, Tensor | sympy.Basic) for v in keys):
         run.tracer.refuse("sorted(...) of values that are not known; use np.sort")
-    return sorted(found, **options)
+    order = sorted(range(len(found)), key=keys.__getitem__, **options)
+    return [found[n] for n in order]
+
+
+def _keys(run: Any, values: Any, key: Any) -> list[Any]:
+    """What values are compared by."""
+    return [value if key is None else run.call(key, [value], {}) for value in values]
 
 
 @function(builtins.map)
@@ -122,7 +132,14 @@ def _divmod(run: Any, a: Any, b: Any) -> Any:
     return run.binary(ast.FloorDiv(), a, b), run.binary(ast.Mod(), a, b)
 
 
-def _extreme(run: Any, values: Any, *, least: bool) -> Any:
+def _extreme(run: Any, values: Any, *, least: bool, key: Any = None, default: Any = None) -> Any:
+    if key is not None or default is not None:
+        every = list(static_values(run, values[0])) if len(values) == 1 else list(values)
+        keys = _keys(run, every, key)
+        if any(isinstance(v, Tensor | sympy.Basic) for v in keys):
+            run.tracer.refuse("min or max by a key that is not known; use np.argmin or np.argmax")
+        order = (min if least else max)(range(len(every)), key=keys.__getitem__, default=None)
+        return default if order is None else every[order]
     if len(values) == 1:
         if isinstance(values[0], Tensor):
             return run.call(np.min if least else np.max, [values[0]], {})
@@ -142,13 +159,13 @@ def _extreme(run: Any, values: Any, *, least: bool) -> Any:
 
 
 @function(builtins.min)
-def _min(run: Any, *values: Any) -> Any:
-    return _extreme(run, values, least=True)
+def _min(run: Any, *values: Any, **options: Any) -> Any:
+    return _extreme(run, values, least=True, **options)
 
 
 @function(builtins.max)
-def _max(run: Any, *values: Any) -> Any:
-    return _extreme(run, values, least=False)
+def _max(run: Any, *values: Any, **options: Any) -> Any:
+    return _extreme(run, values, least=False, **options)
 
 
 @function(builtins.sum)

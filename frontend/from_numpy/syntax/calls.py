@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
+import operator
 import random
 import types
 from collections.abc import Mapping, Sequence
@@ -19,6 +20,7 @@ from distspmd.frontend.from_numpy.checks import by_format
 from distspmd.frontend.from_numpy.choosing import as_arrays
 from distspmd.frontend.from_numpy.functions.registry import by_name
 from distspmd.frontend.from_numpy.kinds import has_arrays, has_data
+from distspmd.frontend.from_numpy.syntax import objects
 from distspmd.frontend.from_numpy.syntax.mutation import MUTABLE
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.transcript import CannotRoll, Frame, Refusal
@@ -148,7 +150,19 @@ def call(
     own = _own_call(run, function, arguments, keywords)
     if own is not None:
         return run.call(*own)
-    if isinstance(function, types.FunctionType) and not _is_numpy(function):
+    return _of_user(run, function, arguments, keywords)
+
+
+def _of_user(
+    run: Interpreter, function: Any, arguments: Sequence[Any], keywords: Mapping[str, Any]
+) -> Any:
+    """What classes, objects and functions give that the user has written; or others."""
+    if objects.is_own_class(function):
+        return objects.make(run, function, arguments, keywords)
+    if objects.is_own(function) and hasattr(type(function), "__call__"):  # noqa: B004
+        return objects.special(run, function, "call", *arguments)
+    is_known = objects.is_of_python(function) and not has_data((list(arguments), dict(keywords)))
+    if isinstance(function, types.FunctionType) and not is_known and not _is_numpy(function):
         return _python(run, function, arguments, keywords)
     return _of_type(run, function, arguments, keywords)
 
@@ -168,8 +182,14 @@ def _own_call(
             f"random.{function.__name__}, which would draw once, when the program is read; write "
             "rng = np.random.default_rng(seed), and draw from it"
         )
+    if isinstance(function, operator.itemgetter | operator.attrgetter):
+        return objects.get_parts, [function, *arguments], keywords
+    if isinstance(function, np.poly1d):
+        return np.polyval, [function.coeffs, *arguments], keywords
     if isinstance(owner, np.ufunc):
         return Method(owner, function.__name__), arguments, keywords
+    if isinstance(owner, tuple) and function.__name__ in ("_replace", "_asdict"):
+        return objects.of_named_tuple, [owner, function.__name__, keywords], {}
     if isinstance(function, types.MethodType):
         return function.__func__, [function.__self__, *arguments], keywords
     if isinstance(function, functools.partial):
@@ -250,7 +270,25 @@ def _closure(
         closure.frame.first_line,
         closure.frame.source,
     )
-    return run.run_body(closure.node, frame)
+    found = run.run_body(closure.node, frame)
+    if frame.of_outer:
+        _change_outer(run, closure, frame)
+    return found
+
+
+def _change_outer(run: Interpreter, closure: Closure, frame: Frame) -> None:
+    """Give the variables that a function shares with the one around what they are now.
+
+    Raises:
+        CannotRoll: the call is in a loop or a branch, which would not know of the change.
+    """
+    outer = closure.frame.variables
+    for name in frame.of_outer:
+        if frame.variables.get(name) is outer.get(name):
+            continue
+        if run.tracer.inner or run.tracer.frames[-1] is not closure.frame:
+            raise CannotRoll(f"{name!r} of the function around is changed in a call")
+        outer[name] = frame.variables[name]
 
 
 def _method(

@@ -16,6 +16,7 @@ from distspmd.frontend.from_numpy import checks, indexing
 from distspmd.frontend.from_numpy.arithmetic import choose, combine
 from distspmd.frontend.from_numpy.elements import truth_of
 from distspmd.frontend.from_numpy.kinds import has_data
+from distspmd.frontend.from_numpy.syntax import objects
 from distspmd.frontend.from_numpy.syntax.branches import branch
 from distspmd.frontend.from_numpy.syntax.calls import Closure, name_of
 from distspmd.frontend.from_numpy.syntax.conditions import relation
@@ -78,6 +79,8 @@ def _binary_node(run: Interpreter, node: ast.BinOp) -> Any:
 @expression(ast.UnaryOp)
 def _unary(run: Interpreter, node: ast.UnaryOp) -> Any:
     value = run.value(node.operand)
+    if objects.is_own(value) and not isinstance(node.op, ast.Not):
+        return objects.special(run, value, objects.NAMES[type(node.op)])
     if isinstance(node.op, ast.Not):
         known = run.truth(value)
         if known is not None:
@@ -251,11 +254,16 @@ def _attribute_node(run: Interpreter, node: ast.Attribute) -> Any:
 
 @expression(ast.Subscript)
 def _subscript_node(run: Interpreter, node: ast.Subscript) -> Any:
-    base = run.value(node.value)
-    items = run.subscript(node.slice)
+    return part_of(run, run.value(node.value), run.subscript(node.slice))
+
+
+def part_of(run: Interpreter, base: Any, items: Any) -> Any:
+    """``base[items]``."""
     tracer = run.tracer
     if isinstance(base, Tensor):
         return _of_tensor(tracer, base, items)
+    if objects.is_own(base) and not isinstance(base, tuple | list | dict):
+        return objects.special(run, base, "getitem", items)
     if has_data(items) and isinstance(base, np.ndarray | list | tuple | range):
         return indexing.read(tracer, tracer.tensor(base), items)
     if has_data(items) and isinstance(base, dict):
@@ -385,3 +393,15 @@ def _named(run: Interpreter, node: ast.NamedExpr) -> Any:
     value = run.value(node.value)
     run.bind(node.target, value)
     return run.variables[node.target.id]
+
+
+@expression(ast.Yield, ast.YieldFrom)
+def _yield(run: Interpreter, node: ast.Yield | ast.YieldFrom) -> None:
+    """What a generator gives: it is read to its end where it is called."""
+    frame, tracer = run.tracer.frames[-1], run.tracer
+    if tracer.inner != frame.outer:
+        raise CannotRoll("a generator yields in it")
+    if frame.yielded is None:
+        frame.yielded = []
+    value = None if node.value is None else run.settled_parts(run.value(node.value))
+    frame.yielded += [value] if isinstance(node, ast.Yield) else static_values(run, value)

@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 
 RESULT = "__result"
 TRIED = "__tried"
+NOT_COVERED = "a pattern of match that is no value, no name and no alternative of values"
+"""A variable that there never is: the message of its absence says what is not covered."""
 DONE = "__done"
 
 
@@ -94,6 +96,8 @@ class _Rewriter:
         """A statement, and the rest of the block with it if it may jump; else no jumps."""
         if isinstance(statement, ast.Return):
             return self.returned(statement)
+        if isinstance(statement, ast.Match):
+            return self.block([*self.cases(statement), *rest], loops)
         if isinstance(statement, ast.Break | ast.Continue):
             flag = loops[-1][0 if isinstance(statement, ast.Break) else 1]
             return [_assign(flag, ast.Constant(True), statement)], _Jumps({flag}, True)
@@ -128,6 +132,20 @@ class _Rewriter:
         if self.caught and _may_raise(statement):
             return [statement], _Jumps(set(self.caught), isinstance(statement, ast.Raise))
         return None
+
+    def cases(self, match: ast.Match) -> list[ast.stmt]:
+        """A ``match`` as an assignment of its subject, and branches."""
+        self.count += 1
+        name = f"__subject{self.count}"
+        chain: list[ast.stmt] = []
+        for case in reversed(match.cases):
+            test, bound = _matches(case.pattern, ast.Name(name, ast.Load()))
+            if case.guard is not None:
+                guard = ast.Name(NOT_COVERED, ast.Load()) if bound else case.guard
+                test = ast.BoolOp(ast.And(), [test, guard])
+            made = ast.If(test, [*bound, *case.body], chain)
+            chain = [ast.fix_missing_locations(ast.copy_location(made, match))]
+        return [_assign(name, match.subject, match), *chain]
 
     def returned(self, statement: ast.Return) -> tuple[list[ast.stmt], _Jumps]:
         value = statement.value or ast.Constant(None)
@@ -238,6 +256,27 @@ class _Rewriter:
             )
             jumps.flags |= more.flags
         return found, _Jumps(jumps.flags - {stop, skip}, False)
+
+
+def _matches(pattern: ast.pattern, subject: ast.expr) -> tuple[ast.expr, list[ast.stmt]]:
+    """Whether a subject matches a pattern, and what it binds: values, alternatives, and names."""
+    if isinstance(pattern, ast.MatchValue):
+        return ast.Compare(subject, [ast.Eq()], [pattern.value]), []
+    if isinstance(pattern, ast.MatchSingleton):
+        return ast.Compare(subject, [ast.Is()], [ast.Constant(pattern.value)]), []
+    if isinstance(pattern, ast.MatchOr):
+        found = [_matches(each, subject) for each in pattern.patterns]
+        if not any(bound for _, bound in found):
+            return ast.BoolOp(ast.Or(), [test for test, _ in found]), []
+    if isinstance(pattern, ast.MatchAs):
+        test: ast.expr = ast.Constant(True)
+        bound: list[ast.stmt] = []
+        if pattern.pattern is not None:
+            test, bound = _matches(pattern.pattern, subject)
+        if pattern.name is not None:
+            bound = [*bound, _assign(pattern.name, subject, pattern)]
+        return test, bound
+    return ast.copy_location(ast.Name(NOT_COVERED, ast.Load()), pattern), []
 
 
 def _may_raise(node: ast.AST) -> bool:

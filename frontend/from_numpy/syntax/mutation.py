@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import copy
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum, auto
@@ -55,12 +55,14 @@ class Journal:
     Attributes:
         around: what the block is.
         roots: the variables at its head.
+        made: objects that the program has made, by the identity of their dictionaries.
         entries: identity and key of the entries that a loop carries.
         old: what was changed, with its contents before, by identity.
     """
 
     around: Around
     roots: Sequence[Any]
+    made: Mapping[int, Any] = field(default_factory=dict)
     entries: set[tuple[int, Any]] = field(default_factory=set)
     old: dict[int, tuple[Any, Any]] = field(default_factory=dict)
     _known: dict[int, str] | None = None
@@ -68,7 +70,7 @@ class Journal:
     def name_of(self, value: Any) -> str | None:
         """How the program calls a list or dictionary from before the block; None for others."""
         if self._known is None:
-            self._known = _reached(self.roots)
+            self._known = _reached(self.roots, self.made)
         return self._known.get(id(value))
 
     def keep(self, value: Any) -> None:
@@ -84,12 +86,15 @@ class Journal:
         return found
 
 
-def _reached(roots: Sequence[Any]) -> dict[int, str]:
+def _reached(roots: Sequence[Any], made: Mapping[int, Any]) -> dict[int, str]:
     """What lists and dictionaries variables reach, with a name of each."""
     found: dict[int, str] = {}
+    objects = {id(value) for value in made.values()}
     waiting = [(name, v) for variables in roots for name, v in variables.items()]
     while waiting:
         name, value = waiting.pop()
+        if id(value) in objects:
+            value = vars(value)
         if not isinstance(value, (*MUTABLE, tuple)) or id(value) in found:
             continue
         found[id(value)] = name
@@ -116,7 +121,7 @@ def watched(
 ) -> Iterator[Journal]:
     """Watch what becomes of lists and dictionaries in a block; an exception puts them back."""
     roots = [dict(frame.variables) for frame in tracer.frames]
-    journal = Journal(around, roots, entries or set())
+    journal = Journal(around, roots, tracer.made, entries or set())
     tracer.journals.append(journal)
     try:
         yield journal

@@ -13,6 +13,7 @@ import sympy
 from distspmd.frontend.from_numpy import checks
 from distspmd.frontend.from_numpy.arithmetic import combine
 from distspmd.frontend.from_numpy.kinds import has_data, is_array, is_whole
+from distspmd.frontend.from_numpy.syntax import objects
 from distspmd.frontend.from_numpy.transcript import Refusal
 from distspmd.frontend.tensor_ir.whole_numbers import (
     Whole,
@@ -131,9 +132,12 @@ def compared(run: Interpreter, op: ast.cmpop, left: Any, right: Any) -> Any:
     if isinstance(op, ast.Is | ast.IsNot):
         return PYTHON[type(op)](left, right)
     if isinstance(op, ast.In | ast.NotIn):
-        if has_data((left, right)):
+        held = list(right) if isinstance(right, dict) else right
+        if has_data((left, held)):
             run.tracer.refuse("'in' of values that are not known; use np.isin or np.any")
-        return PYTHON[type(op)](left, right)
+        return PYTHON[type(op)](left, held)
+    if objects.is_own(left) or objects.is_own(right):
+        return objects.operate(run, op, left, right)
     if is_array(left) or is_array(right):
         if left is None or right is None:
             return isinstance(op, ast.NotEq)

@@ -14,6 +14,7 @@ import numpy as np
 
 from distspmd.frontend.from_numpy import checks, indexing
 from distspmd.frontend.from_numpy.subscripts import is_basic
+from distspmd.frontend.from_numpy.syntax import objects
 from distspmd.frontend.from_numpy.syntax.bindings import name_in_source
 from distspmd.frontend.from_numpy.syntax.branches import branch
 from distspmd.frontend.from_numpy.syntax.calls import Closure
@@ -116,6 +117,11 @@ def _augmented(run: Interpreter, node: ast.AugAssign) -> None:
         return
     base = run.value(target.value)
     part = run.attribute(base, target.attr)
+    if objects.is_own(base):
+        new = run.value(node.value)
+        if not _changed(run, part, node.op, new):
+            objects.set_attribute(run, base, target.attr, run.binary(node.op, part, new))
+        return
     if not isinstance(part, View):
         run.tracer.refuse(f"an augmented assignment to {ast.unparse(target)}")
     _in_place(run, part, node.op, run.value(node.value))
@@ -253,8 +259,13 @@ def _assert(run: Interpreter, node: ast.Assert) -> None:
         run.tracer.ended = True
 
 
-@statement(ast.Global, ast.Nonlocal)
-def _of_others(run: Interpreter, node: ast.Global | ast.Nonlocal) -> None:
+@statement(ast.Nonlocal)
+def _nonlocal(run: Interpreter, node: ast.Nonlocal) -> None:
+    run.tracer.frames[-1].of_outer |= {*node.names}
+
+
+@statement(ast.Global)
+def _of_others(run: Interpreter, node: ast.Global) -> None:
     run.tracer.refuse(
         f"the program changes {', '.join(node.names)}, which is not its own: the change would be "
         "made once, when the program is read. Pass the value as an argument, and return it"

@@ -1,0 +1,135 @@
+"""Functions of ``functools``, ``operator``, ``copy`` and others on values of a program."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import collections
+import copy
+import functools
+import math
+import operator
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from distspmd.expressions.ir import apply, cast
+from distspmd.frontend.from_numpy.functions.registry import function
+from distspmd.frontend.from_numpy.syntax.expressions import part_of
+from distspmd.frontend.from_numpy.syntax.mutation import MUTABLE
+from distspmd.frontend.from_numpy.syntax.objects import get_parts, is_own, of_named_tuple
+from distspmd.frontend.from_numpy.syntax.ranges import static_values
+from distspmd.frontend.from_numpy.values import Tensor
+
+_NONE = object()
+
+
+@function(of_named_tuple)
+def _of_named_tuple(run: Any, owner: Any, method: str, named: Any) -> Any:
+    return of_named_tuple(owner, method, {k: run.settled_parts(v) for k, v in named.items()})
+
+
+@function(get_parts)
+def _get_parts(run: Any, getter: Any, value: Any) -> Any:
+    names = getter.__reduce__()[1]
+    if isinstance(getter, operator.itemgetter):
+        found = [part_of(run, value, name) for name in names]
+    else:
+        found = [functools.reduce(run.attribute, name.split("."), value) for name in names]
+    return found[0] if len(found) == 1 else tuple(found)
+
+
+@function(collections.namedtuple)
+def _namedtuple(run: Any, name: str, fields: Any, **options: Any) -> Any:
+    return collections.namedtuple(name, fields, **{"module": "__program__", **options})
+
+
+@function(builtins.super)
+def _super(run: Any, *given: Any) -> Any:
+    frame = run.tracer.frames[-1]
+    if not given and "__class__" not in frame.variables:
+        run.tracer.refuse("super() outside of a method")
+    return super(*given) if given else super(frame.variables["__class__"], frame.receiver)
+
+
+@function(builtins.dict)
+def _dict(run: Any, values: Any = (), **named: Any) -> dict[Any, Any]:
+    if not isinstance(values, dict):
+        values = [tuple(static_values(run, pair)) for pair in static_values(run, values)]
+    return {name: run.settled_parts(value) for name, value in dict(values, **named).items()}
+
+
+def _binary(op: ast.operator) -> Any:
+    return lambda run, one, other: run.binary(op, one, other)
+
+
+for _function, _op in {
+    operator.add: ast.Add(),
+    operator.sub: ast.Sub(),
+    operator.mul: ast.Mult(),
+    operator.truediv: ast.Div(),
+    operator.floordiv: ast.FloorDiv(),
+    operator.mod: ast.Mod(),
+    operator.pow: ast.Pow(),
+    operator.matmul: ast.MatMult(),
+    operator.and_: ast.BitAnd(),
+    operator.or_: ast.BitOr(),
+    operator.xor: ast.BitXor(),
+}.items():
+    function(_function)(_binary(_op))
+
+
+@function(functools.reduce)
+def _reduce(run: Any, called: Any, values: Any, initial: Any = _NONE) -> Any:
+    every = list(static_values(run, values))
+    if initial is not _NONE:
+        every = [initial, *every]
+    if not every:
+        run.tracer.refuse("functools.reduce of no values, without an initial one")
+    return functools.reduce(lambda one, other: run.call(called, [one, other], {}), every)
+
+
+@function(builtins.filter)
+def _filter(run: Any, called: Any, values: Any) -> Any:
+    found = []
+    for value in static_values(run, values):
+        known = run.truth(value if called is None else run.call(called, [value], {}))
+        if known is None:
+            run.tracer.refuse("filter by what is known at run time only; write x[mask]")
+        if known:
+            found.append(value)
+    return found
+
+
+@function(copy.copy)
+def _copy(run: Any, value: Any) -> Any:
+    if isinstance(value, Tensor | np.ndarray):
+        return run.call(np.copy, [value], {}) if value.ndim else value
+    if is_own(value):
+        run.tracer.refuse(f"copy.copy of an object of {type(value).__name__}; make a new one")
+    return copy.copy(value)
+
+
+@function(copy.deepcopy)
+def _deepcopy(run: Any, value: Any) -> Any:
+    """A copy, with copies of all arrays that lists, tuples and dictionaries hold."""
+    if isinstance(value, Tensor) or not isinstance(value, (*MUTABLE, tuple)):
+        return _copy(run, value)
+    if isinstance(value, dict):
+        made = copy.copy(value)
+        made.update({key: _deepcopy(run, each) for key, each in value.items()})
+        return made
+    parts: Iterable[Any] = (_deepcopy(run, each) for each in value)
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*parts)
+    return type(value)(parts)
+
+
+@function(math.erf)
+def _erf(run: Any, value: Any) -> Any:
+    if not isinstance(value, Tensor):
+        return math.erf(value)
+    own = np.dtype(np.float64)
+    zero = (0,) * value.ndim
+    return Tensor((), own, lambda _: apply("erf", cast(value.element(zero), own)), float)

@@ -1,0 +1,211 @@
+"""Objects of classes that the user has written: made, read, changed and computed with.
+
+They are Python's own objects while a program is read, with arrays of the program as attributes. An
+attribute that changes is an entry of the object's dictionary, so that loops carry it, and branches
+join it, as they do with dictionaries of the program.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import functools
+import inspect
+import sys
+import types
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+from distspmd.frontend.from_numpy.syntax.mutation import before_change
+
+if TYPE_CHECKING:
+    from distspmd.frontend.from_numpy.interpreter import Interpreter
+
+_OF_PYTHON = frozenset(sys.stdlib_module_names) - {"__main__"}
+_LIBRARIES = _OF_PYTHON | {"numpy", "scipy", "sympy", "dace", "torch", "mpi4py", "distspmd"}
+NAMES: dict[type[ast.AST], str] = {
+    ast.Add: "add",
+    ast.Sub: "sub",
+    ast.Mult: "mul",
+    ast.Div: "truediv",
+    ast.Pow: "pow",
+    ast.FloorDiv: "floordiv",
+    ast.Mod: "mod",
+    ast.MatMult: "matmul",
+    ast.BitAnd: "and",
+    ast.BitOr: "or",
+    ast.BitXor: "xor",
+    ast.LShift: "lshift",
+    ast.RShift: "rshift",
+    ast.USub: "neg",
+    ast.UAdd: "pos",
+    ast.Invert: "invert",
+    ast.Eq: "eq",
+    ast.NotEq: "ne",
+    ast.Lt: "lt",
+    ast.LtE: "le",
+    ast.Gt: "gt",
+    ast.GtE: "ge",
+}
+"""The special methods of operators, without underscores."""
+
+_TURNED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "eq": "eq", "ne": "ne"}
+
+
+def is_own_class(kind: Any) -> bool:
+    """Whether a class is one that a user has written, of objects with attributes."""
+    return isinstance(kind, type) and _is_written_by_user(kind)
+
+
+@functools.cache
+def _is_written_by_user(kind: type) -> bool:
+    is_library = kind.__module__.split(".")[0] in _LIBRARIES
+    return not is_library and not issubclass(kind, BaseException | Enum)
+
+
+def is_of_python(function: Any) -> bool:
+    """Whether a function is one of Python's own library."""
+    return str(getattr(function, "__module__", "")).split(".")[0] in _OF_PYTHON
+
+
+def is_own(value: Any) -> bool:
+    """Whether a value is an object of a class that a user has written."""
+    return is_own_class(type(value)) and hasattr(value, "__dict__")
+
+
+def make(
+    run: Interpreter, kind: type, arguments: Sequence[Any], keywords: Mapping[str, Any]
+) -> Any:
+    """A new object of a class.
+
+    Raises:
+        Refusal: arguments that its constructor does not take, or a constructor that is not covered.
+    """
+    tracer = run.tracer
+    given = [run.settled_parts(value) for value in arguments]
+    named = {name: run.settled_parts(value) for name, value in keywords.items()}
+    if issubclass(kind, tuple):
+        try:
+            return kind(*given, **named)
+        except TypeError as problem:
+            tracer.refuse(f"{kind.__name__}: {problem}")
+    if kind.__new__ is not object.__new__ or type(kind) is not type:
+        tracer.refuse(f"objects of {kind.__name__}, which makes them in a way of its own")
+    made = object.__new__(kind)
+    tracer.made[id(vars(made))] = made
+    init: Any = kind.__init__
+    if dataclasses.is_dataclass(kind) and "__init__" in vars(kind) and _is_generated(init):
+        _fill(run, made, given, named)
+    elif isinstance(init, types.FunctionType):
+        run.call(init, [made, *given], named)
+    elif given or named:
+        tracer.refuse(f"{kind.__name__}() takes no arguments")
+    return made
+
+
+def _is_generated(function: Any) -> bool:
+    return bool(function.__code__.co_filename == "<string>")
+
+
+def _fill(run: Interpreter, made: Any, given: Sequence[Any], named: Mapping[str, Any]) -> None:
+    """The fields of a dataclass."""
+    kind = type(made)
+    try:
+        bound = inspect.signature(kind.__init__).bind(made, *given, **named)
+    except TypeError as problem:
+        run.tracer.refuse(f"{kind.__name__}: {problem}")
+    for part in dataclasses.fields(kind):
+        if part.name in bound.arguments:
+            value = bound.arguments[part.name]
+        elif part.default is not dataclasses.MISSING:
+            value = part.default
+        elif part.default_factory is not dataclasses.MISSING:
+            value = run.call(part.default_factory, [], {})
+        else:
+            continue
+        vars(made)[part.name] = value
+    if hasattr(kind, "__post_init__"):
+        run.call(kind.__post_init__, [made], {})
+
+
+def attribute(run: Interpreter, base: Any, name: str) -> Any:
+    """An attribute of an object: what it holds, a method, or what a property computes."""
+    if name in vars(base):
+        return run.outside(name, vars(base)[name])
+    found = inspect.getattr_static(type(base), name, None)
+    if isinstance(found, property) and found.fget is not None:
+        return run.call(found.fget, [base], {})
+    if isinstance(found, functools.cached_property):
+        value = run.settled_parts(run.call(found.func, [base], {}))
+        set_attribute(run, base, name, value)
+        return value
+    if isinstance(found, types.FunctionType):
+        return types.MethodType(found, base)
+    try:
+        return run.outside(name, getattr(base, name))
+    except AttributeError as problem:
+        run.tracer.refuse(str(problem))
+
+
+def set_attribute(run: Interpreter, base: Any, name: str, value: Any) -> None:
+    """Give an attribute of an object that the program has made another value.
+
+    Raises:
+        Refusal: the object is from outside of the program, or its class sets attributes itself.
+    """
+    kind = type(base)
+    if id(vars(base)) not in run.tracer.made:
+        run.tracer.refuse(
+            f"the program changes {name!r} of an object that is not its own: the change would be "
+            "made once, when the program is read. Pass the value as an argument, and return it"
+        )
+    found = inspect.getattr_static(kind, name, None)
+    if isinstance(found, property) and found.fset is not None:
+        run.call(found.fset, [base, value], {})
+        return
+    sets_itself = inspect.getattr_static(kind, "__setattr__") != vars(object)["__setattr__"]
+    if sets_itself or isinstance(found, property):
+        run.tracer.refuse(f"{name!r} of {kind.__name__} cannot be set")
+    before_change(run, vars(base), name)
+    vars(base)[name] = run.settled_parts(value)
+
+
+def special(run: Interpreter, base: Any, name: str, *arguments: Any) -> Any:
+    """What a special method of an object gives; ``NotImplemented`` where its class has none."""
+    found = inspect.getattr_static(type(base), f"__{name}__", None)
+    if not isinstance(found, types.FunctionType):
+        return NotImplemented
+    if _is_generated(found):
+        return found(base, *arguments)
+    return run.call(found, [base, *arguments], {})
+
+
+def operate(run: Interpreter, op: ast.AST, left: Any, right: Any) -> Any:
+    """What an operator gives where an operand is an object.
+
+    Raises:
+        Refusal: neither class has a method for it.
+    """
+    name = NAMES[type(op)]
+    found = special(run, left, name, right) if is_own(left) else NotImplemented
+    if found is NotImplemented and is_own(right):
+        found = special(run, right, _TURNED.get(name, f"r{name}"), left)
+    if found is NotImplemented and name in ("eq", "ne"):
+        return (left is right) == (name == "eq")
+    if found is NotImplemented:
+        run.tracer.refuse(
+            f"an operator between {type(left).__name__} and {type(right).__name__}, of which no "
+            f"class has a method __{name}__"
+        )
+    return found
+
+
+def of_named_tuple(owner: Any, method: str, named: Mapping[str, Any]) -> Any:
+    """What ``_replace`` or ``_asdict`` of a named tuple gives."""
+    return getattr(owner, method)(**named)
+
+
+def get_parts(getter: Any, value: Any) -> Any:
+    """What an ``operator.itemgetter`` or ``attrgetter`` gives."""
+    return getter(value)
