@@ -8,12 +8,24 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 Tile = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Unusable:
+    """Stands for a tile that cannot be used.
+
+    Attributes:
+        why: what is wrong with it.
+    """
+
+    why: str
 
 
 def is_plain(tile: Any) -> bool:
@@ -23,6 +35,9 @@ def is_plain(tile: Any) -> bool:
 
 def type_of(dtype: Any, tiles: Sequence[Any], rank: int) -> tuple[np.dtype[Any], str]:
     """The type of an array, by what a rank says or passes; or what is wrong with it."""
+    unusable = next((tile for tile in tiles if isinstance(tile, Unusable)), None)
+    if unusable is not None:
+        return np.dtype("V1"), f"a tile of rank {rank} cannot be used: {unusable.why}."
     given = [tile.dtype for tile in tiles if isinstance(tile, np.ndarray)]
     if dtype is None and not given:
         missing = f"rank {rank} has no tile that tells the type of the array; pass dtype=."

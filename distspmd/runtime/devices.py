@@ -333,9 +333,14 @@ class Transport:
 
     def __init__(self, device: Device, engine: int, end: Any, table: NDArray[np.int64]) -> None:
         self._library = device._library
+        self.device = device
         self.context: int = self._library.distspmd_transport_create(
             engine, ctypes.cast(end, ctypes.c_void_p), table.ctypes.data_as(_NUMBERS)
         )
+
+    def run(self, plan: int, pointers: Sequence[int | None]) -> None:
+        """Run a plan of the engine on tiles, each in the memory of the device or of the host."""
+        self._library.distspmd_transport_run(self.context, plan, *pointers)
 
     def nbytes(self) -> tuple[int, int]:
         """Bytes that were copied from the device to the host so far, and back."""
@@ -370,6 +375,7 @@ _ABI: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "device_stream_wait": (ctypes.c_int, (_ADDRESS,)),
     "transport_create": (_ADDRESS, (_ADDRESS, _ADDRESS, _NUMBERS)),
     "transport_destroy": (None, (_ADDRESS,)),
+    "transport_run": (None, (_ADDRESS, _NUMBER, _ADDRESS, _ADDRESS)),
     "transport_bytes": (None, (_ADDRESS, _NUMBERS)),
 }
 """Result and arguments of each function of ``device/device.hpp``."""

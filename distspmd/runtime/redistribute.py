@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -27,8 +27,12 @@ from distspmd.plans.solver import Solver
 from distspmd.runtime import arrays
 from distspmd.runtime.agreement import REDISTRIBUTION, Agreement, Call
 from distspmd.runtime.engine import Engine, runnable
+from distspmd.runtime.ready_calls import UNKNOWN, Asked, Ready, pointers_of
 from distspmd.runtime.shared_memory import SharedNode
 from distspmd.runtime.ufuncs import addresses_of_ufuncs
+
+if TYPE_CHECKING:  # tiles of the host need nothing of it
+    from distspmd.runtime.devices import Device, Transport
 
 Tile = NDArray[Any]
 
@@ -49,7 +53,8 @@ def redistribute(
 
     Args:
         comm: an mpi4py communicator with a rank for each rank of both layouts.
-        tile: this rank's tile of the source, contiguous or not; None where it holds nothing.
+        tile: this rank's tile of the source, contiguous or not; None where it holds nothing. It may
+            lie in the memory of a device (docs/gpu.md), and so may ``out``.
         source: which box of the array each rank holds.
         target: which box it wants.
         out: where to put the tile of the target; elements that no source tile has stay as they are.
@@ -58,8 +63,8 @@ def redistribute(
         machine: what messages and bytes cost; as measured on rank 0's host where left out.
 
     Returns:
-        ``out``, or a new tile of the shape of this rank's target box (zeros where nothing arrives);
-        None where the rank wants nothing.
+        ``out``, or a new tile of the shape of this rank's target box (zeros where nothing arrives),
+        of the kind of ``tile``; None where the rank wants nothing.
 
     Raises:
         ArgumentError: on all ranks: a tile is missing or of another shape or type than its box.
@@ -67,24 +72,51 @@ def redistribute(
         NoSolver: no plan fits.
     """
     known = known_of(comm)
+    options = (dtype, solver, max_memory, machine)
+    if not (_is_of_host(tile) and _is_of_host(out)):
+        from distspmd.runtime.device_tiles import DeviceTiles
+
+        lent = DeviceTiles.of(known.agreement.rank, tile, source, target, out)
+        made = _redistribute(known, lent.tile, source, target, lent.out, options, lent.device)
+        found: Tile | None = made if lent.result is None else lent.result
+        return found
+    return _redistribute(known, tile, source, target, out, options)
+
+
+def _is_of_host(tile: Any) -> bool:
+    """Whether something can only be an array of the host, or none."""
+    return tile is None or isinstance(tile, np.ndarray)
+
+
+def _redistribute(
+    known: Known,
+    tile: Tile | None,
+    source: Layout,
+    target: Layout,
+    out: Tile | None,
+    options: tuple[Any, Any, Any, Any],
+    device: Device | None = None,
+) -> Tile | None:
+    """The same with tiles as plans see them, of which some may lie in the memory of a device."""
+    dtype, solver, max_memory, machine = options
     agreement = known.agreement
     look = known.look
     pointers: tuple[int | None, ...] = ()
     try:
         asked = (source, target, dtype, solver, max_memory, machine, look(tile), look(out))
-        ready = known.ready.get(asked, _UNKNOWN)
+        ready = known.ready.get(asked, UNKNOWN)
     except TypeError:  # a type that is a list, or what is wrong, as all ranks will hear
-        asked, ready = None, _UNKNOWN
+        asked, ready = None, UNKNOWN
     if ready.offsets is not None:
-        pointers = _pointers((tile, out), ready.offsets)
+        pointers = pointers_of((tile, out), ready.offsets)
         if not ready.takes(*pointers):
-            ready = _UNKNOWN
-    outer = agreement.enter(ready.call or _Asked(source, target))
+            ready = UNKNOWN
+    outer = agreement.enter(ready.call or Asked(source, target))
     try:
         tag = REDISTRIBUTION + 1 + ready.serial
         is_met = ready.offsets is not None
         if is_met and agreement.meet(tag) == tag:
-            known.engines[ready.serial].run(0, pointers)
+            known.run(ready.serial, pointers, device)
             return out
         # A rank that knew an engine has just heard that others do not.
         move, problem = _checked(
@@ -98,7 +130,7 @@ def redistribute(
         pointers = engine.pointers(0, move.tiles)
         if asked is not None:
             known.ready[asked] = move.ready(serial, pointers)
-        engine.run(0, pointers)
+        known.run(serial, pointers, device)
         return move.tiles[1]
     finally:
         agreement.leave(outer)
@@ -166,17 +198,6 @@ def _name(solver: str | Solver | None) -> str | None:
     return solver if solver is None or isinstance(solver, str) else solver.name
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """A call as it prints."""
-
-    source: Layout
-    target: Layout
-
-    def __str__(self) -> str:
-        return f"redistribute({self.source} -> {self.target})"
-
-
 def allocate(comm: Any, shape: Sequence[int] | int, dtype: DTypeLike = float) -> Tile:
     """An array of zeros that the other ranks of the node see; all ranks call it together.
 
@@ -205,47 +226,6 @@ def allocate(comm: Any, shape: Sequence[int] | int, dtype: DTypeLike = float) ->
 _ALLOCATES, _REDISTRIBUTES = Call.of("allocate(...)"), Call.of("redistribute(...)")
 
 
-@dataclass(frozen=True, slots=True)
-class _Ready:
-    """What a rank knows of a call that it has made before.
-
-    Attributes:
-        serial: the number of the engine.
-        offsets: bytes from what the engine gets to the first element of either tile, None where it
-            gets nothing; no offsets where it does not get the caller's own tiles.
-        apart: from the first pointer to the second it is at most the one or at least the other,
-            where the tiles have no memory in common.
-        distance: what it is where they have, as each element has its place.
-        call: as it prints.
-    """
-
-    serial: int
-    offsets: tuple[int | None, ...] | None = None
-    apart: tuple[int, int] = (0, 0)
-    distance: int | None = None
-    call: _Asked | None = None
-
-    def takes(self, source: int | None, target: int | None) -> bool:
-        """Whether tiles lie to each other as they did, in one memory or apart."""
-        if source is None or target is None:
-            return True
-        least, most = self.apart
-        distance = target - source
-        return distance <= least or distance >= most or distance == self.distance
-
-
-_UNKNOWN = _Ready(-1)
-
-
-def _pointers(
-    tiles: Sequence[Tile | None], offsets: Sequence[int | None]
-) -> tuple[int | None, ...]:
-    return tuple(
-        None if tile is None or offset is None else arrays.address(tile) - offset
-        for tile, offset in zip(tiles, offsets, strict=True)
-    )
-
-
 class Known:
     """What a communicator keeps between calls.
 
@@ -259,10 +239,11 @@ class Known:
         """That of rank 0: all ranks must choose the same plan."""
         self.node: SharedNode | None = None
         self.engines: list[Engine] = []
-        self.ready: dict[Any, _Ready] = {}
+        self.ready: dict[Any, Ready] = {}
         """By the arguments of a call, with tiles as ``look`` sees them."""
         self._by_all: dict[Any, int] = {}
         self._asked: Any = None
+        self._transports: dict[tuple[int, str], Transport] = {}
         agreement.at_close(self._close)
 
     def look(self, tile: Any) -> Any:
@@ -280,6 +261,19 @@ class Known:
         self.node = self.node or SharedNode(self.agreement.comm)
         return self.node
 
+    def run(self, serial: int, pointers: Sequence[int | None], device: Device | None) -> None:
+        """Run the plan of an engine, on tiles of which some may lie in the memory of a device."""
+        engine = self.engines[serial]
+        if device is None:
+            engine.run(0, pointers)
+            return
+        from distspmd.runtime.device_tiles import run_on, transport_of
+
+        transport = self._transports.get((serial, device.kind))
+        if transport is None:
+            transport = self._transports[serial, device.kind] = transport_of(device, engine)
+        run_on(transport, engine, pointers)
+
     def find(self, asked: Any) -> int:
         """The number of the engine for what all ranks asked for, or -1."""
         self._asked = asked
@@ -292,6 +286,8 @@ class Known:
         return len(self.engines) - 1
 
     def _close(self) -> None:
+        for transport in self._transports.values():
+            transport.close()
         for engine in self.engines:
             engine.close()
         if self.node is not None:
@@ -437,18 +433,18 @@ class _Move:
             return Storage.of(box)
         return Storage(tuple(lo for lo, _ in box), self._element_strides(side))
 
-    def ready(self, serial: int, pointers: Sequence[int | None]) -> _Ready:
+    def ready(self, serial: int, pointers: Sequence[int | None]) -> Ready:
         """What to know of the call for the next one like it."""
         offsets = self._offsets(pointers)
         source, target = pointers
-        call = _Asked(*self.layouts)
+        call = Asked(*self.layouts)
         if offsets is None or source is None or target is None:
-            return _Ready(serial, offsets, call=call)
+            return Ready(serial, offsets, call=call)
         assert offsets[0] is not None
         assert offsets[1] is not None
         between = offsets[0] - offsets[1]
         before, behind = (arrays.span(tile) for tile in self.tiles)
-        made = _Ready(serial, offsets, (between - behind, between + before), call=call)
+        made = Ready(serial, offsets, (between - behind, between + before), call=call)
         return made if made.takes(source, target) else replace(made, distance=target - source)
 
     def _offsets(self, pointers: Sequence[int | None]) -> tuple[int | None, ...] | None:

@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from conftest import Launch
 
 from distspmd.runtime.compile_runtime import INCLUDE
 from distspmd.runtime.toolchain import find_compiler
@@ -72,3 +73,15 @@ def test_eager_streams_need_no_wait(checks: Path) -> None:
 def test_an_error_of_the_device_ends_all_ranks_with_its_message(checks: Path) -> None:
     found = lines(checks, bytes="100")
     assert found == ["ended: the device: cudaMalloc: out of memory."]
+
+
+@pytest.mark.parametrize(
+    ("ranks", "cases"),
+    [(3, 20), *(pytest.param(n, 150, marks=pytest.mark.slow) for n in (1, 2, 4))],
+)
+def test_random_redistributions_of_tiles_on_devices_agree_with_the_simulator(
+    launch: Launch, ranks: int, cases: int
+) -> None:
+    program = Path(__file__).with_name("device_redistributions.py")
+    done = launch(program, str(ranks), str(cases), ranks=ranks)
+    assert "all is right" in done.stdout

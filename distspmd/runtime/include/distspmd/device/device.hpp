@@ -139,6 +139,12 @@ DISTSPMD_DEVICE_EXPORT void *distspmd_transport_create(void *engine,
 DISTSPMD_DEVICE_EXPORT void distspmd_transport_destroy(void *transport) {
   delete static_cast<distspmd::Transport *>(transport);
 }
+/// Run a plan on tiles that lie in the memory of the device or of the host.
+DISTSPMD_DEVICE_EXPORT void distspmd_transport_run(void *transport, std::int64_t plan,
+                                                   const void *in, void *out) {
+  auto *found = static_cast<distspmd::Transport *>(transport);
+  found->run(found, plan, in, out);
+}
 /// Bytes that it has copied from the device to the host, and back.
 DISTSPMD_DEVICE_EXPORT void distspmd_transport_bytes(void *transport, std::int64_t *both) {
   const auto *found = static_cast<distspmd::Transport *>(transport);

@@ -1,0 +1,151 @@
+"""Tiles of a redistribution that lie in the memory of a device: the plan moves them by a transport.
+
+For the plan a tile is an array of NumPy over addresses of the device, which the host never follows:
+plans need shapes, strides and addresses alone. The transport brings what they touch to the host.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from distspmd.errors import ArgumentError, DistSPMDError
+from distspmd.layouts.layout import Layout
+from distspmd.plans.staged_boxes import staging_table
+from distspmd.runtime import dlpack
+from distspmd.runtime.arrays import Unusable
+from distspmd.runtime.device_arrays import DeviceView, empty_like, is_on_device, view_of
+from distspmd.runtime.devices import KINDS, Device, Transport, check_can_run, device_of_process
+from distspmd.runtime.engine import Engine
+
+
+@dataclass(frozen=True)
+class DeviceTiles:
+    """What a rank passes to a redistribution, as plans see it.
+
+    Attributes:
+        device: in whose memory one of both lies; None if there is none.
+        tile: of the source.
+        out: of the target.
+        result: what the caller gets for ``out``.
+    """
+
+    device: Device | None
+    tile: Any
+    out: Any
+    result: Any
+
+    @classmethod
+    def of(cls, rank: int, tile: Any, source: Any, target: Any, out: Any) -> DeviceTiles:
+        """The tiles of a rank; what cannot be used is noted in its place, for all ranks to hear."""
+        if not (is_on_device(tile) or is_on_device(out)):
+            return cls(None, tile, out, None)
+        if any(getattr(layout, "is_block_cyclic", False) for layout in (source, target)):
+            text = "block-cyclic layouts have no tiles on devices; pass NumPy arrays"
+            return cls(None, Unusable(text), out, None)
+        try:
+            device = _device_of(tile if is_on_device(tile) else out)
+        except DistSPMDError as problem:
+            unusable = Unusable(str(problem))
+            return cls(None, unusable if is_on_device(tile) else tile, out, unusable)
+        views = [_view(device, name, value) for name, value in (("tile", tile), ("out", out))]
+        result = out
+        if out is None and isinstance(target, Layout) and isinstance(views[0], DeviceView):
+            result = _zeros_like(tile, views[0], target.shape(rank), device)
+            views[1] = _view(device, "out", result)
+        found = [_addressed(view) for view in views]
+        if all(isinstance(one, np.ndarray) for one in found) and np.may_share_memory(*found):
+            found[1] = Unusable("it shares memory with the source tile; pass a copy of that")
+        return cls(device, found[0], found[1], result)
+
+
+def _device_of(value: Any) -> Device:
+    """The device that holds an array.
+
+    Raises:
+        ArgumentError: no kind of device has such arrays.
+        DeviceError, CompilationError, ToolchainError: its library cannot be made or used.
+    """
+    found = dlpack.device_of(value)
+    kinds = {kind.dlpack_type: kind for kind in KINDS.values()}
+    number = dlpack.CUDA if found is None or found[0] == dlpack.MANAGED else found[0]
+    if number not in kinds:
+        raise ArgumentError(f"it lies in the memory of {dlpack.name_of(found or (0, 0))}")
+    check_can_run(kinds[number].name, compiles=False)
+    return device_of_process(kinds[number])
+
+
+def _view(device: Device, name: str, value: Any) -> Any:
+    if not is_on_device(value):
+        return value
+    try:
+        return view_of(name, value, device)
+    except ArgumentError as problem:
+        return Unusable(str(problem))
+
+
+def _zeros_like(source: Any, view: DeviceView, shape: Sequence[int], device: Device) -> Any:
+    """A new tile of zeros of the kind of another one; None where it would have no element."""
+    if 0 in shape or view.lies.dtype is None:
+        return None
+    try:
+        made = empty_like(source, tuple(shape), view.lies.dtype, device)
+    except DistSPMDError as problem:
+        return Unusable(str(problem))
+    zeros = np.zeros(shape, view.lies.dtype)
+    device.upload(zeros, view_of("out", made, device).lies.address)
+    return made
+
+
+def _addressed(view: Any) -> Any:
+    """An array of NumPy over addresses of the device, or why there is none."""
+    if not isinstance(view, DeviceView):
+        return view
+    lies = view.lies
+    if lies.dtype is None:
+        return Unusable(f"it has the type {lies.type_name}, which NumPy has not")
+    if view.needs_gradient:
+        return Unusable("it requires a gradient; pass it with .detach()")
+    steps = zip(lies.shape, lies.strides, strict=True)
+    if view.size and any(n > 1 and stride <= 0 for n, stride in steps):
+        return Unusable(f"it has the strides {list(lies.strides)} (elements); pass a copy of it")
+    if view.size and lies.address % lies.dtype.alignment:
+        return Unusable(f"its address is no multiple of {lies.dtype.alignment}; pass a copy of it")
+    if not view.size:
+        return np.zeros(lies.shape, lies.dtype)
+    return np.asarray(_Addressed(lies))
+
+
+class _Addressed:
+    """What NumPy makes an array of without a look at its memory."""
+
+    def __init__(self, lies: dlpack.Described) -> None:
+        assert lies.dtype is not None
+        self.__array_interface__ = {
+            "version": 3,
+            "shape": lies.shape,
+            "typestr": lies.dtype.str,
+            "strides": tuple(stride * lies.dtype.itemsize for stride in lies.strides),
+            "data": (lies.address, lies.is_read_only),
+        }
+
+
+def transport_of(device: Device, engine: Engine) -> Transport:
+    """A transport for the plans of an engine."""
+    table = staging_table([(plan, held) for _, plan, held in engine.plans], [], engine.rank)
+    return Transport(device, engine.context, engine.end, table)
+
+
+def run_on(transport: Transport, engine: Engine, pointers: Sequence[int | None]) -> None:
+    """Run the plan of an engine on tiles of which some are a device's; it has ended on return.
+
+    An error of the device ends all ranks, with the message of this one.
+    """
+    transport.run(0, pointers)
+    error = transport.device.error()
+    if error:
+        text = f"redistribute: the device says: {error}."
+        engine.end(engine.context, text.encode())

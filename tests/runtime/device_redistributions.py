@@ -1,0 +1,105 @@
+"""Run under mpiexec: random redistributions of tiles on emulated devices, and of some on the host.
+
+Usage: device_redistributions.py SEED CASES. Each is compared with the simulator.
+"""
+
+import random
+import re
+import sys
+
+import numpy as np
+import pytest
+from mpi4py import MPI
+from random_redistributions import Case, _redistribution
+
+import distspmd
+from distspmd.layouts import intervals
+from distspmd.layouts.layout import Layout
+from distspmd.layouts.mesh import Mesh
+from distspmd.plans.encoding import DTYPES
+from distspmd.runtime.device_arrays import DeviceArray, DeviceStream
+from distspmd.runtime.redistribute import known_of
+
+comm = MPI.COMM_WORLD
+KINDS = ["layouts", "layouts", "scatter", "gather", "partial", "gathered", "halo"]
+
+
+def lend(rng: random.Random, tile: np.ndarray, where: str) -> DeviceArray | np.ndarray:
+    """A tile in a memory; within a larger array, or not."""
+    if where == "host" or 0 in tile.shape or tile.dtype.kind not in "biufc":
+        return tile.copy()
+    pads = [(rng.randint(0, 2), rng.randint(0, 2)) if rng.random() < 0.3 else (0, 0)] * tile.ndim
+    padded = DeviceArray.of(np.pad(tile, pads), "emulated")
+    return padded[tuple(slice(lo, lo + n) for (lo, _), n in zip(pads, tile.shape, strict=True))]
+
+
+def on_host(tile: DeviceArray | np.ndarray) -> np.ndarray:
+    return tile.numpy() if isinstance(tile, DeviceArray) else tile
+
+
+def main(seed: int, cases: int) -> None:
+    rng, own = random.Random(seed), random.Random(seed * 100 + comm.rank)
+    moved = staged = 0
+    while moved < cases:
+        move = _redistribution(rng, comm.size, rng.choice(KINDS))
+        if move.source.partial is not None and move.dtype not in DTYPES:
+            continue
+        try:
+            plan = distspmd.plan(move.source, move.target, move.dtype)
+        except distspmd.NoSolver:
+            continue
+        case = Case(plan, rng.randrange(1000), False)
+        rank, sources, targets = comm.rank, move.source.ranks, move.target.ranks
+        tile = out = None
+        if rank < sources and not intervals.is_empty(move.source.box(rank)):
+            tile = lend(own, case.sources[rank], own.choice(["device", "device", "host"]))
+        if rank < targets and not intervals.is_empty(move.target.box(rank)):
+            out = lend(own, case.before[rank], own.choice(["device", "device", "host"]))
+        for _ in range(2):
+            found = distspmd.redistribute(
+                comm, tile, move.source, move.target, out=out, dtype=move.dtype
+            )
+            assert found is out
+            if out is not None:
+                wanted, got = case.after[rank], on_host(out)
+                same = np.array_equal(got, wanted, equal_nan=wanted.dtype.kind in "fc")
+                assert same, f"rank {rank}: {plan}\n{got}\nis not\n{wanted}"
+            if move.source.partial is not None:
+                break
+        moved += 1
+    transports = known_of(comm)._transports
+    staged = comm.allreduce(sum(sum(transport.nbytes()) for transport in transports.values()))
+    assert staged > 0
+
+
+def others() -> None:
+    """New tiles of the kind that went in, streams, and what is refused on all ranks."""
+    size = comm.size
+    rows = Layout.parse(f"[{-(-12 // size)}{{p}}12, 12]", Mesh(p=size))
+    columns = Layout.parse(f"[12, {-(-12 // size)}{{p}}12]", Mesh(p=size))
+    whole = np.arange(144.0).reshape(12, 12)
+    mine = np.ascontiguousarray(whole[intervals.slices(rows.box(comm.rank))])
+    wanted = whole[intervals.slices(columns.box(comm.rank))]
+    tile = DeviceArray(mine.shape, float, "emulated")
+    tile.write(np.zeros_like(mine))
+    tile.write(mine, stream=DeviceStream("emulated"))
+    found = distspmd.redistribute(comm, tile, rows, columns)
+    assert isinstance(found, DeviceArray)
+    assert np.array_equal(found.numpy(), wanted)
+
+    def refused(text: str, tile: object, out: object = None) -> None:
+        with pytest.raises(distspmd.ArgumentError, match=re.escape(text)):
+            distspmd.redistribute(comm, tile, rows, columns, out=out, dtype=float)
+
+    refused("pass a NumPy array", [1, 2])
+    backwards = DeviceArray.of(mine[::-1], "emulated")[::-1]
+    refused("it has the strides", backwards)
+    refused("cannot be written in place", tile, DeviceArray.of(wanted, "emulated").read_only())
+    if size == 1:
+        refused("it shares memory with the source tile", tile, tile)
+
+
+main(*map(int, sys.argv[1:]))
+others()
+if comm.rank == 0:
+    print("all is right")
