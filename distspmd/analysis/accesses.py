@@ -23,7 +23,6 @@ from dace.sdfg.state import (
     ControlFlowBlock,
     ControlFlowRegion,
     LoopRegion,
-    ReturnBlock,
 )
 from dace.transformation.passes.analysis import loop_analysis
 
@@ -36,6 +35,7 @@ from distspmd.analysis.symbol_values import (
     load_through,
     values_at,
 )
+from distspmd.analysis.whole_program import assigned_symbols, is_straight, returns
 from distspmd.layouts import user_reductions
 from distspmd.plans.heuristics import HEURISTICS
 
@@ -97,12 +97,7 @@ def edges_of(state: SDFGState) -> list[Edge]:
 
 def happens_once(state: SDFGState) -> bool:
     """Whether a state runs exactly once in every run of its SDFG."""
-    return state.parent_graph is state.sdfg and _runs_always(state) and not _returns(state.sdfg)
-
-
-def _returns(sdfg: SDFG) -> bool:
-    """Whether a program may end before its last state."""
-    return any(isinstance(block, ReturnBlock) for block in sdfg.all_control_flow_blocks())
+    return state.parent_graph is state.sdfg and _runs_always(state) and not returns(state.sdfg)
 
 
 def times(state: SDFGState) -> int:
@@ -119,7 +114,7 @@ def times_exactly(state: SDFGState) -> int | None:
     branches = any(isinstance(region, ConditionalBlock) for region in regions)
     leaves = any(loop.has_break or loop.has_return or loop.has_continue for loop in loops)
     nested = state.sdfg is not state.sdfg.cfg_list[0]
-    ends_early = _returns(state.sdfg) and state is not state.sdfg.start_block
+    ends_early = returns(state.sdfg) and state is not state.sdfg.start_block
     known = [length for length in lengths if length is not None]
     if branches or leaves or nested or ends_early or len(known) < len(lengths):
         return None
@@ -431,10 +426,7 @@ def _regions(block: ControlFlowBlock) -> Iterator[ControlFlowRegion]:
 
 def _bound_in(sdfg: SDFG, loops: Iterable[LoopRegion]) -> dict[str, Range | None]:
     """Symbols that an SDFG assigns, with the ranges of the given loops (innermost first)."""
-    edges = sdfg.all_interstate_edges(recursive=False)
-    scope: dict[str, Range | None] = dict.fromkeys(
-        sorted({name for edge in edges for name in edge.data.assignments})
-    )
+    scope: dict[str, Range | None] = dict.fromkeys(assigned_symbols(sdfg))
     for loop in reversed(list(loops)):
         if loop.loop_variable:
             scope.pop(loop.loop_variable, None)
@@ -472,8 +464,7 @@ def _runs_always(block: ControlFlowBlock) -> bool:
     graph = block.parent_graph
     if isinstance(graph, ConditionalBlock):
         return False
-    plain = all(edge.data.is_unconditional() for edge in graph.edges())
-    return plain and all(len(graph.out_edges(node)) <= 1 for node in graph.nodes())
+    return is_straight(graph)
 
 
 def _loop_range(loop: LoopRegion) -> Range | None:

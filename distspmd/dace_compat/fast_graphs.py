@@ -1,4 +1,4 @@
-"""Two queries on a graph, answered without a walk over all of its nodes through networkx.
+"""Queries on a graph, answered without a walk over all of its nodes.
 
 DaCe's generator asks for the sinks of a state once for each of its containers, and for the number
 of a node once for each line. In programs with thousands of nodes, this is most of its time.
@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, TypeAlias
 
+from dace import SDFGState
 from dace.sdfg.graph import NodeNotFoundError, OrderedDiGraph
 
 Graph: TypeAlias = "OrderedDiGraph[Any, Any]"
@@ -43,3 +44,24 @@ def quick_graphs() -> Iterator[None]:
                 delattr(OrderedDiGraph, name)
             else:
                 setattr(OrderedDiGraph, name, own)
+
+
+@contextmanager
+def symbols_known_once() -> Iterator[None]:
+    """Let each state find the symbols around it once: nothing changes edges between states.
+
+    To connect a map, DaCe asks for them at each edge, and looks at all states before.
+    """
+    own = SDFGState.symbols_defined_at_state
+    known: dict[SDFGState, dict[str, Any]] = {}
+
+    def kept(state: SDFGState) -> dict[str, Any]:
+        if state not in known:
+            known[state] = own(state)
+        return known[state]
+
+    setattr(SDFGState, own.__name__, kept)
+    try:
+        yield
+    finally:
+        setattr(SDFGState, own.__name__, own)

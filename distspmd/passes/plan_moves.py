@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from distspmd.analysis.uses import Use
+from distspmd.analysis.whole_program import unchanged
 from distspmd.errors import NoSolver
 from distspmd.lowering import call_form_of
 from distspmd.passes.compilation import Compilation
@@ -25,10 +26,11 @@ class ChooseHomes:
 
     def apply(self, compilation: Compilation) -> None:
         """Choose by the traffic that a layout causes."""
-        compilation.homes = {
-            name: compilation.choose_home(name, uses, compilation.ranks)
-            for name, uses in _uses_of_containers(compilation.tiled).items()
-        }
+        with unchanged():
+            compilation.homes = {
+                name: compilation.choose_home(name, uses, compilation.ranks)
+                for name, uses in _uses_of_containers(compilation.tiled).items()
+            }
         compilation.dtypes = {name: compilation.dtype(name) for name in compilation.homes}
         compilation.call_form = call_form_of(compilation.sdfg)
 

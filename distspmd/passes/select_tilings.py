@@ -12,6 +12,7 @@ from distspmd.analysis.control_values import is_control_value
 from distspmd.analysis.iteration_spaces import IterationSpace, IterationSpaces, spaces_of
 from distspmd.analysis.loop_hulls import widen_to_hulls
 from distspmd.analysis.tiling import Tiling
+from distspmd.analysis.whole_program import unchanged
 from distspmd.errors import UnsupportedProgram
 from distspmd.layouts.mesh import Mesh
 from distspmd.passes.compilation import Compilation
@@ -89,7 +90,8 @@ class PropagateTilings:
             if is_control_value(space.node)
         }
         compilation.tilings = {**named, **everywhere}
-        compilation.tiled = propagate(compilation.spaces, compilation.tilings)
+        with unchanged():
+            compilation.tiled = propagate(compilation.spaces, compilation.tilings)
 
 
 def _check_ranges(spaces: Sequence[IterationSpace]) -> None:

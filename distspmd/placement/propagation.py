@@ -9,7 +9,7 @@ only makes arguments and has nothing to split runs on rank 0, where the argument
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from distspmd.analysis.constraints import Touched, touched_by, uses
 from distspmd.analysis.iteration_spaces import IterationSpace
@@ -83,7 +83,7 @@ class _Neighbours:
         """By container, in the order in which the spaces were tiled."""
         self.read: set[str] = set()
         self._places = {space.name: place for place, space in enumerate(spaces)}
-        self._offers: dict[str, tuple[int, Offer | None]] = {}
+        self._known: dict[str, _Known] = {}
         for name, tiled in done.items():
             self.add(name, tiled)
 
@@ -100,16 +100,49 @@ class _Neighbours:
 
     def best_offer(self, waiting: Iterable[tuple[IterationSpace, Sequence[Use]]]) -> Offer | None:
         """The first offer of most shared axes to any of the spaces."""
-        offers = []
-        for space, own in waiting:
-            count = sum(len(self.uses.get(use.data, ())) for use in own)
-            known = self._offers.get(space.name)
-            if known is None or known[0] != count:  # else no neighbour of it is new
-                best = max(_offers(space, own, self), key=_rating, default=None)
-                known = self._offers[space.name] = count, best
-            if known[1]:
-                offers.append(known[1])
-        return max(offers, key=_rating, default=None)
+        offers = [self._best_of(space, own) for space, own in waiting]
+        return max((offer for offer in offers if offer), key=_rating, default=None)
+
+    def _best_of(self, space: IterationSpace, own: Sequence[Use]) -> Offer | None:
+        """The first offer of most shared axes to a space; each neighbour is asked once."""
+        counts = [len(self.uses.get(use.data, ())) for use in own]
+        known = self._known.setdefault(space.name, _Known([0] * len(own), [{} for _ in own]))
+        if known.counts != counts:  # else no neighbour of it is new
+            known.ask(space, own, self)
+            known.counts, known.final = counts, self._is_final(space, own)
+            known.best = max(_offers(space, own, known), key=_rating, default=None)
+        return known.best
+
+    def _is_final(self, space: IterationSpace, own: Sequence[Use]) -> bool:
+        """Whether a space makes arguments that no tiled space reads."""
+        arrays = space.state.sdfg.arrays
+        written = {use.data for use in own if not isinstance(use, Read)}
+        return not written & self.read and not any(arrays[name].transient for name in written)
+
+
+@dataclass
+class _Known:
+    """What neighbours suggested to a space."""
+
+    counts: list[int]
+    """How many of the neighbours of each use of the space were asked."""
+    suggested: list[dict[tuple[Mesh, Splits], str]]
+    """By each use what was suggested, and by which space first."""
+    made: dict[tuple[Mesh, Splits], set[str]] = field(default_factory=dict)
+    """What the space reads that was made before it, by what its makers suggest."""
+    final: bool = False
+    """Whether the space makes arguments that no tiled space reads."""
+    best: Offer | None = None
+
+    def ask(self, space: IterationSpace, own: Sequence[Use], neighbours: _Neighbours) -> None:
+        """Ask neighbours that are new."""
+        for use, asked, suggested in zip(own, self.counts, self.suggested, strict=True):
+            for name, tiled, neighbour in neighbours.uses.get(use.data, ())[asked:]:
+                found = follow(space, use, neighbour, tiled.tiling)
+                suggested.setdefault(found, name)
+                is_written = not isinstance(neighbour, Read) and isinstance(use, Read)
+                if is_written and neighbours.is_before(name, space):
+                    self.made.setdefault(found, set()).add(use.data)
 
 
 def _rating(offer: Offer) -> Rating:
@@ -142,42 +175,27 @@ def _alone(space: IterationSpace) -> Tiling:
     return Tiling.of(space.ranges, Mesh(), _whole(space))
 
 
-def _offers(space: IterationSpace, own: Sequence[Use], neighbours: _Neighbours) -> Iterator[Offer]:
-    """What each tiled neighbour suggests, with the number of axes that the space could share.
+def _offers(space: IterationSpace, own: Sequence[Use], known: _Known) -> Iterator[Offer]:
+    """What the tiled neighbours suggest, with the number of axes that the space could share.
 
     Of as many, a reduction follows those in which most of what it reads was made: a gradient is
     summed where its batch is, whoever wants the sum. Then those come first with more axes that have
     one part, and that split what the space writes, and not what it reduces; then who reads its
     results, before who writes its operands later.
     """
-    arrays = space.state.sdfg.arrays
-    written = {use.data for use in own if not isinstance(use, Read)}
-    final = not written & neighbours.read and not any(arrays[name].transient for name in written)
-    suggested = [
-        (use, neighbour, name, *follow(space, use, neighbour, tiled.tiling))
-        for use in own
-        for name, tiled, neighbour in neighbours.uses.get(use.data, ())
-    ]
     reduces = any(_reduced(space, own))
-    made: dict[tuple[Mesh, Splits], set[str]] = {}
-    for use, neighbour, name, mesh, splits in suggested:
-        if (
-            not isinstance(neighbour, Read)
-            and isinstance(use, Read)
-            and neighbours.is_before(name, space)
-        ):
-            made.setdefault((mesh, splits), set()).add(use.data)
-    for use, _, name, mesh, splits in suggested:
-        axes = [axis for split in splits for axis in split]
-        shared = sum(mesh[axis] > 1 for axis in axes)
-        kept = sum(mesh[axis] > 1 for axis in _of_results(space, own, splits))
-        lying = len(made.get((mesh, splits), ())) if reduces else 0
-        if final and not shared:
-            yield (0,), space, Mesh(), _whole(space), Choice(Reason.RESULTS)
-        else:
-            ready = lying > 0 or not reduces  # others wait until what they read is tiled
-            rating = (shared, ready, lying, len(axes), kept, not isinstance(use, Read))
-            yield rating, space, mesh, splits, Choice(Reason.NEIGHBOUR, name)
+    for use, suggested in zip(own, known.suggested, strict=True):
+        for (mesh, splits), name in suggested.items():
+            axes = [axis for split in splits for axis in split]
+            shared = sum(mesh[axis] > 1 for axis in axes)
+            kept = sum(mesh[axis] > 1 for axis in _of_results(space, own, splits))
+            lying = len(known.made.get((mesh, splits), ())) if reduces else 0
+            if known.final and not shared:
+                yield (0,), space, Mesh(), _whole(space), Choice(Reason.RESULTS)
+            else:
+                ready = lying > 0 or not reduces  # others wait until what they read is tiled
+                rating = (shared, ready, lying, len(axes), kept, not isinstance(use, Read))
+                yield rating, space, mesh, splits, Choice(Reason.NEIGHBOUR, name)
 
 
 def _of_results(

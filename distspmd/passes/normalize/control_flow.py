@@ -9,6 +9,7 @@ loop is read before the loop, and again at the end of each iteration.
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -164,11 +165,11 @@ class _Values(ast.NodeTransformer):
     sdfg: SDFG
     like: _Values | None = None
     levels: list[list[_Value]] = field(default_factory=list)
-    ready: set[str] = field(default_factory=set)
-    """Scalars that are values for control flow already."""
 
-    def __post_init__(self) -> None:
-        self.ready = {
+    @functools.cached_property
+    def ready(self) -> set[str]:
+        """Scalars that were values for control flow already."""
+        return {
             edge.dst.data
             for state in self.sdfg.states()
             for edge in edges_of(state)

@@ -14,18 +14,20 @@ from dace.subsets import Subset
 
 from distspmd.analysis.accesses import Edge
 from distspmd.analysis.control_values import is_control_value, mark_control_value
+from distspmd.dace_compat.fast_graphs import symbols_known_once
 
 
 def operations_to_maps(sdfg: SDFG) -> None:
     """Wrap tasklets and expand ``np.where`` at the top level, in place."""
-    for state in sdfg.states():
-        for node in list(state.nodes()):
-            if state.entry_node(node) is not None:
-                continue
-            if isinstance(node, nodes.Tasklet):
-                _wrap(state, node)
-            elif isinstance(node, MergeLibraryNode):
-                _merge_to_map(state, node)
+    with symbols_known_once():
+        for state in sdfg.states():
+            for node in list(state.nodes()):
+                if state.entry_node(node) is not None:
+                    continue
+                if isinstance(node, nodes.Tasklet):
+                    _wrap(state, node)
+                elif isinstance(node, MergeLibraryNode):
+                    _merge_to_map(state, node)
 
 
 def _wrap(state: SDFGState, tasklet: nodes.Tasklet) -> None:

@@ -1,0 +1,64 @@
+"""What analyses ask of a whole program for each of its spaces: found once while nothing changes it.
+
+Each answer needs a walk over all states. A program of n statements would walk n times over n.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from dace import SDFG
+from dace.sdfg.state import ControlFlowBlock, ReturnBlock
+
+Graph = TypeVar("Graph", bound=ControlFlowBlock)
+Answer = TypeVar("Answer")
+
+_known: list[dict[tuple[Any, Any], Any]] = []
+"""Answers by the question and its graph; empty while programs may change."""
+
+
+@contextmanager
+def unchanged() -> Iterator[None]:
+    """While nothing rewrites a program, what was found of it is kept."""
+    _known.append({})
+    try:
+        yield
+    finally:
+        _known.pop()
+
+
+def _kept(find: Callable[[Graph], Answer]) -> Callable[[Graph], Answer]:
+    @functools.wraps(find)
+    def found(graph: Graph) -> Answer:
+        if not _known:
+            return find(graph)
+        answers, key = _known[-1], (find, graph)
+        if key not in answers:
+            answers[key] = find(graph)
+        answer: Answer = answers[key]
+        return answer
+
+    return found
+
+
+@_kept
+def returns(sdfg: SDFG) -> bool:
+    """Whether a program may end before its last state."""
+    return any(isinstance(block, ReturnBlock) for block in sdfg.all_control_flow_blocks())
+
+
+@_kept
+def assigned_symbols(sdfg: SDFG) -> list[str]:
+    """Symbols that edges between states assign, in order."""
+    edges = sdfg.all_interstate_edges(recursive=False)
+    return sorted({name for edge in edges for name in edge.data.assignments})
+
+
+@_kept
+def is_straight(graph: Any) -> bool:
+    """Whether each block of a region runs after another, whatever is known."""
+    plain = all(edge.data.is_unconditional() for edge in graph.edges())
+    return plain and all(len(graph.out_edges(node)) <= 1 for node in graph.nodes())
