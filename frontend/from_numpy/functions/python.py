@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import itertools
 import math
 from typing import Any
 
@@ -18,6 +19,7 @@ from distspmd.frontend.from_numpy.syntax.objects import is_own, special
 from distspmd.frontend.from_numpy.syntax.operators import compared
 from distspmd.frontend.from_numpy.syntax.ranges import (
     Enumerated,
+    Places,
     SymbolicRange,
     Zipped,
     static_values,
@@ -66,6 +68,26 @@ def _enumerate(run: Any, values: Any, start: Any = 0) -> Any:
 @function(builtins.zip)
 def _zip(run: Any, *values: Any, strict: bool = False) -> Any:
     return Zipped(values)
+
+
+@function(itertools.product)
+def _product(run: Any, *values: Any, repeat: int = 1) -> Any:
+    return Places(values * repeat)
+
+
+@function(np.ndindex)
+def _ndindex(run: Any, *shape: Any) -> Any:
+    extents = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple | list) else shape
+    return Places(tuple(_range(run, n) for n in extents))
+
+
+@function(np.ndenumerate)
+def _ndenumerate(run: Any, arr: Any) -> Any:
+    if isinstance(arr, Tensor):
+        arr = run.tracer.stored(arr)
+    elif not isinstance(arr, np.ndarray):
+        arr = np.asarray(arr)
+    return Places(_ndindex(run, *arr.shape).axes, arr)
 
 
 @function(builtins.reversed)

@@ -152,6 +152,11 @@ def _resize(a: Any, new_shape: Any) -> Any:
 
 @written_out(np.copyto)
 def _copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
+    given = np.asarray(src).dtype
+    if not np.can_cast(given, dst.dtype, casting):
+        raise TypeError(
+            f"Cannot cast array data from {given} to {dst.dtype} according to the rule {casting!r}"
+        )
     if where is True:
         dst[...] = src
     else:
@@ -346,8 +351,3 @@ def _apply_over_axes(func: Any, a: Any, axes: Any) -> Any:
 @written_out(np.dsplit)
 def _dsplit(ary: Any, indices_or_sections: Any) -> Any:
     return np.split(ary, indices_or_sections, 2)
-
-
-@written_out(np.ndenumerate)
-def _ndenumerate(arr: Any) -> Any:
-    return [(index, arr[index]) for index in np.ndindex(np.shape(arr))]

@@ -16,7 +16,9 @@ from distspmd.frontend.from_numpy.syntax import carried
 from distspmd.frontend.from_numpy.syntax.branches import branch
 from distspmd.frontend.from_numpy.syntax.conditions import relation_text
 from distspmd.frontend.from_numpy.syntax.jumps import StoppedFor, StoppedWhile
+from distspmd.frontend.from_numpy.syntax.nested_loops import nested
 from distspmd.frontend.from_numpy.syntax.ranges import (
+    Places,
     SymbolicRange,
     by_index,
     map_ranges,
@@ -64,6 +66,9 @@ def for_loop(interpreter: Interpreter, node: StoppedFor) -> None:
         over = SymbolicRange(over.start, over.stop, over.step)
     if isinstance(over, SymbolicRange):
         _range_loop(interpreter, node, over)
+        return
+    if isinstance(over, Places) and over.is_of_ranges:
+        for_loop(interpreter, nested(interpreter, node, over))
         return
     counted = by_index(tracer, over)
     if counted is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -71,6 +72,22 @@ class Zipped:
     values: tuple[Any, ...]
 
 
+@dataclass(frozen=True)
+class Places:
+    """All combinations of the values of some axes, the last of which changes fastest.
+
+    With an array, each comes with the element that is there when its turn comes.
+    """
+
+    axes: tuple[Any, ...]
+    array: Any = None
+
+    @property
+    def is_of_ranges(self) -> bool:
+        """Whether each axis is a range, whose values nothing changes."""
+        return bool(self.axes) and all(isinstance(a, range | SymbolicRange) for a in self.axes)
+
+
 def by_index(tracer: Tracer, over: Any) -> tuple[Whole, Callable[[Whole], Any]] | None:
     """How many values are iterated over, and the value at an index; None where these are listed."""
     if isinstance(over, Tensor):
@@ -102,6 +119,8 @@ def static_values(interpreter: Interpreter, over: Any) -> Iterator[Any]:
             yield add(over.start, n), value
     elif isinstance(over, Zipped):
         yield from zip(*(static_values(interpreter, v) for v in over.values), strict=False)
+    elif isinstance(over, Places):
+        yield from _static_places(interpreter, over)
     elif isinstance(over, SymbolicRange | Tensor):
         length, value_of = by_index(tracer, over) or (0, None)
         if not isinstance(length, int):
@@ -112,6 +131,17 @@ def static_values(interpreter: Interpreter, over: Any) -> Iterator[Any]:
             yield from over
         except TypeError:
             tracer.refuse(f"{told(over)} is not iterated over")
+
+
+def _static_places(interpreter: Interpreter, over: Places) -> Iterator[Any]:
+    axes = [list(static_values(interpreter, axis)) for axis in over.axes]
+    for index in itertools.product(*axes):
+        if over.array is None:
+            yield index
+        elif isinstance(over.array, Tensor):
+            yield index, indexing.read(interpreter.tracer, over.array, index)
+        else:
+            yield index, over.array[index]
 
 
 def map_ranges(interpreter: Interpreter, node: ast.expr) -> list[tuple[Any, Any, Any]] | None:
