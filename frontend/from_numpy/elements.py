@@ -8,8 +8,18 @@ from typing import Any
 import numpy as np
 import sympy
 
-from distspmd.expressions.ir import Expression, IndexValue, Load, apply, cast, parts, replace_leaves
-from distspmd.frontend.from_numpy.values import number, whole_expression
+from distspmd.expressions.ir import (
+    Constant,
+    Expression,
+    IndexValue,
+    Load,
+    apply,
+    cast,
+    parts,
+    replace_leaves,
+)
+from distspmd.expressions.operations import DType
+from distspmd.frontend.from_numpy.values import Tensor, number, whole_expression
 from distspmd.frontend.tensor_ir.statements import Index, Length, Parameter
 from distspmd.frontend.tensor_ir.whole_numbers import (
     Bounds,
@@ -56,6 +66,19 @@ def known_whole(expression: Expression) -> Whole | None:
         return int(total) if total.is_Integer else total
     constant = getattr(expression, "value", None)
     return int(constant) if isinstance(constant, int) else None
+
+
+def does_not_fit(value: Tensor, expression: Expression, dtype: DType) -> str | None:
+    """Why a number of Python is not assigned to elements of a type; None if it is.
+
+    NumPy refuses whole numbers that integers of a type cannot be, in place of wrapping them.
+    """
+    if value.weak is int and isinstance(expression, Constant) and dtype.kind in "iu":
+        try:
+            np.array(expression.value, dtype=dtype)
+        except OverflowError as problem:
+            return str(problem)
+    return None
 
 
 def truth_of(expression: Expression) -> Expression:

@@ -200,14 +200,18 @@ def _from_end(value: Expression, length: Length) -> Expression:
 def _check_ends(tracer: Tracer, value: sympy.Expr, length: Length) -> None:
     """Let the program end where an index of loops and sizes is out of range, if that may be.
 
-    Iterations of maps have no such check: they have no order in which to end.
+    Iterations of maps have no order in which to end: their indices are checked before the map.
     """
     bounds = tracer.bounds
-    if tracer.guarded or tracer.parallel or tracer.straight is not None or tracer.ends_if is None:
+    if tracer.guarded or tracer.ends_if is None:
         return
     if any(bounds.get(s.name) == (None, None) for s in value.free_symbols):
         return
     if isinstance(value, sympy.Mod) and same(value.args[1], length):
+        return
+    if tracer.parallel or tracer.straight is not None:
+        if tracer.maps:
+            tracer.maps[-1].note(tracer, value, length)
         return
     is_low = is_at_least(add(value, length), 0, bounds)
     is_high = is_at_least(subtract(subtract(length, 1), value), 0, bounds)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 import sympy
@@ -126,6 +126,13 @@ class Frame:
         return next((flag for flag in found if flag is not None), None)
 
 
+class MapOfIndices(Protocol):
+    """What looks at the indices in the body of a parallel map."""
+
+    def note(self, tracer: Any, value: sympy.Expr, length: Length) -> None:
+        """Look at an index of a dimension of some length."""
+
+
 @dataclass
 class Transcript:
     """A program as far as it is read.
@@ -141,6 +148,7 @@ class Transcript:
         target: the variable that is assigned to, whose name a container takes.
         own: names of the containers of the maps around, the innermost one last.
         parallel: parameters of the maps around, each with the number of maps outside of it.
+        maps: what looks at the indices of the maps around, the innermost one last.
         straight: the body of a map that is read as one kernel, if one is.
         last: the line of the last statement, of which results are that no line stores.
         capacities: the most that lengths can be which data decide.
@@ -164,6 +172,7 @@ class Transcript:
     target: str | None = None
     own: list[set[str]] = field(default_factory=list)
     parallel: list[tuple[int, list[str]]] = field(default_factory=list)
+    maps: list[MapOfIndices] = field(default_factory=list)
     straight: Any = None
     last: tuple[str, int] | None = None
     capacities: dict[Any, Length] = field(default_factory=dict)

@@ -17,9 +17,10 @@ import numpy as np
 import sympy
 
 from distspmd.expressions.ir import Expression, IndexValue, Load, apply, cast, parts
-from distspmd.frontend.from_numpy.elements import known_whole, truth_of
+from distspmd.frontend.from_numpy.elements import does_not_fit, known_whole, truth_of
 from distspmd.frontend.from_numpy.subscripts import checked_index, index_in
 from distspmd.frontend.from_numpy.syntax.conditions import relation
+from distspmd.frontend.from_numpy.syntax.map_indices import add_checks, noted
 from distspmd.frontend.from_numpy.syntax.mutation import MUTABLE, Around, watched
 from distspmd.frontend.from_numpy.syntax.sharing import collide, inverse_of, without_order
 from distspmd.frontend.from_numpy.syntax.variables import ABSENT, Saved, alike, changed, one_of
@@ -78,11 +79,13 @@ def map_loop(
             straight = Straight(interpreter, parameters)
             tracer.straight = straight
             try:
-                interpreter.block(node.body)
+                with noted(tracer) as indices:
+                    interpreter.block(node.body)
             finally:
                 tracer.straight = None
             stores = straight.all_stores()
             tracer.node = node
+            add_checks(tracer, indices, parameters)
             straight.add_indices()
             if stores:
                 tracer.kernel(stores, parameters, f"map_{node.lineno}")
@@ -94,11 +97,12 @@ def map_loop(
             body = Block()
             tracer.own.append(set())
             try:
-                with tracer.within(body):
+                with tracer.within(body), noted(tracer) as indices:
                     interpreter.block(node.body)
             finally:
                 own = tracer.own.pop()
             tracer.node = node
+            add_checks(tracer, indices, parameters)
             tracer.add(Scope(f"map_{node.lineno}", tuple(parameters), body, frozenset(own)))
     interpreter.variables.clear()
     interpreter.variables.update(outside)
@@ -244,7 +248,10 @@ class Straight:
             self.leave()
         place = self._place(base, items)
         self._now(base, place)  # what was written there before has to be known
-        self._set(base, place, cast(tensor.element(()), base.dtype))
+        element = tensor.element(())
+        if problem := does_not_fit(tensor, element, base.dtype):
+            self._tracer.refuse(problem)
+        self._set(base, place, cast(element, base.dtype))
         return True
 
     def _set(self, base: View, place: tuple[Index, ...], value: Expression) -> None:
