@@ -11,6 +11,7 @@ import sympy
 
 from distspmd.expressions.ir import Constant, Expression, apply, cast
 from distspmd.expressions.operations import OPERATIONS, DType
+from distspmd.frontend.from_numpy.comparisons import COMPARISONS, comparison, known_comparison
 from distspmd.frontend.from_numpy.elements import is_one, truth_of
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.transcript import PYTHON_TYPES, told
@@ -201,25 +202,6 @@ def _rounding(name: str) -> Build:
     return lambda a: a if a.dtype.kind in "biu" else apply(name, a)
 
 
-def _ordered(name: str) -> Build:
-    """A comparison; complex numbers are compared by their real parts first, as NumPy does."""
-    strict = {"less_equal": "less", "greater_equal": "greater"}.get(name, name)
-
-    def build(a: Expression, b: Expression) -> Expression:
-        if a.dtype.kind != "c":
-            return apply(name, a, b)
-        reals, imaginary = (
-            [apply(part, x, dtype=_real(x.dtype)) for x in (a, b)] for part in ("real", "imag")
-        )
-        apart = apply(strict, *reals)
-        for part in imaginary:
-            apart = apply("logical_and", apart, apply("logical_not", _is_nan(part)))
-        alike = apply("logical_and", apply("equal", *reals), apply(name, *imaginary))
-        return apply("logical_or", apart, alike)
-
-    return build
-
-
 _SAME = {
     *("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "sin", "cos", "tan"),
     *("arcsin", "arccos", "arctan", "arctan2", "sinh", "cosh", "tanh", "arcsinh", "arccosh"),
@@ -229,7 +211,7 @@ _SAME = {
 }
 BUILDS: dict[str, Build] = {
     **{name: lambda *operands, _name=name: apply(_name, *operands) for name in _SAME},
-    **{name: _ordered(name) for name in ("less", "less_equal", "greater", "greater_equal")},
+    **{name: comparison(name) for name in COMPARISONS},
     "add": _of_truths("add", "logical_or"),
     "multiply": _of_truths("multiply", "logical_and"),
     "subtract": lambda a, b: apply("subtract", a, b),
@@ -323,6 +305,19 @@ def _put(tracer: Tracer, ufunc: np.ufunc, found: Tensor, out: Any, where: Any) -
 def combine(tracer: Tracer, ufunc: np.ufunc, operands: Sequence[Any], dtype: Any = None) -> Tensor:
     """The tensor that a universal function of one result gives, of NumPy's type."""
     tensors = _of_one_choice(tracer, [tracer.tensor(o) for o in operands])
+    known = known_comparison(ufunc, operands, tensors)
+    if known is not None:
+        return _everywhere(tracer, known, tensors)
+    return _combined(tracer, ufunc, operands, tensors, dtype)
+
+
+def _combined(
+    tracer: Tracer,
+    ufunc: np.ufunc,
+    operands: Sequence[Any],
+    tensors: Sequence[Tensor],
+    dtype: Any,
+) -> Tensor:
     weak = all(t.weak is not None for t in tensors)
     kinds: list[Any] = [
         t.weak if t.weak not in (None, bool) and not weak else t.dtype for t in tensors
@@ -343,6 +338,7 @@ def combine(tracer: Tracer, ufunc: np.ufunc, operands: Sequence[Any], dtype: Any
                 np.array(value, dtype=types[0])
     except (TypeError, OverflowError) as problem:
         tracer.refuse(str(problem))
+    _check_power(tracer, ufunc, operands, result)
     for kind in (*types, result):
         tracer.check_type(kind)
     build = BUILDS[ufunc.__name__]
@@ -358,6 +354,19 @@ def combine(tracer: Tracer, ufunc: np.ufunc, operands: Sequence[Any], dtype: Any
     if weak:
         python = {"b": bool, "i": int, "u": int, "f": float, "c": complex}[result.kind]
     return Tensor(shape, result, element, python, mask)
+
+
+def _check_power(tracer: Tracer, ufunc: np.ufunc, operands: Sequence[Any], result: DType) -> None:
+    exponent = operands[-1]
+    is_negative = isinstance(exponent, int | np.integer) and exponent < 0
+    if ufunc is np.power and result.kind in "iu" and is_negative:
+        tracer.refuse("Integers to negative integer powers are not allowed.")
+
+
+def _everywhere(tracer: Tracer, truth: bool, tensors: Sequence[Tensor]) -> Tensor:
+    shape = tracer.broadcast_shape([t.shape for t in tensors])
+    mask = next((t.mask for t in tensors if t.mask is not None), None)
+    return Tensor(shape, np.dtype(bool), lambda _: number(truth, np.dtype(bool)), None, mask)
 
 
 def _converted(expression: Expression, dtype: DType) -> Expression:

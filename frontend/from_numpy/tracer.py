@@ -27,6 +27,7 @@ from distspmd.frontend.from_numpy.contractions import (
     window_of,
 )
 from distspmd.frontend.from_numpy.elements import (
+    does_not_fit,
     is_one,
     known_whole,
     may_meet,
@@ -280,7 +281,10 @@ class Tracer(Transcript):
             elif conflict is None:
                 target, value = over_container(target, value, self.bounds)
         parameters, index = self.parameters(target.shape)
-        stored = cast(value.element(index), target.dtype)
+        element = value.element(index)
+        if problem := does_not_fit(value, element, target.dtype):
+            self.refuse(problem)
+        stored = cast(element, target.dtype)
         store = Store(target.container, target.at(index), stored, conflict)
         self.kernel([store], parameters, target.container.name)
 

@@ -317,8 +317,20 @@ function(np.ascontiguousarray)(_in_order(by_rows=True))
 function(np.asfortranarray)(_in_order(by_rows=False))
 
 
-def _astype(run: Any, base: Any, dtype: Any, *_: Any, copy: bool = True, **__: Any) -> Any:
+def _astype(
+    run: Any,
+    base: Any,
+    dtype: Any,
+    order: str = "K",
+    casting: Any = "unsafe",
+    subok: bool = True,
+    copy: bool = True,
+) -> Any:
     kind = dtype_of(run, dtype)
+    if not np.can_cast(base.dtype, kind, casting):
+        run.tracer.refuse(
+            f"Cannot cast array data from {base.dtype} to {kind} according to the rule {casting!r}"
+        )
     if not copy and kind == base.dtype:
         return base
     return converted(run.tracer, base, kind)
