@@ -208,8 +208,15 @@ def apply(name: str, *arguments: Expression, dtype: DType | None = None) -> Oper
 
 
 def cast(expression: Expression, dtype: DType) -> Expression:
-    """An expression converted to a type."""
-    return expression if expression.dtype == dtype else apply("cast", expression, dtype=dtype)
+    """An expression converted to a type; of complex numbers real ones have the real part."""
+    if expression.dtype == dtype:
+        return expression
+    if expression.dtype.kind == "c" and dtype.kind == "b":
+        return apply("not_equal", expression, Constant(0, expression.dtype))
+    if expression.dtype.kind == "c" and dtype.kind != "c":
+        real = np.empty(0, expression.dtype).real.dtype
+        return cast(apply("real", expression, dtype=real), dtype)
+    return apply("cast", expression, dtype=dtype)
 
 
 def written(name: str, *operands: Any, real: DType = FLOAT64) -> Operation:

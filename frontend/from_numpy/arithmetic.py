@@ -61,7 +61,16 @@ def _keeps_other(name: str) -> Build:
 
 
 def _floor_divide(a: Expression, b: Expression) -> Expression:
-    return _guarded("floor_divide", a, b)
+    """A quotient, rounded down; of real numbers from their exact remainder, as NumPy does."""
+    if a.dtype.kind != "f":
+        return _guarded("floor_divide", a, b)
+    zero, rest = number(0, a.dtype), apply("fmod", a, b)
+    apart = apply("not_equal", apply("less", b, zero), apply("less", rest, zero))
+    below = apply("logical_and", apply("not_equal", rest, zero), apart)
+    whole = apply("rint", apply("divide", apply("subtract", a, rest), b))
+    found = apply("where", below, apply("subtract", whole, number(1, a.dtype)), whole)
+    undefined = apply("add", apply("divide", a, b), apply("subtract", a, a))  # of an infinity NaN
+    return apply("where", _is_nan(rest), undefined, found)
 
 
 def _remainder(a: Expression, b: Expression) -> Expression:
@@ -338,7 +347,7 @@ def _combined(
                 np.array(value, dtype=types[0])
     except (TypeError, OverflowError) as problem:
         tracer.refuse(str(problem))
-    _check_power(tracer, ufunc, operands, result)
+    _check_operands(tracer, ufunc, operands, result)
     for kind in (*types, result):
         tracer.check_type(kind)
     build = BUILDS[ufunc.__name__]
@@ -356,11 +365,15 @@ def _combined(
     return Tensor(shape, result, element, python, mask)
 
 
-def _check_power(tracer: Tracer, ufunc: np.ufunc, operands: Sequence[Any], result: DType) -> None:
+def _check_operands(
+    tracer: Tracer, ufunc: np.ufunc, operands: Sequence[Any], result: DType
+) -> None:
     exponent = operands[-1]
     is_negative = isinstance(exponent, int | np.integer) and exponent < 0
     if ufunc is np.power and result.kind in "iu" and is_negative:
         tracer.refuse("Integers to negative integer powers are not allowed.")
+    if ufunc is np.rint and result.kind == "c":
+        tracer.refuse("complex numbers are rounded; round x.real and x.imag")
 
 
 def _everywhere(tracer: Tracer, truth: bool, tensors: Sequence[Tensor]) -> Tensor:

@@ -8,7 +8,22 @@ from typing import Any
 import numpy as np
 import sympy
 
+from distspmd.expressions.operations import DType
 from distspmd.frontend.from_numpy.values import Tensor
+
+
+def joined_type(one: Tensor, other: Tensor) -> DType:
+    """The type of a variable that is one value here, and another one there.
+
+    Where only one of them is a number of Python, the variable has the type of the other, with which
+    such a number combines. A whole number may be larger than integers of that type.
+    """
+    if (one.weak is None) == (other.weak is None):
+        return np.result_type(one.dtype, other.dtype)
+    strong, weak = (one, other) if other.weak is not None else (other, one)
+    if strong.dtype.kind in "fc" and weak.weak is not None:
+        return np.result_type(strong.dtype, weak.weak(0))
+    return np.result_type(strong.dtype, weak.dtype)
 
 
 def is_array(value: Any) -> bool:

@@ -151,7 +151,7 @@ def _resize(a: Any, new_shape: Any) -> Any:
 
 
 @written_out(np.copyto)
-def _copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
+def _copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
     given = np.asarray(src).dtype
     if not np.can_cast(given, dst.dtype, casting):
         raise TypeError(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import sympy
 
-from distspmd.frontend.from_numpy.kinds import is_whole
+from distspmd.frontend.from_numpy.kinds import is_whole, joined_type
 from distspmd.frontend.from_numpy.syntax.conditions import condition_text
 from distspmd.frontend.from_numpy.syntax.mutation import Around, join_contents, watched
 from distspmd.frontend.from_numpy.syntax.variables import (
@@ -116,7 +116,7 @@ def _join(
         same(a, b) for a, b in zip(*shapes, strict=True)
     ):
         return _one_of(tracer, name, (one, other), (then, otherwise))
-    dtype = np.result_type(*(t.dtype for t in tensors))
+    dtype = joined_type(*tensors)
     container = tracer.container(name, shapes[0], dtype)
     place = view_of(container)
     place.weak = tensors[0].weak if tensors[0].weak is tensors[1].weak else None

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import sympy
 
-from distspmd.frontend.from_numpy.kinds import is_whole
+from distspmd.frontend.from_numpy.kinds import is_whole, joined_type
 from distspmd.frontend.from_numpy.syntax.bindings import bound_names, is_written_first
 from distspmd.frontend.from_numpy.syntax.mutation import Around, CarryEntry, refill, watched
 from distspmd.frontend.from_numpy.syntax.sharing import is_own, references
@@ -364,13 +364,13 @@ def _moves(
     if alike(place, now):
         return
     if isinstance(place, sympy.Symbol):
-        moves.append((place, _next_whole(tracer, name, now)))
+        moves.append((place, _next_whole(tracer, name, now, before)))
         return
     assert isinstance(place, View)
     moves.append((place, _next_tensor(tracer, name, place, now, kinds.get(name), before)))
 
 
-def _next_whole(tracer: Tracer, name: str, now: Any) -> Whole:
+def _next_whole(tracer: Tracer, name: str, now: Any, before: Any) -> Whole:
     """The next value of a symbol that a loop carries.
 
     Raises:
@@ -385,8 +385,19 @@ def _next_whole(tracer: Tracer, name: str, now: Any) -> Whole:
     scalar = isinstance(now, Tensor) and now.ndim == 0
     if scalar or isinstance(now, float | complex | np.generic):
         tensor = tracer.tensor(now)
-        raise ReadAgain(name, (np.result_type(tensor.dtype, INT64), tensor.weak))
+        raise ReadAgain(name, (_type_from(before, tensor), tensor.weak))
     raise CannotRoll(f"{name!r} is no number any more in the loop")
+
+
+def _type_from(before: Any, tensor: Tensor) -> Any:
+    """The type of what begins as a whole number of Python, and goes on as a tensor."""
+    if tensor.weak is None and isinstance(before, int):
+        try:
+            np.array(before, dtype=tensor.dtype)
+        except OverflowError:
+            return np.result_type(tensor.dtype, INT64)
+        return np.result_type(tensor.dtype, 0)
+    return np.result_type(tensor.dtype, INT64)
 
 
 def _next_tensor(
@@ -409,7 +420,7 @@ def _next_tensor(
         if kind != "shape":
             raise ReadAgain(name, "shape")
         raise CannotRoll(f"{name!r} changes its shape in the loop")
-    joined = np.result_type(tensor.dtype, place.dtype)
+    joined = joined_type(tensor, place)
     if kind is None and not _is_free(tracer, place, before):
         raise ReadAgain(name, (joined, place.weak if place.weak is tensor.weak else None))
     if tensor.weak is None and place.weak is not None and kind is None:

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import sympy
 
-from distspmd.expressions.ir import apply
+from distspmd.expressions.ir import Expression, apply, cast
 from distspmd.frontend.from_numpy import checks, indexing
 from distspmd.frontend.from_numpy.arithmetic import choose, combine
 from distspmd.frontend.from_numpy.elements import truth_of
-from distspmd.frontend.from_numpy.kinds import has_data
+from distspmd.frontend.from_numpy.kinds import has_data, joined_type
 from distspmd.frontend.from_numpy.syntax import objects
 from distspmd.frontend.from_numpy.syntax.branches import branch
 from distspmd.frontend.from_numpy.syntax.calls import Closure, name_of
@@ -127,12 +127,8 @@ def _boolean(run: Interpreter, node: ast.BoolOp) -> Any:
             run.tracer.guarded -= guard
         last = place == len(node.values) - 1
         if known is not None:
-            if known == first_wins:
-                if found is None:
-                    return value
-                return _joined(run, node.op, found, known)
-            if last and found is None:
-                return value
+            if known == first_wins or last:
+                return value if found is None else _joined(run, node.op, found, value)
             continue
         found = value if found is None else _joined(run, node.op, found, value)
     return found if found is not None else value
@@ -144,12 +140,27 @@ def _joined(run: Interpreter, op: ast.boolop, left: Any, right: Any) -> Any:
         return kind(relation(left), relation(sympy.sympify(right)))
     name = "logical_or" if isinstance(op, ast.Or) else "logical_and"
     one, other = run.tracer.tensor(left), run.tracer.tensor(right)
+    if not one.ndim and not other.ndim and {one.dtype.kind, other.dtype.kind} != {"b"}:
+        return _first_that_decides(op, one, other)
     return Tensor(
         (),
         np.dtype(bool),
         lambda _: apply(name, *(truth_of(t.element((0,) * t.ndim)) for t in (one, other))),
         bool,
     )
+
+
+def _first_that_decides(op: ast.boolop, one: Tensor, other: Tensor) -> Tensor:
+    """``a and b`` is ``a`` unless that is true, and ``a or b`` is ``a`` if it is."""
+    dtype = joined_type(one, other)
+
+    def element(_: Any) -> Expression:
+        first, second = (cast(t.element(()), dtype) for t in (one, other))
+        if isinstance(op, ast.And):
+            first, second = second, first
+        return apply("where", truth_of(one.element(())), first, second)
+
+    return Tensor((), dtype, element, one.weak if one.weak is other.weak else None)
 
 
 @expression(ast.Compare)

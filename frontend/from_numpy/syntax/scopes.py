@@ -18,6 +18,7 @@ import sympy
 
 from distspmd.expressions.ir import Expression, IndexValue, Load, apply, cast, parts
 from distspmd.frontend.from_numpy.elements import does_not_fit, known_whole, truth_of
+from distspmd.frontend.from_numpy.kinds import joined_type
 from distspmd.frontend.from_numpy.subscripts import checked_index, index_in
 from distspmd.frontend.from_numpy.syntax.conditions import relation
 from distspmd.frontend.from_numpy.syntax.map_indices import add_checks, noted
@@ -339,7 +340,7 @@ class Straight:
         one, other = self._tracer.tensor(a), self._tracer.tensor(b)
         if one.ndim or other.ndim:
             self.leave()
-        dtype = np.result_type(one.dtype, other.dtype)
+        dtype = joined_type(one, other)
         found = apply(
             "where", condition, cast(one.element(()), dtype), cast(other.element(()), dtype)
         )

@@ -1,0 +1,104 @@
+"""Numbers of Python beside typed ones: what ``and`` and loops give; quotients, complex numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from distspmd.errors import UnsupportedProgram
+from distspmd.frontend import numpy_program
+from from_numpy.corpus.registry import Case
+from from_numpy.harness import on_paper, run_here
+from from_numpy.outcomes import RIGHT
+
+ARRAYS = {
+    "f8": np.array([1.25, -2.0, 0.5, 33.3, -7.7, 4.0]),
+    "g8": np.array([2.0, 0.3, -1.5, 7.0, 3.0, -4.0]),
+    "z8": np.array([0.0, -0.0, 1.0, 0.0, 2.0, -0.0]),
+    "f4": np.array([0.1, -2.5, 3e10, 1e-10, 7, 1], np.float32),
+    "i32": np.array([7, -7, -1, 2, 123456789, -2147483648], np.int32),
+    "i8": np.array([-128, -7, 0, 5, 127, 100], np.int8),
+    "b": np.array([True, False, True, True, False, False]),
+    "c16": np.array([1 + 2j, -1.5j, 2.25, 0, 1e3j, -2 - 1e-3j]),
+}
+
+
+def quotients(f8, g8, z8, f4):
+    whole = f8 // 0.7
+    f8 //= 0.7
+    ends = np.array([np.inf, 1.0, -np.inf, np.nan, 6.0, -3.0]) * (g8 * 0 + 1)
+    return whole, f8, g8 // 0.1, f4 // np.float32(0.1), g8 // z8, ends // 0.1, g8 // np.inf
+
+
+def carried_by_loops(f4, i32, i8, b):
+    total, count, product, least, few = 0.0, 0, 1, 1e30, 0
+    for v in f4:
+        total += v
+    for v in f4:
+        count += v
+    for v in i32:
+        product = product * v
+    for v in i8:
+        few += v
+    for v in f4:
+        least = min(least, v)
+    chosen = 0.5
+    if b[0]:
+        chosen = f4[1]
+    last = 0.5
+    for k in range(3):
+        if f4[k] > 100:
+            last = f4[k]
+    return total, count, product, few, least * f4, chosen * f4, last * f4
+
+
+def decided(f8, b, i32, f4):
+    zero = f8[0] - 1.25
+    both = f8[1] and f8[2], f8[1] and 5.0, zero and f8[1], b[0] and f8[3], i32[0] and f8[0]
+    one = f8[1] or 5.0, zero or f8[1], zero or 5.0, b[1] or f8[2] > 0, f4[5] or f4[1]
+    return *map(np.float64, both), *map(np.float64, one), 1 if f8[0] and f8[1] > 0 else 2
+
+
+def real_parts(c16, f8, b):
+    f8[0] = c16[0]
+    f8[1:3] = c16[2:4]
+    b[:] = c16
+    return f8, b, c16.astype(np.float32), c16.astype(bool)
+
+
+def case_of(function: Callable[..., Any]) -> Case:
+    names = function.__code__.co_varnames[: function.__code__.co_argcount]
+
+    def make(_: Any) -> dict[str, Any]:
+        return {name: ARRAYS[name].copy() for name in names}
+
+    return Case(function.__name__, function, "", "", make, (), warns=True)
+
+
+EVERY = [quotients, carried_by_loops, decided, real_parts]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("function", EVERY, ids=lambda f: f.__name__)
+def test_types_and_shapes_are_those_of_numpy(function: Callable[..., Any]) -> None:
+    found = on_paper(case_of(function))
+    assert found.kind == RIGHT, found
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.usefixtures("unoptimised")
+@pytest.mark.parametrize("function", EVERY, ids=lambda f: f.__name__)
+def test_values_are_those_of_numpy(function: Callable[..., Any]) -> None:
+    found = run_here(case_of(function))
+    assert found.kind == RIGHT, found
+
+
+def test_complex_numbers_are_not_rounded() -> None:
+    def program(x: Any) -> Any:
+        return np.round(x, 1)
+
+    with pytest.raises(UnsupportedProgram, match=r"round x.real and x.imag"):
+        numpy_program(program, ARRAYS["c16"])
