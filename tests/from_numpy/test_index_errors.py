@@ -168,11 +168,19 @@ PAIRS = [(1, 1), (2, 1), (3, 3), (4, 2), (3, 5), (7, 4), (2, 9), (4, 3)]
 
 
 def outcome(function: Any, shapes: Any) -> Any:
-    """What the loops of Python do, or the kind of their error."""
+    """What the loops of Python do, or the kind of their error.
+
+    Where a size that a call has leaves no index in range, the program is refused with the same
+    sentence before anything runs.
+    """
     x, y = (np.arange(1.0, np.prod(shape) + 1).reshape(shape) for shape in shapes)
     try:
         function(x, y)
     except IndexError:
+        return IndexError
+    except UnsupportedProgram as refused:
+        if "out of bounds for a dimension of" not in str(refused):
+            raise
         return IndexError
     return y
 
