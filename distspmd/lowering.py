@@ -57,6 +57,51 @@ class OneOf:
 
 
 @dataclass(frozen=True)
+class Column:
+    """An array among the results, of which a list has a number, or a row, in each element.
+
+    Attributes:
+        values: the array.
+        is_python: whether its numbers are numbers of Python.
+    """
+
+    values: Result
+    is_python: bool
+
+
+@dataclass(frozen=True)
+class ListOf:
+    """A list of as many elements as the run decides.
+
+    Attributes:
+        element: a column, or a tuple or list of columns.
+        kind: the type of Python that it is.
+    """
+
+    element: Any
+    kind: type
+
+    def fill(self, array: Callable[[Result], Any]) -> Any:
+        """The list, of its columns; None where one is not there."""
+        found = _rows(self.element, array)
+        return self.kind(found) if isinstance(found, list) else found
+
+
+def _rows(element: Any, array: Callable[[Result], Any]) -> Any:
+    """The elements of a list, of their columns."""
+    if isinstance(element, Column):
+        values = array(element.values)
+        if not isinstance(values, np.ndarray):
+            return values
+        return values.tolist() if element.is_python else list(values)
+    parts = [_rows(part, array) for part in element]
+    if any(not isinstance(part, list) for part in parts):
+        return next((part for part in parts if part is not None), None)
+    kind = tuple if isinstance(element, tuple) else list
+    return [kind(row) for row in zip(*parts, strict=True)]
+
+
+@dataclass(frozen=True)
 class CallForm:
     """How a program is called.
 
@@ -84,6 +129,8 @@ def fill(form: Any, array: Callable[[Result], Any]) -> Any:
     """A form with something in the place of its results."""
     if isinstance(form, Result):
         return array(form)
+    if isinstance(form, ListOf):
+        return form.fill(array)
     if isinstance(form, OneOf):
         which = array(form.which)
         if which is None:  # it lives on another rank: arrays of either form are not lost

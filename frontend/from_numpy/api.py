@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import inspect
 import pkgutil
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,11 +18,18 @@ from dace.frontend.python.parser import DaceProgram
 
 from distspmd.errors import ArgumentError, DistSPMDError, UnsupportedProgram
 from distspmd.frontend.from_numpy import dace_parser, functions, syntax
-from distspmd.frontend.from_numpy.choosing import as_arrays
 from distspmd.frontend.from_numpy.functions.registry import FUNCTIONS, METHODS
 from distspmd.frontend.from_numpy.interpreter import HOLE, PLACE, Interpreter
 from distspmd.frontend.from_numpy.prune import without_unread
-from distspmd.frontend.from_numpy.syntax import variables
+from distspmd.frontend.from_numpy.results import returned_form
+from distspmd.frontend.from_numpy.run_lists import (
+    LEAST_ROOM,
+    DecidedByRun,
+    Facts,
+    Known,
+    settle,
+)
+from distspmd.frontend.from_numpy.shapes import size_of
 from distspmd.frontend.from_numpy.syntax.sources import globals_of
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.transcript import (
@@ -33,8 +42,8 @@ from distspmd.frontend.from_numpy.transcript import (
 from distspmd.frontend.from_numpy.values import Tensor, View, view_of
 from distspmd.frontend.tensor_ir.emit_program import emit_program
 from distspmd.frontend.tensor_ir.statements import Container
-from distspmd.frontend.tensor_ir.whole_numbers import symbol
-from distspmd.lowering import CallForm, OneOf, Result
+from distspmd.frontend.tensor_ir.whole_numbers import add, symbol
+from distspmd.lowering import CallForm
 
 for _package in (functions, syntax):
     for _module in pkgutil.iter_modules(_package.__path__):
@@ -101,17 +110,62 @@ def _settled(
     """
     found: SDFG | None = None
     changing: set[int] = set()
+    known: dict[Any, Facts] = {}
+    readings = 0
     while found is None:
-        found = _read(_Reading(function, changing, fixes_numbers), changing, examples, sizes)
+        reading = _Reading(function, changing, fixes_numbers, known)
+        lists = len(known)
+        found = _read(reading, changing, known, examples, sizes, is_last=readings > _READINGS)
+        readings = readings + 1 if len(known) == lists else 0
     return found
 
 
+_READINGS = 20
+"""How often a program is read, at most, after the last list was found whose content it decides."""
+
+
+_UNSETTLED = (
+    "{}: what its lists hold is not known: some are read that get no elements before; write arrays"
+)
+
+
 def _read(
-    reading: _Reading, changing: set[int], examples: Sequence[Any], sizes: Mapping[str, Any]
+    reading: _Reading,
+    changing: set[int],
+    known: dict[Any, Facts],
+    examples: Sequence[Any],
+    sizes: Mapping[str, Any],
+    *,
+    is_last: bool,
 ) -> SDFG | None:
-    """The SDFG of a function; None if one more table changes, so that it is to be read again."""
+    """The SDFG of a function; None if it is to be read again, since more is known of it now.
+
+    Args:
+        reading: of the function.
+        changing: tables that change, to which another one is added.
+        known: what is known of lists whose content the run decides, to which more is added.
+        examples: arguments.
+        sizes: of the program, and arguments by name.
+        is_last: whether it is not read again for what lists hold.
+    """
     try:
-        return reading.sdfg(examples, sizes)
+        found = reading.sdfg(examples, sizes)
+        more = settle(reading.tracer)
+        if (more and is_last) or (reading.tracer.has_left_out and not more):
+            raise UnsupportedProgram(_UNSETTLED.format(reading.function.__name__))
+        known.update(more)
+        return None if more else found
+    except DecidedByRun as problem:
+        known[problem.site] = replace(known.get(problem.site, Facts()), grows=problem.site in known)
+        return None
+    except (UnsupportedProgram, Known) as problem:
+        more = settle(reading.tracer)
+        if not more or is_last:
+            if isinstance(problem, Known):
+                raise UnsupportedProgram(_UNSETTLED.format(reading.function.__name__)) from None
+            raise
+        known.update(more)
+        return None
     except TableChanges as table:
         changing.add(table.number)
         return None
@@ -138,9 +192,10 @@ class _Reading:
         function: Callable[..., Any],
         changing: Collection[int] = (),
         fixes_numbers: bool = False,
+        known: Mapping[Any, Facts] | None = None,
     ) -> None:
         self.function, self.fixes_numbers = function, fixes_numbers
-        self.tracer = Tracer(changing=frozenset(changing))
+        self.tracer = Tracer(changing=frozenset(changing), known_lists=dict(known or {}))
         self.interpreter = Interpreter(self.tracer, FUNCTIONS, METHODS)
         self.arguments: list[Container] = []
         self.seen: set[str] = set()
@@ -165,14 +220,16 @@ class _Reading:
             if not isinstance(value, Tensor) and value != () and value != {}
         }
         self.tracer.frames.append(Frame({}))
+        elements = [size_of(each.shape) for each in self.arguments]
+        self.tracer.room = functools.reduce(add, elements, LEAST_ROOM)
         try:
             result = self.interpreter.run_function(inspect.unwrap(self.function), values)
             form = CallForm(
-                returned=self._return(result),
+                returned=returned_form(self.tracer, result),
                 fixed=self.fixed,
                 parameters=tuple(signature.parameters),
             )
-        except (DistSPMDError, TableChanges):
+        except (DistSPMDError, TableChanges, DecidedByRun, Known):
             raise
         except RecursionError:
             raise UnsupportedProgram(
@@ -353,70 +410,6 @@ class _Reading:
         if value.shape == ():
             return self._scalar(name, dtype, None)
         return self._array(name, [int(n) for n in value.shape], dtype)
-
-    # -- results --------------------------------------------------------------------------------
-
-    def _return(self, returned: Any) -> Any:
-        """Make the arrays of what a function returns results; the form that it has else."""
-        found: list[Any] = []
-
-        def form(value: Any) -> Any:
-            if isinstance(value, tuple | list):
-                if isinstance(value, list) and all(map(_is_number, value)):
-                    return list(value)
-                return type(value)(map(form, value))
-            if isinstance(value, dict):
-                return {key: form(part) for key, part in value.items()}
-            if isinstance(value, variables.OneOf):
-                which = form(value.which)
-                return OneOf(which, (form(value.values[0]), form(value.values[1])))
-            if isinstance(value, variables.Undecided):
-                self.tracer.refuse(value.reason)
-            if value is None or isinstance(value, str):
-                return value
-            return self._place(as_arrays(self.tracer, self.tracer.tensor(value)), found)
-
-        made = form(returned)
-        if not found and made is not None:  # a program has a result at least
-            found.append(self.tracer.tensor(np.array(returned)))
-            made = Result(0)
-        plain = found and (
-            made == Result(0)
-            or (isinstance(made, tuple) and made == tuple(map(Result, range(len(found)))))
-        )
-        single = made == Result(0)
-        for place, tensor in enumerate(found):
-            self._result("__return" if single else f"__return_{place}", tensor)
-        return None if plain or not found else made
-
-    def _place(self, value: Tensor, found: list[Any]) -> Result:
-        """Add an array to the results; with its lengths, if data decide them."""
-        tracer = self.tracer
-        place = len(found)
-        found.append(value)
-        lengths = []
-        for d, n in enumerate(value.shape):
-            if tracer.is_decided_by_data(n):
-                lengths.append((d, len(found)))
-                found.append(tracer.stored_anew(tracer.whole(n), "length"))
-        if lengths:
-            stored = tracer.stored_anew(tracer.unmerged(value), tracer.target)
-            found[place] = view_of(stored.container)
-        return Result(place, tuple(lengths))
-
-    def _result(self, name: str, value: Tensor) -> None:
-        tracer = self.tracer
-        if (
-            isinstance(value, View)
-            and value.is_whole
-            and not value.container.is_argument
-            and not value.container.name.startswith("__return")
-        ):
-            value.container.name = name
-            value.container.is_argument = True
-            return
-        container = Container(name, value.shape, value.dtype, is_argument=True)
-        tracer.write(view_of(container), tracer.unmerged(value))
 
 
 def _described(annotation: Any) -> data.Data | None:

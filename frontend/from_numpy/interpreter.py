@@ -17,8 +17,18 @@ from distspmd.errors import DistSPMDError
 from distspmd.frontend.from_numpy import checks, indexing
 from distspmd.frontend.from_numpy.choosing import as_arrays
 from distspmd.frontend.from_numpy.kinds import has_data
-from distspmd.frontend.from_numpy.syntax import objects
-from distspmd.frontend.from_numpy.syntax.bindings import name_in_source, written_into
+from distspmd.frontend.from_numpy.run_lists import (
+    Known,
+    RunList,
+    UnknownElement,
+    decided_by_run,
+)
+from distspmd.frontend.from_numpy.syntax import list_changes, lists, objects
+from distspmd.frontend.from_numpy.syntax.bindings import (
+    changed_in_place,
+    name_in_source,
+    written_into,
+)
 from distspmd.frontend.from_numpy.syntax.calls import Method, call
 from distspmd.frontend.from_numpy.syntax.conditions import decided
 from distspmd.frontend.from_numpy.syntax.jumps import RESULT, without_jumps
@@ -100,6 +110,7 @@ class Interpreter:
         self.depth += 1
         frame.target = self.tracer.target
         frame.written_into = written_into(node)
+        frame.changed_in_place = changed_in_place(node)
         self.tracer.frames.append(frame)
         try:
             if isinstance(node, ast.Lambda):
@@ -153,11 +164,13 @@ class Interpreter:
             self.tracer.refuse(f"the statement {type(node).__name__.lower()!r} is not covered")
         try:
             read(self, node)
+        except UnknownElement:
+            self.tracer.has_left_out = True
         except Refusal as refusal:
             if ":" not in str(refusal).split(" ")[0]:
                 raise Refusal(self.tracer.message(str(refusal))) from refusal
             raise
-        except DistSPMDError:
+        except (DistSPMDError, Known):
             raise
         except Exception as problem:
             if not hasattr(problem, PLACE):
@@ -173,17 +186,7 @@ class Interpreter:
             values = self.unpacked(value, target)
             self._bind_all(target.elts, values)
         elif isinstance(target, ast.Subscript):
-            base = self.writable(target.value)
-            items = self.subscript(target.slice)
-            if isinstance(base, dict) and has_data(items):
-                raise CannotRoll("a dictionary gets a key that is not known before the run")
-            if isinstance(base, list | dict) and not has_data(items):
-                before_change(self, base, items)
-                base[items] = self.settled_parts(value)
-                return
-            if tracer.straight is not None and tracer.straight.write(base, items, value):
-                return
-            indexing.write(tracer, base, items, self.plain(value))
+            self._bind_part(target, value)
         elif isinstance(target, ast.Starred):
             self.bind(target.value, list(value))
         elif isinstance(target, ast.Attribute):
@@ -201,6 +204,26 @@ class Interpreter:
             objects.set_attribute(self, base, name, value)
         else:
             tracer.refuse(f"an assignment to the attribute {name!r}")
+
+    def _bind_part(self, target: ast.Subscript, value: Any) -> None:
+        """``base[items] = value``."""
+        tracer = self.tracer
+        base = self.writable(target.value)
+        items = self.subscript(target.slice)
+        if isinstance(base, RunList):
+            list_changes.write(self, base, items, value)
+            return
+        if isinstance(base, list) and has_data(items):
+            decided_by_run(self, base)
+        if isinstance(base, dict) and has_data(items):
+            raise CannotRoll("a dictionary gets a key that is not known before the run")
+        if isinstance(base, list | dict) and not has_data(items):
+            before_change(self, base, items)
+            base[items] = self.settled_parts(value)
+            return
+        if tracer.straight is not None and tracer.straight.write(base, items, value):
+            return
+        indexing.write(tracer, base, items, self.plain(value))
 
     def writable(self, node: ast.expr) -> Any:
         """What is assigned into; what was known, or chosen by a mask, becomes an array."""
@@ -267,6 +290,8 @@ class Interpreter:
         """The values that are assigned to several targets."""
         if isinstance(value, tuple | list | range | str):
             return list(value)
+        if isinstance(value, RunList) and isinstance(value.count, int):
+            return [lists.read(self, value, n) for n in range(value.count)]
         if isinstance(value, np.ndarray):
             return list(value)
         if isinstance(value, Tensor):
@@ -320,6 +345,8 @@ class Interpreter:
 
     def truth(self, value: Any) -> bool | None:
         """Whether a value is true; None where that is known at run time only."""
+        if isinstance(value, RunList):
+            return value.count > 0 if isinstance(value.count, int) else None
         if isinstance(value, Tensor):
             if value.ndim and not all(n == 1 for n in value.shape):
                 self.tracer.refuse(
@@ -358,6 +385,8 @@ class Interpreter:
         if read is None:
             self.tracer.refuse(f"{ast.unparse(node)} is not covered")
         found = read(self, node)
+        if type(found) in lists.KINDS:
+            found = lists.born(self, node, found)
         self.tracer.node = before
         return found
 
@@ -395,6 +424,8 @@ class Interpreter:
             if name in ("real", "numerator"):
                 return base
             return Method(tracer.whole(base), name)
+        if isinstance(base, RunList):
+            return lists.ListMethod(base, name)
         if may_change(base, name):
             before_change(self, base)
         try:

@@ -9,6 +9,7 @@ import numpy as np
 import sympy
 
 from distspmd.expressions.operations import DType
+from distspmd.frontend.from_numpy.run_lists import RunList
 from distspmd.frontend.from_numpy.values import Tensor
 
 
@@ -42,7 +43,7 @@ def has_arrays(value: Any) -> bool:
         return any(map(has_arrays, value))
     if isinstance(value, dict):
         return any(map(has_arrays, value.values()))
-    return isinstance(value, Tensor | sympy.Basic | np.ndarray)
+    return isinstance(value, Tensor | sympy.Basic | np.ndarray | RunList)
 
 
 def has_data(value: Any) -> bool:
@@ -53,4 +54,4 @@ def has_data(value: Any) -> bool:
         return any(map(has_data, value.values()))
     if isinstance(value, slice):
         return any(map(has_data, (value.start, value.stop, value.step)))
-    return isinstance(value, Tensor | sympy.Basic)
+    return isinstance(value, Tensor | sympy.Basic | RunList)

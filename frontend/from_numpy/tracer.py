@@ -44,6 +44,7 @@ from distspmd.frontend.from_numpy.lengths import (
     over_container,
     with_capacity,
 )
+from distspmd.frontend.from_numpy.run_lists import MIXED, RunList, as_tensor
 from distspmd.frontend.from_numpy.transcript import (
     PYTHON_TYPES,
     Refusal,
@@ -77,11 +78,6 @@ from distspmd.frontend.tensor_ir.statements import (
 )
 from distspmd.frontend.tensor_ir.whole_numbers import Whole, same, symbol
 
-_NO_SHAPE = (
-    "elements that a boolean mask chooses are no array of a known shape; use np.where(mask, ..., "
-    "...) on the whole, or a sum, mean, max or min of them"
-)
-
 
 @dataclass
 class Tracer(Transcript):
@@ -102,28 +98,35 @@ class Tracer(Transcript):
             Refusal: it is none.
         """
         if isinstance(value, Tensor):
+            if value.is_mixed:
+                self.refuse(MIXED)
             return value
         if isinstance(reason := getattr(value, "reason", None), str):  # the run decides what it is
             self.refuse(reason)
-        if isinstance(value, bool | int | float | complex) and not isinstance(value, np.generic):
-            kind = type(value)
-            dtype = PYTHON_TYPES[kind]
-            if isinstance(value, int) and not -(2**63) <= value < 2**63:
-                self.refuse(f"the number {value} has more than 64 bits")
-            constant = number(value, dtype)
-            return Tensor((), dtype, lambda _: constant, weak=kind)
+        if isinstance(value, bool | int | float | complex | np.generic):
+            return self._constant(value)
         if isinstance(value, sympy.Basic):
             return self.whole(value)
-        if isinstance(value, np.generic):
-            typed = number(value, value.dtype) if value.dtype.kind in "biufc" else None
-            if typed is None:
-                self.refuse(f"a number of the type {value.dtype}")
-            return Tensor((), value.dtype, lambda _: typed)
         if isinstance(value, np.ndarray):
             return self.table(value)
         if isinstance(value, list | tuple | range):
             return self.stack(list(value))
+        if isinstance(value, RunList):
+            return as_tensor(self, value)
         raise Refusal(self.message(f"{told(value)} is no array"))
+
+    def _constant(self, value: Any) -> Tensor:
+        """A number that is known, of Python or NumPy."""
+        if isinstance(value, np.generic):
+            if value.dtype.kind not in "biufc":
+                self.refuse(f"a number of the type {value.dtype}")
+            typed = number(value, value.dtype)
+            return Tensor((), value.dtype, lambda _: typed)
+        kind = type(value)
+        if isinstance(value, int) and not -(2**63) <= value < 2**63:
+            self.refuse(f"the number {value} has more than 64 bits")
+        constant = number(value, PYTHON_TYPES[kind])
+        return Tensor((), PYTHON_TYPES[kind], lambda _: constant, weak=kind)
 
     def whole(self, value: Whole) -> Tensor:
         """A whole number of Python."""
@@ -270,7 +273,7 @@ class Tracer(Transcript):
             is_new: whether nothing is in the container yet, so that all of it may be written.
         """
         if value.mask is not None:
-            self.refuse(_NO_SHAPE)
+            self.refuse("elements that a mask chooses have no known shape; use np.where(mask, ...)")
         if target.is_repeated:
             self.refuse("assignment destination is read-only: its elements are repeated")
         if self.is_decided_by_data(*target.shape, *target.place):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -53,7 +53,15 @@ class TableChanges(Exception):
 
 
 class CannotRoll(Exception):
-    """A loop cannot stay one: something of it differs from iteration to iteration."""
+    """A loop cannot stay one: something of it differs from iteration to iteration.
+
+    Attributes:
+        changed: the list that it changes, if that is why.
+    """
+
+    def __init__(self, reason: str, changed: Any = None) -> None:
+        super().__init__(reason)
+        self.changed = changed
 
 
 _WORDS = """
@@ -99,6 +107,7 @@ class Frame:
         source: its lines.
         target: what its result is called.
         written_into: names of variables of which it assigns parts.
+        changed_in_place: these, and those that it changes as ``x += 1`` and ``x.sort()`` do.
         attempts: the handlers of the ``try`` statements around, the innermost one last.
         statement: that is being read.
         of_outer: names of variables that are those of the function around.
@@ -113,6 +122,7 @@ class Frame:
     source: Sequence[str] = ()
     target: str | None = None
     written_into: frozenset[str] = frozenset()
+    changed_in_place: frozenset[str] = frozenset()
     attempts: list[Handlers] = field(default_factory=list)
     statement: Any = None
     of_outer: set[str] = field(default_factory=set)
@@ -160,6 +170,15 @@ class Transcript:
         ends_if: ends the program with an error where a condition of symbols holds.
         made: objects of the user's classes that the program has made, by their dictionaries.
         ended: whether the block that is read has come to a ``raise``.
+        known_lists: what is known, by the places that make them, of lists that the run decides.
+        noted: what this reading has found of them.
+        born: lists of Python that expressions have made, with the places, by identity.
+        given: those that are elements of a list whose content the run decides.
+        handles: all lists whose content the run decides.
+        needs: by their numbers, how many elements they may get; None where that has no bound.
+        loops: the most iterations of the loops around; None where that is not known.
+        has_left_out: whether statements were left out that read lists without elements so far.
+        room: elements of lists whose growth has no bound.
     """
 
     block: Block = field(default_factory=Block)
@@ -184,6 +203,15 @@ class Transcript:
     ends_if: Callable[[Any, str, str], None] | None = None
     made: dict[int, Any] = field(default_factory=dict)
     ended: bool = False
+    known_lists: Mapping[Any, Any] = field(default_factory=dict)
+    noted: dict[Any, Any] = field(default_factory=dict)
+    born: dict[int, tuple[Any, Any]] = field(default_factory=dict)
+    given: dict[int, Any] = field(default_factory=dict)
+    handles: list[Any] = field(default_factory=list)
+    needs: dict[int, Length | None] = field(default_factory=dict)
+    loops: list[Length | None] = field(default_factory=list)
+    has_left_out: bool = False
+    room: Length = 0
 
     # -- messages -------------------------------------------------------------------------------
 
@@ -316,6 +344,15 @@ class Transcript:
         finally:
             self.block = before
             self.inner -= 1
+
+    @contextmanager
+    def in_loop(self, length: Length | None) -> Iterator[None]:
+        """Read the body of a loop of so many iterations at most; None where that is not known."""
+        self.loops.append(length)
+        try:
+            yield
+        finally:
+            self.loops.pop()
 
     @contextmanager
     def named(self, target: str | None) -> Iterator[None]:

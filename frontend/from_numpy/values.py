@@ -35,6 +35,7 @@ class Tensor:
         is_on_demand: whether reading it may end the program, so that it is read where it is used.
         mask: where elements are left out: those that a boolean index chose, in reading order.
         is_index: whether no element is negative, so that it may be an index as it is.
+        is_mixed: whether it has another type in Python for some elements of a list.
     """
 
     shape: tuple[Length, ...]
@@ -44,6 +45,7 @@ class Tensor:
     mask: Tensor | None = None
     is_on_demand: bool = False
     is_index: bool = False
+    is_mixed: bool = False
 
     @property
     def ndim(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import collections
 import itertools
 import math
 from typing import Any
@@ -13,7 +14,10 @@ import sympy
 from distspmd.expressions.ir import cast
 from distspmd.frontend.from_numpy import indexing
 from distspmd.frontend.from_numpy.arithmetic import apply_ufunc, choose, combine, converted
+from distspmd.frontend.from_numpy.choosing import as_arrays
 from distspmd.frontend.from_numpy.functions.registry import function
+from distspmd.frontend.from_numpy.run_lists import RunList
+from distspmd.frontend.from_numpy.syntax import list_changes, lists
 from distspmd.frontend.from_numpy.syntax.calls import Closure
 from distspmd.frontend.from_numpy.syntax.objects import is_own, special
 from distspmd.frontend.from_numpy.syntax.operators import compared
@@ -24,6 +28,7 @@ from distspmd.frontend.from_numpy.syntax.ranges import (
     Zipped,
     static_values,
 )
+from distspmd.frontend.from_numpy.syntax.tables_of_lists import RunTable
 from distspmd.frontend.from_numpy.values import Tensor
 from distspmd.frontend.tensor_ir.whole_numbers import add, subtract
 
@@ -54,6 +59,10 @@ def _len(run: Any, value: Any) -> Any:
         return value.length
     if is_own(value) and not isinstance(value, tuple | list | dict):
         return special(run, value, "len")
+    if isinstance(value, RunList):
+        return lists.length_of(run, value)
+    if isinstance(value, RunTable):
+        return value.rows
     try:
         return len(value)
     except TypeError as problem:
@@ -97,13 +106,32 @@ def _reversed(run: Any, values: Any) -> Any:
         return SymbolicRange(last, subtract(values.first, values.step), -values.step)
     if isinstance(values, range):
         return values[::-1]
+    if isinstance(values, RunList):
+        return lists.read(run, values, slice(None, None, -1))
     if isinstance(values, Tensor):
         return indexing.read(run.tracer, values, slice(None, None, -1))
     return list(static_values(run, values))[::-1]
 
 
-@function(builtins.list, builtins.tuple)
+def _as_list(run: Any, values: Any) -> Any:
+    """A list of as many values as the run decides; None for others."""
+    if isinstance(values, RunList):
+        return lists.copied(run, values)
+    values = as_arrays(run.tracer, values)
+    if (
+        isinstance(values, Tensor)
+        and values.ndim
+        and run.tracer.is_decided_by_data(values.shape[0])
+    ):
+        return lists.of_array(run, list, values)
+    return None
+
+
+@function(builtins.list)
 def _list(run: Any, values: Any = ()) -> Any:
+    made = _as_list(run, values)
+    if made is not None:
+        return made
     return list(static_values(run, values))
 
 
@@ -114,6 +142,11 @@ def _tuple(run: Any, values: Any = ()) -> Any:
 
 @function(builtins.sorted)
 def _sorted(run: Any, values: Any, **options: Any) -> Any:
+    is_set = isinstance(values, RunList) and values.kind is set
+    made = lists.of_set(run, values) if is_set else _as_list(run, values)
+    if made is not None:
+        list_changes.sort(run, made, **options)
+        return made
     found = list(static_values(run, values))
     keys = _keys(run, found, options.pop("key", None))
     if any(isinstance(v, Tensor | sympy.Basic) for v in keys):
@@ -125,6 +158,28 @@ def _sorted(run: Any, values: Any, **options: Any) -> Any:
 def _keys(run: Any, values: Any, key: Any) -> list[Any]:
     """What values are compared by."""
     return [value if key is None else run.call(key, [value], {}) for value in values]
+
+
+@function(builtins.set)
+def _set(run: Any, values: Any = ()) -> Any:
+    made = _as_list(run, values)
+    if made is None:
+        found = list(static_values(run, values))
+        if not any(isinstance(v, Tensor | sympy.Basic) for v in found):
+            return set(found)
+        made = found
+    return list_changes.as_set(run, made)
+
+
+@function(collections.deque)
+def _deque(run: Any, values: Any = (), maxlen: Any = None) -> Any:
+    made = _as_list(run, values)
+    if made is None:
+        return collections.deque(static_values(run, values), maxlen)
+    if maxlen is not None:
+        run.tracer.refuse("a deque with maxlen= whose content the run decides")
+    made.kind = collections.deque
+    return made
 
 
 @function(builtins.map)
@@ -163,6 +218,9 @@ def _extreme(run: Any, values: Any, *, least: bool, key: Any = None, default: An
         order = (min if least else max)(range(len(every)), key=keys.__getitem__, default=None)
         return default if order is None else every[order]
     if len(values) == 1:
+        if isinstance(values[0], RunList):
+            called = np.min if least else np.max
+            return lists.reduced(run, called, values[0])
         if isinstance(values[0], Tensor):
             return run.call(np.min if least else np.max, [values[0]], {})
         values = list(static_values(run, values[0]))
@@ -194,6 +252,9 @@ def _max(run: Any, *values: Any, **options: Any) -> Any:
 def _sum(run: Any, values: Any, start: Any = 0) -> Any:
     import ast
 
+    if isinstance(values, RunList):
+        found = lists.reduced(run, np.sum, values)
+        return run.binary(ast.Add(), found, start) if start != 0 else found
     if isinstance(values, Tensor) and values.ndim == 1:
         return (
             run.binary(ast.Add(), run.call(np.sum, [values], {}), start)
@@ -208,6 +269,8 @@ def _sum(run: Any, values: Any, start: Any = 0) -> Any:
 
 @function(builtins.any)
 def _any(run: Any, values: Any) -> Any:
+    if isinstance(values, RunList):
+        values = lists.as_array(run, values)
     if isinstance(values, Tensor):
         return run.call(np.any, [values], {})
     found: Any = False
@@ -222,6 +285,8 @@ def _any(run: Any, values: Any) -> Any:
 
 @function(builtins.all)
 def _all(run: Any, values: Any) -> Any:
+    if isinstance(values, RunList):
+        values = lists.as_array(run, values)
     if isinstance(values, Tensor):
         return run.call(np.all, [values], {})
     found: Any = True
@@ -240,6 +305,8 @@ def _isinstance(run: Any, value: Any, kinds: Any) -> Any:
         every = kinds if isinstance(kinds, tuple) else (kinds,)
         own = np.ndarray if value.ndim else value.weak or value.dtype.type
         return any(isinstance(k, type) and issubclass(own, k) for k in every)
+    if isinstance(value, RunList):
+        return isinstance(value.kind(), kinds)
     if isinstance(value, sympy.Basic):
         return isinstance(0, kinds)
     return isinstance(value, kinds)
@@ -273,6 +340,7 @@ def _complex(run: Any, real: Any = 0.0, imaginary: Any = 0.0) -> Any:
 
 @function(builtins.bool)
 def _bool(run: Any, value: Any = False) -> Any:
+    value = lists.tested(run, value)
     known = run.truth(value)
     if known is not None:
         return known
@@ -292,6 +360,8 @@ def _round(run: Any, value: Any, digits: Any = None) -> Any:
 def _type(run: Any, value: Any) -> Any:
     if isinstance(value, Tensor):
         return np.ndarray if value.ndim else value.weak or value.dtype.type
+    if isinstance(value, RunList):
+        return value.kind
     return int if isinstance(value, sympy.Basic) else type(value)
 
 

@@ -36,6 +36,28 @@ def written_into(node: ast.AST) -> frozenset[str]:
     )
 
 
+_CHANGING = {"sort", "fill", "resize", "put", "partition", "itemset", "setfield", "byteswap"}
+
+
+def changed_in_place(node: ast.AST) -> frozenset[str]:
+    """Names of variables whose arrays a function changes: parts, ``x += 1``, ``out=x``."""
+    found = set(written_into(node))
+    for part in ast.walk(node):
+        if isinstance(part, ast.AugAssign):
+            target = part.target
+            while isinstance(target, ast.Subscript | ast.Attribute):
+                target = target.value  # type: ignore[assignment]
+            found |= {target.id} if isinstance(target, ast.Name) else set()
+        elif isinstance(part, ast.Call):
+            function = part.func
+            if isinstance(function, ast.Attribute) and function.attr in _CHANGING | {"shuffle"}:
+                changed = [function.value, *part.args]
+            else:
+                changed = [k.value for k in part.keywords if k.arg == "out"]
+            found |= {c.id for c in changed if isinstance(c, ast.Name)}
+    return frozenset(found)
+
+
 def is_written_first(node: ast.For | ast.While, name: str) -> bool:
     """Whether each iteration binds a variable before it reads it."""
     if isinstance(node, ast.While) and _uses(node.test, name):

@@ -6,13 +6,16 @@ For a whole number it is one symbol. This is the join of an SSA form over struct
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import sympy
 
+from distspmd.frontend.from_numpy.choosing import chosen
 from distspmd.frontend.from_numpy.kinds import is_whole, joined_type
 from distspmd.frontend.from_numpy.syntax.conditions import condition_text
+from distspmd.frontend.from_numpy.syntax.lists import tested
 from distspmd.frontend.from_numpy.syntax.mutation import Around, join_contents, watched
 from distspmd.frontend.from_numpy.syntax.variables import (
     ABSENT,
@@ -24,7 +27,15 @@ from distspmd.frontend.from_numpy.syntax.variables import (
     readable,
 )
 from distspmd.frontend.from_numpy.tracer import Tracer
-from distspmd.frontend.from_numpy.values import INT64, Tensor, View, view_of
+from distspmd.frontend.from_numpy.values import (
+    INT64,
+    Tensor,
+    View,
+    axis,
+    make_view,
+    number,
+    view_of,
+)
 from distspmd.frontend.tensor_ir.statements import Block, Branch, SetSymbol
 from distspmd.frontend.tensor_ir.whole_numbers import same, symbol
 
@@ -41,7 +52,7 @@ _BY_CONDITION = "by a condition that is known at run time only"
 def branch(interpreter: Interpreter, node: ast.If) -> None:
     """``if``."""
     tracer = interpreter.tracer
-    test = interpreter.value(node.test)
+    test = tested(interpreter, interpreter.value(node.test))
     known = interpreter.truth(test)
     tracer.node = node
     if known is not None:
@@ -112,6 +123,8 @@ def _join(
     if len(tensors) < 2:
         return _one_of(tracer, name, (one, other), (then, otherwise))
     shapes = [t.shape for t in tensors]
+    if _is_longer_by_data(tracer, tensors):
+        return _join_lengths(tracer, name, tensors, (then, otherwise))
     if len(shapes[0]) != len(shapes[1]) or not all(
         same(a, b) for a, b in zip(*shapes, strict=True)
     ):
@@ -124,6 +137,62 @@ def _join(
         with tracer.within(block):
             tracer.write(place, tensor)
     return place
+
+
+def _is_longer_by_data(tracer: Tracer, tensors: Sequence[Tensor]) -> bool:
+    """Whether two arrays have other lengths, and data decide one of them."""
+    one, other = tensors
+    if one.dtype != other.dtype:
+        return False
+    if one.mask is not None or other.mask is not None:
+        return one.mask is not other.mask and _line_lengths(one) and _line_lengths(other)
+    if one.ndim != other.ndim or not one.ndim:
+        return False
+    differ = [
+        n for a, b in zip(one.shape, other.shape, strict=True) if not same(a, b) for n in (a, b)
+    ]
+    return bool(differ) and tracer.is_decided_by_data(*differ)
+
+
+def _line_lengths(tensor: Tensor) -> bool:
+    """Whether a tensor is a vector, or a choice from one."""
+    return tensor.ndim == 1 and (tensor.mask is None or tensor.mask.ndim == 1)
+
+
+def _join_lengths(
+    tracer: Tracer, name: str, tensors: Sequence[Tensor], blocks: Sequence[Block]
+) -> View:
+    """An array of one of two lengths, by the way that was taken."""
+    found = []
+    for tensor, block in zip(tensors, blocks, strict=True):
+        with tracer.within(block):
+            array = chosen(tracer, tensor) if tensor.mask is not None else tensor
+            found.append(tracer.stored_anew(array, name))
+    one, other = found
+    room, shape = [], []
+    for d, (a, b) in enumerate(zip(one.shape, other.shape, strict=True)):
+        ends = (one.container.shape[d], other.container.shape[d])
+        room.append(ends[0] if same(*ends) else sympy.Max(*map(sympy.sympify, ends)))
+        if same(a, b):
+            shape.append(a)
+            continue
+        length = tracer.unique(f"{name}_length")
+        tracer.bounds[length] = (None, None)
+        tracer.capacities[symbol(length)] = room[d]
+        for block, value in zip(blocks, (a, b), strict=True):
+            with tracer.within(block):
+                tracer.add(SetSymbol(length, sympy.sympify(value), INT64))
+        shape.append(symbol(length))
+    room = [int(n) if isinstance(n, sympy.Integer) else n for n in room]
+    container = tracer.container(name, room, np.result_type(one.dtype, other.dtype))
+    places = [axis(d) for d in range(one.ndim)]
+    zero = number(0, container.dtype)
+    zeros = Tensor(tuple(room), container.dtype, lambda _: zero)
+    for array, block in zip(found, blocks, strict=True):
+        with tracer.within(block):
+            tracer.write(view_of(container), zeros)
+            tracer.assign(make_view(container, array.shape, places), array)
+    return make_view(container, shape, places)
 
 
 def _one_of(

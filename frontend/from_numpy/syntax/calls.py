@@ -8,6 +8,7 @@ import inspect
 import operator
 import random
 import types
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -20,8 +21,11 @@ from distspmd.frontend.from_numpy.checks import by_format
 from distspmd.frontend.from_numpy.choosing import as_arrays
 from distspmd.frontend.from_numpy.functions.registry import by_name
 from distspmd.frontend.from_numpy.kinds import has_arrays, has_data
-from distspmd.frontend.from_numpy.syntax import objects
+from distspmd.frontend.from_numpy.run_lists import decided_by_run
+from distspmd.frontend.from_numpy.syntax import list_changes, lists, objects, tables_of_lists
+from distspmd.frontend.from_numpy.syntax.lists import ListMethod
 from distspmd.frontend.from_numpy.syntax.mutation import MUTABLE
+from distspmd.frontend.from_numpy.syntax.tables_of_lists import RowMethod
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.transcript import CannotRoll, Frame, Refusal
 
@@ -100,6 +104,15 @@ METHODS_OF_CHOICES = frozenset(
 )
 
 
+OF_LISTS: frozenset[Any] = frozenset(
+    [
+        *(len, list, tuple, sorted, enumerate, zip, reversed, isinstance, type, print, bool, any),
+        *(all, map, sum, min, max, hasattr, callable, set, frozenset, deque),
+    ]
+)
+"""Functions that take lists whose content the run decides; others get them as arrays."""
+
+
 def _of_arrays(
     tracer: Tracer, arguments: Sequence[Any], keywords: Mapping[str, Any], function: Any = None
 ) -> tuple[Sequence[Any], Mapping[str, Any]]:
@@ -130,13 +143,14 @@ def call(
         Refusal: a function that is not covered.
     """
     tracer = run.tracer
-    if isinstance(function, Method):
-        return _method(run, function, arguments, keywords)
+    if isinstance(function, RowMethod | ListMethod | Method):
+        return _bound_method(run, function, arguments, keywords)
     try:
         handler = run.functions.get(function)
     except TypeError:
         handler = None
     if handler is not None:
+        arguments, keywords = _without_lists(run, arguments, keywords, function)
         arguments, keywords = _of_arrays(tracer, arguments, keywords, function)
         return handler(run, *arguments, **keywords)
     if isinstance(function, Closure):
@@ -146,6 +160,7 @@ def call(
     if isinstance(function, np.ufunc):
         if not has_arrays((arguments, keywords)):
             return _static(tracer, function, arguments, keywords)
+        arguments, keywords = _without_lists(run, arguments, keywords)
         return apply_ufunc(tracer, function, arguments, **keywords)
     own = _own_call(run, function, arguments, keywords)
     if own is not None:
@@ -165,6 +180,33 @@ def _of_user(
     if isinstance(function, types.FunctionType) and not is_known and not _is_numpy(function):
         return _python(run, function, arguments, keywords)
     return _of_type(run, function, arguments, keywords)
+
+
+def _bound_method(
+    run: Interpreter,
+    function: RowMethod | ListMethod | Method,
+    arguments: Sequence[Any],
+    keywords: Mapping[str, Any],
+) -> Any:
+    """What a method of an array, or of a list whose content the run decides, gives."""
+    if isinstance(function, RowMethod):
+        return tables_of_lists.call(run, function, arguments)
+    if isinstance(function, ListMethod):
+        return list_changes.call(run, function, arguments, keywords)
+    return _method(run, function, arguments, keywords)
+
+
+def _without_lists(
+    run: Interpreter,
+    arguments: Sequence[Any],
+    keywords: Mapping[str, Any],
+    function: Any = None,
+) -> tuple[Sequence[Any], Mapping[str, Any]]:
+    """Arguments in which lists whose content the run decides are arrays, unless it takes them."""
+    if function in OF_LISTS:
+        return arguments, keywords
+    named = {name: lists.as_array(run, value) for name, value in keywords.items()}
+    return [lists.as_array(run, value) for value in arguments], named
 
 
 def _own_call(
@@ -220,12 +262,42 @@ def _of_type(
         arguments, keywords = _of_arrays(tracer, arguments, keywords)
         return handler(run, *arguments, **keywords)
     if isinstance(owner, MUTABLE):
-        arguments = [run.settled_parts(a) for a in arguments]
-    if has_data(arguments) and (isinstance(owner, set) or function in (set, frozenset)):
+        return _of_container(run, function, [run.settled_parts(a) for a in arguments], keywords)
+    if has_data(arguments) and function is frozenset:
         raise CannotRoll("a set of values that are not known before the run")
-    if not has_data((arguments, keywords)) or isinstance(owner, (*MUTABLE, str)):
+    if not has_data((arguments, keywords)) or isinstance(owner, str):
         return _static(tracer, function, arguments, keywords)
     raise Refusal(tracer.message(f"the function {name_of(function)} is not covered"))
+
+
+def _of_container(
+    run: Interpreter, function: Any, arguments: Sequence[Any], keywords: Mapping[str, Any]
+) -> Any:
+    """What a method of a list, dictionary, set or deque of Python gives."""
+    owner = function.__self__
+    if has_data(arguments) and isinstance(owner, set):
+        decided_by_run(run, owner)
+        raise CannotRoll("a set of values that are not known before the run")
+    if run.tracer.inner and function.__name__ in _TAKING:
+        return _taken(run, function, arguments, keywords)
+    return _static(run.tracer, function, arguments, keywords)
+
+
+_TAKING = {"pop", "popleft", "remove", "index"}
+
+
+def _taken(run: Interpreter, function: Any, arguments: Sequence[Any], keywords: Any) -> Any:
+    """What is taken from a list in a branch or a loop: what it holds there the run may decide."""
+    if has_data((list(arguments), list(function.__self__))) and function.__name__ in (
+        "remove",
+        "index",
+    ):
+        decided_by_run(run, function.__self__)
+    try:
+        return function(*arguments, **keywords)
+    except (IndexError, ValueError, KeyError, TypeError) as problem:
+        decided_by_run(run, function.__self__)
+        run.tracer.refuse(f"{name_of(function)}: {type(problem).__name__}: {problem}")
 
 
 def _python(

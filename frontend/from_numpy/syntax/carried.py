@@ -14,11 +14,22 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import sympy
 
+from distspmd.frontend.from_numpy.choosing import chosen
 from distspmd.frontend.from_numpy.kinds import is_whole, joined_type
+from distspmd.frontend.from_numpy.run_lists import RunList
 from distspmd.frontend.from_numpy.syntax.bindings import bound_names, is_written_first
+from distspmd.frontend.from_numpy.syntax.carried_lists import is_other_list, move_lists, own_list
 from distspmd.frontend.from_numpy.syntax.mutation import Around, CarryEntry, refill, watched
 from distspmd.frontend.from_numpy.syntax.sharing import is_own, references
 from distspmd.frontend.from_numpy.syntax.variables import ABSENT, Saved, alike, one_of, readable
+from distspmd.frontend.from_numpy.syntax.varying import (
+    ReadAgain,
+    Varying,
+    moves_of,
+    next_varying,
+    refuse_shape,
+    varying_place,
+)
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.transcript import CannotRoll, told
 from distspmd.frontend.from_numpy.values import INT64, Tensor, View, view_of
@@ -36,14 +47,6 @@ _LONGEST = 64
 """The length of lists that a loop carries whole, at most."""
 
 Result = TypeVar("Result")
-
-
-class ReadAgain(Exception):
-    """A loop is read again, with another kind of a variable that it carries."""
-
-    def __init__(self, name: str, kind: Any) -> None:
-        super().__init__(name)
-        self.name, self.kind = name, kind
 
 
 # -- what loops carry -----------------------------------------------------------------------------
@@ -87,6 +90,7 @@ class Loop:
         entries: of lists and dictionaries that it carries: holder, key and name.
         lists: those that variables stand for in it, which it carries whole.
         carried: what it carries.
+        rebound: lists whose content the run decides, with those whose names they get.
     """
 
     node: ast.For | ast.While
@@ -95,6 +99,7 @@ class Loop:
     entries: list[tuple[Any, Any, str]] = field(default_factory=list)
     lists: dict[str, list[Any]] = field(default_factory=dict)
     carried: list[Carried] = field(default_factory=list)
+    rebound: list[tuple[RunList, RunList]] = field(default_factory=list)
 
     def may_set(self) -> set[tuple[int, Any]]:
         """Identity and key of the entries that the body may set."""
@@ -190,6 +195,8 @@ def _enter(interpreter: Interpreter, loop: Loop) -> list[Carried]:
 
 def _place(interpreter: Interpreter, name: str, before: Any, kinds: dict[str, Any]) -> Any:
     tracer, kind = interpreter.tracer, kinds.get(name)
+    if kind == "list":
+        return own_list(interpreter, name, before)
     if kind is None and (is_whole(before)):
         found = tracer.unique(readable(name))
         tracer.bounds[found] = (None, None)
@@ -204,6 +211,8 @@ def _place(interpreter: Interpreter, name: str, before: Any, kinds: dict[str, An
     if not _carries(before):
         return ABSENT
     tensor = tracer.tensor(before)
+    if isinstance(kind, Varying):
+        return varying_place(tracer, readable(name), tensor, kind)
     if tensor.mask is not None:
         raise CannotRoll(f"{name!r} is a choice by a mask")
     if isinstance(before, View) and kind is None:
@@ -277,6 +286,8 @@ def leave_loop(interpreter: Interpreter, loop: Loop) -> tuple[str | None, list[A
             and is_written_first(loop.node, one.name)
         )
         if one.value is ABSENT:
+            if not is_free and is_other_list(interpreter, one.before, now):
+                raise ReadAgain(one.name, "list")
             if not is_free and not alike(one.before, now):
                 raise CannotRoll(
                     f"{one.name!r} is {told(one.before)} at first and {told(now)} after an "
@@ -289,6 +300,8 @@ def leave_loop(interpreter: Interpreter, loop: Loop) -> tuple[str | None, list[A
             if is_free:
                 raise ReadAgain(one.name, "free") from None
             raise
+    loop.rebound = [(place, now) for place, now in moves if isinstance(place, RunList)]
+    move_lists(interpreter, loop.node, loop.rebound)
     _move_tensors(tracer, [(place, now) for place, now in moves if isinstance(place, View)])
     _move_symbols(tracer, [(place, now) for place, now in moves if isinstance(place, sympy.Symbol)])
     return _ends(interpreter, loop.carried, loop.stops)
@@ -352,8 +365,15 @@ def _moves(
     before: Any,
 ) -> None:
     tracer = interpreter.tracer
+    if alike(place, now):
+        return
+    if isinstance(place, RunList):
+        is_other_list(interpreter, now, place)
+        moves.append((place, now))
+        return
     if isinstance(place, tuple | list):
         if not isinstance(now, type(place)) or len(now) != len(place):
+            is_other_list(interpreter, before, now)
             raise CannotRoll(f"{name!r} changes its length in the loop")
         for n, (p, v, b) in enumerate(zip(place, now, before, strict=True)):
             if isinstance(p, sympy.Symbol | View):
@@ -361,13 +381,13 @@ def _moves(
             elif not alike(p, v):
                 raise CannotRoll(f"{name!r} changes in the loop")
         return
-    if alike(place, now):
-        return
     if isinstance(place, sympy.Symbol):
         moves.append((place, _next_whole(tracer, name, now, before)))
         return
     assert isinstance(place, View)
-    moves.append((place, _next_tensor(tracer, name, place, now, kinds.get(name), before)))
+    kind = kinds.get(name)
+    found = _next_tensor(tracer, name, place, now, kind, before)
+    moves += moves_of(place, found, kind) if isinstance(kind, Varying) else [(place, found)]
 
 
 def _next_whole(tracer: Tracer, name: str, now: Any, before: Any) -> Whole:
@@ -413,13 +433,15 @@ def _next_tensor(
         raise CannotRoll(f"{name!r} is no array or number any more in the loop")
     tensor = tracer.tensor(now)
     if tensor.mask is not None:
-        raise CannotRoll(f"{name!r} is a choice by a mask")
+        tensor = chosen(tracer, tensor)
+    if isinstance(kind, Varying) and tensor.ndim == place.ndim:
+        return next_varying(tracer, name, place, tensor, kind)
     if len(tensor.shape) != len(place.shape) or not all(
         same(a, b) for a, b in zip(tensor.shape, place.shape, strict=True)
     ):
         if kind != "shape":
             raise ReadAgain(name, "shape")
-        raise CannotRoll(f"{name!r} changes its shape in the loop")
+        refuse_shape(tracer, name, place, tensor)
     joined = joined_type(tensor, place)
     if kind is None and not _is_free(tracer, place, before):
         raise ReadAgain(name, (joined, place.weak if place.weak is tensor.weak else None))
@@ -453,6 +475,11 @@ def after_loop(loop: Loop) -> None:
             one.holder[one.key] = loop.lists[one.name]
         elif one.value is not ABSENT:
             one.holder[one.key] = one.value
+    for place, now in loop.rebound:  # the names of one list are names of one list after the loop
+        for one in loop.carried:
+            names = one.holder if isinstance(one.holder, dict) else {}
+            for key in [key for key, value in names.items() if value is now]:
+                one.holder[key] = place
 
 
 def after_none(interpreter: Interpreter, loop: Loop, before: Mapping[str, Any]) -> None:

@@ -16,14 +16,22 @@ from distspmd.frontend.from_numpy import checks, indexing
 from distspmd.frontend.from_numpy.arithmetic import choose, combine
 from distspmd.frontend.from_numpy.elements import truth_of
 from distspmd.frontend.from_numpy.kinds import has_data, joined_type
-from distspmd.frontend.from_numpy.syntax import objects
+from distspmd.frontend.from_numpy.run_lists import (
+    DecidedByRun,
+    RunList,
+    decided_by_run,
+    site_of,
+)
+from distspmd.frontend.from_numpy.syntax import list_changes, lists, objects, tables_of_lists
 from distspmd.frontend.from_numpy.syntax.branches import branch
 from distspmd.frontend.from_numpy.syntax.calls import Closure, name_of
 from distspmd.frontend.from_numpy.syntax.conditions import relation
+from distspmd.frontend.from_numpy.syntax.jumps import StoppedFor
 from distspmd.frontend.from_numpy.syntax.operators import compared
-from distspmd.frontend.from_numpy.syntax.ranges import static_values
+from distspmd.frontend.from_numpy.syntax.ranges import by_index, static_values
 from distspmd.frontend.from_numpy.syntax.registry import expression
-from distspmd.frontend.from_numpy.syntax.variables import Undecided
+from distspmd.frontend.from_numpy.syntax.tables_of_lists import RunTable
+from distspmd.frontend.from_numpy.syntax.variables import Saved, Undecided
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.transcript import CannotRoll, Refusal
 from distspmd.frontend.from_numpy.values import Tensor, View
@@ -82,6 +90,7 @@ def _unary(run: Interpreter, node: ast.UnaryOp) -> Any:
     if objects.is_own(value) and not isinstance(node.op, ast.Not):
         return objects.special(run, value, objects.NAMES[type(node.op)])
     if isinstance(node.op, ast.Not):
+        value = lists.tested(run, value)
         known = run.truth(value)
         if known is not None:
             return not known
@@ -121,7 +130,7 @@ def _boolean(run: Interpreter, node: ast.BoolOp) -> Any:
         guard = place > 0 and found is not None
         run.tracer.guarded += guard
         try:
-            value = run.value(part)
+            value = lists.tested(run, run.value(part))
             known = run.truth(value)
         finally:
             run.tracer.guarded -= guard
@@ -183,12 +192,14 @@ def _compare(run: Interpreter, node: ast.Compare) -> Any:
 
 @expression(ast.IfExp)
 def _chosen(run: Interpreter, node: ast.IfExp) -> Any:
-    test = run.value(node.test)
+    test = lists.tested(run, run.value(node.test))
     known = run.truth(test)
     if known is not None:
         return run.value(node.body if known else node.orelse)
     if isinstance(test, sympy.Basic):
         test = run.tracer.truth(relation(test))
+    if any(map(_changes_list, (node.body, node.orelse))):
+        return _by_branches(run, node)
     run.tracer.guarded += 1
     try:
         one, other = run.value(node.body), run.value(node.orelse)
@@ -201,11 +212,23 @@ def _chosen(run: Interpreter, node: ast.IfExp) -> Any:
     return choose(run.tracer, scalar, *tensors)
 
 
+def _changes_list(node: ast.expr) -> bool:
+    """Whether an expression takes something from a list, or adds to one."""
+    names = {"pop", "popleft", "append", "insert", "remove", "add", "extend"}
+    return any(
+        isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr in names
+        for n in ast.walk(node)
+    )
+
+
 def _have_one_form(run: Interpreter, one: Any, other: Any) -> bool:
     """Whether two values are numbers, or arrays of one shape."""
     if any(v is None or isinstance(v, str | list | tuple | dict | Undecided) for v in (one, other)):
         return False
-    a, b = run.tracer.tensor(one).shape, run.tracer.tensor(other).shape
+    tensors = [run.tracer.tensor(v) for v in (one, other)]
+    if any(t.mask is not None for t in tensors):
+        return False
+    a, b = (t.shape for t in tensors)
     return len(a) == len(b) and all(same(m, n) for m, n in zip(a, b, strict=True))
 
 
@@ -260,6 +283,10 @@ def _call(run: Interpreter, node: ast.Call) -> Any:
 
 @expression(ast.Attribute)
 def _attribute_node(run: Interpreter, node: ast.Attribute) -> Any:
+    if isinstance(node.value, ast.Subscript) and node.attr in tables_of_lists.CHANGING:
+        base = run.value(node.value.value)
+        if isinstance(base, RunTable):
+            return tables_of_lists.RowMethod(base, run.subscript(node.value.slice), node.attr)
     return run.attribute(run.value(node.value), node.attr)
 
 
@@ -271,8 +298,14 @@ def _subscript_node(run: Interpreter, node: ast.Subscript) -> Any:
 def part_of(run: Interpreter, base: Any, items: Any) -> Any:
     """``base[items]``."""
     tracer = run.tracer
+    if isinstance(base, RunTable):
+        return tables_of_lists.read(run, base, items)
+    if isinstance(base, RunList):
+        return lists.read(run, base, items)
     if isinstance(base, Tensor):
         return _of_tensor(tracer, base, items)
+    if has_data(items) and isinstance(base, list) and any(_is_list(v) for v in base):
+        decided_by_run(run, base)
     if objects.is_own(base) and not isinstance(base, tuple | list | dict):
         return objects.special(run, base, "getitem", items)
     if has_data(items) and isinstance(base, np.ndarray | list | tuple | range):
@@ -286,6 +319,10 @@ def part_of(run: Interpreter, base: Any, items: Any) -> Any:
         return base[items]
     except (TypeError, KeyError, IndexError) as problem:
         tracer.refuse(f"{type(problem).__name__}: {problem}")
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list | RunList)
 
 
 def _of_tensor(tracer: Tracer, base: Tensor, items: Any) -> Tensor:
@@ -335,7 +372,7 @@ def _dict(run: Interpreter, node: ast.Dict) -> Any:
 def _set(run: Interpreter, node: ast.Set) -> Any:
     values = [run.value(e) for e in node.elts]
     if has_data(values):
-        raise CannotRoll("a set of values that are not known before the run")
+        return list_changes.as_set(run, values)
     return set(values)
 
 
@@ -364,25 +401,63 @@ def _text(run: Interpreter, node: ast.JoinedStr) -> Any:
 
 @expression(ast.ListComp, ast.GeneratorExp, ast.SetComp)
 def _comprehension(run: Interpreter, node: ast.ListComp | ast.GeneratorExp | ast.SetComp) -> Any:
-    found: list[Any] = []
+    found: Any = []
     before = dict(run.variables)
-    for _ in _generated(run, node.generators):
-        value = run.value(node.elt)
-        if isinstance(value, Tensor) and not isinstance(value, View):
-            value = run.tracer.settled(value) if run.tracer.straight is None else value
-        found.append(value)
+    site = site_of(run.tracer, node)
+    saved = Saved.of(run)
+    try:
+        for _ in _generated(run, node.generators):
+            value = run.value(node.elt)
+            if isinstance(value, Tensor) and not isinstance(value, View):
+                value = run.tracer.settled(value) if run.tracer.straight is None else value
+            found.append(value)
+        if isinstance(node, ast.SetComp):
+            found = list_changes.as_set(run, found) if has_data(found) else set(found)
+    except _OfRun:
+        if site not in run.tracer.known_lists:
+            raise DecidedByRun(site) from None
+        saved.restore(run)
+        found = _by_loops(run, node, site)
     for comprehension in node.generators:
         for name in _stored_names(comprehension.target):
             if name in before:
                 run.variables[name] = before[name]
             else:
                 run.variables.pop(name, None)
-    return set(found) if isinstance(node, ast.SetComp) else found
+    return found
+
+
+class _OfRun(Exception):
+    """The run decides how many values a comprehension has."""
+
+
+def _by_loops(
+    run: Interpreter, node: ast.ListComp | ast.GeneratorExp | ast.SetComp, site: Any
+) -> Any:
+    """A comprehension whose length the run decides: loops that add to an empty list."""
+    is_set = isinstance(node, ast.SetComp)
+    name = f"__made_{node.lineno}_{node.col_offset}"
+    run.variables[name] = lists.made_of(run, site, set if is_set else list, [])
+    add = ast.Attribute(ast.Name(name, ast.Load()), "add" if is_set else "append", ast.Load())
+    body: list[ast.stmt] = [ast.Expr(ast.Call(add, [node.elt], []))]
+    for each in reversed(node.generators):
+        for test in reversed(each.ifs):
+            body = [ast.If(test, body, [])]
+        body = [StoppedFor(each.target, each.iter, body, stops=())]
+    (made,) = body
+    ast.fix_missing_locations(ast.copy_location(made, node))
+    run.statement(made)
+    return run.variables.pop(name)
 
 
 @expression(ast.DictComp)
 def _dict_comprehension(run: Interpreter, node: ast.DictComp) -> Any:
-    return {run.value(node.key): run.value(node.value) for _ in _generated(run, node.generators)}
+    try:
+        return {
+            run.value(node.key): run.value(node.value) for _ in _generated(run, node.generators)
+        }
+    except _OfRun:
+        run.tracer.refuse("a dictionary of as many entries as the run decides; use arrays")
 
 
 def _generated(run: Interpreter, generators: Sequence[ast.comprehension]) -> Iterator[None]:
@@ -390,11 +465,15 @@ def _generated(run: Interpreter, generators: Sequence[ast.comprehension]) -> Ite
         yield None
         return
     first, *rest = generators
-    for value in static_values(run, run.value(first.iter)):
+    over = run.value(first.iter)
+    counted = by_index(run, over)
+    if counted is not None and not isinstance(counted[0], int):
+        raise _OfRun
+    for value in static_values(run, over):
         run.bind(first.target, value)
-        tests = [run.truth(run.value(test)) for test in first.ifs]
+        tests = [run.truth(lists.tested(run, run.value(test))) for test in first.ifs]
         if any(t is None for t in tests):
-            run.tracer.refuse("a comprehension's condition that is known at run time only")
+            raise _OfRun
         if all(tests):
             yield from _generated(run, rest)
 

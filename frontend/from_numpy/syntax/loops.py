@@ -12,14 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 import sympy
 
+from distspmd.frontend.from_numpy.run_lists import RunList, decided_by_run, loop_length
 from distspmd.frontend.from_numpy.syntax import carried
 from distspmd.frontend.from_numpy.syntax.branches import branch
 from distspmd.frontend.from_numpy.syntax.conditions import relation_text
 from distspmd.frontend.from_numpy.syntax.jumps import StoppedFor, StoppedWhile
+from distspmd.frontend.from_numpy.syntax.lists import tested
 from distspmd.frontend.from_numpy.syntax.nested_loops import nested
 from distspmd.frontend.from_numpy.syntax.ranges import (
+    Enumerated,
     Places,
     SymbolicRange,
+    Zipped,
     by_index,
     map_ranges,
     static_values,
@@ -53,7 +57,6 @@ TRIED = 64
 
 def for_loop(interpreter: Interpreter, node: StoppedFor) -> None:
     """``for``: over a range, a map, the rows of an array, or values that are known."""
-    tracer = interpreter.tracer
     parameters = map_ranges(interpreter, node.iter)
     if parameters is not None:
         from distspmd.frontend.from_numpy.syntax import scopes
@@ -61,6 +64,27 @@ def for_loop(interpreter: Interpreter, node: StoppedFor) -> None:
         scopes.map_loop(interpreter, node, parameters)
         return
     over = interpreter.value(node.iter)
+    iterated = _lists_in(over)
+    for each in iterated:
+        each.iterated += 1
+    try:
+        _iterate(interpreter, node, over)
+    finally:
+        for each in iterated:
+            each.iterated -= 1
+
+
+def _lists_in(over: Any) -> list[RunList]:
+    """The lists that something iterates over."""
+    if isinstance(over, RunList):
+        return [over]
+    if isinstance(over, Enumerated):
+        return _lists_in(over.values)
+    return [o for v in over.values for o in _lists_in(v)] if isinstance(over, Zipped) else []
+
+
+def _iterate(interpreter: Interpreter, node: StoppedFor, over: Any) -> None:
+    tracer = interpreter.tracer
     tracer.node = node
     if isinstance(over, range):
         over = SymbolicRange(over.start, over.stop, over.step)
@@ -70,7 +94,7 @@ def for_loop(interpreter: Interpreter, node: StoppedFor) -> None:
     if isinstance(over, Places) and over.is_of_ranges:
         for_loop(interpreter, nested(interpreter, node, over))
         return
-    counted = by_index(tracer, over)
+    counted = by_index(interpreter, over)
     if counted is not None:
         length, value_of = counted
         _range_loop(interpreter, node, SymbolicRange(0, length, 1), value_of)
@@ -130,6 +154,7 @@ def _range_loop(
         saved.restore(interpreter)
         tracer.node = node
         if not isinstance(length, int) or length > UNROLLED:
+            decided_by_run(interpreter, problem.changed)
             tracer.refuse(f"{problem}, and the number of its iterations is not known, or large")
     except Refusal:  # what is refused of any iteration may be known of each
         if not isinstance(length, int) or length > TRIED:
@@ -147,6 +172,7 @@ def _rolled(interpreter: Interpreter, node: StoppedFor, over: SymbolicRange, val
     if callable(getattr(sympy, name, None)):  # texts would be taken for a function of SymPy
         name = f"{name}_"
     outside = dict(interpreter.variables)
+    most = loop_length(tracer, over.length)
 
     def read(loop: carried.Loop) -> tuple[carried.Loop, str, str, Block, str | None]:
         variable, reached, body = tracer.unique(name), "", Block()
@@ -154,7 +180,7 @@ def _rolled(interpreter: Interpreter, node: StoppedFor, over: SymbolicRange, val
             tracer.bounds[variable] = (add(over.end, 1), over.first)
         else:
             tracer.bounds[variable] = (over.first, subtract(over.end, 1))
-        with tracer.within(body):
+        with tracer.within(body), tracer.in_loop(most):
             index = symbol(variable)
             if stops:  # of an iteration that ends the loop the variable keeps its value
                 reached = tracer.unique(f"{name}_reached")
@@ -216,7 +242,7 @@ def while_loop(interpreter: Interpreter, node: StoppedWhile) -> None:
     except CannotRoll as problem:
         saved.restore(interpreter)
         tracer.node = node
-        reason = str(problem)
+        reason, changed = str(problem), problem.changed
     stops = node.stops
     for _ in range(UNROLLED):
         known = interpreter.truth(interpreter.value(node.test))
@@ -227,6 +253,7 @@ def while_loop(interpreter: Interpreter, node: StoppedWhile) -> None:
             return
         interpreter.block(node.body)
     tracer.node = node
+    decided_by_run(interpreter, changed)
     tracer.refuse(f"{reason}, and the number of its iterations is not known, or large")
 
 
@@ -239,7 +266,7 @@ def _rolled_while(interpreter: Interpreter, node: StoppedWhile) -> None:
         again: tuple[str, bool | None] = ("", None)
         first = _test(interpreter, node.test, None)
         if first[1] is not False:
-            with tracer.within(body):
+            with tracer.within(body), tracer.in_loop(None):
                 interpreter.block(node.body)
                 end = carried.leave_loop(interpreter, loop)
                 carried.after_loop(loop)
@@ -272,7 +299,7 @@ def _rolled_while(interpreter: Interpreter, node: StoppedWhile) -> None:
 def _test(interpreter: Interpreter, node: ast.expr, before: str | None) -> tuple[str, bool | None]:
     """The condition of a ``while`` as text, which ends in the same symbols as before."""
     tracer = interpreter.tracer
-    value = interpreter.value(node)
+    value = tested(interpreter, interpreter.value(node))
     known = interpreter.truth(value)
     if known is not None:
         return str(known), known

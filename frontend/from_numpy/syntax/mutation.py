@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any
 
+from distspmd.frontend.from_numpy.run_lists import RowOfRun, decided_by_run
 from distspmd.frontend.from_numpy.transcript import CannotRoll
 
 if TYPE_CHECKING:
@@ -145,6 +146,11 @@ def before_change(run: Interpreter, value: Any, *keys: Any) -> None:
         CarryEntry: a loop has to carry the entry.
     """
     tracer = run.tracer
+    if isinstance(value, RowOfRun) or id(value) in tracer.given:
+        tracer.refuse(
+            "a list that is an element of a list whose content the run decides is changed; put "
+            "another one in its place, l[i] = [...]"
+        )
     for journal in tracer.journals:
         name = journal.name_of(value)
         if name is None:
@@ -156,7 +162,7 @@ def before_change(run: Interpreter, value: Any, *keys: Any) -> None:
                 tracer.straight.leave()
             tracer.refuse(f"{name!r} is changed in a map, whose iterations have no order")
         elif not keys or not _has(value, keys[0]):
-            raise CannotRoll(f"{name!r} is changed in the loop")
+            raise CannotRoll(f"{name!r} is changed in the loop", value)
         elif (id(value), keys[0]) not in journal.entries:
             raise CarryEntry(journal, value, keys[0])
 
@@ -204,6 +210,7 @@ def join_contents(
         elif one == other:
             joined = one
         else:
+            decided_by_run(run, value)
             run.tracer.refuse(
                 f"a {type(value).__name__} has {len(one)} or {len(other)} entries, or other ones, "
                 "by a condition that is known at run time only"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import operator
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +14,10 @@ import sympy
 from distspmd.frontend.from_numpy import checks
 from distspmd.frontend.from_numpy.arithmetic import combine
 from distspmd.frontend.from_numpy.kinds import has_data, is_array, is_whole
-from distspmd.frontend.from_numpy.syntax import objects
+from distspmd.frontend.from_numpy.run_lists import RunList
+from distspmd.frontend.from_numpy.syntax import list_changes, lists, objects
 from distspmd.frontend.from_numpy.transcript import Refusal
+from distspmd.frontend.from_numpy.values import Tensor
 from distspmd.frontend.tensor_ir.whole_numbers import (
     Whole,
     add,
@@ -101,41 +104,132 @@ def _of_text(run: Interpreter, op: ast.operator, left: str, right: Any) -> Any:
 def binary(run: Interpreter, op: ast.operator, left: Any, right: Any) -> Any:
     """``left op right``."""
     tracer = run.tracer
+    if isinstance(left, RunList) or isinstance(right, RunList):
+        return _of_lists(run, op, left, right)
+    left, right = _of_one_type(left, right), _of_one_type(right, left)
     if isinstance(left, str) and checks.has_data((left, right)):
         return _of_text(run, op, left, right)
     if isinstance(op, ast.MatMult):
         return run.call(np.matmul, [left, right], {})
     if is_array(left) or is_array(right):
         return combine(tracer, UFUNCS[type(op)], [left, right])
-    if (
-        is_whole(left)
-        and is_whole(right)
-        and (isinstance(left, sympy.Basic) or isinstance(right, sympy.Basic))
-    ):
-        if type(op) in _WHOLE:
-            return _WHOLE[type(op)](left, right)
-        if isinstance(op, ast.Pow):
-            return sympy.sympify(left) ** sympy.sympify(right)
-        return combine(tracer, UFUNCS[type(op)], [left, right])
     if isinstance(left, sympy.Basic) or isinstance(right, sympy.Basic):
-        if isinstance(left, list | tuple) or isinstance(right, list | tuple):
-            tracer.refuse("a list of a length that is not known")
-        return combine(tracer, UFUNCS[type(op)], [left, right])
+        return _of_symbols(run, op, left, right)
     try:
         return PYTHON[type(op)](left, right)
     except (TypeError, ValueError, ZeroDivisionError, OverflowError) as problem:
         tracer.refuse(str(problem))
 
 
+def _of_symbols(run: Interpreter, op: ast.operator, left: Any, right: Any) -> Any:
+    """An operator of whole numbers of symbols, or of one and something else."""
+    if is_whole(left) and is_whole(right):
+        if type(op) in _WHOLE:
+            return _WHOLE[type(op)](left, right)
+        if isinstance(op, ast.Pow):
+            return sympy.sympify(left) ** sympy.sympify(right)
+    elif isinstance(left, list | tuple) or isinstance(right, list | tuple):
+        run.tracer.refuse("a list of a length that is not known")
+    return combine(run.tracer, UFUNCS[type(op)], [left, right])
+
+
+def _of_lists(run: Interpreter, op: ast.operator, left: Any, right: Any) -> Any:
+    """An operator of a list whose content the run decides, and of something else."""
+    both = all(isinstance(v, RunList | list) for v in (left, right))
+    if both and isinstance(op, ast.Add):
+        return list_changes.joined(run, left, right)
+    if isinstance(left, Tensor | np.ndarray) or isinstance(right, Tensor | np.ndarray):
+        return combine(run.tracer, UFUNCS[type(op)], [left, right])
+    name = type(op).__name__
+    raise Refusal(
+        run.tracer.message(f"the operator {name} of a list whose content the run decides")
+    )
+
+
+def _of_one_type(value: Any, other: Any) -> Any:
+    """An element of a list of whole numbers and others, where both give one type with another."""
+    kind = getattr(
+        other, "dtype", np.dtype(type(other)) if type(other) in (float, complex) else None
+    )
+    is_float = kind is not None and kind.kind in "fc" and not getattr(other, "is_mixed", False)
+    return _without_mixture(value) if is_float else value
+
+
+def _without_mixture(value: Any) -> Any:
+    if isinstance(value, Tensor) and value.is_mixed:
+        return Tensor(value.shape, value.dtype, value.element, value.weak)
+    return value
+
+
+def _membership(run: Interpreter, op: ast.cmpop, left: Any, right: Any) -> Any:
+    """``left in right`` and ``left not in right``."""
+    if isinstance(right, RunList):
+        found = lists.contains(run, right, left)
+    elif isinstance(right, list | tuple | set | deque) and has_data((left, list(right))):
+        found = _is_one_of(run, left, list(right))
+    elif has_data((left, right)):
+        run.tracer.refuse("'in' of values that are not known; use np.isin or np.any")
+    else:
+        return PYTHON[type(op)](left, right)
+    return found if isinstance(op, ast.In) else _not(run, found)
+
+
+def _not(run: Interpreter, value: Any) -> Any:
+    """The contrary of a truth value."""
+    if isinstance(value, bool):
+        return not value
+    found = combine(run.tracer, np.logical_not, [value])
+    return Tensor((), np.dtype(bool), lambda _: found.element((0,) * found.ndim), bool)
+
+
+def _both(run: Interpreter, one: Any, other: Any) -> Any:
+    """Whether two truth values hold."""
+    if isinstance(one, bool) or isinstance(other, bool):
+        known, found = (one, other) if isinstance(one, bool) else (other, one)
+        return found if known else False
+    tensors = [run.tracer.tensor(v) for v in (one, other)]
+    found = combine(run.tracer, np.logical_and, tensors)
+    return Tensor((), np.dtype(bool), lambda _: found.element((0,) * found.ndim), bool)
+
+
+def _is_one_of(run: Interpreter, left: Any, values: Sequence[Any]) -> Any:
+    """``left in values``, where some are not known before the run."""
+    if isinstance(left, Tensor) and left.ndim:
+        run.tracer.refuse("an array in a list: the truth of an array is ambiguous; use np.any(...)")
+    found: Any = False
+    for value in values:
+        if isinstance(value, Tensor) and value.ndim:
+            run.tracer.refuse("'in' of a list of arrays: their truth is ambiguous; use np.any(...)")
+        if value is None or isinstance(value, str | dict | set):
+            continue
+        if isinstance(left, tuple | list) != isinstance(value, tuple | list):
+            continue
+        found = _not(run, _both(run, _not(run, found), _not(run, _equal(run, left, value))))
+        if found is True:
+            return True
+    return found
+
+
+def _equal(run: Interpreter, left: Any, right: Any) -> Any:
+    """``left == right`` as a known truth value, or one of a tensor."""
+    found = compared(run, ast.Eq(), left, right)
+    if isinstance(found, Tensor):
+        if found.ndim:
+            run.tracer.refuse("arrays in a list: their truth is ambiguous; use np.array_equal")
+        return found
+    known = run.truth(found)
+    return run.tracer.tensor(found) if known is None else known
+
+
 def compared(run: Interpreter, op: ast.cmpop, left: Any, right: Any) -> Any:
     """``left op right``."""
     if isinstance(op, ast.Is | ast.IsNot):
         return PYTHON[type(op)](left, right)
+    left, right = _without_mixture(left), _without_mixture(right)
     if isinstance(op, ast.In | ast.NotIn):
-        held = list(right) if isinstance(right, dict) else right
-        if has_data((left, held)):
-            run.tracer.refuse("'in' of values that are not known; use np.isin or np.any")
-        return PYTHON[type(op)](left, held)
+        return _membership(run, op, left, list(right) if isinstance(right, dict) else right)
+    if isinstance(left, RunList) or isinstance(right, RunList):
+        lists.is_equal(run, op, left, right)
     if objects.is_own(left) or objects.is_own(right):
         return objects.operate(run, op, left, right)
     if is_array(left) or is_array(right):
@@ -164,10 +258,22 @@ def _compared_symbols(run: Interpreter, op: ast.cmpop, left: Any, right: Any) ->
     return combine(run.tracer, UFUNCS[type(op)], [left, right])
 
 
-def _same_tuples(
-    run: Interpreter, op: ast.cmpop, left: Sequence[Any], right: Sequence[Any]
-) -> bool:
+def _same_tuples(run: Interpreter, op: ast.cmpop, left: Sequence[Any], right: Sequence[Any]) -> Any:
     if not isinstance(op, ast.Eq | ast.NotEq):
         run.tracer.refuse("tuples of sizes are compared by their order")
-    equal = len(left) == len(right) and all(same(a, b) for a, b in zip(left, right, strict=True))
-    return equal == isinstance(op, ast.Eq)
+    found: Any = type(left) is type(right) and len(left) == len(right)
+    for one, other in zip(left, right, strict=True) if found else ():
+        if isinstance(one, sympy.Basic | int) and isinstance(other, sympy.Basic | int):
+            alike: Any = same(one, other)
+            if not alike and any(_changes(run, v) for v in (one, other)):
+                alike = _equal(run, one, other)
+        else:
+            alike = _equal(run, one, other)
+        found = _both(run, found, alike)
+    return found if isinstance(op, ast.Eq) else _not(run, found)
+
+
+def _changes(run: Interpreter, value: Any) -> bool:
+    """Whether a number is no number of sizes alone: loops, or the run, decide it."""
+    symbols = value.free_symbols if isinstance(value, sympy.Basic) else ()
+    return any(s.name in run.tracer.bounds for s in symbols)

@@ -14,7 +14,9 @@ import sympy
 from distspmd.frontend.from_numpy import indexing
 from distspmd.frontend.from_numpy.choosing import as_arrays
 from distspmd.frontend.from_numpy.parallel_map import ParallelMap
-from distspmd.frontend.from_numpy.tracer import Tracer
+from distspmd.frontend.from_numpy.run_lists import RunList
+from distspmd.frontend.from_numpy.syntax.lists import values_of
+from distspmd.frontend.from_numpy.syntax.tables_of_lists import RunTable, rows_of
 from distspmd.frontend.from_numpy.transcript import Refusal, told
 from distspmd.frontend.from_numpy.values import Tensor
 from distspmd.frontend.tensor_ir.whole_numbers import (
@@ -88,8 +90,11 @@ class Places:
         return bool(self.axes) and all(isinstance(a, range | SymbolicRange) for a in self.axes)
 
 
-def by_index(tracer: Tracer, over: Any) -> tuple[Whole, Callable[[Whole], Any]] | None:
+def by_index(run: Interpreter, over: Any) -> tuple[Whole, Callable[[Whole], Any]] | None:
     """How many values are iterated over, and the value at an index; None where these are listed."""
+    tracer = run.tracer
+    if isinstance(over, RunList):
+        return values_of(run, over)
     if isinstance(over, Tensor):
         if over.ndim == 0:
             tracer.refuse("iteration over a 0-d array")
@@ -100,11 +105,11 @@ def by_index(tracer: Tracer, over: Any) -> tuple[Whole, Callable[[Whole], Any]] 
     if isinstance(over, SymbolicRange):
         return over.length, lambda index: add(over.first, multiply(index, over.step))
     if isinstance(over, Enumerated):
-        inner = by_index(tracer, over.values)
+        inner = by_index(run, over.values)
         if inner is not None:
             return inner[0], lambda index: (add(index, over.start), inner[1](index))
     if isinstance(over, Zipped):
-        parts = [by_index(tracer, v) for v in over.values]
+        parts = [by_index(run, v) for v in over.values]
         known = [part for part in parts if part is not None]
         if known and len(known) == len(parts):
             return least_of([n for n, _ in known]), lambda index: tuple(v(index) for _, v in known)
@@ -121,11 +126,13 @@ def static_values(interpreter: Interpreter, over: Any) -> Iterator[Any]:
         yield from zip(*(static_values(interpreter, v) for v in over.values), strict=False)
     elif isinstance(over, Places):
         yield from _static_places(interpreter, over)
-    elif isinstance(over, SymbolicRange | Tensor):
-        length, value_of = by_index(tracer, over) or (0, None)
+    elif isinstance(over, SymbolicRange | Tensor | RunList):
+        length, value_of = by_index(interpreter, over) or (0, None)
         if not isinstance(length, int):
             tracer.refuse(f"a number of values that is not known: {length}")
         yield from map(value_of, range(max(0, length)))  # type: ignore[arg-type]
+    elif isinstance(over, RunTable):
+        yield from rows_of(interpreter, over)
     else:
         try:
             yield from over

@@ -11,6 +11,7 @@ import numpy as np
 import sympy
 
 from distspmd.frontend.from_numpy.arithmetic import combine
+from distspmd.frontend.from_numpy.run_lists import RunList
 from distspmd.frontend.from_numpy.syntax.variables import OneOf
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.values import Tensor, View
@@ -37,6 +38,8 @@ def _sees(value: Any, container: Container) -> int:
         return sum(_sees(v, container) for v in value)
     if isinstance(value, dict) and len(value) < 1000 and "__builtins__" not in value:
         return sum(_sees(v, container) for v in value.values())
+    if isinstance(value, RunList):
+        return sum(column.container is container for column in value.columns)
     if isinstance(value, OneOf):
         return sum(_sees(v, container) for v in value.values)
     return 0

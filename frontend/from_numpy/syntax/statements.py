@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from distspmd.frontend.from_numpy import checks, indexing
+from distspmd.frontend.from_numpy.kinds import has_data
+from distspmd.frontend.from_numpy.run_lists import RunList, decided_by_run
 from distspmd.frontend.from_numpy.subscripts import is_basic
-from distspmd.frontend.from_numpy.syntax import objects
+from distspmd.frontend.from_numpy.syntax import list_changes, lists, objects
 from distspmd.frontend.from_numpy.syntax.bindings import name_in_source
 from distspmd.frontend.from_numpy.syntax.branches import branch
 from distspmd.frontend.from_numpy.syntax.calls import Closure
@@ -145,6 +147,11 @@ def _changed(run: Interpreter, old: Any, op: ast.operator, new: Any) -> bool:
     if is_array and old.weak is None:
         _in_place(run, old, op, new)
         return True
+    if isinstance(old, RunList):
+        if not isinstance(op, ast.Add):
+            run.tracer.refuse("an augmented assignment to a list whose content the run decides")
+        list_changes.extend(run, old, new)
+        return True
     if isinstance(old, list | deque) and isinstance(op, ast.Add):
         before_change(run, old)
         old.extend(list(new))
@@ -170,6 +177,11 @@ def _augment_part(run: Interpreter, node: ast.AugAssign, target: ast.Subscript) 
     items = run.subscript(target.slice)
     new = run.value(node.value)
     tracer.node = node
+    if isinstance(base, RunList):
+        list_changes.augment(run, base, items, node.op, new)
+        return
+    if isinstance(base, list) and has_data(items):
+        decided_by_run(run, base)
     if isinstance(base, list | dict):
         old = base[items]
         if not _changed(run, old, node.op, new):
@@ -244,7 +256,7 @@ def _define(run: Interpreter, node: ast.FunctionDef) -> None:
 
 @statement(ast.Assert)
 def _assert(run: Interpreter, node: ast.Assert) -> None:
-    found = run.value(node.test)
+    found = lists.tested(run, run.value(node.test))
     known = run.truth(found)
     if known is None:
         checks.add_assertion(run, node, found)
@@ -284,6 +296,9 @@ def _delete(run: Interpreter, node: ast.Delete) -> None:
             run.variables.pop(target.id, None)
             continue
         base = run.value(target.value) if isinstance(target, ast.Subscript) else None
+        if isinstance(target, ast.Subscript) and isinstance(base, RunList):
+            list_changes.delete(run, base, run.subscript(target.slice))
+            continue
         if not isinstance(target, ast.Subscript) or not isinstance(base, list | dict | deque):
             run.tracer.refuse(f"del {ast.unparse(target)}")
         before_change(run, base)

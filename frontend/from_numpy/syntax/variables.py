@@ -29,6 +29,8 @@ class Saved:
     names: set[str]
     bounds: dict[str, Any]
     own: list[set[str]]
+    needs: dict[int, Any]
+    noted: dict[Any, Any]
 
     @classmethod
     def of(cls, interpreter: Interpreter) -> Saved:
@@ -40,6 +42,8 @@ class Saved:
             set(tracer.names),
             dict(tracer.bounds),
             [set(o) for o in tracer.own],
+            dict(tracer.needs),
+            dict(tracer.noted),
         )
 
     def restore(self, interpreter: Interpreter) -> None:
@@ -52,6 +56,8 @@ class Saved:
         tracer.bounds.clear()
         tracer.bounds.update(self.bounds)
         tracer.own[:] = [set(o) for o in self.own]
+        tracer.needs = dict(self.needs)
+        tracer.noted = dict(self.noted)
 
 
 ABSENT = object()

@@ -1,0 +1,104 @@
+"""What a program returns: its arrays are results, and the rest is the form that they come in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from distspmd.frontend.from_numpy.choosing import as_arrays
+from distspmd.frontend.from_numpy.run_lists import RunList, element_of, leaves
+from distspmd.frontend.from_numpy.syntax import variables
+from distspmd.frontend.from_numpy.syntax.lists import columns_of
+from distspmd.frontend.from_numpy.tracer import Tracer
+from distspmd.frontend.from_numpy.values import Tensor, View, view_of
+from distspmd.frontend.tensor_ir.statements import Container
+from distspmd.lowering import Column, ListOf, OneOf, Result
+
+
+def returned_form(tracer: Tracer, returned: Any) -> Any:
+    """Make the arrays of what a function returns results; the form that it has else."""
+    found: list[Any] = []
+    made = _form(tracer, returned, found)
+    if not found and made is not None:  # a program has a result at least
+        found.append(tracer.tensor(np.array(returned)))
+        made = Result(0)
+    plain = found and (
+        made == Result(0)
+        or (isinstance(made, tuple) and made == tuple(map(Result, range(len(found)))))
+    )
+    single = made == Result(0)
+    for place, tensor in enumerate(found):
+        _make_result(tracer, "__return" if single else f"__return_{place}", tensor)
+    return None if plain or not found else made
+
+
+def _form(tracer: Tracer, value: Any, found: list[Any]) -> Any:
+    """The form of a value, whose arrays are added to the results."""
+    if isinstance(value, RunList):
+        return _list(tracer, value, found)
+    if isinstance(value, tuple | list):
+        if isinstance(value, list) and all(map(_is_number, value)):
+            return list(value)
+        return type(value)(_form(tracer, part, found) for part in value)
+    if isinstance(value, dict):
+        return {key: _form(tracer, part, found) for key, part in value.items()}
+    if isinstance(value, variables.OneOf):
+        which = _form(tracer, value.which, found)
+        one, other = (_form(tracer, part, found) for part in value.values)
+        return OneOf(which, (one, other))
+    if isinstance(value, variables.Undecided):
+        tracer.refuse(value.reason)
+    if value is None or isinstance(value, str):
+        return value
+    return _place(tracer, as_arrays(tracer, tracer.tensor(value)), found)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, bool | int | float | complex | np.generic)
+
+
+def _list(tracer: Tracer, value: RunList, found: list[Any]) -> ListOf:
+    """Add the elements of a list to the results."""
+    if value.kind is set:
+        tracer.refuse("a set whose content the run decides is returned; return sorted(...)")
+    if any(leaf.is_mixed for leaf in leaves(value.form)):
+        tracer.refuse(
+            "a list is returned that has numbers of several types, as [0, 0.5] has; write them "
+            "all in one, 0.0 for 0 say, or return np.array(...)"
+        )
+    columns = [
+        Column(_place(tracer, tracer.stored_anew(column, "elements"), found), leaf.weak is not None)
+        for column, leaf in zip(columns_of(tracer, value), leaves(value.form), strict=True)
+    ]
+    return ListOf(element_of(value.form, list(columns)), value.kind)
+
+
+def _place(tracer: Tracer, value: Tensor, found: list[Any]) -> Result:
+    """Add an array to the results; with its lengths, if data decide them."""
+    place = len(found)
+    found.append(value)
+    lengths = []
+    for d, n in enumerate(value.shape):
+        if tracer.is_decided_by_data(n):
+            lengths.append((d, len(found)))
+            found.append(tracer.stored_anew(tracer.whole(n), "length"))
+    if lengths:
+        stored = tracer.stored_anew(tracer.unmerged(value), tracer.target)
+        found[place] = view_of(stored.container)
+    return Result(place, tuple(lengths))
+
+
+def _make_result(tracer: Tracer, name: str, value: Tensor) -> None:
+    """Let the elements of a tensor lie in a result."""
+    if (
+        isinstance(value, View)
+        and value.is_whole
+        and not value.container.is_argument
+        and not value.container.name.startswith("__return")
+    ):
+        value.container.name = name
+        value.container.is_argument = True
+        return
+    container = Container(name, value.shape, value.dtype, is_argument=True)
+    tracer.write(view_of(container), tracer.unmerged(value))

@@ -1,0 +1,391 @@
+"""Lists whose content the run decides: containers with room for a number of elements, and a count.
+
+A list of Python stays one while a program is read, as long as its content is known. One that a
+loop of unknown length changes, that grows by a condition of the run, or that is written at an index
+of the run, is told by the place in the source that makes it. The program is then read again, and
+what is made there has its elements in containers, one for each number of an element, and its length
+in another. Changes of it are statements of the program, so that two names of one list see one
+another's changes, in loops and branches as elsewhere.
+
+What a reading finds of such a list, its type of elements and the room that it needs, the next one
+begins with; it is settled when nothing new is found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import sympy
+
+from distspmd.expressions.operations import DType
+from distspmd.frontend.from_numpy.transcript import CannotRoll, Refusal
+from distspmd.frontend.from_numpy.values import Tensor, View, axis, make_view
+from distspmd.frontend.tensor_ir.statements import Length
+from distspmd.frontend.tensor_ir.whole_numbers import add, multiply, same, simplified
+
+if TYPE_CHECKING:
+    from distspmd.frontend.from_numpy.tracer import Tracer
+
+Site = tuple[Any, ...]
+
+LEAST_ROOM = 1024
+"""Elements that a list has room for whose growth has no bound, and as many as all arrays among
+the arguments have."""
+MOST_ROOM = 1 << 20
+"""Elements beyond these, of a list that nested loops let grow, are given no room before the run."""
+
+
+MIXED = (
+    "an element of a list that has numbers of several types, as [0, 0.5] has: what type it is "
+    "depends on the run; write them all in one, 0.0 for 0 say"
+)
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A number, or an array, that an element of a list is or has.
+
+    Attributes:
+        dtype: of it.
+        weak: the type of Python that a number has in NumPy's promotion.
+        shape: of an array.
+        is_mixed: whether some elements have another type in Python, as ``[0, 0.5]`` has.
+    """
+
+    dtype: DType
+    weak: type | None
+    shape: tuple[Length, ...] = ()
+    is_mixed: bool = False
+
+
+@dataclass(frozen=True)
+class Row:
+    """A tuple, or a list of a length that is known, that an element is."""
+
+    kind: type
+    parts: tuple[Any, ...]
+
+
+Form = Leaf | Row
+UNKNOWN = Leaf(np.dtype(np.int64), int)
+"""What elements are taken for before one is seen: promotion with most types gives these."""
+
+
+class RowOfRun(list[Any]):
+    """An element that is a list: what is read of it is right, and it is not changed."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known of the lists that are made at a place of the source.
+
+    Attributes:
+        form: of their elements; None where none was seen.
+        grows: whether their length changes.
+        room: the most elements that they have; None where the program does not say.
+    """
+
+    form: Form | None = None
+    grows: bool = False
+    room: Length | None = 0
+
+
+class DecidedByRun(Exception):
+    """What lists hold that are made at a place is decided by the run: the program is read again."""
+
+    def __init__(self, site: Site) -> None:
+        super().__init__(site)
+        self.site = site
+
+
+def decided_by_run(run: Any, value: Any) -> None:
+    """Let what a program does with a list be read with one whose content the run decides.
+
+    Args:
+        run: the reading.
+        value: the list; nothing happens where no expression is known that makes it.
+
+    Raises:
+        DecidedByRun: the program is read again.
+    """
+    known = run.tracer.born.get(id(value))
+    if known is not None and known[0] is value and known[1] not in run.tracer.known_lists:
+        raise DecidedByRun(known[1])
+
+
+class UnknownElement(Exception):
+    """An element is read of a list that got none so far: this reading leaves the statement out."""
+
+
+class Known(Exception):
+    """More is known of lists than this reading began with, and it cannot go on without that."""
+
+
+def must_be_known(tracer: Tracer, own: RunList) -> None:
+    """Let a reading end, or leave out a statement, that needs the form of elements.
+
+    Raises:
+        Known: the next reading has it.
+        UnknownElement: no element was seen yet.
+    """
+    if own.form is not UNKNOWN:
+        return
+    if tracer.noted.get(own.site, Facts()).form is not None:
+        raise Known
+    raise UnknownElement
+
+
+@dataclass(eq=False)
+class RunList:
+    """A list, a deque or a set whose content the run decides.
+
+    Attributes:
+        kind: the type of Python that it is.
+        form: of its elements.
+        columns: the numbers of all elements, one view for each leaf; room comes first in shapes.
+        count: how many elements there are; a number where that never changes.
+        room: how many there can be.
+        is_bounded: whether the program cannot add more than there is room for.
+        number: of this list among all.
+        depth: how many loops are around the place where it is made.
+        first_count: how many elements it is made with, at most.
+        iterated: how many loops are being read that iterate over it.
+        is_copy: whether changes of it would be lost: it is a copy of what Python would change.
+    """
+
+    kind: type
+    form: Form
+    columns: list[View]
+    count: View | int
+    room: Length
+    is_bounded: bool
+    site: Site
+    number: int
+    depth: int
+    first_count: Length = 0
+    iterated: int = 0
+    is_copy: bool = False
+
+
+# -- forms ----------------------------------------------------------------------------------------
+
+
+def form_of(tracer: Tracer, value: Any) -> Form:
+    """What an element of a list is made of."""
+    if type(value) in (tuple, list, RowOfRun):
+        kind = tuple if type(value) is tuple else list
+        return Row(kind, tuple(form_of(tracer, part) for part in value))
+    if isinstance(value, RunList):
+        tracer.refuse(
+            "a list of lists whose lengths the run decides; use an array with as many columns as "
+            "a list can have, and an array of lengths"
+        )
+    if value is None or isinstance(value, str | dict | set):
+        tracer.refuse(
+            f"{value!r} in a list whose content the run decides; use numbers, -1 or np.nan say, "
+            "for what there is not"
+        )
+    tensor = tracer.tensor(value)
+    if tensor.mask is not None or tracer.is_decided_by_data(*tensor.shape):
+        tracer.refuse(
+            "arrays of lengths that the run decides in a list whose content the run decides; use "
+            "arrays of one length"
+        )
+    return Leaf(tensor.dtype, tensor.weak if not tensor.ndim else None, tuple(tensor.shape))
+
+
+def joined_form(tracer: Tracer, one: Form | None, other: Form) -> Form:
+    """The form that elements of two forms have in one list.
+
+    Raises:
+        Refusal: there is none.
+    """
+    if one is None or one == other:
+        return other
+    if other is UNKNOWN:
+        return one
+    if isinstance(one, Row) and isinstance(other, Row):
+        if one.kind is other.kind and len(one.parts) == len(other.parts):
+            pairs = zip(one.parts, other.parts, strict=True)
+            return Row(one.kind, tuple(joined_form(tracer, a, b) for a, b in pairs))
+    elif isinstance(one, Leaf) and isinstance(other, Leaf):
+        alike = len(one.shape) == len(other.shape)
+        if alike and all(same(a, b) for a, b in zip(one.shape, other.shape, strict=True)):
+            return _joined_leaf(one, other)
+    raise Refusal(
+        tracer.message(
+            "elements of different forms in a list whose content the run decides: numbers, arrays "
+            "of one shape, or tuples of as many of them"
+        )
+    )
+
+
+def _joined_leaf(one: Leaf, other: Leaf) -> Leaf:
+    dtype = np.result_type(one.dtype, other.dtype)
+    weak = one.weak if one.weak is other.weak else None
+    if one.weak and other.weak and weak is None:
+        weak = {"b": bool, "i": int, "f": float, "c": complex}[dtype.kind]
+    is_mixed = one.is_mixed or other.is_mixed or one.dtype != other.dtype
+    return Leaf(dtype, weak, one.shape, is_mixed)
+
+
+def leaves(form: Form) -> list[Leaf]:
+    """The leaves of a form, in order."""
+    if isinstance(form, Leaf):
+        return [form]
+    return [leaf for part in form.parts for leaf in leaves(part)]
+
+
+def parts_of(form: Form, value: Any) -> list[Any]:
+    """The values of an element, in the order of the leaves."""
+    if isinstance(form, Leaf):
+        return [value]
+    pairs = zip(form.parts, value, strict=True)
+    return [found for part, own in pairs for found in parts_of(part, own)]
+
+
+def element_of(form: Form, values: list[Any]) -> Any:
+    """An element of its values, which are taken from the front."""
+    if isinstance(form, Leaf):
+        return values.pop(0)
+    made = [element_of(part, values) for part in form.parts]
+    return tuple(made) if form.kind is tuple else RowOfRun(made)
+
+
+# -- what is known of lists -----------------------------------------------------------------------
+
+
+def site_of(tracer: Tracer, node: Any) -> Site:
+    """The place in the source of an expression."""
+    names = ("lineno", "col_offset", "end_lineno", "end_col_offset")
+    file = tracer.frames[-1].file if tracer.frames else ""
+    return (file, type(node).__name__, *(getattr(node, name, 0) for name in names))
+
+
+def note(tracer: Tracer, own: RunList, value: Any) -> None:
+    """Keep of what form an element is that a list gets."""
+    known = tracer.noted.get(own.site, Facts())
+    form = joined_form(tracer, known.form, form_of(tracer, value))
+    tracer.noted[own.site] = replace(known, form=form)
+
+
+def note_growth(tracer: Tracer, own: RunList, count: Length = 1) -> None:
+    """Keep that the length of a list changes, by so many elements at most each time."""
+    known = tracer.noted.get(own.site, Facts())
+    tracer.noted[own.site] = replace(known, grows=True)
+    need: Length | None = _most(tracer, count)
+    for length in tracer.loops[own.depth :]:
+        need = None if need is None or length is None else multiply(need, length)
+    before = tracer.needs.get(own.number, 0)
+    tracer.needs[own.number] = None if need is None or before is None else add(before, need)
+
+
+def _most(tracer: Tracer, length: Length) -> Length | None:
+    """The most that a length can be, over sizes of the program; None where that is not known."""
+    try:
+        found = tracer.capacity(length)
+    except CannotRoll:
+        return None
+    for _ in range(8):
+        if isinstance(found, int):
+            return max(0, found)
+        inner = [s for s in found.free_symbols if s.name in tracer.bounds]
+        if not inner:
+            return found
+        for each in inner:
+            factor = sympy.expand(found).coeff(each, 1)
+            low, high = tracer.bounds[each.name]
+            end = high if factor.is_positive else low
+            if not factor.is_Integer or end is None:
+                return None
+            found = simplified(sympy.expand(found).xreplace({each: sympy.sympify(end)}))
+            if isinstance(found, int):
+                break
+    return None
+
+
+def loop_length(tracer: Tracer, length: Length) -> Length | None:
+    """The most iterations of a loop; None where that is not known."""
+    return _most(tracer, length)
+
+
+def settle(tracer: Tracer) -> dict[Site, Facts]:
+    """What a reading has found of lists, for the next one; empty if it is what it began with."""
+    found: dict[Site, Facts] = {}
+    for site, facts in tracer.noted.items():
+        known = tracer.known_lists.get(site, Facts())
+        form = known.form if facts.form is None else facts.form
+        found[site] = Facts(form, facts.grows or known.grows, known.room)
+    for number, need in tracer.needs.items():
+        own = tracer.handles[number]
+        known = found.get(own.site) or tracer.known_lists.get(own.site, Facts())
+        room = None if need is None else _largest(known.room, add(own.first_count, need))
+        found[own.site] = replace(known, room=room)
+    return {site: facts for site, facts in found.items() if tracer.known_lists.get(site) != facts}
+
+
+def _largest(one: Length | None, other: Length) -> Length | None:
+    """The larger one of two rooms; None where it is too large, or the first one is."""
+    if one is None or one == other:
+        return one
+    if isinstance(one, int) and isinstance(other, int):
+        return max(one, other) if max(one, other) <= MOST_ROOM else None
+    return other if one == 0 else sympy.Max(sympy.sympify(one), sympy.sympify(other))
+
+
+# -- arrays ---------------------------------------------------------------------------------------
+
+
+def count_of(tracer: Tracer, own: RunList) -> Any:
+    """How many elements a list has now: a number, or a symbol."""
+    if isinstance(own.count, int):
+        return own.count
+    found = tracer.read_whole(own.count)
+    tracer.capacities[found] = own.room
+    return found
+
+
+def view_of_column(column: View, count: Length) -> View:
+    """The first elements of a column."""
+    shape = (count, *column.shape[1:])
+    places = column.at([axis(d) for d in range(column.ndim)])
+    return make_view(column.container, shape, places)
+
+
+def as_tensor(tracer: Tracer, own: RunList) -> Tensor:
+    """A list as an array, as ``np.array`` makes it."""
+    if own.kind is set:
+        tracer.refuse("a set whose content the run decides has no order; use np.unique")
+    count = count_of(tracer, own)
+    views = [view_of_column(column, count) for column in own.columns]
+    form = own.form
+    if isinstance(form, Leaf):
+        return Tensor(views[0].shape, views[0].dtype, views[0].element)
+    if any(not isinstance(part, Leaf) or part.shape != views[0].shape[1:] for part in form.parts):
+        tracer.refuse("a list of tuples that are no rows of an array; use a list for each part")
+    return _side_by_side(tracer, views)
+
+
+def _side_by_side(tracer: Tracer, views: Sequence[View]) -> Tensor:
+    dtype = np.result_type(*(v.dtype for v in views))
+    first = views[0]
+
+    def element(index: tuple[Any, ...]) -> Any:
+        from distspmd.expressions.ir import apply, cast
+        from distspmd.frontend.from_numpy.values import index_expression, number
+
+        place, which, rest = index[0], index[1], index[2:]
+        fixed = which if isinstance(which, int) else None
+        if fixed is not None:
+            return cast(views[fixed].element((place, *rest)), dtype)
+        found = cast(views[-1].element((place, *rest)), dtype)
+        for n in range(len(views) - 2, -1, -1):
+            there = apply("equal", index_expression(which), number(n, np.dtype(np.int64)))
+            found = apply("where", there, cast(views[n].element((place, *rest)), dtype), found)
+        return found
+
+    made = Tensor((first.shape[0], len(views), *first.shape[1:]), dtype, element)
+    return tracer.stored_anew(made, "rows")

@@ -1,0 +1,88 @@
+"""Names that get another list in a loop, whose content the run decides: ``level = following``.
+
+The name has a list of its own for all iterations, which takes over the elements of the other one.
+That is what Python does as long as no other name stands for either of them.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import deque
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from distspmd.frontend.from_numpy.run_lists import (
+    UNKNOWN,
+    Facts,
+    Known,
+    RunList,
+    decided_by_run,
+    joined_form,
+)
+from distspmd.frontend.from_numpy.syntax import list_changes, lists
+from distspmd.frontend.from_numpy.syntax.bindings import is_written_first
+from distspmd.frontend.from_numpy.transcript import CannotRoll
+
+if TYPE_CHECKING:
+    from distspmd.frontend.from_numpy.interpreter import Interpreter
+
+
+def is_other_list(interpreter: Interpreter, one: Any, other: Any) -> bool:
+    """Whether two values are lists whose content the run decides.
+
+    Raises:
+        DecidedByRun: they are lists, and one of them is to be read as such.
+    """
+    if not all(isinstance(v, RunList | list | deque | set) for v in (one, other)):
+        return False
+    for value in (one, other):
+        if not isinstance(value, RunList):
+            decided_by_run(interpreter, value)
+    return isinstance(one, RunList) and isinstance(other, RunList)
+
+
+def own_list(interpreter: Interpreter, name: str, before: RunList) -> RunList:
+    """The list that a name has in all iterations: first with the elements that it had before.
+
+    Raises:
+        CannotRoll: another name stands for the same list.
+    """
+    tracer = interpreter.tracer
+    every = [v for frame in tracer.frames for v in frame.variables.values()]
+    if sum(v is before for v in every) > 1:
+        raise CannotRoll(f"{name!r} is another list after an iteration, and has another name too")
+    with tracer.named(name):
+        columns = lists.columns_of(tracer, before)
+        found = lists.made_of_columns(interpreter, before.kind, before.form, columns, before.site)
+    if isinstance(found.count, int):
+        known = tracer.noted.get(before.site, Facts())
+        tracer.noted[before.site] = Facts(known.form, True, known.room)
+        raise Known
+    tracer.needs[found.number] = None
+    return found
+
+
+def move_lists(
+    interpreter: Interpreter, node: ast.For | ast.While, rebound: Sequence[tuple[RunList, RunList]]
+) -> None:
+    """Give lists the elements of others, all as if at once.
+
+    Raises:
+        CannotRoll: a name that stays in the next iteration stands for one of these.
+    """
+    tracer = interpreter.tracer
+    ready = []
+    for place, now in rebound:
+        names = [n for n, value in interpreter.variables.items() if value is now]
+        staying = [name for name in names if not is_written_first(node, name)]
+        if len(staying) > 1:
+            raise CannotRoll(f"{' and '.join(staying)} stand for one list after an iteration")
+        known = tracer.noted.get(place.site, Facts())
+        form = known.form if now.form is UNKNOWN else joined_form(tracer, known.form, now.form)
+        tracer.noted[place.site] = Facts(form, True, known.room)
+        if len(now.columns) != len(place.columns):
+            raise Known
+        copies = [tracer.stored_anew(c, "elements") for c in lists.columns_of(tracer, now)]
+        ready.append((place, copies))
+    for place, copies in ready:
+        list_changes.take_over(interpreter, place, copies)

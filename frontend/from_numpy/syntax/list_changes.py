@@ -1,0 +1,438 @@
+"""How lists whose content the run decides change: each change is a statement of the program."""
+
+from __future__ import annotations
+
+import ast
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import sympy
+
+from distspmd.expressions.ir import apply
+from distspmd.frontend.from_numpy import checks, indexing
+from distspmd.frontend.from_numpy.arithmetic import combine
+from distspmd.frontend.from_numpy.run_lists import (
+    UNKNOWN,
+    DecidedByRun,
+    Facts,
+    Leaf,
+    RunList,
+    count_of,
+    element_of,
+    form_of,
+    joined_form,
+    leaves,
+    must_be_known,
+    note,
+    note_growth,
+    parts_of,
+    site_of,
+)
+from distspmd.frontend.from_numpy.syntax.lists import (
+    ListMethod,
+    checked_place,
+    columns_of,
+    contains,
+    element_at,
+    made_of,
+    made_of_columns,
+    must_have_order,
+    named_place,
+    part_of,
+    place_in,
+    values_at,
+)
+from distspmd.frontend.from_numpy.tracer import Tracer
+from distspmd.frontend.from_numpy.values import (
+    Tensor,
+    View,
+    index_expression,
+    whole_expression,
+)
+from distspmd.frontend.tensor_ir.statements import Block, Branch, Index
+from distspmd.frontend.tensor_ir.whole_numbers import (
+    Whole,
+    add,
+    is_at_least,
+    subtract,
+)
+
+if TYPE_CHECKING:
+    from distspmd.frontend.from_numpy.interpreter import Interpreter
+
+
+def _before_change(run: Interpreter, own: RunList, *, grows: bool = True) -> None:
+    tracer = run.tracer
+    if tracer.straight is not None:
+        tracer.straight.leave()
+    if tracer.guarded:
+        tracer.refuse("a list is changed in a part of an expression that may not run; write if")
+    if tracer.parallel:
+        tracer.refuse("a list is changed in a map, whose iterations have no order")
+    if own.is_copy:
+        tracer.refuse(
+            "a list of a list of lists has another name and is changed; change it by its index"
+        )
+    if grows and own.iterated:
+        tracer.refuse("a list gets another length while a loop iterates over it")
+    if grows and isinstance(own.count, int):
+        note_growth(tracer, own, 0)
+        raise DecidedByRun(own.site)  # the next reading knows it
+
+
+def write(run: Interpreter, own: RunList, items: Any, value: Any) -> None:
+    """``own[items] = value``."""
+    must_have_order(run, own)
+    _before_change(run, own, grows=False)
+    if isinstance(items, slice):
+        run.tracer.refuse("a part of a list whose content the run decides is assigned; use a loop")
+    note(run.tracer, own, value)
+    _must_be_alone(run, value)
+    _put(run, own, place_in(run, own, items), value)
+
+
+def augment(run: Interpreter, own: RunList, items: Any, op: ast.operator, value: Any) -> None:
+    """``own[items] op= value``."""
+    must_have_order(run, own)
+    _before_change(run, own, grows=False)
+    place = place_in(run, own, items)
+    old = element_at(run, own, place)
+    if isinstance(own.form, Leaf) and own.form.shape:
+        run.tracer.assign(old, run.tracer.tensor(run.binary(op, old, value)))
+        return
+    new = run.settled_parts(run.binary(op, old, value))
+    note(run.tracer, own, new)
+    _put(run, own, place, new)
+
+
+def delete(run: Interpreter, own: RunList, items: Any) -> None:
+    """``del own[items]``."""
+    if isinstance(items, slice):
+        run.tracer.refuse("a part of a list whose content the run decides is deleted")
+    pop(run, own, items)
+
+
+def _put(run: Interpreter, own: RunList, place: Whole, value: Any) -> None:
+    """Write an element at a place."""
+    tracer = run.tracer
+    if not _has_form(tracer, own, value):
+        return  # the next reading knows the form
+    for column, part in zip(own.columns, parts_of(own.form, value), strict=True):
+        target = indexing.read(tracer, column, place)
+        tracer.assign(target, tracer.tensor(part))  # type: ignore[arg-type]
+
+
+def _has_form(tracer: Tracer, own: RunList, value: Any) -> bool:
+    """Whether a value can be an element as elements are kept in this reading."""
+    found, wanted = form_of(tracer, value), own.form
+    if isinstance(found, Leaf) != isinstance(wanted, Leaf):
+        return False
+    mine, theirs = leaves(found), leaves(wanted)
+    return len(mine) == len(theirs) and all(
+        len(a.shape) == len(b.shape) for a, b in zip(mine, theirs, strict=True)
+    )
+
+
+def _must_be_alone(run: Interpreter, value: Any) -> None:
+    """Refuse an array that is an element and changes later: it would be the same one in Python."""
+    tracer = run.tracer
+    for part in value if type(value) in (tuple, list) else (value,):
+        if type(value) is list:
+            tracer.given[id(value)] = value
+        if not isinstance(part, View) or not part.ndim:
+            continue
+        for frame in tracer.frames:
+            for name, seen in frame.variables.items():
+                if (
+                    isinstance(seen, View)
+                    and seen.container is part.container
+                    and name in frame.changed_in_place
+                ):
+                    tracer.refuse(
+                        f"{name!r} is put into a list, and is changed in place: in Python the "
+                        f"element changes with it. Put a copy, {name}.copy()"
+                    )
+
+
+def append(run: Interpreter, own: RunList, value: Any) -> None:
+    """``own.append(value)``."""
+    tracer = run.tracer
+    _before_change(run, own)
+    note(tracer, own, value)
+    note_growth(tracer, own)
+    _must_be_alone(run, value)
+    value = run.settled_parts(value)
+    count = count_of(tracer, own)
+    _check_room(run, own, count)
+    _put(run, own, checked_place(tracer, own, count, own.room), value)
+    _set_count(tracer, own, add(count, 1))
+
+
+def _set_count(tracer: Tracer, own: RunList, count: Whole) -> None:
+    assert isinstance(own.count, View)
+    tracer.assign(own.count, tracer.whole(count))
+
+
+def _check_room(run: Interpreter, own: RunList, count: Whole, extra: Whole = 1) -> None:
+    if own.is_bounded:
+        return
+    too_many = sympy.Gt(sympy.sympify(add(count, extra)), sympy.sympify(own.room))
+    what = (
+        f"a list gets more than the {own.room} elements that it has room for, since the program "
+        "does not say how many there are at most; write into an array of the length that it needs"
+    )
+    checks.end_if(run, too_many, "RuntimeError", what)
+
+
+def pop(run: Interpreter, own: RunList, place: Any = -1) -> Any:
+    """``own.pop(place)``."""
+    tracer = run.tracer
+    if own.kind is set:
+        tracer.refuse("an element of a set is popped, which has no order; use a list")
+    _before_change(run, own)
+    note_growth(tracer, own, 0)
+    must_be_known(tracer, own)
+    count = count_of(tracer, own)
+    where = tracer.as_whole(place)
+    index = checked_place(tracer, own, where, count)
+    found = [tracer.stored_anew(part, "popped") for part in values_at(run, own, index)]
+    for each, leaf in zip(found, leaves(own.form), strict=True):
+        each.weak, each.is_mixed = leaf.weak, leaf.is_mixed
+    if where != -1:
+        _shift(tracer, own, index, 1)
+    _set_count(tracer, own, subtract(count, 1))
+    return element_of(own.form, list(found))
+
+
+def _shift(tracer: Tracer, own: RunList, place: Whole, by: int) -> None:
+    """Move the elements from a place on: by 1 to the front, over one; by -1 to the back."""
+    last = subtract(own.room, 1)
+    for column in own.columns:
+
+        def element(index: tuple[Index, ...], column: View = column) -> Any:
+            first, *rest = index
+            moved: Any = sympy.sympify(first) + by if not isinstance(first, int) else first + by
+            moved = sympy.Max(0, sympy.Min(moved, last))
+            there = apply("greater_equal", index_expression(first), whole_expression(place))
+            one, other = column.element((moved, *rest)), column.element((first, *rest))
+            return apply("where", there, one, other)
+
+        tracer.assign(column, Tensor(column.shape, column.dtype, element))
+
+
+def insert(run: Interpreter, own: RunList, place: Any, value: Any) -> None:
+    """``own.insert(place, value)``."""
+    tracer = run.tracer
+    must_have_order(run, own)
+    _before_change(run, own)
+    note(tracer, own, value)
+    note_growth(tracer, own)
+    _must_be_alone(run, value)
+    value = run.settled_parts(value)
+    count = count_of(tracer, own)
+    _check_room(run, own, count)
+    where = tracer.as_whole(place)
+    known = is_at_least(where, 0, tracer.bounds)
+    if not known and not isinstance(where, int):
+        tracer.refuse("an element is inserted at a place of the run, which may be negative")
+    at_end = sympy.Min(where, count) if known else sympy.Max(0, add(count, where))
+    index = named_place(tracer, own, at_end)
+    _shift(tracer, own, index, -1)
+    _put(run, own, index, value)
+    _set_count(tracer, own, add(count, 1))
+
+
+def extend(run: Interpreter, own: RunList, values: Any) -> None:
+    """``own.extend(values)``."""
+    tracer = run.tracer
+    must_have_order(run, own)
+    if isinstance(values, list | tuple | deque | range) and len(values) <= 64:
+        for value in list(values):
+            append(run, own, value)
+        return
+    _before_change(run, own)
+    if isinstance(values, RunList):
+        form, parts = values.form, columns_of(tracer, values)
+    else:
+        tensor = tracer.tensor(values)
+        row = tensor.shape[1:]
+        form, parts = Leaf(tensor.dtype, None, tuple(row)), [tensor]  # type: ignore[list-item]
+    stored = [tracer.stored_anew(part, "more") for part in parts]
+    known = tracer.noted.get(own.site, Facts())
+    if form is not UNKNOWN:
+        joined = joined_form(tracer, known.form, form)
+        tracer.noted[own.site] = Facts(joined, known.grows, known.room)
+    length = stored[0].shape[0]
+    note_growth(tracer, own, length)
+    if len(leaves(form)) != len(own.columns):
+        return  # the next reading knows the form
+    count = count_of(tracer, own)
+    _check_room(run, own, count, length)
+    for column, more in zip(own.columns, stored, strict=True):
+        tracer.assign(part_of(tracer, column, count, add(count, length)), more)
+    _set_count(tracer, own, add(count, length))
+
+
+def add_to_set(run: Interpreter, own: RunList, value: Any) -> None:
+    """``own.add(value)`` of a set."""
+    tracer = run.tracer
+    if own.kind is not set:
+        tracer.refuse("AttributeError: 'list' object has no attribute 'add'")
+    _before_change(run, own)
+    note(tracer, own, value)
+    value = run.settled_parts(value)
+    if not _has_form(tracer, own, value):
+        note_growth(tracer, own)
+        return
+    there = contains(run, own, value)
+    condition = tracer.condition(tracer.tensor(there))
+    then = Block()
+    with tracer.within(then):
+        append(run, own, value)
+    tracer.add(Branch(f"(not {condition})", then, Block()))
+
+
+def _remove(run: Interpreter, own: RunList, value: Any) -> None:
+    """``own.remove(value)``."""
+    place = _index(run, own, value)
+    pop(run, own, place)
+
+
+def _index(run: Interpreter, own: RunList, value: Any) -> Any:
+    """``own.index(value)``."""
+    tracer = run.tracer
+    if not isinstance(own.form, Leaf) or own.form.shape:
+        tracer.refuse("the place of a tuple in a list; use np.argmax of a comparison")
+    there = tracer.stored(
+        tracer.tensor(combine(tracer, np.equal, [columns_of(tracer, own)[0], value]))
+    )
+    found = run.call(np.any, [there], {})
+    missing = run.call(np.logical_not, [found], {})
+    checks.end_if(run, missing, "ValueError", "the value is not in the list")
+    place = run.call(np.argmax, [there], {})
+    return Tensor((), place.dtype, place.element, int)
+
+
+def _count(run: Interpreter, own: RunList, value: Any) -> Any:
+    tracer = run.tracer
+    if not isinstance(own.form, Leaf) or own.form.shape:
+        tracer.refuse("the number of tuples in a list; use np.sum of a comparison")
+    there = combine(tracer, np.equal, [columns_of(tracer, own)[0], value])
+    found = run.call(np.count_nonzero, [there], {})
+    return run.call(int, [found], {})
+
+
+def _clear(run: Interpreter, own: RunList) -> None:
+    _before_change(run, own)
+    note_growth(run.tracer, own, 0)
+    _set_count(run.tracer, own, 0)
+
+
+def _copy(run: Interpreter, own: RunList) -> RunList:
+    return made_of_columns(run, own.kind, own.form, columns_of(run.tracer, own))
+
+
+def _reorder(run: Interpreter, own: RunList, order: Callable[[View], Any]) -> None:
+    """Give the elements another order, in place."""
+    tracer = run.tracer
+    must_have_order(run, own)
+    _before_change(run, own, grows=False)
+    for column in columns_of(tracer, own):
+        made = tracer.stored_anew(order(column), "ordered")
+        tracer.assign(column, made)
+
+
+def sort(run: Interpreter, own: RunList, *, key: Any = None, reverse: bool = False) -> None:
+    """``own.sort(reverse=reverse)``, of numbers."""
+    if key is not None or not isinstance(own.form, Leaf) or own.form.shape:
+        run.tracer.refuse("a list of numbers is sorted without key=; use np.argsort or np.lexsort")
+
+    def order(column: View) -> Any:
+        found = run.call(np.sort, [column], {})
+        return indexing.read(run.tracer, found, slice(None, None, -1)) if reverse else found
+
+    _reorder(run, own, order)
+
+
+def _reverse(run: Interpreter, own: RunList) -> None:
+    back = slice(None, None, -1)
+    _reorder(run, own, lambda column: indexing.read(run.tracer, column, back))
+
+
+def joined(run: Interpreter, one: Any, other: Any) -> RunList:
+    """``one + other``."""
+    left, right = one, other
+    if not isinstance(left, RunList):
+        left = made_of(run, ("joined",), list, list(left))
+        left.form = other.form if not one else left.form
+    found = _copy(run, left)
+    extend(run, found, right)
+    return found
+
+
+def take_over(run: Interpreter, own: RunList, columns: Sequence[View]) -> None:
+    """Give a list the elements that columns hold."""
+    tracer = run.tracer
+    count = columns[0].shape[0]
+    _check_room(run, own, 0, count)
+    for column, values in zip(own.columns, columns, strict=True):
+        tracer.assign(part_of(tracer, column, 0, count), values)
+    _set_count(tracer, own, count)
+
+
+def as_set(run: Interpreter, values: Any) -> RunList:
+    """A set of values that are known at run time only."""
+    tracer = run.tracer
+    site = site_of(tracer, tracer.node)
+    if not isinstance(values, RunList):
+        return made_of(run, site, set, values)
+    if not isinstance(values.form, Leaf) or values.form.shape:
+        tracer.refuse("a set of tuples of the run; use an array of truth values")
+    (column,) = columns_of(tracer, values)
+    return made_of_columns(run, set, values.form, [run.call(np.unique, [column], {})], site)
+
+
+def _update(run: Interpreter, own: RunList, *more: Any) -> None:
+    """``own.update(*more)`` of a set."""
+    for values in more:
+        for value in list(values):
+            add_to_set(run, own, value)
+
+
+METHODS: dict[str, Callable[..., Any]] = {
+    "append": append,
+    "pop": pop,
+    "popleft": lambda run, own: pop(run, own, 0),
+    "appendleft": lambda run, own, value: insert(run, own, 0, value),
+    "insert": insert,
+    "extend": extend,
+    "add": add_to_set,
+    "update": _update,
+    "remove": _remove,
+    "index": _index,
+    "count": _count,
+    "clear": _clear,
+    "copy": _copy,
+    "sort": sort,
+    "reverse": _reverse,
+}
+
+
+def call(run: Interpreter, method: ListMethod, arguments: Sequence[Any], keywords: Any) -> Any:
+    """What a method of a list gives.
+
+    Raises:
+        Refusal: it is not covered.
+    """
+    handler = METHODS.get(method.name)
+    if handler is None or (method.owner.kind is set and method.name not in _OF_SETS):
+        run.tracer.refuse(
+            f"the method {method.name!r} of a {method.owner.kind.__name__} whose content the run "
+            "decides is not covered"
+        )
+    return handler(run, method.owner, *arguments, **keywords)
+
+
+_OF_SETS = frozenset(["add", "update", "clear", "copy", "pop"])

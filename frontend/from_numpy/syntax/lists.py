@@ -1,0 +1,403 @@
+"""Lists whose content the run decides: where they are made, and how they are read."""
+
+from __future__ import annotations
+
+import ast
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import sympy
+
+from distspmd.frontend.from_numpy import indexing
+from distspmd.frontend.from_numpy.arithmetic import combine
+from distspmd.frontend.from_numpy.kinds import has_data
+from distspmd.frontend.from_numpy.run_lists import (
+    UNKNOWN,
+    Facts,
+    Leaf,
+    RowOfRun,
+    RunList,
+    as_tensor,
+    count_of,
+    element_of,
+    joined_form,
+    leaves,
+    must_be_known,
+    note,
+    parts_of,
+    site_of,
+    view_of_column,
+)
+from distspmd.frontend.from_numpy.subscripts import index_in
+from distspmd.frontend.from_numpy.tracer import Tracer
+from distspmd.frontend.from_numpy.values import (
+    INT64,
+    Tensor,
+    View,
+    number,
+)
+from distspmd.frontend.tensor_ir.statements import Length, SetSymbol
+from distspmd.frontend.tensor_ir.whole_numbers import (
+    CheckedIndex,
+    Whole,
+    add,
+    remainder,
+    same,
+    subtract,
+    symbol,
+)
+
+if TYPE_CHECKING:
+    from distspmd.frontend.from_numpy.interpreter import Interpreter
+
+KINDS = (list, deque, set)
+
+
+@dataclass(frozen=True)
+class ListMethod:
+    """A method of a list whose content the run decides."""
+
+    owner: RunList
+    name: str
+
+
+# -- birth ----------------------------------------------------------------------------------------
+
+_MAKING = (ast.List, ast.ListComp, ast.BinOp, ast.Call, ast.Set, ast.SetComp, ast.Subscript)
+
+
+def born(run: Interpreter, node: ast.expr, found: Any) -> Any:
+    """What an expression makes: a list is remembered, or becomes one whose content the run decides.
+
+    Args:
+        run: the reading.
+        node: the expression.
+        found: its value.
+    """
+    tracer = run.tracer
+    if not isinstance(node, _MAKING) or id(found) in tracer.born:
+        return found
+    site = site_of(tracer, node)
+    if site in tracer.known_lists and not _is_seen(tracer, found):
+        from distspmd.frontend.from_numpy.syntax import tables_of_lists
+
+        table = tables_of_lists.made_of(run, site, found) if type(found) is list else None
+        if table is not None:
+            return table
+        return made_of(run, site, type(found), list(found))
+    tracer.born[id(found)] = found, site
+    return found
+
+
+def _is_seen(tracer: Tracer, found: Any) -> bool:
+    """Whether a variable stands for a list already."""
+    every = [v for frame in tracer.frames for v in frame.variables.values()]
+    return any(v is found for v in every)
+
+
+def made_of(run: Interpreter, site: Any, kind: type, values: Sequence[Any]) -> RunList:
+    """A list of elements that are known one by one."""
+    tracer = run.tracer
+    if kind is set:
+        from distspmd.frontend.from_numpy.syntax import list_changes
+
+        own = empty(run, site, kind, 0)
+        for value in values:
+            list_changes.add_to_set(run, own, value)
+        return own
+    own = empty(run, site, kind, len(values))
+    for value in values:
+        note(tracer, own, value)
+    columns = zip(*(parts_of(own.form, v) for v in values), strict=True) if values else ()
+    for column, parts in zip(own.columns, columns, strict=False):
+        _fill(tracer, column, parts)
+    return own
+
+
+def _fill(tracer: Tracer, column: View, values: Sequence[Any]) -> None:
+    """Write the first elements of a column."""
+    first = values[0]
+    is_plain = not any(has_data(v) or isinstance(v, np.ndarray) for v in values)
+    if is_plain and all(type(v) is type(first) and v == first for v in values):
+        tracer.write(part_of(tracer, column, 0, len(values)), _constant(column, len(values), first))
+    elif is_plain and column.ndim == 1:
+        table = tracer.table(np.array(values, dtype=column.dtype))
+        tracer.write(part_of(tracer, column, 0, len(values)), table)
+    else:
+        for place, value in enumerate(values):
+            part = indexing.read(tracer, column, place)
+            tracer.assign(part, tracer.tensor(value))  # type: ignore[arg-type]
+
+
+def _constant(column: View, length: Length, value: Any) -> Tensor:
+    found = number(value, column.dtype)
+    return Tensor((length, *column.shape[1:]), column.dtype, lambda _: found)
+
+
+def part_of(tracer: Tracer, column: View, first: Whole, end: Whole) -> View:
+    """The elements of a column between two places."""
+    found = indexing.read(tracer, column, slice(first, end))
+    assert isinstance(found, View)
+    return found
+
+
+def empty(run: Interpreter, site: Any, kind: type, count: Length, form: Any = None) -> RunList:
+    """A list with room, of elements that are not written yet."""
+    tracer = run.tracer
+    if tracer.straight is not None:
+        tracer.straight.leave()
+    if tracer.parallel:
+        tracer.refuse(
+            "a list whose content the run decides in a map, whose iterations have no order"
+        )
+    facts = tracer.known_lists.get(site, Facts())
+    form = facts.form or form or UNKNOWN
+    most = tracer.capacity(count)
+    room = tracer.room if facts.room is None else facts.room
+    room = add(most, room) if facts.room is None else _larger(room, most)
+    room = _larger(room, 1)
+    name = tracer.target or kind.__name__
+    columns = []
+    for leaf in leaves(form):
+        zero = number(0, leaf.dtype)
+        shape = (room, *leaf.shape)
+        stored = tracer.stored_anew(Tensor(shape, leaf.dtype, lambda _, z=zero: z), name)  # type: ignore[misc]
+        columns.append(stored)
+    is_fixed = not facts.grows and isinstance(count, int) and kind is not set
+    length: Any = count
+    if not is_fixed:
+        length = tracer.stored_anew(tracer.whole(count), f"{name}_length")
+    own = RunList(
+        kind,
+        form,
+        columns,
+        length,
+        room,
+        facts.room is not None,
+        site,
+        len(tracer.handles),
+        len(tracer.loops),
+        most,
+    )
+    tracer.handles.append(own)
+    tracer.needs[own.number] = 0
+    return own
+
+
+def _larger(one: Length, other: Length) -> Length:
+    if isinstance(one, int) and isinstance(other, int):
+        return max(one, other)
+    if same(one, other) or (isinstance(other, int) and other <= 1):
+        return one
+    if isinstance(one, int) and one <= 1:
+        return other
+    return sympy.Max(sympy.sympify(one), sympy.sympify(other))
+
+
+def made_of_columns(
+    run: Interpreter, kind: type, form: Any, columns: Sequence[Tensor], site: Any = None
+) -> RunList:
+    """A list of the elements that columns hold."""
+    tracer = run.tracer
+    site = site or site_of(tracer, tracer.node)
+    count = columns[0].shape[0]
+    stored = [tracer.stored_anew(column, "elements") for column in columns]
+    own = empty(run, site, kind, count, form)
+    known = tracer.noted.get(site, Facts())
+    if form is not UNKNOWN:
+        form = joined_form(tracer, known.form, form)
+        tracer.noted[site] = Facts(form, known.grows, known.room)
+    for column, values in zip(own.columns, stored, strict=True):
+        tracer.assign(part_of(tracer, column, 0, count), values)
+    return own
+
+
+# -- reading --------------------------------------------------------------------------------------
+
+
+def length_of(run: Interpreter, own: RunList) -> Any:
+    """``len(own)``: a number, or one that is read now."""
+    if isinstance(own.count, int):
+        return own.count
+    found = run.tracer.stored_anew(own.count, "length")
+    found.weak = int
+    return found
+
+
+def is_not_empty(run: Interpreter, own: RunList) -> Any:
+    """Whether there are elements."""
+    if isinstance(own.count, int):
+        return own.count > 0
+    return combine(run.tracer, np.greater, [own.count, 0])
+
+
+def tested(run: Interpreter, value: Any) -> Any:
+    """What decides a condition: of a list whether it has elements."""
+    return is_not_empty(run, value) if isinstance(value, RunList) else value
+
+
+def place_in(run: Interpreter, own: RunList, index: Any) -> Whole:
+    """The place of an element, which is checked in the run."""
+    tracer = run.tracer
+    whole = tracer.as_whole(index)
+    if isinstance(own.count, int):
+        return index_in(tracer, whole, own.count)
+    count = count_of(tracer, own)
+    if tracer.guarded:
+        known = not isinstance(whole, int) or whole < 0
+        inside = remainder(whole, sympy.Max(1, count)) if known else whole
+        return named_place(
+            tracer, own, sympy.Max(0, sympy.Min(inside, sympy.sympify(own.room) - 1))
+        )
+    return checked_place(tracer, own, whole, count)
+
+
+def checked_place(tracer: Tracer, own: RunList, index: Whole, count: Length) -> Whole:
+    """A place that the run checks against a number of elements."""
+    tracer.check_uncaught("IndexError")
+    line = tracer.line[1] if tracer.line else 0
+    found = CheckedIndex(*map(sympy.sympify, (index, count, line)))
+    return named_place(tracer, own, found)
+
+
+def named_place(tracer: Tracer, own: RunList, value: Any) -> Whole:
+    """A symbol for a place in a list."""
+    name = tracer.unique("place")
+    tracer.bounds[name] = (0, subtract(own.room, 1))
+    tracer.add(SetSymbol(name, value, INT64))
+    return symbol(name)
+
+
+def values_at(run: Interpreter, own: RunList, place: Whole) -> list[Tensor]:
+    """The values of the element at a place."""
+    found: list[Tensor] = []
+    for column, leaf in zip(own.columns, leaves(own.form), strict=True):
+        part = indexing.read(run.tracer, column, place)
+        if not leaf.shape:
+            part = Tensor((), part.dtype, part.element, leaf.weak, is_mixed=leaf.is_mixed)
+        found.append(part)
+    return found
+
+
+def element_at(run: Interpreter, own: RunList, place: Whole) -> Any:
+    """The element at a place that is known to be there."""
+    return element_of(own.form, list(values_at(run, own, place)))
+
+
+def read(run: Interpreter, own: RunList, items: Any) -> Any:
+    """``own[items]``."""
+    must_have_order(run, own)
+    must_be_known(run.tracer, own)
+    if isinstance(items, slice):
+        if own.kind is deque:
+            run.tracer.refuse("TypeError: sequence index must be integer, not 'slice'")
+        return _slice(run, own, items)
+    if isinstance(items, tuple):
+        run.tracer.refuse("TypeError: list indices must be integers or slices, not tuple")
+    return element_at(run, own, place_in(run, own, items))
+
+
+def must_have_order(run: Interpreter, own: RunList) -> None:
+    """Refuse an index, or a loop, of a set."""
+    if own.kind is set:
+        run.tracer.refuse("a set has no order, and no elements by index")
+
+
+def _slice(run: Interpreter, own: RunList, items: slice) -> RunList:
+    parts = [indexing.read(run.tracer, column, items) for column in columns_of(run.tracer, own)]
+    return made_of_columns(run, list, own.form, parts)
+
+
+def columns_of(tracer: Tracer, own: RunList) -> list[View]:
+    """The columns as long as the list is now."""
+    count = count_of(tracer, own)
+    return [view_of_column(column, count) for column in own.columns]
+
+
+def values_of(run: Interpreter, own: RunList) -> tuple[Length, Callable[[Whole], Any]]:
+    """How many elements are iterated over, and the element at an index."""
+    must_have_order(run, own)
+    must_be_known(run.tracer, own)
+    columns = columns_of(run.tracer, own)
+
+    def value(index: Whole) -> Any:
+        parts: list[Any] = []
+        for column, leaf in zip(columns, leaves(own.form), strict=True):
+            part = indexing.read(run.tracer, column, index)
+            if not leaf.shape:
+                part = Tensor((), part.dtype, part.element, leaf.weak, is_mixed=leaf.is_mixed)
+            parts.append(part)
+        return element_of(own.form, parts)
+
+    return columns[0].shape[0], value
+
+
+def contains(run: Interpreter, own: RunList, value: Any) -> Any:
+    """``value in own``."""
+    tracer = run.tracer
+    parts = parts_of(own.form, value) if _fits(own.form, value) else None
+    if parts is None:
+        return False
+    found: Any = None
+    for column, leaf, part in zip(columns_of(tracer, own), leaves(own.form), parts, strict=True):
+        if leaf.shape:
+            tracer.refuse("'in' of a list of arrays: their truth is ambiguous; use np.any(...)")
+        same_one = combine(tracer, np.equal, [column, part])
+        found = same_one if found is None else combine(tracer, np.logical_and, [found, same_one])
+    there = run.call(np.any, [found], {})
+    return Tensor((), np.dtype(bool), there.element, bool)
+
+
+def _fits(form: Any, value: Any) -> bool:
+    """Whether a value may be equal to an element."""
+    if isinstance(form, Leaf):
+        return not isinstance(value, tuple | list | str | RunList) and value is not None
+    return type(value) in (form.kind, RowOfRun) and len(value) == len(form.parts)
+
+
+def is_equal(run: Interpreter, op: ast.cmpop, left: Any, right: Any) -> Any:
+    """``left == right``, where one of them is a list."""
+    run.tracer.refuse(
+        "a list whose content the run decides is compared with ==; use len(...) and np.array_equal"
+    )
+
+
+def copied(run: Interpreter, own: RunList) -> RunList:
+    """A list of the elements of another one."""
+    must_have_order(run, own)
+    return made_of_columns(run, list, own.form, columns_of(run.tracer, own))
+
+
+def of_set(run: Interpreter, own: RunList) -> RunList:
+    """A list of the elements of a set, in any order."""
+    return made_of_columns(run, list, own.form, columns_of(run.tracer, own))
+
+
+def of_array(run: Interpreter, kind: type, values: Tensor) -> RunList:
+    """A list of the numbers, or the rows, of an array."""
+    form = Leaf(values.dtype, None, tuple(values.shape[1:]))
+    return made_of_columns(run, kind, form, [values])
+
+
+def reduced(run: Interpreter, called: Any, own: RunList) -> Any:
+    """``min(own)``, ``max(own)`` or ``sum(own)``."""
+    if not isinstance(own.form, Leaf):
+        run.tracer.refuse("the least or greatest tuple of a list; compare the parts that decide")
+    (column,) = columns_of(run.tracer, own)
+    if own.form.shape:
+        return run.call(called, [column, 0], {})
+    found = run.call(called, [column], {})
+    kind = own.form.weak if own.form.weak is not bool else int
+    return Tensor((), found.dtype, found.element, kind, is_mixed=own.form.is_mixed)
+
+
+def as_array(run: Interpreter, value: Any) -> Any:
+    """A value in which lists whose content the run decides are arrays."""
+    if isinstance(value, RunList):
+        return as_tensor(run.tracer, value)
+    if type(value) in (list, tuple) and any(isinstance(v, RunList) for v in value):
+        return type(value)(as_array(run, v) for v in value)
+    return value

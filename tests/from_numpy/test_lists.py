@@ -1,0 +1,265 @@
+"""Lists, stacks, queues, sets and tables of lists whose content the run decides."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from mpi4py import MPI
+
+import distspmd
+from distspmd.errors import ProgramIndexError, ProgramRuntimeError, UnsupportedProgram
+from distspmd.frontend import numpy_program
+from from_numpy.corpus.registry import Case
+from from_numpy.harness import on_paper, run_here
+from from_numpy.outcomes import RIGHT
+
+X = np.array([0.5, 0.1, 0.9, 0.4, 0.4, 0.8, 0.7])
+EDGES = np.array([[0, 1, 0, 1], [0, 0, 1, 0], [0, 0, 0, 0], [0, 0, 1, 0]])
+
+
+def grows(x: Any) -> Any:
+    chosen = []
+    for i in range(len(x)):
+        if x[i] > 0.45:
+            chosen.append(i)  # noqa: PERF401
+    positive = [v * 2 for v in x if v > 0.45]
+    none = [v for v in x if v > 9]
+    steps = [0.0]
+    while steps[-1] < x.sum():
+        steps.append(steps[-1] + 1.25)
+    return chosen, positive, none, len(none), np.array(steps), sum(1 for v in x if v < 0.2), steps
+
+
+def stack(x: Any) -> Any:
+    rising: list[Any] = []
+    popped = 0
+    for i in range(len(x)):
+        while rising and x[rising[-1]] > x[i]:
+            rising.pop()
+            popped += 1
+        rising.append(i)
+    pairs = [(0, 1.0)]
+    total = 0.0
+    while len(pairs) > 0:
+        depth, weight = pairs.pop()
+        total += weight * x[depth]
+        if depth < 3:
+            pairs.append((depth + 1, weight / 2))
+            pairs.append((depth + 2, weight * x[0]))
+    return rising, popped, total
+
+
+def queue(edges: Any) -> Any:
+    n = len(edges)
+    distance, seen = [-1] * n, [False] * n
+    distance[0] = 0
+    seen[0] = True
+    waiting = deque([0])
+    while waiting:
+        u = waiting.popleft()
+        for v in range(n):
+            if edges[u, v] and not seen[v]:
+                seen[v] = True
+                distance[v] = distance[u] + 1
+                waiting.append(v)
+    return distance, seen, sum(seen)
+
+
+def names(x: Any) -> Any:
+    first: list[Any] = []
+    second = first
+    for v in x:
+        if v > 0.45:
+            second.append(v)
+    copied = first[:]
+    first.reverse()
+    if x[0] > 0.2:
+        first.insert(1, 7.0)
+    second.sort()
+    return first, copied, first[0], first[-1], first[1:3], copied + first, max(copied), 7.0 in first
+
+
+def sets(x: Any) -> Any:
+    seen: set[int] = set()
+    order = []
+    for v in x:
+        digit = int(v * 10)
+        if digit not in seen:
+            seen.add(digit)
+            order.append(digit)
+    used = set((x * 10).astype(int))
+    free = 0
+    while free in used:
+        free += 1
+    return (
+        order,
+        len(seen),
+        free,
+        sorted(used),
+        int(x[0] * 10) in [3, 4, 5],
+        (order[0], 1) == (5, 1),
+    )
+
+
+def tables(edges: Any) -> Any:
+    n = len(edges)
+    neighbours: list[Any] = [[] for _ in range(n)]
+    for i in range(n):
+        for j in range(n):
+            if edges[i, j]:
+                neighbours[i].append(j)
+                neighbours[j].append(i)
+    level = [-1] * n
+    level[0] = 0
+    frontier = [0]
+    while frontier:
+        following = []
+        for u in frontier:
+            for v in neighbours[u]:
+                if level[v] == -1:
+                    level[v] = level[u] + 1
+                    following.append(v)
+        frontier = following
+    return level, len(neighbours[int(edges.sum()) - 2]), len(frontier)
+
+
+def shorter(x: Any) -> Any:
+    order = np.argsort(x)
+    kept = []
+    while order.size > 0:
+        i = order[0]
+        kept.append(i)
+        order = order[1:][np.abs(x[order[1:]] - x[i]) > 0.15]
+    y = x[x > 0.2] if x[0] > 0.3 else x[x > 0.6]
+    return kept, y
+
+
+def rows(x: Any) -> Any:
+    points, t = [], 0.0
+    while t < x[0]:
+        points.append([t, t * t])
+        t += 0.125
+    arrays = []
+    for i in range(len(x)):
+        if x[i] > 0.45:
+            arrays.append(x[:2] * i)  # noqa: PERF401
+    return points, np.array(points), points[1][0], arrays, np.array(arrays)
+
+
+PROGRAMS: dict[Callable[..., Any], Any] = {
+    grows: X,
+    stack: X,
+    queue: EDGES,
+    names: X,
+    sets: X,
+    tables: EDGES,
+    shorter: X,
+    rows: X,
+}
+
+
+def _case(function: Callable[..., Any]) -> Case:
+    values = PROGRAMS[function]
+    return Case(function.__name__, function, "lists", "test", lambda _: (values.copy(),), ())
+
+
+@pytest.mark.parametrize("function", PROGRAMS, ids=lambda f: f.__name__)
+def test_lists_have_the_results_of_python_on_paper(function: Callable[..., Any]) -> None:
+    outcome = on_paper(_case(function))
+    assert (outcome.kind, outcome.reason) == (RIGHT, "")
+
+
+def everything(x: Any, edges: Any) -> Any:
+    first = grows(x), stack(x), queue(edges), names(x)
+    return first, sets(x), tables(edges), shorter(x), rows(x)
+
+
+def test_lists_have_the_results_of_python() -> None:
+    case = Case("lists", everything, "lists", "test", lambda _: (X.copy(), EDGES.copy()), ())
+    outcome = run_here(case)
+    assert (outcome.kind, outcome.reason) == (RIGHT, "")
+
+
+def aliases(x: Any) -> Any:
+    kept, state = [], x.copy()
+    while state.sum() < 50:
+        state += 1
+        kept.append(state)
+    return np.array(kept)
+
+
+def several_types(x: Any) -> Any:
+    values = [0]
+    while values[-1] < x.sum():
+        values.append(values[-1] + x[0])
+    return values
+
+
+def grows_while_iterated(x: Any) -> Any:
+    values = [v for v in x if v > 0.45]
+    for v in values:
+        if v > 0.6:
+            values.append(v / 2)  # noqa: PERF401
+    return values
+
+
+def two_forms(x: Any) -> Any:
+    values: list[Any] = []
+    for v in x:
+        if v > 0.5:
+            values.append(v)
+        if v < 0.2:
+            values.append((v, v))
+    return values
+
+
+def set_returned(x: Any) -> Any:
+    return {int(v * 10) for v in x}
+
+
+def element_changed(x: Any) -> Any:
+    points = []
+    for v in x:
+        if v > 0.3:
+            points.append([v, v])  # noqa: PERF401
+    points[0][0] = 2.0
+    return np.array(points)
+
+
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [
+        (aliases, "copy"),
+        (several_types, "several types"),
+        (grows_while_iterated, "while a loop iterates over it"),
+        (two_forms, "different forms"),
+        (set_returned, r"sorted\(...\)"),
+        (element_changed, "put another one in its place"),
+    ],
+    ids=lambda value: getattr(value, "__name__", None),
+)
+def test_what_lists_cannot_be_is_refused_by_name(function: Callable[..., Any], said: str) -> None:
+    with pytest.raises(UnsupportedProgram, match=said):
+        numpy_program(function, X)
+
+
+def ends_early(x: Any) -> Any:
+    found, v = [], 0.0
+    while v < x[0] * 1e4:
+        found.append(v)
+        v += 1.0
+    return found.pop(), len(found)
+
+
+def test_errors_of_the_run_are_those_of_python_or_name_the_room() -> None:
+    lowering = distspmd.lower(numpy_program(ends_early, X))
+    with distspmd.compile(lowering, MPI.COMM_SELF) as program:
+        with pytest.raises(ProgramIndexError):
+            program(X * 0)
+        with pytest.raises(ProgramRuntimeError, match="room for"):
+            program(X)
+        np.testing.assert_array_equal(program(X * 0.1), ends_early(X * 0.1))
