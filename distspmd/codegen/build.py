@@ -27,6 +27,7 @@ from distspmd.dace_compat.fast_graphs import quick_graphs
 from distspmd.dace_compat.kept_by_dace import built_by_dace
 from distspmd.dace_compat.resolutions_apart import resolutions_apart
 from distspmd.dace_compat.settings import compiling_in, linked_to, quiet
+from distspmd.dace_compat.wide_indices import wide_indices
 from distspmd.errors import ArgumentError, CacheError, ToolchainError
 from distspmd.lowering import Lowering
 from distspmd.nodes.distributed_memlet import CONTEXT, DistributedMemlet
@@ -190,6 +191,7 @@ def build_program(sdfg: SDFG, lowering: Lowering, ranks: int, arithmetic: str = 
             compiler_settings(compiler_found, flags, folder.parent),
             quiet(),
             quick_graphs(),
+            wide_indices(program),
         ):
             given = compile_program.flags_of_all()
             compiler_processes.start_in_background(  # while DaCe generates code

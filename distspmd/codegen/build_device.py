@@ -38,6 +38,7 @@ from distspmd.codegen.user_reductions import add_functions, collect_lambdas
 from distspmd.dace_compat.device_code import corrected, for_cuda
 from distspmd.dace_compat.fast_graphs import quick_graphs
 from distspmd.dace_compat.settings import linked_to, quiet
+from distspmd.dace_compat.wide_indices import wide_indices
 from distspmd.errors import ArgumentError, CompilationError, UnsupportedProgram
 from distspmd.lowering import Lowering
 from distspmd.nodes import blas_products, lapack
@@ -93,7 +94,13 @@ def build_device_program(
     def make(folder: Path) -> list[str]:
         linking = linked_to(blas, blas_header(blas)) if blas else contextlib.nullcontext()
         own = build_device_library(kind)
-        with linking, compiler_settings(compiler, flags, folder.parent), quiet(), quick_graphs():
+        with (
+            linking,
+            compiler_settings(compiler, flags, folder.parent),
+            quiet(),
+            quick_graphs(),
+            wide_indices(program),
+        ):
             library = _compile(program, folder, (compiler, kernels), kind, own)
         spaces = tuple(astuple(space) for space in placement.spaces)
         named = placement.arguments, placement.anywhere
