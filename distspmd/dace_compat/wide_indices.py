@@ -35,7 +35,8 @@ def wide_indices(sdfg: SDFG) -> Iterator[None]:
     if not has_large_arrays(sdfg):
         yield
         return
-    own = nodes.MapEntry.new_symbols
+    name = "new_symbols"
+    own = getattr(nodes.MapEntry, name)
 
     def new_symbols(
         entry: nodes.MapEntry, of: SDFG, state: Any, symbols: Mapping[str, dtypes.typeclass]
@@ -44,8 +45,8 @@ def wide_indices(sdfg: SDFG) -> Iterator[None]:
         wide = {p: dtypes.int64 for p in entry.map.params if found[p] in NARROW}
         return {**found, **wide}
 
-    nodes.MapEntry.new_symbols = new_symbols
+    setattr(nodes.MapEntry, name, new_symbols)
     try:
         yield
     finally:
-        nodes.MapEntry.new_symbols = own
+        setattr(nodes.MapEntry, name, own)
