@@ -1,4 +1,4 @@
-"""Files of shared memory: where the MPI of a launch makes them, and the removal of what is left.
+"""Files of a launch: where its MPI makes them, and the removal of those that are left.
 
 Open MPI gives its files names in ``/dev/shm``, and removes them when ranks end as they should.
 Ranks that are killed leave them, and so does a process without a launcher.
@@ -21,6 +21,9 @@ from distspmd.runtime.toolchain import MPI
 _SHARED = Path("/dev/shm")
 _PARTS = ("btl_sm", "btl_vader", "osc_sm", "osc_rdma")
 """Components of Open MPI 4 and 5 that make files."""
+_OF_LAUNCHER = "PRTE_MCA_prte_local_tmpdir_base"
+"""Where the launcher of Open MPI 5 makes a folder with its process number as name. One that was
+killed leaves it, and a later launcher with this number does not start beside it."""
 _KINDS = ("sm_segment", "vader_segment")
 _YOUNG = 60.0
 """Seconds in which a process may not yet have mapped the file that it has made."""
@@ -44,6 +47,7 @@ def placed_segments(mpi: MPI, environ: Mapping[str, str]) -> Iterator[dict[str, 
                 root = temporary_root(str(_SHARED)) / "work"
                 folder = stack.enter_context(scratch_folder(root))
                 settings = {f"OMPI_MCA_{part}_backing_directory": str(folder) for part in _PARTS}
+                settings[_OF_LAUNCHER] = str(folder)
         yield settings
 
 

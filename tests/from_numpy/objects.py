@@ -210,6 +210,15 @@ def tools(x: Any) -> Any:
     )
 
 
+def shaped(x: Any) -> Any:
+    a = np.outer(x, x[:2])
+    a.shape = (2, -1)
+    a[0] = 7
+    b = np.arange(6)
+    b.shape = 3, 2
+    return a, b + 1
+
+
 def of_objects(x: Any) -> Any:
     found = in_a_branch(x), in_a_loop(x), set_in_a_loop(x), specials(x), inherit(x)
     return *found, of_fields(x), while_obj(x)
@@ -217,7 +226,7 @@ def of_objects(x: Any) -> Any:
 
 def of_python(x: Any) -> Any:
     more = matches(x), matches(x, "d"), matches_of_the_run(x), matches_of_the_run(x + 0.4)
-    return generators(x), of_the_outer(x), *more, tools(x)
+    return generators(x), of_the_outer(x), *more, tools(x), shaped(x)
 
 
 CASES = [

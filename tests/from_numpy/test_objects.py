@@ -74,6 +74,18 @@ def no_operator(x):
     return Sum(3) - x
 
 
+def shape_of_an_argument(x):
+    x.shape = (3, 1)
+    return x
+
+
+def shape_of_two_names(x):
+    a = x + 1
+    b = a
+    a.shape = (3, 1)
+    return b
+
+
 @pytest.mark.parametrize(
     ("function", "message"),
     [
@@ -84,6 +96,8 @@ def no_operator(x):
         (measures, "it would be called once, when the program is read"),
         (draws, "random.random, which would draw once"),
         (sorts_by_values, "use np.sort"),
+        (shape_of_an_argument, "the shape of an argument; write x = x.reshape"),
+        (shape_of_two_names, "the shape of an array that has several names"),
         (no_operator, "no class has a method __sub__"),
     ],
     ids=lambda value: getattr(value, "__name__", None),

@@ -5,11 +5,13 @@ from __future__ import annotations
 import mmap
 import os
 import platform
+import tempfile
 from pathlib import Path
 
 import pytest
 
 from distspmd.runtime import segments
+from distspmd.runtime.launch import launch
 from distspmd.runtime.segments import remove_unused_segments
 
 HOST = platform.node().partition(".")[0]
@@ -49,3 +51,15 @@ def test_nothing_is_removed_where_not_all_processes_are_seen(
     os.utime(file, (1, 1))
     remove_unused_segments(tmp_path)
     assert file.exists()
+
+
+def test_a_launch_is_not_hindered_by_what_a_killed_one_of_its_number_has_left(
+    tmp_path: Path,
+) -> None:
+    program = tmp_path / "where.py"
+    program.write_text("import os\nprint(os.environ.get('PMIX_SERVER_TMPDIR', ''))\n")
+    done = launch([program], ranks=1, capture=True, timeout=120).check()
+    folder = Path(done.stdout.strip() or "/nowhere")
+    if done.stdout.strip():  # of Open MPI 5
+        assert folder.parent != Path(tempfile.gettempdir())
+    assert not folder.exists()
