@@ -22,7 +22,7 @@ def test_programs_run_in_numpy() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ranks", "step"), [(3, 3), *(pytest.param(n, 1, marks=pytest.mark.slow) for n in (1, 2, 3))]
+    ("ranks", "step"), [(3, 6), *(pytest.param(n, 1, marks=pytest.mark.slow) for n in (1, 2, 3))]
 )
 def test_programs_of_functions_are_right_with_all_spaces_split(ranks: int, step: int) -> None:
     names = list(PROGRAMS)[::step]

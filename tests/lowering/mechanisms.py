@@ -155,7 +155,7 @@ KERNELS = {
 }
 """Mechanism -> kernels that represent it, of which the quick tier compiles two."""
 
-FIRST = 3
+FIRST = 2
 """How many representatives of a mechanism are compiled in the quick tier."""
 
 REPRESENTATIVES = frozenset(name for names in MECHANISMS.values() for name in names.split())

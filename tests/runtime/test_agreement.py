@@ -90,7 +90,13 @@ def test_the_code_of_a_rank_that_exits_is_that_of_the_launch(launch: Launch) -> 
     assert launch(RANKS / "ending.py", "exits with 7", ranks=2, check=False).returncode == 7
 
 
-@pytest.mark.parametrize("how", ["exits", "only rank 0 calls", "stopped"])
+SLOW = pytest.mark.slow
+
+
+@pytest.mark.parametrize(
+    "how",
+    [pytest.param("exits", marks=SLOW), "only rank 0 calls", pytest.param("stopped", marks=SLOW)],
+)
 def test_so_it_is_under_a_bare_mpiexec(how: str, tmp_path: Path) -> None:
     mpi = find_mpi()
     around = environment(mpi, 2, environ={**os.environ, watchdog.VARIABLE: PATIENCE})

@@ -29,27 +29,30 @@ def scattered(ranks, name="the memlet x"):
 """
 
 
-@pytest.mark.parametrize("ranks", [1, 2, 3, 4, 6, 8])
+SLOW = pytest.mark.slow
+
+
+@pytest.mark.parametrize("ranks", [1, 3, 8, *(pytest.param(n, marks=SLOW) for n in (2, 4, 6))])
 def test_random_redistributions_agree_with_the_simulator(launch, ranks):
     done = launch(PROGRAM, str(ranks), "100", ranks=ranks)
     assert f"agree on {ranks} ranks" in done.stdout
 
 
-@pytest.mark.parametrize("ranks", [1, 2, 4, 8])
+@pytest.mark.parametrize("ranks", [4, *(pytest.param(n, marks=SLOW) for n in (1, 2, 8))])
 def test_single_copies_from_shared_memory_agree_with_the_simulator(launch, ranks):
     done = launch(PROGRAM, str(ranks + 100), "100", "shared", ranks=ranks)
     assert f"agree on {ranks} ranks" in done.stdout
     assert ranks == 1 or int(re.search(r"(\d+) single copies", done.stdout)[1]) > 20
 
 
-@pytest.mark.parametrize("ranks", [4, 8])
+@pytest.mark.parametrize("ranks", [4, pytest.param(8, marks=SLOW)])
 def test_steps_between_nodes_go_as_messages(launch, ranks):
     done = launch(PROGRAM, str(ranks + 300), "100", "nodes", ranks=ranks)
     assert f"agree on {ranks} ranks" in done.stdout
     assert int(re.search(r"(\d+) single copies", done.stdout)[1]) > 5
 
 
-@pytest.mark.parametrize("ranks", [2, 3, 8])
+@pytest.mark.parametrize("ranks", [3, *(pytest.param(n, marks=SLOW) for n in (2, 8))])
 def test_copy_in_copy_out_agrees_with_the_simulator(launch, ranks):
     done = launch(PROGRAM, str(ranks + 200), "100", "packets", ranks=ranks)
     assert f"agree on {ranks} ranks" in done.stdout

@@ -45,6 +45,7 @@ def test_what_needs_a_statement_goes_with_it() -> None:
     assert texts == [(first,), ()]
 
 
+@pytest.mark.slow
 def test_many_calls_programs_and_communicators_leave_nothing() -> None:
     done = torture.run("run_growth", 400, 24, ranks=4, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 import torch
 from torch import Tensor, nn
 
@@ -40,6 +41,7 @@ def compare(comm: object) -> None:
         print(arithmetic, "is right")
 
 
+@pytest.mark.slow
 def test_threads_share_products_and_reductions(tmp_path: Path) -> None:
     done = launch([__file__], ranks=1, threads=3, timeout=600, capture=True, cwd=tmp_path).check()
     assert done.stdout.split("\n")[:2] == ["vector is right", "strict is right"], done.stdout
