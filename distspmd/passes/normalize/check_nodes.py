@@ -10,15 +10,32 @@ from distspmd.errors import UnsupportedProgram
 
 
 def check_nodes(sdfg: SDFG) -> None:
-    """Look at all nodes outside of maps.
+    """Look at all nodes outside of maps, and at the names that code reads.
 
     Raises:
-        UnsupportedProgram: a container or a node that has no place in a lowered program.
+        UnsupportedProgram: a container or a node that has no place in a lowered program; code that
+            reads what is neither an input nor a symbol.
     """
+    for name in sorted(map(str, sdfg.free_symbols - sdfg.symbols.keys())):
+        _refuse_unknown(sdfg, name)
     for state in sdfg.states():
         for node in state.nodes():
             if state.entry_node(node) is None:
                 _check(state, node)
+
+
+def _refuse_unknown(sdfg: SDFG, name: str) -> None:
+    """Refuse a name that code reads without a memlet: DaCe's parser drops the one of ``x - x``."""
+    where = name
+    for node, state in sdfg.all_nodes_recursive():
+        if isinstance(node, nodes.Tasklet) and name in map(str, node.free_symbols):
+            assert isinstance(state, SDFGState)
+            where = str(source(state, node) or node)
+            break
+    raise UnsupportedProgram(
+        f"{where}: {name!r} is read, which is neither a symbol of the SDFG nor an input of "
+        "the code. Add a memlet, or the symbol."
+    )
 
 
 def _check(state: SDFGState, node: nodes.Node) -> None:

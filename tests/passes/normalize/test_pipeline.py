@@ -59,6 +59,12 @@ def inverted(x: dace.float64[5, 5]):
 
 
 @dace.program
+def without_a_memlet(x: dace.int64[8, 1]):
+    y = np.min(x, axis=0)
+    return y - y
+
+
+@dace.program
 def range_of_a_loop(x: dace.float64[10]):
     for t in range(5):
         for i in dace.map[t:9:2]:
@@ -169,6 +175,7 @@ def line_of(text: str) -> int:
         (unknown_range, "for i in dace.map[0:n]", "runs over i=0:", "Give the range as numbers"),
         (range_of_a_loop, "for i in dace.map[t:9:2]", "runs over i=t:9:2", "a condition inside"),
         (inverted, "np.linalg.inv(x)", "no pure expansion", "np.linalg.solve"),
+        (without_a_memlet, "return y - y", "'y' is read, which is neither", "Add a memlet"),
         (calls_python, "np.cumsum(x)", "calls back into Python", "Take the call out"),
     ],
     ids=lambda value: getattr(value, "name", None),
