@@ -1,39 +1,44 @@
-"""The public functions: lower a program, compile it, and both at the call of a function."""
+"""The public functions: lower a program, compile it, and both at the call of a function.
+
+All ranks import this module, but one of them parses and lowers: what needs DaCe is imported where
+it is used.
+"""
 
 from __future__ import annotations
 
-import copy
 import functools
 import inspect
 import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-import dace
 import numpy as np
-from dace import SDFG
-from dace.frontend.python.parser import DaceProgram
 
-from distspmd import pipeline
-from distspmd.analysis.iteration_spaces import IterationSpaces
-from distspmd.codegen.build import warm_up
-from distspmd.errors import ArgumentError, DistSPMDError, ScheduleError, UnsupportedProgram
+from distspmd.errors import ArgumentError, DistSPMDError, UnsupportedProgram
 from distspmd.execution import program as programs
 from distspmd.execution.program import Program
 from distspmd.execution.symbolic_program import SymbolicProgram
 from distspmd.explanation import Explanation, explain
-from distspmd.frontend.from_numpy.api import numpy_program
 from distspmd.frontend.from_numpy.syntax.sources import globals_of
 from distspmd.lowering import ATTRIBUTE, CallForm, Lowering
-from distspmd.placement.argument_layouts import DISTRIBUTED, check_arguments
-from distspmd.placement.schedule import Schedule, resolve
+from distspmd.placement.argument_layouts import DISTRIBUTED
 from distspmd.plans.machine import Machine
 from distspmd.plans.solver import Solver
 from distspmd.runtime.agreement import Agreement, Call
-from distspmd.symbolic_lowering import SymbolicLowering, symbols_of
 
-Source: TypeAlias = SDFG | DaceProgram | Callable[..., Any]
+if TYPE_CHECKING:
+    from dace import SDFG
+    from dace.frontend.python.parser import DaceProgram
+
+    from distspmd.analysis.iteration_spaces import IterationSpaces
+    from distspmd.placement.schedule import Schedule
+    from distspmd.symbolic_lowering import SymbolicLowering
+
+Source: TypeAlias = "SDFG | DaceProgram | Callable[..., Any]"
 """A program: an SDFG, a @dace.program, or a Python function whose annotations give the shapes."""
+Lowered: TypeAlias = "SDFG | Lowering | SymbolicLowering"
+"""What :func:`lower` returned, or the SDFG that it lowered."""
 
 
 def lower(
@@ -76,6 +81,10 @@ def lower(
         UnsupportedProgram: something that cannot be partitioned; the message names the source line.
         NoSolver: the given solvers have no plan for a redistribution.
     """
+    from distspmd import pipeline
+    from distspmd.codegen.build import warm_up
+    from distspmd.symbolic_lowering import lower_symbols, symbols_of
+
     warm_up()
     sdfg = _parse(program)
     schedule = {} if schedule is None else schedule
@@ -86,21 +95,9 @@ def lower(
         "deterministic": deterministic,
         "fuse": fuse,
     }
-    if not symbols_of(sdfg):
-        return pipeline.lower_numbers(sdfg, schedule, **options)
-    pipeline.check_not_lowered(sdfg)
-    if hasattr(sdfg, ATTRIBUTE):
-        raise ScheduleError(
-            f"{sdfg.name!r} is lowered already. Parse the program again, or keep a copy with "
-            "copy.deepcopy(sdfg) before the first lower, to try another schedule."
-        )
-    grids = resolve(schedule, pipeline.list_spaces(sdfg))
-    visible = [name for name, container in sdfg.arrays.items() if not container.transient]
-    check_arguments(sdfg.name, visible, {} if arguments is None else arguments)
-    pipeline.check_options(solvers, machine)
-    lowering = SymbolicLowering(copy.deepcopy(sdfg), grids, options, symbols_of(sdfg))
-    setattr(sdfg, ATTRIBUTE, lowering)
-    return lowering
+    if symbols_of(sdfg):
+        return lower_symbols(sdfg, schedule, options)
+    return pipeline.lower_numbers(sdfg, schedule, **options)
 
 
 def iteration_spaces(program: Source) -> IterationSpaces:
@@ -111,11 +108,13 @@ def iteration_spaces(program: Source) -> IterationSpaces:
         UnsupportedProgram: a program that cannot be parsed, or a library node without a pure
             expansion.
     """
+    from distspmd import pipeline
+
     return pipeline.list_spaces(_parse(program))
 
 
 def compile(
-    lowered: SDFG | Lowering | SymbolicLowering | None,
+    lowered: Lowered | Callable[[], Lowered] | None,
     comm: Any,
     *,
     arithmetic: str = "vector",
@@ -126,8 +125,9 @@ def compile(
     One with symbolic sizes is compiled for the sizes of each call, when it comes first.
 
     Args:
-        lowered: what :func:`lower` returned, or the SDFG that it lowered; ranks other than 0 may
-            pass None.
+        lowered: what :func:`lower` returned, or the SDFG that it lowered; or a function that
+            returns it, ``lambda: distspmd.lower(f, schedule)``, which rank 0 alone calls: so the
+            others start sooner, for they need not import DaCe. These may pass None.
         comm: an mpi4py communicator with at least ``lowering.ranks`` ranks; it is duplicated.
         arithmetic: of loops that the compiler vectorises. ``"vector"``: functions such as ``exp``
             come from the vector library, with errors of up to 4 units in the last place; not if
@@ -138,6 +138,7 @@ def compile(
 
     Raises:
         ScheduleError: the program is not lowered, or its grids need more ranks.
+        Exception: on all ranks; what the function raises on rank 0.
         ArgumentError: an unknown kind of arithmetic or of device, or no communicator.
         DeviceError: on all ranks; there is no such device or no compiler for it, or it has no
             memory for the program.
@@ -150,13 +151,31 @@ def compile(
     agreement = Agreement.of(comm, programs.COMPILES)
     with agreement.calling(programs.COMPILES):
         agreement.check()
-        lowering = lowered if not isinstance(lowered, SDFG) else getattr(lowered, ATTRIBUTE, None)
-        first = agreement.rank == 0
-        symbolic = lowering if first and isinstance(lowering, SymbolicLowering) else None
+        found: Any = lowered
+        error: Exception | None = None
+        if inspect.isroutine(lowered) or isinstance(lowered, functools.partial):
+            found = None
+            if agreement.rank == 0:
+                try:
+                    found = lowered()
+                except Exception as problem:  # whatever it raises
+                    error = problem
+        agreement.wait(error)
+        symbolic = _symbolic(found) if agreement.rank == 0 else None
         if agreement.bcast(symbolic is not None):
             return SymbolicProgram(symbolic, agreement.comm, arithmetic, device)
-        sdfg: SDFG | None = lowered if isinstance(lowered, SDFG) else getattr(lowered, "sdfg", None)
+        sdfg = found.sdfg if isinstance(found, Lowering) else found
         return programs.compile_together(agreement, sdfg, arithmetic, device)
+
+
+def _symbolic(lowered: Any) -> SymbolicLowering | None:
+    """The lowering of symbolic sizes that this is, or that an SDFG carries, if it is one."""
+    found = getattr(lowered, ATTRIBUTE, lowered)
+    if "distspmd.symbolic_lowering" not in sys.modules:
+        return None  # nobody can have made one
+    from distspmd.symbolic_lowering import SymbolicLowering
+
+    return found if isinstance(found, SymbolicLowering) else None
 
 
 def program(
@@ -282,7 +301,7 @@ class PartitionedFunction:
 
     def spaces(self, *examples: Any, **named: Any) -> IterationSpaces:
         """What the schedule can name, for arguments like these."""
-        return pipeline.list_spaces(self._parse(examples, named))
+        return iteration_spaces(self._parse(examples, named))
 
     def close(self) -> None:
         """Free all compiled programs; all ranks call it together."""
@@ -311,21 +330,19 @@ class PartitionedFunction:
         return self._agreement, self._call
 
     def _make(self, agreement: Agreement, given: Mapping[str, Any]) -> Program | SymbolicProgram:
-        lowering: Lowering | SymbolicLowering | None = None
-        error: Exception | None = None
-        if agreement.rank == 0:
+        def lowered() -> Lowering | SymbolicLowering:
             try:
                 lowering = self.lower(**given)
-                self._fixed |= set(getattr(lowering, "call_form", CallForm()).fixed)
-            except DistSPMDError as problem:
-                error = problem
+            except DistSPMDError:
+                raise
             except Exception as problem:
-                error = UnsupportedProgram(
+                raise UnsupportedProgram(
                     f"{self.__name__} cannot be lowered: {type(problem).__name__}: {problem}"
-                )
-                error.__cause__ = problem
-        agreement.wait(error)
-        return compile(lowering, agreement.comm, arithmetic=self._arithmetic, device=self.device)
+                ) from problem
+            self._fixed |= set(getattr(lowering, "call_form", CallForm()).fixed)
+            return lowering
+
+        return compile(lowered, agreement.comm, arithmetic=self._arithmetic, device=self.device)
 
     def _parse(self, examples: Sequence[Any], named: Mapping[str, Any]) -> SDFG:
         given = self._bind(examples, named, partial=True)
@@ -358,8 +375,12 @@ class PartitionedFunction:
 
     def _is_size(self, name: str) -> bool:
         """Whether a name is that of a symbol of DaCe's that the function sees."""
+        if "dace" not in sys.modules:
+            return False  # nobody can have made one
+        from dace import symbol
+
         seen = globals_of(inspect.unwrap(_python_function(self.function)))
-        return any(isinstance(value, dace.symbol) and value.name == name for value in seen.values())
+        return any(isinstance(value, symbol) and value.name == name for value in seen.values())
 
     def _key(self, given: Mapping[str, Any]) -> Any:
         """What tells calls apart that need programs of their own."""
@@ -409,6 +430,10 @@ def _python_function(function: Any) -> Callable[..., Any]:
 
 def _parse(program: Any, examples: Mapping[str, Any] | None = None) -> SDFG:
     """The SDFG of a program; arguments give shapes and types where annotations do not."""
+    from dace import SDFG
+
+    from distspmd.frontend.from_numpy.api import numpy_program
+
     if isinstance(program, SDFG):
         return program
     if isinstance(program, PartitionedFunction):

@@ -23,6 +23,8 @@ from distspmd.tables import Table, as_html, as_text
 ATTRIBUTE = "_distspmd_lowering"
 """Name under which a lowered SDFG carries its lowering."""
 _CALL_FORM = "_distspmd_call_form"
+CONTEXT = "distspmd_context"
+"""Scalar argument of a lowered program: the handle of the runtime's plans."""
 
 
 @dataclass(frozen=True)

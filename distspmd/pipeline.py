@@ -15,8 +15,7 @@ from distspmd.analysis.iteration_spaces import IterationSpaces, spaces_of
 from distspmd.dace_compat.settings import placed_by_us
 from distspmd.dace_compat.swap import take_content
 from distspmd.errors import ArgumentError, ScheduleError, UnsupportedProgram, describe
-from distspmd.lowering import ATTRIBUTE, Lowering
-from distspmd.nodes.distributed_memlet import CONTEXT
+from distspmd.lowering import ATTRIBUTE, CONTEXT, Lowering
 from distspmd.passes.align_maps import align_maps
 from distspmd.passes.check_sizes import check_sizes
 from distspmd.passes.compilation import Compilation, Pass, Rewrite

@@ -18,10 +18,11 @@ from dace import SDFG, dtypes
 
 from distspmd import pipeline
 from distspmd.analysis.infer_sizes import Shape
-from distspmd.errors import ArgumentError
+from distspmd.errors import ArgumentError, ScheduleError
 from distspmd.lowering import ATTRIBUTE, Lowering
 from distspmd.pipeline import list_spaces
-from distspmd.placement.argument_layouts import DISTRIBUTED
+from distspmd.placement.argument_layouts import DISTRIBUTED, check_arguments
+from distspmd.placement.schedule import Schedule, resolve
 from distspmd.tables import Table, as_html, as_text
 
 
@@ -100,6 +101,32 @@ class SymbolicLowering:
 
     def _repr_html_(self) -> str:
         return as_html([self._table]) + f"<p>{html.escape(self._note)}</p>"
+
+
+def lower_symbols(sdfg: SDFG, schedule: Schedule, options: Mapping[str, Any]) -> SymbolicLowering:
+    """Check what can be checked before the sizes are known, and let the SDFG carry the rest.
+
+    Args:
+        sdfg: with symbols.
+        schedule, options: of :func:`distspmd.lower`.
+
+    Raises:
+        ScheduleError: the schedule or the arguments do not fit, or the SDFG is lowered already.
+    """
+    pipeline.check_not_lowered(sdfg)
+    if hasattr(sdfg, ATTRIBUTE):
+        raise ScheduleError(
+            f"{sdfg.name!r} is lowered already. Parse the program again, or keep a copy with "
+            "copy.deepcopy(sdfg) before the first lower, to try another schedule."
+        )
+    grids = resolve(schedule, list_spaces(sdfg))
+    visible = [name for name, container in sdfg.arrays.items() if not container.transient]
+    arguments = options["arguments"]
+    check_arguments(sdfg.name, visible, {} if arguments is None else arguments)
+    pipeline.check_options(options["solvers"], options["machine"])
+    lowering = SymbolicLowering(copy.deepcopy(sdfg), grids, dict(options), symbols_of(sdfg))
+    setattr(sdfg, ATTRIBUTE, lowering)
+    return lowering
 
 
 def with_sizes(sdfg: SDFG, sizes: Mapping[str, int]) -> SDFG:

@@ -7,9 +7,6 @@ import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rich.console import Console
-from rich.table import Table as RichTable
-
 
 @dataclass(frozen=True, slots=True)
 class Table:
@@ -22,6 +19,9 @@ class Table:
 
 def as_text(tables: Sequence[Table]) -> str:
     """Tables in plain text, one below the other, as wide as their cells."""
+    from rich.console import Console  # which takes a while, and most ranks print none
+    from rich.table import Table as RichTable
+
     console = Console(file=io.StringIO(), width=10_000)
     pieces = []
     for table in tables:

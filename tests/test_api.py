@@ -126,3 +126,14 @@ def test_the_front_ends_are_there_without_an_import_of_their_own() -> None:
     code = "import distspmd; print(distspmd.frontend.numpy_program.__name__)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "numpy_program"
+
+
+@pytest.mark.parametrize("ranks", [3, pytest.param(16, marks=pytest.mark.slow)])
+def test_ranks_that_follow_start_without_dace(
+    ranks: int, launch: Callable[..., Any], root: Path
+) -> None:
+    done = launch(root / "tests" / "ranks" / "starting.py", ranks=ranks)
+    found = re.search(r"(\d+) modules, (\d+) on rank 0", done.stdout)
+    assert found
+    following, first = map(int, found.groups())
+    assert following < 500 < 1500 < first  # Python, NumPy and mpi4py have 300

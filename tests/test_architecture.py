@@ -127,6 +127,15 @@ def test_layouts_plans_and_solvers_work_without_dace() -> None:
     assert python(f"{imports}import sys; print('dace' in sys.modules)") == "False\n"
 
 
+def test_ranks_that_do_not_compile_import_neither_dace_nor_sympy() -> None:
+    names = [name for name in modules() if place(name) in ("api", "execution", "explanation")]
+    imports = "".join(f"import distspmd.{name}\n" for name in [*names, "checking.trials"])
+    assert "execution.program" in names
+    assert (
+        python(f"{imports}import sys; print({{'dace', 'sympy'}} & {{*sys.modules}})") == "set()\n"
+    )
+
+
 def test_nothing_imports_mpi_when_it_is_imported() -> None:
     imports = "".join(f"import distspmd.{name}\n" for name in modules() if "__main__" not in name)
     assert python(f"{imports}import sys; print('mpi4py.MPI' in sys.modules)") == "False\n"

@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from dace.codegen.compiler import load_precompiled_sdfg
 from numpy.typing import NDArray
 
 from distspmd.checking.compare import Comparison, compare
-from distspmd.codegen.build import Build
+from distspmd.codegen.build_record import Build
 from distspmd.execution.program import Program
 from distspmd.layouts import intervals
 from distspmd.layouts.layout import Layout
@@ -134,6 +133,8 @@ def _whole(layout: Layout, tile: Tile | None, before: Tile | None, comm: Any) ->
 
 
 def _load(folder: str) -> Callable[..., Any]:
+    from dace.codegen.compiler import load_precompiled_sdfg  # rank 0 alone needs it
+
     loaded: Callable[..., Any] = load_precompiled_sdfg(folder)
     return loaded
 

@@ -7,9 +7,7 @@ import copy
 import functools
 import hashlib
 import json
-import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,17 +18,19 @@ from dace.sdfg import nodes
 
 from distspmd.cache.entries import ensure_entry
 from distspmd.codegen import compile_program, outline
+from distspmd.codegen.build_record import RECORD, Build, CompiledArgument
 from distspmd.codegen.implementations import blas_header, check_lapack, choose_implementations
 from distspmd.codegen.openmp import share_maps
-from distspmd.codegen.user_reductions import add_functions, collect_lambdas
+from distspmd.codegen.reduction_symbols import collect_lambdas
+from distspmd.codegen.user_reductions import add_functions
 from distspmd.dace_compat.fast_graphs import quick_graphs
 from distspmd.dace_compat.kept_by_dace import built_by_dace
 from distspmd.dace_compat.resolutions_apart import resolutions_apart
 from distspmd.dace_compat.settings import compiling_in, linked_to, quiet
 from distspmd.dace_compat.wide_indices import wide_indices
 from distspmd.errors import ArgumentError, CacheError, ToolchainError
-from distspmd.lowering import Lowering
-from distspmd.nodes.distributed_memlet import CONTEXT, DistributedMemlet
+from distspmd.lowering import CONTEXT, Lowering
+from distspmd.nodes.distributed_memlet import DistributedMemlet
 from distspmd.passes.normalize.dace_fixes import correct
 from distspmd.runtime import compile_runtime, compiler_processes, toolchain
 from distspmd.runtime.allocation import rank_of_launch
@@ -38,7 +38,6 @@ from distspmd.runtime.allocation import rank_of_launch
 if TYPE_CHECKING:  # programs of the host need nothing of it
     from distspmd.runtime.devices import DeviceBuild
 
-RECORD = "program.json"
 _PACKAGE = Path(__file__).resolve().parent.parent
 _MAKING_CODE = ("expressions", "codegen", "nodes", "dace_compat")
 """Packages whose modules decide what code a program becomes; a build's key has their text."""
@@ -70,67 +69,6 @@ ARITHMETIC = {
 ``-D__FAST_MATH__`` makes the C library declare its vector functions. ``-ffast-math`` would do so
 too, but a library that is linked with it makes the whole process flush denormal numbers to zero.
 """
-
-
-@dataclass(frozen=True)
-class CompiledArgument:
-    """One argument of the compiled function: an array, or (with no shape) a number by value."""
-
-    name: str
-    dtype: str
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-    """In elements."""
-
-
-@dataclass(frozen=True)
-class Build:
-    """A compiled program: its library, and how to call the functions in it."""
-
-    name: str
-    library: str
-    arguments: tuple[CompiledArgument, ...]
-    initial: tuple[str, ...]
-    """Symbols that the initialisation takes, in order."""
-    positional: tuple[str, ...]
-    """Arguments of the user's program in the order of its signature."""
-    tiles: tuple[str, ...]
-    """Arguments that are the storage of tiles, which whoever calls the program provides."""
-    ends: tuple[tuple[str, str], ...]
-    """Of each distributed memlet the containers that it moves from and to."""
-    device: DeviceBuild | None = None
-    """Of a program that runs on a device."""
-
-    def save(self, folder: Path) -> None:
-        """Write the record beside the library."""
-        fields = {**asdict(self), "library": os.path.relpath(self.library, folder)}
-        (folder / RECORD).write_text(json.dumps(fields))
-
-    @classmethod
-    def load(cls, folder: Path) -> Build:
-        """Read the record of a finished build."""
-        fields = json.loads((folder / RECORD).read_text())
-        arguments = tuple(
-            CompiledArgument(a["name"], a["dtype"], tuple(a["shape"]), tuple(a["strides"]))
-            for a in fields["arguments"]
-        )
-        device = fields["device"]
-        if device is not None:
-            from distspmd.runtime.devices import DeviceBuild
-
-            spaces = tuple((label, place, remark) for label, place, remark in device["spaces"])
-            named = tuple(device["arguments"]), tuple(device["anywhere"])
-            device = DeviceBuild(device["kind"], device["library"], *named, spaces)
-        return cls(
-            fields["name"],
-            str(folder / fields["library"]),
-            arguments,
-            tuple(fields["initial"]),
-            tuple(fields["positional"]),
-            tuple(fields["tiles"]),
-            tuple((source, target) for source, target in fields["ends"]),
-            device,
-        )
 
 
 @functools.cache

@@ -23,18 +23,18 @@ from distspmd.codegen.build import (
     ARITHMETIC,
     EXACT,
     OVERLOADS,
-    RECORD,
-    Build,
     compiler_settings,
     key_of,
     memlet_ends,
     record_of,
 )
+from distspmd.codegen.build_record import RECORD, Build
 from distspmd.codegen.compile_program import standard
 from distspmd.codegen.device_placement import expand_for_device, place
 from distspmd.codegen.implementations import blas_header, check_lapack, choose_implementations
 from distspmd.codegen.openmp import share_maps
-from distspmd.codegen.user_reductions import add_functions, collect_lambdas
+from distspmd.codegen.reduction_symbols import collect_lambdas
+from distspmd.codegen.user_reductions import add_functions
 from distspmd.dace_compat.device_code import corrected, for_cuda
 from distspmd.dace_compat.fast_graphs import quick_graphs
 from distspmd.dace_compat.settings import linked_to, quiet

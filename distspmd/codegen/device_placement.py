@@ -22,9 +22,10 @@ from distspmd.analysis.accesses import Edge
 from distspmd.codegen import device_maps
 from distspmd.codegen.device_copies import Twins, read_through, write_through
 from distspmd.errors import UnsupportedProgram
+from distspmd.lowering import CONTEXT
 from distspmd.nodes.blas_products import LOOPS
 from distspmd.nodes.device_reductions import DEVICE, can_run_on_device
-from distspmd.nodes.distributed_memlet import CONTEXT, DistributedMemlet
+from distspmd.nodes.distributed_memlet import DistributedMemlet
 from distspmd.nodes.fetched_memlet import FetchedMemlet
 
 MOST_ON_HOST = 64

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Iterable
 
 from dace import SDFG, dtypes
@@ -12,7 +11,6 @@ from dace.properties import LambdaProperty
 from distspmd.codegen.outline import FURTHER_FILE
 from distspmd.expressions.cpp import literal
 from distspmd.layouts.reductions import find_reduction
-from distspmd.lowering import PlannedMemlet
 from distspmd.plans.encoding import Function
 
 _CODE = """
@@ -37,18 +35,6 @@ extern "C" DACE_EXPORTED void distspmd_combine_{number}(
 #endif
 """
 
-_NAMES = ("distspmd_kernel_", "distspmd_fill_", "distspmd_combine_")
-
-
-def collect_lambdas(memlets: Iterable[PlannedMemlet]) -> tuple[Function, ...]:
-    """The lambdas by which plans reduce, each once for a dtype, in the order of the plans."""
-    found: dict[Function, None] = {}
-    for memlet in memlets:
-        move = memlet.solution.plan.redistribution
-        if move.reduction and find_reduction(move.reduction).is_lambda:
-            found[move.reduction, move.dtype] = None
-    return tuple(found)
-
 
 def add_functions(sdfg: SDFG, functions: Iterable[Function]) -> None:
     """Let the program have the functions, in place."""
@@ -63,17 +49,3 @@ def add_functions(sdfg: SDFG, functions: Iterable[Function]) -> None:
             neutral=literal(find_reduction(name).identity(dtype), dtype),
         )
         sdfg.append_global_code(code)
-
-
-def addresses_of(
-    library: ctypes.CDLL, functions: Iterable[Function]
-) -> dict[Function, tuple[int, int, int]]:
-    """Where the functions lie in a loaded program."""
-
-    def address(name: str) -> int:
-        return ctypes.cast(library[name], ctypes.c_void_p).value or 0
-
-    return {
-        function: tuple(address(f"{name}{number}") for name in _NAMES)  # type: ignore[misc]
-        for number, function in enumerate(functions)
-    }

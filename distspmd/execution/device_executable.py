@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from distspmd.codegen.build import Build
+from distspmd.codegen.build_record import Build
 from distspmd.errors import DeviceError
 from distspmd.execution.executable import Executable, PlanAndStorages
 from distspmd.execution.signature import Signature

@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from distspmd.codegen.build import Build, CompiledArgument
-from distspmd.codegen.user_reductions import addresses_of, collect_lambdas
+from distspmd.codegen.build_record import Build, CompiledArgument
+from distspmd.codegen.reduction_symbols import addresses_of, collect_lambdas
 from distspmd.errors import CompilationError
 from distspmd.execution import tile_storage
 from distspmd.execution.messages import MESSAGES, checked_indices
 from distspmd.execution.signature import Signature
-from distspmd.lowering import Lowering
-from distspmd.nodes.distributed_memlet import CONTEXT
+from distspmd.lowering import CONTEXT, Lowering
 from distspmd.plans.encoding import Storage
 from distspmd.plans.plan import Plan
 from distspmd.plans.request_encoding import Fetch

@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 
 from distspmd.errors import DistSPMDError, ProgramIndexError, error_of_program
-from distspmd.nodes.tell import LISTENER
 
 _TYPE = ctypes.CFUNCTYPE(
     ctypes.c_int, ctypes.c_char_p, ctypes.POINTER(ctypes.c_void_p), ctypes.POINTER(ctypes.c_int64)
@@ -89,6 +88,8 @@ def checked_indices(library: ctypes.CDLL) -> Any:
         return None
 
 
+LISTENER = "distspmd_listener"
+"""The variable of ``distspmd/kernels/tell.hpp``: the function that listens."""
 OUT_OF_RANGE = "distspmd_out_of_range"
 """The variable of ``distspmd/kernels/checked_index.hpp``."""
 

@@ -1,14 +1,17 @@
-"""Compiled programs on every rank: they check arguments, fill in what ranks differ in, and run."""
+"""Compiled programs on every rank: they check arguments, fill in what ranks differ in, and run.
+
+Rank 0 compiles, with DaCe. The others receive records, and import neither DaCe nor SymPy: that
+would take longer than all else of their start.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dace import SDFG
 from numpy.typing import NDArray
 
-from distspmd.codegen.build import Build, build_program
+from distspmd.codegen.build_record import Build
 from distspmd.errors import (
     ArgumentError,
     CompilationError,
@@ -26,6 +29,9 @@ from distspmd.lowering import ATTRIBUTE, Lowering, PlannedMemlet, Reason
 from distspmd.runtime.agreement import Agreement, Call
 from distspmd.runtime.collective_resource import Closing
 from distspmd.runtime.engine import Statistics
+
+if TYPE_CHECKING:
+    from dace import SDFG
 
 
 def compile_and_load(
@@ -134,6 +140,8 @@ def build_for(
         from distspmd.codegen.build_device import build_device_program
 
         return build_device_program(sdfg, lowering, ranks, arithmetic, device), lowering
+    from distspmd.codegen.build import build_program
+
     return build_program(sdfg, lowering, ranks, arithmetic), lowering
 
 

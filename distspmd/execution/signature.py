@@ -13,12 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from distspmd.codegen.build import Build
+from distspmd.codegen.build_record import Build
 from distspmd.errors import ArgumentError
 from distspmd.layouts import intervals
 from distspmd.layouts.layout import Layout
-from distspmd.lowering import CallForm, Lowering
-from distspmd.nodes.distributed_memlet import CONTEXT
+from distspmd.lowering import CONTEXT, CallForm, Lowering
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,11 @@ import time
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from dace import SDFG
 from numpy.typing import NDArray
 
-from distspmd.analysis.infer_sizes import Shape, infer
 from distspmd.errors import ArgumentError, CompilationError, DistSPMDError, ScheduleError
 from distspmd.execution import program
 from distspmd.execution.program import Program
@@ -27,7 +25,12 @@ from distspmd.plans.heuristics import HEURISTICS
 from distspmd.runtime.agreement import Agreement, Call
 from distspmd.runtime.collective_resource import Closing
 from distspmd.runtime.engine import Statistics
-from distspmd.symbolic_lowering import SymbolicLowering
+
+if TYPE_CHECKING:
+    from dace import SDFG
+
+    from distspmd.analysis.infer_sizes import Shape
+    from distspmd.symbolic_lowering import SymbolicLowering
 
 Sizes = tuple[tuple[str, int], ...]
 
@@ -148,6 +151,8 @@ class SymbolicProgram(Closing):
 
     def _sizes(self, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> dict[str, int]:
         """The sizes of a call, on rank 0."""
+        from distspmd.analysis.infer_sizes import infer
+
         symbols, name = self._signature.symbols, self._signature.name
         bound = {**dict(zip(self._positional, arguments, strict=False)), **named}
         given = {n: bound[n] for n in symbols if n in bound}

@@ -11,7 +11,6 @@ from distspmd.layouts import intervals
 from distspmd.layouts.intervals import Box
 from distspmd.layouts.layout import Layout
 from distspmd.lowering import Lowering, PlannedMemlet
-from distspmd.passes.tiles import tile_shape
 from distspmd.plans.encoding import Storage
 from distspmd.plans.plan import Plan
 from distspmd.plans.request_encoding import Fetch
@@ -49,7 +48,7 @@ def _storages(memlet: PlannedMemlet, lowering: Lowering, rank: int) -> tuple[Sto
 
 def _storage(tiles: Layout, rank: int) -> Storage:
     """The storage of a rank's tile."""
-    shape = tile_shape(tiles)
+    shape = tiles.storage_shape()
     strides = tuple(math.prod(shape[d + 1 :]) for d in range(len(shape)))
     return Storage(tuple(lo for lo, _ in tiles.box(rank)), strides)
 

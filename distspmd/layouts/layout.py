@@ -342,6 +342,11 @@ class Layout:
             return self.boxes[rank]
         return intervals.empty(len(self.extents))
 
+    def storage_shape(self) -> tuple[int, ...]:
+        """Extents of what holds any rank's tile: at least 1, so that strides are valid."""
+        held = [intervals.shape(box) for box in self.boxes if not intervals.is_empty(box)]
+        return tuple(max((shape[d] for shape in held), default=1) for d in range(len(self.extents)))
+
     def nbytes(self, rank: int, itemsize: int) -> int:
         """Bytes of the rank's tile."""
         return itemsize * self.volume(rank)

@@ -13,9 +13,6 @@ from dace.transformation.transformation import ExpandTransformation
 
 from distspmd.runtime.compile_runtime import INCLUDE
 
-CONTEXT = "distspmd_context"
-"""Scalar argument of a lowered program: the handle of the runtime's plans."""
-
 
 @dace.library.environment
 class Runtime:

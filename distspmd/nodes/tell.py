@@ -17,8 +17,6 @@ from distspmd.runtime.compile_runtime import INCLUDE
 
 CALL = "distspmd-tell"
 """Name of the expansion to a call of Python."""
-LISTENER = "distspmd_listener"
-"""The variable of a library that has the function that listens."""
 
 _HEADER = INCLUDE / "distspmd" / "kernels" / "tell.hpp"
 

@@ -16,7 +16,7 @@ from dace.sdfg.state import ReturnBlock
 from distspmd.analysis.iteration_spaces import Source
 from distspmd.analysis.tiling import Tiling
 from distspmd.analysis.uses import Read, Update, Use, Write
-from distspmd.nodes.distributed_memlet import CONTEXT
+from distspmd.lowering import CONTEXT
 from distspmd.passes.allocate_tiles import allocate_tiles, scalar_to_array
 from distspmd.passes.compilation import Compilation
 from distspmd.passes.graph_queries import state_before

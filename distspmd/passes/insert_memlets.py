@@ -19,8 +19,8 @@ from distspmd.analysis.inspectors import Inspection
 from distspmd.analysis.iteration_spaces import Source
 from distspmd.analysis.uses import Read, Update, Use, Write
 from distspmd.layouts.layout import Layout
-from distspmd.lowering import layout_text
-from distspmd.nodes.distributed_memlet import CONTEXT, DistributedMemlet
+from distspmd.lowering import CONTEXT, layout_text
+from distspmd.nodes.distributed_memlet import DistributedMemlet
 from distspmd.nodes.fetched_memlet import FetchedMemlet
 from distspmd.passes.allocate_tiles import AllocatedTiles
 from distspmd.passes.graph_queries import last, latest_before, node_of

@@ -138,19 +138,13 @@ def add_tile(sdfg: SDFG, name: str, like: data.Data, layout: Layout, symbols: Sy
     unique = new_name(name, {*sdfg.arrays, *sdfg.symbols})
     sdfg.add_array(
         unique,
-        tile_shape(layout),
+        layout.storage_shape(),
         like.dtype,
         transient=True,
         lifetime=dtypes.AllocationLifetime.Persistent,
         offset=[-lower for lower in symbols.window(unique, layout).lower],
     )
     return unique
-
-
-def tile_shape(layout: Layout) -> tuple[int, ...]:
-    """Extents of the storage that holds any rank's tile: at least 1, so that strides are valid."""
-    held = [intervals.shape(box) for box in layout.boxes if not intervals.is_empty(box)]
-    return tuple(max((shape[d] for shape in held), default=1) for d in range(len(layout.extents)))
 
 
 def describe_inside(

@@ -19,13 +19,23 @@ Packed = tuple[type[Exception], str]
 
 def pack_error(error: Exception) -> Packed:
     """What other ranks need to raise an error: an exception itself may hold what cannot travel."""
-    text = shorten(str(error))
+    text, kind = shorten(str(error)), _public_kind(error)
     try:
-        pickle.dumps(type(error))
-        type(error)(text)
+        pickle.dumps(kind)
+        kind(text)
     except Exception:  # one that takes other arguments, or is known to this rank alone
         return DistSPMDError, f"{type(error).__name__}: {text}"
-    return type(error), text
+    return kind, text
+
+
+def _public_kind(error: Exception) -> type[Exception]:
+    """The class of an error, or the one above it that callers know.
+
+    Our other classes are of modules that only the rank that compiles has imported.
+    """
+    own, known = __name__.partition(".")[0], DistSPMDError.__module__
+    kinds = (kind for kind in type(error).__mro__ if issubclass(kind, Exception))
+    return next(k for k in kinds if k.__module__ == known or k.__module__.split(".")[0] != own)
 
 
 def unpack_error(rank: int, told: Packed) -> Exception:

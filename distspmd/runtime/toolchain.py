@@ -18,7 +18,6 @@ import sys
 import sysconfig
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from importlib import metadata
 from pathlib import Path
 
 from distspmd.cache.folders import temporary_root
@@ -401,6 +400,8 @@ def _blas_in(name: str, includes: list[Path], libraries: list[Path], origin: str
 
 def _wheel_blas() -> BLAS | str:
     """The wheel, without importing it: importing loads the library."""
+    from importlib import metadata  # takes a while, and most ranks ask for no wheel
+
     try:
         distribution = metadata.distribution(_WHEEL)
     except metadata.PackageNotFoundError:

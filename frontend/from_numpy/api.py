@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
+import dace
 import numpy as np
 import sympy
 from dace import SDFG, data, dtypes
@@ -335,12 +336,15 @@ class _Reading:
                     )
 
     def _annotation(self, parameter: inspect.Parameter) -> Any:
-        """What an annotation is; one that is text is read with what the function sees."""
+        """What an annotation is; one that is text is read with what the function sees, and DaCe.
+
+        So a program whose annotations are text need not import DaCe where it is not parsed.
+        """
         annotation = parameter.annotation
         if not isinstance(annotation, str):
             return annotation
         try:
-            return eval(annotation, globals_of(inspect.unwrap(self.function)))
+            return eval(annotation, {"dace": dace, **globals_of(inspect.unwrap(self.function))})
         except Exception as problem:
             raise ArgumentError(
                 f"{self.function.__name__}: the annotation {annotation!r} of {parameter.name!r} is "

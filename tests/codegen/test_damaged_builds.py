@@ -16,7 +16,8 @@ from dace.codegen.compiler import load_precompiled_sdfg
 
 from distspmd.api import lower
 from distspmd.codegen import compile_program
-from distspmd.codegen.build import Build, build_unlowered
+from distspmd.codegen.build import build_unlowered
+from distspmd.codegen.build_record import Build
 from distspmd.execution.program import build_for
 
 

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 import distspmd
-from distspmd.codegen.build import Build, CompiledArgument
+from distspmd.codegen.build_record import Build, CompiledArgument
 from distspmd.errors import ArgumentError
 from distspmd.execution.signature import Signature
-from distspmd.lowering import Lowering
-from distspmd.nodes.distributed_memlet import CONTEXT
+from distspmd.lowering import CONTEXT, Lowering
 
 
 @dace.program

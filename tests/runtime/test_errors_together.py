@@ -8,7 +8,7 @@ import traceback
 import pytest
 from conftest import Launch
 
-from distspmd.errors import ArgumentError, DistSPMDError, shorten
+from distspmd.errors import ArgumentError, DistSPMDError, UnsupportedProgram, shorten
 from distspmd.runtime.errors_together import _report, pack_error, unpack_error
 
 
@@ -36,6 +36,16 @@ def test_an_error_of_one_rank_is_raised_on_another(
     assert type(other) is kind
     with pytest.raises(kind, match=f"^{text}$"):
         raise other
+
+
+def test_a_class_of_a_module_that_other_ranks_have_not_imported_travels_as_the_one_above_it() -> (
+    None
+):
+    class Refusal(UnsupportedProgram):
+        pass
+
+    Refusal.__module__ = "distspmd.frontend.somewhere"
+    assert pack_error(Refusal("no")) == (UnsupportedProgram, "no")
 
 
 def test_an_exception_of_a_class_of_one_rank_alone_travels_as_text() -> None:
