@@ -51,8 +51,11 @@ said of the others, with an error that has the source line.
   body of a parallel map there are none: a singular matrix gives NaN there, and `assert` and
   `raise` are refused.
 - **Classes** of the user: objects are made, read and changed in programs, with methods, properties
-  and operators. Objects from outside are read; what changes them is refused. Generators are read to
-  their end where they are called. `match` takes values, names and alternatives of values.
+  and operators. Objects from outside are read; what changes them is refused. `match` takes
+  values, names and alternatives of values.
+- **Generators**: a loop over one, or over `enumerate` of it, is the generator's body with that of
+  the loop where it yields; `list`, `sum` and their like read it to its end. Elsewhere (`zip`,
+  `next`) it may give numbers and texts that are known, and compute nothing.
 - **`try`**: handlers take `LinAlgError` and what the body itself raises or asserts. What a handler
   would take that may come from elsewhere (an index of the run, a function that is called) is
   refused. Clocks, files and Python's `random` are refused, as they would be asked once, when the

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
+import re
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,18 +17,19 @@ import sympy
 from distspmd.errors import DistSPMDError
 from distspmd.frontend.from_numpy import checks, indexing
 from distspmd.frontend.from_numpy.choosing import as_arrays
-from distspmd.frontend.from_numpy.kinds import has_data
+from distspmd.frontend.from_numpy.kinds import has_data, is_of_python
 from distspmd.frontend.from_numpy.run_lists import (
     Known,
     RunList,
     UnknownElement,
     decided_by_run,
 )
-from distspmd.frontend.from_numpy.syntax import list_changes, lists, objects
+from distspmd.frontend.from_numpy.syntax import generators, list_changes, lists, objects
 from distspmd.frontend.from_numpy.syntax.bindings import (
     changed_in_place,
     name_in_source,
     written_into,
+    yields,
 )
 from distspmd.frontend.from_numpy.syntax.calls import Method, call
 from distspmd.frontend.from_numpy.syntax.conditions import decided
@@ -70,6 +72,7 @@ class Interpreter:
         self.sizes_read: set[str] = set()
         self.depth = 0
         self.bodies: dict[ast.FunctionDef, list[ast.stmt]] = {}
+        self.inlined: dict[ast.For, Any] = {}
 
     @property
     def variables(self) -> dict[str, Any]:
@@ -99,11 +102,14 @@ class Interpreter:
                 part.col_offset += indent
         known = globals_of(function)
         frame = Frame({**known, **arguments}, file, first, lines)
+        frame.outside = known
         frame.receiver = next(iter(arguments.values()), None)
         return self.run_body(node, frame)
 
     def run_body(self, node: ast.FunctionDef | ast.Lambda, frame: Frame) -> Any:
         """What the statements of a function return, with the variables of a frame."""
+        if frame.yielded is None and isinstance(node, ast.FunctionDef) and yields(node):
+            return generators.Generator(node, frame, frame.around, self.tracer.inner)
         if self.depth > 60:
             self.tracer.refuse("functions that call each other more than 60 times deep")
         before, outer = self.tracer.node, self.depth
@@ -115,11 +121,7 @@ class Interpreter:
         try:
             if isinstance(node, ast.Lambda):
                 return self.assigned(node.body)
-            body = self.body_of(node)
-            frame.outer = self.tracer.inner
-            self.block(body)
-            if frame.yielded is not None:
-                return frame.yielded
+            self.block(self.body_of(node))
             result = frame.variables.get(RESULT)
             if isinstance(result, Undecided) and (outer or not isinstance(result, OneOf)):
                 self.tracer.refuse(result.reason)
@@ -230,6 +232,9 @@ class Interpreter:
         if isinstance(base, RunList):
             list_changes.write(self, base, items, value)
             return
+        if objects.is_own(base) and not isinstance(base, list | dict):
+            objects.special(self, base, "setitem", items, value)
+            return
         if isinstance(base, list) and has_data(items):
             decided_by_run(self, base)
         if isinstance(base, dict) and has_data(items):
@@ -325,6 +330,8 @@ class Interpreter:
         tracer = self.tracer
         if isinstance(value, list | dict | tuple):
             return self.settled_parts(value)
+        if isinstance(value, Iterator):
+            return generators.of_values(self, value)
         if not isinstance(value, Tensor) or isinstance(value, View):
             return value
         if tracer.straight is not None and value.ndim == 0:
@@ -423,6 +430,9 @@ class Interpreter:
         """``left op right``."""
         if objects.is_own(left) or objects.is_own(right):
             return objects.operate(self, op, left, right)
+        divides = isinstance(op, ast.Div | ast.FloorDiv | ast.Mod) and has_data(right)
+        if divides and all(is_of_python(value) for value in (left, right)):
+            self.tracer.check_uncaught("ZeroDivisionError")
         return binary(self, op, left, right)
 
     def attribute(self, base: Any, name: str) -> Any:
@@ -483,4 +493,5 @@ def _dace_symbol(value: Any) -> sympy.Symbol | None:
 
 
 def _readable(name: str) -> str:
+    name = re.sub(r"^(__of\d+_)+", "", name)
     return "result" if name == RESULT else name.lstrip("_") if name.startswith("__") else name

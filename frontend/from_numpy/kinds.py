@@ -55,3 +55,10 @@ def has_data(value: Any) -> bool:
     if isinstance(value, slice):
         return any(map(has_data, (value.start, value.stop, value.step)))
     return isinstance(value, Tensor | sympy.Basic | RunList)
+
+
+def is_of_python(value: Any) -> bool:
+    """Whether a value is a number of Python, not one of NumPy."""
+    if isinstance(value, Tensor):
+        return value.weak is not None
+    return isinstance(value, int | float | complex | sympy.Basic)

@@ -96,6 +96,41 @@ class Handlers:
         return next((flag for kinds, flag in pairs if issubclass(error, kinds)), None)
 
 
+@dataclass(frozen=True)
+class Origin:
+    """Where syntax comes from that is read in another function than its own."""
+
+    file: str
+    first_line: int
+    source: Sequence[str]
+
+    def __deepcopy__(self, memo: Any) -> Origin:
+        return self
+
+
+@dataclass
+class Yielded:
+    """What a generator that is read to its end has given so far.
+
+    Attributes:
+        at_once: whether the program reads it to its end at this place too.
+        inner: how many blocks are around the place.
+        block: where statements were added there.
+        statements: how many there were.
+        values: that it has given.
+    """
+
+    at_once: bool
+    inner: int
+    block: Block
+    statements: int
+    values: list[Any] = field(default_factory=list)
+
+    def has_only_given(self, block: Block) -> bool:
+        """Whether it has computed nothing but values that are known."""
+        return block is self.block and len(block.statements) == self.statements
+
+
 @dataclass
 class Frame:
     """The variables of a function that is being read.
@@ -111,9 +146,10 @@ class Frame:
         attempts: the handlers of the ``try`` statements around, the innermost one last.
         statement: that is being read.
         of_outer: names of variables that are those of the function around.
+        outside: what the function sees of its module, and of functions that have ended.
         receiver: its first argument, which is the object of a method.
-        outer: how many blocks are around the call of the function.
-        yielded: what a generator has given so far.
+        around: the frame of the function in which it was defined.
+        yielded: what a generator has given so far that is read to its end.
     """
 
     variables: dict[str, Any] = field(default_factory=dict)
@@ -127,8 +163,9 @@ class Frame:
     statement: Any = None
     of_outer: set[str] = field(default_factory=set)
     receiver: Any = None
-    outer: int = 0
-    yielded: list[Any] | None = None
+    outside: Mapping[str, Any] = field(default_factory=dict)
+    around: Frame | None = None
+    yielded: Yielded | None = None
 
     def flag_of(self, error: type[BaseException]) -> str | None:
         """The flag of the handler in this function that takes an error; None if none does."""
@@ -220,7 +257,7 @@ class Transcript:
         """The line that is being read."""
         if not self.frames or self.node is None:
             return None
-        return self.frames[-1].file, self.node.lineno
+        return getattr(self.node, "origin", self.frames[-1]).file, self.node.lineno
 
     def refuse(self, what: str) -> NoReturn:
         """Refuse what is being read.
@@ -250,7 +287,8 @@ class Transcript:
         if line is None:
             return what
         file, number_ = line
-        frame, place = self.frames[-1], number_ - self.frames[-1].first_line
+        frame = getattr(self.node, "origin", self.frames[-1])
+        place = number_ - frame.first_line
         text = frame.source[place].rstrip() if 0 <= place < len(frame.source) else ""
         caret = " " * self.node.col_offset + "^"
         return f"{Path(file).name}:{number_}: {what}\n    {text}\n    {caret}"

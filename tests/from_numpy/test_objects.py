@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import datetime
+import itertools
 import random
 import time
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -18,6 +21,11 @@ from from_numpy.objects import CASES, Sum
 def test_python_has_its_meaning_in_programs(launch: Any) -> None:
     done = launch(Path(__file__).parent / "run_here.py", "from_numpy.objects", ranks=2)
     assert done.stdout.endswith(f"{len(CASES)} of {len(CASES)} right\n"), done.stdout
+
+
+def test_generators_do_their_steps_between_those_of_loops(launch: Any) -> None:
+    done = launch(Path(__file__).parent / "run_here.py", "from_numpy.generators", ranks=2)
+    assert done.stdout.endswith("2 of 2 right\n"), done.stdout
 
 
 OUTSIDE = Sum(3)
@@ -86,9 +94,96 @@ def shape_of_two_names(x):
     return b
 
 
+def zips_what_changes(x):
+    def steps():
+        for i in range(3):
+            x[0] += 1
+            yield x[i]
+
+    total = 0.0
+    for a, b in zip(steps(), range(3), strict=False):
+        total += a * b
+        x[1] = 0.0
+    return total
+
+
+def reads_a_generator_twice(x):
+    twice = (v * 2 for v in x)
+    return sum(twice) + sum(twice)
+
+
+def takes_the_next_in_a_branch(x):
+    numbers = iter([1, 2])
+    first = 0
+    if x[0] > 0.5:
+        first = next(numbers)
+    return first + next(numbers)
+
+
+COUNTER = itertools.count()
+CALLS = []
+
+
+class Registry:
+    entries: ClassVar[list[Any]] = []
+
+    def add(self, value):
+        self.entries.append(value)
+
+
+def counts_its_calls(x):
+    return x + next(COUNTER)
+
+
+def notes_its_calls(x):
+    CALLS.append(1)
+    return x * len(CALLS)
+
+
+def notes_in_a_class(x):
+    Registry().add(1)
+    return x * len(Registry.entries)
+
+
+@dataclass
+class Point:
+    value: Any
+
+
+def compares_generated(x):
+    return Point(x[0]) == Point(x[1])
+
+
+def looks_for_objects(x):
+    return Sum(3) in [Sum(3)], x
+
+
+def asks_the_clock(x):
+    return x + datetime.datetime.now().second
+
+
+def divides_in_a_try(x):
+    divisor = float(x[0]) - 0.3
+    try:
+        y = 1.0 / divisor
+    except ZeroDivisionError:
+        y = -1.0
+    return y
+
+
 @pytest.mark.parametrize(
     ("function", "message"),
     [
+        (zips_what_changes, "its steps would not be between those of the program"),
+        (reads_a_generator_twice, "a generator that was read before"),
+        (takes_the_next_in_a_branch, "made outside of it is read in it"),
+        (counts_its_calls, "an iterator from outside of the program"),
+        (notes_its_calls, "a list, dictionary or set from outside"),
+        (notes_in_a_class, "a list, dictionary or set from outside"),
+        (compares_generated, "__eq__ of Point, which compares fields of the run"),
+        (looks_for_objects, "'in' where objects of the program are compared"),
+        (asks_the_clock, "the clock would be asked once"),
+        (divides_in_a_try, "ZeroDivisionError may be raised here"),
         (changes_what_is_outside, "changes 'total' of an object that is not its own"),
         (yields_by_values, "a generator yields in it"),
         (changes_the_outer_in_a_branch, "'count' of the function around is changed in a call"),

@@ -6,6 +6,7 @@ import builtins
 import collections
 import itertools
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,10 @@ from distspmd.frontend.from_numpy.arithmetic import apply_ufunc, choose, combine
 from distspmd.frontend.from_numpy.choosing import as_arrays
 from distspmd.frontend.from_numpy.functions.registry import function
 from distspmd.frontend.from_numpy.run_lists import RunList
-from distspmd.frontend.from_numpy.syntax import list_changes, lists
+from distspmd.frontend.from_numpy.syntax import generators, list_changes, lists
 from distspmd.frontend.from_numpy.syntax.calls import Closure
+from distspmd.frontend.from_numpy.syntax.generators import Generator
+from distspmd.frontend.from_numpy.syntax.mutation import is_outside
 from distspmd.frontend.from_numpy.syntax.objects import is_own, special
 from distspmd.frontend.from_numpy.syntax.operators import compared
 from distspmd.frontend.from_numpy.syntax.ranges import (
@@ -29,6 +32,7 @@ from distspmd.frontend.from_numpy.syntax.ranges import (
     static_values,
 )
 from distspmd.frontend.from_numpy.syntax.tables_of_lists import RunTable
+from distspmd.frontend.from_numpy.transcript import told
 from distspmd.frontend.from_numpy.values import Tensor
 from distspmd.frontend.tensor_ir.whole_numbers import add, subtract
 
@@ -72,6 +76,29 @@ def _len(run: Any, value: Any) -> Any:
 @function(builtins.enumerate)
 def _enumerate(run: Any, values: Any, start: Any = 0) -> Any:
     return Enumerated(values, run.tracer.as_whole(start))
+
+
+@function(builtins.iter)
+def _iter(run: Any, values: Any) -> Any:
+    if isinstance(values, Generator):
+        return values
+    return generators.of_values(run, iter(list(static_values(run, values))))
+
+
+@function(itertools.count)
+def _count(run: Any, start: Any = 0, step: Any = 1) -> Any:
+    return generators.counting(run, start, step)
+
+
+@function(builtins.next)
+def _next(run: Any, values: Any, *default: Any) -> Any:
+    if isinstance(values, Generator):
+        return generators.take_next(run, values, *default)
+    if not isinstance(values, Iterator):
+        run.tracer.refuse(f"next(...) of {told(values)}, which is no iterator")
+    if is_outside(run, values):
+        run.tracer.refuse("next(...) of an iterator from outside of the program; make it inside")
+    return next(values, *default)
 
 
 @function(builtins.zip)
@@ -149,7 +176,7 @@ def _sorted(run: Any, values: Any, **options: Any) -> Any:
         return made
     found = list(static_values(run, values))
     keys = _keys(run, found, options.pop("key", None))
-    if any(isinstance(v, Tensor | sympy.Basic) for v in keys):
+    if any(isinstance(v, Tensor | sympy.Basic) or is_own(v) for v in keys):
         run.tracer.refuse("sorted(...) of values that are not known; use np.sort")
     order = sorted(range(len(found)), key=keys.__getitem__, **options)
     return [found[n] for n in order]
@@ -190,6 +217,8 @@ def _map(run: Any, called: Any, *values: Any) -> Any:
 
 @function(builtins.abs)
 def _abs(run: Any, value: Any) -> Any:
+    if is_own(value):
+        return special(run, value, "abs")
     if isinstance(value, Tensor | np.ndarray):
         return combine(run.tracer, np.absolute, [value])
     return sympy.Max(value, -value) if isinstance(value, sympy.Basic) else abs(value)
@@ -314,6 +343,8 @@ def _isinstance(run: Any, value: Any, kinds: Any) -> Any:
 
 @function(builtins.int)
 def _int(run: Any, value: Any = 0, *rest: Any) -> Any:
+    if is_own(value):
+        value = special(run, value, "int")
     if isinstance(value, sympy.Basic):
         return value
     if isinstance(value, Tensor):
@@ -324,6 +355,8 @@ def _int(run: Any, value: Any = 0, *rest: Any) -> Any:
 
 @function(builtins.float)
 def _float(run: Any, value: Any = 0.0) -> Any:
+    if is_own(value):
+        value = special(run, value, "float")
     if isinstance(value, Tensor | sympy.Basic):
         found = converted(run.tracer, run.tracer.tensor(value), np.float64)
         return Tensor((), found.dtype, lambda _: found.element((0,) * found.ndim), float)

@@ -9,15 +9,16 @@ import copy
 import functools
 import math
 import operator
-from collections.abc import Iterable
+from collections import deque
 from typing import Any
 
 import numpy as np
 
 from distspmd.expressions.ir import apply, cast
 from distspmd.frontend.from_numpy.functions.registry import function
+from distspmd.frontend.from_numpy.run_lists import RunList
+from distspmd.frontend.from_numpy.syntax import lists
 from distspmd.frontend.from_numpy.syntax.expressions import part_of
-from distspmd.frontend.from_numpy.syntax.mutation import MUTABLE
 from distspmd.frontend.from_numpy.syntax.objects import get_parts, is_own, of_named_tuple
 from distspmd.frontend.from_numpy.syntax.ranges import static_values
 from distspmd.frontend.from_numpy.values import Tensor
@@ -104,6 +105,8 @@ def _filter(run: Any, called: Any, values: Any) -> Any:
 
 @function(copy.copy)
 def _copy(run: Any, value: Any) -> Any:
+    if isinstance(value, RunList):
+        return lists.copied(run, value)
     if isinstance(value, Tensor | np.ndarray):
         return run.call(np.copy, [value], {}) if value.ndim else value
     if is_own(value):
@@ -113,17 +116,28 @@ def _copy(run: Any, value: Any) -> Any:
 
 @function(copy.deepcopy)
 def _deepcopy(run: Any, value: Any) -> Any:
-    """A copy, with copies of all arrays that lists, tuples and dictionaries hold."""
-    if isinstance(value, Tensor) or not isinstance(value, (*MUTABLE, tuple)):
-        return _copy(run, value)
+    """A copy, with one copy of each array and list that lists, tuples and dictionaries hold."""
+    return _copied(run, value, {})
+
+
+def _copied(run: Any, value: Any, made: dict[int, Any]) -> Any:
+    found: Any
+    if id(value) in made:
+        return made[id(value)]
     if isinstance(value, dict):
-        made = copy.copy(value)
-        made.update({key: _deepcopy(run, each) for key, each in value.items()})
-        return made
-    parts: Iterable[Any] = (_deepcopy(run, each) for each in value)
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*parts)
-    return type(value)(parts)
+        found = made[id(value)] = copy.copy(value)
+        found.update({key: _copied(run, each, made) for key, each in value.items()})
+    elif isinstance(value, list | deque):
+        found = made[id(value)] = copy.copy(value)
+        found.clear()
+        found.extend(_copied(run, each, made) for each in value)
+    elif isinstance(value, tuple):
+        parts = [_copied(run, each, made) for each in value]
+        found = type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+    else:
+        found = _copy(run, value)
+    made[id(value)] = found
+    return found
 
 
 @function(math.erf)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
+from distspmd.frontend.from_numpy.syntax.jumps import Given
+
 
 def bound_names(node: ast.AST) -> set[str]:
     """Names that the body of a loop may bind."""
@@ -23,6 +25,16 @@ def _bound_in(node: ast.AST) -> set[str]:
     for child in ast.iter_child_nodes(node):
         found |= _bound_in(child)
     return found
+
+
+def yields(node: ast.AST) -> bool:
+    """Whether a function is a generator; those that it defines are others."""
+    for part in ast.iter_child_nodes(node):
+        if isinstance(part, ast.Yield | ast.YieldFrom):
+            return True
+        if not isinstance(part, ast.FunctionDef | ast.Lambda) and yields(part):
+            return True
+    return False
 
 
 def written_into(node: ast.AST) -> frozenset[str]:
@@ -74,6 +86,12 @@ def _first_use(statements: Sequence[ast.stmt], name: str) -> str | None:
 
 
 def _use(node: ast.stmt, name: str) -> str | None:
+    if isinstance(node, Given):
+        if _uses(node.value, name):
+            return "read"
+        return "write" if _binds(node.target, name) else _first_use(node.body, name)
+    if isinstance(node, ast.For):
+        return _use_in_loop(node, name)
     if isinstance(node, ast.Assign):
         if _uses(node.value, name):
             return "read"
@@ -87,17 +105,15 @@ def _use(node: ast.stmt, name: str) -> str | None:
         if "read" in (one, other):
             return "read"
         return "write" if one == other == "write" else ("maybe" if one or other else None)
-    if isinstance(node, ast.For):
-        if _uses(node.iter, name):
-            return "read"
-        if _binds(node.target, name):
-            return "write"
-        return (
-            "read"
-            if any(_uses(s, name) for s in node.body) and _first_use(node.body, name) != "write"
-            else ("write" if _first_use(node.body, name) == "write" else None)
-        )
     return "read" if _uses(node, name) else None
+
+
+def _use_in_loop(node: ast.For, name: str) -> str | None:
+    if _uses(node.iter, name):
+        return "read"
+    if _binds(node.target, name) or _first_use(node.body, name) == "write":
+        return "write"
+    return "read" if any(_uses(statement, name) for statement in node.body) else None
 
 
 def _binds(target: ast.AST, name: str) -> bool:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import copy
+import datetime
 import functools
 import inspect
 import operator
@@ -22,7 +24,13 @@ from distspmd.frontend.from_numpy.choosing import as_arrays
 from distspmd.frontend.from_numpy.functions.registry import by_name
 from distspmd.frontend.from_numpy.kinds import has_arrays, has_data
 from distspmd.frontend.from_numpy.run_lists import decided_by_run
-from distspmd.frontend.from_numpy.syntax import list_changes, lists, objects, tables_of_lists
+from distspmd.frontend.from_numpy.syntax import (
+    generators,
+    list_changes,
+    lists,
+    objects,
+    tables_of_lists,
+)
 from distspmd.frontend.from_numpy.syntax.lists import ListMethod
 from distspmd.frontend.from_numpy.syntax.mutation import MUTABLE
 from distspmd.frontend.from_numpy.syntax.tables_of_lists import RowMethod
@@ -107,6 +115,7 @@ METHODS_OF_CHOICES = frozenset(
 OF_LISTS: frozenset[Any] = frozenset(
     [
         *(len, list, tuple, sorted, enumerate, zip, reversed, isinstance, type, print, bool, any),
+        *(copy.copy, copy.deepcopy, operator.add, operator.mul),
         *(all, map, sum, min, max, hasattr, callable, set, frozenset, deque),
     ]
 )
@@ -149,6 +158,8 @@ def call(
         handler = run.functions.get(function)
     except TypeError:
         handler = None
+    if isinstance(function, type) or handler is not None:
+        arguments = generators.listed(run, function, arguments)
     if handler is not None:
         arguments, keywords = _without_lists(run, arguments, keywords, function)
         arguments, keywords = _of_arrays(tracer, arguments, keywords, function)
@@ -209,21 +220,35 @@ def _without_lists(
     return [lists.as_array(run, value) for value in arguments], named
 
 
-def _own_call(
-    run: Interpreter, function: Any, arguments: Sequence[Any], keywords: Mapping[str, Any]
-) -> tuple[Any, Sequence[Any], Mapping[str, Any]] | None:
-    """The call that a method or a partial function makes; None for others."""
-    owner = getattr(function, "__self__", None)
+_CLOCKS = ("now", "today", "utcnow")
+_DATES = (datetime.datetime, datetime.date)
+
+
+def _check_repeatable(run: Interpreter, owner: Any, function: Any) -> None:
+    """Refuse methods that give something else each time, but would be asked once."""
     if isinstance(owner, np.random.Generator | np.random.RandomState):
         run.tracer.refuse(
             "a generator of random numbers that was made outside of the program; make it inside, "
             "with a seed: rng = np.random.default_rng(seed)"
+        )
+    if any(owner is kind for kind in _DATES) and function.__name__ in _CLOCKS:
+        run.tracer.refuse(
+            f"{name_of(function)}: the clock would be asked once, when the program is read; pass "
+            "the time as an argument"
         )
     if isinstance(owner, random.Random):
         run.tracer.refuse(
             f"random.{function.__name__}, which would draw once, when the program is read; write "
             "rng = np.random.default_rng(seed), and draw from it"
         )
+
+
+def _own_call(
+    run: Interpreter, function: Any, arguments: Sequence[Any], keywords: Mapping[str, Any]
+) -> tuple[Any, Sequence[Any], Mapping[str, Any]] | None:
+    """The call that a method or a partial function makes; None for others."""
+    owner = getattr(function, "__self__", None)
+    _check_repeatable(run, owner, function)
     if isinstance(function, operator.itemgetter | operator.attrgetter):
         return objects.get_parts, [function, *arguments], keywords
     if isinstance(function, np.poly1d):
@@ -342,6 +367,7 @@ def _closure(
         closure.frame.first_line,
         closure.frame.source,
     )
+    frame.around = closure.frame
     found = run.run_body(closure.node, frame)
     if frame.of_outer:
         _change_outer(run, closure, frame)

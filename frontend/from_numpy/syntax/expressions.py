@@ -22,7 +22,13 @@ from distspmd.frontend.from_numpy.run_lists import (
     decided_by_run,
     site_of,
 )
-from distspmd.frontend.from_numpy.syntax import list_changes, lists, objects, tables_of_lists
+from distspmd.frontend.from_numpy.syntax import (
+    generators,
+    list_changes,
+    lists,
+    objects,
+    tables_of_lists,
+)
 from distspmd.frontend.from_numpy.syntax.branches import branch
 from distspmd.frontend.from_numpy.syntax.calls import Closure, name_of
 from distspmd.frontend.from_numpy.syntax.conditions import relation
@@ -254,6 +260,9 @@ def _call(run: Interpreter, node: ast.Call) -> Any:
         if isinstance(part, ast.Starred):
             arguments += run.unpacked(run.value(part.value), part)
             continue
+        if isinstance(part, ast.GeneratorExp) and generators.takes_generators(function):
+            arguments.append(generators.of_expression(run, part))
+            continue
         found = run.value(part)
         later = node.args[place + 1 :]
         if (
@@ -483,15 +492,3 @@ def _named(run: Interpreter, node: ast.NamedExpr) -> Any:
     value = run.value(node.value)
     run.bind(node.target, value)
     return run.variables[node.target.id]
-
-
-@expression(ast.Yield, ast.YieldFrom)
-def _yield(run: Interpreter, node: ast.Yield | ast.YieldFrom) -> None:
-    """What a generator gives: it is read to its end where it is called."""
-    frame, tracer = run.tracer.frames[-1], run.tracer
-    if tracer.inner != frame.outer:
-        raise CannotRoll("a generator yields in it")
-    if frame.yielded is None:
-        frame.yielded = []
-    value = None if node.value is None else run.settled_parts(run.value(node.value))
-    frame.yielded += [value] if isinstance(node, ast.Yield) else static_values(run, value)

@@ -38,6 +38,19 @@ class StoppedWhile(ast.While):
         self.stops = tuple(stops)
 
 
+class Given(ast.stmt):
+    """Where a generator gives a value to the loop over it, with the flags that end that loop."""
+
+    _fields = ("value", "target", "body")
+
+    def __init__(
+        self, value: ast.expr, target: ast.expr, body: list[ast.stmt], *, stops: Sequence[str]
+    ) -> None:
+        super().__init__()
+        self.value, self.target, self.body = value, target, body
+        self.stops = tuple(stops)
+
+
 class Attempt(ast.Try):
     """The body of a ``try`` with the names of the flags, one a handler, that its errors set."""
 
@@ -69,15 +82,21 @@ class _Jumps:
     always: bool = False
 
 
-def without_jumps(function: ast.FunctionDef) -> list[ast.stmt]:
-    """The body of a function, which assigns what it returns to :data:`RESULT`."""
-    return _Rewriter().block(function.body, [])[0]
+def without_jumps(function: ast.FunctionDef, given: Sequence[str] = ()) -> list[ast.stmt]:
+    """The body of a function, which assigns what it returns to :data:`RESULT`.
+
+    Args:
+        function: with jumps.
+        given: flags that the loop over a generator may set, which end the generator.
+    """
+    return _Rewriter(given).block(function.body, [])[0]
 
 
 class _Rewriter:
-    def __init__(self) -> None:
+    def __init__(self, given: Sequence[str] = ()) -> None:
         self.count = 0
         self.caught: list[str] = []
+        self.given = given
 
     def block(
         self, statements: Sequence[ast.stmt], loops: list[tuple[str, str]]
@@ -124,6 +143,8 @@ class _Rewriter:
         """A statement that is not a branch, and what it may jump to; None if it is plain."""
         if isinstance(statement, ast.For | ast.While):
             return self.loop(statement, loops)
+        if isinstance(statement, Given):
+            return [statement], _Jumps(set(statement.stops))
         if isinstance(statement, ast.With):
             body, jumps = self.block(statement.body, loops)
             return [ast.copy_location(ast.With(statement.items, body), statement)], jumps
@@ -238,7 +259,7 @@ class _Rewriter:
         before: list[ast.stmt] = []
         if skip in jumps.flags:
             body = [*_unset({skip}, loop), *body]
-        stops = jumps.flags & {stop, DONE, *self.caught}
+        stops = jumps.flags & {stop, DONE, *self.caught, *self.given}
         before = _unset(stops, loop)
         copied: ast.stmt
         if isinstance(loop, ast.For):

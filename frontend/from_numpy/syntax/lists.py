@@ -32,6 +32,7 @@ from distspmd.frontend.from_numpy.run_lists import (
     view_of_column,
 )
 from distspmd.frontend.from_numpy.subscripts import index_in
+from distspmd.frontend.from_numpy.syntax import objects
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.values import (
     INT64,
@@ -235,8 +236,16 @@ def is_not_empty(run: Interpreter, own: RunList) -> Any:
 
 
 def tested(run: Interpreter, value: Any) -> Any:
-    """What decides a condition: of a list whether it has elements."""
-    return is_not_empty(run, value) if isinstance(value, RunList) else value
+    """What decides a condition: of a list whether it has elements, of an object what it says."""
+    if isinstance(value, RunList):
+        return is_not_empty(run, value)
+    if not objects.is_own(value) or isinstance(value, tuple | list | dict):
+        return value
+    for name in ("bool", "len"):
+        found = objects.special(run, value, name)
+        if found is not NotImplemented:
+            return found
+    return True
 
 
 def place_in(run: Interpreter, own: RunList, index: Any) -> Whole:

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 import sympy
 
 from distspmd.frontend.from_numpy.run_lists import RunList, decided_by_run, loop_length
-from distspmd.frontend.from_numpy.syntax import carried
+from distspmd.frontend.from_numpy.syntax import carried, generators
 from distspmd.frontend.from_numpy.syntax.branches import branch
 from distspmd.frontend.from_numpy.syntax.conditions import relation_text
+from distspmd.frontend.from_numpy.syntax.generators import Generator
 from distspmd.frontend.from_numpy.syntax.jumps import StoppedFor, StoppedWhile
 from distspmd.frontend.from_numpy.syntax.lists import tested
 from distspmd.frontend.from_numpy.syntax.nested_loops import nested
@@ -25,9 +26,11 @@ from distspmd.frontend.from_numpy.syntax.ranges import (
     SymbolicRange,
     Zipped,
     by_index,
+    iterated,
     map_ranges,
     static_values,
 )
+from distspmd.frontend.from_numpy.syntax.registry import expression
 from distspmd.frontend.from_numpy.syntax.variables import Saved
 from distspmd.frontend.from_numpy.transcript import CannotRoll, Refusal
 from distspmd.frontend.from_numpy.values import INT64, View, make_view
@@ -63,14 +66,17 @@ def for_loop(interpreter: Interpreter, node: StoppedFor) -> None:
 
         scopes.map_loop(interpreter, node, parameters)
         return
-    over = interpreter.value(node.iter)
-    iterated = _lists_in(over)
-    for each in iterated:
+    if isinstance(node.iter, ast.GeneratorExp):
+        over = generators.of_expression(interpreter, node.iter)
+    else:
+        over = iterated(interpreter, interpreter.value(node.iter))
+    iterated_lists = _lists_in(over)
+    for each in iterated_lists:
         each.iterated += 1
     try:
         _iterate(interpreter, node, over)
     finally:
-        for each in iterated:
+        for each in iterated_lists:
             each.iterated -= 1
 
 
@@ -86,6 +92,12 @@ def _lists_in(over: Any) -> list[RunList]:
 def _iterate(interpreter: Interpreter, node: StoppedFor, over: Any) -> None:
     tracer = interpreter.tracer
     tracer.node = node
+    if isinstance(over, Generator) and over.rest is None:
+        generators.loop(interpreter, node, over)
+        return
+    if isinstance(over, Enumerated) and isinstance(over.values, Generator):
+        generators.loop(interpreter, node, over.values, over.start)
+        return
     if isinstance(over, range):
         over = SymbolicRange(over.start, over.stop, over.step)
     if isinstance(over, SymbolicRange):
@@ -313,3 +325,11 @@ def _test(interpreter: Interpreter, node: ast.expr, before: str | None) -> tuple
     assert statement.name == found
     statement.name = before
     return before, None
+
+
+@expression(ast.Yield, ast.YieldFrom)
+def _yield(run: Interpreter, node: ast.Yield | ast.YieldFrom) -> None:
+    """What a generator gives that is read to its end."""
+    value = None if node.value is None else run.value(node.value)
+    for each in [value] if isinstance(node, ast.Yield) else static_values(run, value):
+        generators.give(run, each)

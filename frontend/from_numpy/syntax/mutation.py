@@ -151,6 +151,11 @@ def before_change(run: Interpreter, value: Any, *keys: Any) -> None:
             "a list that is an element of a list whose content the run decides is changed; put "
             "another one in its place, l[i] = [...]"
         )
+    if isinstance(value, MUTABLE) and is_outside(run, value):
+        tracer.refuse(
+            "a list, dictionary or set from outside of the program is changed: the change would be "
+            "made once, when the program is read. Make it inside, or return the value"
+        )
     for journal in tracer.journals:
         name = journal.name_of(value)
         if name is None:
@@ -165,6 +170,14 @@ def before_change(run: Interpreter, value: Any, *keys: Any) -> None:
             raise CannotRoll(f"{name!r} is changed in the loop", value)
         elif (id(value), keys[0]) not in journal.entries:
             raise CarryEntry(journal, value, keys[0])
+
+
+def is_outside(run: Interpreter, value: Any) -> bool:
+    """Whether a list is one of a module's or a class's, so that it outlives the program."""
+    outside = [frame.outside for frame in run.tracer.frames]
+    for made in run.tracer.made.values():
+        outside += [vars(kind) for kind in type(made).__mro__]
+    return any(each is value for known in outside for each in known.values())
 
 
 def _has(value: Any, key: Any) -> bool:

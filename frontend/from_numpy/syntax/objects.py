@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
+from distspmd.frontend.from_numpy.kinds import has_data
 from distspmd.frontend.from_numpy.syntax.mutation import before_change
 
 if TYPE_CHECKING:
@@ -177,6 +178,11 @@ def special(run: Interpreter, base: Any, name: str, *arguments: Any) -> Any:
     if not isinstance(found, types.FunctionType):
         return NotImplemented
     if _is_generated(found):
+        if any(has_data(list(vars(each).values())) for each in (base, *arguments) if is_own(each)):
+            run.tracer.refuse(
+                f"__{name}__ of {type(base).__name__}, which compares fields of the run; compare "
+                "them one by one"
+            )
         return found(base, *arguments)
     return run.call(found, [base, *arguments], {})
 

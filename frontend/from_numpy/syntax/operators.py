@@ -221,13 +221,29 @@ def _equal(run: Interpreter, left: Any, right: Any) -> Any:
     return run.tracer.tensor(found) if known is None else known
 
 
+def _listed(held: Any) -> list[Any]:
+    """What Python's own containers hold."""
+    return list(held) if isinstance(held, list | tuple | set | frozenset) else []
+
+
+def _is_in(run: Interpreter, op: ast.cmpop, left: Any, right: Any) -> Any:
+    held = list(right) if isinstance(right, dict) else right
+    if objects.is_own(held):
+        found = objects.special(run, held, "contains", left)
+        if found is not NotImplemented:
+            return found if isinstance(op, ast.In) else _not(run, run.call(bool, [found], {}))
+    if objects.is_own(held) or any(map(objects.is_own, [left, *_listed(held)])):
+        run.tracer.refuse("'in' where objects of the program are compared; write a loop")
+    return _membership(run, op, left, held)
+
+
 def compared(run: Interpreter, op: ast.cmpop, left: Any, right: Any) -> Any:
     """``left op right``."""
     if isinstance(op, ast.Is | ast.IsNot):
         return PYTHON[type(op)](left, right)
     left, right = _without_mixture(left), _without_mixture(right)
     if isinstance(op, ast.In | ast.NotIn):
-        return _membership(run, op, left, list(right) if isinstance(right, dict) else right)
+        return _is_in(run, op, left, right)
     if isinstance(left, RunList) or isinstance(right, RunList):
         lists.is_equal(run, op, left, right)
     if objects.is_own(left) or objects.is_own(right):

@@ -15,6 +15,8 @@ from distspmd.frontend.from_numpy import indexing
 from distspmd.frontend.from_numpy.choosing import as_arrays
 from distspmd.frontend.from_numpy.parallel_map import ParallelMap
 from distspmd.frontend.from_numpy.run_lists import RunList
+from distspmd.frontend.from_numpy.syntax import objects
+from distspmd.frontend.from_numpy.syntax.generators import Generator, collect
 from distspmd.frontend.from_numpy.syntax.lists import values_of
 from distspmd.frontend.from_numpy.syntax.tables_of_lists import RunTable, rows_of
 from distspmd.frontend.from_numpy.transcript import Refusal, told
@@ -116,9 +118,17 @@ def by_index(run: Interpreter, over: Any) -> tuple[Whole, Callable[[Whole], Any]
     return None
 
 
+def iterated(run: Interpreter, over: Any) -> Any:
+    """What is iterated over: of an object of the user's, what its ``__iter__`` gives."""
+    if not objects.is_own(over) or isinstance(over, tuple | list | dict):
+        return over
+    found = objects.special(run, over, "iter")
+    return over if found is NotImplemented else found
+
+
 def static_values(interpreter: Interpreter, over: Any) -> Iterator[Any]:
     """The values that are iterated over, if their number is known."""
-    tracer = interpreter.tracer
+    tracer, over = interpreter.tracer, iterated(interpreter, over)
     if isinstance(over, Enumerated):
         for n, value in enumerate(static_values(interpreter, over.values)):
             yield add(over.start, n), value
@@ -131,6 +141,8 @@ def static_values(interpreter: Interpreter, over: Any) -> Iterator[Any]:
         if not isinstance(length, int):
             tracer.refuse(f"a number of values that is not known: {length}")
         yield from map(value_of, range(max(0, length)))  # type: ignore[arg-type]
+    elif isinstance(over, Generator | Iterator):
+        yield from collect(interpreter, over)
     elif isinstance(over, RunTable):
         yield from rows_of(interpreter, over)
     else:

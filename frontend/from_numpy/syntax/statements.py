@@ -16,7 +16,7 @@ from distspmd.frontend.from_numpy import checks, indexing
 from distspmd.frontend.from_numpy.kinds import has_data
 from distspmd.frontend.from_numpy.run_lists import RunList, decided_by_run
 from distspmd.frontend.from_numpy.subscripts import is_basic
-from distspmd.frontend.from_numpy.syntax import list_changes, lists, objects
+from distspmd.frontend.from_numpy.syntax import generators, list_changes, lists, objects
 from distspmd.frontend.from_numpy.syntax.bindings import name_in_source
 from distspmd.frontend.from_numpy.syntax.branches import branch
 from distspmd.frontend.from_numpy.syntax.calls import Closure
@@ -24,6 +24,7 @@ from distspmd.frontend.from_numpy.syntax.jumps import (
     RESULT,
     TRIED,
     Attempt,
+    Given,
     StoppedFor,
     StoppedWhile,
     assigned_unless,
@@ -52,7 +53,10 @@ def _assign(run: Interpreter, node: ast.Assign) -> None:
         return
     before = _caught(run)
     with run.tracer.named(run.tracer.frames[-1].target if name == RESULT else name):
-        value = run.assigned(node.value)
+        if isinstance(node.value, ast.GeneratorExp):
+            value = generators.of_expression(run, node.value)
+        else:
+            value = run.assigned(node.value)
     if _may_have_failed(run, node, value, before):
         return
     for target in node.targets:
@@ -136,6 +140,11 @@ def _augment_name(run: Interpreter, node: ast.AugAssign, target: ast.Name) -> No
         new = run.value(node.value)
     if _changed(run, old, node.op, new):
         return
+    if objects.is_own(old):
+        found = objects.special(run, old, f"i{objects.NAMES[type(node.op)]}", new)
+        if found is not NotImplemented:
+            run.bind(target, found)
+            return
     tracer.node = node
     with tracer.named(target.id):
         run.bind(target, run.binary(node.op, old, new))
@@ -235,6 +244,11 @@ def _if(run: Interpreter, node: ast.If) -> None:
 @statement(StoppedFor)
 def _for(run: Interpreter, node: StoppedFor) -> None:
     for_loop(run, node)
+
+
+@statement(Given)
+def _given(run: Interpreter, node: Given) -> None:
+    generators.give_to_loop(run, node)
 
 
 @statement(StoppedWhile)
