@@ -132,6 +132,8 @@ def compile(
         arithmetic: of loops that the compiler vectorises. ``"vector"``: functions such as ``exp``
             come from the vector library, with errors of up to 4 units in the last place; not if
             ``"strict"``; ``"fast"``: sums may be taken in another order. Deterministic is strict.
+            On a device also ``"tf32"`` and ``"bfloat16"``: as ``"vector"``, but products of
+            matrices of float32 and complex64 take operands that are rounded to these.
         device: on which each rank works: ``"cuda"``, a GPU, or ``"emulated"``, one in the memory of
             the host (docs/gpu.md); None for the host's cores, unless the environment variable
             ``DISTSPMD_DEVICE`` names another.

@@ -27,6 +27,7 @@ from distspmd.errors import (
     ToolchainError,
 )
 from distspmd.runtime import cuda_toolkit, toolchain
+from distspmd.runtime.device_products import find_products
 from distspmd.runtime.devices import (
     KINDS,
     Device,
@@ -189,6 +190,7 @@ def _blas() -> Check:
 def _devices() -> Check:
     """The library of each kind of device compiles, and the device keeps what it is given."""
     ready = [kind for kind in KINDS.values() if not _missing(kind)]
+    products = []
     for kind in ready:
         device = Device(build_device_library(kind), kind.name)
         given = np.arange(1000.0)
@@ -200,9 +202,21 @@ def _devices() -> Check:
         said = device.error() or ("" if np.array_equal(given, found) else "a copy has other values")
         if said:
             return Check("devices", False, f"{kind.name}: {said}", "report this, with this table")
-    kinds = "; ".join(f"{kind.name}: {kind.described}" for kind in ready)
+        products.append(_products(kind, device))
+    described = zip(ready, products, strict=True)
+    kinds = "; ".join(f"{kind.name}: {kind.described}, {by}" for kind, by in described)
     how = "Tiles of devices are moved through pinned memory of the host"
     return Check("devices", True, f"{kinds}. {how}")
+
+
+def _products(kind: DeviceKind, device: Device) -> str:
+    """Which library computes products of matrices on a device."""
+    try:
+        path = find_products(kind)
+        device.load_products(path)
+    except (ToolchainError, DeviceError) as problem:
+        return f"products of matrices by slow kernels, since {problem}"
+    return f"products of matrices by {path}"
 
 
 def _missing(kind: DeviceKind) -> str:

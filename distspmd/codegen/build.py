@@ -71,6 +71,10 @@ too, but a library that is linked with it makes the whole process flush denormal
 """
 
 
+PRODUCTS = {"tf32": "TF32", "bfloat16": "bfloat16"}
+"""Kinds of arithmetic that are ``"vector"``, but for the operands of products on a device."""
+
+
 @functools.cache
 def warm_up() -> None:
     """Begin what the first program on a machine needs, beside Python; once in a process.
@@ -102,7 +106,8 @@ def build_program(sdfg: SDFG, lowering: Lowering, ranks: int, arithmetic: str = 
     """
     if arithmetic not in ARITHMETIC:
         raise ArgumentError(
-            f"compile has the arithmetic {', '.join(ARITHMETIC)}, but {arithmetic!r} was given."
+            f"compile has the arithmetic {', '.join(ARITHMETIC)}, with device='cuda' also "
+            f"{', '.join(PRODUCTS)}, but {arithmetic!r} was given."
         )
     compiler_found = toolchain.find_compiler()
     program = copy.deepcopy(sdfg)

@@ -23,6 +23,7 @@ from distspmd.codegen.build import (
     ARITHMETIC,
     EXACT,
     OVERLOADS,
+    PRODUCTS,
     compiler_settings,
     key_of,
     memlet_ends,
@@ -30,7 +31,7 @@ from distspmd.codegen.build import (
 )
 from distspmd.codegen.build_record import RECORD, Build
 from distspmd.codegen.compile_program import standard
-from distspmd.codegen.device_placement import expand_for_device, place
+from distspmd.codegen.device_placement import expand_for_device, library_nodes, place
 from distspmd.codegen.implementations import blas_header, check_lapack, choose_implementations
 from distspmd.codegen.openmp import share_maps
 from distspmd.codegen.reduction_symbols import collect_lambdas
@@ -39,12 +40,14 @@ from distspmd.dace_compat.device_code import corrected, for_cuda
 from distspmd.dace_compat.fast_graphs import quick_graphs
 from distspmd.dace_compat.settings import linked_to, quiet
 from distspmd.dace_compat.wide_indices import wide_indices
-from distspmd.errors import ArgumentError, CompilationError, UnsupportedProgram
+from distspmd.errors import ArgumentError, CompilationError, ToolchainError, UnsupportedProgram
 from distspmd.lowering import Lowering
 from distspmd.nodes import blas_products, lapack
+from distspmd.nodes.device_products import can_call_cublas
 from distspmd.nodes.distributed_memlet import DistributedMemlet
 from distspmd.nodes.fetched_memlet import FetchedMemlet
 from distspmd.runtime import compiler_processes, toolchain
+from distspmd.runtime.device_products import find_products
 from distspmd.runtime.devices import DeviceBuild, DeviceKind, build_device_library, device_kind
 
 _EVERYWHERE = None
@@ -63,9 +66,15 @@ def build_device_program(
         ToolchainError: there is no compiler, or no BLAS that the program needs.
         UnsupportedProgram: it has something that cannot be placed on a device.
     """
-    if arithmetic not in ARITHMETIC:
+    known = (*ARITHMETIC, *PRODUCTS)
+    if arithmetic not in known:
         raise ArgumentError(
-            f"compile has the arithmetic {', '.join(ARITHMETIC)}, but {arithmetic!r} was given."
+            f"compile has the arithmetic {', '.join(known)}, but {arithmetic!r} was given."
+        )
+    if lowering.deterministic and arithmetic in PRODUCTS:
+        raise ArgumentError(
+            f"the program was lowered with deterministic=True, but arithmetic={arithmetic!r} was "
+            "given, which rounds operands. Leave out one of both."
         )
     kind = device_kind(device)
     compiler = toolchain.find_compiler()
@@ -77,16 +86,18 @@ def build_device_program(
     ends = memlet_ends(program)
     strict = lowering.deterministic or arithmetic == "strict"
     choose_implementations(program, strict)
+    precision = "pedantic" if strict else arithmetic if arithmetic in PRODUCTS else "full"
+    without = _why_no_products(program, kind)
     with quiet():
-        expand_for_device(program)
+        slow = expand_for_device(program, precision, without)
     blas = toolchain.find_blas() if _calls_blas(program) else None
     if blas is not None:
         check_lapack(program, blas)
     with quiet():
-        placement = place(program)
+        placement = place(program, slow)
         _expand_memlets(program)
     share_maps(program)
-    flags = EXACT if lowering.deterministic else ARITHMETIC[arithmetic]
+    flags = EXACT if lowering.deterministic else ARITHMETIC.get(arithmetic, ARITHMETIC["vector"])
     with quick_graphs():
         kernels = kind.kernels(compiler, standard(), exact=flags != ARITHMETIC["vector"])
         key = key_of(program, str(compiler), str(blas), flags, *kind.compiling(), *kernels)
@@ -104,11 +115,22 @@ def build_device_program(
             library = _compile(program, folder, (compiler, kernels), kind, own)
         spaces = tuple(astuple(space) for space in placement.spaces)
         named = placement.arguments, placement.anywhere
-        made = DeviceBuild(kind.name, str(own), *named, spaces)
+        made = DeviceBuild(kind.name, str(own), *named, placement.calls_products, spaces)
         record_of(program, sdfg, library, (), ends, made).save(folder)
         return [RECORD, str(library.relative_to(folder))]
 
     return Build.load(ensure_entry("programs", key, make))
+
+
+def _why_no_products(program: SDFG, kind: DeviceKind) -> str:
+    """Why no library computes the products of a program; empty if one does, or it has none."""
+    if not any(can_call_cublas(node, state) for node, state in library_nodes(program)):
+        return ""
+    try:
+        find_products(kind)
+    except ToolchainError as problem:
+        return str(problem)
+    return ""
 
 
 def _calls_blas(program: SDFG) -> bool:

@@ -65,7 +65,8 @@ class Build:
 
             spaces = tuple((label, place, remark) for label, place, remark in device["spaces"])
             named = tuple(device["arguments"]), tuple(device["anywhere"])
-            device = DeviceBuild(device["kind"], device["library"], *named, spaces)
+            of_kind = device["kind"], device["library"]
+            device = DeviceBuild(*of_kind, *named, device["products"], spaces)
         return cls(
             fields["name"],
             str(folder / fields["library"]),

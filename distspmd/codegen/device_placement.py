@@ -8,7 +8,7 @@ touch stay where the caller has them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import sympy
@@ -24,6 +24,7 @@ from distspmd.codegen.device_copies import Twins, read_through, write_through
 from distspmd.errors import UnsupportedProgram
 from distspmd.lowering import CONTEXT
 from distspmd.nodes.blas_products import LOOPS
+from distspmd.nodes.device_products import DeviceCall, call_cublas, can_call_cublas
 from distspmd.nodes.device_reductions import DEVICE, can_run_on_device
 from distspmd.nodes.distributed_memlet import DistributedMemlet
 from distspmd.nodes.fetched_memlet import FetchedMemlet
@@ -58,26 +59,32 @@ class Placement:
         arguments: those of the program's arguments that the device's memory holds.
         anywhere: those that only distributed memlets touch, in whatever memory they are.
         spaces: nodes of the program, in its order.
+        calls_products: whether some of them are calls of the library of products.
     """
 
     arguments: tuple[str, ...] = ()
     anywhere: tuple[str, ...] = ()
     spaces: list[PlacedSpace] = field(default_factory=list)
+    calls_products: bool = False
 
 
-def place(program: SDFG) -> Placement:
+def place(program: SDFG, slow: Mapping[str, str] | None = None) -> Placement:
     """Place a lowered program on a device, in place; its library nodes have their implementations.
+
+    Args:
+        program: that :func:`expand_for_device` has prepared.
+        slow: what that returned: of nodes that become slow kernels, why so.
 
     Raises:
         UnsupportedProgram: it has something that can neither be placed nor be copied.
     """
-    for node, state in _library_nodes(program):
+    for node, state in library_nodes(program):
         node.expand(state)
     placing = _Placing(program)
     placing.decide()
     placing.copy_windows()
     placing.store()
-    found = Placement(placing.arguments(), placing.anywhere(), placing.spaces)
+    found = Placement(placing.arguments(), placing.anywhere(), placing.spaces, bool(placing.calls))
     for state, entry in placing.kernels:
         loops = device_maps.run_on_device(state, entry)
         threads = "a thread for each element of the result"
@@ -85,23 +92,53 @@ def place(program: SDFG) -> Placement:
             ordered = ", ".join(loops)
             whole = len(loops) == len(entry.map.params)
             threads = f"{'one thread' if whole else threads}, in order over {ordered}"
+        why = (slow or {}).get(entry.map.label)
+        threads += f"; {why}" if why else ""
         placing.spaces.append(PlacedSpace(entry.map.label, "device", threads))
     return found
 
 
-def expand_for_device(program: SDFG) -> None:
-    """Expand the library nodes that a device can run; others keep their implementations."""
-    for node, state in _library_nodes(program):
+def expand_for_device(program: SDFG, precision: str = "full", without: str = "") -> dict[str, str]:
+    """Expand the library nodes that a device can run; others keep their implementations.
+
+    Args:
+        program: the lowered program.
+        precision: of products: one of :data:`distspmd.nodes.device_products.PRECISIONS`.
+        without: why there is no library of products; empty if there is one.
+
+    Returns:
+        of nodes that would be calls of that library, by their labels, why they are not.
+    """
+    slow = {}
+    for node, state in library_nodes(program):
+        if can_call_cublas(node, state):
+            if not without:
+                call_cublas(node, state, precision)
+                continue
+            slow[node.label] = without
         if can_run_on_device(node, state):
             node.implementation = DEVICE
         elif isinstance(node, blas.MatMul):
             node.implementation = LOOPS
         else:
             continue
+        before = set(state.nodes())
         node.expand(state)
+        for one in set(state.nodes()) - before:
+            _name_last_map(one, node.label)
+    return slow
 
 
-def _library_nodes(program: SDFG) -> list[tuple[nodes.LibraryNode, SDFGState]]:
+def _name_last_map(nested: nodes.Node, label: str) -> None:
+    """Let the map that computes the result have the name of the node that was expanded."""
+    if isinstance(nested, nodes.NestedSDFG):
+        (last,) = (s for s in nested.sdfg.states() if not nested.sdfg.out_edges(s))
+        for node in last.nodes():
+            if isinstance(node, nodes.MapEntry):
+                node.map.label = label
+
+
+def library_nodes(program: SDFG) -> list[tuple[nodes.LibraryNode, SDFGState]]:
     """Library nodes that are in no map, but distributed memlets."""
     return [
         (node, state)
@@ -121,6 +158,7 @@ class _Placing:
         self._functions = device_maps.host_functions(program)
         self.spaces: list[PlacedSpace] = []
         self.kernels: list[tuple[SDFGState, nodes.MapEntry]] = []
+        self.calls: list[tuple[SDFGState, DeviceCall]] = []
         self._outer: dict[_Key, _Key] = {}
         self._graphs: list[SDFG] = [program]
         self._by_id: dict[int, SDFG] = {}
@@ -172,6 +210,10 @@ class _Placing:
             self.spaces.append(PlacedSpace(node.map.label, "host", why))
         elif isinstance(node, DistributedMemlet | FetchedMemlet):
             return
+        elif isinstance(node, DeviceCall):
+            self.calls.append((state, node))
+            self.spaces.append(PlacedSpace(node.label, "device", node.remark))
+            return
         elif isinstance(node, nodes.Tasklet):
             self.spaces.append(PlacedSpace(node.label, "host", "it is no map"))
         elif not isinstance(node, nodes.NestedSDFG):
@@ -207,7 +249,7 @@ class _Placing:
 
     def copy_windows(self) -> None:
         """Let each node find what it reads and writes in its own memory."""
-        kernels = {(id(state), entry) for state, entry in self.kernels}
+        kernels = {(id(state), node) for state, node in (*self.kernels, *self.calls)}
         for sdfg in self._graphs:
             twins = Twins(sdfg)
             for state in sdfg.states():

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from distspmd.codegen.build_record import Build
-from distspmd.errors import DeviceError
+from distspmd.errors import DeviceError, ToolchainError
 from distspmd.execution.executable import Executable, PlanAndStorages
 from distspmd.execution.signature import Signature
 from distspmd.lowering import Lowering
@@ -30,7 +30,8 @@ from distspmd.runtime.device_arrays import (
     view_of,
     wait_for,
 )
-from distspmd.runtime.devices import Device, Transport
+from distspmd.runtime.device_products import VARIABLE, find_products
+from distspmd.runtime.devices import KINDS, Device, Transport
 
 
 class DeviceExecutable(Executable):
@@ -58,6 +59,8 @@ class DeviceExecutable(Executable):
         try:
             self._check_started(built)
             self._allocate(built, signature)
+            if built.device.products:
+                self._device.load_products(_library_of_products(built.device.kind))
         except DeviceError as problem:
             error = problem
         agreement.check(error)
@@ -212,3 +215,18 @@ class DeviceExecutable(Executable):
         if self._transport is not None:
             self._transport.close()
             self._transport = None
+
+
+def _library_of_products(kind: str) -> str:
+    """The path of the library of products of a kind of device, on this rank.
+
+    Raises:
+        DeviceError: there is none.
+    """
+    try:
+        return find_products(KINDS[kind])
+    except ToolchainError as problem:
+        raise DeviceError(
+            f"the program was compiled with a library of products, but here {problem}. Install one "
+            f"on all nodes, or set {VARIABLE}=none to compile without."
+        ) from problem

@@ -45,6 +45,8 @@ def compile_and_load(
         arithmetic: of loops that the compiler vectorises. ``"vector"``: functions such as ``exp``
             come from the vector library, with errors of up to 4 units in the last place; not if
             ``"strict"``; ``"fast"``: sums may be taken in another order. Deterministic is strict.
+            On a device also ``"tf32"`` and ``"bfloat16"``: as ``"vector"``, but products of
+            matrices of float32 and complex64 take operands that are rounded to these.
         device: the kind of device on which each rank works; None for the cores of the host.
 
     Raises:

@@ -23,6 +23,7 @@ from dace.subsets import Subset
 from dace.transformation.transformation import ExpandTransformation
 
 from distspmd.errors import UnsupportedProgram
+from distspmd.nodes.contraction_operands import Einsum, Operand
 
 LOOPS, CALL = "distspmd-loops", "distspmd-blas"
 """Names of the two expansions at DaCe's library nodes."""
@@ -126,6 +127,31 @@ class _Product:
             for operand in (self.a, self.b, self.c)
             if len(set(operand.indices) & {"m", "k", "n"}) == 2
         )
+
+
+def einsum_of(node: nodes.LibraryNode, state: SDFGState) -> tuple[Einsum, float] | None:
+    """The product of a node as a contraction, and its factor; None if it is none of numbers."""
+    if type(node) not in _CONNECTORS or _conjugates(node):
+        return None
+    try:
+        product = _Product.of(node, state)
+    except UnsupportedProgram:
+        return None
+    factors = (complex(getattr(node, name, one)) for name, one in (("alpha", 1), ("beta", 0)))
+    alpha, beta = factors
+    if alpha.imag or beta:
+        return None
+    names = {index: chr(ord("a") + int(index[1:])) for index in product.batch}
+    names |= {index: index for index in ("m", "n", "k")}
+    operands = []
+    for one in (product.a, product.b, product.c):
+        dimensions = tuple(((names[index], 1),) for index in one.indices if index != "one")
+        zeros = tuple(sympy.Integer(0) for _ in one.extents)
+        operands.append(
+            Operand(one.connector, one.dtype, dimensions, zeros, one.extents, one.strides)
+        )
+    letters = "".join(names[index] for index in product.c.indices if index != "one")
+    return Einsum(tuple(operands[:2]), operands[2], f"{letters}k", "k"), alpha.real
 
 
 def can_call_blas(node: nodes.LibraryNode, state: SDFGState) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import sympy
@@ -22,16 +22,18 @@ BLAS: dict[object, str] = {
 """Types that BLAS has, with the letter of its functions."""
 
 
-_LEAST = HEURISTICS.gemm_dimensions, HEURISTICS.gemm_products
+def is_worth_a_call(gemm: Gemm) -> bool:
+    """Whether loops would be slower than a call of the host's BLAS."""
+    return gemm.size >= (HEURISTICS.gemm_dimensions, HEURISTICS.gemm_products)
 
 
-def largest(einsum: Einsum, least: tuple[int, int] = _LEAST) -> Gemm | None:
+def largest(einsum: Einsum, worth: Callable[[Gemm], bool] = is_worth_a_call) -> Gemm | None:
     """The largest product of matrices in a contraction that BLAS can walk, if one is worth it."""
     types = {operand.dtype for operand in (*einsum.operands, einsum.result)}
     if len(einsum.operands) != 2 or len(types) > 1 or einsum.result.dtype not in BLAS:
         return None
-    worth = [gemm for gemm in _gemms(einsum) if gemm.size >= least]
-    largest_first = sorted(worth, key=lambda gemm: gemm.size, reverse=True)
+    found = [gemm for gemm in _gemms(einsum) if worth(gemm)]
+    largest_first = sorted(found, key=lambda gemm: gemm.size, reverse=True)
     return next((gemm for gemm in largest_first if gemm.fits), None)
 
 
@@ -41,11 +43,11 @@ def _gemms(einsum: Einsum) -> Iterator[Gemm]:
     rows = [x for x in einsum.letters if x in a - b and x in own]
     columns = [x for x in einsum.letters if x in b - a and x in own]
     depth = [x for x in einsum.letters if x in a & b and x not in own]
-    for m, n, k in itertools.product(*(_runs(einsum, g) for g in (rows, columns, depth))):
+    for m, n, k in itertools.product(*(runs_of(einsum, g) for g in (rows, columns, depth))):
         yield Gemm(einsum, m, n, k)
 
 
-def _runs(einsum: Einsum, letters: Sequence[str]) -> list[str]:
+def runs_of(einsum: Einsum, letters: Sequence[str]) -> list[str]:
     """Letters that move as one index in every operand, outermost first; also none."""
     operands = (*einsum.operands, einsum.result)
     runs = [""]
@@ -62,6 +64,15 @@ def _runs(einsum: Einsum, letters: Sequence[str]) -> list[str]:
                 ):
                     runs.append(run)
     return list(dict.fromkeys(runs))
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """A matrix as it is stored: by columns or by rows, and how far apart these are."""
+
+    operand: Operand
+    by_columns: bool
+    leading: str
 
 
 @dataclass(frozen=True)
@@ -93,23 +104,33 @@ class Gemm:
 
     def call(self, alpha: str, beta: str, index: dict[str, str]) -> str:
         """The call at an index of each letter that loops run over."""
+        (a, b, c), sizes = self.arranged()
+        arguments = ["CblasTrans" if one.by_columns else "CblasNoTrans" for one in (a, b)]
+        arguments += map(cpp_text, sizes)
+        arguments += [alpha, self.at(a.operand, index), a.leading]
+        arguments += [self.at(b.operand, index), b.leading]
+        arguments += [beta, self.at(c.operand, index), c.leading]
+        return f"distspmd::gemm<{c.operand.dtype.ctype}>({', '.join(arguments)});"
+
+    def arranged(self) -> tuple[tuple[Matrix, Matrix, Matrix], tuple[sympy.Expr, ...]]:
+        """Both factors and the result, whose rows have neighbours in memory; rows, columns, depth.
+
+        It is the transposed product where the columns of the result have them.
+        """
         (a, a_runs), (b, b_runs), (c, c_runs) = self._matrices()
         order = self._order(c, *c_runs)
         assert order is not None
         rows, columns = self.rows, self.columns
-        if order[0]:  # the transposed result has neighbours in its rows
+        if order[0]:
             a, a_runs, b, b_runs = b, (columns, self.depth), a, (self.depth, rows)
             rows, columns = columns, rows
-        arguments, leading = [], []
+        factors = []
         for operand, runs in ((a, a_runs), (b, b_runs)):
             stored = self._order(operand, *runs)
             assert stored is not None
-            arguments.append("CblasTrans" if stored[0] else "CblasNoTrans")
-            leading.append(stored[1])
-        arguments += [cpp_text(self._extent(run)) for run in (rows, columns, self.depth)]
-        arguments += [alpha, self._at(a, index), leading[0], self._at(b, index), leading[1]]
-        arguments += [beta, self._at(c, index), order[1]]
-        return f"distspmd::gemm<{c.dtype.ctype}>({', '.join(arguments)});"
+            factors.append(Matrix(operand, *stored))
+        sizes = tuple(self._extent(run) for run in (rows, columns, self.depth))
+        return (factors[0], factors[1], Matrix(c, False, order[1])), sizes
 
     def _matrices(self) -> list[tuple[Operand, tuple[str, str]]]:
         a, b = self.einsum.operands
@@ -148,9 +169,9 @@ class Gemm:
         slides = any(dim & set(run) and dim & set(other) for dim in letters)
         return bool(gap.is_nonnegative) if slides else gap.is_negative is not True
 
-    def _at(self, operand: Operand, index: dict[str, str]) -> str:
-        """Address of the matrix at the indices of the loops."""
-        steps = ((x, operand.steps.get(x, 0)) for x in self.loops)
+    def at(self, operand: Operand, index: dict[str, str]) -> str:
+        """Address of the matrix at the indices of the loops that have one."""
+        steps = ((x, operand.steps.get(x, 0)) for x in self.loops if x in index)
         terms = [f"{index[x]} * ({cpp_text(step)})" for x, step in steps if step != 0]
         return " + ".join([operand.connector, *terms])
 

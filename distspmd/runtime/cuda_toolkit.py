@@ -89,6 +89,14 @@ def _prefixes(environ: Mapping[str, str]) -> Iterator[tuple[Path, str]]:
                 yield prefix, "packages of pip"
 
 
+def library_folders(environ: Mapping[str, str] = os.environ) -> Iterator[Path]:
+    """Folders of libraries of CUDA: of the site's, and of the packages of pip."""
+    for prefix, _ in _prefixes(environ):
+        yield from (prefix / place for place in _PLACES)
+    for folder in dict.fromkeys([sysconfig.get_path("purelib"), *site.getsitepackages()]):
+        yield from sorted(Path(folder).glob("nvidia/*/lib"), reverse=True)
+
+
 def _inspect(prefix: Path, origin: str) -> CudaToolkit | str:
     nvcc = prefix / "bin" / "nvcc"
     if not os.access(nvcc, os.X_OK):

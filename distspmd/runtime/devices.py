@@ -28,7 +28,9 @@ from distspmd.runtime.toolchain import Compiler, find_compiler
 VARIABLE = "DISTSPMD_DEVICE"
 """Environment variable with the kind of device on which programs run that name none."""
 
-_EMULATION = Path(__file__).parent / "emulation"
+EMULATION = Path(__file__).parent / "emulation"
+"""The folder of the headers and sources of the emulated device."""
+
 _OWN = INCLUDE / "distspmd" / "device"
 
 
@@ -113,7 +115,7 @@ KINDS = {
         described="a device in the memory of the host, on the thread that calls it",
         sources=('#include "emulated_device.cpp"\n', "#include <distspmd/device/device.hpp>\n"),
         dlpack_type=dlpack.EXTENSION,
-        emulation=_EMULATION,
+        emulation=EMULATION,
     ),
 }
 """The kinds of devices, by their names."""
@@ -166,6 +168,8 @@ class DeviceBuild:
     """Arguments that are addresses in the device's memory."""
     anywhere: tuple[str, ...]
     """Arguments that may lie in any memory: only distributed memlets touch them."""
+    products: bool
+    """Whether it calls the library of products."""
     spaces: tuple[tuple[str, str, str], ...]
     """How each node runs: its label, ``"device"`` or ``"host"``, and a remark."""
 
@@ -265,6 +269,10 @@ class Device:
         """Copy from the device's memory into a contiguous array, and wait for it."""
         self._library.distspmd_device_copy(array.ctypes.data, address, array.nbytes)
 
+    def copy(self, to: int, address: int, nbytes: int) -> None:
+        """Copy within the device's memory, and wait for it."""
+        self._library.distspmd_device_copy(to, address, nbytes)
+
     def has(self, address: int) -> int:
         """Whether an address lies in its memory: 1; 2 in another device's, 0 in the host's."""
         found: int = self._library.distspmd_device_has(address)
@@ -301,10 +309,21 @@ class Device:
         """Wait until what was queued on a stream is done."""
         self._library.distspmd_device_stream_wait(stream)
 
+    def load_products(self, path: str) -> None:
+        """Load the library of products, once in a process.
+
+        Raises:
+            DeviceError: it cannot be used.
+        """
+        said: bytes | None = self._library.distspmd_products_load(path.encode())
+        if said is not None:
+            raise DeviceError(f"the library of products {path} cannot be used: {said.decode()}.")
+
     def error(self) -> str:
         """Wait for all that the device was told to do; what it said of it, empty if all is well."""
         code: int = self._library.distspmd_device_wait()
-        return self.describe(code) if code else ""
+        of_products: bytes | None = self._library.distspmd_products_error()
+        return self.describe(code) if code else (of_products or b"").decode()
 
     def describe(self, code: int) -> str:
         """What an error of the device's runtime means."""
@@ -373,6 +392,8 @@ _ABI: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "device_drop_capsule": (None, (_ADDRESS,)),
     "device_next_let_go": (_ADDRESS, ()),
     "device_stream_wait": (ctypes.c_int, (_ADDRESS,)),
+    "products_load": (ctypes.c_char_p, (ctypes.c_char_p,)),
+    "products_error": (ctypes.c_char_p, ()),
     "transport_create": (_ADDRESS, (_ADDRESS, _ADDRESS, _NUMBERS)),
     "transport_destroy": (None, (_ADDRESS,)),
     "transport_run": (None, (_ADDRESS, _NUMBER, _ADDRESS, _ADDRESS)),

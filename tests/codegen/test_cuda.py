@@ -13,6 +13,7 @@ from distspmd.errors import ToolchainError
 from distspmd.execution.program import build_for
 from distspmd.lowering import ATTRIBUTE, Lowering
 from distspmd.runtime.cuda_toolkit import ARCHITECTURES, find_cuda
+from distspmd.runtime.device_products import VARIABLE
 from distspmd.runtime.devices import build_device_library, device_kind
 
 
@@ -52,6 +53,7 @@ def test_programs_on_four_ranks_compile_for_hopper(
     function: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(ARCHITECTURES, "sm_90")
+    monkeypatch.setenv(VARIABLE, __file__)  # it is not loaded before the program is
     made = lowered(function, 4)
     assert getattr(made.sdfg, ATTRIBUTE) is made
     built, _ = build_for(made.sdfg, 4, device="cuda")
@@ -61,6 +63,8 @@ def test_programs_on_four_ranks_compile_for_hopper(
     names = subprocess.run(["nm", "-D", built.library], capture_output=True, text=True).stdout
     assert f"__program_{built.name}" in names
     assert "U cudaLaunchKernel" in names
+    assert built.device.products == (function is attended)
+    assert ("U _ZN8distspmd2v18multiply" in names) == (function is attended)
     assert "U distspmd_device_number" in names, "DaCe's device is the one of the rank"
 
 

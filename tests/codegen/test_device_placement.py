@@ -16,19 +16,20 @@ from distspmd.codegen.device_maps import host_functions
 from distspmd.codegen.device_placement import Placement, expand_for_device, place
 from distspmd.codegen.implementations import choose_implementations
 from distspmd.dace_compat.device_code import for_cuda
+from distspmd.nodes.device_products import DeviceCall
 
-Placed = Callable[[str], tuple[SDFG, Placement]]
+Placed = Callable[..., tuple[SDFG, Placement]]
 
 
 @pytest.fixture
 def placed() -> Placed:
-    def make(name: str) -> tuple[SDFG, Placement]:
+    def make(name: str, **options: str) -> tuple[SDFG, Placement]:
         (case,) = (case for case in CASES if case.name == name)
         sdfg = copy.deepcopy(case.lowered(parsed(case.program)))
         choose_implementations(sdfg)
         with for_cuda():
-            expand_for_device(sdfg)
-            return sdfg, place(sdfg)
+            slow = expand_for_device(sdfg, **options)
+            return sdfg, place(sdfg, slow)
 
     return make
 
@@ -75,6 +76,38 @@ def test_a_function_of_the_host_reads_and_writes_copies_of_windows(placed: Place
         if isinstance(node, nodes.Tasklet) and "copy_window" in node.code.as_string
     ]
     assert sum(label.endswith("_host") for label in copies) >= 3, "two operands, and the result"
+
+
+@pytest.mark.parametrize(
+    ("name", "remark"),
+    [
+        ("matmul[_MatMult_=2x2x2]-8", "a product by cuBLAS"),
+        ("batched[__return=2x2x1x2]-8", "a product by cuBLAS, a batch over a"),
+        ("gradient_of_weights[__return=2x2x2]-8", "a product by cuBLAS, a call for each of s"),
+        ("matrix_vector[__return=2x3]-6", "a product by cuBLAS"),
+    ],
+)
+def test_products_are_calls_of_a_library_on_memory_of_the_device(
+    placed: Placed, name: str, remark: str
+) -> None:
+    sdfg, placement = placed(name)
+    assert placement.calls_products
+    assert remark in [space.remark for space in placement.spaces if space.place == "device"]
+    (call,) = (n for n, _ in sdfg.all_nodes_recursive() if isinstance(n, DeviceCall))
+    assert "distspmd::multiply(__dace_current_stream, " in call.code.as_string
+
+
+def test_products_are_kernels_where_there_is_no_library_and_it_is_said(placed: Placed) -> None:
+    _, placement = placed("matmul[_MatMult_=2x2x2]-8", without="there is none")
+    assert not placement.calls_products
+    assert any(space.remark.endswith("; there is none") for space in placement.spaces)
+
+
+def test_operands_are_rounded_where_that_is_asked_for(placed: Placed) -> None:
+    sdfg, _ = placed("in_chain[a_matmul_b=2x2x1,__return=1x2x2]-4", precision="tf32")
+    calls = [n for n, _ in sdfg.all_nodes_recursive() if isinstance(n, DeviceCall)]
+    assert calls
+    assert all("distspmd::Precision::tf32" in call.code.as_string for call in calls)
 
 
 def test_functions_of_a_program_are_found_by_their_definitions() -> None:

@@ -16,8 +16,9 @@ def quick_to_compile(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(name, value)
 
 
-def test_programs_run_on_devices_and_mistakes_are_refused(launch: Launch) -> None:
-    done = launch(RANKS / "on_device.py", ranks=2)
+@pytest.mark.parametrize("ranks", [2])
+def test_programs_run_on_devices_and_mistakes_are_refused(launch: Launch, ranks: int) -> None:
+    done = launch(RANKS / "on_device.py", ranks=ranks)
     assert "all is right on the device" in done.stdout
 
 
@@ -32,3 +33,28 @@ def test_a_device_that_is_short_of_memory_is_an_error_on_all_ranks(
     monkeypatch.setenv("DISTSPMD_EMULATED_BYTES", "1000000")
     done = launch(RANKS / "on_device.py", "short", ranks=2)
     assert "all is right on the device" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("ranks", "how"),
+    [(3, ()), *(pytest.param(n, ("all",), marks=pytest.mark.slow) for n in (1, 2))],
+)
+def test_products_are_computed_by_the_library_of_the_device(
+    launch: Launch, ranks: int, how: tuple[str, ...]
+) -> None:
+    done = launch(RANKS / "device_products.py", *how, ranks=ranks)
+    assert "all is right" in done.stdout
+
+
+@pytest.mark.parametrize("calls", [pytest.param(0, marks=pytest.mark.slow), 1])
+def test_a_library_of_products_that_fails_is_an_error_on_all_ranks(
+    launch: Launch, monkeypatch: pytest.MonkeyPatch, calls: int
+) -> None:
+    monkeypatch.setenv("DISTSPMD_EMULATED_PRODUCTS", str(calls))
+    done = launch(RANKS / "device_products.py", ranks=2, check=False)
+    if calls == 0:
+        assert "all is right" in done.stdout
+        return
+    assert "the first call is right" in done.stdout
+    assert done.returncode != 0
+    assert "the device says: a product: the function failed to launch" in done.stderr

@@ -1,5 +1,6 @@
 """Programs on emulated devices: large grids, arguments that ranks hold, bits, refusals, memory."""
 
+import os
 import re
 import sys
 from collections.abc import Callable
@@ -14,6 +15,7 @@ import distspmd
 from distspmd.runtime.cuda_toolkit import missing_for_runs
 
 comm = MPI.COMM_WORLD
+DEVICE = os.environ.get("DISTSPMD_TEST_DEVICE", "emulated")
 rank = comm.Get_rank()
 ROWS = 70_000
 
@@ -44,12 +46,14 @@ def compiled(function: Any, schedule: Any, device: str | None, **options: Any) -
 def grids() -> None:
     """More rows than a grid of CUDA has in its second dimension."""
     x = np.arange(ROWS * 8, dtype=np.float32).reshape(ROWS, 8)
-    with compiled(tall, {}, "emulated") as program:
+    with compiled(tall, {}, DEVICE) as program:
         found = program(x=x) if rank == 0 else program()
         if rank == 0:
             assert np.array_equal(found, x * 2 + 1)
             assert program.device.arguments == ("x", "__return")
-            assert "Nodes of the program on the device 'emulated'" in str(distspmd.explain(program))
+            assert f"Nodes of the program on the device '{DEVICE}'" in str(
+                distspmd.explain(program)
+            )
 
 
 def held() -> None:
@@ -59,7 +63,7 @@ def held() -> None:
     options = {"arguments": {"x": "replicated", "y": "distributed", "__return": "replicated"}}
     spaces = distspmd.iteration_spaces(damped)
     schedule = {spaces[0].name: (2,)}
-    with compiled(damped, schedule, "emulated", **options) as program:
+    with compiled(damped, schedule, DEVICE, **options) as program:
         tile = program.tile("y", y)
         box = program.layout("y").box(rank)
         for _ in range(2):
@@ -73,7 +77,7 @@ def errors() -> None:
     """What the program itself raises is raised on all ranks, as on the host."""
     x, i = np.arange(20.0), np.arange(-4, 4)
     schedule = {space.name: (2,) for space in distspmd.iteration_spaces(picked)}
-    with compiled(picked, schedule, "emulated") as program:
+    with compiled(picked, schedule, DEVICE) as program:
         found = program(x=x, i=i) if rank == 0 else program()
         assert rank != 0 or np.array_equal(found, x[i])
         with pytest.raises(IndexError, match="out of bounds for a dimension of 20"):
@@ -86,7 +90,7 @@ def bits() -> None:
     x, y = rng.random(50), rng.random(50)
     schedule = {space.name: (2,) for space in distspmd.iteration_spaces(damped)}
     found = []
-    for device in (None, "emulated"):
+    for device in (None, DEVICE):
         with compiled(damped, schedule, device, deterministic=True) as program:
             given = (x.copy(), y.copy())
             found.append((program(*given) if rank == 0 else program(), *given))
@@ -115,7 +119,7 @@ def short_of_memory() -> None:
     """A device without room for a program is an error on all ranks."""
     lowered = distspmd.lower(tall, {}) if rank == 0 else None
     refused(
-        lambda: distspmd.compile(lowered, comm, device="emulated"),
+        lambda: distspmd.compile(lowered, comm, device=DEVICE),
         distspmd.DeviceError,
         "the device has no memory for 2,240,000 bytes more",
     )

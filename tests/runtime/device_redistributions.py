@@ -3,6 +3,7 @@
 Usage: device_redistributions.py SEED CASES. Each is compared with the simulator.
 """
 
+import os
 import random
 import re
 import sys
@@ -21,6 +22,7 @@ from distspmd.runtime.device_arrays import DeviceArray, DeviceStream
 from distspmd.runtime.redistribute import known_of
 
 comm = MPI.COMM_WORLD
+DEVICE = os.environ.get("DISTSPMD_TEST_DEVICE", "emulated")
 KINDS = ["layouts", "layouts", "scatter", "gather", "partial", "gathered", "halo"]
 
 
@@ -29,7 +31,7 @@ def lend(rng: random.Random, tile: np.ndarray, where: str) -> DeviceArray | np.n
     if where == "host" or 0 in tile.shape or tile.dtype.kind not in "biufc":
         return tile.copy()
     pads = [(rng.randint(0, 2), rng.randint(0, 2)) if rng.random() < 0.3 else (0, 0)] * tile.ndim
-    padded = DeviceArray.of(np.pad(tile, pads), "emulated")
+    padded = DeviceArray.of(np.pad(tile, pads), DEVICE)
     return padded[tuple(slice(lo, lo + n) for (lo, _), n in zip(pads, tile.shape, strict=True))]
 
 
@@ -80,9 +82,9 @@ def others() -> None:
     whole = np.arange(144.0).reshape(12, 12)
     mine = np.ascontiguousarray(whole[intervals.slices(rows.box(comm.rank))])
     wanted = whole[intervals.slices(columns.box(comm.rank))]
-    tile = DeviceArray(mine.shape, float, "emulated")
+    tile = DeviceArray(mine.shape, float, DEVICE)
     tile.write(np.zeros_like(mine))
-    tile.write(mine, stream=DeviceStream("emulated"))
+    tile.write(mine, stream=DeviceStream(DEVICE))
     found = distspmd.redistribute(comm, tile, rows, columns)
     assert isinstance(found, DeviceArray)
     assert np.array_equal(found.numpy(), wanted)
@@ -92,9 +94,9 @@ def others() -> None:
             distspmd.redistribute(comm, tile, rows, columns, out=out, dtype=float)
 
     refused("pass a NumPy array", [1, 2])
-    backwards = DeviceArray.of(mine[::-1], "emulated")[::-1]
+    backwards = DeviceArray.of(mine[::-1], DEVICE)[::-1]
     refused("it has the strides", backwards)
-    refused("cannot be written in place", tile, DeviceArray.of(wanted, "emulated").read_only())
+    refused("cannot be written in place", tile, DeviceArray.of(wanted, DEVICE).read_only())
     if size == 1:
         refused("it shares memory with the source tile", tile, tile)
 

@@ -7,7 +7,9 @@
 #include <cuda_runtime.h>
 
 #include <cstdint>
+#include <string>
 
+#include <distspmd/device/cublas.hpp>
 #include <distspmd/device/handed_out.hpp>
 #include <distspmd/device/transport.hpp>
 #include <distspmd/device/windows.hpp>
@@ -129,6 +131,19 @@ DISTSPMD_DEVICE_EXPORT void *distspmd_device_next_let_go() {
 }
 DISTSPMD_DEVICE_EXPORT const char *distspmd_device_error(int error) {
   return cudaGetErrorString(cudaError_t(error));
+}
+
+/// Load a library of products; what failed, null if nothing did.
+DISTSPMD_DEVICE_EXPORT const char *distspmd_products_load(const char *path) {
+  static std::string said;
+  said = distspmd::Cublas::of_process().load(path);
+  return said.empty() ? nullptr : said.c_str();
+}
+/// What failed of the products since somebody asked; null if nothing did.
+DISTSPMD_DEVICE_EXPORT const char *distspmd_products_error() {
+  static std::string said;
+  said = distspmd::Cublas::of_process().error();
+  return said.empty() ? nullptr : said.c_str();
 }
 
 DISTSPMD_DEVICE_EXPORT void *distspmd_transport_create(void *engine,

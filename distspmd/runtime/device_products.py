@@ -1,0 +1,85 @@
+"""The library of products of matrices of a kind of device: cuBLAS, or what stands for it.
+
+cuBLAS is loaded when a program runs that uses it, and not needed to compile one. On the emulated
+device a library with its interface calls the BLAS of the host.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+
+from distspmd.cache.entries import ensure_entry
+from distspmd.errors import CompilationError, ToolchainError
+from distspmd.runtime import compiler_processes, cuda_toolkit, toolchain
+from distspmd.runtime.compile_runtime import version
+from distspmd.runtime.devices import EMULATION, DeviceKind, build_device_library
+
+VARIABLE = "DISTSPMD_CUBLAS"
+"""Environment variable with the path of the library; ``none`` for a program without it."""
+
+_NAMES = ("libcublas.so.13", "libcublas.so.12")
+_BUILT = "cublas.so"
+
+
+def find_products(kind: DeviceKind, environ: Mapping[str, str] = os.environ) -> str:
+    """The path of the library of products of a kind of device, as this process finds it.
+
+    Raises:
+        ToolchainError: there is none; what was looked at.
+        CompilationError: the one of the emulated device does not compile.
+    """
+    asked = environ.get(VARIABLE, "")
+    if asked == "none":
+        raise ToolchainError(f"no library of products is used, since {VARIABLE} is 'none'")
+    if kind.emulation:
+        return str(_build_emulated(kind))
+    if asked:
+        if not Path(asked).is_file():
+            raise ToolchainError(f"{VARIABLE} is {asked!r}, which is no file")
+        return asked
+    for folder in cuda_toolkit.library_folders(environ):
+        for name in _NAMES:
+            if (folder / name).is_file():
+                return str(folder / name)
+    for name in _NAMES:  # where the linker of the site finds it
+        try:
+            ctypes.CDLL(name)
+        except OSError:
+            continue
+        return name
+    raise ToolchainError(
+        f"no library of products was found: neither {VARIABLE}, nor the folders of CUDA, nor the "
+        f"packages of pip have {' or '.join(_NAMES)}"
+    )
+
+
+def _build_emulated(kind: DeviceKind) -> Path:
+    """What stands for cuBLAS on the emulated device, compiled unless the cache has it."""
+    compiler, blas = toolchain.find_compiler(), toolchain.find_blas()
+    device = build_device_library(kind)
+    source = EMULATION / "emulated_cublas.cpp"
+    start = [
+        *(*compiler.command, "-std=c++17", "-O2", "-fPIC", "-shared", *kind.compiling()),
+        *(f'-DDISTSPMD_CBLAS_HEADER="{blas.header}"', *blas.compile_arguments),
+        f"-DDISTSPMD_CBLAS_PREFIX={blas.symbol_prefix}",
+    ]
+    linking = [str(device), f"-Wl,-rpath,{device.parent}", *blas.link_arguments]
+    read = source.read_bytes() + version(compiler.command)
+    key = hashlib.sha256(repr((start, linking)).encode() + read).hexdigest()[:32]
+
+    def make(folder: Path) -> list[str]:
+        command = [*start, str(source), "-o", str(folder / _BUILT), *linking]
+        done = compiler_processes.run_command(command)
+        if done.returncode != 0:
+            raise CompilationError(
+                "the library of products of the emulated device does not compile: "
+                f"{shlex.join(done.args)}\n{done.stderr}"
+            )
+        return [_BUILT]
+
+    return ensure_entry("device", key, make, compiler_processes.goes_on) / _BUILT
