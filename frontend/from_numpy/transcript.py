@@ -197,6 +197,8 @@ class Transcript:
         parallel: parameters of the maps around, each with the number of maps outside of it.
         maps: what looks at the indices of the maps around, the innermost one last.
         straight: the body of a map that is read as one kernel, if one is.
+        accumulated: numbers that the iterations of the maps around add to, with their types.
+        of_maps: why variables have no value that a map has set.
         last: the line of the last statement, of which results are that no line stores.
         capacities: the most that lengths can be which data decide.
         tables: numbers of containers that are known, and that nothing has changed.
@@ -230,6 +232,8 @@ class Transcript:
     parallel: list[tuple[int, list[str]]] = field(default_factory=list)
     maps: list[MapOfIndices] = field(default_factory=list)
     straight: Any = None
+    accumulated: dict[Container, Any] = field(default_factory=dict)
+    of_maps: dict[str, str] = field(default_factory=dict)
     last: tuple[str, int] | None = None
     capacities: dict[Any, Length] = field(default_factory=dict)
     tables: dict[Container, Any] = field(default_factory=dict)

@@ -402,7 +402,8 @@ class _Emitter:
         self.open = None
 
     def scope(self, scope: Scope) -> None:
-        used = {c.name: c for c in scope.body.containers()}
+        of_inner = _own(scope.body)
+        used = {c.name: c for c in scope.body.containers() if c.name not in of_inner}
         outside = {n: c for n, c in used.items() if n not in scope.own}
         read, written = _touched(scope.body)
         reads = {n for n in outside if n in read}

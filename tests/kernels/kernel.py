@@ -20,6 +20,7 @@ class Kernel:
 
     Attributes:
         split: iteration space -> the parameters that are split, one or two, as words.
+        by_dace: the same of the SDFG that DaCe's parser makes; None where names are the same.
         inputs: how to draw arguments that are not just random numbers, by name.
         reference: stands for the program where plain Python cannot run it.
     """
@@ -28,6 +29,7 @@ class Kernel:
     split: Mapping[str, str]
     reference: Callable[..., Any] | None = None
     inputs: Mapping[str, Callable[[np.random.Generator], Any]] = field(default_factory=dict)
+    by_dace: Mapping[str, str] | None = None
 
     @property
     def name(self) -> str:
@@ -38,10 +40,15 @@ class Kernel:
         """Which parameters of which spaces are split."""
         return ", ".join(f"{space}: {words}" for space, words in self.split.items())
 
-    def case(self, ranks: int) -> Case:
+    def schedule(self, ranks: int, frontend: str = "numpy") -> dict[str, dict[str, int]]:
+        """A grid of that many ranks over each split space."""
+        split = self.split if frontend == "numpy" or self.by_dace is None else self.by_dace
+        return {space: _grid(words.split(), ranks) for space, words in split.items()}
+
+    def case(self, ranks: int, frontend: str = "numpy") -> Case:
         """The kernel with a grid of that many ranks over each split space."""
-        schedule = {space: _grid(words.split(), ranks) for space, words in self.split.items()}
-        return Case(self.program, schedule, ranks, self.inputs, self.reference)
+        schedule = self.schedule(ranks, frontend)
+        return Case(self.program, schedule, ranks, self.inputs, self.reference, frontend)
 
 
 def _grid(parameters: list[str], ranks: int) -> dict[str, int]:
@@ -53,7 +60,8 @@ def kernel(
     program: DaceProgram,
     split: Mapping[str, str],
     reference: Callable[..., Any] | None = None,
+    by_dace: Mapping[str, str] | None = None,
     **inputs: Callable[[np.random.Generator], Any],
 ) -> Kernel:
     """A kernel, with the arguments that are drawn in their own way by name."""
-    return Kernel(program, split, reference, inputs)
+    return Kernel(program, split, reference, inputs, by_dace)

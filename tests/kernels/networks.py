@@ -6,6 +6,7 @@ import numpy as np
 from kernels.kernel import kernel
 
 B, H, W, CI, CO, F = 3, 9, 8, 3, 5, 3
+ROWS, C0, C1, C2, C3 = 7, 6, 9, 8, 5
 
 
 @dace.program
@@ -24,13 +25,13 @@ def conv2d_bias(
 
 @dace.program
 def mlp(
-    x: dace.float32[7, 6],
-    w1: dace.float32[6, 9],
-    b1: dace.float32[9],
-    w2: dace.float32[9, 8],
-    b2: dace.float32[8],
-    w3: dace.float32[8, 5],
-    b3: dace.float32[5],
+    x: dace.float32[ROWS, C0],
+    w1: dace.float32[C0, C1],
+    b1: dace.float32[C1],
+    w2: dace.float32[C1, C2],
+    b2: dace.float32[C2],
+    w3: dace.float32[C2, C3],
+    b3: dace.float32[C3],
 ):
     h1 = np.maximum(x @ w1 + b1, 0)
     h2 = np.maximum(h1 @ w2 + b2, 0)
@@ -118,9 +119,17 @@ def resnet(
 
 
 KERNELS = [
-    kernel(conv2d_bias, {"out_slice": "_o0 _o1"}),
+    kernel(conv2d_bias, {"sum_expr": "a b"}, by_dace={"out_slice": "_o0 _o1"}),
     kernel(mlp, {"h1": "__i0 __i1", "h2": "__i0 __i1", "__return": "__i0"}),
     kernel(softmax, {"__return": "__i0 __i2"}),
-    kernel(lenet, {"c1.2": "n i", "c2.2": "n c", "f1": "__i0 __i1"}),
-    kernel(resnet, {"x1.2": "i j", "x2.2": "i j", "x3.2": "i j", "__return": "__i1 __i2"}),
+    kernel(
+        lenet,
+        {"c1.2": "n i", "c2.2": "n_2 c_2", "f1": "__i0 __i1"},
+        by_dace={"c1.2": "n i", "c2.2": "n c", "f1": "__i0 __i1"},
+    ),
+    kernel(
+        resnet,
+        {"x1.2": "i j", "x2.2": "i_1 j_1", "x3.2": "i_2 j_2", "__return": "__i1 __i2"},
+        by_dace={"x1.2": "i j", "x2.2": "i j", "x3.2": "i j", "__return": "__i1 __i2"},
+    ),
 ]

@@ -147,19 +147,53 @@ def doitgen(a: dace.float64[NK, NI, NJ], c4: dace.float64[NJ, NJ]):
 
 
 KERNELS = [
-    kernel(gemm, {"alpha_a_matmul_b": "__i0 __i1"}),
-    kernel(k2mm, {"alpha_a_matmul_b": "__i0 __i1", "alpha_a_b_matmul_c": "__i0 __i1"}),
-    kernel(k3mm, {"a_matmul_b": "__i0 __i1", "a_b_matmul_c": "__i0 __i1", "__return": "__i0 __i1"}),
-    kernel(atax, {"a_matmul_x": "__i0 __i1", "__return": "__i1 __i0"}),
-    kernel(bicg, {"__return_0": "__i0 __i1", "__return_1": "__i1 __i0"}),
-    kernel(mvt, {"a_matmul_y1": "__i0 __i1", "y2_matmul_a": "__i1 __i0"}),
-    kernel(gesummv, {"alpha_a_matmul_x": "__i0 __i1", "beta_b_matmul_x": "__i0 __i1"}),
+    kernel(gemm, {"expr_matmul_b": "i j"}, by_dace={"alpha_a_matmul_b": "__i0 __i1"}),
     kernel(
-        gemver, {"a": "__i0 __i1", "beta_y_matmul_a": "__i1 __i0", "alpha_a_matmul_x": "__i0 __i1"}
+        k2mm,
+        {"expr_matmul_b": "i j", "expr_matmul_c": "i j"},
+        by_dace={"alpha_a_matmul_b": "__i0 __i1", "alpha_a_b_matmul_c": "__i0 __i1"},
     ),
-    kernel(symm, {"c": "__i0 __i1", "c.2": "__i0", "below_slice": "__i0", "c.3": "__i0"}),
-    kernel(syrk, {"c": "__i0 __i1", "c.2": "__i0"}),
-    kernel(syr2k, {"c": "__i0 __i1", "c.2": "__i0"}),
-    kernel(trmm, {"b.2": "__i0 __i1", "dot_a_slice_b_slice": "__i"}),
-    kernel(doitgen, {"a_slice_matmul_c4": "__i0 __i1"}),
+    kernel(
+        k3mm,
+        {"a_matmul_b": "i j", "expr_matmul_c": "i j", "__return": "i j"},
+        by_dace={"a_matmul_b": "__i0 __i1", "a_b_matmul_c": "__i0 __i1", "__return": "__i0 __i1"},
+    ),
+    kernel(
+        atax,
+        {"a_matmul_x": "i k", "__return": "k j"},
+        by_dace={"a_matmul_x": "__i0 __i1", "__return": "__i1 __i0"},
+    ),
+    kernel(
+        bicg,
+        {"__return_0": "k j", "__return_1": "i k"},
+        by_dace={"__return_0": "__i0 __i1", "__return_1": "__i1 __i0"},
+    ),
+    kernel(
+        mvt,
+        {"a_matmul_y1": "i k", "y2_matmul_a": "k j"},
+        by_dace={"a_matmul_y1": "__i0 __i1", "y2_matmul_a": "__i1 __i0"},
+    ),
+    kernel(
+        gesummv,
+        {"expr_matmul_x": "i k", "expr_matmul_x_1": "i k"},
+        by_dace={"alpha_a_matmul_x": "__i0 __i1", "beta_b_matmul_x": "__i0 __i1"},
+    ),
+    kernel(
+        gemver,
+        {"a": "__i0 __i1", "expr_matmul_a": "k j", "expr_matmul_x": "i k"},
+        by_dace={"a": "__i0 __i1", "beta_y_matmul_a": "__i1 __i0", "alpha_a_matmul_x": "__i0 __i1"},
+    ),
+    kernel(
+        symm,
+        {"c": "__i0 __i1", "c.2": "__i0", "b_slice_matmul_a_slice": "k", "c.3": "__i0"},
+        by_dace={"c": "__i0 __i1", "c.2": "__i0", "below_slice": "__i0", "c.3": "__i0"},
+    ),
+    kernel(syrk, {"c": "__i0", "c.2": "__i0"}, by_dace={"c": "__i0 __i1", "c.2": "__i0"}),
+    kernel(syr2k, {"c": "__i0", "c.2": "__i0"}, by_dace={"c": "__i0 __i1", "c.2": "__i0"}),
+    kernel(
+        trmm,
+        {"b.2": "__i0 __i1", "dot_a_slice": "z_"},
+        by_dace={"b.2": "__i0 __i1", "dot_a_slice_b_slice": "__i"},
+    ),
+    kernel(doitgen, {"a_slice_matmul_c4": "i j"}, by_dace={"a_slice_matmul_c4": "__i0 __i1"}),
 ]

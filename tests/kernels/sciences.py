@@ -211,8 +211,10 @@ def in_scipy_words(row, column, value, x):
     return np.array([products[lo:hi].sum() for lo, hi in itertools.pairwise(row)])
 
 
-R, SIZE = 2, 16
-BEFORE, AFTER = (1, 2, 4, 8), (8, 4, 2, 1)
+R, STAGES = 2, 4
+SIZE = R**STAGES
+BEFORE = tuple(R**n for n in range(STAGES))
+AFTER = BEFORE[::-1]
 
 
 @dace.program
@@ -222,7 +224,7 @@ def stockham_fft(x: dace.complex128[SIZE], y: dace.complex128[SIZE]):
         dft[i, j] = np.exp(-2.0j * np.pi * i * j / R)
     twiddled = np.empty((R, SIZE // R), np.complex128)
     y[:] = x
-    for i in dace.unroll(range(4)):
+    for i in dace.unroll(range(STAGES)):
         for j, k, m in dace.map[0:R, 0 : BEFORE[i], 0 : AFTER[i]]:
             twiddled[j, k * AFTER[i] + m] = y[k * R * AFTER[i] + j * AFTER[i] + m] * np.exp(
                 -2.0j * np.pi * j * k / (R * BEFORE[i])
@@ -246,11 +248,21 @@ KERNELS = [
     kernel(contour_integral, {"x": "__j"}, ham=well_posed),
     kernel(crc16, {}, crc_of),
     kernel(go_fast, {"__return": "__i0 __i1"}),
-    kernel(mandelbrot1, {"z_slice": "__i0 __i1", "__return_1.2": "__i0 __i1"}),
+    kernel(
+        mandelbrot1,
+        {"__return_0.2": "__i0 __i1", "__return_1.2": "__i0 __i1"},
+        by_dace={"z_slice": "__i0 __i1", "__return_1.2": "__i0 __i1"},
+    ),
     kernel(mandelbrot2, {"__return.2": "j i"}),
     kernel(
         nbody,
         {
+            "expr_matmul_mass_slice": "i k",
+            "expr_matmul_mass_slice_1": "i k",
+            "expr_matmul_mass_slice_2": "i k",
+            "pairs.2": "i j",
+        },
+        by_dace={
             "acc_slice": "__i0 __i1",
             "acc_slice_0": "__i0 __i1",
             "acc_slice_1": "__i0 __i1",
@@ -261,6 +273,7 @@ KERNELS = [
     kernel(spmv, {"__return.2": "i"}, in_scipy_words, row=rows, column=columns),
     kernel(
         stockham_fft,
-        {"product": "__i1", "product.2": "__i1", "product.3": "__i1", "product.4": "__i1"},
+        {"product": "j", "product_1": "j", "product_2": "j", "product_3": "j"},
+        by_dace={"product": "__i1", "product.2": "__i1", "product.3": "__i1", "product.4": "__i1"},
     ),
 ]

@@ -93,20 +93,45 @@ def gramschmidt(a: dace.float64[N, M]):
 
 
 KERNELS = [
-    kernel(cholesky, {"dot_a_slice_a_slice": "__i", "dot_a_slice_a_slice_0": "__i"}, a=spd),
-    kernel(lu, {"a_slice_matmul_a_slice": "__i0", "a_slice_matmul_a_slice_0": "__i0"}, a=spd),
+    kernel(
+        cholesky,
+        {"dot_a_slice": "z_", "dot_a_slice_1": "z_"},
+        a=spd,
+        by_dace={"dot_a_slice_a_slice": "__i", "dot_a_slice_a_slice_0": "__i"},
+    ),
+    kernel(
+        lu,
+        {"a_slice_matmul_a_slice": "k", "a_slice_matmul_a_slice_1": "k"},
+        a=spd,
+        by_dace={"a_slice_matmul_a_slice": "__i0", "a_slice_matmul_a_slice_0": "__i0"},
+    ),
     kernel(lu_by_columns, {"a": "__i0", "a.2": "__i0 __i1"}, a=spd),
     kernel(
         ludcmp,
         {
+            "a_slice_matmul_a_slice": "k",
+            "a_slice_matmul_a_slice_1": "k",
+            "a_slice_matmul_y_slice": "k",
+            "a_slice_matmul_x_slice": "k",
+        },
+        a=spd,
+        by_dace={
             "a_slice_matmul_a_slice": "__i0",
             "a_slice_matmul_a_slice_0": "__i0",
             "a_slice_matmul_y_slice": "__i0",
             "a_slice_matmul_x_slice": "__i0",
         },
-        a=spd,
     ),
-    kernel(trisolv, {"low_slice_matmul_x_slice": "__i0"}, low=spd),
-    kernel(durbin, {"dot_expr_y_slice": "__i", "__return.2": "__i0"}),
+    kernel(
+        trisolv,
+        {"low_slice_matmul_x_slice": "k"},
+        low=spd,
+        by_dace={"low_slice_matmul_x_slice": "__i0"},
+    ),
+    kernel(
+        durbin,
+        {"dot_expr": "z_", "__return.3": "__i0"},
+        by_dace={"dot_expr_y_slice": "__i", "__return.2": "__i0"},
+    ),
     kernel(gramschmidt, {"__return_0.2": "__i0", "a": "__i0"}),
 ]

@@ -114,8 +114,16 @@ def hist_reference(data, radius):
 
 
 KERNELS = [
-    kernel(correlation, {"data": "__i0 __i1", "corr_slice": "__i0"}),
-    kernel(covariance, {"data": "__i0 __i1", "cov_slice": "__i0"}),
+    kernel(
+        correlation,
+        {"data": "__i0 __i1", "data_slice_matmul_data_slice": "j"},
+        by_dace={"data": "__i0 __i1", "corr_slice": "__i0"},
+    ),
+    kernel(
+        covariance,
+        {"data": "__i0 __i1", "data_slice_matmul_data_slice": "j"},
+        by_dace={"data": "__i0 __i1", "cov_slice": "__i0"},
+    ),
     kernel(floyd_warshall, {"path": "__i0 __i1"}),
     kernel(nussinov, {"__return": "__i0 __i1"}, seq=bases),
     kernel(azimint_naive, {"mask": "__i0", "on_values.2": "j"}, azimint_reference, radius=radii),

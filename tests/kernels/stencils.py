@@ -328,6 +328,12 @@ KERNELS = [
             "dcol.4": "__i0 __i1",
             "ccol.4": "__i0 __i1",
         },
+        by_dace={
+            "utens_stage": "__i0 __i1",
+            "utens_stage.2": "__i0 __i1",
+            "dcol.4": "__i0 __i1",
+            "ccol.4": "__i0 __i1",
+        },
     ),
     kernel(cavity_flow, {"b.2": "__i0 __i1", "p": "__i0 __i1", "u": "__i0 __i1", "v": "__i0 __i1"}),
 ]

@@ -15,11 +15,11 @@ from typing import Any, TypeVar
 import numpy as np
 from dace import SDFG
 from dace.frontend.python.parser import DaceProgram
-from parsed_by_dace import numpy_program
 
 import distspmd
 from distspmd.errors import DistSPMDError
 from distspmd.execution.program import build_for
+from distspmd.frontend import numpy_program
 from distspmd.lowering import ATTRIBUTE
 from distspmd.passes.normalize.uninitialised import find_uninitialised
 from distspmd.plans.machine import Machine
@@ -42,6 +42,7 @@ class Case:
     Attributes:
         inputs: how to draw arguments that are not just random numbers, by name.
         reference: stands for the program where plain Python cannot run it.
+        frontend: that reads the program.
     """
 
     program: DaceProgram
@@ -49,6 +50,7 @@ class Case:
     ranks: int
     inputs: Mapping[str, Callable[[Generator], Any]] = field(default_factory=dict)
     reference: Callable[..., Any] | None = None
+    frontend: str = "dace"
 
     @property
     def name(self) -> str:
@@ -84,16 +86,16 @@ class Case:
 
 
 @functools.lru_cache(maxsize=4)
-def _parsed(program: DaceProgram) -> SDFG:
-    sdfg = numpy_program(program)
+def _parsed(program: DaceProgram, frontend: str) -> SDFG:
+    sdfg = numpy_program(program, frontend=frontend)
     alarms = [found.name for found in find_uninitialised(sdfg)]
     assert not alarms, f"{alarms} of {program.name} are said to start as anything"
     return sdfg
 
 
-def parsed(program: DaceProgram) -> SDFG:
+def parsed(program: DaceProgram, frontend: str = "dace") -> SDFG:
     """A program as an SDFG of its own; those who ask for it in turn share the parsing."""
-    return copy.deepcopy(_parsed(program))
+    return copy.deepcopy(_parsed(program, frontend))
 
 
 def cases(
@@ -225,7 +227,7 @@ class Prepared:
 def prepared(case: Case, calls: int = 2) -> Prepared:
     """Lower a case, prove its plans, compile it into the cache, and draw data."""
     try:
-        sdfg = parsed(case.program)
+        sdfg = parsed(case.program, case.frontend)
         drawn = [case.arguments(sdfg, seed) for seed in range(1, calls + 1)]
         case.lowered(sdfg)
         lowering = getattr(sdfg, ATTRIBUTE)

@@ -84,6 +84,13 @@ def _empty(run: Any, shape: Any, dtype: Any = None, order: Any = "C", **_: Any) 
     return view_of(tracer.container(tracer.target or "empty", extents, dtype_of(run, dtype)))
 
 
+@function(np.ndarray)
+def _ndarray(run: Any, shape: Any, dtype: Any = float, *others: Any, **named: Any) -> Tensor:
+    if others or named.keys() - {"order"}:
+        run.tracer.refuse("np.ndarray on the memory of something else; write a slice of an array")
+    return _empty(run, shape, dtype)
+
+
 @function(np.full)
 def _full(run: Any, shape: Any, value: Any, dtype: Any = None, order: Any = "C") -> Tensor:
     tensor = run.tracer.tensor(value)

@@ -78,7 +78,8 @@ def _name(run: Interpreter, node: ast.Name) -> Any:
             if isinstance(found, Undecided):
                 run.tracer.refuse(found.reason)
             return run.outside(node.id, found)
-    raise Refusal(run.tracer.message(f"the name {node.id!r} is not defined"))
+    reason = run.tracer.of_maps.get(node.id, f"the name {node.id!r} is not defined")
+    raise Refusal(run.tracer.message(reason))
 
 
 @expression(ast.BinOp)

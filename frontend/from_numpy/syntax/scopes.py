@@ -20,6 +20,13 @@ from distspmd.expressions.ir import Expression, IndexValue, Load, apply, cast, p
 from distspmd.frontend.from_numpy.elements import does_not_fit, known_whole, truth_of
 from distspmd.frontend.from_numpy.kinds import joined_type
 from distspmd.frontend.from_numpy.subscripts import checked_index, index_in
+from distspmd.frontend.from_numpy.syntax.accumulators import (
+    Accumulated,
+    OfAnotherType,
+    accumulated_names,
+    accumulating,
+    without_last,
+)
 from distspmd.frontend.from_numpy.syntax.conditions import relation
 from distspmd.frontend.from_numpy.syntax.map_indices import add_checks, noted
 from distspmd.frontend.from_numpy.syntax.mutation import MUTABLE, Around, watched
@@ -69,9 +76,35 @@ def map_loop(
     for name, (first, end, step) in zip(names, ranges, strict=True):
         tracer.bounds[name] = (first, subtract(end, 1))
         parameters.append(Parameter(name, first, end, step))
-    outside = dict(interpreter.variables)
-    for target, name in zip(targets, names, strict=True):
-        interpreter.variables[target.id] = symbol(name)  # type: ignore[attr-defined]
+    added_to = accumulated_names(interpreter, node)
+    saved, known = Saved.of(interpreter), dict[str, Accumulated]()
+    own = [t.id for t in targets]  # type: ignore[attr-defined]
+    while True:
+        try:
+            with accumulating(interpreter, added_to, known) as sums:
+                outside = dict(interpreter.variables)
+                for target, name in zip(own, names, strict=True):
+                    interpreter.variables[target] = symbol(name)
+                _read(interpreter, node, names, parameters)
+            break
+        except OfAnotherType as problem:
+            if problem.wanted.name not in added_to:
+                raise
+            known[problem.wanted.name] = problem.wanted
+            saved.restore(interpreter)
+    interpreter.variables.clear()
+    interpreter.variables.update(outside)
+    without_last(interpreter, node, own)
+    interpreter.variables.update(sums)
+    for name in names:
+        del tracer.bounds[name]
+
+
+def _read(
+    interpreter: Interpreter, node: ast.For, names: list[str], parameters: Sequence[Parameter]
+) -> None:
+    """Read the body of a map, as one kernel where it is that."""
+    tracer = interpreter.tracer
     inside = dict(interpreter.variables)
     trial = Saved.of(interpreter)
     node_before = tracer.node
@@ -105,10 +138,6 @@ def map_loop(
             tracer.node = node
             add_checks(tracer, indices, parameters)
             tracer.add(Scope(f"map_{node.lineno}", tuple(parameters), body, frozenset(own)))
-    interpreter.variables.clear()
-    interpreter.variables.update(outside)
-    for name in names:
-        del tracer.bounds[name]
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from distspmd.frontend.from_numpy.kinds import has_data
 from distspmd.frontend.from_numpy.run_lists import RunList, decided_by_run
 from distspmd.frontend.from_numpy.subscripts import is_basic
 from distspmd.frontend.from_numpy.syntax import generators, list_changes, lists, objects
+from distspmd.frontend.from_numpy.syntax.accumulators import accumulate
 from distspmd.frontend.from_numpy.syntax.bindings import name_in_source
 from distspmd.frontend.from_numpy.syntax.branches import branch
 from distspmd.frontend.from_numpy.syntax.calls import Closure
@@ -138,6 +139,9 @@ def _augment_name(run: Interpreter, node: ast.AugAssign, target: ast.Name) -> No
     old = run.value(ast.copy_location(ast.Name(target.id, ast.Load()), target))
     with tracer.named(target.id):
         new = run.value(node.value)
+    tracer.node = node
+    if isinstance(old, View) and accumulate(run, old, node.op, new):
+        return
     if _changed(run, old, node.op, new):
         return
     if objects.is_own(old):

@@ -1,0 +1,144 @@
+"""Variables that a parallel map changes: sums over its iterations, and what has no value after it.
+
+A variable that iterations only add to (``total += x[i]``) is one number, in which they meet in any
+order. Any other variable that they set has, in Python, the value of the last iteration afterwards;
+a map has no last iteration, so it is refused where it is read.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import sympy
+
+from distspmd.expressions.operations import DType
+from distspmd.frontend.from_numpy.arithmetic import converted
+from distspmd.frontend.from_numpy.syntax.bindings import bound_names, is_written_first
+from distspmd.frontend.from_numpy.syntax.sharing import combined_with, conflict_of
+from distspmd.frontend.from_numpy.syntax.variables import Undecided
+from distspmd.frontend.from_numpy.values import Tensor, View
+
+if TYPE_CHECKING:
+    from distspmd.frontend.from_numpy.interpreter import Interpreter
+
+
+@dataclass(frozen=True)
+class Accumulated:
+    """The type of a number that the iterations of a map add to, and its type of Python."""
+
+    name: str
+    dtype: DType
+    weak: type | None
+
+
+class OfAnotherType(Exception):
+    """A number that a map adds to gets another type by that."""
+
+    def __init__(self, wanted: Accumulated) -> None:
+        super().__init__(wanted.name)
+        self.wanted = wanted
+
+
+def accumulated_names(run: Interpreter, node: ast.For) -> list[str]:
+    """Variables from before a map that its iterations only add to, in whatever operation.
+
+    Raises:
+        Refusal: a variable gets from each iteration what the next one reads.
+    """
+    found = []
+    for name in sorted(bound_names(node)):
+        value = run.variables.get(name)
+        if name.startswith("__") or not _is_number(value) or is_written_first(node, name):
+            continue
+        if isinstance(value, View) and value.container in run.tracer.accumulated:
+            continue  # of a map around
+        every = list(ast.walk(node))
+        updates = [p for p in every if isinstance(p, ast.AugAssign) and _is(p.target, name)]
+        uses = [p for p in every if _is(p, name)]
+        if len(uses) == len(updates):
+            found.append(name)
+        elif any(isinstance(p, ast.Name) and isinstance(p.ctx, ast.Load) for p in uses) or updates:
+            run.tracer.node = node
+            run.tracer.refuse(
+                f"{name!r} goes from each iteration of a parallel map to the next, which have no "
+                f"order. Write a loop over range(...), or only add to it: {name} += ..."
+            )
+    return found
+
+
+def _is(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def _is_number(value: Any) -> bool:
+    if isinstance(value, Tensor):
+        return value.ndim == 0
+    return isinstance(value, bool | int | float | complex | np.generic | sympy.Basic)
+
+
+@contextmanager
+def accumulating(
+    run: Interpreter, names: Sequence[str], known: Mapping[str, Accumulated]
+) -> Iterator[dict[str, View]]:
+    """Let variables be numbers in containers to which the iterations of a map add.
+
+    Args:
+        run: the interpreter.
+        names: of the variables.
+        known: their types, where they are others than those of the values before.
+    """
+    tracer, made = run.tracer, {}
+    for name in names:
+        value = tracer.tensor(run.variables[name])
+        own = known.get(name) or Accumulated(name, value.dtype, value.weak)
+        view = tracer.stored_anew(converted(tracer, value, own.dtype), name)
+        view.weak = own.weak
+        made[name] = run.variables[name] = view
+        tracer.accumulated[view.container] = own
+    try:
+        yield made
+    finally:
+        for view in made.values():
+            del tracer.accumulated[view.container]
+
+
+def accumulate(run: Interpreter, old: View, op: ast.operator, value: Any) -> bool:
+    """``old op= value`` of a number that a map adds to; False for other variables.
+
+    Raises:
+        OfAnotherType: the result has another type.
+    """
+    tracer = run.tracer
+    own = tracer.accumulated.get(old.container)
+    if own is None:
+        return False
+    now = Tensor((), own.dtype, old.element, own.weak)
+    found = run.binary(op, now, value)
+    if found.ndim:
+        tracer.refuse(f"{own.name!r} is a number before the map, and becomes an array in it")
+    if (found.dtype, found.weak) != (own.dtype, own.weak):
+        raise OfAnotherType(Accumulated(own.name, found.dtype, found.weak))
+    if tracer.straight is not None:
+        tracer.straight.update(old, (), op, value)
+        return True
+    conflict = conflict_of(tracer, old, op)
+    assert conflict is not None, "the iterations of a map meet in a number from before it"
+    tracer.write(old, combined_with(tracer, old, op, value), conflict)
+    return True
+
+
+def without_last(run: Interpreter, node: ast.For, targets: Iterable[str]) -> None:
+    """Let variables that the iterations of a map set have no value after it."""
+    for name in bound_names(node) | set(targets):
+        reason = (
+            f"{name!r} is set by the iterations of a parallel map, of which none is the last one; "
+            "write it into an array there, or write a loop over range(...)"
+        )
+        run.tracer.of_maps[name] = reason
+        if name in run.variables and not name.startswith("__"):
+            run.variables[name] = Undecided(reason)

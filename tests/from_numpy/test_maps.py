@@ -1,0 +1,156 @@
+"""Variables that the bodies of parallel maps set: sums over iterations; there is no last one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dace
+import numpy as np
+import pytest
+
+import distspmd
+from distspmd.codegen.build import load_unlowered
+from distspmd.errors import UnsupportedProgram
+from distspmd.frontend import numpy_program
+
+
+def sums(x, y):
+    total, count, scale = 0.0, 0, np.float32(1)
+    left = 100
+    for i in distspmd.map[0:7]:
+        if x[i] > 0:
+            total += x[i]
+            count += 1
+        left -= 1
+        scale *= np.float32(2)
+        own = x[i] * 2
+        y[i] = own + own
+    return total, count, scale, left
+
+
+def of_rows(x, y):
+    every = 0
+    for i in distspmd.map[0:7]:
+        row = 0.0
+        for j in distspmd.map[0 : i + 1]:
+            row += x[j]
+        y[i] = row
+        every += row
+    return every / 7
+
+
+def in_a_loop(x, y):
+    found = np.zeros(3)
+    for t in range(3):
+        part = 0
+        for i in distspmd.map[0:7]:
+            if x[i] * 3 > t:
+                part += x[i]
+        found[t] = part
+    return found, y[0]
+
+
+def last_value(x, y):
+    for i in distspmd.map[0:7]:
+        own = x[i]
+        y[i] = own
+    return own
+
+
+def last_value_of_outer(x, y):
+    own = 0.0
+    for i in distspmd.map[0:7]:
+        own = x[i]
+        y[i] = own
+    return own
+
+
+def last_index(x, y):
+    i = 3
+    for i in distspmd.map[0:7]:
+        y[i] = x[i]
+    return y[i]
+
+
+def carried(x, y):
+    before = 0.0
+    for i in distspmd.map[0:7]:
+        y[i] = before
+        before = x[i]
+    return y[0]
+
+
+def read_sum(x, y):
+    total = 0.0
+    for i in distspmd.map[0:7]:
+        total += x[i]
+        y[i] = total
+    return total
+
+
+def greatest(x, y):
+    best = x[0]
+    for i in distspmd.map[0:7]:
+        best = max(best, x[i])
+    return best + y[0]
+
+
+def _arguments() -> tuple[Any, Any]:
+    return np.random.default_rng(3).random(7) - 0.4, np.zeros(7)
+
+
+@pytest.mark.parametrize("program", [sums, of_rows, in_a_loop])
+def test_iterations_of_a_map_add_to_a_number_from_before_it(program: Any) -> None:
+    x, y = _arguments()
+    compiled = load_unlowered(numpy_program(program, x, y))
+    wanted_y = y.copy()
+    wanted = program(x, wanted_y)
+    found = compiled(x=x, y=y)
+    for one, other in zip(
+        found if isinstance(found, tuple) else (found,),
+        wanted if isinstance(wanted, tuple) else (wanted,),
+        strict=True,
+    ):
+        np.testing.assert_allclose(np.squeeze(one), other, rtol=1e-6)
+        assert np.asarray(one).dtype == np.asarray(other).dtype
+    np.testing.assert_allclose(y, wanted_y)
+
+
+@pytest.mark.parametrize(
+    ("program", "words"),
+    [
+        (last_value, "'own' is set by the iterations of a parallel map"),
+        (last_value_of_outer, "'own' is set by the iterations of a parallel map"),
+        (last_index, "'i' is set by the iterations of a parallel map"),
+        (carried, "'before' goes from each iteration of a parallel map to the next"),
+        (read_sum, "'total' goes from each iteration of a parallel map to the next"),
+        (greatest, "'best' goes from each iteration of a parallel map to the next"),
+    ],
+)
+def test_what_needs_an_order_of_iterations_is_refused(program: Any, words: str) -> None:
+    with pytest.raises(UnsupportedProgram, match=words):
+        numpy_program(program, *_arguments())
+
+
+def test_a_map_in_a_map_has_variables_that_the_outer_one_does_not_declare() -> None:
+    def program(near: dace.int64[4, 3], x: dace.float64[4, 5], y: dace.float64[4, 5]):
+        for a in dace.map[0:4]:
+            for b in dace.map[0:3]:
+                place = near[a, b]
+                for c in dace.map[0:5]:
+                    y[a, c] += x[place, c]
+
+    rng = np.random.default_rng(1)
+    near, x, y = rng.integers(0, 4, (4, 3)), rng.random((4, 5)), np.zeros((4, 5))
+    load_unlowered(numpy_program(program))(near=near, x=x, y=y)
+    np.testing.assert_allclose(y, x[near].sum(1))
+
+
+def test_an_array_of_ndarray_is_an_empty_one() -> None:
+    def program():
+        y = np.ndarray((3, 4), np.float32)
+        y[:] = 2
+        return y
+
+    sdfg = numpy_program(program)
+    assert [space.name for space in distspmd.iteration_spaces(sdfg)] == ["__return"]
