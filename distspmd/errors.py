@@ -104,12 +104,29 @@ class ProgramArithmeticError(ProgramError, ArithmeticError):
     """An ``ArithmeticError`` of the program."""
 
 
+class ProgramOverflowError(ProgramError, OverflowError):
+    """An ``OverflowError`` of the program."""
+
+
 class ProgramZeroDivisionError(ProgramError, ZeroDivisionError):
     """A ``ZeroDivisionError`` of the program."""
 
 
 class ProgramLinAlgError(ProgramError, np.linalg.LinAlgError):
     """A ``numpy.linalg.LinAlgError``: a singular matrix, or values that do not converge."""
+
+
+NOTED = (
+    ("IndexError", "index {} is out of bounds for a dimension of {}"),
+    ("ZeroDivisionError", "division by zero"),
+    ("ValueError", "math domain error"),
+    ("OverflowError", "math range error"),
+    ("ValueError", "a negative number to a power that is not whole; in Python it is complex"),
+)
+"""Errors that a run notes of an element and goes on: their names, and what they say of two numbers.
+
+Kernels know them by their places.
+"""
 
 
 def error_of_program(kind: str) -> type[ProgramError]:

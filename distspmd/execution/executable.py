@@ -13,7 +13,7 @@ from distspmd.codegen.build_record import Build, CompiledArgument
 from distspmd.codegen.reduction_symbols import addresses_of, collect_lambdas
 from distspmd.errors import CompilationError
 from distspmd.execution import tile_storage
-from distspmd.execution.messages import MESSAGES, checked_indices
+from distspmd.execution.messages import MESSAGES, noted_by
 from distspmd.execution.signature import Signature
 from distspmd.lowering import CONTEXT, Lowering
 from distspmd.plans.encoding import Storage
@@ -82,8 +82,8 @@ class Executable:
             self._run = library[f"__program_{built.name}"]
             self._init = library[f"__dace_init_{built.name}"]
             self._exit = library[f"__dace_exit_{built.name}"]
-            self.checked = checked_indices(library)
-            self.tells = MESSAGES.listen(library) or self.checked is not None
+            self.noted = noted_by(library)
+            self.tells = MESSAGES.listen(library) or self.noted is not None
         except OSError as problem:
             error = CompilationError(
                 f"cannot load the compiled program {built.library}: {problem}. "

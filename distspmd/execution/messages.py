@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from distspmd.errors import DistSPMDError, ProgramIndexError, error_of_program
+from distspmd.errors import NOTED, DistSPMDError, error_of_program
 
 _TYPE = ctypes.CFUNCTYPE(
     ctypes.c_int, ctypes.c_char_p, ctypes.POINTER(ctypes.c_void_p), ctypes.POINTER(ctypes.c_int64)
@@ -47,15 +47,14 @@ class Messages:
         variable.value = ctypes.cast(self._function, ctypes.c_void_p).value
         return True
 
-    def take_index_error(self, checked: Any) -> None:
-        """Make the first index out of range of the last run its error, unless there is another."""
-        if checked is not None and checked[0]:
-            _, index, count, line = checked
-            checked[0] = 0
-            self.error = self.error or ProgramIndexError(
-                f"line {line} of the program: index {index} is out of bounds for a dimension of "
-                f"{count}"
-            )
+    def take_noted(self, noted: Any) -> None:
+        """Make what the last run has noted its error, unless there is another."""
+        if noted is not None and noted[0]:
+            _, kind, line, *numbers = noted
+            noted[0] = 0
+            name, text = NOTED[kind]
+            said = f"line {line} of the program: {text.format(*numbers)}"
+            self.error = self.error or error_of_program(name)(said)
 
     def take_error(self) -> Exception | None:
         """The error of the last run, which is forgotten."""
@@ -80,17 +79,17 @@ class Messages:
         return 1
 
 
-def checked_indices(library: ctypes.CDLL) -> Any:
-    """Where a program notes an index that is out of range; None for one that checks none."""
+def noted_by(library: ctypes.CDLL) -> Any:
+    """Where a program notes an error of an element; None for one that checks none."""
     try:
-        return (ctypes.c_int64 * 4).in_dll(library, OUT_OF_RANGE)
+        return (ctypes.c_int64 * 5).in_dll(library, VARIABLE)
     except ValueError:
         return None
 
 
 LISTENER = "distspmd_listener"
 """The variable of ``distspmd/kernels/tell.hpp``: the function that listens."""
-OUT_OF_RANGE = "distspmd_out_of_range"
+VARIABLE = "distspmd_noted"
 """The variable of ``distspmd/kernels/checked_index.hpp``."""
 
 MESSAGES = Messages()

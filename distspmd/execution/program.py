@@ -258,7 +258,7 @@ class Program(Closing):
         MESSAGES.prints, MESSAGES.error = self.rank == 0, None
         if self._is_needed:
             self._executable.run(arrays)
-            MESSAGES.take_index_error(self._executable.checked)
+            MESSAGES.take_noted(self._executable.noted)
         self._agreement.meet(self._call.tag, MESSAGES.take_error())
 
     def _closed(self) -> ArgumentError:

@@ -103,6 +103,7 @@ FORMS: dict[str, Form] = {
     "pick_between": f"({_BETWEEN} ? {{3}} : {{4}})",
     "pick_stepped": f"({_STEPPED} ? {{4}} : {{5}})",
     "uniform": "distspmd_uniform({0}, {1}, {2})",
+    "checked": "distspmd_checked({0}, {1}, {2}, {3}, {4}, {5})",
     "checked_index": "distspmd_checked_index({0}, {1}, {2})",
 }
 

@@ -57,6 +57,7 @@ _FUNCTIONS: dict[str, Function] = {
     "is_extreme": lambda a, best: (a == best) | (a != a),
     "between": _between,
     "stepped": _stepped,
+    "checked": lambda a, *_: a,
     "checked_index": lambda i, n, line: np.where(np.less(i, 0), i + n, i),
     "pick": lambda i, place, a, b: np.where(i == place, a, b),
     "pick_from": lambda i, first, a, b: np.where(i >= first, a, b),

@@ -48,6 +48,11 @@ def chosen(count: int) -> TypeRule:
     return lambda types: np.result_type(*types[-count:])
 
 
+def first(types: Sequence[DType]) -> DType:
+    """The type of the first argument."""
+    return types[0]
+
+
 def unknown(types: Sequence[DType]) -> DType:
     """No rule: whoever builds the operation says the type.
 
@@ -198,6 +203,7 @@ _ROWS = [
     _row("pick_between", 5, chosen(2), 2, chooses=2),
     _row("pick_stepped", 6, chosen(2), 2, chooses=2),
     _row("uniform", 3, lambda types: np.dtype(np.float64), 10, is_step=True),
+    _row("checked", 6, first, 1),
     _row("checked_index", 3, lambda types: np.dtype(np.int64), 2, is_step=True),
 ]
 OPERATIONS: dict[str, OperationKind] = {row.name: row for row in _ROWS}
@@ -213,6 +219,8 @@ OPERATIONS: dict[str, OperationKind] = {row.name: row for row in _ROWS}
   where ``i == place``, ``pick_from(i, first, a, b)`` where ``i >= first``, ``pick_between`` and
   ``pick_stepped`` by the tests of these names;
 - ``uniform(seed, draw, i)`` is the number in [0, 1) that is drawn from a counter;
+- ``checked(a, failed, kind, line, m, n)`` is ``a``; where it has failed, the program ends with an
+  error (:data:`distspmd.errors.NOTED`) that names the line, and the numbers ``m`` and ``n``;
 - ``checked_index(i, n, line)`` is an index of ``n`` elements, from the end if it is negative;
   where it is out of range, the program ends with an error that names the line.
 """

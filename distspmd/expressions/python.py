@@ -74,6 +74,7 @@ FORMS: dict[str, Form] = {
     "pick_between": f"({{3}} if {_BETWEEN} else {{4}})",
     "pick_stepped": f"({{4}} if {_STEPPED} else {{5}})",
     "uniform": "distspmd_uniform({0}, {1}, {2})",
+    "checked": "{0}",
     "checked_index": "({0} + {1} if {0} < 0 else {0})",
 }
 

@@ -23,8 +23,12 @@ BLAS: dict[object, str] = {
 
 
 def is_worth_a_call(gemm: Gemm) -> bool:
-    """Whether loops would be slower than a call of the host's BLAS."""
-    return gemm.size >= (HEURISTICS.gemm_dimensions, HEURISTICS.gemm_products)
+    """Whether loops would be slower than a call of the host's BLAS.
+
+    A product of a matrix and a vector is worth one if it is all of a large contraction.
+    """
+    least = HEURISTICS.gemm_dimensions, HEURISTICS.gemm_products
+    return gemm.size >= least or gemm.is_large_gemv
 
 
 def largest(einsum: Einsum, worth: Callable[[Gemm], bool] = is_worth_a_call) -> Gemm | None:
@@ -90,6 +94,13 @@ class Gemm:
         extents = [self._extent(run) for run in (self.rows, self.columns, self.depth)]
         known = [int(n) if n.is_Integer else 64 for n in extents]
         return sum(n > 1 for n in known), known[0] * known[1] * known[2]
+
+    @property
+    def is_large_gemv(self) -> bool:
+        """Whether a whole contraction is one large product of a matrix and a vector."""
+        if self.loops or not self.depth or bool(self.rows) == bool(self.columns):
+            return False
+        return self.size >= (2, HEURISTICS.gemv_products)
 
     @property
     def fits(self) -> bool:

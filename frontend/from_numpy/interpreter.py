@@ -34,6 +34,7 @@ from distspmd.frontend.from_numpy.syntax.bindings import (
 from distspmd.frontend.from_numpy.syntax.calls import Method, call
 from distspmd.frontend.from_numpy.syntax.conditions import decided
 from distspmd.frontend.from_numpy.syntax.jumps import RESULT, without_jumps
+from distspmd.frontend.from_numpy.syntax.map_indices import where_in_range
 from distspmd.frontend.from_numpy.syntax.mutation import before_change, may_change
 from distspmd.frontend.from_numpy.syntax.operators import binary
 from distspmd.frontend.from_numpy.syntax.registry import EXPRESSIONS, STATEMENTS
@@ -245,7 +246,8 @@ class Interpreter:
             return
         if tracer.straight is not None and tracer.straight.write(base, items, value):
             return
-        indexing.write(tracer, base, items, self.plain(value))
+        with where_in_range(tracer):
+            indexing.write(tracer, base, items, self.plain(value))
 
     def writable(self, node: ast.expr) -> Any:
         """What is assigned into; what was known, or chosen by a mask, becomes an array."""

@@ -203,19 +203,26 @@ def _check_ends(tracer: Tracer, value: sympy.Expr, length: Length) -> None:
     Iterations of maps have no order in which to end: their indices are checked before the map.
     """
     bounds = tracer.bounds
-    if tracer.guarded or tracer.ends_if is None:
+    if tracer.ends_if is None or (tracer.guarded and tracer.straight is None):
         return
     if any(bounds.get(s.name) == (None, None) for s in value.free_symbols):
         return
     if isinstance(value, sympy.Mod) and same(value.args[1], length):
         return
-    if tracer.parallel or tracer.straight is not None:
-        if tracer.maps:
-            tracer.maps[-1].note(tracer, value, length)
+    is_in_map = bool(tracer.parallel) or tracer.straight is not None
+    if (is_in_map and not tracer.guarded) and (
+        not tracer.maps or tracer.maps[-1].note(tracer, value, length)
+    ):
         return
     is_low = is_at_least(add(value, length), 0, bounds)
-    is_high = is_at_least(subtract(subtract(length, 1), value), 0, bounds)
-    if not (is_low and is_high):
+    if is_low and is_at_least(subtract(subtract(length, 1), value), 0, bounds):
+        return
+    if tracer.guarded:
+        tracer.straight.unproved.append((value, length))
+    elif is_in_map:
+        _checked_symbol(tracer, value, length)
+        tracer.in_range.append(sympy.And(sympy.Ge(value, -length), sympy.Lt(value, length)))
+    else:
         outside = sympy.Or(sympy.Lt(value, -length), sympy.Ge(value, length))
         what = f"the index {value} is out of bounds for a dimension of {length}"
         tracer.ends_if(outside, "IndexError", what)

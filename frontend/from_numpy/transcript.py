@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import functools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ import numpy as np
 import sympy
 
 from distspmd.errors import UnsupportedProgram
+from distspmd.expressions.ir import Expression, apply
 from distspmd.expressions.operations import DType
 from distspmd.frontend.from_numpy.values import INT64, Tensor
 from distspmd.frontend.tensor_ir.statements import (
@@ -174,10 +176,12 @@ class Frame:
 
 
 class MapOfIndices(Protocol):
-    """What looks at the indices in the body of a parallel map."""
+    """What looks at the indices in the body of a parallel map, with so many blocks around it."""
 
-    def note(self, tracer: Any, value: sympy.Expr, length: Length) -> None:
-        """Look at an index of a dimension of some length."""
+    depth: int
+
+    def note(self, tracer: Any, value: sympy.Expr, length: Length) -> bool:
+        """Look at an index of a dimension of some length; whether it does."""
 
 
 @dataclass
@@ -191,11 +195,13 @@ class Transcript:
         frames: of the functions that are being read, the innermost one last.
         node: the syntax that is being read.
         guarded: whether what is read may not happen, so that indices have to stay inside.
+        guards: the conditions by which it happens, as far as they are known.
         journals: what becomes of lists and dictionaries in the blocks around.
         target: the variable that is assigned to, whose name a container takes.
         own: names of the containers of the maps around, the innermost one last.
         parallel: parameters of the maps around, each with the number of maps outside of it.
         maps: what looks at the indices of the maps around, the innermost one last.
+        in_range: whether indices in inner blocks of a map are in range, of those read so far.
         straight: the body of a map that is read as one kernel, if one is.
         accumulated: numbers that the iterations of the maps around add to, with their types.
         of_maps: why variables have no value that a map has set.
@@ -226,11 +232,13 @@ class Transcript:
     frames: list[Frame] = field(default_factory=list)
     node: Any = None
     guarded: int = 0
+    guards: list[Expression] = field(default_factory=list)
     journals: list[Any] = field(default_factory=list)
     target: str | None = None
     own: list[set[str]] = field(default_factory=list)
     parallel: list[tuple[int, list[str]]] = field(default_factory=list)
     maps: list[MapOfIndices] = field(default_factory=list)
+    in_range: list[sympy.Basic] = field(default_factory=list)
     straight: Any = None
     accumulated: dict[Container, Any] = field(default_factory=dict)
     of_maps: dict[str, str] = field(default_factory=dict)
@@ -284,6 +292,23 @@ class Transcript:
                 "covered is np.linalg's LinAlgError, raise and assert in the body of the try "
                 "itself, in a statement of its own or an assignment"
             )
+
+    @contextmanager
+    def guarded_by(self, *conditions: Expression) -> Iterator[None]:
+        """Read what happens only where a condition holds; none is given where it has no form."""
+        self.guarded += 1
+        self.guards += conditions
+        try:
+            yield
+        finally:
+            self.guarded -= 1
+            del self.guards[len(self.guards) - len(conditions) :]
+
+    def guard(self) -> Expression | None:
+        """Whether what is read happens; None where it always does, or where that is not known."""
+        if not self.guards or self.guarded != len(self.guards):
+            return None
+        return functools.reduce(lambda a, b: apply("logical_and", a, b), self.guards)
 
     def message(self, what: str) -> str:
         """A message with the line that is being read."""

@@ -83,9 +83,8 @@ def emit_program(
     emitter.block(program)
     emitter.finish()
     used = _operations(program)
-    for name in _HEADERS:
-        if name in used:
-            sdfg.append_global_code((_KERNELS / _HEADERS[name]).read_text())
+    for header in dict.fromkeys(_HEADERS[name] for name in _HEADERS if name in used):
+        sdfg.append_global_code((_KERNELS / header).read_text())
     sdfg.arg_names = [a.name for a in arguments]
     _declare_symbols(sdfg, program)
     numbers = frozenset(c.name for c in known.values() if c.is_argument and not c.shape)
@@ -94,7 +93,11 @@ def emit_program(
 
 
 _KERNELS = INCLUDE / "distspmd" / "kernels"
-_HEADERS = {"uniform": "counter_rng.hpp", "checked_index": "checked_index.hpp"}
+_HEADERS = {
+    "uniform": "counter_rng.hpp",
+    "checked": "checked_index.hpp",
+    "checked_index": "checked_index.hpp",
+}
 """Headers of operations that are functions of the runtime."""
 
 

@@ -32,9 +32,12 @@ def test_every_target_has_a_form_of_every_operation() -> None:
 
 NOT_REAL = (
     *("modulo", "bitwise_and", "bitwise_or", "bitwise_xor", "invert", "left_shift", "right_shift"),
-    *("stepped", "pick_stepped", "uniform", "checked_index"),
+    *("stepped", "pick_stepped", "uniform", "checked", "checked_index"),
 )
-NOT_WHOLE = ("power", "fmod", "floor", "ceil", "trunc", "rint", "relu", "isnan", "checked_index")
+NOT_WHOLE = (
+    *("power", "fmod", "floor", "ceil", "trunc", "rint", "relu", "isnan", "checked"),
+    "checked_index",
+)
 
 
 def one_of_each() -> list[Expression]:

@@ -7,6 +7,7 @@ from typing import Any
 import dace
 import numpy as np
 import pytest
+from mpi4py import MPI
 
 import distspmd
 from distspmd.codegen.build import load_unlowered
@@ -154,3 +155,47 @@ def test_an_array_of_ndarray_is_an_empty_one() -> None:
 
     sdfg = numpy_program(program)
     assert [space.name for space in distspmd.iteration_spaces(sdfg)] == ["__return"]
+
+
+def reads_in_a_branch(x, y):
+    for i in distspmd.map[0:7]:
+        if x[i] > 0:
+            y[i] = x[i + 1] + x[i - 2]
+
+
+def reads_in_a_loop(x, y):
+    for i in distspmd.map[0:7]:
+        total = 0.0
+        for j in range(2):
+            total += x[i + j]
+        y[i] = total
+
+
+def writes_in_a_branch(x, y):
+    for i in distspmd.map[0:7]:
+        if x[i] > 0:
+            y[i + 1] = x[i]
+
+
+def adds_in_a_loop(x, y):
+    for i in distspmd.map[0:7]:
+        for j in range(2):
+            if x[i] > 0:
+                y[i + j] += x[i]
+
+
+@pytest.mark.parametrize(
+    "program", [reads_in_a_branch, reads_in_a_loop, writes_in_a_branch, adds_in_a_loop]
+)
+def test_indices_in_branches_and_loops_of_maps_are_checked_where_they_run(program: Any) -> None:
+    inside, outside = np.append(np.random.default_rng(2).random(6), -1.0), np.ones(7)
+    sdfg = numpy_program(program, *_arguments())
+    distspmd.lower(sdfg, {})
+    ready = distspmd.compile(sdfg, MPI.COMM_WORLD)
+    with pytest.raises(IndexError, match="index 7 is out of bounds for a dimension of 7"):
+        ready(x=outside, y=np.zeros(7))
+    if program is not reads_in_a_loop:
+        y, wanted = np.zeros(7), np.zeros(7)
+        program(inside, wanted)
+        ready(x=inside, y=y)
+        np.testing.assert_allclose(y, wanted)

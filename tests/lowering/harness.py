@@ -74,7 +74,7 @@ class Case:
         return {
             name: self.inputs[name](rng) if name in self.inputs else _drawn(rng, container)
             for name, container in parsed.arglist().items()
-            if not name.startswith("__return")
+            if not name.startswith("__return") and name in {*parsed.arrays, *parsed.arg_names}
         }
 
     def expected(self, arguments: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:

@@ -88,7 +88,8 @@ def _empty(run: Any, shape: Any, dtype: Any = None, order: Any = "C", **_: Any) 
 def _ndarray(run: Any, shape: Any, dtype: Any = float, *others: Any, **named: Any) -> Tensor:
     if others or named.keys() - {"order"}:
         run.tracer.refuse("np.ndarray on the memory of something else; write a slice of an array")
-    return _empty(run, shape, dtype)
+    known: Tensor = _empty(run, shape, dtype)
+    return known
 
 
 @function(np.full)

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import sympy
 
-from distspmd.expressions.ir import cast
 from distspmd.frontend.from_numpy import indexing
 from distspmd.frontend.from_numpy.arithmetic import apply_ufunc, choose, combine, converted
 from distspmd.frontend.from_numpy.choosing import as_arrays
+from distspmd.frontend.from_numpy.failures import checked_result
 from distspmd.frontend.from_numpy.functions.registry import function
 from distspmd.frontend.from_numpy.run_lists import RunList
 from distspmd.frontend.from_numpy.syntax import generators, list_changes, lists
@@ -385,7 +385,9 @@ def _bool(run: Any, value: Any = False) -> Any:
 def _round(run: Any, value: Any, digits: Any = None) -> Any:
     if isinstance(value, Tensor):
         found = run.call(np.round, [value, digits or 0], {})
-        return run.call(int, [found], {}) if digits is None else found
+        if digits is None:
+            return run.call(int, [found], {})
+        return Tensor((), found.dtype, found.element, value.weak)
     return value if isinstance(value, sympy.Basic) else round(value, digits)
 
 
@@ -408,18 +410,26 @@ def _callable(run: Any, value: Any) -> bool:
     return isinstance(value, Closure) or callable(value)
 
 
-def _as_ufunc(ufunc: np.ufunc) -> Any:
+FLOAT64 = np.dtype(np.float64)
+
+
+def _as_ufunc(name: str, ufunc: np.ufunc) -> Any:
     def call(run: Any, *operands: Any) -> Any:
         if not any(isinstance(o, Tensor | sympy.Basic) for o in operands):
-            python = {v: k for k, v in _MATH.items()}[ufunc]
-            return getattr(math, python)(*operands)
-        found = apply_ufunc(run.tracer, ufunc, operands)
-        return Tensor(
-            (),
-            np.dtype(np.float64),
-            lambda _: cast(found.element((0,) * found.ndim), np.dtype(np.float64)),
-            float,
-        )
+            try:
+                return getattr(math, name)(*operands)
+            except (TypeError, ValueError, OverflowError) as problem:
+                run.tracer.refuse(f"math.{name}: {type(problem).__name__}: {problem}")
+        if name == "log" and len(operands) == 2:
+            import ast
+
+            return run.binary(ast.Div(), *(call(run, o) for o in operands))
+        tensors = [run.tracer.tensor(o) for o in operands]
+        if len(tensors) != ufunc.nin or any(t.dtype.kind == "c" for t in tensors):
+            run.tracer.refuse(f"math.{name} takes {ufunc.nin} real numbers")
+        found = apply_ufunc(run.tracer, ufunc, [converted(run.tracer, t, float) for t in tensors])
+        result = Tensor((), FLOAT64, lambda _: found.element((0,) * found.ndim), float)
+        return checked_result(run, name, tensors, result)
 
     return call
 
@@ -436,9 +446,15 @@ _MATH: dict[str, np.ufunc] = {
     "radians": np.radians,
     "degrees": np.degrees,
     "copysign": np.copysign,
+    "asinh": np.arcsinh,
+    "acosh": np.arccosh,
+    "atanh": np.arctanh,
+    "cbrt": np.cbrt,
+    "exp2": np.exp2,
 }
 for _name, _ufunc in _MATH.items():
-    function(getattr(math, _name))(_as_ufunc(_ufunc))
+    if hasattr(math, _name):
+        function(getattr(math, _name))(_as_ufunc(_name, _ufunc))
 
 
 def _to_int(ufunc: np.ufunc) -> Any:

@@ -12,7 +12,7 @@ import random
 import types
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,6 +36,7 @@ from distspmd.frontend.from_numpy.syntax.mutation import MUTABLE
 from distspmd.frontend.from_numpy.syntax.tables_of_lists import RowMethod
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.transcript import CannotRoll, Frame, Refusal
+from distspmd.frontend.from_numpy.values import Tensor, View
 
 if TYPE_CHECKING:
     from distspmd.frontend.from_numpy.interpreter import Interpreter
@@ -172,11 +173,20 @@ def call(
         if not has_arrays((arguments, keywords)):
             return _static(tracer, function, arguments, keywords)
         arguments, keywords = _without_lists(run, arguments, keywords)
-        return apply_ufunc(tracer, function, arguments, **keywords)
+        return _of_numpy(apply_ufunc(tracer, function, arguments, **keywords))
     own = _own_call(run, function, arguments, keywords)
     if own is not None:
         return run.call(*own)
     return _of_user(run, function, arguments, keywords)
+
+
+def _of_numpy(value: Any) -> Any:
+    """What a universal function gives: of a number of Python one of NumPy."""
+    if isinstance(value, tuple):
+        return tuple(map(_of_numpy, value))
+    if isinstance(value, Tensor) and value.weak is not None and not isinstance(value, View):
+        return replace(value, weak=None)
+    return value
 
 
 def _of_user(

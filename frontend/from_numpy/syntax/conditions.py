@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import sympy
 
+from distspmd.expressions.ir import apply
+from distspmd.frontend.from_numpy.elements import truth_of
 from distspmd.frontend.from_numpy.tracer import Tracer
+from distspmd.frontend.from_numpy.values import Tensor
 from distspmd.frontend.tensor_ir.whole_numbers import is_at_least, subtract, text
 
 if TYPE_CHECKING:
@@ -39,6 +45,21 @@ def decided(tracer: Tracer, relation: sympy.Basic) -> bool | None:
         if apart or equal:
             return equal == isinstance(relation, sympy.Eq)
     return None
+
+
+@contextmanager
+def goes_on(tracer: Tracer, op: ast.boolop, found: Any) -> Iterator[None]:
+    """Read what stands behind a value in ``and`` or ``or``, which may decide by itself."""
+    if found is None:
+        yield
+        return
+    value = tracer.truth(relation(found)) if isinstance(found, sympy.Basic) else found
+    conditions = []
+    if isinstance(value, Tensor):
+        holds = truth_of(value.element((0,) * value.ndim))
+        conditions = [apply("logical_not", holds) if isinstance(op, ast.Or) else holds]
+    with tracer.guarded_by(*conditions):
+        yield
 
 
 def condition_text(interpreter: Interpreter, value: Any) -> str:

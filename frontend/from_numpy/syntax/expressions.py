@@ -31,7 +31,7 @@ from distspmd.frontend.from_numpy.syntax import (
 )
 from distspmd.frontend.from_numpy.syntax.branches import branch
 from distspmd.frontend.from_numpy.syntax.calls import Closure, name_of
-from distspmd.frontend.from_numpy.syntax.conditions import relation
+from distspmd.frontend.from_numpy.syntax.conditions import goes_on, relation
 from distspmd.frontend.from_numpy.syntax.jumps import StoppedFor
 from distspmd.frontend.from_numpy.syntax.operators import compared
 from distspmd.frontend.from_numpy.syntax.ranges import by_index, static_values
@@ -134,13 +134,9 @@ def _boolean(run: Interpreter, node: ast.BoolOp) -> Any:
     first_wins = isinstance(node.op, ast.Or)
     found: Any = None
     for place, part in enumerate(node.values):
-        guard = place > 0 and found is not None
-        run.tracer.guarded += guard
-        try:
+        with goes_on(run.tracer, node.op, found):
             value = lists.tested(run, run.value(part))
             known = run.truth(value)
-        finally:
-            run.tracer.guarded -= guard
         last = place == len(node.values) - 1
         if known is not None:
             if known == first_wins or last:
@@ -207,11 +203,11 @@ def _chosen(run: Interpreter, node: ast.IfExp) -> Any:
         test = run.tracer.truth(relation(test))
     if any(map(_changes_list, (node.body, node.orelse))):
         return _by_branches(run, node)
-    run.tracer.guarded += 1
-    try:
-        one, other = run.value(node.body), run.value(node.orelse)
-    finally:
-        run.tracer.guarded -= 1
+    holds = truth_of(test.element((0,) * test.ndim))
+    with run.tracer.guarded_by(holds):
+        one = run.value(node.body)
+    with run.tracer.guarded_by(apply("logical_not", holds)):
+        other = run.value(node.orelse)
     if not _have_one_form(run, one, other):
         return _by_branches(run, node)
     tensors = [run.tracer.tensor(v) for v in (one, other)]

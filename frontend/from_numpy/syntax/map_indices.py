@@ -3,7 +3,7 @@
 Iterations of maps have no order in which to end, and a comparison in each would cost time. An index
 that is affine in the parameters is greatest and least at corners of the ranges, where it is looked
 at: ``y[i] = x[i + 1]`` over ``0:n`` reads at most ``x[n]``. It is no error if the iteration of that
-corner does not run. What runs in branches and loops of a map alone is not looked at.
+corner does not run. What runs in branches and loops of a map alone is compared where it runs.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typing import Any
 
 import sympy
 
-from distspmd.frontend.from_numpy.syntax.conditions import decided
+from distspmd.frontend.from_numpy.syntax.conditions import decided, relation_text
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.transcript import MapOfIndices
-from distspmd.frontend.tensor_ir.statements import Parameter
+from distspmd.frontend.tensor_ir.statements import Block, Branch, Parameter, SetSymbol
 from distspmd.frontend.tensor_ir.whole_numbers import (
     Whole,
     add,
@@ -56,16 +56,36 @@ class IndicesOfMap(MapOfIndices):
     """How many blocks are around the body."""
     checks: list[_Check] = field(default_factory=list)
 
-    def note(self, tracer: Tracer, value: sympy.Expr, length: Whole) -> None:
-        """Look at an index of the body, of a dimension of some length."""
+    def note(self, tracer: Tracer, value: sympy.Expr, length: Whole) -> bool:
+        """Look at an index of the body, of a dimension of some length; False in inner blocks."""
         if tracer.inner != self.depth:
-            return
+            return False
         message = f"the index {value} is out of bounds for a dimension of {length}"
         for excess in (subtract(value, length), subtract(subtract(-1, length), value)):
             if not is_at_least(subtract(-1, excess), 0, tracer.bounds):
                 check = _Check(sympy.expand(sympy.sympify(excess)), (), message, tracer.node)
                 if check not in self.checks:
                     self.checks.append(check)
+        return True
+
+
+@contextmanager
+def where_in_range(tracer: Tracer) -> Iterator[None]:
+    """Write in an inner block of a map, but not where an index is out of range."""
+    is_inner = bool(tracer.maps) and tracer.inner != tracer.maps[-1].depth
+    if not is_inner or tracer.straight is not None:
+        yield
+        return
+    body, known = Block(), len(tracer.in_range)
+    with tracer.within(body):
+        yield
+    conditions = tracer.in_range[known:]
+    del tracer.in_range[known:]
+    checks = [s for s in body.statements if isinstance(s, SetSymbol)] if conditions else []
+    tracer.block.statements += checks or body.statements
+    if conditions:
+        body.statements = [s for s in body.statements if s not in checks]
+        tracer.add(Branch(relation_text(sympy.And(*conditions)), body, Block()))
 
 
 @contextmanager

@@ -13,9 +13,11 @@ import sympy
 
 from distspmd.frontend.from_numpy import checks
 from distspmd.frontend.from_numpy.arithmetic import combine
+from distspmd.frontend.from_numpy.failures import checked_operands
 from distspmd.frontend.from_numpy.kinds import has_data, is_array, is_whole
 from distspmd.frontend.from_numpy.run_lists import RunList
 from distspmd.frontend.from_numpy.syntax import list_changes, lists, objects
+from distspmd.frontend.from_numpy.syntax.conditions import decided
 from distspmd.frontend.from_numpy.transcript import Refusal
 from distspmd.frontend.from_numpy.values import Tensor
 from distspmd.frontend.tensor_ir.whole_numbers import (
@@ -112,6 +114,7 @@ def binary(run: Interpreter, op: ast.operator, left: Any, right: Any) -> Any:
     if isinstance(op, ast.MatMult):
         return run.call(np.matmul, [left, right], {})
     if is_array(left) or is_array(right):
+        left, right = checked_operands(run, op, left, right)
         return combine(tracer, UFUNCS[type(op)], [left, right])
     if isinstance(left, sympy.Basic) or isinstance(right, sympy.Basic):
         return _of_symbols(run, op, left, right)
@@ -125,12 +128,30 @@ def _of_symbols(run: Interpreter, op: ast.operator, left: Any, right: Any) -> An
     """An operator of whole numbers of symbols, or of one and something else."""
     if is_whole(left) and is_whole(right):
         if type(op) in _WHOLE:
+            if isinstance(op, ast.FloorDiv | ast.Mod):
+                _end_at_zero(run, right)
             return _WHOLE[type(op)](left, right)
         if isinstance(op, ast.Pow):
             return sympy.sympify(left) ** sympy.sympify(right)
     elif isinstance(left, list | tuple) or isinstance(right, list | tuple):
         run.tracer.refuse("a list of a length that is not known")
+    left, right = checked_operands(run, op, left, right)
     return combine(run.tracer, UFUNCS[type(op)], [left, right])
+
+
+def _end_at_zero(run: Interpreter, divisor: Whole) -> None:
+    """Let the program end where a whole number of symbols is divided by zero."""
+    tracer = run.tracer
+    if isinstance(divisor, int):
+        if divisor == 0:
+            tracer.refuse("integer division or modulo by zero")
+        return
+    is_zero = sympy.Eq(divisor, 0)
+    if decided(tracer, is_zero) is False or tracer.guarded or tracer.ends_if is None:
+        return
+    if tracer.parallel or tracer.straight is not None:
+        tracer.refuse(f"a division by {divisor}, which may be zero, in a parallel map")
+    tracer.ends_if(is_zero, "ZeroDivisionError", "integer division or modulo by zero")
 
 
 def _of_lists(run: Interpreter, op: ast.operator, left: Any, right: Any) -> Any:

@@ -18,6 +18,7 @@ import sympy
 
 from distspmd.expressions.ir import Expression, IndexValue, Load, apply, cast, parts
 from distspmd.frontend.from_numpy.elements import does_not_fit, known_whole, truth_of
+from distspmd.frontend.from_numpy.failures import note_index
 from distspmd.frontend.from_numpy.kinds import joined_type
 from distspmd.frontend.from_numpy.subscripts import checked_index, index_in
 from distspmd.frontend.from_numpy.syntax.accumulators import (
@@ -168,12 +169,14 @@ class Straight:
         parameters: of the map.
         written: what the body has written so far.
         indices: kernels before the map, which check the indices that are in data.
+        unproved: indices of the element that is looked at, with lengths that they may not be below.
     """
 
     interpreter: Interpreter
     parameters: Sequence[Parameter]
     written: list[_Written] = field(default_factory=list)
     indices: list[tuple[Store, list[Parameter]]] = field(default_factory=list)
+    unproved: list[tuple[sympy.Expr, Length]] = field(default_factory=list)
 
     def leave(self) -> NoReturn:
         """Say that the body is more than elements.
@@ -198,6 +201,7 @@ class Straight:
         ):
             self.leave()
         found: list[Index] = []
+        self.unproved = []
         for item, length in zip(every, base.shape, strict=True):
             if isinstance(item, Tensor):
                 if item.ndim or item.dtype.kind not in "iu":
@@ -235,6 +239,8 @@ class Straight:
             self.leave()
         place = self._place(base, items)
         expression = self._now(base, place)
+        for value, length in self.unproved:
+            expression = note_index(self._tracer, expression, value, length)
         return Tensor((), base.dtype, lambda _: expression)
 
     def _now(self, base: View, place: tuple[Index, ...]) -> Expression:
@@ -337,17 +343,15 @@ class Straight:
         variables = dict(interpreter.variables)
         before = self.written
         self.written = [_copied(w) for w in before]
-        tracer.guarded += 1
-        try:
+        with tracer.guarded_by(condition):
             interpreter.block(node.body)
-            first, one = dict(interpreter.variables), self.written
-            interpreter.variables.clear()
-            interpreter.variables.update(variables)
-            self.written = [_copied(w) for w in before]
+        first, one = dict(interpreter.variables), self.written
+        interpreter.variables.clear()
+        interpreter.variables.update(variables)
+        self.written = [_copied(w) for w in before]
+        with tracer.guarded_by(apply("logical_not", condition)):
             interpreter.block(node.orelse)
-            second, other = dict(interpreter.variables), self.written
-        finally:
-            tracer.guarded -= 1
+        second, other = dict(interpreter.variables), self.written
         for name in changed(first, second):
             a, b = first.get(name, ABSENT), second.get(name, ABSENT)
             if a is ABSENT or b is ABSENT:

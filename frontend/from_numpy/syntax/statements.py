@@ -31,6 +31,7 @@ from distspmd.frontend.from_numpy.syntax.jumps import (
     assigned_unless,
 )
 from distspmd.frontend.from_numpy.syntax.loops import for_loop, while_loop
+from distspmd.frontend.from_numpy.syntax.map_indices import where_in_range
 from distspmd.frontend.from_numpy.syntax.mutation import before_change
 from distspmd.frontend.from_numpy.syntax.operators import UFUNCS
 from distspmd.frontend.from_numpy.syntax.registry import statement
@@ -206,9 +207,10 @@ def _augment_part(run: Interpreter, node: ast.AugAssign, target: ast.Subscript) 
     if not isinstance(base, View):
         tracer.refuse(f"{told(base)} cannot be assigned to")
     if is_basic(items):
-        part = indexing.read(tracer, base, items)
-        assert isinstance(part, View)
-        _in_place(run, part, node.op, new)
+        with where_in_range(tracer):
+            part = indexing.read(tracer, base, items)
+            assert isinstance(part, View)
+            _in_place(run, part, node.op, new)
         return
     old = indexing.read(tracer, base, items)
     indexing.write(tracer, base, items, run.binary(node.op, old, new))

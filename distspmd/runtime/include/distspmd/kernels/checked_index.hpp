@@ -1,21 +1,34 @@
-// Indices that are values of the run. One that is out of range is noted, for Python to raise an error
-// after the call (distspmd/execution/messages.py), and element 0 is taken in its place.
+// Values of the run that Python refuses. The first is noted, for Python to raise an error after the call
+// (distspmd/execution/messages.py); the program goes on with element 0, or with what C++ computes.
 #pragma once
 
 #include <cstdint>
 
-/// Whether an index was out of range since Python last asked, and of the first: the index, the number of
-/// elements, and the line of the program.
-inline __attribute__((visibility("default"), used)) std::int64_t distspmd_out_of_range[4] = {0, 0, 0, 0};
+/// Whether something was noted since Python last asked, and of the first: which error it is, the line of
+/// the program, and two numbers that the error names.
+inline __attribute__((visibility("default"), used)) std::int64_t distspmd_noted[5] = {0, 0, 0, 0, 0};
+
+/// Note an error.
+inline void distspmd_note(std::int64_t kind, std::int64_t line, std::int64_t first, std::int64_t second) {
+  if (__atomic_exchange_n(&distspmd_noted[0], 1, __ATOMIC_ACQ_REL)) return;
+  distspmd_noted[1] = kind;
+  distspmd_noted[2] = line;
+  distspmd_noted[3] = first;
+  distspmd_noted[4] = second;
+}
 
 /// The place of an index among `count` elements; a negative one is counted from the end.
 inline std::int64_t distspmd_checked_index(std::int64_t index, std::int64_t count, std::int64_t line) {
   const std::int64_t place = index < 0 ? index + count : index;
   if (__builtin_expect(place >= 0 && place < count, 1)) return place;
-  if (!__atomic_exchange_n(&distspmd_out_of_range[0], 1, __ATOMIC_ACQ_REL)) {
-    distspmd_out_of_range[1] = index;
-    distspmd_out_of_range[2] = count;
-    distspmd_out_of_range[3] = line;
-  }
+  distspmd_note(0, line, index, count);
   return 0;
+}
+
+/// A value, of which an error is noted if it has failed.
+template <class Value>
+inline Value distspmd_checked(Value value, bool failed, std::int64_t kind, std::int64_t line, std::int64_t first,
+                              std::int64_t second) {
+  if (__builtin_expect(failed, 0)) distspmd_note(kind, line, first, second);
+  return value;
 }

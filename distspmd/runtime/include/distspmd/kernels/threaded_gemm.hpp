@@ -57,6 +57,13 @@ void each(std::int64_t count, double operations, Run run) {
                              std::int64_t k, type alpha, const type *a, std::int64_t lda, const type *b,       \
                              std::int64_t ldb, type beta, type *c, std::int64_t ldc) {                         \
     cblas_##letter##gemm(CblasRowMajor, of_a, of_b, m, n, k, factor alpha, a, lda, b, ldb, factor beta, c, ldc); \
+  }                                                                                                            \
+  inline void gemv_on_thread(CBLAS_TRANSPOSE of_a, std::int64_t m, std::int64_t k, type alpha, const type *a,  \
+                             std::int64_t lda, const type *x, std::int64_t step_x, type beta, type *y,         \
+                             std::int64_t step_y) {                                                            \
+    const bool plain = of_a == CblasNoTrans;                                                                   \
+    cblas_##letter##gemv(CblasRowMajor, of_a, plain ? m : k, plain ? k : m, factor alpha, a, lda, x, step_x,   \
+                         factor beta, y, step_y);                                                              \
   }
 DISTSPMD_GEMM(float, s, )
 DISTSPMD_GEMM(double, d, )
@@ -64,10 +71,42 @@ DISTSPMD_GEMM(std::complex<float>, c, &)
 DISTSPMD_GEMM(std::complex<double>, z, &)
 #undef DISTSPMD_GEMM
 
+/// y = alpha a x + beta y, where a has m rows and k columns; elements of x and y are some steps apart.
+template <class T>
+void gemv(CBLAS_TRANSPOSE of_a, std::int64_t m, std::int64_t k, T alpha, const T *a, std::int64_t lda, const T *x,
+          std::int64_t step_x, T beta, T *y, std::int64_t step_y) {
+  if (m <= 0) return;
+  if (k <= 0) {  // a BLAS need not touch y then
+    for (std::int64_t i = 0; i < m; ++i) y[i * step_y] = beta == T(0) ? T(0) : beta * y[i * step_y];
+    return;
+  }
+  const int threads = threads_for(2.0 * static_cast<double>(m) * static_cast<double>(k));
+  if (threads == 1) {
+    gemv_on_thread(of_a, m, k, alpha, a, lda, x, step_x, beta, y, step_y);
+    return;
+  }
+  const std::int64_t part = (m + threads - 1) / threads;
+  const OneThread guard;
+#pragma omp parallel for num_threads(threads)
+  for (std::int64_t first = 0; first < m; first += part) {
+    const T *from = a + first * (of_a == CblasNoTrans ? lda : 1);
+    gemv_on_thread(of_a, std::min(part, m - first), k, alpha, from, lda, x, step_x, beta, y + first * step_y, step_y);
+  }
+}
+
 /// c = alpha a b + beta c, stored by rows.
 template <class T>
 void gemm(CBLAS_TRANSPOSE of_a, CBLAS_TRANSPOSE of_b, std::int64_t m, std::int64_t n, std::int64_t k, T alpha,
           const T *a, std::int64_t lda, const T *b, std::int64_t ldb, T beta, T *c, std::int64_t ldc) {
+  if (n == 1) {
+    gemv(of_a, m, k, alpha, a, lda, b, of_b == CblasNoTrans ? ldb : 1, beta, c, ldc);
+    return;
+  }
+  if (m == 1) {
+    const auto turned = of_b == CblasNoTrans ? CblasTrans : CblasNoTrans;
+    gemv(turned, n, k, alpha, b, ldb, a, of_a == CblasNoTrans ? 1 : lda, beta, c, 1);
+    return;
+  }
   const int threads = threads_for(2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k));
   if (threads == 1) {
     gemm_on_thread(of_a, of_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);

@@ -1,0 +1,211 @@
+"""What Python refuses of numbers while a program runs: division by zero, roots of negative ones.
+
+NumPy computes inf and nan of such numbers, Python raises: of its own numbers in operators, and of
+all numbers in ``math``. A kernel notes the first of these errors, and the call ends with it.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import sympy
+
+from distspmd.errors import NOTED
+from distspmd.expressions.ir import Constant, Expression, apply, cast
+from distspmd.frontend.from_numpy import checks
+from distspmd.frontend.from_numpy.tracer import Tracer
+from distspmd.frontend.from_numpy.transcript import error_class
+from distspmd.frontend.from_numpy.values import INT64, Tensor, number, whole_expression
+
+_DIVISION, _DOMAIN, _RANGE, _COMPLEX = range(1, 5)
+_Test = Callable[..., Expression]
+
+
+def is_of_python(value: Any) -> bool:
+    """Whether a value is a number of Python, not of NumPy."""
+    if isinstance(value, Tensor):
+        return value.weak is not None and value.ndim == 0
+    return type(value) in (bool, int, float, complex) or isinstance(value, sympy.Expr)
+
+
+def check(run: Any, value: Tensor, failed: Callable[[Expression], Expression], kind: int) -> Tensor:
+    """A number with which the program ends where it has failed.
+
+    Args:
+        run: the interpreter.
+        value: the number.
+        failed: whether it has, from the number.
+        kind: the error, by its place in :data:`distspmd.errors.NOTED`.
+    """
+    tracer = run.tracer
+    guard = tracer.guard()
+    if tracer.guarded and guard is None:
+        return value
+    name, text = NOTED[kind]
+    is_in_order = not tracer.guarded and not tracer.parallel and tracer.straight is None
+    if is_in_order and tracer.frames[-1].flag_of(error_class(name)) is not None:
+        value = tracer.settled(value)
+        test = Tensor((), np.dtype(bool), lambda index: failed(value.element(index)))
+        checks.end_if(run, test, name, text, can_go_on=True)
+        return value
+    tracer.check_uncaught(name)
+    note = _noting(tracer, guard, kind)
+
+    def element(index: Any) -> Expression:
+        found = value.element(index)
+        return note(found, failed(found))
+
+    return Tensor((), value.dtype, element, value.weak)
+
+
+def _noting(tracer: Tracer, guard: Expression | None, kind: int) -> _Test:
+    line = number(tracer.line[1] if tracer.line else 0, INT64)
+    zero, error = number(0, INT64), number(kind, INT64)
+
+    def note(value: Expression, failed: Expression) -> Expression:
+        test = failed if guard is None else apply("logical_and", guard, failed)
+        return apply("checked", value, test, error, line, zero, zero)
+
+    return note
+
+
+def note_index(tracer: Tracer, value: Expression, index: Any, length: Any) -> Expression:
+    """An element that is read at an index of a map, which the run compares with the dimension."""
+    where, count = whole_expression(index), whole_expression(length)
+    low = apply("less", where, apply("negative", count))
+    failed = apply("logical_or", low, apply("greater_equal", where, count))
+    guard = tracer.guard()
+    test = failed if guard is None else apply("logical_and", guard, failed)
+    line = number(tracer.line[1] if tracer.line else 0, INT64)
+    return apply("checked", value, test, number(0, INT64), line, where, count)
+
+
+# -- operators of Python --------------------------------------------------------------------------
+
+
+def checked_operands(run: Any, op: ast.operator, left: Any, right: Any) -> tuple[Any, Any]:
+    """Operands of which Python raises where NumPy gives inf, nan or 0; others as they are."""
+    if not (is_of_python(left) and is_of_python(right)):
+        return left, right
+    if isinstance(op, ast.Div | ast.FloorDiv | ast.Mod):
+        return left, _divisor(run, right)
+    if isinstance(op, ast.Pow):
+        return _base(run, left, right), right
+    return left, right
+
+
+def _divisor(run: Any, value: Any) -> Any:
+    if not isinstance(value, Tensor | sympy.Basic):
+        if value == 0:
+            run.tracer.refuse("division by zero")
+        return value
+    return check(run, run.tracer.tensor(value), _is_zero, _DIVISION)
+
+
+def _is_zero(value: Expression) -> Expression:
+    return apply("equal", value, number(0, value.dtype))
+
+
+def _is_negative(value: Expression) -> Expression:
+    return apply("less", value, number(0, value.dtype))
+
+
+def _base(run: Any, base: Any, exponent: Any) -> Any:
+    """The base of a power, which is not zero below a negative exponent."""
+    tracer = run.tracer
+    one, other = tracer.tensor(base), tracer.tensor(exponent)
+    if "c" in (one.dtype.kind, other.dtype.kind):
+        return base
+    power = other.element(())
+    known = _real(power)
+    if known is None or known < 0:
+        one = check(run, one, lambda a: _both(_is_zero(a), _is_negative(power)), _DIVISION)
+    if other.dtype.kind == "f" and (known is None or not known.is_integer()):
+        one = check(run, one, lambda a: _both(_is_negative(a), _has_rest(power)), _COMPLEX)
+    return one
+
+
+def _real(value: Expression) -> float | None:
+    """A real number that is known; None for others."""
+    if isinstance(value, Constant) and not isinstance(value.value, complex):
+        return float(value.value)
+    return None
+
+
+def _has_rest(value: Expression) -> Expression:
+    known = _real(value)
+    if known is not None:
+        return number(not known.is_integer(), np.dtype(bool))
+    return apply("not_equal", apply("floor", value), value)
+
+
+def _both(one: Expression, other: Expression) -> Expression:
+    return apply("logical_and", one, other)
+
+
+def _either(one: Expression, other: Expression) -> Expression:
+    return apply("logical_or", one, other)
+
+
+# -- math -----------------------------------------------------------------------------------------
+
+
+def _compared(name: str, value: float) -> _Test:
+    return lambda a, *_: apply(name, a, number(value, a.dtype))
+
+
+def _beyond(name: str) -> _Test:
+    return lambda a, *_: apply(name, apply("absolute", a), number(1, a.dtype))
+
+
+def _is_infinite(a: Expression, *_: Expression) -> Expression:
+    return apply("equal", apply("absolute", a), number(np.inf, a.dtype))
+
+
+def _of_fmod(a: Expression, b: Expression) -> Expression:
+    return _either(_is_infinite(a), _is_zero(b))
+
+
+def _of_pow(a: Expression, b: Expression) -> Expression:
+    zero = _both(_is_zero(a), _is_negative(b))
+    return _either(zero, _both(_is_negative(a), _has_rest(b)))
+
+
+_DOMAINS: dict[str, _Test] = {
+    "sqrt": _compared("less", 0),
+    **dict.fromkeys(("log", "log2", "log10"), _compared("less_equal", 0)),
+    "log1p": _compared("less_equal", -1),
+    **dict.fromkeys(("asin", "acos"), _beyond("greater")),
+    "acosh": _compared("less", 1),
+    "atanh": _beyond("greater_equal"),
+    **dict.fromkeys(("sin", "cos", "tan"), _is_infinite),
+    "fmod": _of_fmod,
+    "pow": _of_pow,
+}
+"""Where functions of ``math`` have no value, by their arguments."""
+_GROWING = {"exp", "exp2", "expm1", "sinh", "cosh", "pow", "hypot"}
+"""Functions of ``math`` of which finite numbers may give infinite ones."""
+
+
+def checked_result(run: Any, name: str, arguments: Sequence[Tensor], found: Tensor) -> Tensor:
+    """What a function of ``math`` gives, for which the program ends where Python raises.
+
+    Args:
+        run: the interpreter.
+        name: of the function.
+        arguments: real numbers.
+        found: what NumPy's function gives, a number.
+    """
+    given = [cast(a.element((0,) * a.ndim), found.dtype) for a in arguments]
+    if name in _DOMAINS:
+        failed = _DOMAINS[name](*given)
+        found = check(run, found, lambda _: failed, _DOMAIN)
+    if name in _GROWING:
+        infinite = functools.reduce(_either, map(_is_infinite, given))
+        grows = apply("logical_not", infinite)
+        found = check(run, found, lambda value: _both(_is_infinite(value), grows), _RANGE)
+    return found
