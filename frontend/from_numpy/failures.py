@@ -17,19 +17,13 @@ import sympy
 from distspmd.errors import NOTED
 from distspmd.expressions.ir import Constant, Expression, apply, cast
 from distspmd.frontend.from_numpy import checks
+from distspmd.frontend.from_numpy.kinds import is_of_python
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.transcript import error_class
 from distspmd.frontend.from_numpy.values import INT64, Tensor, number, whole_expression
 
 _DIVISION, _DOMAIN, _RANGE, _COMPLEX = range(1, 5)
 _Test = Callable[..., Expression]
-
-
-def is_of_python(value: Any) -> bool:
-    """Whether a value is a number of Python, not of NumPy."""
-    if isinstance(value, Tensor):
-        return value.weak is not None and value.ndim == 0
-    return type(value) in (bool, int, float, complex) or isinstance(value, sympy.Expr)
 
 
 def check(run: Any, value: Tensor, failed: Callable[[Expression], Expression], kind: int) -> Tensor:

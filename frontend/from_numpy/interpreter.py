@@ -17,7 +17,7 @@ import sympy
 from distspmd.errors import DistSPMDError
 from distspmd.frontend.from_numpy import checks, indexing
 from distspmd.frontend.from_numpy.choosing import as_arrays
-from distspmd.frontend.from_numpy.kinds import has_data, is_of_python
+from distspmd.frontend.from_numpy.kinds import has_data
 from distspmd.frontend.from_numpy.run_lists import (
     Known,
     RunList,
@@ -432,9 +432,6 @@ class Interpreter:
         """``left op right``."""
         if objects.is_own(left) or objects.is_own(right):
             return objects.operate(self, op, left, right)
-        divides = isinstance(op, ast.Div | ast.FloorDiv | ast.Mod) and has_data(right)
-        if divides and all(is_of_python(value) for value in (left, right)):
-            self.tracer.check_uncaught("ZeroDivisionError")
         return binary(self, op, left, right)
 
     def attribute(self, base: Any, name: str) -> Any:

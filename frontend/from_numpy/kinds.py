@@ -60,5 +60,5 @@ def has_data(value: Any) -> bool:
 def is_of_python(value: Any) -> bool:
     """Whether a value is a number of Python, not one of NumPy."""
     if isinstance(value, Tensor):
-        return value.weak is not None
-    return isinstance(value, int | float | complex | sympy.Basic)
+        return value.weak is not None and value.ndim == 0
+    return type(value) in (bool, int, float, complex) or isinstance(value, sympy.Expr)

@@ -162,15 +162,6 @@ def asks_the_clock(x):
     return x + datetime.datetime.now().second
 
 
-def divides_in_a_try(x):
-    divisor = float(x[0]) - 0.3
-    try:
-        y = 1.0 / divisor
-    except ZeroDivisionError:
-        y = -1.0
-    return y
-
-
 @pytest.mark.parametrize(
     ("function", "message"),
     [
@@ -183,7 +174,6 @@ def divides_in_a_try(x):
         (compares_generated, "__eq__ of Point, which compares fields of the run"),
         (looks_for_objects, "'in' where objects of the program are compared"),
         (asks_the_clock, "the clock would be asked once"),
-        (divides_in_a_try, "ZeroDivisionError may be raised here"),
         (changes_what_is_outside, "changes 'total' of an object that is not its own"),
         (yields_by_values, "a generator yields in it"),
         (changes_the_outer_in_a_branch, "'count' of the function around is changed in a call"),
