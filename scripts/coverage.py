@@ -26,8 +26,8 @@ from distspmd.runtime.launch import launch  # noqa: E402
 HEAD = """# Coverage: the kernels of npbench and polybench
 
 The programs of DaCe's npbench and polybench tests, written anew as NumPy programs from their
-definitions (`tests/kernels`), each with a grid over its largest maps, on {ranks} ranks, compared
-with plain NumPy. `python scripts/coverage.py` writes this page.
+definitions (`tests/kernels`), read by DaCe's parser, each with a grid over its largest maps, on
+{ranks} ranks, compared with plain NumPy. `python scripts/coverage.py` writes this page.
 
 *Arguments* are the bytes that all ranks receive when arrays come from rank 0 and results go back to
 it, *between ranks* those of all other communication, both in one run on {most} ranks; *through* are

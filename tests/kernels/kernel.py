@@ -37,15 +37,16 @@ class Kernel:
 
     @property
     def words(self) -> str:
-        """Which parameters of which spaces are split."""
-        return ", ".join(f"{space}: {words}" for space, words in self.split.items())
+        """Which parameters of which spaces of DaCe's parser are split."""
+        split = self.split if self.by_dace is None else self.by_dace
+        return ", ".join(f"{space}: {words}" for space, words in split.items())
 
     def schedule(self, ranks: int, frontend: str = "numpy") -> dict[str, dict[str, int]]:
         """A grid of that many ranks over each split space."""
         split = self.split if frontend == "numpy" or self.by_dace is None else self.by_dace
         return {space: _grid(words.split(), ranks) for space, words in split.items()}
 
-    def case(self, ranks: int, frontend: str = "numpy") -> Case:
+    def case(self, ranks: int, frontend: str = "dace") -> Case:
         """The kernel with a grid of that many ranks over each split space."""
         schedule = self.schedule(ranks, frontend)
         return Case(self.program, schedule, ranks, self.inputs, self.reference, frontend)
