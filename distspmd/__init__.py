@@ -42,6 +42,7 @@ from distspmd.runtime import watchdog
 from distspmd.runtime.allocation import launched_ranks
 from distspmd.runtime.errors_together import end_all_on_exception
 from distspmd.runtime.launch import launch
+from distspmd.schedule import OnMesh, Schedule
 
 if TYPE_CHECKING:
     from distspmd.api import PartitionedFunction, compile, iteration_spaces, lower, program
@@ -74,11 +75,13 @@ __all__ = [
     "Mesh",
     "MeshError",
     "NoSolver",
+    "OnMesh",
     "Partial",
     "PartitionedFunction",
     "PlanError",
     "Program",
     "Redistribution",
+    "Schedule",
     "ScheduleError",
     "ScheduleWarning",
     "Split",

@@ -21,18 +21,19 @@ from distspmd.execution.program import Program
 from distspmd.execution.symbolic_program import SymbolicProgram
 from distspmd.explanation import Explanation, explain
 from distspmd.frontend.from_numpy.syntax.sources import globals_of
+from distspmd.layouts.mesh import Mesh
 from distspmd.lowering import ATTRIBUTE, CallForm, Lowering
 from distspmd.placement.argument_layouts import DISTRIBUTED
 from distspmd.plans.machine import Machine
 from distspmd.plans.solver import Solver
 from distspmd.runtime.agreement import Agreement, Call
+from distspmd.schedule import Entries, as_entries
 
 if TYPE_CHECKING:
     from dace import SDFG
     from dace.frontend.python.parser import DaceProgram
 
     from distspmd.analysis.iteration_spaces import IterationSpaces
-    from distspmd.placement.schedule import Schedule
     from distspmd.symbolic_lowering import SymbolicLowering
 
 Source: TypeAlias = "SDFG | DaceProgram | Callable[..., Any]"
@@ -43,8 +44,9 @@ Lowered: TypeAlias = "SDFG | Lowering | SymbolicLowering"
 
 def lower(
     program: Source,
-    schedule: Schedule | None = None,
+    schedule: Entries | str | os.PathLike[str] | None = None,
     *,
+    mesh: Mesh | Mapping[str, int] | None = None,
     arguments: Mapping[str, str] | None = None,
     solvers: Sequence[Solver] | None = None,
     machine: Machine | None = None,
@@ -60,8 +62,12 @@ def lower(
     Args:
         program: an SDFG, or a function, which is parsed first; of symbolic sizes see docs/sizes.md.
         schedule: name (or unique label, or DaCe node) of an iteration space -> parts along each of
-            its parameters, as a tuple or by name. Spaces that it does not name follow their
+            its parameters, as a tuple or by name; or axes of the mesh by parameter,
+            ``{"q": {"b": "x", "h": ("y", "z")}}``, minor first; or the name of a file, as
+            ``lowering.schedule.save`` writes it. Spaces that it does not name follow their
             neighbours; the returned record says how.
+        mesh: sizes of axes by name, major first, ``{"x": 8, "y": 4}``, which spaces share that the
+            schedule gives axes.
         arguments: where the caller holds an argument or a result (``"__return"``): ``"root"``, all
             of it on rank 0 (default); ``"replicated"``, all of it on every rank of the grids; or
             ``"distributed"``, on each rank its tile of ``program.layout(name)``.
@@ -87,7 +93,7 @@ def lower(
 
     warm_up()
     sdfg = _parse(program)
-    schedule = {} if schedule is None else schedule
+    entries = as_entries(schedule, mesh)
     options: dict[str, Any] = {
         "arguments": arguments,
         "solvers": solvers,
@@ -96,8 +102,8 @@ def lower(
         "fuse": fuse,
     }
     if symbols_of(sdfg):
-        return lower_symbols(sdfg, schedule, options)
-    return pipeline.lower_numbers(sdfg, schedule, **options)
+        return lower_symbols(sdfg, entries, options)
+    return pipeline.lower_numbers(sdfg, entries, **options)
 
 
 def iteration_spaces(program: Source) -> IterationSpaces:
@@ -183,7 +189,8 @@ def _symbolic(lowered: Any) -> SymbolicLowering | None:
 def program(
     function: Callable[..., Any] | None = None,
     *,
-    schedule: Schedule | None = None,
+    schedule: Entries | str | os.PathLike[str] | None = None,
+    mesh: Mesh | Mapping[str, int] | None = None,
     arguments: Mapping[str, str] | None = None,
     solvers: Sequence[Solver] | None = None,
     machine: Machine | None = None,
@@ -205,6 +212,7 @@ def program(
     Returns:
         A :class:`PartitionedFunction`, or a decorator that makes one.
     """
+    entries = as_entries(schedule, mesh)
     options = {
         "arguments": arguments,
         "solvers": solvers,
@@ -214,7 +222,7 @@ def program(
     }
 
     def decorate(function: Callable[..., Any]) -> PartitionedFunction:
-        return PartitionedFunction(function, schedule, options, arithmetic, comm, device)
+        return PartitionedFunction(function, entries, options, arithmetic, comm, device)
 
     return decorate if function is None else decorate(function)
 
@@ -238,7 +246,7 @@ class PartitionedFunction:
     def __init__(
         self,
         function: Callable[..., Any],
-        schedule: Schedule | None,
+        schedule: Entries,
         options: Mapping[str, Any],
         arithmetic: str,
         comm: Any,

@@ -24,10 +24,12 @@ from distspmd.errors import (
     ToolchainError,
     UnsupportedProgram,
 )
+from distspmd.layouts.mesh import Mesh
 from distspmd.runtime import devices
 from distspmd.runtime.allocation import launched_ranks, rank_of_launch
 from distspmd.runtime.launch import launch
 from distspmd.runtime.toolchain import find_mpi
+from distspmd.schedule import Entries, Schedule, as_entries
 
 if TYPE_CHECKING:
     from dace import SDFG
@@ -185,8 +187,14 @@ def _add_schedule(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="SPACE=PARTS",
-        help="parts of an iteration space, such as hidden=2,2,1 or hidden=__i0:2,__i1:2; may be "
-        "repeated; or a YAML or JSON file with space: parts",
+        help="parts of an iteration space, such as hidden=2,2,1 or hidden=__i0:2,__i1:2, or axes "
+        "of the mesh, such as hidden=__i0:x,__i1:yz; may be repeated; or a YAML or JSON file with "
+        "space: parts, or as Lowering.schedule.save writes it",
+    )
+    parser.add_argument(
+        "--mesh",
+        metavar="AXES",
+        help="sizes of the axes that --schedule names, major first, such as x=4,y=2",
     )
     parser.add_argument(
         "--size",
@@ -206,19 +214,21 @@ def _add_device(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def parse_schedule(given: Sequence[str]) -> dict[str, Any]:
+def parse_schedule(given: Sequence[str]) -> Schedule:
     """The schedule from the options: ``space=parts`` each, or files.
 
     Raises:
         ScheduleError: neither of both.
     """
-    schedule: dict[str, Any] = {}
+    schedule = Schedule()
     for item in given:
         space, equals, parts = item.rpartition("=")
         if equals:
             schedule[space] = _parse_parts(item, parts)
         elif _is_file(item):
-            schedule.update(_read_schedule(Path(item)))
+            read = Schedule.load(item)
+            schedule.update(read)
+            schedule.places.update(read.places)
         else:
             raise ScheduleError(
                 f"--schedule {item!r}: neither space=parts, such as hidden=2,2,1, nor a file."
@@ -246,31 +256,26 @@ def parse_sizes(given: Sequence[str]) -> dict[str, int]:
     return {name: int(number) for name, _, number in pairs}
 
 
-def _parse_parts(item: str, parts: str) -> tuple[int, ...] | dict[str, int]:
+def _parse_parts(item: str, parts: str) -> tuple[int, ...] | dict[str, int] | dict[str, str]:
     try:
         if ":" in parts:
-            pairs = (pair.split(":") for pair in parts.split(","))
-            return {name.strip(): int(count) for name, count in pairs}
+            pairs = dict(pair.split(":") for pair in parts.split(","))
+            named = {name.strip(): asked.strip() for name, asked in pairs.items()}
+            if all(asked.isidentifier() for asked in named.values()):
+                return named
+            return {name: int(count) for name, count in named.items()}
         return tuple(int(count) for count in parts.strip("()").split(",") if count.strip())
     except ValueError:
         raise ScheduleError(
             f"--schedule {item!r}: {parts!r} is no list of numbers. Write space=2,2,1, or "
-            "space=i:2,j:2 with names of parameters."
+            "space=i:2,j:2 with names of parameters, or space=i:x,j:y with axes of the mesh."
         ) from None
 
 
-def _read_schedule(path: Path) -> dict[str, Any]:
-    import yaml
-
-    try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, ValueError, RecursionError, OSError) as error:
-        raise ScheduleError(f"the schedule {path} is neither YAML nor JSON: {error}") from None
-    if not isinstance(content, dict):
-        raise ScheduleError(
-            f"the schedule {path} is no mapping. Write lines such as hidden: [2, 2, 1]."
-        )
-    return content
+def _asked(options: argparse.Namespace) -> Entries:
+    """The schedule from the options, with the mesh of its axes."""
+    mesh = None if options.mesh is None else Mesh.parse(options.mesh)
+    return as_entries(parse_schedule(options.schedule), mesh)
 
 
 # --- programs ---
@@ -336,7 +341,7 @@ def _lowered(options: argparse.Namespace) -> tuple[SDFG, Lowering]:
     from distspmd.pipeline import lower_numbers
 
     sdfg = _parsed(options)
-    return sdfg, lower_numbers(sdfg, parse_schedule(options.schedule))
+    return sdfg, lower_numbers(sdfg, _asked(options))
 
 
 # --- commands ---
@@ -385,7 +390,7 @@ def _stopped_after(options: argparse.Namespace) -> str:
     """The SDFG after a pass, as a schedule tree."""
     from distspmd import pipeline
 
-    compilation = pipeline.begin_compilation(_parsed(options), parse_schedule(options.schedule))
+    compilation = pipeline.begin_compilation(_parsed(options), _asked(options))
     pipeline.run_passes(compilation, stop_after=options.stop_after)
     text: str = compilation.sdfg.as_schedule_tree().as_string()
     return text
@@ -431,7 +436,7 @@ def _checked(options: argparse.Namespace, runs: int) -> Checked:
 
     return check(
         _load(options.program),
-        parse_schedule(options.schedule),
+        _asked(options),
         options.ranks,
         sizes=parse_sizes(options.size) or None,
         seed=options.seed,

@@ -18,6 +18,7 @@ from distspmd.layouts.layout import Layout
 from distspmd.layouts.mesh import Mesh
 from distspmd.planning.select import Solution
 from distspmd.plans.machine import Machine
+from distspmd.schedule import OnMesh, Schedule
 from distspmd.tables import Table, as_html, as_text
 
 ATTRIBUTE = "_distspmd_lowering"
@@ -205,6 +206,8 @@ class TiledSpace:
     """Each parameter with its range."""
     mesh: Mesh
     parts: tuple[int, ...]
+    splits: tuple[tuple[str, ...], ...]
+    """Axes of the mesh that split each parameter, minor first."""
     chosen_by: Choice
     """What gave the space its grid: the schedule, its neighbours, or nothing (rank 0)."""
     source: str
@@ -341,6 +344,24 @@ class Lowering:
     def ranks(self) -> int:
         """Ranks that the program needs at least."""
         return max((space.mesh.size for space in self.spaces), default=1)
+
+    @property
+    def schedule(self) -> Schedule:
+        """Where each space of the program runs, named or not: a schedule that names them all."""
+        return Schedule(
+            {
+                space.name: OnMesh(
+                    space.mesh,
+                    {
+                        parameter: axes
+                        for (parameter, _), axes in zip(space.iterates, space.splits, strict=True)
+                        if axes
+                    },
+                )
+                for space in self.spaces
+                if space.origin is SpaceOrigin.PROGRAM
+            }
+        )
 
     @property
     def sentences(self) -> tuple[str, ...]:

@@ -28,9 +28,9 @@ from distspmd.passes.select_tilings import FindSpaces, PropagateTilings, TileNam
 from distspmd.passes.sequential_reductions import SequentialReductions
 from distspmd.passes.sum_operands import SumOperands
 from distspmd.placement.argument_layouts import check_arguments
-from distspmd.placement.schedule import Schedule
 from distspmd.plans.machine import Machine
 from distspmd.plans.solver import Solver, is_solver
+from distspmd.schedule import Entries
 from distspmd.solvers import SOLVERS
 
 
@@ -91,7 +91,7 @@ observe: Callable[[Pass, Compilation], None] | None = None
 @placed_by_us()
 def lower_numbers(
     sdfg: SDFG,
-    schedule: Schedule,
+    schedule: Entries,
     *,
     arguments: Mapping[str, str] | None = None,
     solvers: Sequence[Solver] | None = None,
@@ -123,7 +123,7 @@ def lower_numbers(
     return lowering
 
 
-def on_copy(schedule: Schedule, sdfg: SDFG, twin: SDFG) -> Schedule:
+def on_copy(schedule: Entries, sdfg: SDFG, twin: SDFG) -> Entries:
     """The schedule whose keys are nodes and maps of a copy, where they were those of the SDFG."""
     if not isinstance(schedule, Mapping) or all(isinstance(key, str) for key in schedule):
         return schedule
@@ -137,7 +137,7 @@ def on_copy(schedule: Schedule, sdfg: SDFG, twin: SDFG) -> Schedule:
 
 def begin_compilation(
     sdfg: SDFG,
-    schedule: Schedule,
+    schedule: Entries,
     *,
     arguments: Mapping[str, str] | None = None,
     solvers: Sequence[Solver] | None = None,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 import html
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,7 +21,8 @@ from distspmd.errors import ArgumentError, ScheduleError
 from distspmd.lowering import ATTRIBUTE, Lowering
 from distspmd.pipeline import list_spaces
 from distspmd.placement.argument_layouts import DISTRIBUTED, check_arguments
-from distspmd.placement.schedule import Schedule, resolve
+from distspmd.placement.schedule import resolve
+from distspmd.schedule import Entries, Grid
 from distspmd.tables import Table, as_html, as_text
 
 
@@ -32,20 +32,20 @@ class SymbolicLowering:
 
     Attributes:
         sdfg: the program, with symbols.
-        schedule: parts of the spaces that were named.
+        schedule: grids of the spaces that were named.
         options: of lower.
         symbols: names of all that need a number.
     """
 
     sdfg: SDFG = field(repr=False)
-    schedule: dict[str, tuple[int, ...]]
+    schedule: dict[str, Grid]
     options: dict[str, Any]
     symbols: tuple[str, ...]
 
     @property
     def ranks(self) -> int:
         """Ranks that the program needs at least."""
-        return max(map(math.prod, self.schedule.values()), default=1)
+        return max((grid.mesh.size for grid in self.schedule.values()), default=1)
 
     @property
     def shapes(self) -> dict[str, Shape]:
@@ -103,7 +103,7 @@ class SymbolicLowering:
         return as_html([self._table]) + f"<p>{html.escape(self._note)}</p>"
 
 
-def lower_symbols(sdfg: SDFG, schedule: Schedule, options: Mapping[str, Any]) -> SymbolicLowering:
+def lower_symbols(sdfg: SDFG, schedule: Entries, options: Mapping[str, Any]) -> SymbolicLowering:
     """Check what can be checked before the sizes are known, and let the SDFG carry the rest.
 
     Args:

@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 from hypothesis import strategies as st
 
+from distspmd.analysis.tiling import Tiling
 from distspmd.layouts import intervals
 from distspmd.layouts.intervals import Box
 from distspmd.layouts.layout import Layout, Partial, Split
@@ -19,6 +20,7 @@ from distspmd.layouts.reductions import REDUCTIONS, find_reduction
 from distspmd.plans.encoding import DTYPES
 from distspmd.plans.redistribution import Redistribution
 from distspmd.plans.simulator import Tile
+from distspmd.schedule import Grid
 
 
 @st.composite
@@ -124,3 +126,9 @@ class Content:
 
 def _cut(array: Tile, layout: Layout) -> list[Tile]:
     return [array[intervals.slices(box)].copy() for box in layout.boxes]
+
+
+def tiling_on_grid(parameters, ranges, parts) -> Tiling:
+    """A tiling on a mesh with an axis for each parameter."""
+    grid = Grid.of_parts(parameters, parts)
+    return Tiling.of(ranges, grid.mesh, grid.splits)

@@ -18,6 +18,7 @@ ORDER = """
     solvers
     planning
     runtime
+    schedule
     lowering
     dace_compat
     nodes

@@ -87,7 +87,8 @@ def test_explain_prints_what_moves_and_why_and_saves_a_page(
 def test_a_schedule_comes_from_options_and_from_files(tmp_path: Path) -> None:
     path = tmp_path / "schedule.yaml"
     path.write_text("hidden: [2, 2, 1]\nout: {i: 2}\n")
-    assert parse_schedule([str(path), "y=(3,)", "z.2=i:2,j:4"]) == {
+    assert parse_schedule([str(path), "y=(3,)", "z.2=i:2,j:4", "v=i:x,j:yz"]) == {
+        "v": {"i": "x", "j": "yz"},
         "hidden": [2, 2, 1],
         "out": {"i": 2},
         "y": (3,),
@@ -95,11 +96,18 @@ def test_a_schedule_comes_from_options_and_from_files(tmp_path: Path) -> None:
     }
 
 
+def test_spaces_share_the_axes_of_a_mesh(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["lower", f"{file}:product", "-s", "__return=i:y,k:x", "--mesh", "x=2,y=3"]
+    assert "x=2,y=3" in said(capsys, *asked)
+    assert "of no mesh. Write mesh=" in said(capsys, *asked[:-2], status=1)
+
+
 @pytest.mark.parametrize(
     ("given", "found"),
     [
         ("hidden", "neither space=parts"),
         ("hidden=2,x", "no list of numbers"),
+        ("hidden=i:2,j:x", "no list of numbers"),
         ("hidden=i:2,j", "no list of numbers"),
     ],
 )

@@ -53,14 +53,6 @@ class Tiling:
             upper[:, d] = np.where(tiles[:, 1] > tiles[:, 0], last[:, d] + 1, lower[:, d])
         return cls(mesh, tuple(splits), lower, upper, last)
 
-    @classmethod
-    def on_grid(
-        cls, parameters: Sequence[str], ranges: Sequence[ParameterRange], parts: Sequence[int]
-    ) -> Tiling:
-        """Tile each parameter along an axis of its own name, as a schedule asks."""
-        mesh = Mesh.of(tuple(zip(parameters, parts, strict=True)))
-        return cls.of(ranges, mesh, [(name,) for name in parameters])
-
     @property
     def parts(self) -> tuple[int, ...]:
         """Number of tiles along each parameter."""

@@ -34,16 +34,17 @@ from distspmd.codegen.build import build_unlowered
 from distspmd.errors import ArgumentError, CheckError, DistSPMDError
 from distspmd.execution.program import build_for
 from distspmd.frontend.from_numpy.api import numpy_program
+from distspmd.layouts.mesh import Mesh
 from distspmd.lowering import Lowering
 from distspmd.passes.check_sizes import check_sizes
 from distspmd.pipeline import lower_numbers
-from distspmd.placement.schedule import Schedule
 from distspmd.plans.machine import Machine
 from distspmd.plans.solver import Solver
 from distspmd.plans.verifier import verify
 from distspmd.runtime.agreement import Agreement, Call
 from distspmd.runtime.allocation import launched_ranks
 from distspmd.runtime.launch import launch
+from distspmd.schedule import Entries, as_entries
 from distspmd.symbolic_lowering import with_sizes
 from distspmd.tables import Table, as_html, as_text
 
@@ -106,9 +107,10 @@ class Checked:
 
 def check(
     program: Source,
-    schedule: Schedule,
+    schedule: Entries | str | os.PathLike[str],
     ranks: int,
     *,
+    mesh: Mesh | Mapping[str, int] | None = None,
     sizes: Mapping[str, int] | None = None,
     inputs: Inputs | None = None,
     reference: Callable[..., Any] | None = None,
@@ -132,7 +134,7 @@ def check(
         program: a function, a ``@dace.program`` or an SDFG; it stays as it is. What is compared
             with is the Python function, run by NumPy; for an SDFG, and where Python cannot run the
             function, the SDFG in one process. The result says which.
-        schedule: as for :func:`distspmd.lower`.
+        schedule, mesh: as for :func:`distspmd.lower`.
         ranks: how many to start.
         sizes: numbers for symbolic sizes.
         inputs: by name of an argument: its value, or a function of a generator that draws it, or
@@ -154,6 +156,7 @@ def check(
     """
     if runs < 1:
         raise ArgumentError(f"check: {runs} runs compare nothing; ask for 1 or more.")
+    entries = as_entries(schedule, mesh)
     sdfg = program if isinstance(program, SDFG) else numpy_program(program)
     sdfg = with_sizes(sdfg, sizes) if sizes else sdfg
     check_sizes(sdfg)
@@ -165,7 +168,7 @@ def check(
             wanted, oracle = oracle_of(program, sizes or {}, arguments_of(sdfg, seed, inputs))
         return prepare_trial(
             sdfg,
-            schedule,
+            entries,
             ranks,
             tolerance=tolerance,
             seed=seed,
@@ -255,7 +258,7 @@ def _together(
 
 def prepare_trial(
     sdfg: SDFG,
-    schedule: Schedule,
+    schedule: Entries,
     ranks: int,
     *,
     tolerance: float | None = None,

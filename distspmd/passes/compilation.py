@@ -18,11 +18,11 @@ from distspmd.passes.tiles import Symbols
 from distspmd.placement.argument_layouts import DISTRIBUTED, ROOT, held_by_caller
 from distspmd.placement.homes import Home, choose
 from distspmd.placement.propagation import Tiled
-from distspmd.placement.schedule import Schedule
 from distspmd.planning.select import Solution
 from distspmd.plans.machine import Machine
 from distspmd.plans.redistribution import Redistribution
 from distspmd.plans.solver import Solver
+from distspmd.schedule import Entries, Grid
 
 
 @dataclass
@@ -31,7 +31,7 @@ class Compilation:
 
     Attributes:
         sdfg: the program; passes rewrite it in place.
-        schedule: as :func:`distspmd.lower` takes it.
+        schedule: as :func:`distspmd.lower` takes it; each entry has its mesh.
         solvers: whom to ask for plans, in this order.
         machine: what messages and bytes are taken to cost.
         arguments: where the caller holds arguments and results that are not whole on rank 0.
@@ -39,7 +39,7 @@ class Compilation:
         fuse: whether maps that pass temporaries on become one.
         spaces: the iteration spaces that are left, in program order.
         named: names of the spaces that a schedule can name.
-        grids: parts of the spaces that the schedule names.
+        grids: of the spaces that the schedule names.
         remarks: what the schedule leaves idle, as sentences.
         fused: spaces that run in others.
         tilings: of the spaces whose grid does not follow from their neighbours.
@@ -54,7 +54,7 @@ class Compilation:
     """
 
     sdfg: SDFG
-    schedule: Schedule
+    schedule: Entries
     solvers: Sequence[Solver]
     machine: Machine
     arguments: Mapping[str, str] = field(default_factory=dict)
@@ -62,7 +62,7 @@ class Compilation:
     fuse: bool = True
     spaces: Sequence[IterationSpace] = ()
     named: frozenset[str] = frozenset()
-    grids: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    grids: dict[str, Grid] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
     fused: tuple[FusedSpace, ...] = ()
     tilings: dict[str, Tiling] = field(default_factory=dict)

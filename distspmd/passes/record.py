@@ -94,6 +94,7 @@ def _record_space(space: IterationSpace, tiled: Tiled, is_named: bool) -> TiledS
         space.iterates,
         tiled.tiling.mesh,
         tiled.tiling.parts,
+        tiled.tiling.splits,
         tiled.chosen_by,
         str(space.source or ""),
         origin,

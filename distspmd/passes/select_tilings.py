@@ -63,10 +63,9 @@ class TileNamedSpaces:
         for sentence in compilation.remarks:
             warn(sentence)
         compilation.tilings = {
-            space.name: Tiling.on_grid(
-                space.parameters, space.ranges, compilation.grids[space.name]
-            )
+            space.name: Tiling.of(space.ranges, grid.mesh, grid.splits)
             for space in named
+            if (grid := compilation.grids[space.name])
         }
 
 

@@ -2,41 +2,56 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import inspect
 import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from distspmd.analysis.iteration_spaces import IterationSpace, IterationSpaces
 from distspmd.errors import ScheduleError, ScheduleWarning
-from distspmd.layouts.mesh import MOST_RANKS
-
-Schedule = Mapping[Any, Sequence[int] | Mapping[str, int]]
-"""Name, unique label, DaCe node or map of an iteration space -> parts along each parameter."""
+from distspmd.layouts.mesh import MOST_RANKS, Mesh
+from distspmd.schedule import Entries, Grid, OnMesh, axes_of
 
 
-def resolve(schedule: Schedule, spaces: IterationSpaces) -> dict[str, tuple[int, ...]]:
-    """Parts of each space that the schedule names, by the space's name.
+def resolve(schedule: Entries, spaces: IterationSpaces) -> dict[str, Grid]:
+    """The grid of each space that the schedule names, by the space's name.
 
     Raises:
-        ScheduleError: an unknown or ambiguous key, a wrong number of parts, or parts below one.
+        ScheduleError: an unknown or ambiguous key, a wrong number of parts, or parts below one;
+            an axis that there is not. What comes from a file has its line.
     """
     if not isinstance(schedule, Mapping):
         raise ScheduleError(
             f"the schedule is a {type(schedule).__name__}; write a mapping, such as "
             f"{{{spaces[0].name if spaces else 'y'!r}: (2, 1)}}."
         )
-    grids: dict[str, tuple[int, ...]] = {}
-    for key, parts in schedule.items():
-        space = _find(key, spaces)
-        if space.name in grids:
-            raise ScheduleError(f"the schedule gives the space {space.name!r} two grids; keep one.")
-        grids[space.name] = _parts(space, parts)
+    grids: dict[str, Grid] = {}
+    places = getattr(schedule, "places", {})
+    for key, asked in schedule.items():
+        with _from(places.get(key) if isinstance(key, str) else None):
+            space = _find(key, spaces)
+            if space.name in grids:
+                raise ScheduleError(
+                    f"the schedule gives the space {space.name!r} two grids; keep one."
+                )
+            grids[space.name] = _grid(space, asked)
     return grids
+
+
+@contextlib.contextmanager
+def _from(place: str | None) -> Iterator[None]:
+    """Name the line of a file in errors of an entry that comes from there."""
+    try:
+        yield
+    except ScheduleError as error:
+        if place is None:
+            raise
+        raise ScheduleError(f"{place}: {error}") from None
 
 
 def _find(key: Any, spaces: IterationSpaces) -> IterationSpace:
@@ -73,8 +88,50 @@ def _names(spaces: IterationSpaces) -> str:
     return ", ".join(repr(space.name) for space in spaces) or "none"
 
 
-def _parts(space: IterationSpace, parts: Sequence[int] | Mapping[str, int]) -> tuple[int, ...]:
-    iterates = ", ".join(f"{p}={r}" for p, r in zip(space.parameters, space.ranges, strict=True))
+def _grid(space: IterationSpace, asked: Any) -> Grid:
+    if isinstance(asked, Grid):
+        return asked
+    if isinstance(asked, OnMesh):
+        what = f"the schedule gives the space {space.name!r} ({space.where}) the axes {asked}"
+        return _grid_on(asked, space.parameters, what, _iterates(space))
+    return Grid.of_parts(space.parameters, _parts(space, asked))
+
+
+def _grid_on(asked: OnMesh, parameters: Sequence[str], what: str, iterates: str) -> Grid:
+    """The grid that a schedule asks for.
+
+    Args:
+        asked: the mesh, and axes by parameter.
+        parameters: of the space.
+        what: begins the messages: what the schedule asks of which space.
+        iterates: parameters with their ranges, for messages.
+
+    Raises:
+        ScheduleError: a parameter or an axis that there is not, or an axis that splits twice.
+    """
+    if not isinstance(asked.mesh, Mesh) or not isinstance(asked.split, Mapping):
+        raise ScheduleError(f"{what}. Write OnMesh(Mesh(x=2, y=4), {{{parameters[0]!r}: 'x'}}).")
+    unknown = [name for name in asked.split if name not in parameters]
+    if unknown:
+        raise ScheduleError(
+            f"{what}, but it has no parameter {unknown[0]!r}; it iterates over {iterates}."
+        )
+    by_name = {name: axes_of(asked.mesh, axes, what) for name, axes in asked.split.items()}
+    used = [axis for axes in by_name.values() for axis in axes]
+    twice = [axis for axis in dict.fromkeys(used) if used.count(axis) > 1]
+    if twice:
+        raise ScheduleError(
+            f"{what}, where the axis {twice[0]!r} splits twice; give each axis to one parameter."
+        )
+    return Grid(asked.mesh, tuple(by_name.get(name, ()) for name in parameters))
+
+
+def _iterates(space: IterationSpace) -> str:
+    return ", ".join(f"{p}={r}" for p, r in zip(space.parameters, space.ranges, strict=True))
+
+
+def _parts(space: IterationSpace, parts: Any) -> tuple[int, ...]:
+    iterates = _iterates(space)
     asked = f"the schedule gives the space {space.name!r} ({space.where}) the parts {parts!r}"
     example = "(" + ", ".join("2" if d == 0 else "1" for d in range(len(space.parameters))) + ",)"
     example = (
@@ -109,10 +166,10 @@ def _parts(space: IterationSpace, parts: Sequence[int] | Mapping[str, int]) -> t
     return tuple(int(count) for count in parts)
 
 
-def idle_sentences(space: IterationSpace, parts: Sequence[int]) -> list[str]:
+def idle_sentences(space: IterationSpace, grid: Grid) -> list[str]:
     """What a grid leaves idle along each parameter of a space of known ranges, as sentences."""
     found = []
-    for parameter, extent, count in zip(space.parameters, space.ranges, parts, strict=True):
+    for parameter, extent, count in zip(space.parameters, space.ranges, grid.parts, strict=True):
         begin, end, step = int(extent.begin), int(extent.end), int(extent.step)
         iterations = max(0, -(-(end - begin) // step))
         tile = -(-iterations // count)
@@ -121,7 +178,8 @@ def idle_sentences(space: IterationSpace, parts: Sequence[int]) -> list[str]:
             found.append(
                 f"{space.where}: the schedule cuts {parameter} of the space {space.name!r} into "
                 f"{count:,} parts, but its {iterations:,} iterations are {used:,} tiles of {tile:,}"
-                f": {count - used:,} of {count:,} ranks along it are idle. Write {max(1, used)}."
+                f": {count - used:,} of {count:,} ranks along it are idle. "
+                + (f"Write {max(1, used)}." if grid.is_of_space else "Split it along fewer axes.")
             )
     return found
 

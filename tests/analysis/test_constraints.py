@@ -18,6 +18,7 @@ from dace import Memlet
 from hypothesis import given
 from hypothesis import strategies as st
 from lowering.programs import CASES, indices, reductions
+from strategies import tiling_on_grid
 
 from distspmd.analysis.constraints import uses
 from distspmd.analysis.iteration_spaces import spaces_of
@@ -38,7 +39,7 @@ def uses_of(program: Any, parts: Sequence[int], position: int = 0) -> tuple[Tili
     sdfg = program if isinstance(program, dace.SDFG) else program.to_sdfg()
     normalize(sdfg)
     space = spaces_of(sdfg)[position]
-    tiling = Tiling.on_grid(space.parameters, space.ranges, parts)
+    tiling = tiling_on_grid(space.parameters, space.ranges, parts)
     return tiling, uses(space, tiling)
 
 
@@ -238,7 +239,7 @@ def test_boxes_of_affine_maps_are_the_hulls_of_what_they_touch(drawn):
     write, write_shape = moved_inside(drawn, "write", one)
     sdfg = sdfg_of(drawn, read, write, (read_shape, write_shape))
     points = set(all_points(drawn))
-    tiling = Tiling.on_grid("ij", spaces_of(sdfg)[0].ranges, drawn["parts"])
+    tiling = tiling_on_grid("ij", spaces_of(sdfg)[0].ranges, drawn["parts"])
     steps = [s for _, _, s in drawn["ranges"]]
     written, taken = [], []
     for rank in range(tiling.mesh.size):

@@ -4,10 +4,10 @@ from typing import Any
 
 import dace
 import pytest
+from strategies import tiling_on_grid
 
 from distspmd.analysis.constraints import uses
 from distspmd.analysis.iteration_spaces import spaces_of
-from distspmd.analysis.tiling import Tiling
 from distspmd.analysis.uses import Read, Update, Use, Write
 from distspmd.layouts.layout import Layout
 from distspmd.layouts.mesh import Mesh
@@ -64,7 +64,7 @@ def test_what_a_nested_program_reads_and_writes_is_one_update() -> None:
 
     (space,) = spaces_of(powers.to_sdfg())
     found = {
-        use.data: use for use in uses(space, Tiling.on_grid(space.parameters, space.ranges, (2,)))
+        use.data: use for use in uses(space, tiling_on_grid(space.parameters, space.ranges, (2,)))
     }
     assert isinstance(found["x"], Update)
     assert str(found["x"].works_on) == "[4{i}8]"

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from strategies import tiling_on_grid
 
 import distspmd
 from distspmd.analysis.constraints import uses
 from distspmd.analysis.iteration_spaces import spaces_of
-from distspmd.analysis.tiling import Tiling
 from distspmd.analysis.uses import Read, Use, Write
 from distspmd.layouts import intervals
 from distspmd.layouts.layout import Layout, Partial
@@ -102,7 +102,7 @@ def reduced_then_used(x: dace.float64[8, 12]):
 def use(program: Any, data: str, parts: int, *, write: bool, steps: tuple[int, ...] = ()) -> Use:
     sdfg = program.to_sdfg()
     space = spaces_of(sdfg)[0]
-    tiling = Tiling.on_grid(space.parameters, space.ranges, steps or (parts,))
+    tiling = tiling_on_grid(space.parameters, space.ranges, steps or (parts,))
     (found,) = (u for u in uses(space, tiling) if u.data == data and isinstance(u, Read) != write)
     return found
 

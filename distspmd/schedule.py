@@ -1,0 +1,297 @@
+"""Schedules: on which axes of which mesh each iteration space runs; as Python objects and files.
+
+What a schedule says is compared with a program in :mod:`distspmd.placement.schedule`.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from distspmd.errors import MeshError, ScheduleError
+from distspmd.layouts.mesh import Mesh
+
+Axes = str | Sequence[str]
+"""Axes of a mesh, minor first, as in layouts: ``"x"``, ``("x", "y")``, or ``"xy"`` of letters."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The mesh on which an iteration space runs, and the axes that split each of its parameters.
+
+    Ranks that differ only on axes that split no parameter run the same iterations.
+
+    Attributes:
+        mesh: the ranks.
+        splits: axes that split each parameter, minor first, in the order of the parameters.
+        is_of_space: whether the mesh is the space's own, with an axis for each parameter.
+    """
+
+    mesh: Mesh
+    splits: tuple[tuple[str, ...], ...]
+    is_of_space: bool = False
+
+    @classmethod
+    def of_parts(cls, parameters: Sequence[str], parts: Sequence[int]) -> Grid:
+        """A mesh with an axis for each parameter, which has its name."""
+        mesh = Mesh.of(tuple(zip(parameters, parts, strict=True)))
+        return cls(mesh, tuple((name,) for name in parameters), is_of_space=True)
+
+    @property
+    def parts(self) -> tuple[int, ...]:
+        """Number of tiles along each parameter."""
+        return tuple(math.prod(self.mesh[axis] for axis in split) for split in self.splits)
+
+    def __str__(self) -> str:
+        if self.is_of_space:
+            return str(self.parts)
+        splits = ", ".join("".join(s) if _are_letters(s) else str(s) for s in self.splits)
+        return f"({splits}) of {self.mesh}"
+
+
+@dataclass(frozen=True)
+class OnMesh:
+    """Where a schedule has an iteration space run: ``OnMesh(Mesh(x=2, y=4), {"b": "x"})``.
+
+    Attributes:
+        mesh: the ranks; ``Mesh()`` is rank 0 alone.
+        split: axes of each parameter that is split; the others stay whole.
+    """
+
+    mesh: Mesh
+    split: Mapping[str, Axes]
+
+    def __str__(self) -> str:
+        splits = ", ".join(f"{name}: {axes}" for name, axes in self.split.items())
+        return f"{{{splits}}} on {self.mesh or 'rank 0'}" if splits else f"whole on {self.mesh}"
+
+    def __hash__(self) -> int:
+        return hash((self.mesh, tuple(self.split)))
+
+
+def is_of_axes(asked: Any) -> bool:
+    """Whether a schedule gives a space axes, and not numbers of parts."""
+    return isinstance(asked, Mapping) and any(_is_axes(value) for value in asked.values())
+
+
+def _is_axes(value: Any) -> bool:
+    return isinstance(value, str) or (isinstance(value, Sequence) and not isinstance(value, bytes))
+
+
+def _are_letters(axes: Sequence[str]) -> bool:
+    return all(len(axis) == 1 for axis in axes)
+
+
+def axes_of(mesh: Mesh, axes: Axes, what: str) -> tuple[str, ...]:
+    """Names of axes of a mesh, minor first.
+
+    Args:
+        mesh: that has them.
+        axes: as a schedule writes them.
+        what: begins the messages.
+
+    Raises:
+        ScheduleError: one that the mesh has not.
+    """
+    if isinstance(axes, str):
+        found = (axes,) if axes in mesh.names else tuple(axes)
+    elif _is_axes(axes) and all(isinstance(axis, str) for axis in axes):
+        found = tuple(axes)
+    else:
+        raise ScheduleError(f"{what}; write axes of the mesh {mesh}, such as {mesh.names[:1]}.")
+    for axis in found:
+        if axis not in mesh.names:
+            names = ", ".join(mesh.names) or "none: it is rank 0 alone"
+            raise ScheduleError(f"{what}, but the mesh has no axis {axis!r}; it has {names}.")
+    return found
+
+
+Asked = Sequence[int] | Mapping[str, int] | Mapping[str, Axes] | OnMesh | Grid
+"""Of a space: parts along each parameter, in order or by name; or axes of a mesh by parameter."""
+
+Entries = Mapping[Any, Asked]
+"""Name, unique label, DaCe node or map of an iteration space -> what is asked of it."""
+
+
+class Schedule(dict[str, Any]):
+    """Where each iteration space of a program runs, as it can be written into a file.
+
+    A mapping of names of spaces, which :func:`distspmd.lower` takes as it is, changed or not.
+    ``Lowering.schedule`` is one.
+
+    Attributes:
+        places: of the spaces that come from a file: ``"schedule.yaml:7"``.
+    """
+
+    def __init__(
+        self, spaces: Mapping[str, Any] | None = None, places: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(spaces or {})
+        self.places = dict(places or {})
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a file that :func:`distspmd.lower` reads.
+
+        Raises:
+            ScheduleError: the file cannot be written.
+        """
+        try:
+            Path(path).write_text(_written(self), encoding="utf-8")
+        except OSError as error:
+            raise ScheduleError(f"the schedule {path} cannot be written: {error}") from None
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Schedule:
+        """Read a file.
+
+        Raises:
+            ScheduleError: there is none, or it is not understood; with the line.
+        """
+        return _read(Path(path))
+
+    def __str__(self) -> str:
+        return "\n".join(f"{name}: {asked}" for name, asked in self.items())
+
+
+def as_entries(
+    schedule: Entries | str | os.PathLike[str] | None, mesh: Mesh | Mapping[str, int] | None = None
+) -> Entries:
+    """A schedule of which each entry has its mesh.
+
+    Args:
+        schedule: entries, or the name of a file.
+        mesh: of the entries that give axes.
+
+    Raises:
+        ScheduleError: axes without a mesh, or a mesh without axes.
+        MeshError: no mesh.
+    """
+    if isinstance(schedule, str | os.PathLike):
+        schedule = Schedule.load(schedule)
+    schedule = {} if schedule is None else schedule
+    if not isinstance(schedule, Mapping):  # resolve says so, with the names of the spaces
+        return schedule  # type: ignore[unreachable]
+    items: list[tuple[Any, Any]] = list(schedule.items())
+    of_axes = [key for key, asked in items if is_of_axes(asked)]
+    if mesh is None:
+        if of_axes:
+            raise ScheduleError(
+                f"the schedule gives the space {of_axes[0]!r} axes, {schedule[of_axes[0]]!r}, of "
+                "no mesh. Write mesh={'x': 4, 'y': 2} beside the schedule, or numbers of parts."
+            )
+        return schedule
+    if not of_axes:
+        raise ScheduleError(
+            f"mesh={mesh!r}, but no entry of the schedule names axes. Write axes of the mesh, such "
+            "as {'y': {'i': 'x'}}, or leave the mesh out."
+        )
+    mesh = mesh if isinstance(mesh, Mesh) else Mesh.of(mesh)
+    made: dict[Any, Any] = {
+        key: OnMesh(mesh, dict(asked)) if is_of_axes(asked) else asked for key, asked in items
+    }
+    return made if not isinstance(schedule, Schedule) else Schedule(made, schedule.places)
+
+
+# -- files ----------------------------------------------------------------------------------------
+
+VERSION = 1
+"""Of the format of files."""
+
+ROOT = "root"
+"""What files call the mesh of rank 0 alone."""
+
+
+def _written(schedule: Schedule) -> str:
+    """A schedule as YAML."""
+    import yaml
+
+    meshes: dict[Mesh, str] = {}
+    spaces: dict[str, Any] = {}
+    for name, asked in schedule.items():
+        if not isinstance(asked, OnMesh):
+            spaces[name] = dict(asked) if isinstance(asked, Mapping) else list(asked)
+            continue
+        if not asked.mesh.axes:
+            spaces[name] = {"mesh": ROOT}
+            continue
+        mesh = meshes.setdefault(asked.mesh, f"mesh{len(meshes) + 1}")
+        split = {each: list(axes_of(asked.mesh, a, name)) for each, a in asked.split.items()}
+        spaces[name] = {"mesh": mesh, **({"split": split} if split else {})}
+    content = {
+        "version": VERSION,
+        "meshes": {name: dict(mesh.axes) for mesh, name in meshes.items()},
+        "spaces": spaces,
+    }
+    text: str = yaml.safe_dump(content, sort_keys=False, default_flow_style=None)
+    return text
+
+
+def _read(path: Path) -> Schedule:
+    import yaml
+
+    try:
+        text = path.read_text(encoding="utf-8")
+        content, node = yaml.safe_load(text), yaml.compose(text, Loader=yaml.SafeLoader)
+    except (yaml.YAMLError, ValueError, RecursionError, OSError) as error:
+        raise ScheduleError(f"the schedule {path} is neither YAML nor JSON: {error}") from None
+    if not isinstance(content, dict) or not isinstance(node, yaml.MappingNode):
+        raise ScheduleError(
+            f"the schedule {path} is no mapping. Write lines such as hidden: [2, 2, 1]."
+        )
+    if "version" not in content:
+        return Schedule(content, _places(path, node))
+    entries = {key.value: value for key, value in node.value}
+    unknown = [key for key in content if key not in ("version", "meshes", "spaces")]
+    if content["version"] != VERSION or unknown or not isinstance(content.get("spaces"), dict):
+        raise ScheduleError(
+            f"{path}:{node.start_mark.line + 1}: a schedule of version {content['version']!r} with "
+            f"{', '.join(map(repr, content))}. Write version: {VERSION}, meshes and spaces."
+        )
+    places = _places(path, entries["spaces"])
+    meshes = _meshes(path, content.get("meshes") or {}, entries.get("meshes"))
+    return Schedule(
+        {name: _entry(places[name], asked, meshes) for name, asked in content["spaces"].items()},
+        places,
+    )
+
+
+def _places(path: Path, node: Any) -> dict[str, str]:
+    """File and line of each key of a mapping."""
+    return {key.value: f"{path}:{key.start_mark.line + 1}" for key, _ in node.value}
+
+
+def _meshes(path: Path, given: Any, node: Any) -> dict[str, Mesh]:
+    if not isinstance(given, dict):
+        line = node.start_mark.line + 1
+        raise ScheduleError(f"{path}:{line}: meshes is no mapping. Write mesh1: {{x: 4, y: 2}}.")
+    places = _places(path, node) if given else {}
+    return {name: _mesh(sizes, places[str(name)]) for name, sizes in given.items()}
+
+
+def _mesh(sizes: Any, place: str) -> Mesh:
+    try:
+        return Mesh.of(sizes)
+    except MeshError as error:
+        raise ScheduleError(f"{place}: {error}") from None
+
+
+def _entry(place: str, asked: Any, meshes: Mapping[str, Mesh]) -> Any:
+    if not isinstance(asked, dict) or "mesh" not in asked:
+        return asked
+    unknown = [key for key in asked if key not in ("mesh", "split")]
+    if unknown:
+        raise ScheduleError(f"{place}: {unknown[0]!r} is neither 'mesh' nor 'split'.")
+    mesh, split = asked["mesh"], asked.get("split") or {}
+    if mesh not in meshes and mesh != ROOT:
+        raise ScheduleError(
+            f"{place}: there is no mesh {mesh!r}; there are {', '.join(meshes) or 'none'}, and "
+            f"{ROOT!r}, rank 0 alone."
+        )
+    if not isinstance(split, dict):
+        raise ScheduleError(f"{place}: split is no mapping. Write split: {{i: x, j: [y, z]}}.")
+    axes = {name: tuple(a) if isinstance(a, list) else a for name, a in split.items()}
+    return OnMesh(meshes.get(mesh, Mesh()), axes)
