@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import re
 import subprocess
@@ -12,10 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import dace
+import numpy as np
 import pytest
 
 import distspmd
 import distspmd.frontend
+from distspmd.errors import UnsupportedProgram
 
 N = dace.symbol("N")
 
@@ -65,6 +68,12 @@ def test_a_schedule_may_name_nodes_of_the_sdfg() -> None:
     with pytest.raises(distspmd.ScheduleError):
         distspmd.lower(sdfg, {space.node: (2, 2)})
     assert distspmd.lower(sdfg, {space.node.map: (4,)}).ranks == 4
+
+
+@pytest.mark.parametrize("program", [int, max, np.sin, functools.partial(max, 1), re.compile("a")])
+def test_what_is_no_function_of_python_is_no_program(program: Any) -> None:
+    with pytest.raises(UnsupportedProgram, match="no function that is written in|a program is"):
+        distspmd.lower(program)
 
 
 def test_the_table_after_lowering_has_the_names_of_the_table_before() -> None:

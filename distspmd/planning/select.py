@@ -56,7 +56,7 @@ def select_plan(
         if isinstance(answer, Plan) and in_order:
             answer = order_by_rank(answer)
         if isinstance(answer, Plan) and max_memory is not None:
-            answer = bound_rounds(answer, max_memory)
+            answer = bound_rounds(answer, int(max_memory))
         if isinstance(answer, Plan):
             costed.append((answer, cost(answer, machine or Machine())))
         else:

@@ -79,6 +79,11 @@ def numpy_program(
     if frontend != "numpy":
         raise ArgumentError(f"there is no front end {frontend!r}: 'numpy' or 'dace'.")
     python = _python_function(function)
+    if isinstance(python, type) or not hasattr(inspect.unwrap(python), "__code__"):
+        raise UnsupportedProgram(
+            f"{python!r} is no function that is written in Python, so that its source is not to be "
+            "read. Write a function that calls it."
+        )
     try:
         return _settled(python, examples, sizes, fixes_numbers=False)
     except UnsupportedProgram:

@@ -71,6 +71,8 @@ def test_memory_is_kept_by_rounds():
 def test_too_little_memory_is_refused_with_what_the_tiles_need():
     with pytest.raises(NoSolver, match="its tiles and scratch are 48 bytes on a rank"):
         distspmd.plan(SOURCE, TARGET, max_memory=40)
+    with pytest.raises(NoSolver, match="and max_memory is 40"):
+        distspmd.plan(SOURCE, TARGET, max_memory=np.uint8(40))
 
 
 def test_the_machine_decides_between_few_calls_and_few_bytes():
