@@ -314,6 +314,8 @@ class Interpreter:
         """The values that are assigned to several targets."""
         if isinstance(value, tuple | list | range | str):
             return list(value)
+        if isinstance(value, generators.Generator):
+            return generators.collect(self, value, at_once=True)
         if isinstance(value, RunList) and isinstance(value.count, int):
             return [lists.read(self, value, n) for n in range(value.count)]
         if isinstance(value, np.ndarray):

@@ -307,6 +307,13 @@ def copied_lists(x: Any) -> Any:
     return len(chosen), len(shallow), len(deep), np.array(both), twice[1][0]
 
 
+def unpacks(x: Any) -> Any:
+    a, b, c = (np.zeros(3) + i for i in range(3))
+    a[0] = x[0]
+    first, *others = (v * 2 for v in x)
+    return a, b + c, first + max(*(v for v in x)), others[1]
+
+
 def truth(x: Any) -> Any:
     return 1 if Number(x[0] - 5) else 2
 
@@ -353,6 +360,7 @@ def of_iterators(x: Any) -> Any:
         genarg(x.copy()),
         modglobal(x.copy()),
         iters(x.copy()),
+        unpacks(x.copy()),
         copied_lists(x.copy()),
         truth(x.copy()),
         members(x.copy()),
