@@ -348,8 +348,16 @@ class Transcript:
             self.refuse("float16 is not covered; convert before: x.astype(np.float32)")
 
     def container(self, name: str, shape: Sequence[Length], dtype: DType) -> Container:
-        """A new container."""
+        """A new container.
+
+        Raises:
+            CannotRoll: its length is a power of which a loop decides the exponent.
+        """
         self.check_type(np.dtype(dtype))
+        for extent in shape:
+            powers = sympy.sympify(extent).atoms(sympy.Pow)
+            if any(s.name in self.bounds for power in powers for s in power.exp.free_symbols):
+                raise CannotRoll(f"{name!r} has the length {extent} in it")
         found = Container(self.unique(name), tuple(shape), np.dtype(dtype))
         if self.own:
             self.own[-1].add(found.name)

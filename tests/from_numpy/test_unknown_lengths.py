@@ -101,7 +101,40 @@ def changed(x: Any) -> Any:
     return y, z, x
 
 
-PROGRAMS = [chosen, places, sets, written, rows, joined, computed, in_loops, until_few, changed]
+def of_one_way(x: Any) -> Any:
+    """What has a length in one way of a branch only."""
+    peaks = []
+    for i in range(1, len(x) - 1):
+        if x[i - 1] < x[i] > x[i + 1]:
+            peaks.append(i)  # noqa: PERF401
+    if not peaks:
+        return np.array([]), 0.0
+    return np.array(peaks), max(x[p] for p in peaks)
+
+
+def of_powers(x: Any) -> Any:
+    """Lengths that are powers, with the variable of a loop in the exponent."""
+    sums = np.zeros(4)
+    for i in range(1, 4):
+        k = np.arange(1, 2**i, 2)
+        sums[i] = sums[i - 1] / 2 + (k * x[i]).sum()
+    return sums
+
+
+PROGRAMS = [
+    of_one_way,
+    of_powers,
+    chosen,
+    places,
+    sets,
+    written,
+    rows,
+    joined,
+    computed,
+    in_loops,
+    until_few,
+    changed,
+]
 
 
 def case_of(function: Callable[..., Any]) -> Case:
@@ -123,7 +156,7 @@ def test_each_gives_what_numpy_gives(function: Callable[..., Any]) -> None:
     assert found.kind == RIGHT, found
 
 
-@pytest.mark.parametrize("function", [places, rows])
+@pytest.mark.parametrize("function", [places, rows, of_one_way, of_powers])
 def test_plans_of_three_ranks_are_proved(function: Callable[..., Any]) -> None:
     found = on_paper(case_of(function))
     assert found.kind == RIGHT, found

@@ -214,7 +214,28 @@ def _one_of(
                 if other not in own:
                     tracer.add(SetSymbol(other, sympy.Integer(0), INT64))
             kept.append(_kept(tracer, name, value))
+    for value, block, other_block in zip(kept, blocks, reversed(blocks), strict=True):
+        own_lengths = {
+            n for n in _lengths_of(value) if _sets(block, n) and not _sets(other_block, n)
+        }
+        with tracer.within(other_block):
+            for length in sorted(own_lengths):
+                tracer.add(SetSymbol(length, sympy.Integer(0), INT64))
     return OneOf(plain.reason, symbol(which), (kept[0], kept[1]))
+
+
+def _lengths_of(value: Any) -> set[str]:
+    """Names of the symbols in the shapes of what a value holds."""
+    if isinstance(value, tuple | list):
+        return {name for part in value for name in _lengths_of(part)}
+    if isinstance(value, OneOf):
+        return _lengths_of(value.values)
+    shape = value.shape if isinstance(value, Tensor) else ()
+    return {s.name for n in shape for s in getattr(n, "free_symbols", ())}
+
+
+def _sets(block: Block, name: str) -> bool:
+    return any(isinstance(s, SetSymbol) and s.name == name for s in block.statements)
 
 
 def _kept(tracer: Tracer, name: str, value: Any) -> Any:
