@@ -152,6 +152,7 @@ class Frame:
         receiver: its first argument, which is the object of a method.
         around: the frame of the function in which it was defined.
         yielded: what a generator has given so far that is read to its end.
+        comprehensions: those around, with the last values of their variables once they are done.
     """
 
     variables: dict[str, Any] = field(default_factory=dict)
@@ -168,6 +169,7 @@ class Frame:
     outside: Mapping[str, Any] = field(default_factory=dict)
     around: Frame | None = None
     yielded: Yielded | None = None
+    comprehensions: list[dict[str, Any]] = field(default_factory=list)
 
     def flag_of(self, error: type[BaseException]) -> str | None:
         """The flag of the handler in this function that takes an error; None if none does."""

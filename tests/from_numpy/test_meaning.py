@@ -187,3 +187,36 @@ def unknown(u: f8[4, 2]):
 def test_what_cannot_be_parsed_is_refused_with_its_line(program: Any) -> None:
     with pytest.raises(UnsupportedProgram, match=r"^test_meaning.py:\d+: "):
         numpy_program(program)
+
+
+def functions_of_a_comprehension(x):
+    last = [lambda y: y * i for i in range(3)]  # noqa: B023
+    own = [lambda y, i=i: y * i for i in range(3)]
+    by_name = {k: (lambda y: y + k) for k in range(4)}  # noqa: B023
+    now = [(lambda y: y - j)(x) for j in range(2)]
+    return last[0](x), own[0](x), own[1](x), by_name[0](x), now[1]
+
+
+def a_name_of_a_comprehension(x):
+    k, i = 10, 20
+    table = {k: k * 2 for k in range(3)}
+    values = [i + 1 for i in range(3)]
+    return x * k + i + table[1] + values[2]
+
+
+@pytest.mark.parametrize("function", [functions_of_a_comprehension, a_name_of_a_comprehension])
+def test_comprehensions_have_variables_of_their_own(function: Any) -> None:
+    x = np.arange(4.0)
+    wanted, found = function(x), load_unlowered(numpy_program(function, x))(x=x)
+    every = wanted if isinstance(wanted, tuple) else (wanted,)
+    for one, other in zip(found if isinstance(found, tuple) else (found,), every, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_repeats_that_data_decide_are_refused_by_name() -> None:
+    with pytest.raises(UnsupportedProgram, match="the length of its result is known at run time"):
+        numpy_program(repeated_by_data, np.arange(3.0), np.arange(3))
+
+
+def repeated_by_data(x, n):
+    return np.repeat(x, n)

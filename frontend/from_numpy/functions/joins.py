@@ -230,6 +230,12 @@ def _repeat(run: Any, value: Any, repeats: Any, axis: Any = None) -> Any:
         counts = [int(r) for r in repeats]
         places = np.repeat(np.arange(len(counts)), counts)
         return indexing.read(tracer, tensor, (*(slice(None),) * d, places))
+    if isinstance(repeats, Tensor) and repeats.ndim:
+        tracer.refuse(
+            "np.repeat with counts that are values of the run: the length of its result is known "
+            "at run time only. Write x[np.searchsorted(np.cumsum(counts), np.arange(n), "
+            "side='right')] with a length n that is known"
+        )
     count = tracer.as_whole(repeats, "the number of repeats")
     wide = expand_dims(tracer, tensor, [d + 1])
     shape = list(wide.shape)

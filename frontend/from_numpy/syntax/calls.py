@@ -52,11 +52,19 @@ class Method:
 
 @dataclass(eq=False)
 class Closure:
-    """A function that the program defines."""
+    """A function that the program defines.
+
+    Attributes:
+        node: its syntax.
+        frame: of the function around.
+        defaults: of its arguments.
+        scopes: variables of the comprehensions around, once these are done.
+    """
 
     node: ast.FunctionDef | ast.Lambda
     frame: Frame
     defaults: Mapping[str, Any]
+    scopes: tuple[Mapping[str, Any], ...] = ()
 
     @property
     def __name__(self) -> str:
@@ -371,8 +379,9 @@ def _closure(
     missing = [n for n in allowed if n not in known]
     if missing:
         run.tracer.refuse(f"{closure.__name__} needs the argument {missing[0]!r}")
+    scopes = {name: value for scope in closure.scopes for name, value in scope.items()}
     frame = Frame(
-        {**closure.frame.variables, **known},
+        {**closure.frame.variables, **scopes, **known},
         closure.frame.file,
         closure.frame.first_line,
         closure.frame.source,

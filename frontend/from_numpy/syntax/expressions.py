@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,10 +17,8 @@ from distspmd.frontend.from_numpy.arithmetic import choose, combine
 from distspmd.frontend.from_numpy.elements import truth_of
 from distspmd.frontend.from_numpy.kinds import has_data, joined_type
 from distspmd.frontend.from_numpy.run_lists import (
-    DecidedByRun,
     RunList,
     decided_by_run,
-    site_of,
 )
 from distspmd.frontend.from_numpy.syntax import (
     generators,
@@ -32,12 +30,10 @@ from distspmd.frontend.from_numpy.syntax import (
 from distspmd.frontend.from_numpy.syntax.branches import branch
 from distspmd.frontend.from_numpy.syntax.calls import Closure, name_of
 from distspmd.frontend.from_numpy.syntax.conditions import goes_on, relation
-from distspmd.frontend.from_numpy.syntax.jumps import StoppedFor
 from distspmd.frontend.from_numpy.syntax.operators import compared
-from distspmd.frontend.from_numpy.syntax.ranges import by_index, static_values
 from distspmd.frontend.from_numpy.syntax.registry import expression
 from distspmd.frontend.from_numpy.syntax.tables_of_lists import RunTable
-from distspmd.frontend.from_numpy.syntax.variables import Saved, Undecided
+from distspmd.frontend.from_numpy.syntax.variables import Undecided
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.transcript import CannotRoll, Refusal
 from distspmd.frontend.from_numpy.values import Tensor, View
@@ -49,10 +45,6 @@ if TYPE_CHECKING:
 
 def _calls(node: ast.AST) -> bool:
     return any(isinstance(n, ast.Call) for n in ast.walk(node))
-
-
-def _stored_names(target: ast.AST) -> list[str]:
-    return [n.id for n in ast.walk(target) if isinstance(n, ast.Name)]
 
 
 def _inside_handler(problem: TypeError) -> bool:
@@ -387,7 +379,8 @@ def _lambda(run: Interpreter, node: ast.Lambda) -> Any:
     names = [a.arg for a in node.args.args]
     values = [run.value(d) for d in node.args.defaults]
     defaults = dict(zip(names[len(names) - len(values) :], values, strict=True))
-    return Closure(node, run.tracer.frames[-1], defaults)
+    frame = run.tracer.frames[-1]
+    return Closure(node, frame, defaults, tuple(frame.comprehensions))
 
 
 @expression(ast.JoinedStr)
@@ -403,85 +396,6 @@ def _text(run: Interpreter, node: ast.JoinedStr) -> Any:
         conversion = chr(part.conversion) if part.conversion > 0 else ""
         found += checks.described(value, conversion, spec)
     return checks.joined(found)
-
-
-@expression(ast.ListComp, ast.GeneratorExp, ast.SetComp)
-def _comprehension(run: Interpreter, node: ast.ListComp | ast.GeneratorExp | ast.SetComp) -> Any:
-    found: Any = []
-    before = dict(run.variables)
-    site = site_of(run.tracer, node)
-    saved = Saved.of(run)
-    try:
-        for _ in _generated(run, node.generators):
-            value = run.value(node.elt)
-            if isinstance(value, Tensor) and not isinstance(value, View):
-                value = run.tracer.settled(value) if run.tracer.straight is None else value
-            found.append(value)
-        if isinstance(node, ast.SetComp):
-            found = list_changes.as_set(run, found) if has_data(found) else set(found)
-    except _OfRun:
-        if site not in run.tracer.known_lists:
-            raise DecidedByRun(site) from None
-        saved.restore(run)
-        found = _by_loops(run, node, site)
-    for comprehension in node.generators:
-        for name in _stored_names(comprehension.target):
-            if name in before:
-                run.variables[name] = before[name]
-            else:
-                run.variables.pop(name, None)
-    return found
-
-
-class _OfRun(Exception):
-    """The run decides how many values a comprehension has."""
-
-
-def _by_loops(
-    run: Interpreter, node: ast.ListComp | ast.GeneratorExp | ast.SetComp, site: Any
-) -> Any:
-    """A comprehension whose length the run decides: loops that add to an empty list."""
-    is_set = isinstance(node, ast.SetComp)
-    name = f"__made_{node.lineno}_{node.col_offset}"
-    run.variables[name] = lists.made_of(run, site, set if is_set else list, [])
-    add = ast.Attribute(ast.Name(name, ast.Load()), "add" if is_set else "append", ast.Load())
-    body: list[ast.stmt] = [ast.Expr(ast.Call(add, [node.elt], []))]
-    for each in reversed(node.generators):
-        for test in reversed(each.ifs):
-            body = [ast.If(test, body, [])]
-        body = [StoppedFor(each.target, each.iter, body, stops=())]
-    (made,) = body
-    ast.fix_missing_locations(ast.copy_location(made, node))
-    run.statement(made)
-    return run.variables.pop(name)
-
-
-@expression(ast.DictComp)
-def _dict_comprehension(run: Interpreter, node: ast.DictComp) -> Any:
-    try:
-        return {
-            run.value(node.key): run.value(node.value) for _ in _generated(run, node.generators)
-        }
-    except _OfRun:
-        run.tracer.refuse("a dictionary of as many entries as the run decides; use arrays")
-
-
-def _generated(run: Interpreter, generators: Sequence[ast.comprehension]) -> Iterator[None]:
-    if not generators:
-        yield None
-        return
-    first, *rest = generators
-    over = run.value(first.iter)
-    counted = by_index(run, over)
-    if counted is not None and not isinstance(counted[0], int):
-        raise _OfRun
-    for value in static_values(run, over):
-        run.bind(first.target, value)
-        tests = [run.truth(lists.tested(run, run.value(test))) for test in first.ifs]
-        if any(t is None for t in tests):
-            raise _OfRun
-        if all(tests):
-            yield from _generated(run, rest)
 
 
 @expression(ast.NamedExpr)

@@ -1,0 +1,118 @@
+"""Comprehensions: their values, one by one, or loops where the run decides how many there are."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from distspmd.frontend.from_numpy.kinds import has_data
+from distspmd.frontend.from_numpy.run_lists import DecidedByRun, site_of
+from distspmd.frontend.from_numpy.syntax import list_changes, lists
+from distspmd.frontend.from_numpy.syntax.jumps import StoppedFor
+from distspmd.frontend.from_numpy.syntax.ranges import by_index, static_values
+from distspmd.frontend.from_numpy.syntax.registry import expression
+from distspmd.frontend.from_numpy.syntax.variables import Saved
+from distspmd.frontend.from_numpy.values import Tensor, View
+
+if TYPE_CHECKING:
+    from distspmd.frontend.from_numpy.interpreter import Interpreter
+
+
+@expression(ast.ListComp, ast.GeneratorExp, ast.SetComp)
+def _comprehension(run: Interpreter, node: ast.ListComp | ast.GeneratorExp | ast.SetComp) -> Any:
+    with _own_variables(run, node.generators):
+        return _values(run, node)
+
+
+def _values(run: Interpreter, node: ast.ListComp | ast.GeneratorExp | ast.SetComp) -> Any:
+    found: Any = []
+    site = site_of(run.tracer, node)
+    saved = Saved.of(run)
+    try:
+        for _ in _generated(run, node.generators):
+            value = run.value(node.elt)
+            if isinstance(value, Tensor) and not isinstance(value, View):
+                value = run.tracer.settled(value) if run.tracer.straight is None else value
+            found.append(value)
+        if isinstance(node, ast.SetComp):
+            found = list_changes.as_set(run, found) if has_data(found) else set(found)
+    except _OfRun:
+        if site not in run.tracer.known_lists:
+            raise DecidedByRun(site) from None
+        saved.restore(run)
+        found = _by_loops(run, node, site)
+    return found
+
+
+@contextmanager
+def _own_variables(run: Interpreter, generators: Sequence[ast.comprehension]) -> Iterator[None]:
+    """Let a comprehension have variables of its own; functions made in it see their last values."""
+    frame, before = run.tracer.frames[-1], dict(run.variables)
+    scope: dict[str, Any] = {}
+    frame.comprehensions.append(scope)
+    try:
+        yield
+    finally:
+        frame.comprehensions.pop()
+        for name in {n for each in generators for n in _stored_names(each.target)}:
+            if name in run.variables:
+                scope[name] = run.variables.pop(name)
+            if name in before:
+                run.variables[name] = before[name]
+
+
+class _OfRun(Exception):
+    """The run decides how many values a comprehension has."""
+
+
+def _by_loops(
+    run: Interpreter, node: ast.ListComp | ast.GeneratorExp | ast.SetComp, site: Any
+) -> Any:
+    """A comprehension whose length the run decides: loops that add to an empty list."""
+    is_set = isinstance(node, ast.SetComp)
+    name = f"__made_{node.lineno}_{node.col_offset}"
+    run.variables[name] = lists.made_of(run, site, set if is_set else list, [])
+    add = ast.Attribute(ast.Name(name, ast.Load()), "add" if is_set else "append", ast.Load())
+    body: list[ast.stmt] = [ast.Expr(ast.Call(add, [node.elt], []))]
+    for each in reversed(node.generators):
+        for test in reversed(each.ifs):
+            body = [ast.If(test, body, [])]
+        body = [StoppedFor(each.target, each.iter, body, stops=())]
+    (made,) = body
+    ast.fix_missing_locations(ast.copy_location(made, node))
+    run.statement(made)
+    return run.variables.pop(name)
+
+
+@expression(ast.DictComp)
+def _dict_comprehension(run: Interpreter, node: ast.DictComp) -> Any:
+    try:
+        with _own_variables(run, node.generators):
+            every = _generated(run, node.generators)
+            return {run.value(node.key): run.value(node.value) for _ in every}
+    except _OfRun:
+        run.tracer.refuse("a dictionary of as many entries as the run decides; use arrays")
+
+
+def _generated(run: Interpreter, generators: Sequence[ast.comprehension]) -> Iterator[None]:
+    if not generators:
+        yield None
+        return
+    first, *rest = generators
+    over = run.value(first.iter)
+    counted = by_index(run, over)
+    if counted is not None and not isinstance(counted[0], int):
+        raise _OfRun
+    for value in static_values(run, over):
+        run.bind(first.target, value)
+        tests = [run.truth(lists.tested(run, run.value(test))) for test in first.ifs]
+        if any(t is None for t in tests):
+            raise _OfRun
+        if all(tests):
+            yield from _generated(run, rest)
+
+
+def _stored_names(target: ast.AST) -> list[str]:
+    return [n.id for n in ast.walk(target) if isinstance(n, ast.Name)]
