@@ -93,11 +93,8 @@ def emit_program(
 
 
 _KERNELS = INCLUDE / "distspmd" / "kernels"
-_HEADERS = {
-    "uniform": "counter_rng.hpp",
-    "checked": "checked_index.hpp",
-    "checked_index": "checked_index.hpp",
-}
+_CHECKS = dict.fromkeys(("checked", "checked_index"), "checked_index.hpp")
+_HEADERS = {"uniform": "counter_rng.hpp", **_CHECKS}
 """Headers of operations that are functions of the runtime."""
 
 
@@ -109,6 +106,8 @@ def _operations(block: Block) -> set[str]:
             inside = [i for load in statement.loads() for i in load.index if isinstance(i, Node)]
             for expression in (*statement.expressions(), *inside):
                 found |= {p.name for p in parts(expression) if isinstance(p, Operation)}  # type: ignore[arg-type]
+        if isinstance(statement, Contract):
+            found |= {name for name in _HEADERS if f"{name}(" in statement.expression}
         if isinstance(statement, SetSymbol) and isinstance(statement.value, CheckedIndex):
             found.add("checked_index")
         for inner in statement.blocks():

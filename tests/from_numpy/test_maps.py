@@ -100,7 +100,14 @@ def _arguments() -> tuple[Any, Any]:
     return np.random.default_rng(3).random(7) - 0.4, np.zeros(7)
 
 
-@pytest.mark.parametrize("program", [sums, of_rows, in_a_loop])
+def of_quotients(x, y):
+    total = 0.0
+    for i in distspmd.map[0:7]:
+        total += 1.0 / (float(x[i]) + 2.0)
+    return total, np.sum(x / (1.0 / float(x[0])))
+
+
+@pytest.mark.parametrize("program", [sums, of_rows, in_a_loop, of_quotients])
 def test_iterations_of_a_map_add_to_a_number_from_before_it(program: Any) -> None:
     x, y = _arguments()
     compiled = load_unlowered(numpy_program(program, x, y))

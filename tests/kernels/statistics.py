@@ -126,6 +126,12 @@ KERNELS = [
     ),
     kernel(floyd_warshall, {"path": "__i0 __i1"}),
     kernel(nussinov, {"__return": "__i0 __i1"}, seq=bases),
-    kernel(azimint_naive, {"mask": "__i0", "on_values.2": "j"}, azimint_reference, radius=radii),
+    kernel(
+        azimint_naive,
+        {"mask": "__i0", "sum_on_values": "a", "sum_total": "a"},
+        azimint_reference,
+        by_dace={"mask": "__i0", "on_values.2": "j"},
+        radius=radii,
+    ),
     kernel(azimint_hist, {"counts.2": "i"}, hist_reference, radius=radii),
 ]

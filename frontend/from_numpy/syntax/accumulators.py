@@ -16,12 +16,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import sympy
 
+from distspmd.expressions.ir import Expression, apply
 from distspmd.expressions.operations import DType
-from distspmd.frontend.from_numpy.arithmetic import converted
+from distspmd.frontend.from_numpy.arithmetic import combine, converted
+from distspmd.frontend.from_numpy.elements import substitute
 from distspmd.frontend.from_numpy.syntax.bindings import bound_names, is_written_first
 from distspmd.frontend.from_numpy.syntax.sharing import combined_with, conflict_of
 from distspmd.frontend.from_numpy.syntax.variables import Undecided
-from distspmd.frontend.from_numpy.values import Tensor, View
+from distspmd.frontend.from_numpy.tracer import Tracer
+from distspmd.frontend.from_numpy.values import Tensor, View, view_of, whole_expression
+from distspmd.frontend.tensor_ir.statements import Index, Length, Parameter, Store
+from distspmd.frontend.tensor_ir.whole_numbers import add, is_at_least, subtract, symbol
 
 if TYPE_CHECKING:
     from distspmd.frontend.from_numpy.interpreter import Interpreter
@@ -130,6 +135,53 @@ def accumulate(run: Interpreter, old: View, op: ast.operator, value: Any) -> boo
     assert conflict is not None, "the iterations of a map meet in a number from before it"
     tracer.write(old, combined_with(tracer, old, op, value), conflict)
     return True
+
+
+def without_sums(
+    run: Interpreter, stores: Sequence[Store], parameters: Sequence[Parameter]
+) -> list[Store]:
+    """Write sums over all iterations as such, which lanes share; the stores that are left.
+
+    Each iteration would else add to one element in memory, one after the other.
+    """
+    tracer, own = run.tracer, {p.name for p in parameters}
+    lengths = [subtract(p.end, p.first) for p in parameters]
+    depends = any(own & {str(s) for s in sympy.sympify(n).free_symbols} for n in lengths)
+    is_box = not depends and all(p.step == 1 for p in parameters)
+    if len(tracer.parallel) > 1 or not is_box or not _are_positive(tracer, lengths):
+        return list(stores)
+    sums = [s for s in stores if s.conflict == "add" and s.container in tracer.accumulated]
+    parallel, tracer.parallel = tracer.parallel, []
+    try:
+        for store in sums:
+            values = _over(store, parameters, lengths)
+            view, name = view_of(store.container), store.container.name
+            with tracer.named(f"sum_{name}"):
+                found = run.call(np.sum, [values], {"dtype": store.container.dtype})
+            tracer.assign(view, combine(tracer, np.add, [view, found]))
+    finally:
+        tracer.parallel = parallel
+    return [s for s in stores if s not in sums]
+
+
+def _are_positive(tracer: Tracer, lengths: Sequence[Length]) -> bool:
+    return all(is_at_least(n, 1, tracer.bounds) for n in lengths)
+
+
+def _over(store: Store, parameters: Sequence[Parameter], lengths: Sequence[Length]) -> Tensor:
+    """What the iterations of a map add, as an array of its parameters."""
+
+    def element(index: tuple[Index, ...]) -> Expression:
+        moved = zip(parameters, index, strict=True)
+        return substitute(store.value, {symbol(p.name): _behind(p.first, i) for p, i in moved})
+
+    return Tensor(tuple(lengths), store.value.dtype, element)
+
+
+def _behind(first: Length, index: Index) -> Index:
+    if isinstance(index, int | sympy.Basic):
+        return add(index, first)
+    return apply("add", index, whole_expression(first))
 
 
 def without_last(run: Interpreter, node: ast.For, targets: Iterable[str]) -> None:

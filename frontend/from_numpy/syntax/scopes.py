@@ -27,6 +27,7 @@ from distspmd.frontend.from_numpy.syntax.accumulators import (
     accumulated_names,
     accumulating,
     without_last,
+    without_sums,
 )
 from distspmd.frontend.from_numpy.syntax.conditions import relation
 from distspmd.frontend.from_numpy.syntax.map_indices import add_checks, noted
@@ -122,6 +123,7 @@ def _read(
             tracer.node = node
             add_checks(tracer, indices, parameters)
             straight.add_indices()
+            stores = without_sums(interpreter, stores, parameters)
             if stores:
                 tracer.kernel(stores, parameters, f"map_{node.lineno}")
         except NotStraight:
