@@ -44,7 +44,7 @@ def run(ranks: int, names: Sequence[str], file: Path) -> None:
         filter(None, [str(ROOT), str(ROOT / "tests"), os.environ.get("PYTHONPATH")])
     )
     done = launch(
-        ["-m", "kernels.run_kernels", file, *names],
+        ["-m", "lowering.run_kernels", file, *names],
         ranks=ranks,
         env={"PYTHONPATH": path},
         threads=1,

@@ -1,7 +1,7 @@
 """What is explained of a lowered program: its numbers, its reasons, and how it is shown.
 
 That the ranks of a run receive the bytes that are explained is checked with every program of
-`lowering.programs`, in `lowering.harness`.
+`lowering.programs`, in `lowering.running`.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ class Results:
         file = self.folder / f"kernels-{ranks}"
         path = os.pathsep.join(filter(None, [str(TESTS), os.environ.get("PYTHONPATH")]))
         done = launch(
-            ["-m", "kernels.run_kernels", file, *names],
+            ["-m", "lowering.run_kernels", file, *names],
             ranks=ranks,
             timeout=2400,
             capture=True,

@@ -12,12 +12,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from lowering.harness import Prepared, ahead, outcome
-from lowering.on_paper import problems
+from lowering.running import Prepared, ahead, outcome
 
 import distspmd
 from distspmd.errors import DistSPMDError
-from distspmd.frontend import numpy_program
 from torture.programs import Program, count_of, random_program, random_schedule
 
 
@@ -26,8 +24,10 @@ def prepare(program: Program, ranks: int, folder: Path) -> tuple[Prepared, str]:
     import copy
 
     import numpy as np
+    from lowering.on_paper import problems
 
     from distspmd.codegen.build import build_program
+    from distspmd.frontend import numpy_program
 
     function = program.written(folder)
     try:
@@ -58,7 +58,6 @@ def main(file: str, folder: str, *seeds: str) -> None:
 
     warnings.simplefilter("ignore")
     world = MPI.COMM_WORLD
-    programs = [of_text(seed) for seed in seeds]
 
     def write(**fields: Any) -> None:
         with Path(file).open("a") as out:
@@ -69,12 +68,15 @@ def main(file: str, folder: str, *seeds: str) -> None:
         at.mkdir(exist_ok=True)
         return prepare(item[1], world.size, at)
 
-    for (seed, _), ready, comm in ahead(work, list(zip(seeds, programs, strict=True)), world):
+    def items() -> list[tuple[str, Program]]:
+        return [(seed, of_text(seed)) for seed in seeds]
+
+    for ready, comm in ahead(work, items, world):
         if ready:
+            (seed, _), (prepared, became) = ready
             write(seed=seed, became="started")
-        found = outcome(ready and ready[0], comm)
+        found = outcome(ready and prepared, comm)
         if ready:
-            became = ready[1]
             if found and became == "right":
                 became = "wrong"
             write(seed=seed, became=became, message=found)

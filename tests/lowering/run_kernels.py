@@ -1,15 +1,18 @@
 """All ranks run the named kernels; rank 0 writes a line of JSON for each into a file."""
 
+from __future__ import annotations
+
 import json
 import sys
 import warnings
 from pathlib import Path
-from typing import Any
-
-from lowering.harness import Prepared, ahead, check, prepared
+from typing import TYPE_CHECKING, Any
 
 import distspmd
-from kernels import KERNELS
+from lowering.running import Prepared, ahead, check
+
+if TYPE_CHECKING:
+    from kernels.kernel import Kernel
 
 
 def run(ready: Prepared | None, comm: Any) -> dict[str, Any]:
@@ -35,13 +38,23 @@ def main(file: str, *names: str) -> None:
 
     world = MPI.COMM_WORLD
     warnings.simplefilter("ignore")
-    selected = [kernel for kernel in KERNELS if not names or kernel.name in names]
-    work = ahead(lambda kernel: prepared(kernel.case(world.size), 1), selected, world)
-    for kernel, ready, comm in work:
+
+    def selected() -> list[Kernel]:
+        from kernels import KERNELS
+
+        return [kernel for kernel in KERNELS if not names or kernel.name in names]
+
+    def prepare(kernel: Kernel) -> Prepared:
+        from lowering.harness import prepared
+
+        return prepared(kernel.case(world.size), 1)
+
+    for ready, comm in ahead(prepare, selected, world):
         if ready:
-            print(f"{kernel.name} on {comm.size}", flush=True)
-        result = {"kernel": kernel.name, "ranks": comm.size, **run(ready, comm)}
+            print(f"{ready[0].name} on {comm.size}", flush=True)
+        found = run(ready and ready[1], comm)
         if ready:
+            result = {"kernel": ready[0].name, "ranks": comm.size, **found}
             with Path(file).open("a") as out:
                 out.write(json.dumps(result) + "\n")
 
