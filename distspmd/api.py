@@ -442,7 +442,7 @@ def _parse(program: Any, examples: Mapping[str, Any] | None = None) -> SDFG:
     """The SDFG of a program; arguments give shapes and types where annotations do not."""
     from dace import SDFG
 
-    from distspmd.frontend.from_numpy.api import numpy_program
+    from distspmd.frontend.from_numpy.program import numpy_program
 
     if isinstance(program, SDFG):
         return program

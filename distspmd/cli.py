@@ -331,7 +331,7 @@ def _import(path: Path) -> ModuleType:
 
 def _parsed(options: argparse.Namespace) -> SDFG:
     """The program that is asked for, with the sizes that are."""
-    from distspmd.frontend.from_numpy.api import numpy_program
+    from distspmd.frontend.from_numpy.program import numpy_program
 
     function, sizes = _load(options.program), parse_sizes(options.size)
     return numpy_program(function, frontend=options.frontend, **sizes)
@@ -348,7 +348,7 @@ def _lowered(options: argparse.Namespace) -> tuple[SDFG, Lowering]:
 
 
 def _spaces(options: argparse.Namespace) -> int:
-    from distspmd.frontend.from_numpy.api import numpy_program
+    from distspmd.frontend.from_numpy.program import numpy_program
     from distspmd.pipeline import list_spaces
 
     program = numpy_program(_load(options.program), frontend=options.frontend)

@@ -12,7 +12,7 @@ if __name__ != "distspmd.frontend":
     raise ImportError("this package is imported as distspmd.frontend")
 
 if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.api import numpy_program
+    from distspmd.frontend.from_numpy.program import numpy_program
     from distspmd.frontend.from_onnx.api import onnx_model
     from distspmd.frontend.from_torch.api import torch_module, training_step
     from distspmd.frontend.from_torch.arguments import parameters, resident
@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 _LATER = {
-    "numpy_program": "distspmd.frontend.from_numpy.api",
+    "numpy_program": "distspmd.frontend.from_numpy.program",
     "onnx_model": "distspmd.frontend.from_onnx.api",
     "parameters": "distspmd.frontend.from_torch.arguments",
     "resident": "distspmd.frontend.from_torch.arguments",

@@ -1,4 +1,4 @@
-"""``numpy_program``: a Python function over NumPy arrays becomes an SDFG."""
+"""How a Python function over NumPy arrays becomes an SDFG."""
 
 from __future__ import annotations
 
@@ -51,29 +51,13 @@ for _package in (functions, syntax):
         importlib.import_module(f"{_package.__name__}.{_module.name}")
 
 
-DEFAULT = "numpy"
-"""The front end that reads programs where none is named."""
-
-
-def numpy_program(
+def read_program(
     function: Callable[..., Any] | DaceProgram,
-    *examples: Any,
-    frontend: str = DEFAULT,
-    **sizes: Any,
+    frontend: str,
+    examples: Sequence[Any],
+    sizes: Mapping[str, Any],
 ) -> SDFG:
-    """Read a Python function over NumPy arrays as an SDFG, which means what NumPy means.
-
-    Args:
-        function: a plain function, or a ``@dace.program`` or ``@dace.method``.
-        examples: arguments, in order, which give the types and shapes where annotations do not.
-        frontend: ``"numpy"``, or ``"dace"`` for DaCe's own parser.
-        sizes: numbers for symbolic sizes; or examples, by the name of an argument.
-
-    Raises:
-        UnsupportedProgram: something that is not covered; the message has the source line.
-        ArgumentError: an argument has neither an annotation nor an example; or a size is not one of
-            the program's; or an unknown front end.
-    """
+    """What :func:`distspmd.frontend.numpy_program` returns."""
     if frontend == "dace":
         return dace_parser.numpy_program(function, *examples, **sizes)
     if frontend != "numpy":

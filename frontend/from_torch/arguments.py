@@ -5,18 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from dace import SDFG
 from numpy.typing import NDArray
 from torch.utils import _pytree as pytree
 
 from distspmd.errors import ArgumentError
 from distspmd.execution.binding import binding_of
 from distspmd.frontend.from_torch.assumptions import Assumptions, IndexRange
-from distspmd.frontend.from_torch.trace import Slot
+
+if TYPE_CHECKING:
+    from dace import SDFG
+
+    from distspmd.frontend.from_torch.trace import Slot
 
 
 @dataclass

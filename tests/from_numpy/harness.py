@@ -26,8 +26,8 @@ from distspmd.codegen.build import build_program
 from distspmd.errors import DistSPMDError
 from distspmd.frontend import numpy_program
 from distspmd.lowering import ATTRIBUTE, Lowering, call_form_of
-from distspmd.runtime.errors_together import wait_quietly
 from from_numpy.corpus.registry import Case
+from from_numpy.following import tell
 from from_numpy.outcomes import RIGHT, WRONG, Outcome, differences, outcome_of
 
 Arguments = dict[str, Any]
@@ -190,22 +190,15 @@ def _described_differences(sdfg: SDFG, wanted: Any) -> list[str]:
 # --- on ranks ---
 
 
-def on_ranks(
-    case: Case, comms: Mapping[int, Any], world: Any, dimension: int = 0
-) -> Outcome | None:
-    """Run a case on each number of ranks; on rank 0 of the world, what became of it.
+def on_ranks(case: Case, comms: Mapping[int, Any], world: Any, dimension: int = 0) -> Outcome:
+    """Run a case on each number of ranks, which follow; rank 0 of the world calls it.
 
     Args:
-        case: on all ranks.
+        case: on rank 0.
         comms: by their size, communicators of the first so many ranks.
         world: communicator of all.
         dimension: of each space, that is split.
     """
-    if world.rank != 0:
-        while ranks := _told(world):
-            if world.rank < ranks:
-                _follow(comms[ranks])
-        return None
     with _Stages(case.name) as stages:
         wanted, parsed = expected(case), parse(case)
         for ranks, comm in comms.items():
@@ -214,26 +207,10 @@ def on_ranks(
             stages.end(problems(lowered.lowering), lowered.refused)
             stages.enter("compile")
             build_program(lowered.sdfg, lowered.lowering, ranks)
-            _told(world, ranks)
+            tell(world, ranks)
             stages.end(_ran(case, wanted, lowered.sdfg, comm, stages), lowered.refused)
-    _told(world, 0)
+    tell(world, 0)
     return stages.outcome
-
-
-def _told(world: Any, ranks: int = 0) -> int:
-    """On how many ranks rank 0 runs the program next; 0 if no more."""
-    wait_quietly(world)
-    told: int = world.bcast(ranks)
-    return told
-
-
-def _follow(comm: Any) -> None:
-    """What ranks do while rank 0 runs a case; of errors rank 0 tells."""
-    try:
-        with distspmd.compile(None, comm) as program:
-            program()
-    except DistSPMDError:
-        return
 
 
 def _ran(case: Case, wanted: Expected, sdfg: SDFG, comm: Any, stages: _Stages) -> list[str]:

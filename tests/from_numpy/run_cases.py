@@ -10,14 +10,14 @@ import faulthandler
 import json
 import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from from_numpy.collections_of_cases import collection
 from from_numpy.corpus.registry import Case
-from from_numpy.harness import on_paper, on_ranks
+from from_numpy.following import follow_case
 from from_numpy.outcomes import Outcome
 
 
@@ -36,13 +36,26 @@ def main(
         record: another file, to which outcomes alone are appended.
     """
     warnings.simplefilter("ignore")
-    known = collection(which)
-    cases = [known[name] for name in Path(named).read_text().splitlines()]
+    names = Path(named).read_text().splitlines()
     files = Files(Path(file), Path(record))
     if mode == "paper":
-        _on_paper(files, cases, float(limit), int(dimension))
-    else:
-        _on_ranks(files, cases, [*map(int, mode.split(","))], float(limit), int(dimension))
+        _on_paper(files, _cases(which, names), float(limit), int(dimension))
+        return
+    from mpi4py import MPI
+
+    world = MPI.COMM_WORLD
+    counts = [*map(int, mode.split(","))]
+    comms = {ranks: world.Split(0 if world.rank < ranks else 1) for ranks in counts}
+    if world.rank == 0:
+        _on_ranks(files, _cases(which, names), comms, float(limit), int(dimension))
+        return
+    for _ in names:  # rank 0 watches the time
+        follow_case(comms, world)
+
+
+def _cases(which: str, names: Iterable[str]) -> list[Case]:
+    known = collection(which)
+    return [known[name] for name in names]
 
 
 @dataclass(frozen=True)
@@ -66,6 +79,8 @@ def _append(file: Path, content: Any) -> None:
 
 
 def _on_paper(files: Files, cases: Iterable[Case], limit: float, dimension: int) -> None:
+    from from_numpy.harness import on_paper
+
     for case in cases:
         files.write_start(case)
         faulthandler.dump_traceback_later(limit, exit=True)
@@ -74,19 +89,20 @@ def _on_paper(files: Files, cases: Iterable[Case], limit: float, dimension: int)
 
 
 def _on_ranks(
-    files: Files, cases: Iterable[Case], counts: list[int], limit: float, dimension: int
+    files: Files,
+    cases: Iterable[Case],
+    comms: Mapping[int, Any],
+    limit: float,
+    dimension: int,
 ) -> None:
     from mpi4py import MPI
 
-    world = MPI.COMM_WORLD
-    comms = {ranks: world.Split(0 if world.rank < ranks else 1) for ranks in counts}
+    from from_numpy.harness import on_ranks
+
     for case in cases:
-        if world.rank == 0:
-            files.write_start(case)
+        files.write_start(case)
         faulthandler.dump_traceback_later(limit, exit=True)
-        outcome = on_ranks(case, comms, world, dimension)
-        if outcome:
-            files.write_end(outcome)
+        files.write_end(on_ranks(case, comms, MPI.COMM_WORLD, dimension))
     faulthandler.cancel_dump_traceback_later()
 
 

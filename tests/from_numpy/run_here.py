@@ -14,7 +14,7 @@ from mpi4py import MPI
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from from_numpy.harness import on_ranks
+from from_numpy.following import follow_case
 from from_numpy.outcomes import RIGHT
 
 
@@ -27,16 +27,21 @@ def main(module: str, *names: str) -> None:
     """
     warnings.simplefilter("ignore")
     world = MPI.COMM_WORLD
+    if world.rank != 0:
+        for _ in range(world.bcast(None)):
+            follow_case({world.size: world}, world)
+        return
+    from from_numpy.harness import on_ranks
+
     cases = [c for c in importlib.import_module(module).CASES if not names or c.name in names]
     right = 0
+    world.bcast(len(cases))
     for case in cases:
         found = on_ranks(case, {world.size: world}, world)
-        if found is not None:
-            right += found.kind == RIGHT
-            if found.kind != RIGHT or found.reason:
-                print(case.name, found.kind, found.stage, found.reason, flush=True)
-    if world.rank == 0:
-        print(f"{right} of {len(cases)} right", flush=True)
+        right += found.kind == RIGHT
+        if found.kind != RIGHT or found.reason:
+            print(case.name, found.kind, found.stage, found.reason, flush=True)
+    print(f"{right} of {len(cases)} right", flush=True)
 
 
 if __name__ == "__main__":
