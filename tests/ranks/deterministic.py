@@ -1,17 +1,22 @@
 """Sums of numbers of all magnitudes have the bits of a sum in order, on however many ranks."""
 
-import dace
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 from mpi4py import MPI
 
 import distspmd
 
+if TYPE_CHECKING:
+    import dace
+
 ROWS, COLUMNS, PARTS = 103, 7, 4
 
 
-@dace.program
 def totals(x: dace.float32[ROWS, COLUMNS], y: dace.float32[COLUMNS]):
-    for i, j in dace.map[0:ROWS, 0:COLUMNS]:
+    for i, j in distspmd.map[0:ROWS, 0:COLUMNS]:
         y[j] += x[i, j]
     return np.sum(x), np.sum(x, axis=0)
 
@@ -31,13 +36,12 @@ def in_order(x: np.ndarray, start: np.ndarray) -> np.ndarray:
 
 
 comm = MPI.COMM_WORLD
-sdfg = totals.to_sdfg()
-lowering = distspmd.lower(
-    sdfg, {"y": (PARTS, 1), "sum_x": (2, 2), "__return_1": (1, PARTS)}, deterministic=True
-)
-for memlet in lowering.memlets:
-    distspmd.verify(memlet.solution.plan)
-with distspmd.compile(sdfg, comm) as program:
+schedule = {"y": (PARTS, 1), "__return_0": (2, 2), "__return_1": (1, PARTS)}
+with distspmd.compile(
+    lambda: distspmd.lower(totals, schedule, deterministic=True), comm
+) as program:
+    for memlet in program.lowering.memlets:
+        distspmd.verify(memlet.solution.plan)
     for seed in range(3):
         rng = np.random.default_rng(seed)
         x = (rng.normal(size=(ROWS, COLUMNS)) * 10.0 ** rng.integers(-6, 6, COLUMNS)).astype("f")

@@ -69,8 +69,10 @@ def on(array: Any) -> DeviceArray:
 
 
 def compiled(function: Any, **options: Any) -> Any:
-    schedule = {space.name: (2,) for space in distspmd.iteration_spaces(function)}
-    lowered = distspmd.lower(function, schedule, **options) if rank == 0 else None
+    def lowered() -> distspmd.Lowering:
+        schedule = {space.name: (2,) for space in distspmd.iteration_spaces(function)}
+        return distspmd.lower(function, schedule, **options)
+
     return distspmd.compile(lowered, comm, device="emulated")
 
 

@@ -1,6 +1,9 @@
 """Arguments and results that the caller holds on rank 0, on every rank, or in tiles."""
 
-import dace
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pytest
 from mpi4py import MPI
@@ -8,39 +11,40 @@ from mpi4py import MPI
 import distspmd
 from distspmd.errors import ArgumentError, ScheduleError
 
+if TYPE_CHECKING:
+    import dace
+
 comm = MPI.COMM_WORLD
 M, N = 11, 7
 
 
-@dace.program
 def scaled(x: dace.float64[M, N], w: dace.float32[N], s: dace.float64):
     y = x * s + w
     return y, np.sum(x)
 
 
-@dace.program
 def smoothed(x: dace.float64[M, N], y: dace.float64[M, N]):
     for _t in range(3):
         y[1:-1, 1:-1] = x[:-2, 1:-1] + x[2:, 1:-1] + x[1:-1, :-2] + x[1:-1, 2:]
         x[1:-1, 1:-1] = y[1:-1, 1:-1] * 0.25
 
 
-@dace.program
 def edges_stay(x: dace.float64[M]):
-    for i in dace.map[2:9]:
+    for i in distspmd.map[2:9]:
         x[i] = 2 * x[i]
 
 
 def run(program, schedule, kinds, arguments):
     """Call with what each rank holds; compare all that each rank has afterwards with NumPy."""
-    sdfg = program.to_sdfg()
-    lowering = distspmd.lower(sdfg, schedule, arguments=kinds)
-    for memlet in lowering.memlets:
-        distspmd.verify(memlet.solution.plan)
     wanted = {name: np.array(value) for name, value in arguments.items()}
-    results = program.f(**wanted)
+    results = program(**wanted)
     results = results if isinstance(results, tuple) else () if results is None else (results,)
-    with distspmd.compile(sdfg, comm) as compiled:
+    with distspmd.compile(
+        lambda: distspmd.lower(program, schedule, arguments=kinds), comm
+    ) as compiled:
+        lowering = compiled.lowering
+        for memlet in lowering.memlets:
+            distspmd.verify(memlet.solution.plan)
         mine = {
             name: np.array(value)
             if kinds.get(name) == "replicated"
@@ -98,12 +102,12 @@ for kinds in ({}, {"x": "replicated"}, {"x": "distributed"}):
     run(edges_stay, {"x": (n,)}, kinds, {"x": rng.random(M)})
 
 with pytest.raises(ScheduleError, match=r"names 'z'.*neither takes nor returns"):
-    distspmd.lower(edges_stay.to_sdfg(), {}, arguments={"z": "root"})
+    distspmd.compile(lambda: distspmd.lower(edges_stay, {}, arguments={"z": "root"}), comm)
 with pytest.raises(ScheduleError, match=r"'split'; write one of 'root', 'replicated'"):
-    distspmd.lower(edges_stay.to_sdfg(), {}, arguments={"x": "split"})
-sdfg = edges_stay.to_sdfg()
-distspmd.lower(sdfg, {"x": (n,)}, arguments={"x": "distributed"})
-with distspmd.compile(sdfg, comm) as compiled:
+    distspmd.compile(lambda: distspmd.lower(edges_stay, {}, arguments={"x": "split"}), comm)
+with distspmd.compile(
+    lambda: distspmd.lower(edges_stay, {"x": (n,)}, arguments={"x": "distributed"}), comm
+) as compiled:
     with pytest.raises(ArgumentError, match=r"must be float64\[\d+\] on rank \d+, its part of"):
         compiled(x=np.zeros(M + 1))
     with pytest.raises(ArgumentError, match=r"to cut a tile from has \[3\]"):

@@ -1,34 +1,41 @@
 """Every mistake of a call, made on rank 0 of three: all ranks get the error, and go on."""
 
+from __future__ import annotations
+
 import os
 import tempfile
 from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
-import dace
 import numpy as np
 import pytest
 from mpi4py import MPI
 
 import distspmd
 from distspmd.errors import ArgumentError, CompilationError, ScheduleError, ToolchainError
+from distspmd.frontend import numpy_program
+
+if TYPE_CHECKING:
+    import dace
 
 comm = MPI.COMM_WORLD
 
 
-@dace.program
 def product(a: dace.float64[10, 8], b: dace.float64[8, 6]):
     return a @ b
 
 
-@dace.program
 def scaled(x: dace.float32[9], s: dace.float32):
     x[:] = x * s
 
 
-@dace.program
 def shifted(x: dace.int32[9], k: dace.int32):
     return x + k
+
+
+def compiled(function: Callable[..., Any], schedule: Any) -> Any:
+    return distspmd.compile(lambda: distspmd.lower(function, schedule), comm)
 
 
 def expect(kind: type[Exception], text: str, call: Callable[[], object]) -> None:
@@ -41,9 +48,7 @@ def expect(kind: type[Exception], text: str, call: Callable[[], object]) -> None
 
 
 def calls() -> None:
-    sdfg = product.to_sdfg()
-    distspmd.lower(sdfg, {"_MatMult_": (3, 1, 1)})
-    program = distspmd.compile(sdfg, comm)
+    program = compiled(product, {"__return": (3, 1, 1)})
     rng = np.random.default_rng(0)
     a, b = rng.random((10, 8)), rng.random((8, 6))
     fortran = np.asfortranarray(a)
@@ -74,9 +79,7 @@ def calls() -> None:
 
 
 def scalars() -> None:
-    sdfg = scaled.to_sdfg()
-    distspmd.lower(sdfg, {"x": (2,)})
-    with distspmd.compile(sdfg, comm) as program:
+    with compiled(scaled, {"x": (2,)}) as program:
         x = np.arange(9, dtype=np.float32)
         for wrong in (np.ones(2), "3", 1j):
             given = {"x": x, "s": wrong} if comm.rank == 0 else {}
@@ -93,16 +96,13 @@ def scalars() -> None:
             assert comm.rank != 0 or np.array_equal(x, 2 * before)
 
 
-@dace.program
 def reversed_into(x: dace.float64[9], y: dace.float64[9]):
-    for i in dace.map[0:9]:
+    for i in distspmd.map[0:9]:
         y[i] = x[8 - i]
 
 
 def memory() -> None:
-    sdfg = reversed_into.to_sdfg()
-    distspmd.lower(sdfg, {"y": (3,)})
-    with distspmd.compile(sdfg, comm) as program:
+    with compiled(reversed_into, {"y": (3,)}) as program:
         both = np.arange(20.0)
         odd = np.frombuffer(b"x" + both.tobytes(), np.float64, 9, offset=1)
         shared = "'y', which the program writes, shares memory with 'x'. Pass x.copy()"
@@ -121,9 +121,7 @@ def memory() -> None:
 
 
 def integers() -> None:
-    sdfg = shifted.to_sdfg()
-    distspmd.lower(sdfg, {"__return": (3,)})
-    with distspmd.compile(sdfg, comm) as program:
+    with compiled(shifted, {"__return": (3,)}) as program:
         x = np.arange(9, dtype=np.int32)
         for wrong in (2**40, np.int64(-(2**33))):
             given = {"x": x, "k": wrong} if comm.rank == 0 else {}
@@ -136,25 +134,28 @@ def integers() -> None:
 
 
 def compilations() -> None:
-    plain = product.to_sdfg()
+    plain = partial(numpy_program, product)
     expect(ScheduleError, "not a lowered SDFG", lambda: distspmd.compile(plain, comm))
-    large = product.to_sdfg()
-    distspmd.lower(large, {"_MatMult_": (2, 2, 1)})
     text = "the parts (2, 2, 1), 4 ranks, but the communicator has 3"
-    expect(ScheduleError, text, lambda: distspmd.compile(large, comm))
-    broken = scaled.to_sdfg()
-    distspmd.lower(broken, {"x": (2,)})
-    for node, _ in broken.all_nodes_recursive():
-        if isinstance(node, dace.nodes.Tasklet):
-            node.code = dace.properties.CodeBlock("this is no C++;", dace.dtypes.Language.CPP)
+    expect(ScheduleError, text, lambda: compiled(product, {"__return": (2, 2, 1)}))
     expect(CompilationError, "does not compile", lambda: distspmd.compile(broken, comm))
-    fine = product.to_sdfg()
-    distspmd.lower(fine, {"_MatMult_": (3, 1, 1)})
     os.environ["CXX"] = "/no/such/compiler"
-    expect(ToolchainError, "no such command", lambda: distspmd.compile(fine, comm))
+    expect(ToolchainError, "no such command", lambda: compiled(product, {"__return": (1, 3, 1)}))
     del os.environ["CXX"]
     with pytest.raises(ArgumentError, match=r"Pass MPI.COMM_WORLD"):
-        distspmd.compile(fine, "a string")
+        distspmd.compile(partial(distspmd.lower, product), "a string")
+
+
+def broken() -> dace.SDFG:
+    """A lowered program whose code is none."""
+    import dace
+
+    sdfg = numpy_program(scaled)
+    distspmd.lower(sdfg, {"x": (2,)})
+    for node, _ in sdfg.all_nodes_recursive():
+        if isinstance(node, dace.nodes.Tasklet):
+            node.code = dace.properties.CodeBlock("this is no C++;", dace.dtypes.Language.CPP)
+    return sdfg
 
 
 calls()

@@ -1,18 +1,22 @@
 """Programs on emulated devices: large grids, arguments that ranks hold, bits, refusals, memory."""
 
+from __future__ import annotations
+
 import os
 import re
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import dace
 import numpy as np
 import pytest
 from mpi4py import MPI
 
 import distspmd
 from distspmd.runtime.cuda_toolkit import missing_for_runs
+
+if TYPE_CHECKING:
+    import dace
 
 comm = MPI.COMM_WORLD
 DEVICE = os.environ.get("DISTSPMD_TEST_DEVICE", "emulated")
@@ -38,15 +42,23 @@ def picked(x: dace.float64[20], i: dace.int64[8]):
     return x[i]
 
 
-def compiled(function: Any, schedule: Any, device: str | None, **options: Any) -> Any:
-    lowered = distspmd.lower(function, schedule, **options) if rank == 0 else None
+ALL, FIRST, NONE = slice(None), slice(1), slice(0)
+
+
+def compiled(function: Any, split: slice, device: str | None, **options: Any) -> Any:
+    """A program of which some spaces are split over two ranks."""
+
+    def lowered() -> distspmd.Lowering:
+        names = [space.name for space in distspmd.iteration_spaces(function)]
+        return distspmd.lower(function, dict.fromkeys(names[split], (2,)), **options)
+
     return distspmd.compile(lowered, comm, device=device)
 
 
 def grids() -> None:
     """More rows than a grid of CUDA has in its second dimension."""
     x = np.arange(ROWS * 8, dtype=np.float32).reshape(ROWS, 8)
-    with compiled(tall, {}, DEVICE) as program:
+    with compiled(tall, NONE, DEVICE) as program:
         found = program(x=x) if rank == 0 else program()
         if rank == 0:
             assert np.array_equal(found, x * 2 + 1)
@@ -61,9 +73,7 @@ def held() -> None:
     rng = np.random.default_rng(0)
     x, y = rng.random(50), rng.random(50)
     options = {"arguments": {"x": "replicated", "y": "distributed", "__return": "replicated"}}
-    spaces = distspmd.iteration_spaces(damped)
-    schedule = {spaces[0].name: (2,)}
-    with compiled(damped, schedule, DEVICE, **options) as program:
+    with compiled(damped, FIRST, DEVICE, **options) as program:
         tile = program.tile("y", y)
         box = program.layout("y").box(rank)
         for _ in range(2):
@@ -76,8 +86,7 @@ def held() -> None:
 def errors() -> None:
     """What the program itself raises is raised on all ranks, as on the host."""
     x, i = np.arange(20.0), np.arange(-4, 4)
-    schedule = {space.name: (2,) for space in distspmd.iteration_spaces(picked)}
-    with compiled(picked, schedule, DEVICE) as program:
+    with compiled(picked, ALL, DEVICE) as program:
         found = program(x=x, i=i) if rank == 0 else program()
         assert rank != 0 or np.array_equal(found, x[i])
         with pytest.raises(IndexError, match="out of bounds for a dimension of 20"):
@@ -88,10 +97,9 @@ def bits() -> None:
     """Sums in a fixed order have the bits that they have on the host."""
     rng = np.random.default_rng(1)
     x, y = rng.random(50), rng.random(50)
-    schedule = {space.name: (2,) for space in distspmd.iteration_spaces(damped)}
     found = []
     for device in (None, DEVICE):
-        with compiled(damped, schedule, device, deterministic=True) as program:
+        with compiled(damped, ALL, device, deterministic=True) as program:
             given = (x.copy(), y.copy())
             found.append((program(*given) if rank == 0 else program(), *given))
     if rank == 0:
