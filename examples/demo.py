@@ -7,25 +7,29 @@ hidden layer that a rank makes is the tile that it reads.
 Run it with ``python examples/demo.py``: it starts its own ranks.
 """
 
+from __future__ import annotations
+
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import dace
 import numpy as np
 
 import distspmd
 from distspmd import launch, launched_ranks
 
+if TYPE_CHECKING:  # the ranks that run a program need no DaCe
+    import dace
+
 BATCH, INPUTS, HIDDEN, OUTPUTS = 2000, 784, 1500, 10
 
 SCHEDULE = {
-    "hidden": {"__i0": 2, "__i1": 2},  # by batch and by hidden unit
-    "__return": {"__i0": 2, "__i2": 2},  # by batch and by summand: hidden units again
+    "hidden": {"i": 2, "j": 2},  # by batch and by hidden unit
+    "__return": {"i": 2, "k": 2},  # by batch and by summand: hidden units again
 }
 
 
-@dace.program
 def perceptron(
     x: dace.float32[BATCH, INPUTS],
     w1: dace.float32[INPUTS, HIDDEN],
@@ -51,11 +55,10 @@ def main() -> None:
             program()
         return
 
-    sdfg = perceptron.to_sdfg()
-    spaces = distspmd.iteration_spaces(sdfg)
-    lowering = distspmd.lower(sdfg, SCHEDULE)
+    spaces = distspmd.iteration_spaces(perceptron)
+    lowering = distspmd.lower(perceptron, SCHEDULE)
     start = time.perf_counter()
-    program = distspmd.compile(sdfg, comm)
+    program = distspmd.compile(lowering, comm)
     compiled = time.perf_counter() - start
 
     rng = np.random.default_rng(0)

@@ -7,14 +7,16 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
-from dace import SDFG
 from torch import Tensor, nn
 
 import distspmd
 from distspmd import Lowering, frontend, launch, launched_ranks
+
+if TYPE_CHECKING:  # the ranks that run a program need no DaCe
+    from dace import SDFG
 
 STEPS = 3
 Trained = tuple[nn.Module, torch.optim.Optimizer, Callable[..., Tensor]]

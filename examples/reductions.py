@@ -5,34 +5,38 @@ combined once, with what the result held before. An element-wise operation with 
 each rank the part of the smaller operand that its part of the larger one needs, once.
 """
 
-import dace
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 from showing import SMALL, Example, main
+
+import distspmd
+
+if TYPE_CHECKING:  # the ranks that run a program need no DaCe
+    import dace
 
 N, M = (37, 29) if SMALL else (4000, 3000)
 SAMPLES = 1001 if SMALL else 10_000_000
 
 
-@dace.program
 def accumulated(x: dace.float64[N, M], y: dace.float64[M]):
-    for i, j in dace.map[0:N, 0:M]:
+    for i, j in distspmd.map[0:N, 0:M]:
         y[j] += x[i, j]
 
 
-@dace.program
 def initialised(x: dace.float64[N, M]):
     return np.sum(x, axis=0)
 
 
-@dace.program
 def broadcast(x: dace.float64[N, M], y: dace.float64[M]):
     return x * y + 1
 
 
-@dace.program
 def monte_carlo(x: dace.float64[SAMPLES], y: dace.float64[SAMPLES]):
     inside = np.zeros((1,), np.float64)
-    for i in dace.map[0:SAMPLES]:
+    for i in distspmd.map[0:SAMPLES]:
         if x[i] * x[i] + y[i] * y[i] < 1:
             inside[0] += 4.0
     return inside / SAMPLES

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from dace.frontend.python.parser import DaceProgram
 
 import distspmd
 from distspmd import Lowering, launch, launched_ranks
@@ -26,6 +25,7 @@ class Example:
     """A program under one schedule.
 
     Attributes:
+        program: a function, or a ``@dace.program``.
         schedule: iteration space -> parts along each parameter.
         communication: what moves, in words.
         draw: random arguments, by name.
@@ -34,13 +34,18 @@ class Example:
         frontend: what reads the program.
     """
 
-    program: DaceProgram
+    program: Callable[..., Any]
     schedule: Mapping[str, Any]
     communication: str
     draw: Callable[[np.random.Generator], dict[str, Any]]
     reference: Callable[..., Any] | None = None
     lower: Mapping[str, Any] = field(default_factory=dict)
     frontend: str = "numpy"
+
+    @property
+    def name(self) -> str:
+        """Of the program."""
+        return getattr(self.program, "f", self.program).__name__
 
     def lowered(self) -> tuple[Any, Lowering]:
         """The program, parsed and lowered."""
@@ -64,12 +69,10 @@ def show(example: Example, comm: Any) -> bool:
     Rank 0 prints. Each rank passes and gets what the program's layouts say, so that arguments may
     live on rank 0, on every rank, or in tiles.
     """
-    sdfg, given, wanted = None, {}, {}
-    if comm.rank == 0:
-        sdfg = _lowered_and_printed(example)
+    given, wanted = {}, {}
     if comm.rank == 0 or "arguments" in example.lower:
         given, wanted = _drawn(example)
-    with distspmd.compile(sdfg, comm) as program:
+    with distspmd.compile(lambda: _lowered_and_printed(example), comm) as program:
         mine = {name: program.tile(name, array) for name, array in given.items()}
         comm.Barrier()
         start = time.perf_counter()
@@ -95,7 +98,7 @@ def show(example: Example, comm: Any) -> bool:
 def _lowered_and_printed(example: Example) -> Any:
     sdfg, lowering = example.lowered()
     grids = ", ".join(f"{name}={tuple(parts)}" for name, parts in example.schedule.items())
-    print(f"\n{example.program.f.__name__} [{grids}]\n  {example.communication}")
+    print(f"\n{example.name} [{grids}]\n  {example.communication}")
     for memlet in lowering.memlets:
         ends = memlet.from_caller or memlet.to_caller
         nbytes = f"{memlet.solution.cost.nbytes:,} bytes"
@@ -107,7 +110,7 @@ def _drawn(example: Example) -> tuple[dict[str, Any], dict[str, Any]]:
     """Arguments, and what NumPy makes of them: the result, or the arguments after the call."""
     given = example.draw(np.random.default_rng(0))
     after = copy.deepcopy(given)
-    result = (example.reference or example.program.f)(**after)
+    result = (example.reference or example.program)(**after)
     return given, after if result is None else {"__return": result}
 
 

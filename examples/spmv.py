@@ -13,15 +13,20 @@ The matrix has a band and some entries far from it, so most of what a rank needs
 Run it with ``python examples/spmv.py``: it starts its own ranks.
 """
 
+from __future__ import annotations
+
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import dace
 import numpy as np
 
 import distspmd
 from distspmd import launch, launched_ranks
+
+if TYPE_CHECKING:  # the ranks that run a program need no DaCe
+    import dace
 
 ROWS, BAND, FAR, STEPS = 100_000, 8, 20_000, 10
 ENTRIES = ROWS * BAND + FAR
@@ -29,7 +34,6 @@ ENTRIES = ROWS * BAND + FAR
 SCHEDULE = {"y": (4,)}  # the rows
 
 
-@dace.program
 def iterated(
     row: dace.int64[ROWS + 1],
     col: dace.int32[ENTRIES],
@@ -38,7 +42,7 @@ def iterated(
 ):
     y = np.empty_like(x)
     for _ in range(STEPS):
-        for i in dace.map[0:ROWS]:
+        for i in distspmd.map[0:ROWS]:
             total = 0.0
             for k in range(row[i], row[i + 1]):
                 total += val[k] * x[col[k]]
@@ -71,15 +75,15 @@ def main() -> None:
     from mpi4py import MPI
 
     comm = MPI.COMM_WORLD
-    sdfg, arguments = None, ()
+    lowering, arguments = None, ()
     if comm.rank == 0:
-        sdfg = iterated.to_sdfg()
-        print(distspmd.lower(sdfg, SCHEDULE))
+        lowering = distspmd.lower(iterated, SCHEDULE)
+        print(lowering)
         row, col, val = matrix()
         x = np.random.default_rng(1).random(ROWS)
         expected = in_numpy(row, col, val, x)
         arguments = (row, col, val, x)
-    program = distspmd.compile(sdfg, comm)
+    program = distspmd.compile(lowering, comm)
     start = time.perf_counter()
     program(*arguments)
     ran = time.perf_counter() - start

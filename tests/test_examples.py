@@ -21,8 +21,8 @@ def printed_by(folder: Path, *argv: str) -> str:
 
 def test_the_demo_partitions_runs_and_agrees_with_numpy(root: Path, tmp_path: Path) -> None:
     printed = printed_by(tmp_path, str(root / "examples" / "demo.py"))
-    assert "root [2000, 784] -> [1000{__i0}2000, 784]" in printed
-    assert "[1000{__i0}2000, 10] + partial(sum){__i2} -> root [2000, 10]" in printed
+    assert "root [2000, 784] -> [1000{i}2000, 784]" in printed
+    assert "[1000{i}2000, 10] + partial(sum){k} -> root [2000, 10]" in printed
     assert "largest difference from NumPy" in printed
     assert "one run on 4 ranks" in printed
 

@@ -45,12 +45,15 @@ def unpack_error(rank: int, told: Packed) -> Exception:
 
 
 def wait_quietly(comm: Any) -> None:
-    """A barrier that sleeps while it waits, so that a rank that compiles has the cores."""
+    """A barrier that sleeps while it waits, so that a rank that compiles has the cores.
+
+    To look costs a rank a part of a millisecond, and there may be many ranks on a core: the longer
+    they have waited, the longer they sleep, a tenth of that time.
+    """
     request = comm.Ibarrier()
-    pause = 1e-4
+    start = time.monotonic()
     while not request.Test():
-        time.sleep(pause)
-        pause = min(2 * pause, 0.02)
+        time.sleep(min(max((time.monotonic() - start) / 10, 1e-3), 0.2))
 
 
 def end_all_on_exception() -> None:
