@@ -206,3 +206,19 @@ def test_indices_in_branches_and_loops_of_maps_are_checked_where_they_run(progra
         program(inside, wanted)
         ready(x=inside, y=y)
         np.testing.assert_allclose(y, wanted)
+
+
+def test_ranges_of_a_map_that_data_decide_make_no_sizes_of_the_program() -> None:
+    def program(row, column, value, x, y):
+        for i in distspmd.map[0:3]:
+            for j in distspmd.map[row[i] : row[i + 1]]:
+                y[i] += value[j] * x[column[j]]
+
+    row, column = np.array([0, 2, 2, 5]), np.array([1, 0, 2, 2, 1])
+    value, x, y = np.arange(1.0, 6), np.array([1.0, 10, 100]), np.zeros(3)
+    sdfg = numpy_program(program, row, column, value, x, y)
+    assert not sdfg.free_symbols
+    load_unlowered(sdfg)(row=row, column=column, value=value, x=x, y=y)
+    wanted = np.zeros(3)
+    program(row, column, value, x, wanted)
+    np.testing.assert_allclose(y, wanted)

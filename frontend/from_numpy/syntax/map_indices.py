@@ -54,6 +54,8 @@ class IndicesOfMap(MapOfIndices):
 
     depth: int
     """How many blocks are around the body."""
+    around: frozenset[str] = frozenset()
+    """Symbols of loops and of the run that are known around the map."""
     checks: list[_Check] = field(default_factory=list)
 
     def note(self, tracer: Tracer, value: sympy.Expr, length: Whole) -> bool:
@@ -91,7 +93,7 @@ def where_in_range(tracer: Tracer) -> Iterator[None]:
 @contextmanager
 def noted(tracer: Tracer) -> Iterator[IndicesOfMap]:
     """Look at the indices of what is read."""
-    found = IndicesOfMap(tracer.inner)
+    found = IndicesOfMap(tracer.inner, frozenset(tracer.bounds))
     tracer.maps.append(found)
     try:
         yield found
@@ -101,7 +103,7 @@ def noted(tracer: Tracer) -> Iterator[IndicesOfMap]:
 
 def add_checks(tracer: Tracer, own: IndicesOfMap, parameters: Sequence[Parameter]) -> None:
     """Check the indices of a map: before it, or before the map around it."""
-    checks = list(_at_corners(own.checks, parameters))
+    checks = [c for c in _at_corners(own.checks, parameters) if _is_known(tracer, own, c)]
     if tracer.maps:
         outer = tracer.maps[-1]
         if isinstance(outer, IndicesOfMap) and outer.depth == tracer.inner:
@@ -117,6 +119,13 @@ def add_checks(tracer: Tracer, own: IndicesOfMap, parameters: Sequence[Parameter
             _add(tracer, check)
     finally:
         tracer.parallel, tracer.straight, tracer.node = parallel, straight, node
+
+
+def _is_known(tracer: Tracer, own: IndicesOfMap, check: _Check) -> bool:
+    """Whether nothing in a check is a value of the run that only the body of the map has."""
+    every = [check.excess, *map(sympy.sympify, check.lengths)]
+    names = {s.name for e in every for s in e.free_symbols}
+    return names.isdisjoint(tracer.bounds.keys() - own.around)
 
 
 def _add(tracer: Tracer, check: _Check) -> None:
