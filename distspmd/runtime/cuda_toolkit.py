@@ -82,6 +82,12 @@ def _prefixes(environ: Mapping[str, str]) -> Iterator[tuple[Path, str]]:
     found = shutil.which("nvcc", path=environ.get("PATH", ""))
     if found:
         yield Path(found).resolve().parent.parent, "PATH"
+        # it may be a script of the site that starts another one, which says where it is
+        dry = [found, "--dryrun", "-x", "cu", os.devnull]
+        said = subprocess.run(dry, capture_output=True, text=True, check=False).stderr
+        top = re.search(r"^#\$ TOP=(.+)$", said, re.MULTILINE)
+        if top:
+            yield Path(top[1].strip()).resolve(), "PATH"
     folders = dict.fromkeys([sysconfig.get_path("purelib"), *site.getsitepackages()])
     for folder in folders:
         for prefix in sorted(Path(folder).glob("nvidia/cu[0-9]*"), reverse=True):

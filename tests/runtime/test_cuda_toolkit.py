@@ -45,6 +45,17 @@ def test_the_sites_compiler_comes_before_the_one_of_pip(
     assert find_cuda(every).origin == "PATH", "what is not whole is passed over"
 
 
+def test_a_script_of_the_site_that_starts_a_compiler_is_asked_where_that_is(tmp_path: Path) -> None:
+    prefix = toolkit(tmp_path / "cuda-13.0")
+    script = tmp_path / "bin/nvcc"
+    script.parent.mkdir()
+    says = f"echo '#$ TOP={prefix}/bin/..' >&2; exec {prefix}/bin/nvcc"
+    script.write_text(f"#!/bin/sh\n{says}\n")
+    script.chmod(0o755)
+    found = find_cuda({"PATH": str(script.parent)})
+    assert (found.nvcc, found.origin) == (prefix / "bin/nvcc", "PATH")
+
+
 def test_a_compiler_that_is_missing_is_told_with_what_was_looked_at(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
