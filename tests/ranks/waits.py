@@ -1,0 +1,112 @@
+"""What is wrong on the emulated device when a wait is missing; each line names what was looked at.
+
+Usage: waits.py arrays|tiles|program. Streams are lazy: what nobody waits for does not happen.
+"""
+
+import ctypes
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from mpi4py import MPI
+
+import distspmd
+from distspmd.layouts.layout import Layout
+from distspmd.layouts.mesh import Mesh
+from distspmd.runtime.device_arrays import LEGACY, DeviceArray, DeviceStream
+from distspmd.runtime.devices import KINDS, device_of_process
+
+N = 30
+DEVICE = device_of_process(KINDS["emulated"])
+GIVEN = np.arange(1.0, N + 1)
+
+
+class Interface:
+    """What another library's array says by ``__cuda_array_interface__`` alone."""
+
+    def __init__(self, array: DeviceArray) -> None:
+        self.array = array
+        self.__cuda_array_interface__ = array.__cuda_array_interface__
+        self.__dlpack_device__ = array.__dlpack_device__
+
+
+def empty() -> DeviceArray:
+    made = DeviceArray(N, float, "emulated")
+    made.write(np.zeros(N))
+    return made
+
+
+def queued(values: np.ndarray, stream: DeviceStream) -> DeviceArray:
+    """An array that is written when somebody waits for a stream, which it names."""
+    made = empty()
+    made.write(values, stream=stream)
+    return made
+
+
+def read_on(stream: DeviceStream, array: DeviceArray) -> np.ndarray:
+    """What a reader on a stream of its own finds, who waits for that alone."""
+    found = np.zeros(array.shape, array.dtype)
+    code = DEVICE._library.distspmd_device_copy_on(
+        ctypes.c_void_p(stream.handle), found.ctypes.data, array.address, found.nbytes
+    )
+    assert code == 0
+    DEVICE.wait_for_stream(stream.handle)
+    return found
+
+
+def arrays() -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+    found = np.zeros(N)
+    plain = DeviceArray.of(GIVEN, "emulated")
+    DEVICE.download(plain.address, found)
+    yield "a copy to the device and back", found, GIVEN
+    stream = DeviceStream("emulated")
+    yield "an array that a stream writes", queued(GIVEN, stream).numpy(), GIVEN
+    waited = queued(GIVEN, stream)
+    stream.wait()
+    found = np.zeros(N)
+    DEVICE.download(waited.address, found)
+    yield "a stream that was waited for", found, GIVEN
+
+
+def tiles() -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+    whole = Layout.parse(f"[{N}]", Mesh(p=1))
+    for name, wrap in (("DLPack", lambda a: a), ("the interface of CUDA", Interface)):
+        stream, out = DeviceStream("emulated"), empty()
+        tile = wrap(queued(GIVEN, stream))
+        distspmd.redistribute(MPI.COMM_SELF, tile, whole, whole, out=out)
+        yield f"a tile that a stream writes, by {name}", out.numpy(), GIVEN
+    tile, out = empty(), empty()
+    DEVICE.copy_on(LEGACY, tile.address, GIVEN)
+    distspmd.redistribute(MPI.COMM_SELF, tile, whole, whole, out=out)
+    yield "a tile that a program writes", read_on(DeviceStream("emulated"), out), GIVEN
+
+
+def chosen(x, limit):
+    if np.sum(x) > limit:
+        return x * 2
+    return x * 3
+
+
+def program() -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+    made = distspmd.frontend.numpy_program(chosen, x=GIVEN, limit=1.0)
+    lowered = distspmd.lower(made, {})
+    with distspmd.compile(lowered, MPI.COMM_SELF, device="emulated") as compiled:
+        yield "a branch that the device's values choose", compiled(x=GIVEN, limit=10.0), GIVEN * 2
+        yield "the other branch", compiled(x=GIVEN, limit=1000.0), GIVEN * 3
+        found = compiled(x=DeviceArray.of(GIVEN, "emulated"), limit=10.0)
+        wanted = GIVEN * 2
+        yield "a result that is read at once", read_on(DeviceStream("emulated"), found), wanted
+        stream, x = DeviceStream("emulated"), empty()
+        DEVICE.copy_on(stream.handle, x.address, GIVEN)
+        found = compiled(x=x, limit=10.0, stream=stream)
+        yield "an argument that a stream writes", found.numpy(), wanted
+
+
+def main(parts: Any) -> None:
+    for name, found, wanted in parts:
+        print(f"{name}: {'right' if np.array_equal(found, wanted) else 'wrong'}", flush=True)
+    print("done")
+
+
+main({"arrays": arrays, "tiles": tiles, "program": program}[sys.argv[1]]())

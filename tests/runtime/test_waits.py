@@ -1,0 +1,204 @@
+"""Each wait for a device is needed: without it, streams that are lazy give a wrong result.
+
+A wait is taken out of a copy of the package, and a program that uses the copy has to be wrong. What
+waits in the device's headers, and what lets one stream wait for another, is found in their text: a
+new wait without a mutation here fails a test.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from conftest import Launch
+
+PROGRAM = Path(__file__).parents[1] / "ranks" / "waits.py"
+HEADERS = "runtime/include/distspmd/device"
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """A wait, and what stands in its place when it is taken out.
+
+    Attributes:
+        name: for the test.
+        file: in the package.
+        wait: its text, once in the file.
+        instead: what the mutated package has.
+        part: of the program that must be wrong.
+    """
+
+    name: str
+    file: str
+    wait: str
+    instead: str
+    part: str = "arrays"
+
+
+MUTATIONS = (
+    Mutation(
+        "copy",
+        f"{HEADERS}/device.hpp",
+        "return int(cudaMemcpy(to, from, std::size_t(bytes), cudaMemcpyDefault));",
+        "return int(cudaMemcpyAsync(to, from, std::size_t(bytes), cudaMemcpyDefault));",
+    ),
+    Mutation(
+        "window",
+        f"{HEADERS}/device.hpp",
+        "  cudaMemcpy2D(target,",
+        "  cudaMemcpy2DAsync(target,",
+        "program",
+    ),
+    Mutation(
+        "device",
+        f"{HEADERS}/device.hpp",
+        "const cudaError_t error = cudaDeviceSynchronize();",
+        "const cudaError_t error = cudaSuccess;",
+        "program",
+    ),
+    Mutation(
+        "order",
+        f"{HEADERS}/device.hpp",
+        "error = cudaStreamWaitEvent(static_cast<cudaStream_t>(after), event, 0);",
+        "(void)after;",
+    ),
+    Mutation(
+        "stream",
+        f"{HEADERS}/device.hpp",
+        "return int(cudaStreamSynchronize(static_cast<cudaStream_t>(stream)));",
+        "return stream == nullptr;",
+    ),
+    Mutation("before a plan", f"{HEADERS}/transport.hpp", "    wait(nullptr);", "    ", "tiles"),
+    Mutation(
+        "for the mirror",
+        f"{HEADERS}/transport.hpp",
+        "    wait(stream_);\n    go(",
+        "    go(",
+        "tiles",
+    ),
+    Mutation(
+        "for the tile",
+        f"{HEADERS}/transport.hpp",
+        "target, out);\n    wait(stream_);",
+        "target, out);",
+        "tiles",
+    ),
+    Mutation(
+        "table",
+        f"{HEADERS}/transport.hpp",
+        "check(cudaMemcpy(part.table, part.boxes.words.data(), bytes, cudaMemcpyHostToDevice),",
+        "check(cudaMemcpyAsync(part.table, part.boxes.words.data(), bytes, "
+        "cudaMemcpyHostToDevice, stream_),",
+        "tiles",
+    ),
+    Mutation(
+        "array",
+        "runtime/device_arrays.py",
+        "            self._device.order(LEGACY, self.stream)\n        if self._lies",
+        "            pass\n        if self._lies",
+    ),
+    Mutation(
+        "dlpack",
+        "runtime/device_arrays.py",
+        "self._device.order(stream or LEGACY, self.stream)",
+        "pass",
+        "tiles",
+    ),
+    Mutation(
+        "interface",
+        "runtime/device_arrays.py",
+        "_checked(device, device.order(LEGACY, stream), stream)",
+        "pass",
+        "tiles",
+    ),
+    Mutation(
+        "argument",
+        "runtime/device_arrays.py",
+        "_checked(device, device.order(LEGACY, handle), handle)",
+        "pass",
+        "program",
+    ),
+    Mutation(
+        "call",
+        "execution/device_executable.py",
+        "        super().run(host)\n        error = self._error()",
+        '        super().run(host)\n        error = ""',
+        "program",
+    ),
+)
+
+WAITS = re.compile(
+    r"\bcuda(?:Memcpy\w*(?<!Async)|Memset|\w*Synchronize|StreamWaitEvent)\(|^ +wait\(\w+\)", re.M
+)
+ORDERS = re.compile(r"\.order\(")
+
+
+@pytest.fixture(scope="module")
+def copied(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the package, in one place: what is compiled of its other headers is kept."""
+    copy = tmp_path_factory.mktemp("mutated") / "distspmd"
+    shutil.copytree(root / "distspmd", copy, ignore=shutil.ignore_patterns("__pycache__"))
+    return copy
+
+
+@pytest.fixture
+def mutated(copied: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The copy, which programs import."""
+    monkeypatch.setenv("PYTHONPATH", str(copied.parent))
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    monkeypatch.setenv("DISTSPMD_EMULATED_STREAMS", "lazy")
+    return copied
+
+
+@contextmanager
+def without(package: Path, mutation: Mutation) -> Iterator[None]:
+    """Take a wait out, for a moment."""
+    file = package / mutation.file
+    text = file.read_text()
+    assert text.count(mutation.wait) == 1, f"{mutation.file} has other text than {mutation.wait}"
+    file.write_text(text.replace(mutation.wait, mutation.instead))
+    try:
+        yield
+    finally:
+        file.write_text(text)
+
+
+def test_there_is_a_mutation_for_each_wait(root: Path) -> None:
+    package = root / "distspmd"
+    files = [(file, WAITS) for file in (package / HEADERS).glob("*.hpp")]
+    files += [(file, ORDERS) for file in package.rglob("*.py")]
+    for file, waits in files:
+        text = file.read_text()
+        if file.name == "transport.hpp":  # the function whose calls are mutated
+            text = text.replace("check(cudaStreamSynchronize(stream), ", "")
+        own = [one for one in MUTATIONS if str(file).endswith(one.file)]
+        for one in own:
+            text = text.replace(one.wait, "")
+        left = [text[: found.start()].count("\n") + 1 for found in waits.finditer(text)]
+        assert not left, f"{file} waits near {left} and no mutation takes that out"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", ["arrays", "tiles", "program"])
+def test_with_all_waits_the_programs_are_right(mutated: Path, launch: Launch, part: str) -> None:
+    done = launch(PROGRAM, part, ranks=1)
+    assert "wrong" not in done.stdout
+    assert done.stdout.endswith("done\n")
+
+
+@pytest.mark.parametrize(
+    "mutation",
+    [m if m.name == "order" else pytest.param(m, marks=pytest.mark.slow) for m in MUTATIONS],
+    ids=lambda mutation: mutation.name,
+)
+def test_without_a_wait_something_is_wrong(
+    mutated: Path, launch: Launch, mutation: Mutation
+) -> None:
+    with without(mutated, mutation):
+        done = launch(PROGRAM, mutation.part, ranks=1, check=False)
+    assert ": wrong" in done.stdout or done.returncode < 0, done.stdout + done.stderr
