@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
-from dataclasses import astuple
+from dataclasses import astuple, dataclass
 from pathlib import Path
 
 from dace import SDFG, SDFGState
@@ -43,6 +43,7 @@ from distspmd.dace_compat.wide_indices import wide_indices
 from distspmd.errors import ArgumentError, CompilationError, ToolchainError, UnsupportedProgram
 from distspmd.lowering import Lowering
 from distspmd.nodes import blas_products, lapack
+from distspmd.nodes.device_kernels import PREAMBLE
 from distspmd.nodes.device_products import can_call_cublas
 from distspmd.nodes.distributed_memlet import DistributedMemlet
 from distspmd.nodes.fetched_memlet import FetchedMemlet
@@ -112,10 +113,12 @@ def build_device_program(
             quick_graphs(),
             wide_indices(program),
         ):
-            library = _compile(program, folder, (compiler, kernels), kind, own)
+            commands = _Commands(compiler, kernels, placement.kernels)
+            library = _compile(program, folder, commands, kind, own)
         spaces = tuple(astuple(space) for space in placement.spaces)
         named = placement.arguments, placement.anywhere
-        made = DeviceBuild(kind.name, str(own), *named, placement.calls_products, spaces)
+        uses = placement.calls_products, bool(placement.kernels)
+        made = DeviceBuild(kind.name, str(own), *named, *uses, spaces)
         record_of(program, sdfg, library, (), ends, made).save(folder)
         return [RECORD, str(library.relative_to(folder))]
 
@@ -156,15 +159,24 @@ def _expand_memlets(program: SDFG) -> None:
             tasklet.code = CodeBlock(code, tasklet.language)
 
 
-def _compile(
-    program: SDFG,
-    folder: Path,
-    compilers: tuple[toolchain.Compiler, tuple[str, ...]],
-    kind: DeviceKind,
-    own: Path,
-) -> Path:
+@dataclass(frozen=True)
+class _Commands:
+    """How a program is compiled.
+
+    Attributes:
+        compiler: of the host.
+        kernels: the command for kernels; empty where the host's compiler takes them.
+        texts: of kernels of our own.
+    """
+
+    compiler: toolchain.Compiler
+    kernels: tuple[str, ...]
+    texts: tuple[str, ...]
+
+
+def _compile(program: SDFG, folder: Path, commands: _Commands, kind: DeviceKind, own: Path) -> Path:
     """The library of a program, in a folder of its own; kernels may have a command of their own."""
-    compiler, kernels = compilers
+    compiler, kernels = commands.compiler, commands.kernels
     program.build_folder = str(folder)
     program.fill_scope_connectors()
     try:
@@ -188,6 +200,9 @@ def _compile(
         files.append(source / f"{program.name}_{number}.{'cu' if of_cuda else 'cpp'}")
         text = compile_program.may_end(corrected(code.clean_code), program.name)
         files[-1].write_text(text)
+    if commands.texts:
+        files.append(source / f"{program.name}_own.{'cu' if kernels else 'cpp'}")
+        files[-1].write_text("\n".join([PREAMBLE, *commands.texts]))
     flags = [*compile_program.flags_of_all(), *kind.compiling()]
     start = [*compiler.command, *flags, "-w"]
     start += compile_program.precompile_headers(compiler, flags)
@@ -195,11 +210,11 @@ def _compile(
     defined = f'-DDACE_BINARY_DIR="{library.parent}"'
     start += [*folders, *needs.compiling, defined]
     outputs = [str(file.with_suffix(".o")) for file in files]
-    commands = [
+    calls = [
         [*([*kernels, *folders, defined] if f.suffix == ".cu" else start), "-c", str(f), "-o", o]
         for f, o in zip(files, outputs, strict=True)
     ]
-    done = compiler_processes.run_all(commands)
+    done = compiler_processes.run_all(calls)
     if done.returncode == 0:
         link = [*compiler.command, "-shared", "-fopenmp", *outputs, "-o", str(library)]
         rpath = f"-Wl,-rpath,{own.parent}"

@@ -66,7 +66,7 @@ class Build:
             spaces = tuple((label, place, remark) for label, place, remark in device["spaces"])
             named = tuple(device["arguments"]), tuple(device["anywhere"])
             of_kind = device["kind"], device["library"]
-            device = DeviceBuild(*of_kind, *named, device["products"], spaces)
+            device = DeviceBuild(*of_kind, *named, device["products"], device["reduces"], spaces)
         return cls(
             fields["name"],
             str(folder / fields["library"]),

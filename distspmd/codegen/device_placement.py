@@ -24,7 +24,9 @@ from distspmd.codegen.device_copies import Twins, read_through, write_through
 from distspmd.errors import UnsupportedProgram
 from distspmd.lowering import CONTEXT
 from distspmd.nodes.blas_products import LOOPS
-from distspmd.nodes.device_products import DeviceCall, call_cublas, can_call_cublas
+from distspmd.nodes.device_calls import DeviceCall
+from distspmd.nodes.device_kernels import KERNEL, can_be_kernel
+from distspmd.nodes.device_products import call_cublas, can_call_cublas
 from distspmd.nodes.device_reductions import DEVICE, can_run_on_device
 from distspmd.nodes.distributed_memlet import DistributedMemlet
 from distspmd.nodes.fetched_memlet import FetchedMemlet
@@ -60,12 +62,14 @@ class Placement:
         anywhere: those that only distributed memlets touch, in whatever memory they are.
         spaces: nodes of the program, in its order.
         calls_products: whether some of them are calls of the library of products.
+        kernels: texts of CUDA of kernels of our own, each once.
     """
 
     arguments: tuple[str, ...] = ()
     anywhere: tuple[str, ...] = ()
     spaces: list[PlacedSpace] = field(default_factory=list)
     calls_products: bool = False
+    kernels: tuple[str, ...] = ()
 
 
 def place(program: SDFG, slow: Mapping[str, str] | None = None) -> Placement:
@@ -80,11 +84,18 @@ def place(program: SDFG, slow: Mapping[str, str] | None = None) -> Placement:
     """
     for node, state in library_nodes(program):
         node.expand(state)
-    placing = _Placing(program)
+    placing = _Placing(program, slow or {})
     placing.decide()
     placing.copy_windows()
     placing.store()
-    found = Placement(placing.arguments(), placing.anywhere(), placing.spaces, bool(placing.calls))
+    texts = [str(call.definition) for _, call in placing.calls]
+    found = Placement(
+        placing.arguments(),
+        placing.anywhere(),
+        placing.spaces,
+        calls_products=not all(texts),
+        kernels=tuple(dict.fromkeys(filter(None, texts))),
+    )
     for state, entry in placing.kernels:
         loops = device_maps.run_on_device(state, entry)
         threads = "a thread for each element of the result"
@@ -92,7 +103,7 @@ def place(program: SDFG, slow: Mapping[str, str] | None = None) -> Placement:
             ordered = ", ".join(loops)
             whole = len(loops) == len(entry.map.params)
             threads = f"{'one thread' if whole else threads}, in order over {ordered}"
-        why = (slow or {}).get(entry.map.label)
+        why = placing.slow.get(entry.map.label)
         threads += f"; {why}" if why else ""
         placing.spaces.append(PlacedSpace(entry.map.label, "device", threads))
     return found
@@ -116,7 +127,9 @@ def expand_for_device(program: SDFG, precision: str = "full", without: str = "")
                 call_cublas(node, state, precision)
                 continue
             slow[node.label] = without
-        if can_run_on_device(node, state):
+        if can_be_kernel(node, state):
+            node.implementation = KERNEL
+        elif can_run_on_device(node, state):
             node.implementation = DEVICE
         elif isinstance(node, blas.MatMul):
             node.implementation = LOOPS
@@ -153,8 +166,8 @@ def library_nodes(program: SDFG) -> list[tuple[nodes.LibraryNode, SDFGState]]:
 class _Placing:
     """The decisions about one program."""
 
-    def __init__(self, program: SDFG) -> None:
-        self.program = program
+    def __init__(self, program: SDFG, slow: Mapping[str, str]) -> None:
+        self.program, self.slow = program, slow
         self._functions = device_maps.host_functions(program)
         self.spaces: list[PlacedSpace] = []
         self.kernels: list[tuple[SDFGState, nodes.MapEntry]] = []
@@ -212,7 +225,9 @@ class _Placing:
             return
         elif isinstance(node, DeviceCall):
             self.calls.append((state, node))
-            self.spaces.append(PlacedSpace(node.label, "device", node.remark))
+            why = self.slow.get(node.label, "") if node.definition else ""
+            remark = "; ".join(filter(None, (str(node.remark), why)))
+            self.spaces.append(PlacedSpace(node.label, "device", remark))
             return
         elif isinstance(node, nodes.Tasklet):
             self.spaces.append(PlacedSpace(node.label, "host", "it is no map"))

@@ -59,6 +59,8 @@ class DeviceExecutable(Executable):
         try:
             self._check_started(built)
             self._allocate(built, signature)
+            if built.device.reduces:
+                self._device.prepare_reductions()
             if built.device.products:
                 self._device.load_products(_library_of_products(built.device.kind))
         except DeviceError as problem:

@@ -82,12 +82,16 @@ def emit_clear(einsum: Einsum, value: str) -> str:
 def emit_reduction(einsum: Einsum, how: LoopReduction) -> str:
     """Reduce an expression of the operands over the letters that the result has not."""
     value = how.reduced
-    counts = value is not None and any(isinstance(part, IndexValue) for part in parts(value))
-    whole = not how.pick and not counts  # no letter counts by itself
+    whole = not how.pick and not counts_letters(value)
     loops = _Loops(einsum.coalesced() if whole else einsum, how, value)
     if not einsum.writes_once or (how.pick and how.pick.letter in loops.kept):
         return loops.in_memory()
     return loops.in_blocks() if loops.innermost_kept else loops.in_registers()
+
+
+def counts_letters(value: Expression | None) -> bool:
+    """Whether a letter counts by itself in what is reduced."""
+    return value is not None and any(isinstance(part, IndexValue) for part in parts(value))
 
 
 def element_loops(einsum: Einsum, how: LoopReduction) -> tuple[str, str] | None:
@@ -105,12 +109,57 @@ def element_loops(einsum: Einsum, how: LoopReduction) -> tuple[str, str] | None:
 
 
 @dataclass(frozen=True)
+class ThreadedLoops:
+    """A reduction that threads share, each with some terms of an element.
+
+    Attributes:
+        kept: letters of the result.
+        terms: letters over which its elements are reduced.
+        ctype: type of the elements.
+        neutral: what a part of them starts from.
+        combine: combines ``{1}`` into ``{0}``.
+        body: combines a term into ``__part``.
+        target: the element of the result.
+        neighbours_differ: whether neighbours in memory belong to different elements.
+    """
+
+    kept: str
+    terms: str
+    ctype: str
+    neutral: str
+    combine: str
+    body: str
+    target: str
+    neighbours_differ: bool
+
+
+def threaded_loops(
+    einsum: Einsum, how: LoopReduction, printer: type[CppPrinter]
+) -> ThreadedLoops | None:
+    """What threads that share a reduction do; None where data or several indices pick elements."""
+    loops = _Loops(einsum, how, how.reduced, printer)
+    if not einsum.writes_once or how.pick or not einsum.reduced:
+        return None
+    return ThreadedLoops(
+        loops.kept,
+        einsum.reduced,
+        loops.ctype,
+        loops.neutral,
+        _REDUCTIONS[how.operation][0],
+        loops.combined("__part"),
+        _element(einsum.result),
+        loops.innermost_kept,
+    )
+
+
+@dataclass(frozen=True)
 class _Loops:
     """The loops of one reduction."""
 
     einsum: Einsum
     how: LoopReduction
     value: Expression | None
+    printer: type[CppPrinter] = CppPrinter
 
     @property
     def ctype(self) -> str:
@@ -243,7 +292,7 @@ class _Loops:
         names = {x: f"_at_{parameter(x)}" for x in einsum.letters if x in counted}
         index = loop_variables(einsum)
         bound |= {name: f"{index[x]} + {cpp_text(einsum.begins[x])}" for x, name in names.items()}
-        printer = CppPrinter(names)
+        printer = self.printer(names)
         value = printer.text(self.value)
         lines = [f"const auto {name} = {value};" for name, value in bound.items()]
         body = " ".join([*lines, *printer.lines, f"return {value};"])

@@ -9,22 +9,20 @@ the others the host loops.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import dace.library
 import sympy
 from dace import SDFG, SDFGState, dtypes
 from dace.libraries import blas
-from dace.properties import Property, make_properties
 from dace.sdfg import nodes
 from dace.transformation.transformation import ExpandTransformation
 
-from distspmd.dace_compat.tasklet_kinds import generated_as_tasklet
 from distspmd.nodes.blas_products import einsum_of
 from distspmd.nodes.contraction import Contraction, windows
 from distspmd.nodes.contraction_gemm import BLAS, Gemm, cpp_text, largest, runs_of
 from distspmd.nodes.contraction_loops import loop_variables, nest
 from distspmd.nodes.contraction_operands import Einsum, Operand
+from distspmd.nodes.device_calls import DeviceCall
 
 CUBLAS = "distspmd-cublas"
 """Name of the expansion to calls of cuBLAS, with which precision :func:`call_cublas` says."""
@@ -38,18 +36,6 @@ PRECISIONS = {
 """How exactly products of single precision are computed, and what to say of it."""
 
 _HEADER = "#include <distspmd/device/products.hpp>\n"
-
-
-@generated_as_tasklet
-@make_properties
-class DeviceCall(nodes.Tasklet):
-    """A tasklet that the host runs, and that queues work on memory of the device."""
-
-    remark = Property(dtype=str, default="", desc="What it calls, for the user")
-
-    def __init__(self, label: str = "call", remark: str = "", **keywords: Any) -> None:
-        super().__init__(label, **keywords)
-        self.remark = remark
 
 
 @dataclass(frozen=True)

@@ -170,6 +170,8 @@ class DeviceBuild:
     """Arguments that may lie in any memory: only distributed memlets touch them."""
     products: bool
     """Whether it calls the library of products."""
+    reduces: bool
+    """Whether it has kernels of our own, which need scratch memory."""
     spaces: tuple[tuple[str, str, str], ...]
     """How each node runs: its label, ``"device"`` or ``"host"``, and a remark."""
 
@@ -272,6 +274,7 @@ class Device:
     def copy(self, to: int, address: int, nbytes: int) -> None:
         """Copy within the device's memory, and wait for it."""
         self._library.distspmd_device_copy(to, address, nbytes)
+        self.wait_for_stream(0)  # CUDA does not wait for a copy within a device
 
     def has(self, address: int) -> int:
         """Whether an address lies in its memory: 1; 2 in another device's, 0 in the host's."""
@@ -318,6 +321,15 @@ class Device:
         said: bytes | None = self._library.distspmd_products_load(path.encode())
         if said is not None:
             raise DeviceError(f"the library of products {path} cannot be used: {said.decode()}.")
+
+    def prepare_reductions(self) -> None:
+        """Have memory for parts of reductions, once in a process.
+
+        Raises:
+            DeviceError: the device has not so much memory.
+        """
+        if self._library.distspmd_device_prepare_reductions():
+            raise DeviceError(f"the device has no memory for parts of reductions: {self.error()}.")
 
     def error(self) -> str:
         """Wait for all that the device was told to do; what it said of it, empty if all is well."""
@@ -392,6 +404,7 @@ _ABI: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "device_drop_capsule": (None, (_ADDRESS,)),
     "device_next_let_go": (_ADDRESS, ()),
     "device_stream_wait": (ctypes.c_int, (_ADDRESS,)),
+    "device_prepare_reductions": (ctypes.c_int, ()),
     "products_load": (ctypes.c_char_p, (ctypes.c_char_p,)),
     "products_error": (ctypes.c_char_p, ()),
     "transport_create": (_ADDRESS, (_ADDRESS, _ADDRESS, _NUMBERS)),

@@ -16,7 +16,7 @@ from distspmd.codegen.device_maps import host_functions
 from distspmd.codegen.device_placement import Placement, expand_for_device, place
 from distspmd.codegen.implementations import choose_implementations
 from distspmd.dace_compat.device_code import for_cuda
-from distspmd.nodes.device_products import DeviceCall
+from distspmd.nodes.device_calls import DeviceCall
 
 Placed = Callable[..., tuple[SDFG, Placement]]
 

@@ -2,7 +2,8 @@
 //
 // They run one after another on one stack. A thread that reaches a barrier keeps its stack, and the
 // next one gets another: what has no barrier costs nothing for having threads. A block whose threads
-// wait for some that have ended ends the process, with a message.
+// wait for some that have ended ends the process, with a message. With DISTSPMD_EMULATED_THREADS=backwards
+// the last thread goes on first after a barrier.
 #pragma once
 
 #include <ucontext.h>
@@ -41,6 +42,7 @@ class Block {
       }
       for (Worker *worker : free)
         waiting_.erase(std::find(waiting_.begin(), waiting_.end(), worker));
+      if (backwards_) std::reverse(free.begin(), free.end());
       for (Worker *worker : free) resume(worker);
     }
   }
@@ -121,6 +123,12 @@ class Block {
     });
   }
 
+  static bool asked_backwards() {
+    const char *order = std::getenv("DISTSPMD_EMULATED_THREADS");
+    return order && *order == 'b';
+  }
+
+  const bool backwards_ = asked_backwards();
   const std::function<void()> *body_;
   dim3 extents_;
   unsigned next_, count_, ended_;

@@ -11,6 +11,7 @@
 
 #include <distspmd/device/cublas.hpp>
 #include <distspmd/device/handed_out.hpp>
+#include <distspmd/device/reduce.hpp>
 #include <distspmd/device/transport.hpp>
 #include <distspmd/device/windows.hpp>
 
@@ -41,6 +42,11 @@ void copy_window(const void *from, void *to, std::int64_t itemsize, std::int64_t
   cudaMemcpy2D(target, std::size_t(pitch), source, std::size_t(pitch), std::size_t(width),
                std::size_t(count), cudaMemcpyDefault);  // on the stream of the kernels; it waits
 }
+
+namespace {
+void *scratch = nullptr;
+}
+void *reduction_scratch() { return scratch; }
 
 }  // namespace v1
 }  // namespace distspmd
@@ -133,6 +139,11 @@ DISTSPMD_DEVICE_EXPORT const char *distspmd_device_error(int error) {
   return cudaGetErrorString(cudaError_t(error));
 }
 
+/// Have memory for the parts of reductions; it stays until the process ends.
+DISTSPMD_DEVICE_EXPORT int distspmd_device_prepare_reductions() {
+  if (distspmd::scratch) return 0;
+  return int(cudaMalloc(&distspmd::scratch, 16 * std::size_t(distspmd::ReductionShape::parts)));
+}
 /// Load a library of products; what failed, null if nothing did.
 DISTSPMD_DEVICE_EXPORT const char *distspmd_products_load(const char *path) {
   static std::string said;
