@@ -41,7 +41,24 @@ LONGEST = """
 """The files that take longest. Processes that share the suite begin with them and end together."""
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+TEST_DEVICE, TEST_RANKS = "DISTSPMD_TEST_DEVICE", "DISTSPMD_TEST_RANKS"
+"""Environment variables of ``scripts/gpu``: on which kind of device tests that are marked ``gpu``
+run (emulated where left out), and on how many ranks alone (any)."""
+
+
+def _is_on(item: pytest.Item, ranks: int) -> bool:
+    """Whether a test on devices runs on a number of ranks, as its parameters say."""
+    given = getattr(getattr(item, "callspec", None), "params", {})
+    found = given.get("ranks", getattr(given.get("placed"), "ranks", None))
+    return item.get_closest_marker("gpu") is not None and bool(found == ranks)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    ranks = os.environ.get(TEST_RANKS)
+    if ranks:
+        others = [item for item in items if not _is_on(item, int(ranks))]
+        config.hook.pytest_deselected(items=others)
+        items[:] = [item for item in items if item not in others]
     places = {Path(__file__).parent / f"{name}.py": n for n, name in enumerate(LONGEST.split())}
     items.sort(key=lambda item: places.get(item.path, len(places)))
 

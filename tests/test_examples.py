@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -9,6 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
+from distspmd.runtime.cuda_toolkit import missing_for_runs
 
 
 def printed_by(folder: Path, *argv: str) -> str:
@@ -84,3 +87,29 @@ def test_redistributions_arrive_by_all_methods_that_are_installed(
         assert f"\n{case} " in printed
     assert "skipped: mpi4py-fft" in printed or " mpi4py-fft " in printed
     assert "time / distspmd" in printed
+
+
+@pytest.mark.slow
+def test_programs_on_devices_are_timed_and_what_is_not_here_is_said(
+    root: Path, tmp_path: Path
+) -> None:
+    file = str(root / "benchmarks" / "gpu.py")
+    results = tmp_path / "results.json"
+    how = ("--device", "emulated", "--small", "--repeat", "1", "--ranks", "2")
+    printed = printed_by(tmp_path, file, "total", "matmul", *how, "--json", str(results))
+    found = json.loads(results.read_text())
+    assert {(row["program"], row["arithmetic"]) for row in found["rows"]} >= {
+        ("copy on the device", ""),
+        ("tiles, rows to columns", ""),
+        ("total", "vector"),
+        ("matmul", "vector"),
+        ("matmul", "tf32"),
+        ("matmul", "bfloat16"),
+    }
+    assert all(row["seconds"] > 0 for row in found["rows"])
+    assert "not here: PyTorch and JAX: they have no emulated device" in printed
+    missing = missing_for_runs()
+    if missing:
+        printed = printed_by(tmp_path, file, "call", "--small")
+        assert "not here: device 'cuda': device='cuda' was asked for" in printed
+        assert missing in printed

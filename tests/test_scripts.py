@@ -102,3 +102,21 @@ def test_no_python_is_told_with_what_to_install(checkout: Path) -> None:
     assert done.returncode != 0
     assert "error: no Python 3.10 or later" in done.stderr
     assert "apt install" in done.stderr
+
+
+def test_the_script_for_gpus_says_what_is_not_here_and_goes_on(checkout: Path) -> None:
+    done = subprocess.run(
+        [checkout / "scripts" / "gpu", "--device", "cuda", "--ranks", "1,2", "--out", "results"],
+        cwd=checkout,
+        env={"PATH": "/usr/bin:/bin", "HOME": str(checkout)},
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "not here: 1\n" in done.stdout, "what the check of the device has printed"
+    calls = (checkout / "calls").read_text()
+    assert "-m distspmd doctor" in calls
+    results = f"--json {checkout}/results/benchmarks.json"
+    assert f"benchmarks/gpu.py --device cuda --ranks 1 2 {results}" in calls
+    assert (checkout / "results" / "benchmarks.txt").exists()

@@ -16,6 +16,7 @@ def quick_to_compile(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(name, value)
 
 
+@pytest.mark.gpu
 @pytest.mark.parametrize("ranks", [2])
 def test_programs_run_on_devices_and_mistakes_are_refused(launch: Launch, ranks: int) -> None:
     done = launch(RANKS / "on_device.py", ranks=ranks)
@@ -35,6 +36,7 @@ def test_a_device_that_is_short_of_memory_is_an_error_on_all_ranks(
     assert "all is right on the device" in done.stdout
 
 
+@pytest.mark.gpu
 @pytest.mark.parametrize(
     ("ranks", "how"),
     [(3, ()), *(pytest.param(n, ("all",), marks=pytest.mark.slow) for n in (1, 2))],
@@ -43,6 +45,18 @@ def test_products_are_computed_by_the_library_of_the_device(
     launch: Launch, ranks: int, how: tuple[str, ...]
 ) -> None:
     done = launch(RANKS / "device_products.py", *how, ranks=ranks)
+    assert "all is right" in done.stdout
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(
+    ("ranks", "how"),
+    [(2, ()), *(pytest.param(n, ("all",), marks=pytest.mark.slow) for n in (1, 4))],
+)
+def test_reductions_are_kernels_of_many_threads_with_the_same_bits_each_time(
+    launch: Launch, ranks: int, how: tuple[str, ...]
+) -> None:
+    done = launch(RANKS / "device_reductions.py", *how, ranks=ranks)
     assert "all is right" in done.stdout
 
 

@@ -4,14 +4,18 @@ The devices are emulated, their streams lazy and their memory guarded: a wait th
 a wrong result, and an access of the host to the device's memory ends the ranks.
 """
 
+import os
+
 import pytest
-from conftest import UNOPTIMISED, selected
+from conftest import TEST_DEVICE, UNOPTIMISED, selected
 
 from lowering.harness import Case
 from lowering.mechanisms import REPRESENTATIVES
 from lowering.programs import CASES
 from lowering.test_programs import Outcomes
 
+pytestmark = pytest.mark.gpu
+DEVICE = os.environ.get(TEST_DEVICE, "emulated")
 MOST_RANKS = 4
 
 SAMPLE = (
@@ -36,7 +40,7 @@ def outcomes_on_device(
 ) -> Outcomes:
     names = [case.name for case in selected(request, "placed")]
     folder = tmp_path_factory.mktemp("on_device")
-    return Outcomes(names, folder, {"DISTSPMD_DEVICE": "emulated", **UNOPTIMISED})
+    return Outcomes(names, folder, {"DISTSPMD_DEVICE": DEVICE, **UNOPTIMISED})
 
 
 @pytest.mark.parametrize("placed", TIERS, ids=lambda case: case.name)

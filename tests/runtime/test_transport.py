@@ -75,6 +75,7 @@ def test_an_error_of_the_device_ends_all_ranks_with_its_message(checks: Path) ->
     assert found == ["ended: the device: cudaMalloc: out of memory."]
 
 
+@pytest.mark.gpu
 @pytest.mark.parametrize(
     ("ranks", "cases"),
     [(3, 20), *(pytest.param(n, 150, marks=pytest.mark.slow) for n in (1, 2, 4))],

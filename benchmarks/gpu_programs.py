@@ -1,0 +1,196 @@
+"""The programs of `gpu.py`: for distspmd, the same for PyTorch and JAX, and what they must move."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+Shapes = dict[str, tuple[int, ...]]
+
+
+def pointwise(x, y):
+    return x * y + np.exp(-x)
+
+
+def softmax(x):
+    e = np.exp(x - np.max(x, axis=-1, keepdims=True))
+    return e / np.sum(e, axis=-1, keepdims=True)
+
+
+def layer_norm(x, scale, shift):
+    centred = x - np.mean(x, axis=-1, keepdims=True)
+    variance = np.mean(centred * centred, axis=-1, keepdims=True)
+    return centred / np.sqrt(variance + np.float32(1e-5)) * scale + shift
+
+
+def total(x):
+    return np.sum(x)
+
+
+def jacobi(x, steps):
+    for _ in range(steps):
+        x[1:-1, 1:-1] = np.float32(0.25) * (x[:-2, 1:-1] + x[2:, 1:-1] + x[1:-1, :-2] + x[1:-1, 2:])
+    return x
+
+
+def matmul(x, w):
+    return x @ w
+
+
+def attention(x, wq, wk, wv, wo):
+    q = np.einsum("bse,hpe->bhsp", x, wq)
+    k = np.einsum("bse,hpe->bhsp", x, wk)
+    v = np.einsum("bse,hpe->bhsp", x, wv)
+    scores = np.einsum("bhsp,bhtp->bhst", q, k) * np.float32(wq.shape[1] ** -0.5)
+    e = np.exp(scores - np.max(scores, axis=-1, keepdims=True))
+    weights = e / np.sum(e, axis=-1, keepdims=True)
+    return np.einsum("bhsp,hpe->bse", np.einsum("bhst,bhtp->bhsp", weights, v), wo)
+
+
+def in_torch(name: str) -> Callable[..., Any]:
+    """The program for PyTorch."""
+    import torch
+    from torch.nn import functional
+
+    def by_hand(x, wq, wk, wv, wo):
+        q, k, v = (torch.einsum("bse,hpe->bhsp", x, w) for w in (wq, wk, wv))
+        heads = functional.scaled_dot_product_attention(q, k, v)
+        return torch.einsum("bhsp,hpe->bse", heads, wo)
+
+    def stepped(x, steps):
+        for _ in range(steps):
+            inner = x[:-2, 1:-1] + x[2:, 1:-1] + x[1:-1, :-2] + x[1:-1, 2:]
+            x[1:-1, 1:-1] = 0.25 * inner
+        return x
+
+    found: dict[str, Callable[..., Any]] = {
+        "pointwise": lambda x, y: x * y + torch.exp(-x),
+        "softmax": lambda x: torch.softmax(x, -1),
+        "layer_norm": lambda x, scale, shift: functional.layer_norm(
+            x, x.shape[-1:], scale, shift, 1e-5
+        ),
+        "total": torch.sum,
+        "jacobi": stepped,
+        "matmul": lambda x, w: x @ w,
+        "attention": by_hand,
+    }
+    return found[name]
+
+
+def in_jax(name: str) -> Callable[..., Any]:
+    """The program for JAX."""
+    import jax
+    from jax import numpy as jnp
+
+    def normalised(x, scale, shift):
+        centred = x - x.mean(-1, keepdims=True)
+        variance = (centred * centred).mean(-1, keepdims=True)
+        return centred / jnp.sqrt(variance + 1e-5) * scale + shift
+
+    def by_hand(x, wq, wk, wv, wo):
+        q, k, v = (jnp.einsum("bse,hpe->bhsp", x, w) for w in (wq, wk, wv))
+        scores = jnp.einsum("bhsp,bhtp->bhst", q, k) * wq.shape[1] ** -0.5
+        heads = jnp.einsum("bhst,bhtp->bhsp", jax.nn.softmax(scores, axis=-1), v)
+        return jnp.einsum("bhsp,hpe->bse", heads, wo)
+
+    def stepped(x, steps):
+        def step(_, x):
+            inner = x[:-2, 1:-1] + x[2:, 1:-1] + x[1:-1, :-2] + x[1:-1, 2:]
+            return x.at[1:-1, 1:-1].set(0.25 * inner)
+
+        return jax.lax.fori_loop(0, steps, step, x)
+
+    found: dict[str, Callable[..., Any]] = {
+        "pointwise": lambda x, y: x * y + jnp.exp(-x),
+        "softmax": lambda x: jax.nn.softmax(x, axis=-1),
+        "layer_norm": normalised,
+        "total": jnp.sum,
+        "jacobi": stepped,
+        "matmul": lambda x, w: x @ w,
+        "attention": by_hand,
+    }
+    return found[name]
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program on a device.
+
+    Attributes:
+        function: of NumPy arrays.
+        shapes: of its arguments, which are float32.
+        small: the same that take no time.
+        bytes_moved: that any way to compute it moves, of shapes; 0 where that is no bound.
+        operations: of floating point, of shapes; 0 where they are no bound.
+        numbers: arguments that are numbers.
+        arithmetic: kinds in which it is computed.
+    """
+
+    function: Callable[..., Any]
+    shapes: Shapes
+    small: Shapes
+    bytes_moved: Callable[[Shapes, dict[str, int]], int] = lambda shapes, numbers: 0
+    operations: Callable[[Shapes], int] = lambda shapes: 0
+    numbers: dict[str, int] = field(default_factory=dict)
+    arithmetic: tuple[str, ...] = ("vector",)
+
+
+def _bytes(count: int) -> Callable[[Shapes, dict[str, int]], int]:
+    """So many passes over the first argument, for each step."""
+    return lambda shapes, numbers: 4 * count * int(np.prod(shapes["x"])) * numbers.get("steps", 1)
+
+
+def _of_matmul(shapes: Shapes) -> int:
+    (m, k), (_, n) = shapes["x"], shapes["w"]
+    return 2 * m * k * n
+
+
+def _of_attention(shapes: Shapes) -> int:
+    (b, s, e), (h, p, _) = shapes["x"], shapes["wq"]
+    return 2 * b * s * h * p * (4 * e + 2 * s)
+
+
+_WEIGHTS = ("wq", "wk", "wv", "wo")
+
+PROGRAMS = {
+    "call": Program(pointwise, {"x": (1,), "y": (1,)}, {"x": (1,), "y": (1,)}),
+    "pointwise": Program(
+        pointwise, dict.fromkeys("xy", (1 << 28,)), dict.fromkeys("xy", (1000,)), _bytes(3)
+    ),
+    "total": Program(total, {"x": (1 << 28,)}, {"x": (1000,)}, _bytes(1)),
+    "softmax": Program(softmax, {"x": (8, 16, 512, 512)}, {"x": (2, 3, 5, 7)}, _bytes(2)),
+    "layer_norm": Program(
+        layer_norm,
+        {"x": (1 << 16, 1024), "scale": (1024,), "shift": (1024,)},
+        {"x": (10, 7), "scale": (7,), "shift": (7,)},
+        _bytes(2),
+    ),
+    "jacobi": Program(
+        jacobi, {"x": (8192, 8192)}, {"x": (20, 20)}, _bytes(2), numbers={"steps": 100}
+    ),
+    "matmul": Program(
+        matmul,
+        dict.fromkeys("xw", (8192, 8192)),
+        {"x": (9, 8), "w": (8, 11)},
+        operations=_of_matmul,
+        arithmetic=("vector", "tf32", "bfloat16"),
+    ),
+    "attention": Program(
+        attention,
+        {"x": (8, 512, 1024), **dict.fromkeys(_WEIGHTS, (16, 64, 1024))},
+        {"x": (2, 5, 12), **dict.fromkeys(_WEIGHTS, (3, 4, 12))},
+        operations=_of_attention,
+        arithmetic=("vector", "tf32"),
+    ),
+}
+
+
+def drawn(name: str, shapes: Shapes) -> dict[str, np.ndarray]:
+    """Arguments of a program, the same in each process."""
+    rng = np.random.default_rng(0)
+    return {
+        argument: rng.standard_normal(shape, np.float32) / 8 for argument, shape in shapes.items()
+    }
