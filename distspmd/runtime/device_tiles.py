@@ -43,9 +43,6 @@ class DeviceTiles:
         """The tiles of a rank; what cannot be used is noted in its place, for all ranks to hear."""
         if not (is_on_device(tile) or is_on_device(out)):
             return cls(None, tile, out, None)
-        if any(getattr(layout, "is_block_cyclic", False) for layout in (source, target)):
-            text = "block-cyclic layouts have no tiles on devices; pass NumPy arrays"
-            return cls(None, Unusable(text), out, None)
         try:
             device = _device_of(tile if is_on_device(tile) else out)
         except DistSPMDError as problem:

@@ -101,7 +101,46 @@ def others() -> None:
         refused("it shares memory with the source tile", tile, tile)
 
 
+def dealt(layout: Layout, whole: np.ndarray) -> np.ndarray | None:
+    """The tile of a rank, of blocks that are dealt in turn or not."""
+    if comm.rank >= layout.ranks:
+        return None
+    at = layout.mesh.coordinates(comm.rank)
+    held = []
+    for split in layout.splits:
+        block, parts = split.block or split.tile(layout.mesh), split.parts(layout.mesh)
+        kept = np.arange(split.extent) // block % parts == split.index(layout.mesh, at)
+        held.append(np.flatnonzero(kept))
+    return whole[np.ix_(*held)]
+
+
+def block_cyclic() -> None:
+    """Blocks that are dealt in turn, from and to others, each tile in either memory."""
+    size = comm.size
+    whole = np.arange(7.0 * 23).reshape(7, 23)
+    mesh = Mesh(x=size)
+    rows, columns = -(-7 // size), -(-23 // size)
+    texts = [f"[{rows}{{x}}7, 23]", f"[7, {columns}{{x}}23]"]
+    if size > 1:  # rows one by one, columns by threes
+        texts += [f"[{rows}{{x}}7/1, 23]", f"[7, {-(-8 // size) * 3}{{x}}23/3]"]
+    layouts = [Layout.parse(text, mesh) for text in texts]
+    own = random.Random(comm.rank)
+    for source in layouts:
+        for target in layouts:
+            if not (source.is_block_cyclic or target.is_block_cyclic):
+                continue
+            tile, wanted = dealt(source, whole), dealt(target, whole)
+            given = None if tile is None else lend(own, tile, own.choice(["device", "host"]))
+            empty = None if wanted is None else np.zeros_like(wanted)
+            out = None if empty is None else lend(own, empty, own.choice(["device", "host"]))
+            for _ in range(2):
+                distspmd.redistribute(comm, given, source, target, out=out, dtype=float)
+                if out is not None:
+                    assert np.array_equal(on_host(out), wanted), f"{source} -> {target}"
+
+
 main(*map(int, sys.argv[1:]))
 others()
+block_cyclic()
 if comm.rank == 0:
     print("all is right")

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,7 @@ struct Boxes {
   std::vector<std::int64_t> words;
   std::int64_t elements = 0;  // of all
   std::int64_t reach = 0;     // elements of a storage that has them
+  std::int64_t begin = -1;    // of the first one that is not empty, in elements of the storage
 
   static Boxes read(const std::int64_t *&at) {
     Boxes made;
@@ -44,6 +46,7 @@ struct Boxes {
       made.words.push_back(made.elements);
       made.words.insert(made.words.end(), at, at + 1 + dimensions);
       made.elements += volume;
+      if (volume > 0 && made.begin < 0) made.begin = at[0];
       made.reach = std::max(made.reach, last + 1);
     }
     return made;
@@ -139,7 +142,8 @@ class Transport : public Executable {
   template <class Go>
   void by(const Route &route, const void *in, void *out, Go go) {
     wait(nullptr);  // for what the program does with the tiles
-    const bool from_device = is_on_device(in), to_device = is_on_device(out);
+    const bool from_device = is_on_device(route.itemsize, in, {&route.read});
+    const bool to_device = is_on_device(route.itemsize, out, {&route.kept, &route.written});
     const bool in_place = in == out && mirrors_[0];  // else nothing is read
     char *const source = static_cast<char *>(mirrors_[0]);
     char *const target = static_cast<char *>(mirrors_[in_place ? 0 : 1]);
@@ -154,7 +158,7 @@ class Transport : public Executable {
   void move(const Route &route, const Part &part, const void *from, void *to) {
     if (!part.boxes.elements) return;
     const std::int64_t bytes = part.boxes.elements * route.itemsize;
-    (is_on_device(to) ? to_device : to_host) += bytes;
+    (is_on_device(route.itemsize, to, {&part}) ? to_device : to_host) += bytes;
     const std::int64_t size = route.itemsize;
     if (size % 8 == 0) return launch<std::uint64_t>(part, size / 8, from, to);
     if (size % 4 == 0) return launch<std::uint32_t>(part, size / 4, from, to);
@@ -193,10 +197,18 @@ class Transport : public Executable {
     end_(engine_, text.c_str());
   }
 
-  static bool is_on_device(const void *pointer) {
-    cudaPointerAttributes found;
-    return cudaPointerGetAttributes(&found, pointer) == cudaSuccess &&
-           found.type == cudaMemoryTypeDevice;
+  /// Whether a tile is in the memory of the device, of which parts are touched; its storage may begin
+  /// behind the pointer, where nothing is.
+  static bool is_on_device(std::int64_t itemsize, const void *pointer,
+                           std::initializer_list<const Part *> parts) {
+    for (const Part *part : parts) {
+      if (part->boxes.begin < 0) continue;
+      cudaPointerAttributes found;
+      const char *const touched = static_cast<const char *>(pointer) + part->boxes.begin * itemsize;
+      return cudaPointerGetAttributes(&found, touched) == cudaSuccess &&
+             found.type == cudaMemoryTypeDevice;
+    }
+    return false;
   }
 
   static void run_plan(Executable *own, std::int64_t plan, const void *in, void *out) {
