@@ -70,10 +70,12 @@ def arrays() -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
 
 
 def tiles() -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+    held: list[Any] = []  # whatever is freed waits for the device
     whole = Layout.parse(f"[{N}]", Mesh(p=1))
     for name, wrap in (("DLPack", lambda a: a), ("the interface of CUDA", Interface)):
         stream, out = DeviceStream("emulated"), empty()
         tile = wrap(queued(GIVEN, stream))
+        held += [tile, out]
         distspmd.redistribute(MPI.COMM_SELF, tile, whole, whole, out=out)
         yield f"a tile that a stream writes, by {name}", out.numpy(), GIVEN
     tile, out = empty(), empty()
