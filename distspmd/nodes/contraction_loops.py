@@ -21,12 +21,13 @@ from distspmd.plans.heuristics import HEURISTICS
 
 _FLOATS = ("float", "double")
 _LIMITS = "std::numeric_limits<{0}>"
-_LEAST = f"({_LIMITS}::has_infinity ? -{_LIMITS}::infinity() : {_LIMITS}::lowest())"
-_MOST = f"({_LIMITS}::has_infinity ? {_LIMITS}::infinity() : {_LIMITS}::max())"
+LEAST = f"({_LIMITS}::has_infinity ? -{_LIMITS}::infinity() : {_LIMITS}::lowest())"
+MOST = f"({_LIMITS}::has_infinity ? {_LIMITS}::infinity() : {_LIMITS}::max())"
+"""The least and the greatest value of a type."""
 _REDUCTIONS = {
     "sum": ("{0} += {1};", "{0}(0)", "+"),
-    "max": ("{0} = {1} > {0} || {1} != {1} ? {1} : {0};", _LEAST, "max"),
-    "min": ("{0} = {1} < {0} || {1} != {1} ? {1} : {0};", _MOST, "min"),
+    "max": ("{0} = {1} > {0} || {1} != {1} ? {1} : {0};", LEAST, "max"),
+    "min": ("{0} = {1} < {0} || {1} != {1} ? {1} : {0};", MOST, "min"),
 }
 """Of each reduction: how C++ does it, what it starts from, and its name in OpenMP."""
 
@@ -65,7 +66,7 @@ def nest(einsum: Einsum, letters: Iterable[str], body: str, pick: Pick | None = 
     others = [x for x in letters if x != letter]
     place = max((n for n, x in enumerate(others, start=1) if x in operand.letters), default=0)
     body = nest(einsum, others[place:], body)
-    value = f"int64_t({_element(operand)}) - ({cpp_text(einsum.begins[letter])})"
+    value = f"int64_t({element(operand)}) - ({cpp_text(einsum.begins[letter])})"
     end = cpp_text(einsum.extents[letter])
     body = f"if ({index[letter]} >= 0 && {index[letter]} < {end}) {{\n{body}\n}}"
     return nest(einsum, others[:place], f"const int64_t {index[letter]} = {value};\n{body}")
@@ -105,7 +106,7 @@ def element_loops(einsum: Einsum, how: LoopReduction) -> tuple[str, str] | None:
         return None
     body = nest(einsum, einsum.reduced, loops.combined("__part"), how.pick)
     begin = f"{loops.ctype} __part = {loops.neutral};\n"
-    return loops.kept, f"{begin}{body}\n{_element(einsum.result)} = __part;"
+    return loops.kept, f"{begin}{body}\n{element(einsum.result)} = __part;"
 
 
 @dataclass(frozen=True)
@@ -121,6 +122,7 @@ class ThreadedLoops:
         body: combines a term into ``__part``.
         target: the element of the result.
         neighbours_differ: whether neighbours in memory belong to different elements.
+        start: what is combined into each element besides; empty for nothing.
     """
 
     kept: str
@@ -131,6 +133,7 @@ class ThreadedLoops:
     body: str
     target: str
     neighbours_differ: bool
+    start: str = ""
 
 
 def threaded_loops(
@@ -147,7 +150,7 @@ def threaded_loops(
         loops.neutral,
         _REDUCTIONS[how.operation][0],
         loops.combined("__part"),
-        _element(einsum.result),
+        element(einsum.result),
         loops.innermost_kept,
     )
 
@@ -197,7 +200,7 @@ class _Loops:
         einsum = self.einsum
         last = self.kept[-1:] if self.innermost_kept or not einsum.writes_once else ""
         order = self.kept[: len(self.kept) - len(last)] + einsum.reduced + last
-        body = self.combined(_element(einsum.result))
+        body = self.combined(element(einsum.result))
         return emit_clear(einsum, self.neutral) + nest(einsum, order, body, self.how.pick)
 
     def in_registers(self) -> str:
@@ -212,7 +215,7 @@ class _Loops:
         else:
             body = nest(einsum, reduced, self.combined("__part"), self.how.pick)
         begin = f"{self.ctype} __part = {self.neutral};\n"
-        end = f"\n{_element(einsum.result)} = __part;"
+        end = f"\n{element(einsum.result)} = __part;"
         if lanes and self._nan:
             begin += "int __nan = 0;\n"
             limits = _LIMITS.format(self.ctype)
@@ -222,7 +225,7 @@ class _Loops:
 
     def _products(self) -> str:
         """Nothing is reduced: lanes share the innermost loop, and threads those around it."""
-        body = f"{self._value()}{_element(self.einsum.result)} = __value;"
+        body = f"{self._value()}{element(self.einsum.result)} = __value;"
         inner = nest(self.einsum, self.kept[-1:], body)
         outer, shared = self.kept[:-1], self._shared(max(1, len(self.kept) - 1))
         if shared and not outer:
@@ -243,7 +246,7 @@ class _Loops:
             f"{self.ctype} __part[{HEURISTICS.most_block}];",
             f"{lanes} __part[__lane] = {self.neutral};",
             body,
-            f"{here}{_element(einsum.result)} = __part[__lane];\n}}",
+            f"{here}{element(einsum.result)} = __part[__lane];\n}}",
         ]
         code = f"for (int64_t __first = 0; __first < {extent}; __first += __block) {{\n"
         code = nest(einsum, self.kept[:-1], code + "\n".join(lines) + "\n}")
@@ -283,7 +286,7 @@ class _Loops:
     def _value(self) -> str:
         """The expression at the loops' indices; it may name letters, which count in the whole."""
         einsum, ctype = self.einsum, self.ctype
-        values = [_element(operand) for operand in einsum.operands]
+        values = [element(operand) for operand in einsum.operands]
         if self.value is None:
             value = " * ".join(f"{ctype}({value})" for value in values)
             return f"const {ctype} __value = {ctype}({value});\n"
@@ -305,7 +308,8 @@ def _loops(ranges: Sequence[tuple[str, sympy.Expr]], body: str) -> str:
     return body
 
 
-def _element(operand: Operand) -> str:
+def element(operand: Operand) -> str:
+    """The element of a window at the loops' variables."""
     terms = [
         f"__{parameter(x)} * ({cpp_text(step)})" for x, step in operand.steps.items() if step != 0
     ]

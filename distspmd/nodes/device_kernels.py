@@ -10,25 +10,33 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from string import ascii_letters
 
 import dace.library
 import numpy as np
 import sympy
 from dace import SDFG, SDFGState, dtypes
+from dace.frontend.operations import detect_reduction_type
+from dace.libraries.standard import Reduce
 from dace.sdfg import nodes
 from dace.transformation.transformation import ExpandTransformation
 
+from distspmd.expressions.cpp import literal
 from distspmd.expressions.cuda import CudaPrinter
 from distspmd.nodes.contraction import Contraction, windows
 from distspmd.nodes.contraction_gemm import cpp_text
 from distspmd.nodes.contraction_loops import (
+    LEAST,
+    MOST,
     ThreadedLoops,
     counts_letters,
+    element,
     loop_variables,
     threaded_loops,
 )
-from distspmd.nodes.contraction_operands import Einsum
+from distspmd.nodes.contraction_operands import Einsum, Operand
 from distspmd.nodes.device_calls import DeviceCall
+from distspmd.nodes.reduce_simd import COMBINE, VECTOR, fits
 
 KERNEL = "distspmd-kernel"
 """Name of the expansion to a kernel of our own."""
@@ -104,7 +112,9 @@ class _Kernel:
         own = ", ".join(f"{kind}{name}" for kind, name in self.parameters)
         names = ", ".join(f"(void *)&{name}" for _, name in self.parameters)
         combine = loops.combine.format("__a", "__b")
-        store = f"{self._decoded(loops.kept, '__e')}\n{loops.target} = __part;"
+        start = f"const {ctype} __value = {loops.start};\n" if loops.start else ""
+        start += loops.combine.format("__part", "__value") if loops.start else ""
+        store = f"{self._decoded(loops.kept, '__e')}\n{start}\n{loops.target} = __part;"
         shape, neutral = "distspmd::ReductionShape __shape", f"{ctype}({loops.neutral})"
         span = f"{_INT} __e, {_INT} __first, {_INT} __end, {_INT} __step, {ctype} &__part"
         combining = f"[]({ctype} &__a, {ctype} __b) {{ {combine} }}"
@@ -179,11 +189,12 @@ cudaLaunchKernel((void *)NAME_parts, __grid, __block, __arguments, 0, __on);
 
 
 def _kernel_of(node: nodes.LibraryNode, state: SDFGState) -> _Kernel | None:
+    if isinstance(node, Reduce):
+        return _of_reduce(node, state)
     if not isinstance(node, Contraction) or node.in_order or node.pick:
         return None
     einsum, value = windows(node, state), node.reduced
-    types = {operand.dtype for operand in (*einsum.operands, einsum.result)}
-    if not all(np.dtype(t.as_numpy_dtype()) in CudaPrinter.types for t in types):
+    if not all(_has(operand.dtype) for operand in (*einsum.operands, einsum.result)):
         return None
     if value is not None and not CudaPrinter.can_print(value):
         return None
@@ -191,6 +202,71 @@ def _kernel_of(node: nodes.LibraryNode, state: SDFGState) -> _Kernel | None:
     own = numbers.einsum(einsum if counts_letters(value) else einsum.coalesced())
     loops = threaded_loops(own, node, CudaPrinter)
     return None if loops is None else _Kernel(own, loops, numbers.values)
+
+
+def _has(dtype: dtypes.typeclass) -> bool:
+    return np.dtype(dtype.as_numpy_dtype()) in CudaPrinter.types
+
+
+_NEUTRAL = {"+": "{0}(0)", "*": "{0}(1)", "max": LEAST, "min": MOST}
+"""What parts of DaCe's reductions start from, by their clauses."""
+
+
+def _of_reduce(node: Reduce, state: SDFGState) -> _Kernel | None:
+    """The kernel of a reduction of DaCe's, where its order is left to us."""
+    if node.implementation not in (VECTOR, KERNEL) or not fits(node, state):
+        return None
+    numbers = _Numbers()
+    own = numbers.einsum(_einsum_of(node, state).coalesced())
+    ((operand,), result) = own.operands, own.result
+    clause, combine = COMBINE[detect_reduction_type(node.wcr)]
+    dtype, ctype = np.dtype(result.dtype.as_numpy_dtype()), str(result.dtype.ctype)
+    or_nan = " || {1} != {1}" if clause in ("max", "min") else ""
+    combine = combine.format(a="{0}", b="{1}", or_nan=or_nan)
+    kept = "".join(x for x in own.letters if x not in own.reduced)
+    if not own.reduced:
+        return None
+    loops = ThreadedLoops(
+        kept,
+        own.reduced,
+        ctype,
+        _NEUTRAL[clause].format(ctype),
+        combine,
+        f"const {ctype} __value = {element(operand)};\n{combine.format('__part', '__value')}",
+        element(result),
+        bool(kept) and operand.steps.get(kept[-1]) == 1,
+        literal(node.identity, dtype),
+    )
+    return _Kernel(own, loops, numbers.values)
+
+
+def _einsum_of(node: Reduce, state: SDFGState) -> Einsum:
+    """The windows of a reduction, with a letter for each dimension of the operand."""
+    (entering,), (leaving,) = state.in_edges(node), state.out_edges(node)
+    sizes = tuple(map(sympy.sympify, entering.data.subset.size()))
+    count, given = len(sizes), leaving.data.subset.size()
+    axes = set(range(count)) if node.axes is None else {axis % count for axis in node.axes}
+    kept = [d for d in range(count) if d not in axes]
+    source, target = (state.sdfg.arrays[edge.data.data] for edge in (entering, leaving))
+    places = kept if len(given) == count else list(range(len(kept)))
+    letters = ascii_letters[:count]
+    operands = [
+        Operand(
+            connector,
+            array.dtype,
+            tuple(((letters[d], 1),) for d in dimensions),
+            tuple(sympy.Integer(0) for _ in dimensions),
+            tuple(sizes[d] for d in dimensions),
+            tuple(sympy.sympify(array.strides[place]) for place in of),
+        )
+        for connector, array, dimensions, of in (
+            ("_in", source, range(count), range(count)),
+            ("_out", target, kept, places),
+        )
+    ]
+    own = "".join(letters[d] for d in kept)
+    reduced = "".join(letters[d] for d in sorted(axes))
+    return Einsum((operands[0],), operands[1], own + reduced, reduced)
 
 
 def can_be_kernel(node: nodes.LibraryNode, state: SDFGState) -> bool:
@@ -209,7 +285,13 @@ class ExpandToKernel(ExpandTransformation):
         """Replace the node by a tasklet."""
         kernel = _kernel_of(node, state)
         assert kernel is not None, "whoever chooses the expansion asks first"
+        if isinstance(node, Reduce):
+            (entering,), (leaving,) = state.in_edges(node), state.out_edges(node)
+            entering.dst_conn, leaving.src_conn = "_in", "_out"
+            node.add_in_connector("_in")
+            node.add_out_connector("_out")
         return kernel.call(node.name, (list(node.in_connectors), list(node.out_connectors)))
 
 
 Contraction.register_implementation(KERNEL, ExpandToKernel)
+Reduce.register_implementation(KERNEL, ExpandToKernel)

@@ -23,6 +23,10 @@ def sums(x, n):
     return np.sum(x), rows, columns, middle, np.min(n), np.sum(n, axis=1), np.sum(x > 0, axis=2)
 
 
+def products(x, n):
+    return np.prod(n % 3 + 1, axis=1), np.prod(x, axis=0), np.prod(n % 2 + 1)
+
+
 def normalised(x):
     e = np.exp(x - np.max(x, axis=1, keepdims=True))
     return e / np.sum(e, axis=1, keepdims=True)
@@ -69,6 +73,7 @@ if "all" in sys.argv:
     right(sums, given, 7)
     right(sums, of(3, 70_000, 2), 7)
     right(sums, of(40, 1, 1), 7)
+    right(products, of(9, 33), 3)
     right(normalised, {"x": RNG.random((6, 1000)).astype(np.float32)}, 2)
 comm.Barrier()
 if rank == 0:
