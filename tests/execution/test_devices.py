@@ -60,7 +60,8 @@ def test_reductions_are_kernels_of_many_threads_with_the_same_bits_each_time(
     assert "all is right" in done.stdout
 
 
-@pytest.mark.parametrize("calls", [pytest.param(0, marks=pytest.mark.slow), 1])
+@pytest.mark.slow
+@pytest.mark.parametrize("calls", [0, 1])
 def test_a_library_of_products_that_fails_is_an_error_on_all_ranks(
     launch: Launch, monkeypatch: pytest.MonkeyPatch, calls: int
 ) -> None:
