@@ -66,6 +66,7 @@ def watch(standing: Standing) -> None:
     assert _running is not None
     _running.seconds = limit()
     _running.standings.append(standing)
+    _running.appear()
 
 
 def forget(standing: Standing) -> None:
@@ -142,6 +143,12 @@ class _Watchdog(threading.Thread):
             sys.stderr.write("distspmd: the launcher of this rank is gone; the rank ends.\n")
             sys.stderr.flush()
         os.kill(self.pid, signal.SIGKILL)
+
+    def appear(self) -> None:
+        """Put this rank on the board at once: it may be stopped before the thread first looks."""
+        with self._lock, suppress(CacheError, OSError):
+            if not self._beat and not self._ended and self._is_rank():
+                self._post()
 
     def leave(self) -> None:
         """This rank ends."""
