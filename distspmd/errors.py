@@ -40,6 +40,10 @@ class ScheduleWarning(UserWarning):
     """A schedule that leaves ranks idle; says of which space, and what to write instead."""
 
 
+class NoAssignment(DistSPMDError):
+    """No choices meet all limits; says which limit is exceeded, and the least that would do."""
+
+
 class UnsupportedProgram(DistSPMDError):
     """A program that cannot be lowered; names the source line and what to change."""
 

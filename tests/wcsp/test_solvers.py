@@ -1,0 +1,68 @@
+"""The contract of all solvers: what they answer is allowed, and the bound is one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from wcsp.problems import optimum, problems
+
+from distspmd.errors import NoAssignment
+from distspmd.wcsp.problem import Problem
+from distspmd.wcsp.solver import SOLVERS, Solver, solve
+
+EACH = pytest.mark.parametrize("solver", SOLVERS, ids=lambda solver: solver.name)
+
+
+@EACH
+@given(problem=problems())
+def test_the_answer_costs_what_it_says_and_the_bound_is_below_the_optimum(
+    solver: Solver, problem: Problem
+) -> None:
+    best = optimum(problem)
+    try:
+        found = solve(problem, seconds=60, solver=solver.name)
+    except NoAssignment:
+        assert solver.name != "exhaustive" or best == np.inf
+        return
+    assert found.cost == problem.cost(found.choices) < np.inf
+    assert found.bound <= best + 1e-9 * abs(best)
+    assert best <= found.cost
+    assert found.gap >= 0
+    if solver.name == "exhaustive":
+        assert found.cost == best
+        assert found.gap == 0
+
+
+@EACH
+@given(problem=problems())
+def test_the_same_problem_has_the_same_answer(solver: Solver, problem: Problem) -> None:
+    def answer() -> tuple[object, ...]:
+        try:
+            found = solve(problem, seconds=60, solver=solver.name)
+        except NoAssignment as none:
+            return (str(none),)
+        return found.choices.tolist(), found.cost, found.bound
+
+    assert answer() == answer()
+
+
+@given(problem=problems())
+def test_progress_tells_the_history(problem: Problem) -> None:
+    told: list[tuple[float, float, float]] = []
+    try:
+        found = solve(problem, seconds=60, progress=lambda *step: told.append(step))
+    except NoAssignment:
+        return
+    assert told == [*found.history]
+    assert told[-1][1:] == pytest.approx((found.cost, found.bound))
+
+
+def test_a_solver_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(ValueError, match="no solver is called 'oracle': there are exhaustive"):
+        solve(Problem((np.zeros(1),)), seconds=1, solver="oracle")
+
+
+def test_a_solver_says_why_it_refuses() -> None:
+    with pytest.raises(ValueError, match=r"exhaustive: there are 1.05e\+06 assignments"):
+        solve(Problem((np.zeros(2),) * 20), seconds=1, solver="exhaustive")
