@@ -56,6 +56,8 @@ class Run:
     @property
     def closed(self) -> bool:
         """Whether the best assignment is proven to be one."""
+        if self.choices is None:
+            return False
         return self.cost - self.bound <= _CLOSED * max(abs(self.cost), abs(self.bound), 1e-300)
 
     @property

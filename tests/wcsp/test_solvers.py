@@ -66,3 +66,9 @@ def test_a_solver_that_does_not_exist_is_refused() -> None:
 def test_a_solver_says_why_it_refuses() -> None:
     with pytest.raises(ValueError, match=r"exhaustive: there are 1.05e\+06 assignments"):
         solve(Problem((np.zeros(2),) * 20), seconds=1, solver="exhaustive")
+
+
+@EACH
+def test_what_nothing_forbids_has_an_answer(solver: Solver) -> None:
+    found = solve(Problem((np.array([2.0, 1.0]),)), seconds=60, solver=solver.name)
+    assert found.choices.tolist() == [1]
