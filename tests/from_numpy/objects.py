@@ -1,4 +1,4 @@
-"""Programs with what else Python has: classes, generators, ``match``, ``nonlocal``, tools."""
+"""Programs with what else Python has: classes, ``match``, ``nonlocal``, tools."""
 
 from __future__ import annotations
 
@@ -125,21 +125,6 @@ def while_obj(x: Any) -> Any:
     return a.total, a.count
 
 
-def generators(x: Any) -> Any:
-    def squares(n: Any) -> Any:
-        for i in range(n):
-            yield x[i % 3] * i
-
-    def nested(n: Any) -> Any:
-        yield from squares(n)
-        yield -1.0
-
-    s = 0.0
-    for v in nested(4):
-        s += v
-    return s, np.array(list(squares(3))), sum(squares(5))
-
-
 def of_the_outer(x: Any) -> Any:
     calls = 0
 
@@ -226,7 +211,7 @@ def of_objects(x: Any) -> Any:
 
 def of_python(x: Any) -> Any:
     more = matches(x), matches(x, "d"), matches_of_the_run(x), matches_of_the_run(x + 0.4)
-    return generators(x), of_the_outer(x), *more, tools(x), shaped(x)
+    return of_the_outer(x), *more, tools(x), shaped(x)
 
 
 CASES = [
