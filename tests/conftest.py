@@ -135,8 +135,8 @@ def launch(tmp_path: Path) -> Launch:
 
 @pytest.fixture(autouse=True, scope="session")
 def every_lowering_is_watched() -> Iterator[None]:
-    """Each pass leaves a valid SDFG, and a lowering that is refused leaves the SDFG as it was."""
-    from watching import validate_after
+    """Lowering leaves valid SDFGs, and one that is refused leaves the SDFG as it was."""
+    from watching import validate_halves
 
     from distspmd import pipeline
 
@@ -152,7 +152,7 @@ def every_lowering_is_watched() -> Iterator[None]:
 
     patch = pytest.MonkeyPatch()
     patch.setattr(pipeline, "lower_numbers", watched)
-    patch.setattr(pipeline, "observe", validate_after)
+    patch.setattr(pipeline, "observe", validate_halves)
     yield
     patch.undo()
 

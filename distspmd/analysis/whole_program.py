@@ -1,4 +1,4 @@
-"""What analyses ask of a whole program for each of its spaces: found once while nothing changes it.
+"""What analyses ask of the control flow around each space: found once while nothing changes it.
 
 Each answer needs a walk over all states. A program of n statements would walk n times over n.
 """
@@ -17,12 +17,12 @@ Graph = TypeVar("Graph", bound=ControlFlowBlock)
 Answer = TypeVar("Answer")
 
 _known: list[dict[tuple[Any, Any], Any]] = []
-"""Answers by the question and its graph; empty while programs may change."""
+"""Answers by the question and its graph; empty while control flow may change."""
 
 
 @contextmanager
-def unchanged() -> Iterator[None]:
-    """While nothing rewrites a program, what was found of it is kept."""
+def unchanged_control_flow() -> Iterator[None]:
+    """While nothing rewrites blocks and the edges between them, what was found of these is kept."""
     _known.append({})
     try:
         yield

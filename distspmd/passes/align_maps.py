@@ -14,8 +14,10 @@ from dace.sdfg import nodes
 from dace.sdfg.replace import replace_dict
 
 from distspmd.analysis.accesses import Access, bound_around, map_accesses
+from distspmd.analysis.whole_program import unchanged_control_flow
 
 
+@unchanged_control_flow()
 def align_maps(sdfg: SDFG) -> None:
     """Shift the parameters of all maps at the top level, in place."""
     for state in sdfg.states():

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from distspmd.analysis.uses import Use
-from distspmd.analysis.whole_program import unchanged
+from distspmd.analysis.whole_program import unchanged_control_flow
 from distspmd.errors import NoSolver
 from distspmd.lowering import call_form_of
 from distspmd.passes.compilation import Compilation
@@ -26,7 +26,7 @@ class ChooseHomes:
 
     def apply(self, compilation: Compilation) -> None:
         """Choose by the traffic that a layout causes."""
-        with unchanged():
+        with unchanged_control_flow():
             compilation.homes = {
                 name: compilation.choose_home(name, uses, compilation.ranks)
                 for name, uses in _uses_of_containers(compilation.tiled).items()

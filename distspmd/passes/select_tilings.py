@@ -12,7 +12,7 @@ from distspmd.analysis.control_values import is_control_value
 from distspmd.analysis.iteration_spaces import IterationSpace, IterationSpaces, spaces_of
 from distspmd.analysis.loop_hulls import widen_to_hulls
 from distspmd.analysis.tiling import Tiling
-from distspmd.analysis.whole_program import unchanged
+from distspmd.analysis.whole_program import unchanged_control_flow
 from distspmd.errors import UnsupportedProgram
 from distspmd.layouts.mesh import Mesh
 from distspmd.passes.compilation import Compilation
@@ -51,7 +51,8 @@ class TileNamedSpaces:
         Raises:
             UnsupportedProgram: a range that is not known before the run.
         """
-        spaces = [widen_to_hulls(space) for space in compilation.spaces]
+        with unchanged_control_flow():
+            spaces = [widen_to_hulls(space) for space in compilation.spaces]
         _check_ranges(spaces)
         compilation.spaces = spaces
         named = [space for space in spaces if space.name in compilation.grids]
@@ -89,7 +90,7 @@ class PropagateTilings:
             if is_control_value(space.node)
         }
         compilation.tilings = {**named, **everywhere}
-        with unchanged():
+        with unchanged_control_flow():
             compilation.tiled = propagate(compilation.spaces, compilation.tilings)
 
 

@@ -22,7 +22,6 @@ from dace import SDFG
 from lowering.on_paper import problems
 
 import distspmd
-from distspmd.codegen.build import build_program
 from distspmd.errors import DistSPMDError
 from distspmd.frontend import numpy_program
 from distspmd.lowering import ATTRIBUTE, Lowering, call_form_of
@@ -206,7 +205,6 @@ def on_ranks(case: Case, comms: Mapping[int, Any], world: Any, dimension: int = 
             lowered = lower(parsed, ranks, dimension)
             stages.end(problems(lowered.lowering), lowered.refused)
             stages.enter("compile")
-            build_program(lowered.sdfg, lowered.lowering, ranks)
             tell(world, ranks)
             stages.end(_ran(case, wanted, lowered.sdfg, comm, stages), lowered.refused)
     tell(world, 0)

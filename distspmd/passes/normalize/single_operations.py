@@ -6,6 +6,9 @@ before -> after:  ``x -> tasklet -> y``  ->  the same in a map of one iteration;
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Sequence
+
 from dace import SDFG, Memlet, SDFGState, dtypes
 from dace.libraries.standard.helper import broadcast_indices
 from dace.libraries.standard.nodes import MergeLibraryNode
@@ -40,14 +43,27 @@ def _wrap(state: SDFGState, tasklet: nodes.Tasklet) -> None:
         mark_control_value(leave)
     for edge in list(state.in_edges(tasklet)):
         state.remove_edge(edge)
-        state.add_memlet_path(edge.src, entry, tasklet, dst_conn=edge.dst_conn, memlet=edge.data)
+        path = (edge.src, entry, tasklet)
+        _connect(state, path, edge.data, dst_conn=edge.dst_conn)
     if not state.in_edges(tasklet):
         state.add_nedge(entry, tasklet, Memlet())
     for edge in list(state.out_edges(tasklet)):
         state.remove_edge(edge)
-        state.add_memlet_path(tasklet, leave, edge.dst, src_conn=edge.src_conn, memlet=edge.data)
+        path = (tasklet, leave, edge.dst)
+        _connect(state, path, edge.data, src_conn=edge.src_conn)
     if not state.out_edges(tasklet):
         state.add_nedge(tasklet, leave, Memlet())
+
+
+def _connect(
+    state: SDFGState, path: Sequence[nodes.Node], memlet: Memlet, **connectors: str
+) -> None:
+    """Add a path through one border of a map of one iteration, which moves the same outside."""
+    state.add_memlet_path(*path, memlet=memlet, propagate=False, **connectors)
+    (border,) = {node for node in path if isinstance(node, (nodes.MapEntry, nodes.MapExit))}
+    for edge in state.all_edges(border):
+        if edge.data is memlet:
+            edge.data = copy.deepcopy(memlet)
 
 
 def _merge_to_map(state: SDFGState, node: MergeLibraryNode) -> None:

@@ -13,8 +13,10 @@ from dace import SDFG, SDFGState
 from dace.sdfg import nodes
 
 from distspmd.analysis.accesses import Edge, bound_around
+from distspmd.analysis.whole_program import unchanged_control_flow
 
 
+@unchanged_control_flow()
 def split_reads(sdfg: SDFG) -> None:
     """Give such reads of all top-level maps edges of their own, in place."""
     for state in sdfg.states():

@@ -14,14 +14,17 @@ from dace.sdfg import nodes
 
 from distspmd.analysis.accesses import bound_around
 from distspmd.analysis.index_bounds import Scope, bound_index
+from distspmd.analysis.whole_program import unchanged_control_flow
 
 
+@unchanged_control_flow()
 def widen(sdfg: SDFG) -> None:
     """Widen all temporaries of an SDFG, in place; one whose extents have no bound stays."""
     scopes: dict[str, list[Scope]] = {}
     for state in sdfg.states():
+        scope = bound_around(state)
         for node in state.data_nodes():
-            scopes.setdefault(node.data, []).append(bound_around(state))
+            scopes.setdefault(node.data, []).append(scope)
     for name, container in list(sdfg.arrays.items()):
         if not container.transient or not isinstance(container, data.Array):
             continue
