@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
+import functools
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 # A module imports only modules of its own row and of the rows above it. A package stands for all
@@ -46,6 +46,7 @@ ROWS = {name: row for row, line in enumerate(ORDER.split("\n")) for name in line
 ROOT = Path(__file__).resolve().parent.parent
 
 
+@functools.cache
 def modules() -> dict[str, Path]:
     """Files of the package by name, without `distspmd.`; links are not followed."""
     homes = {"": ROOT / "distspmd", "solvers": ROOT / "solvers", "frontend": ROOT / "frontend"}
@@ -66,13 +67,16 @@ def place(name: str) -> str:
     return room
 
 
-def imported(name: str) -> Iterator[str]:
+@functools.cache
+def imported(name: str) -> list[str]:
     """Full names of what a module imports, wherever in it."""
+    found: list[str] = []
     for node in ast.walk(ast.parse(modules()[name].read_text())):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            found += (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+            found += (f"{node.module}.{alias.name}" for alias in node.names)
+    return found
 
 
 def python(code: str) -> str:

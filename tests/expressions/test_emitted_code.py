@@ -102,6 +102,7 @@ def test_operators_of_onnx(golden: Golden) -> None:
     golden("onnx", sections(iter(found.items())))
 
 
+@pytest.mark.slow
 def test_gradients_of_numpy_programs(golden: Golden) -> None:
     def texts() -> Iterator[tuple[str, str]]:
         for case in GRADIENTS:
