@@ -42,7 +42,7 @@ from distspmd.runtime import watchdog
 from distspmd.runtime.allocation import launched_ranks
 from distspmd.runtime.errors_together import end_all_on_exception
 from distspmd.runtime.launch import launch
-from distspmd.schedule import OnMesh, Schedule
+from distspmd.schedule import OnMesh, Patterns, Schedule
 
 if TYPE_CHECKING:
     from distspmd.api import PartitionedFunction, compile, iteration_spaces, lower, program
@@ -76,6 +76,7 @@ __all__ = [
     "MeshError",
     "NoSolver",
     "OnMesh",
+    "Patterns",
     "Partial",
     "PartitionedFunction",
     "PlanError",

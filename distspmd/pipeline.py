@@ -12,6 +12,7 @@ from dace.sdfg import nodes
 
 from distspmd.analysis.control_values import is_control_value
 from distspmd.analysis.iteration_spaces import IterationSpaces, spaces_of
+from distspmd.analysis.meanings import meanings_of
 from distspmd.dace_compat.settings import placed_by_us
 from distspmd.dace_compat.swap import take_content
 from distspmd.errors import ArgumentError, ScheduleError, UnsupportedProgram, describe
@@ -30,7 +31,7 @@ from distspmd.passes.sum_operands import SumOperands
 from distspmd.placement.argument_layouts import check_arguments
 from distspmd.plans.machine import Machine
 from distspmd.plans.solver import Solver, is_solver
-from distspmd.schedule import Entries
+from distspmd.schedule import Entries, Patterns
 from distspmd.solvers import SOLVERS
 
 
@@ -153,6 +154,10 @@ def begin_compilation(
     """
     check_not_lowered(sdfg)
     visible = [name for name, container in sdfg.arrays.items() if not container.transient]
+    if isinstance(schedule, Patterns):
+        kinds = meanings_of(sdfg).kinds
+        held = {name: schedule.held[kind] for name, kind in kinds.items() if kind in schedule.held}
+        arguments = {**held, **(arguments or {})}
     check_arguments(sdfg.name, visible, {} if arguments is None else arguments)
     check_options(solvers, machine)
     return Compilation(

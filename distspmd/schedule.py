@@ -114,7 +114,17 @@ Asked = Sequence[int] | Mapping[str, int] | Mapping[str, Axes] | OnMesh | Grid
 """Of a space: parts along each parameter, in order or by name; or axes of a mesh by parameter."""
 
 Entries = Mapping[Any, Asked]
-"""Name, unique label, DaCe node or map of an iteration space -> what is asked of it."""
+"""Name, unique label, DaCe node or map of an iteration space, or a pattern over paths of spaces ->
+what is asked of it."""
+
+
+ANY = "*"
+"""The dimension of a pattern that stands for one that splits evenly, or the longest."""
+
+
+def is_pattern(key: Any) -> bool:
+    """Whether a key of a schedule is a pattern over paths of spaces, not the name of one."""
+    return isinstance(key, str) and any(letter in key for letter in "*?[")
 
 
 class Schedule(dict[str, Any]):
@@ -173,6 +183,10 @@ def as_entries(
     if isinstance(schedule, str | os.PathLike):
         schedule = Schedule.load(schedule)
     schedule = {} if schedule is None else schedule
+    if isinstance(schedule, Patterns) and mesh is not None:
+        raise ScheduleError(
+            f"mesh={mesh!r} beside a schedule that has a mesh, {schedule.mesh}. Leave the mesh out."
+        )
     if not isinstance(schedule, Mapping):  # resolve says so, with the names of the spaces
         return schedule  # type: ignore[unreachable]
     items: list[tuple[Any, Any]] = list(schedule.items())
@@ -194,6 +208,72 @@ def as_entries(
         key: OnMesh(mesh, dict(asked)) if is_of_axes(asked) else asked for key, asked in items
     }
     return made if not isinstance(schedule, Schedule) else Schedule(made, schedule.places)
+
+
+class Patterns(Schedule):
+    """A schedule by patterns over paths of spaces; what presets are. It prints as such patterns.
+
+    A product splits along the axes of both: ``data_parallel(2) * megatron(4)``.
+
+    Attributes:
+        mesh: the ranks.
+        held: how ``"parameters"`` and ``"states"`` are held between calls; where
+            :func:`distspmd.lower` is told nothing else by ``arguments=``.
+    """
+
+    def __init__(
+        self,
+        splits: Mapping[str, Mapping[str, Axes]],
+        mesh: Mesh | Mapping[str, int],
+        held: Mapping[str, str] | None = None,
+    ) -> None:
+        self.mesh = mesh if isinstance(mesh, Mesh) else Mesh.of(mesh)
+        super().__init__({key: OnMesh(self.mesh, dict(split)) for key, split in splits.items()})
+        self.held = dict(held or {})
+
+    def __mul__(self, other: Patterns) -> Patterns:
+        """Both, on the product of the meshes; the axes of the first are major."""
+        if not isinstance(other, Patterns):
+            return NotImplemented
+        shared = set(self.mesh.names) & set(other.mesh.names)
+        if shared:
+            raise ScheduleError(
+                f"a product of schedules that both have the axis {min(shared)!r}: write one of "
+                f"them, of {self.mesh[min(shared)] * other.mesh[min(shared)]} parts."
+            )
+        splits: dict[str, dict[str, tuple[str, ...]]] = {}
+        for factor in (self, other):
+            for key, asked in factor.items():
+                into = splits.setdefault(key, {})
+                for name, axes in asked.split.items():
+                    own = axes_of(factor.mesh, axes, key)
+                    into[name] = (*own, *into.get(name, ()))  # minor first
+        ordered = sorted(splits, key=lambda key: key == ANY)  # what fits all comes last
+        held = {
+            kind: max(self.held.get(kind, "root"), other.held.get(kind, "root"), key=_KINDS.index)
+            for kind in dict.fromkeys([*self.held, *other.held])
+        }
+        mesh = Mesh.of((*self.mesh.axes, *other.mesh.axes))
+        return Patterns({key: splits[key] for key in ordered}, mesh, held)
+
+    def __str__(self) -> str:
+        lines = [
+            f"    {key!r}: {{{', '.join(f'{n!r}: {_shown(a)}' for n, a in asked.split.items())}}},"
+            for key, asked in self.items()
+        ]
+        held = ", ".join(f"{kind} {how}" for kind, how in self.held.items())
+        sizes = ", ".join(f"{name!r}: {size}" for name, size in self.mesh.axes)
+        return "\n".join(["{", *lines, f"}}, mesh={{{sizes}}}", *([held] if held else [])])
+
+    __repr__ = __str__
+
+
+_KINDS = ("root", "replicated", "distributed")
+"""Ways to hold arguments; of two factors of a product the later one counts."""
+
+
+def _shown(axes: Axes) -> str:
+    return repr(axes[0] if not isinstance(axes, str) and len(axes) == 1 else axes)
 
 
 # -- files ----------------------------------------------------------------------------------------

@@ -80,7 +80,7 @@ class SymbolicLowering:
         rows = tuple(
             (
                 space.name,
-                ", ".join(f"{p}={r}" for p, r in zip(space.parameters, space.ranges, strict=True)),
+                ", ".join(f"{name}={extent}" for name, extent in space.iterates),
                 str(self.schedule.get(space.name, "decided with the sizes")),
                 str(space.source or ""),
             )

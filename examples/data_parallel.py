@@ -1,12 +1,14 @@
 """Data parallel: each rank has all parameters and a part of the batch; gradients are added up.
 
-One line of schedule splits the batch, and all spaces follow. Each gradient is reduced once: to all
-ranks, which all do the whole update.
+The preset splits what has a batch; all else follows. Each gradient is reduced once: to all ranks,
+which all do the whole update.
 """
 
 import torch
 from learning import Training, main, stepped
 from torch import nn
+
+from distspmd import frontend
 
 BATCH, INPUTS, HIDDEN, CLASSES, RANKS = 32, 64, 100, 10, 4
 
@@ -20,11 +22,7 @@ def batch():
     return torch.randn(BATCH, INPUTS), torch.randint(0, CLASSES, (BATCH,))
 
 
-def schedule(sdfg):
-    return {"t_0_addmm": {"b": RANKS}}
-
-
-EXAMPLE = Training(build, batch, schedule, {"parameters": "replicated"})
+EXAMPLE = Training(build, batch, frontend.data_parallel(RANKS))
 
 if __name__ == "__main__":
     main(__file__, EXAMPLE)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 import distspmd
 from distspmd import Lowering, frontend, launch, launched_ranks
+from distspmd.schedule import Patterns
 
 if TYPE_CHECKING:  # the ranks that run a program need no DaCe
     from dace import SDFG
@@ -29,20 +30,17 @@ class Training:
     Attributes:
         build: makes the module, its optimizer, and the step.
         batch: draws the arguments of the step.
-        schedule: of the SDFG.
-        resident: see :func:`distspmd.frontend.resident`.
+        schedule: of the SDFG; a preset also says how tensors stay on the ranks.
     """
 
     build: Callable[[], Trained]
     batch: Callable[[], tuple[Tensor, ...]]
-    schedule: Callable[[SDFG], Mapping[str, Any]]
-    resident: Mapping[str, str] = field(default_factory=dict)
+    schedule: Patterns
 
     def lowered(self, step: Callable[..., Tensor]) -> tuple[SDFG, Lowering]:
         """The step, traced and lowered."""
         sdfg = frontend.training_step(step, *self.batch())
-        arguments = frontend.resident(sdfg, **self.resident)
-        return sdfg, distspmd.lower(sdfg, self.schedule(sdfg), arguments=arguments)
+        return sdfg, distspmd.lower(sdfg, self.schedule)
 
 
 def stepped(
@@ -77,6 +75,7 @@ def show(training: Training, comm: Any) -> bool:
     sdfg = None
     if comm.rank == 0:
         sdfg, lowering = training.lowered(step)
+        print(training.schedule)
         for memlet in lowering.memlets:
             if memlet.solution.cost.nbytes:
                 nbytes = f"{memlet.solution.cost.nbytes:,} bytes"

@@ -3,6 +3,8 @@
 from learning import Training, main, stepped
 from torch import nn, optim, randn
 
+from distspmd import frontend
+
 BATCH, LENGTH, WIDTH, HEADS, HIDDEN, RANKS = 2, 6, 32, 4, 64, 4
 
 
@@ -24,17 +26,11 @@ def build():
     return stepped(Layer(), nn.functional.mse_loss, optim.SGD, lr=0.1, momentum=0.9)
 
 
-def schedule(sdfg, ranks=RANKS):
-    heads = {"qkv_addmm": {"p": ranks}, "out_addmm": {"i": ranks}, "qkv_mm_backward": {"j": ranks}}
-    hidden = {"up_addmm": {"o": ranks}, "down_addmm": {"i": ranks}, "up_mm_backward": {"i": ranks}}
-    return heads | hidden
-
-
 def batch():
     return randn(2, BATCH, LENGTH, WIDTH).unbind()
 
 
-EXAMPLE = Training(build, batch, schedule, {"parameters": "distributed"})
+EXAMPLE = Training(build, batch, frontend.megatron(RANKS))
 
 if __name__ == "__main__":
     main(__file__, EXAMPLE)

@@ -10,18 +10,7 @@ from learning import Training, main
 from distspmd import frontend
 
 RANKS = data_parallel.RANKS
-
-
-def schedule(sdfg):
-    """The batch, and the first dimension of each update of a parameter."""
-    updates = {}
-    for name in frontend.parameters(sdfg):
-        updates[name] = (RANKS, *[1] * (len(sdfg.arrays[name].shape) - 1))
-    return data_parallel.schedule(sdfg) | updates
-
-
-RESIDENT = {"parameters": "replicated", "states": "distributed"}
-EXAMPLE = Training(data_parallel.build, data_parallel.batch, schedule, RESIDENT)
+EXAMPLE = Training(data_parallel.build, data_parallel.batch, frontend.zero(1, RANKS))
 
 if __name__ == "__main__":
     main(__file__, EXAMPLE)

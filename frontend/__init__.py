@@ -16,23 +16,43 @@ if TYPE_CHECKING:
     from distspmd.frontend.from_onnx.api import onnx_model
     from distspmd.frontend.from_torch.api import torch_module, training_step
     from distspmd.frontend.from_torch.arguments import parameters, resident
+    from distspmd.frontend.presets import (
+        data_parallel,
+        experts,
+        fsdp,
+        megatron,
+        sequence_parallel,
+        zero,
+    )
 
 __all__ = [
+    "data_parallel",
+    "experts",
+    "fsdp",
+    "megatron",
     "numpy_program",
     "onnx_model",
     "parameters",
     "resident",
+    "sequence_parallel",
     "torch_module",
     "training_step",
+    "zero",
 ]
 
 _LATER = {
+    "data_parallel": "distspmd.frontend.presets",
+    "experts": "distspmd.frontend.presets",
+    "fsdp": "distspmd.frontend.presets",
+    "megatron": "distspmd.frontend.presets",
     "numpy_program": "distspmd.frontend.from_numpy.program",
     "onnx_model": "distspmd.frontend.from_onnx.api",
     "parameters": "distspmd.frontend.from_torch.arguments",
     "resident": "distspmd.frontend.from_torch.arguments",
+    "sequence_parallel": "distspmd.frontend.presets",
     "torch_module": "distspmd.frontend.from_torch.api",
     "training_step": "distspmd.frontend.from_torch.api",
+    "zero": "distspmd.frontend.presets",
 }
 
 

@@ -25,6 +25,7 @@ from dace.sdfg import nodes
 from dace.sdfg import utils as sdfg_utils
 
 import distspmd.nodes.reduce  # noqa: F401  (registers its expansion)
+from distspmd.analysis.meanings import dimensions_of, meanings_of
 from distspmd.dace_compat.settings import quiet
 from distspmd.errors import UnsupportedProgram
 from distspmd.nodes.blas_products import LOOPS
@@ -78,6 +79,9 @@ class IterationSpace:
         node: the map entry or library node.
         expansion: of a library node, the throw-away SDFG of its pure expansion.
         moving: parameters whose range loops choose; ``ranges`` has the hull of their values.
+        dimensions: what a schedule calls each parameter: as the front end does, else by its name.
+        path: what patterns of a schedule are compared with: where in the user's program it is, if
+            the front end knows that, and else its name.
     """
 
     name: str
@@ -90,11 +94,14 @@ class IterationSpace:
     node: nodes.MapEntry | nodes.LibraryNode = field(repr=False, compare=False)
     expansion: SDFG | None = field(repr=False, compare=False)
     moving: frozenset[str] = frozenset()
+    dimensions: tuple[str, ...] = ()
+    path: str = ""
 
     @property
     def iterates(self) -> tuple[tuple[str, str], ...]:
-        """Each parameter with its range, as text."""
-        return tuple((p, str(r)) for p, r in zip(self.parameters, self.ranges, strict=True))
+        """What a schedule calls each parameter, with its range, as text."""
+        names = self.dimensions or self.parameters
+        return tuple((p, str(r)) for p, r in zip(names, self.ranges, strict=True))
 
     @property
     def where(self) -> str:
@@ -125,7 +132,7 @@ class IterationSpaces(Sequence[IterationSpace]):
         rows = [
             (
                 space.name,
-                ", ".join(f"{p}={r}" for p, r in zip(space.parameters, space.ranges, strict=True)),
+                ", ".join(f"{p}={r}" for p, r in space.iterates),
                 space.label,
                 str(space.source or ""),
             )
@@ -149,6 +156,7 @@ def spaces_of(sdfg: SDFG) -> IterationSpaces:
         UnsupportedProgram: a library node without a pure expansion.
     """
     found = list(_spaces(sdfg))
+    known = meanings_of(sdfg)
     written: dict[str, int] = {}
     named = []
     for state, node in found:
@@ -161,6 +169,7 @@ def spaces_of(sdfg: SDFG) -> IterationSpaces:
             expansion = pure_expansion(state, node)
             _, entry = main_map(expansion)
         parameters, ranges = parameters_of(entry)
+        dimensions = dimensions_of(state, node, parameters, known)
         named.append(
             IterationSpace(
                 name,
@@ -172,6 +181,8 @@ def spaces_of(sdfg: SDFG) -> IterationSpaces:
                 state,
                 node,
                 expansion,
+                dimensions=dimensions,
+                path=known.paths.get(base, name),
             )
         )
     return IterationSpaces(named)

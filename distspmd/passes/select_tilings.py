@@ -18,6 +18,7 @@ from distspmd.layouts.mesh import Mesh
 from distspmd.passes.compilation import Compilation
 from distspmd.placement.propagation import propagate
 from distspmd.placement.schedule import idle_sentences, resolve, warn
+from distspmd.schedule import is_pattern
 
 
 @dataclass(frozen=True)
@@ -56,13 +57,13 @@ class TileNamedSpaces:
         _check_ranges(spaces)
         compilation.spaces = spaces
         named = [space for space in spaces if space.name in compilation.grids]
-        compilation.remarks = tuple(
-            sentence
-            for space in named
-            for sentence in idle_sentences(space, compilation.grids[space.name])
-        )
-        for sentence in compilation.remarks:
-            warn(sentence)
+        idle = {space.name: idle_sentences(space, compilation.grids[space.name]) for space in named}
+        compilation.remarks = tuple(sentence for own in idle.values() for sentence in own)
+        patterns = any(map(is_pattern, compilation.schedule))
+        for name, sentences in idle.items():
+            for sentence in sentences:
+                if not patterns or name in compilation.schedule:  # what they fit is no mistake
+                    warn(sentence)
         compilation.tilings = {
             space.name: Tiling.of(space.ranges, grid.mesh, grid.splits)
             for space in named

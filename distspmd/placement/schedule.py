@@ -15,7 +15,8 @@ import numpy as np
 from distspmd.analysis.iteration_spaces import IterationSpace, IterationSpaces
 from distspmd.errors import ScheduleError, ScheduleWarning
 from distspmd.layouts.mesh import MOST_RANKS, Mesh
-from distspmd.schedule import Entries, Grid, OnMesh, axes_of
+from distspmd.placement.patterns import parameter_of, pattern_grids
+from distspmd.schedule import Entries, Grid, OnMesh, Patterns, axes_of, is_pattern
 
 
 def resolve(schedule: Entries, spaces: IterationSpaces) -> dict[str, Grid]:
@@ -33,6 +34,8 @@ def resolve(schedule: Entries, spaces: IterationSpaces) -> dict[str, Grid]:
     grids: dict[str, Grid] = {}
     places = getattr(schedule, "places", {})
     for key, asked in schedule.items():
+        if is_pattern(key):
+            continue
         with _from(places.get(key) if isinstance(key, str) else None):
             space = _find(key, spaces)
             if space.name in grids:
@@ -40,6 +43,10 @@ def resolve(schedule: Entries, spaces: IterationSpaces) -> dict[str, Grid]:
                     f"the schedule gives the space {space.name!r} two grids; keep one."
                 )
             grids[space.name] = _grid(space, asked)
+    patterns = [(key, asked) for key, asked in schedule.items() if is_pattern(key)]
+    if patterns:
+        left = [space for space in spaces if space.name not in grids]
+        grids |= pattern_grids(patterns, left, lenient=isinstance(schedule, Patterns))
     return grids
 
 
@@ -93,8 +100,16 @@ def _grid(space: IterationSpace, asked: Any) -> Grid:
         return asked
     if isinstance(asked, OnMesh):
         what = f"the schedule gives the space {space.name!r} ({space.where}) the axes {asked}"
-        return _grid_on(asked, space.parameters, what, _iterates(space))
+        return _grid_on(_by_parameter(space, asked), space.parameters, what, _iterates(space))
     return Grid.of_parts(space.parameters, _parts(space, asked))
+
+
+def _by_parameter(space: IterationSpace, asked: OnMesh) -> OnMesh:
+    """What is asked of a space, by its parameters where it names dimensions."""
+    if not isinstance(asked.split, Mapping):  # which is refused later
+        return asked  # type: ignore[unreachable]
+    split = {parameter_of(space, name) or name: axes for name, axes in asked.split.items()}
+    return OnMesh(asked.mesh, split)
 
 
 def _grid_on(asked: OnMesh, parameters: Sequence[str], what: str, iterates: str) -> Grid:
@@ -127,7 +142,7 @@ def _grid_on(asked: OnMesh, parameters: Sequence[str], what: str, iterates: str)
 
 
 def _iterates(space: IterationSpace) -> str:
-    return ", ".join(f"{p}={r}" for p, r in zip(space.parameters, space.ranges, strict=True))
+    return ", ".join(f"{name}={extent}" for name, extent in space.iterates)
 
 
 def _parts(space: IterationSpace, parts: Any) -> tuple[int, ...]:
@@ -138,6 +153,7 @@ def _parts(space: IterationSpace, parts: Any) -> tuple[int, ...]:
         example.replace(",,", ",") if len(space.parameters) == 1 else example.replace(",)", ")")
     )
     if isinstance(parts, Mapping):
+        parts = {parameter_of(space, name) or name: count for name, count in parts.items()}
         unknown = [name for name in parts if name not in space.parameters]
         if unknown:
             raise ScheduleError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -11,6 +11,7 @@ from dace import SDFG
 from torch import fx, nn
 from torch.utils import _pytree as pytree
 
+from distspmd.analysis.meanings import Meanings, tell
 from distspmd.errors import UnsupportedProgram
 from distspmd.execution.binding import bind
 from distspmd.frontend.from_torch.arguments import MemoryBinding
@@ -20,6 +21,7 @@ from distspmd.frontend.operators import evaluate
 from distspmd.frontend.operators.aten_registry import element_type
 from distspmd.frontend.operators.aten_registry import number as constant
 from distspmd.frontend.tensor_ir.cse import settle, share_results
+from distspmd.frontend.tensor_ir.dimension_names import dimension_names
 from distspmd.frontend.tensor_ir.fuse import fuse, inline_into_updates
 from distspmd.frontend.tensor_ir.indices import Array, Value, new_variables
 from distspmd.frontend.tensor_ir.inplace_updates import copies, join_updates, updates
@@ -150,9 +152,39 @@ def _program_of(
         for node, name in zip(placeholders[len(traced.slots) :], traced.inputs, strict=True)
         if node in ranges
     }
+    _tell_meanings(sdfg, builder, traced, [*early, *late], containers, expected)
     binding = bound(live, shapes, expected, shown, structure, draws, traced.assumptions, indices)
     bind(sdfg, binding)
     return sdfg
+
+
+def _tell_meanings(
+    sdfg: SDFG,
+    builder: Builder,
+    traced: Trace,
+    kernels: Sequence[Kernel],
+    containers: Mapping[str, str],
+    inputs: Mapping[str, tuple[int, ...]],
+) -> None:
+    """Let the SDFG carry paths of containers, and names of their dimensions."""
+    slots = [slot for slot in traced.slots if slot.name in containers]
+    parameters = {
+        containers[s.name]: tuple(s.fetch().shape) for s in slots if s.kind == "parameter"
+    }
+    arrays = {name: builder.arrays[name] for name in sdfg.arrays if name in builder.arrays}
+    forward = [
+        kernel
+        for kernel in kernels
+        if not builder.paths.get(kernel.results[0][0].name, "").endswith((".backward", ".update"))
+    ]
+    dimensions = dimension_names(forward, arrays, parameters, inputs)
+    paths = {**builder.paths, **{containers[s.name]: f"{s.name}.update" for s in slots}}
+    kinds = {
+        containers[slot.name]: "parameters" if slot.kind == "parameter" else "states"
+        for slot in slots
+        if slot.kind in ("parameter", "state", "gradient")
+    }
+    tell(sdfg, Meanings(paths, dimensions, kinds))
 
 
 def _constant(

@@ -66,6 +66,8 @@ class Builder:
     values: dict[fx.Node, Any] = field(default_factory=dict)
     origins: dict[int, tuple[Expression, fx.Node]] = field(default_factory=dict)
     """The operator that made an expression, by the identity of this."""
+    paths: dict[str, str] = field(default_factory=dict)
+    """Where in the user's program each container is made."""
     seed: Array | None = None
     draws: int = 0
 
@@ -79,8 +81,14 @@ class Builder:
         array.is_argument = True
         return Value(dims, array.load(variables), tuple(shape))
 
-    def container(self, name: str, variables: Sequence[Variable], dtype: DType) -> Array:
-        """A new container, of which the variables index the dimensions."""
+    def container(
+        self,
+        name: str,
+        variables: Sequence[Variable],
+        dtype: DType,
+        node: fx.Node | None = None,
+    ) -> Array:
+        """A new container, of which the variables index the dimensions; made by an operator."""
         base = identifier(name)
         unique, count = base, 1
         while unique in self.arrays:
@@ -88,6 +96,8 @@ class Builder:
             unique = f"{base}_{count}"
         array = Array(unique, tuple(v.extent for v in variables), dtype)
         self.arrays[unique] = array
+        if node is not None:
+            self.paths[unique] = path_of(node)
         return array
 
     # -- kernels --------------------------------------------------------------------------------
@@ -113,7 +123,7 @@ class Builder:
     def stored_anew(self, value: Value, node: fx.Node, what: str = "") -> Value:
         """A value in an array of its own, which may be named for what it is to the operator."""
         name = "_".join(filter(None, [name_of(node), what]))
-        array = self.container(name, value.variables, value.dtype)
+        array = self.container(name, value.variables, value.dtype, node)
         variables = value.variables
         self.kernels.append(Kernel(variables, [(array, value.expression)], array.name))
         return Value(value.dims, array.load(variables), value.shape)
@@ -205,7 +215,7 @@ class Builder:
                 own.extent.solid = True
                 places.append(Index.of(leaves))
         dims = [v for v in new if v]
-        array = self.container(f"{name_of(node)}_copy", dims, value.dtype)
+        array = self.container(f"{name_of(node)}_copy", dims, value.dtype, node)
         if any(is_solid([own]) for own in dims):
             array.written = element(array, places)
         over = tuple(leaf for v in value.variables for leaf, _ in by.get(v, Index(((v, 1),))).terms)
@@ -235,7 +245,7 @@ class Builder:
         if not _reducible(value, gone):
             value = self.stored_anew(value, node)
         kept = tuple(v for dim in out for v in dim)
-        array = self.container(name_of(node), kept, value.dtype)
+        array = self.container(name_of(node), kept, value.dtype, node)
         results: list[tuple[Array, Expression]] = [(array, value.expression)]
         kernel = Kernel(kept, results, array.name, operation, tuple(gone))
         if picked and isinstance(picked[1], Load):
@@ -355,6 +365,18 @@ def name_of(node: fx.Node) -> str:
     name = operator_of(node).strip("_")
     known = phase == "forward" or name.endswith(phase)
     return "_".join(filter(None, [path, name, "" if known else phase]))
+
+
+def path_of(node: fx.Node) -> str:
+    """Where a node is: the path of its module, its operator, and the phase behind the forward."""
+    place = node.meta.get("custom") or {}
+    phase = place.get("phase", "forward")
+    found = (
+        place.get("path", ""),
+        operator_of(node).strip("_"),
+        "" if phase == "forward" else phase,
+    )
+    return ".".join(filter(None, found))
 
 
 _WORDS = frozenset(

@@ -69,7 +69,7 @@ def run_on_lines(
     for number, (length, dtype) in enumerate(results):
         line = Variable(Extent(length))
         line.extent.solid = True
-        array = builder.container(name_of(node), [*batch, line], dtype)
+        array = builder.container(name_of(node), [*batch, line], dtype, node)
         places = [Index(((u, 1),)) for u in batch]
         array.written = element(array, [*places, Index()])
         made.append((array, Call(f"{number}:{code}", tuple(loads), dtype)))
@@ -95,7 +95,7 @@ def _line(
     kept = [leaf for group in batch for u in group for leaf in u.leaves()]
     place = Variable(Extent(length))
     place.extent.solid = True
-    array = builder.container(f"{name_of(node)}_line", [*kept, place], value.dtype)
+    array = builder.container(f"{name_of(node)}_line", [*kept, place], value.dtype, node)
     written = [*(Index(((u, 1),)) for u in kept), Index.of([x for u in line for x in u.leaves()])]
     array.written = element(array, written)
     builder.kernels.append(Kernel(value.variables, [(array, value.expression)], array.name))

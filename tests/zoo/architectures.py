@@ -65,7 +65,7 @@ def images(size: int, channels: int = 3) -> Tensor:
 
 
 @cache
-def _tell_torchvision() -> Any:
+def tell_torchvision() -> Any:
     """Its compiled operators may not load beside a torch for the CPU; models do without."""
     try:
         return importlib.import_module("torchvision")
@@ -78,7 +78,7 @@ def _tell_torchvision() -> Any:
 
 def build(name: str) -> Architecture:
     """An architecture of the table, with the same parameters and inputs at each call."""
-    _tell_torchvision()
+    tell_torchvision()
     torch.manual_seed(0)
     return ARCHITECTURES[name]()
 

@@ -1,0 +1,70 @@
+"""The textbook's ways to train on many ranks, as schedules by patterns; products combine them.
+
+Each is a :class:`distspmd.schedule.Patterns`, which prints as the patterns that it is, and says how
+parameters and optimizer states are held between calls.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from distspmd.errors import ScheduleError
+from distspmd.schedule import ANY, Patterns
+
+UPDATES = "*.update"
+"""The pattern of the updates of parameters."""
+
+
+def data_parallel(n: int) -> Patterns:
+    """Each rank has all parameters and a part of the batch; gradients are summed over ranks.
+
+    Raises:
+        ScheduleError: no number of ranks; so of all presets.
+    """
+    held = {"parameters": "replicated", "states": "replicated"}
+    return Patterns({ANY: {"batch": "data"}}, {"data": _count(n)}, held)
+
+
+def megatron(n: int) -> Patterns:
+    """Tensor parallel: each rank has a part of the heads, and of the hidden units."""
+    held = {"parameters": "distributed", "states": "distributed"}
+    return Patterns({ANY: {"heads": "model", "hidden": "model"}}, {"model": _count(n)}, held)
+
+
+def sequence_parallel(n: int) -> Patterns:
+    """As :func:`megatron`; what has neither heads nor hidden units is split along the sequence."""
+    held = {"parameters": "distributed", "states": "distributed"}
+    split = {"heads": "model", "hidden": "model", "sequence": "model"}
+    return Patterns({ANY: split}, {"model": _count(n)}, held)
+
+
+def zero(stage: int, n: int) -> Patterns:
+    """Data parallel; each rank has a part of the states, and updates that part of the parameters.
+
+    Args:
+        stage: 1 or 2, which are the same, for gradients live within a step, and each is summed
+            where it is used; 3 is :func:`fsdp`.
+        n: number of ranks.
+    """
+    if stage not in (1, 2, 3):
+        raise ScheduleError(f"zero(stage={stage!r}): there are the stages 1, 2 and 3.")
+    kind = "distributed" if stage == 3 else "replicated"
+    split = {UPDATES: {ANY: "data"}, ANY: {"batch": "data"}}
+    return Patterns(split, {"data": _count(n)}, {"parameters": kind, "states": "distributed"})
+
+
+def fsdp(n: int) -> Patterns:
+    """Data parallel, with a part of the parameters and states on each rank: ZeRO-3."""
+    return zero(3, n)
+
+
+def experts(n: int) -> Patterns:
+    """Each rank has a part of the experts of each mixture."""
+    held = {"parameters": "distributed", "states": "distributed"}
+    return Patterns({ANY: {"experts": "experts"}}, {"experts": _count(n)}, held)
+
+
+def _count(n: int) -> int:
+    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
+        raise ScheduleError(f"{n!r} ranks: write a number of at least 1.")
+    return int(n)
