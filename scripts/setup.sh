@@ -30,9 +30,9 @@ extras() {
     with=",torch,onnx"
   fi
   if [ -n "${DISTSPMD_MPI:-}" ] || { command -v mpicc && command -v mpiexec; } >/dev/null; then
-    echo "dev$with"
+    echo "dev,search$with"
   else
-    echo "dev,mpi$with"
+    echo "dev,search,mpi$with"
   fi
 }
 

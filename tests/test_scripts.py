@@ -68,18 +68,20 @@ def test_a_failed_installation_is_tried_again(checkout: Path) -> None:
 
 def test_an_mpi_is_installed_only_where_the_site_has_none(checkout: Path) -> None:
     site = checkout / "site"
-    assert bash(checkout, "extras", PATH=f"{site}").stdout == "dev,mpi\n"
+    assert bash(checkout, "extras", PATH=f"{site}").stdout == "dev,search,mpi\n"
     executable(site / "mpicc")
-    assert bash(checkout, "extras", PATH=f"{site}").stdout == "dev,mpi\n"
+    assert bash(checkout, "extras", PATH=f"{site}").stdout == "dev,search,mpi\n"
     executable(site / "mpiexec")
-    assert bash(checkout, "extras", PATH=f"{site}").stdout == "dev\n"
-    assert bash(checkout, "extras", PATH="/nowhere", DISTSPMD_MPI="/opt/mpi").stdout == "dev\n"
+    assert bash(checkout, "extras", PATH=f"{site}").stdout == "dev,search\n"
+    assert (
+        bash(checkout, "extras", PATH="/nowhere", DISTSPMD_MPI="/opt/mpi").stdout == "dev,search\n"
+    )
 
 
 def test_the_mpi_in_the_environment_is_not_a_site(checkout: Path) -> None:
     for name in ("mpicc", "mpiexec"):
         executable(checkout / ".venv/bin" / name)
-    assert bash(checkout, "extras", PATH=f"{checkout}/.venv/bin").stdout == "dev,mpi\n"
+    assert bash(checkout, "extras", PATH=f"{checkout}/.venv/bin").stdout == "dev,search,mpi\n"
 
 
 def test_the_files_that_take_longest_are_there(root: Path) -> None:

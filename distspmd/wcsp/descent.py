@@ -28,7 +28,7 @@ class Descent:
     def solve(self, run: Run) -> None:
         """Descend from the least usages, from the least costs, and from random assignments."""
         problem = run.problem
-        run.prove(_least_costs(problem))
+        run.prove(least_costs(problem))
         random = np.random.default_rng(0)
         least = least_usages(problem)
         cheapest = np.array([int(np.argmin(costs)) for costs in problem.unary], np.int64)
@@ -67,7 +67,7 @@ def least_usages(problem: Problem) -> Choices:
     return np.array([int(np.argmin(amounts)) for amounts in taken], np.int64)
 
 
-def _least_costs(problem: Problem) -> float:
+def least_costs(problem: Problem) -> float:
     """The sum of the least costs of all variables and pairs."""
     own = sum(float(costs.min()) for costs in problem.unary)
     return own + sum(float(pair.costs.min()) for pair in problem.pairs)

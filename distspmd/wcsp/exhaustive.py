@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,8 +9,8 @@ import numpy as np
 from distspmd.wcsp.problem import Choices, Costs, Problem
 from distspmd.wcsp.run import Run
 
-_MOST = 1 << 14
-"""Assignments above which others are asked."""
+_MOST_DIGITS = 4.2
+"""Decimal digits of the number of assignments above which others are asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +21,8 @@ class Exhaustive:
 
     def refusal(self, problem: Problem) -> str:
         """Why the problem is not for this solver; empty if it is."""
-        number = math.prod(problem.sizes.tolist())
-        return f"there are {number:.3g} assignments" if number > _MOST else ""
+        digits = float(np.log10(problem.sizes).sum())
+        return f"there are 10**{digits:.1f} assignments" if digits > _MOST_DIGITS else ""
 
     def solve(self, run: Run) -> None:
         """Find the first of the cheapest assignments."""

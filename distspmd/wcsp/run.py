@@ -31,9 +31,16 @@ class Run:
 
     Args:
         progress: Is told seconds, cost and bound whenever one of these has improved.
+        offset: What is added to costs and bounds in the record alone.
     """
 
-    def __init__(self, problem: Problem, seconds: float, progress: Progress | None = None) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        seconds: float,
+        progress: Progress | None = None,
+        offset: float = 0.0,
+    ) -> None:
         self.problem = problem
         self.choices: Choices | None = None
         self.cost = float("inf")
@@ -42,6 +49,7 @@ class Run:
         self._begin = time.monotonic()
         self._seconds = seconds
         self._progress = progress
+        self._offset = offset
 
     @property
     def elapsed(self) -> float:
@@ -58,7 +66,8 @@ class Run:
         """Whether the best assignment is proven to be one."""
         if self.choices is None:
             return False
-        return self.cost - self.bound <= _CLOSED * max(abs(self.cost), abs(self.bound), 1e-300)
+        size = max(abs(self.cost), abs(self.cost + self._offset), 1e-300)
+        return self.cost - self.bound <= _CLOSED * size
 
     @property
     def over(self) -> bool:
@@ -81,6 +90,8 @@ class Run:
             self._record()
 
     def _record(self) -> None:
-        self.history.append(Step(self.elapsed, self.cost, min(self.bound, self.cost)))
+        bound = min(self.bound, self.cost)
+        step = Step(self.elapsed, self.cost + self._offset, bound + self._offset)
+        self.history.append(step)
         if self._progress is not None:
-            self._progress(*self.history[-1])
+            self._progress(*step)

@@ -9,8 +9,10 @@ from distspmd.errors import NoAssignment
 from distspmd.wcsp.descent import Descent
 from distspmd.wcsp.exhaustive import Exhaustive
 from distspmd.wcsp.problem import Choices, Problem
+from distspmd.wcsp.reduction import reduce
 from distspmd.wcsp.run import Progress, Run, Step
 from distspmd.wcsp.ties import untie
+from distspmd.wcsp.toulbar2 import Toulbar2
 
 
 class Solver(Protocol):
@@ -27,7 +29,7 @@ class Solver(Protocol):
         """Look for better assignments and bounds until the run is over or nothing is left."""
 
 
-SOLVERS: tuple[Solver, ...] = (Exhaustive(), Descent())
+SOLVERS: tuple[Solver, ...] = (Exhaustive(), Toulbar2(), Descent())
 """All solvers, in the order in which they are asked: the first that does not refuse solves."""
 
 
@@ -73,14 +75,15 @@ def solve(
         ValueError: A solver that does not exist, or refuses the problem.
     """
     untied, places = untie(problem)
-    chosen = _choose(untied, solver)
-    run = Run(untied, seconds, progress)
+    reduction = reduce(untied)
+    chosen = _choose(reduction.problem, solver)
+    run = Run(reduction.problem, seconds, progress, reduction.offset)
     chosen.solve(run)
     if run.choices is None:
         raise NoAssignment("no assignment meets all limits, or none was found that does")
-    choices = run.choices[places]
+    choices = reduction.restore(run.choices)[places]
     cost = problem.cost(choices)
-    bound = cost if run.closed else run.bound
+    bound = cost if run.closed else run.bound + reduction.offset
     return Solution(choices, cost, bound, tuple(run.history), chosen.name)
 
 

@@ -24,6 +24,7 @@ class State:
     def __init__(self, problem: Problem, choices: Choices) -> None:
         self.problem = problem
         self.forbidden = price_of_forbidden(problem)
+        self._own = [np.where(np.isinf(costs), self.forbidden, costs) for costs in problem.unary]
         self._tables: list[list[tuple[int, Costs]]] = [[] for _ in problem.unary]
         for pair in problem.pairs:
             costs = np.where(np.isinf(pair.costs), self.forbidden, pair.costs)
@@ -46,6 +47,18 @@ class State:
             for other, costs in tables:
                 self.marginal[other] += costs[self.choices[variable]]
 
+    def own(self, variable: int) -> Costs:
+        """What the choices of a variable cost by themselves."""
+        return self._own[variable]
+
+    def tables(self, variable: int) -> list[tuple[int, Costs]]:
+        """The neighbours of a variable, with rows of costs for its choices."""
+        return self._tables[variable]
+
+    def usages(self, variable: int) -> list[tuple[int, Costs, slice]]:
+        """The limits that a variable takes part in, the amounts, and the points in time."""
+        return self._usages[variable]
+
     def fitting(self, variable: int) -> NDArray[np.bool_]:
         """Which choices of a variable leave no limit exceeded more than now."""
         fits = np.ones(len(self.marginal[variable]), np.bool_)
@@ -54,6 +67,14 @@ class State:
             room = max(0.0, capacity - float(self.loads[number][live].max()))
             fits &= amounts - amounts[self.choices[variable]] <= room
         return fits
+
+    def overrun(self) -> float:
+        """By how much the present choices exceed the limit that they exceed most; 0 if none."""
+        over = (
+            float(load.max(initial=0.0)) - limit.capacity
+            for load, limit in zip(self.loads, self.problem.limits, strict=True)
+        )
+        return max((0.0, *over))
 
     def change(self, variable: int, choice: int) -> list[int]:
         """Give a variable another choice, and return the neighbours that this concerns."""

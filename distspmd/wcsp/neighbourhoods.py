@@ -1,0 +1,131 @@
+"""Search on large neighbourhoods: some variables are free, all others keep their present choices.
+
+The free ones are neighbours of each other. As long as these parts are solved completely, they grow;
+the last one is the whole problem, whose solution proves what it finds. The order is the same each
+time, and effort is counted in steps of the exact method: time decides only when all ends.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from distspmd.errors import NoAssignment
+from distspmd.wcsp.descent import descend, least_costs, least_usages
+from distspmd.wcsp.part import Part, part_of
+from distspmd.wcsp.problem import Choices
+from distspmd.wcsp.run import Run
+from distspmd.wcsp.state import State
+
+_FIRST, _GROWTH, _SHRINKAGE = 40, 1.1, 0.9  # free variables, and factors
+_EFFORT = 3_000  # for a part
+_PROOF = 50_000  # for the whole problem
+_FRUITLESS = 200  # parts without success after which the search ends
+_LARGEST = 4_000_000  # elements of a part
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Answer:
+    """What an exact method says of a part.
+
+    Attributes:
+        choices: Cheaper ones than the present ones, if any were found.
+        bound: What no choices of the part undercut, but for those found.
+        complete: Whether ``choices`` are the best, or the present ones if None.
+        effort: The steps that were taken.
+    """
+
+    choices: Choices | None
+    bound: float
+    complete: bool
+    effort: int
+
+
+class Exact(Protocol):
+    """A method for parts of problems."""
+
+    def improve(self, part: Part, *, effort: int, seconds: float, proof: bool) -> Answer:
+        """Look for choices that cost less than the present ones."""
+
+
+def search(run: Run, method: Exact) -> None:
+    """Improve parts of an assignment by a method, until the run is over or nothing helps.
+
+    Raises:
+        NoAssignment: The method has proven that there is none.
+    """
+    problem = run.problem
+    run.prove(least_costs(problem))
+    state = State(problem, least_usages(problem))
+    descend(state, run)
+    run.offer(state.choices)
+    random = np.random.default_rng(0)
+    variables = np.flatnonzero(problem.sizes > 1)
+    size, fruitless, tried = float(_FIRST), 0, False
+    while not run.over and fruitless < _FRUITLESS:
+        if not tried and (size >= len(variables) or state.overrun()):
+            tried = True
+            if _solve_whole(run, state, method):
+                return
+            size = len(variables) / 2
+        part = part_of(state, _region(state, random, int(size), variables))
+        answer = method.improve(part, effort=_EFFORT, seconds=run.left, proof=False)
+        fruitless += 1
+        if answer.choices is not None and _take(state, part, answer.choices):
+            fruitless = 0
+            run.offer(state.choices)
+        size = _next_size(size, answer, part, len(variables) / 2 if tried else np.inf)
+
+
+def _next_size(size: float, answer: Answer, part: Part, most: float) -> float:
+    if not answer.complete:
+        return max(10.0, size * _SHRINKAGE)
+    return size if part.elements > _LARGEST else min(size * _GROWTH, most)
+
+
+def _solve_whole(run: Run, state: State, method: Exact) -> bool:
+    """Solve the whole problem; whether that succeeded."""
+    part = part_of(state, range(run.problem.variables), strict=True)
+    answer = method.improve(part, effort=_PROOF, seconds=run.left, proof=True)
+    if answer.choices is not None and _take(state, part, answer.choices):
+        run.offer(state.choices)
+    if answer.complete and run.choices is None:
+        raise NoAssignment("no assignment meets all limits: that is proven")
+    run.prove(answer.bound)
+    return answer.complete
+
+
+def _take(state: State, part: Part, choices: Choices) -> bool:
+    """Take choices of a part unless they exceed a limit more; whether they were taken."""
+    before = state.choices.copy()
+    over = state.overrun()
+    for variable, choice in zip(part.variables, choices.tolist(), strict=True):
+        if state.choices[variable] != choice:
+            state.change(variable, choice)
+    if state.overrun() <= over:
+        return True
+    state.restart(before)
+    return False
+
+
+def _region(state: State, random: np.random.Generator, size: int, variables: Choices) -> list[int]:
+    """So many variables that hang together, around a random one."""
+    seen = np.ones(state.problem.variables, np.bool_)
+    seen[variables] = False
+    found: list[int] = []
+    border: list[int] = []
+    while len(found) < max(1, min(size, len(variables))):
+        if not border:
+            left = np.flatnonzero(~seen)
+            border.append(int(left[random.integers(len(left))]))
+            seen[border] = True
+        nearest = random.random() < 0.5
+        variable = border.pop(0 if nearest else int(random.integers(len(border))))
+        found.append(variable)
+        for other, _ in state.tables(variable):
+            if not seen[other]:
+                seen[other] = True
+                border.append(other)
+    return found
