@@ -173,6 +173,7 @@ class Reason(Enum):
     SCHEDULE = "the schedule"
     NEIGHBOUR = "its neighbour"
     OPERANDS = "the operands that it adds up"
+    PHASE = "the loop that works on its copy"
     RESULTS = "rank 0: where its results live"
     NO_NEIGHBOUR = "rank 0: no neighbour"
 

@@ -27,6 +27,7 @@ from distspmd.passes.plan_moves import ChooseHomes, PlanMoves
 from distspmd.passes.record import RecordDecisions
 from distspmd.passes.select_tilings import FindSpaces, PropagateTilings, TileNamedSpaces
 from distspmd.passes.sequential_reductions import SequentialReductions
+from distspmd.passes.split_phases import SplitPhases
 from distspmd.passes.sum_operands import SumOperands
 from distspmd.placement.argument_layouts import check_arguments
 from distspmd.plans.machine import Machine
@@ -77,6 +78,7 @@ PIPELINE: tuple[Pass, ...] = (
     TileNamedSpaces(),
     PropagateTilings(),
     SumOperands(),
+    SplitPhases(),
     ChooseHomes(),
     PlanMoves(),
     InsertMemlets(),

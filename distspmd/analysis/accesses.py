@@ -100,9 +100,14 @@ def happens_once(state: SDFGState) -> bool:
     return state.parent_graph is state.sdfg and _runs_always(state) and not returns(state.sdfg)
 
 
-def times(state: SDFGState) -> int:
-    """How often a state runs, as far as loops around it tell."""
-    lengths = [_iterations(loop) for loop in _regions(state) if isinstance(loop, LoopRegion)]
+def loops_around(block: ControlFlowBlock) -> Iterator[LoopRegion]:
+    """Loops around a block of its SDFG, innermost first."""
+    return (region for region in _regions(block) if isinstance(region, LoopRegion))
+
+
+def times(block: ControlFlowBlock) -> int:
+    """How often a block is come to, as far as loops around it tell."""
+    lengths = [_iterations(loop) for loop in loops_around(block)]
     return math.prod(HEURISTICS.unknown_loop if n is None else n for n in lengths)
 
 
@@ -131,7 +136,7 @@ def _iterations(loop: LoopRegion) -> int | None:
 
 def bound_around(state: SDFGState) -> dict[str, Range | None]:
     """Symbols that loops around a state, and edges between states, give other values in a run."""
-    return _bound_in(state.sdfg, [r for r in _regions(state) if isinstance(r, LoopRegion)])
+    return _bound_in(state.sdfg, loops_around(state))
 
 
 class _Walk:

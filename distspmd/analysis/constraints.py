@@ -212,6 +212,7 @@ class _Scoped:
             edges,
             approximate=whole,
             moved=tuple(sorted(set().union(*map(self.on_ranks.moved, group)))),
+            sweeps=self.on_ranks.sweeps(group),
             parts=joined_exactly([Layout.of_boxes(mesh, extents, each) for each in apart]),
             index=self._index(group),
             accesses=tuple(group),

@@ -60,6 +60,11 @@ class ParameterRange:
     end: sympy.Expr
     step: sympy.Expr
 
+    @classmethod
+    def up_to(cls, count: int) -> ParameterRange:
+        """All indices of a dimension of so many elements."""
+        return cls(sympy.Integer(0), sympy.Integer(count), sympy.Integer(1))
+
     def __str__(self) -> str:
         return f"{self.begin}:{self.end}" + ("" if self.step == 1 else f":{self.step}")
 

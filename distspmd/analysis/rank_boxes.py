@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +17,7 @@ import sympy
 from dace import SDFG
 from numpy.typing import NDArray
 
-from distspmd.analysis.accesses import Access, bound_around
+from distspmd.analysis.accesses import Access, bound_around, loops_around, times
 from distspmd.analysis.index_bounds import Range, Scope, bound_index, is_dense
 from distspmd.analysis.iteration_spaces import IterationSpace
 from distspmd.analysis.tiling import Tiling
@@ -131,6 +131,12 @@ class OnRanks:
     def is_moved(self, access: Access) -> bool:
         """Whether the space touches other elements in another iteration of a loop around it."""
         return bool(names_in(access) & self.around.keys() - access.scope.keys())
+
+    def sweeps(self, group: Sequence[Access]) -> int:
+        """How often the outermost loop that chooses what is touched begins."""
+        names = set().union(*map(names_in, group)) - set().union(*(a.scope for a in group))
+        chosen = [x for x in loops_around(self.space.state) if x.loop_variable in names]
+        return times(chosen[-1]) if chosen else 1
 
     def moved(self, access: Access) -> set[int]:
         """Dimensions in which an iteration of a loop around the space chooses what is touched."""

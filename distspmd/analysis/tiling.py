@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from distspmd.analysis.iteration_spaces import ParameterRange
 from distspmd.layouts.dimension import Split
+from distspmd.layouts.intervals import Box
 from distspmd.layouts.mesh import Mesh
 
 
@@ -52,6 +53,23 @@ class Tiling:
             last[:, d] = begin + step * (tiles[:, 1] - 1)
             upper[:, d] = np.where(tiles[:, 1] > tiles[:, 0], last[:, d] + 1, lower[:, d])
         return cls(mesh, tuple(splits), lower, upper, last)
+
+    @classmethod
+    def of_boxes(
+        cls, mesh: Mesh, splits: Sequence[tuple[str, ...]], boxes: Sequence[Box]
+    ) -> Tiling:
+        """Tiles that are given as the box of each rank, of parameters that step by one."""
+        bounds = np.array(boxes, np.int64).reshape(mesh.size, len(splits), 2)
+        lower, upper = bounds[..., 0], bounds[..., 1]
+        idle = np.any(upper <= lower, axis=1)
+        upper = np.where(idle[:, None], lower, upper)
+        return cls(mesh, tuple(splits), lower, upper, upper - 1)
+
+    @property
+    def boxes(self) -> list[Box]:
+        """From the first to the last value of each parameter, by ranks."""
+        pairs = zip(self.lower.tolist(), self.upper.tolist(), strict=True)
+        return [tuple(zip(low, high, strict=True)) for low, high in pairs]
 
     @property
     def parts(self) -> tuple[int, ...]:

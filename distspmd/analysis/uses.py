@@ -59,6 +59,7 @@ class Read(_Use):
         parts: layouts whose tiles together are what is read; none for that of the use.
         approximate: dimensions that were taken whole because an index is unknown.
         moved: dimensions in which loops around the space choose what is read.
+        sweeps: how often these loops run from their first iteration to their last.
         accesses: all that it stands for.
         inspection: how to find at run time what data let it touch; None if all of its box is to be
             fetched.
@@ -67,6 +68,7 @@ class Read(_Use):
     parts: tuple[Layout, ...] = field(default=(), kw_only=True)
     approximate: tuple[int, ...] = field(default=(), kw_only=True)
     moved: tuple[int, ...] = field(default=(), kw_only=True)
+    sweeps: int = field(default=1, kw_only=True)
     accesses: tuple[Access, ...] = field(default=(), kw_only=True, repr=False)
     inspection: Inspection | None = field(default=None, kw_only=True, repr=False)
 

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import sympy
 from dace import SDFG, Memlet, SDFGState, dtypes
 from dace.sdfg import nodes
 
@@ -299,13 +298,9 @@ class _Partial:
         """The tiling of a map over a container in which each rank runs over its operand's box."""
         layout = self.layouts[data]
         writer, made = self._writer(data)
-        ranges = [_extent(n) for n in layout.extents]
+        ranges = [ParameterRange.up_to(n) for n in layout.extents]
         tiling = _without(Tiling.of(ranges, layout.mesh, axes_of(made, writer.tiling)), layout)
-        boxes = [
-            tuple(zip(low, high, strict=True))
-            for low, high in zip(tiling.lower.tolist(), tiling.upper.tolist(), strict=True)
-        ]
-        pairs = zip(boxes, layout.boxes, strict=True)
+        pairs = zip(tiling.boxes, layout.boxes, strict=True)
         fits = all(a == b or (intervals.is_empty(a) and intervals.is_empty(b)) for a, b in pairs)
         return tiling if fits else None
 
@@ -352,10 +347,6 @@ def _without(tiling: Tiling, layout: Layout) -> Tiling:
     nothing = np.array([intervals.is_empty(box) for box in layout.boxes])
     upper = np.where(nothing[:, None], tiling.lower, tiling.upper)
     return replace(tiling, upper=upper)
-
-
-def _extent(count: int) -> ParameterRange:
-    return ParameterRange(sympy.Integer(0), sympy.Integer(count), sympy.Integer(1))
 
 
 def _sum_map(

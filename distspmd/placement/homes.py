@@ -15,7 +15,7 @@ to one of the ranks, and the others get the neutral element.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -302,12 +302,22 @@ def _first_operands(layout: Layout) -> Layout:
 
 
 def _hulls(uses: Sequence[Use]) -> Iterator[Layout]:
-    """On each mesh, what all uses of a rank lie in: the tile and all halos of it."""
-    by_mesh: dict[Mesh, list[Layout]] = {}
+    """On each mesh, what all uses of a rank lie in: the tile and all halos of it.
+
+    Once without reads that are asked for, and once with those of them whose boxes are known: what
+    a loop chooses of a tile may lie there before the loop begins.
+    """
     written = _is_written(uses)
+    values = [use for use in uses if not use.layout.partial]
+    yield from _hulls_of(use for use in values if not _is_asked_for(use, written))
+    if any(_is_asked_for(use, written) for use in values):
+        yield from _hulls_of(u for u in values if not (isinstance(u, Read) and u.approximate))
+
+
+def _hulls_of(uses: Iterable[Use]) -> Iterator[Layout]:
+    by_mesh: dict[Mesh, list[Layout]] = {}
     for use in uses:
-        if not use.layout.partial and not _is_asked_for(use, written):
-            by_mesh.setdefault(use.layout.mesh, []).append(use.tiles)
+        by_mesh.setdefault(use.layout.mesh, []).append(use.tiles)
     for mesh, layouts in by_mesh.items():
         if len(layouts) > 1:
             together = zip(*(layout.boxes for layout in layouts), strict=True)
@@ -353,7 +363,8 @@ def moves(home: Home, dtype: np.dtype[Any]) -> Iterator[tuple[float, Redistribut
     """What the home makes necessary, and how often; reads of what nobody writes are shared.
 
     Of a read that is asked for it is all that could be fetched: of what data decide counted less
-    often, because it is not known how much that is; of what loops choose once for all iterations.
+    often, because it is not known how much that is; of what loops choose once for each time that
+    they run through.
     """
     yield from ((1, move) for move in (load(home, dtype), store(home, dtype)) if move)
     shared: set[tuple[Box, ...]] = set()
@@ -364,7 +375,7 @@ def moves(home: Home, dtype: np.dtype[Any]) -> Iterator[tuple[float, Redistribut
             shared.add(use.layout.boxes)
         times: float = use.times if home.is_written else 1
         if isinstance(use, Read) and use.is_asked_for(home.is_written):
-            times = times * HEURISTICS.inspected_share if use.approximate else 1
+            times = times * HEURISTICS.inspected_share if use.approximate else use.sweeps
         before = plan_fetch(use, home, dtype)
         yield from ((times, move) for move in ([before] if before else []))
         yield from ((times, move) for move in stores(use, home, dtype))

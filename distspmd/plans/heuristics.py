@@ -24,6 +24,8 @@ class Heuristics:
     Attributes:
         unknown_loop: iterations of a loop whose number is not known before the run. Any number
             above one lets what stays within a loop weigh more than what happens once.
+        phase_gain: of the traffic of a container, the part that a loop's own copy of it must spare:
+            the copy takes memory, and a prediction may be off.
         inspected_share: of what could be fetched, the part that a read is taken to fetch if data
             decide it. It is between nothing and all, and neither is known.
         split_reduction_bytes: of a box, from which on its reduction is a reduce-scatter and a
@@ -77,6 +79,7 @@ class Heuristics:
     """
 
     unknown_loop: int = _number(10, "homes")
+    phase_gain: float = _number(0.2, "homes")
     inspected_share: float = _number(0.5, "homes")
     split_reduction_bytes: int = _number(1 << 18, "plans")
     listed_messages: int = _number(1 << 20, "plans")

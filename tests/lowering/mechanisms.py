@@ -109,6 +109,9 @@ MECHANISMS = {
         triangle[x_slice_times_t=4]-4 corner[x=2x2]-4 columns_backwards[x=4]-4
         two_triangles[b_slice=4x1]-4 sums_of_parts[y_slice=2x2]-4
     """,
+    "arrays that live elsewhere while a loop runs": """
+        sweeps[u=4,u.2=4]-4 inner_sweeps[v=3,u=3]-3 left_early[u=3,u.2=3,u.3=3]-3
+    """,
     "halos that move in place": """
         five_points[y=3x2]-6 jacobi[y=3x2,x=3x2]-6 stencil_2d[y=4x2]-8 wide_and_narrow[x=4]-4
     """,

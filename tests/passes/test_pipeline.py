@@ -113,6 +113,14 @@ def summed_parts(a: dace.float64[8, 6], b: dace.float64[6, 8], c: dace.float64[8
 
 
 @dace.program
+def swept(u: dace.float64[8, 8]):
+    for k in range(1, 8):
+        u[:, k] = u[:, k] + u[:, k - 1]
+    for k in range(1, 8):
+        u[k, :] = u[k, :] + u[k - 1, :]
+
+
+@dace.program
 def are_all(x: dace.bool[8, 4]):
     return np.all(x, axis=1)
 
@@ -180,6 +188,7 @@ EXAMPLES: dict[str, tuple[Any, Any]] = {
     "tile-named-spaces": PRODUCT,
     "propagate-tilings": PRODUCT,
     "sum-operands": (summed_parts, {"a_matmul_b": (1, 1, 2), "c_matmul_c": (1, 1, 2)}),
+    "split-phases": (swept, {"u": (2,), "u.2": (2,)}),
     "choose-homes": PRODUCT,
     "plan-moves": PRODUCT,
     "insert-memlets": PRODUCT,

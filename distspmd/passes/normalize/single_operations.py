@@ -43,14 +43,12 @@ def _wrap(state: SDFGState, tasklet: nodes.Tasklet) -> None:
         mark_control_value(leave)
     for edge in list(state.in_edges(tasklet)):
         state.remove_edge(edge)
-        path = (edge.src, entry, tasklet)
-        _connect(state, path, edge.data, dst_conn=edge.dst_conn)
+        _connect(state, (edge.src, entry, tasklet), edge.data, dst_conn=edge.dst_conn)
     if not state.in_edges(tasklet):
         state.add_nedge(entry, tasklet, Memlet())
     for edge in list(state.out_edges(tasklet)):
         state.remove_edge(edge)
-        path = (tasklet, leave, edge.dst)
-        _connect(state, path, edge.data, src_conn=edge.src_conn)
+        _connect(state, (tasklet, leave, edge.dst), edge.data, src_conn=edge.src_conn)
     if not state.out_edges(tasklet):
         state.add_nedge(tasklet, leave, Memlet())
 

@@ -13,6 +13,7 @@ from lowering.programs import (
     irregular,
     loops,
     partial_sums,
+    phases,
     products,
     reductions,
     several,
@@ -37,6 +38,7 @@ CASES: list[Case] = [
         several,
         views,
         partial_sums,
+        phases,
     )
     for case in module.CASES
 ]
