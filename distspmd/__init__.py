@@ -22,6 +22,7 @@ from distspmd.errors import (
     LaunchError,
     LayoutError,
     MeshError,
+    NoSchedule,
     NoSolver,
     PlanError,
     ScheduleError,
@@ -38,6 +39,7 @@ from distspmd.plans.machine import Machine
 from distspmd.plans.redistribution import Redistribution
 from distspmd.plans.simulator import simulate
 from distspmd.plans.verifier import verify
+from distspmd.prediction import predict
 from distspmd.runtime import watchdog
 from distspmd.runtime.allocation import launched_ranks
 from distspmd.runtime.errors_together import end_all_on_exception
@@ -45,7 +47,14 @@ from distspmd.runtime.launch import launch
 from distspmd.schedule import OnMesh, Patterns, Schedule
 
 if TYPE_CHECKING:
-    from distspmd.api import PartitionedFunction, compile, iteration_spaces, lower, program
+    from distspmd.api import (
+        PartitionedFunction,
+        compile,
+        iteration_spaces,
+        lower,
+        program,
+        search,
+    )
     from distspmd.checking.check import check
     from distspmd.execution.program import Program
     from distspmd.execution.symbolic_program import SymbolicProgram
@@ -53,6 +62,7 @@ if TYPE_CHECKING:
     from distspmd.frontend.from_numpy.parallel_map import map
     from distspmd.runtime.device_arrays import DeviceArray, DeviceStream
     from distspmd.runtime.redistribute import allocate, redistribute
+    from distspmd.scheduling.found import Found
     from distspmd.symbolic_lowering import SymbolicLowering
 
 __version__ = "0.1.0"  # the only place; pyproject.toml reads it from here
@@ -67,6 +77,7 @@ __all__ = [
     "DeviceStream",
     "DisagreementError",
     "DistSPMDError",
+    "Found",
     "LaunchError",
     "Layout",
     "LayoutError",
@@ -74,6 +85,7 @@ __all__ = [
     "Machine",
     "Mesh",
     "MeshError",
+    "NoSchedule",
     "NoSolver",
     "OnMesh",
     "Partial",
@@ -100,8 +112,10 @@ __all__ = [
     "lower",
     "map",
     "plan",
+    "predict",
     "program",
     "redistribute",
+    "search",
     "simulate",
     "verify",
 ]
@@ -118,9 +132,11 @@ _LATER = {
     "compile": "distspmd.api",
     "explain": "distspmd.explanation",
     "iteration_spaces": "distspmd.api",
+    "Found": "distspmd.scheduling.found",
     "lower": "distspmd.api",
     "map": "distspmd.frontend.from_numpy.parallel_map",
     "program": "distspmd.api",
+    "search": "distspmd.api",
     "redistribute": "distspmd.runtime.redistribute",
 }
 """Names whose modules need DaCe or NumPy on ranks, and are imported at the first use."""

@@ -13,10 +13,9 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import numpy as np
-
 from distspmd.errors import ArgumentError, DistSPMDError, UnsupportedProgram
 from distspmd.execution import program as programs
+from distspmd.execution.call_keys import comparable, kind_of, value_of
 from distspmd.execution.program import Program
 from distspmd.execution.symbolic_program import SymbolicProgram
 from distspmd.explanation import Explanation, explain
@@ -27,13 +26,14 @@ from distspmd.placement.argument_layouts import DISTRIBUTED
 from distspmd.plans.machine import Machine
 from distspmd.plans.solver import Solver
 from distspmd.runtime.agreement import Agreement, Call
-from distspmd.schedule import Entries, as_entries
+from distspmd.schedule import Entries, Schedule, as_entries, is_of_axes
 
 if TYPE_CHECKING:
     from dace import SDFG
     from dace.frontend.python.parser import DaceProgram
 
     from distspmd.analysis.iteration_spaces import IterationSpaces
+    from distspmd.scheduling.found import Found
     from distspmd.symbolic_lowering import SymbolicLowering
 
 Source: TypeAlias = "SDFG | DaceProgram | Callable[..., Any]"
@@ -44,8 +44,10 @@ Lowered: TypeAlias = "SDFG | Lowering | SymbolicLowering"
 
 def lower(
     program: Source,
-    schedule: Entries | str | os.PathLike[str] | None = None,
+    schedule: Entries | Found | str | os.PathLike[str] | None = None,
     *,
+    ranks: int | None = None,
+    memory: int | str | None = None,
     mesh: Mesh | Mapping[str, int] | None = None,
     arguments: Mapping[str, str] | None = None,
     solvers: Sequence[Solver] | None = None,
@@ -64,8 +66,12 @@ def lower(
         schedule: name (or unique label, or DaCe node) of an iteration space -> parts along each of
             its parameters, as a tuple or by name; or axes of the mesh by parameter,
             ``{"q": {"b": "x", "h": ("y", "z")}}``, minor first; or the name of a file, as
-            ``lowering.schedule.save`` writes it. Spaces that it does not name follow their
-            neighbours; the returned record says how.
+            ``lowering.schedule.save`` writes it; or what :func:`search` found. Spaces that it does
+            not name follow their neighbours; the returned record says how.
+        ranks: search for the best schedule on so many ranks, of all that ``schedule`` does not
+            name, as :func:`search` does.
+        memory: most bytes that may live on a rank at once, for that search: a number, or a text
+            such as ``"80 GB"``.
         mesh: sizes of axes by name, major first, ``{"x": 8, "y": 4}``, which spaces share that the
             schedule gives axes.
         arguments: where the caller holds an argument or a result (``"__return"``): ``"root"``, all
@@ -89,11 +95,18 @@ def lower(
     """
     from distspmd import pipeline
     from distspmd.codegen.build import warm_up
+    from distspmd.scheduling.search import Options, lower_searched
     from distspmd.symbolic_lowering import lower_symbols, symbols_of
 
     warm_up()
     sdfg = _parse(program)
-    entries = as_entries(schedule, mesh)
+    given: Any = schedule
+    entries = as_entries(getattr(given, "schedule", given), mesh)
+    wanted = None
+    if ranks is not None:
+        wanted = Options(ranks, memory)
+    elif memory is not None:
+        raise ArgumentError("lower: memory= is of a search. Write ranks= beside it.")
     options: dict[str, Any] = {
         "arguments": arguments,
         "solvers": solvers,
@@ -102,8 +115,64 @@ def lower(
         "fuse": fuse,
     }
     if symbols_of(sdfg):
-        return lower_symbols(sdfg, entries, options)
+        return lower_symbols(sdfg, entries, options, wanted)
+    if wanted is not None:
+        return lower_searched(sdfg, entries, wanted, **options)
     return pipeline.lower_numbers(sdfg, entries, **options)
+
+
+def search(
+    program: Source,
+    ranks: int,
+    *,
+    machine: Machine | None = None,
+    memory: int | str | None = None,
+    fixed: Entries | str | os.PathLike[str] | None = None,
+    arguments: Mapping[str, str] | None = None,
+    seconds: float = 60.0,
+    mesh: Mesh | Mapping[str, int] | None = None,
+    fuse: bool = True,
+    progress: Callable[[float, float, float], None] | None = None,
+) -> Found:
+    """Search for the schedule of least predicted time; the program stays as it is.
+
+    Args:
+        program: as :func:`lower` takes it, with numbers for sizes.
+        ranks: that there are. The schedule may leave some idle.
+        machine: what messages, bytes and operations cost; as measured on this host where left out.
+        memory: most bytes that may live on a rank at once: a number, or a text such as ``"80 GB"``.
+        fixed: a schedule of spaces that stay as they are; the others are searched for.
+        arguments: where the caller holds arguments and results, as of :func:`lower`.
+        seconds: after which the best so far is the answer.
+        mesh: on whose axes to search, major first; those of all prime factors where left out.
+        fuse: whether maps that pass temporaries on become one, as of :func:`lower`.
+        progress: is told seconds, cost and bound whenever one of the latter has improved.
+
+    Returns:
+        The schedule, its cost, and a bound that no candidate undercuts; :func:`lower` takes it.
+
+    Raises:
+        NoSchedule: nothing fits the memory; says the least that would do, and which arrays hold it.
+        ScheduleError: the fixed spaces or the arguments do not fit, or the SDFG is lowered already.
+        ArgumentError: no number of ranks, bytes or seconds, or sizes that are symbols.
+        UnsupportedProgram: something that cannot be partitioned; the message names the source line.
+    """
+    from distspmd.scheduling.search import Options, search_numbers
+    from distspmd.symbolic_lowering import symbols_of
+
+    sdfg = _parse(program)
+    if symbols := symbols_of(sdfg):
+        sizes = ", ".join(f"{name!r}: 1024" for name in symbols)
+        raise ArgumentError(
+            f"search: {sdfg.name!r} has symbolic sizes. Write sdfg.replace_dict({{{sizes}}})."
+        )
+    axes = mesh if mesh is None or isinstance(mesh, Mesh) else Mesh.of(mesh)
+    given: Any = Schedule.load(fixed) if isinstance(fixed, str | os.PathLike) else fixed or {}
+    entries = as_entries(given, axes if any(map(is_of_axes, given.values())) else None)
+    options = Options(ranks, memory, seconds, axes, progress)
+    return search_numbers(
+        sdfg, options, fixed=entries, arguments=arguments, machine=machine, fuse=fuse
+    )
 
 
 def iteration_spaces(program: Source) -> IterationSpaces:
@@ -330,8 +399,8 @@ class PartitionedFunction:
                 self._comm = MPI.COMM_WORLD
             self._call = Call.of(
                 f"{self.__name__}(...)",
-                _comparable(self.schedule),
-                _comparable(self._options),
+                comparable(self.schedule),
+                comparable(self._options),
                 self._arithmetic,
                 self.device,
                 wording=f"{self.__name__}(...), with the schedule {self.schedule},",
@@ -399,38 +468,13 @@ class PartitionedFunction:
 
             given = {name: stand_in(value) for name, value in given.items()}
         return tuple(
-            (name, _kind(value), _value(value) if self._decides_code(name) else None)
+            (name, kind_of(value), value_of(value) if self._decides_code(name) else None)
             for name, value in sorted(given.items())
         )
 
     def _decides_code(self, name: str) -> bool:
         """Whether a program is made for the value of an argument or of a size."""
         return name in self._fixed or name not in self._signature.parameters
-
-
-def _comparable(value: Any) -> Any:
-    """A value as it prints on all ranks; of what prints otherwise on each, its type."""
-    if value is None or isinstance(value, str | int | float):
-        return value
-    if isinstance(value, Mapping):
-        return sorted((str(key), _comparable(each)) for key, each in value.items())
-    if isinstance(value, Sequence):
-        return [_comparable(each) for each in value]
-    return type(value).__qualname__
-
-
-def _kind(value: Any) -> Any:
-    """Shape and type of an array or a number; of anything else what it is, as it becomes code."""
-    if isinstance(value, bool | int | float | complex):
-        return type(value).__name__
-    if hasattr(value, "dtype") and hasattr(value, "shape"):
-        return str(np.dtype(value.dtype)), tuple(value.shape)
-    return repr(value)
-
-
-def _value(value: Any) -> Any:
-    """A value that decides code, as it is compared on all ranks."""
-    return (type(value).__name__, repr(value)) if isinstance(value, int | float | complex) else None
 
 
 def _python_function(function: Any) -> Callable[..., Any]:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from distspmd.checking.check import Checked
     from distspmd.lowering import Lowering
+    from distspmd.scheduling.found import Found
 
 _PROGRAM = "file.py:function, a @dace.program, or a function whose arguments have annotations"
 
@@ -72,6 +73,10 @@ def _tell(show: Callable[..., None]) -> Callable[..., None]:
     return tell
 
 
+def _tell_progress(seconds: float, cost: float, bound: float) -> None:
+    print(f"{seconds:6.1f} s: cost {cost:.3e} s, bound {bound:.3e} s", file=sys.stderr)
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="distspmd", description="Partition array programs over MPI ranks."
@@ -94,9 +99,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FILE.sdfg",
         help="save the lowered SDFG, to look at; the record of the lowering is not in it",
     )
-    lower.add_argument(
-        "--html", metavar="FILE.html", help="save a page that shows the lowered SDFG in a browser"
-    )
+    lower.add_argument("--html", metavar="FILE.html", help="save a page that shows the SDFG")
     lower.add_argument(
         "--stop-after",
         metavar="PASS",
@@ -113,22 +116,20 @@ def _parser() -> argparse.ArgumentParser:
     explain.add_argument("--html", metavar="FILE.html", help="save it as a page")
     explain.set_defaults(command=_explain)
 
+    _add_search(commands)
     run = commands.add_parser(
         "run",
         help="run a program on ranks",
-        description="Run file.py:function on random arguments and compare it with the program as "
-        "it was, or run a whole script, file.py, on ranks.",
+        description="Run file.py:function on random arguments, with a schedule that is searched "
+        "for where none is given, and compare it with the program as it was; or run a script.",
     )
-    run.add_argument("program", help=f"{_PROGRAM}; or a script, file.py, and its arguments")
+    run.add_argument("program", help=f"{_PROGRAM}; or a script and its arguments")
     run.add_argument("-n", "--ranks", type=int, required=True, help="number of ranks")
     _add_schedule(run)
     run.add_argument("--seed", type=int, default=0, help="of the random arguments (default 0)")
     run.add_argument("--repeat", type=int, default=3, help="runs to time (default 3)")
-    run.add_argument(
-        "--timeout",
-        type=float,
-        help="seconds after which all ranks are ended, with where each of them stood",
-    )
+    told = "seconds after which all ranks are ended, with where each of them stood"
+    run.add_argument("--timeout", type=float, help=told)
     _add_device(run)
     run.set_defaults(command=_run)
 
@@ -169,6 +170,25 @@ def _parser() -> argparse.ArgumentParser:
         command=lambda given: doctor.check_installation(["--measure"] * given.measure)
     )
     return parser
+
+
+def _add_search(commands: Any) -> None:
+    search = commands.add_parser("search", help="search for the best schedule, and print it")
+    search.add_argument("program", help=_PROGRAM)
+    search.add_argument("-n", "--ranks", type=int, required=True, help="number of ranks")
+    search.add_argument("--memory", metavar="BYTES", help="of a rank at once, such as 80GB")
+    search.add_argument("--seconds", type=float, default=60.0, help="of the search (default 60)")
+    search.add_argument("-o", "--output", metavar="FILE.yaml", help="save the schedule")
+    _add_schedule(search)
+    _add_frontend(search)
+    search.set_defaults(command=_search)
+
+    predict = commands.add_parser("predict", help="print how long a lowered program should take")
+    predict.add_argument("program", help=_PROGRAM)
+    predict.add_argument("-n", "--ranks", type=int, help="search for what is left open")
+    _add_schedule(predict)
+    _add_frontend(predict)
+    predict.set_defaults(command=_predict)
 
 
 def _add_frontend(parser: argparse.ArgumentParser) -> None:
@@ -329,12 +349,13 @@ def _import(path: Path) -> ModuleType:
     return module
 
 
-def _parsed(options: argparse.Namespace) -> SDFG:
+def _parsed(options: argparse.Namespace, function: Callable[..., Any] | None = None) -> SDFG:
     """The program that is asked for, with the sizes that are."""
     from distspmd.frontend.from_numpy.program import numpy_program
 
-    function, sizes = _load(options.program), parse_sizes(options.size)
-    return numpy_program(function, frontend=options.frontend, **sizes)
+    function = function or _load(options.program)
+    frontend = getattr(options, "frontend", "numpy")
+    return numpy_program(function, frontend=frontend, **parse_sizes(options.size))
 
 
 def _lowered(options: argparse.Namespace) -> tuple[SDFG, Lowering]:
@@ -406,13 +427,39 @@ def _explain(options: argparse.Namespace) -> int:
     return 0
 
 
+def _search(options: argparse.Namespace) -> int:
+    print(found := _found(options, _parsed(options), options.memory, options.seconds))
+    if options.output:
+        found.save(options.output)
+    return 0
+
+
+def _found(
+    options: argparse.Namespace, sdfg: SDFG, memory: str | None = None, seconds: float = 60.0
+) -> Found:
+    """What a search finds; it says how far it is on a terminal."""
+    return distspmd.search(
+        sdfg,
+        options.ranks,
+        memory=memory,
+        fixed=_asked(options),
+        seconds=seconds,
+        progress=_tell_progress if sys.stderr.isatty() else None,
+    )
+
+
+def _predict(options: argparse.Namespace) -> int:
+    print(distspmd.predict(distspmd.lower(_parsed(options), _asked(options), ranks=options.ranks)))
+    return 0
+
+
 def _run(options: argparse.Namespace) -> int:
     if options.device:  # scripts find it in their surroundings
         os.environ[devices.VARIABLE] = devices.device_kind(options.device).name
     if options.program.endswith(".py"):
         argv = [options.program, *options.arguments]
         return launch(argv, ranks=options.ranks, timeout=options.timeout).returncode
-    checked = _checked(options, runs=options.repeat)
+    checked = _checked(options, runs=options.repeat, searched=True)
     if rank_of_launch() == 0:
         milliseconds = min(run.seconds for run in checked.runs) * 1e3
         print(checked.lowering)
@@ -431,12 +478,18 @@ def _check(options: argparse.Namespace) -> int:
     return 0
 
 
-def _checked(options: argparse.Namespace, runs: int) -> Checked:
+def _checked(options: argparse.Namespace, runs: int, searched: bool = False) -> Checked:
     from distspmd.checking.check import check
 
+    program, asked = _load(options.program), _asked(options)
+    if not asked and searched:
+        found = _found(options, _parsed(options, program))
+        asked = found.schedule
+        if not rank_of_launch():
+            print(found.sentence)
     return check(
-        _load(options.program),
-        _asked(options),
+        program,
+        asked,
         options.ranks,
         sizes=parse_sizes(options.size) or None,
         seed=options.seed,

@@ -36,6 +36,10 @@ class ScheduleError(DistSPMDError):
     """A schedule that names an unknown iteration space or gives it an impossible grid."""
 
 
+class NoSchedule(ScheduleError):
+    """No schedule keeps all ranks within the memory; says the least that would do, and for what."""
+
+
 class ScheduleWarning(UserWarning):
     """A schedule that leaves ranks idle; says of which space, and what to write instead."""
 

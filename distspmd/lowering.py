@@ -198,6 +198,27 @@ class Choice:
 
 
 @dataclass(frozen=True)
+class TileWork:
+    """What the largest tile of a space computes, as estimated.
+
+    Attributes:
+        operations: of floating point.
+        nbytes: that it reads and writes.
+        is_product: whether BLAS runs it.
+        times: how often the space runs, as far as loops around it tell.
+    """
+
+    operations: float = 0.0
+    nbytes: float = 0.0
+    is_product: bool = False
+    times: int = 1
+
+    def seconds(self, machine: Machine) -> float:
+        """Predicted seconds of a run."""
+        return self.times * machine.computing(self.operations, self.nbytes, self.is_product)
+
+
+@dataclass(frozen=True)
 class TiledSpace:
     """An iteration space and the grid that it runs on."""
 
@@ -213,6 +234,7 @@ class TiledSpace:
     """What gave the space its grid: the schedule, its neighbours, or nothing (rank 0)."""
     source: str
     origin: SpaceOrigin = SpaceOrigin.PROGRAM
+    work: TileWork = field(default_factory=TileWork)
 
 
 @dataclass(frozen=True)

@@ -156,10 +156,7 @@ def begin_compilation(
     """
     check_not_lowered(sdfg)
     visible = [name for name, container in sdfg.arrays.items() if not container.transient]
-    if isinstance(schedule, Patterns):
-        kinds = meanings_of(sdfg).kinds
-        held = {name: schedule.held[kind] for name, kind in kinds.items() if kind in schedule.held}
-        arguments = {**held, **(arguments or {})}
+    arguments = with_held(sdfg, schedule, arguments)
     check_arguments(sdfg.name, visible, {} if arguments is None else arguments)
     check_options(solvers, machine)
     return Compilation(
@@ -171,6 +168,17 @@ def begin_compilation(
         deterministic=deterministic,
         fuse=fuse,
     )
+
+
+def with_held(
+    sdfg: SDFG, schedule: Entries, arguments: Mapping[str, str] | None
+) -> Mapping[str, str] | None:
+    """Where the caller holds arguments, with what a schedule by patterns says of the others."""
+    if not isinstance(schedule, Patterns):
+        return arguments
+    kinds = meanings_of(sdfg).kinds
+    held = {name: schedule.held[kind] for name, kind in kinds.items() if kind in schedule.held}
+    return {**held, **(arguments or {})}
 
 
 def check_options(solvers: object, machine: object) -> None:

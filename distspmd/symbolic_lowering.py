@@ -23,6 +23,7 @@ from distspmd.pipeline import list_spaces
 from distspmd.placement.argument_layouts import DISTRIBUTED, check_arguments
 from distspmd.placement.schedule import resolve
 from distspmd.schedule import Entries, Grid
+from distspmd.scheduling.search import Options, lower_searched
 from distspmd.tables import Table, as_html, as_text
 
 
@@ -35,16 +36,20 @@ class SymbolicLowering:
         schedule: grids of the spaces that were named.
         options: of lower.
         symbols: names of all that need a number.
+        search: for what the schedule leaves open, once the sizes are known.
     """
 
     sdfg: SDFG = field(repr=False)
     schedule: dict[str, Grid]
     options: dict[str, Any]
     symbols: tuple[str, ...]
+    search: Options | None = None
 
     @property
     def ranks(self) -> int:
-        """Ranks that the program needs at least."""
+        """Ranks that the program needs at least; for a search, those that it may take."""
+        if self.search is not None:
+            return self.search.ranks
         return max((grid.mesh.size for grid in self.schedule.values()), default=1)
 
     @property
@@ -72,7 +77,10 @@ class SymbolicLowering:
     def lowered(self, sizes: Mapping[str, int]) -> SDFG:
         """A copy of the program with numbers, lowered."""
         sdfg = with_sizes(self.sdfg, sizes)
-        pipeline.lower_numbers(sdfg, self.schedule, **self.options)
+        if self.search is not None:
+            lower_searched(sdfg, self.schedule, self.search, **self.options)
+        else:
+            pipeline.lower_numbers(sdfg, self.schedule, **self.options)
         return sdfg
 
     @property
@@ -103,12 +111,15 @@ class SymbolicLowering:
         return as_html([self._table]) + f"<p>{html.escape(self._note)}</p>"
 
 
-def lower_symbols(sdfg: SDFG, schedule: Entries, options: Mapping[str, Any]) -> SymbolicLowering:
+def lower_symbols(
+    sdfg: SDFG, schedule: Entries, options: Mapping[str, Any], search: Options | None = None
+) -> SymbolicLowering:
     """Check what can be checked before the sizes are known, and let the SDFG carry the rest.
 
     Args:
         sdfg: with symbols.
         schedule, options: of :func:`distspmd.lower`.
+        search: for what the schedule leaves open.
 
     Raises:
         ScheduleError: the schedule or the arguments do not fit, or the SDFG is lowered already.
@@ -124,7 +135,7 @@ def lower_symbols(sdfg: SDFG, schedule: Entries, options: Mapping[str, Any]) -> 
     arguments = options["arguments"]
     check_arguments(sdfg.name, visible, {} if arguments is None else arguments)
     pipeline.check_options(options["solvers"], options["machine"])
-    lowering = SymbolicLowering(copy.deepcopy(sdfg), grids, dict(options), symbols_of(sdfg))
+    lowering = SymbolicLowering(copy.deepcopy(sdfg), grids, dict(options), symbols_of(sdfg), search)
     setattr(sdfg, ATTRIBUTE, lowering)
     return lowering
 

@@ -24,9 +24,10 @@ ORDER = """
     nodes
     analysis
     placement
-    explanation
+    explanation prediction
     passes
     pipeline
+    scheduling
     symbolic_lowering
     codegen
     execution

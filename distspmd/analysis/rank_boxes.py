@@ -92,7 +92,7 @@ class OnRanks:
                 f"{self.space.where}: a subset of the space {self.space.name!r} depends on "
                 f"{', '.join(unknown)}, which has no value before the call. Give sizes as numbers."
             )
-        value = _numeric(expression, self.values)
+        value = evaluate(expression, self.values)
         return np.broadcast_to(np.asarray(value, np.int64), (self.tiling.mesh.size,))
 
     def is_exact(self, access: Access) -> bool:
@@ -194,8 +194,12 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
 }
 
 
-def _numeric(expression: sympy.Expr, values: Mapping[str, NDArray[np.int64]]) -> Any:
-    """Value of an integer expression on all ranks, given those of its symbols."""
+def evaluate(expression: sympy.Expr, values: Mapping[str, NDArray[np.int64]]) -> Any:
+    """Value of an integer expression in all places at once, given those of its symbols.
+
+    Raises:
+        UnsupportedProgram: a function that is not known.
+    """
     if expression.is_Integer:
         return int(expression)
     if expression.is_Symbol:
@@ -203,4 +207,4 @@ def _numeric(expression: sympy.Expr, values: Mapping[str, NDArray[np.int64]]) ->
     name = expression.func.__name__
     if name not in _FUNCTIONS:
         raise UnsupportedProgram(f"an index has the expression {expression}: {name} is not known.")
-    return _FUNCTIONS[name](*(_numeric(part, values) for part in expression.args))
+    return _FUNCTIONS[name](*(evaluate(part, values) for part in expression.args))

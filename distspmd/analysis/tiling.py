@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from distspmd.analysis.iteration_spaces import ParameterRange
-from distspmd.layouts.dimension import Split
 from distspmd.layouts.intervals import Box
 from distspmd.layouts.mesh import Mesh
 
@@ -44,14 +43,19 @@ class Tiling:
         """Tile ranges of numbers."""
         shape = (mesh.size, len(ranges))
         lower, upper, last = (np.zeros(shape, np.int64) for _ in range(3))
-        coordinates = [mesh.coordinates(rank) for rank in mesh]
         for d, (extent, split) in enumerate(zip(ranges, splits, strict=True)):
             begin, end, step = int(extent.begin), int(extent.end), int(extent.step)
-            iterations = Split(max(0, -(-(end - begin) // step)), split)
-            tiles = np.array([iterations.interval(mesh, at) for at in coordinates], np.int64)
-            lower[:, d] = begin + step * tiles[:, 0]
-            last[:, d] = begin + step * (tiles[:, 1] - 1)
-            upper[:, d] = np.where(tiles[:, 1] > tiles[:, 0], last[:, d] + 1, lower[:, d])
+            iterations = max(0, -(-(end - begin) // step))
+            parts, index = 1, np.zeros(mesh.size, np.int64)
+            for axis in reversed(split):
+                index = index * mesh[axis] + mesh.grid[axis]
+                parts *= mesh[axis]
+            tile = -(-iterations // parts)
+            low = np.minimum(index * tile, iterations)
+            high = np.minimum(low + tile, iterations)
+            lower[:, d] = begin + step * low
+            last[:, d] = begin + step * (high - 1)
+            upper[:, d] = np.where(high > low, last[:, d] + 1, lower[:, d])
         return cls(mesh, tuple(splits), lower, upper, last)
 
     @classmethod
@@ -70,6 +74,12 @@ class Tiling:
         """From the first to the last value of each parameter, by ranks."""
         pairs = zip(self.lower.tolist(), self.upper.tolist(), strict=True)
         return [tuple(zip(low, high, strict=True)) for low, high in pairs]
+
+    def iterations(self, ranges: Sequence[ParameterRange]) -> NDArray[np.float64]:
+        """Iterations of each rank."""
+        steps = np.array([int(extent.step) for extent in ranges], np.int64)
+        lengths = ((self.last - self.lower) // steps + 1).astype(np.float64)
+        return np.where(self.idle, 0.0, lengths.prod(axis=1))
 
     @property
     def parts(self) -> tuple[int, ...]:

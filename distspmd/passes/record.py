@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from distspmd.analysis.accesses import times
 from distspmd.analysis.control_values import is_control_value
 from distspmd.analysis.iteration_spaces import IterationSpace
 from distspmd.analysis.uses import Read, Write
+from distspmd.analysis.work import Kind, work_of
 from distspmd.layouts.layout import Layout
 from distspmd.lowering import (
     ATTRIBUTE,
@@ -20,6 +22,7 @@ from distspmd.lowering import (
     PlannedMemlet,
     SpaceOrigin,
     TiledSpace,
+    TileWork,
 )
 from distspmd.nodes.distributed_memlet import DistributedMemlet
 from distspmd.passes.compilation import Compilation
@@ -45,7 +48,12 @@ class RecordDecisions:
         fetches = compilation.fetches
         lowering = Lowering(
             spaces=tuple(
-                _record_space(space, compilation.tiled[space.name], space.name in named)
+                _record_space(
+                    space,
+                    compilation.tiled[space.name],
+                    space.name in named,
+                    _work(space, compilation.tiled[space.name], dtypes),
+                )
                 for space in compilation.spaces
             ),
             homes=tuple(_record_home(home, dtypes[home.data]) for home in homes.values()),
@@ -83,7 +91,27 @@ def _whole_spaces(compilation: Compilation) -> list[str]:
     ]
 
 
-def _record_space(space: IterationSpace, tiled: Tiled, is_named: bool) -> TiledSpace:
+def _work(space: IterationSpace, tiled: Tiled, dtypes: Mapping[str, np.dtype[Any]]) -> TileWork:
+    """What the busiest rank computes."""
+    iterations = tiled.tiling.iterations(space.ranges)
+    nbytes = np.zeros(len(iterations))
+    for use in tiled.uses:
+        held = use.tiles.volumes.astype(np.float64)
+        if not isinstance(use, Write) and use.approximate:
+            held = np.minimum(held, iterations)
+        nbytes += held * dtypes[use.data].itemsize
+    work = work_of(space)
+    return TileWork(
+        float(iterations.max(initial=0)) * work.operations,
+        float(nbytes.max(initial=0)),
+        work.kind is Kind.PRODUCT,
+        times(space.state),
+    )
+
+
+def _record_space(
+    space: IterationSpace, tiled: Tiled, is_named: bool, work: TileWork
+) -> TiledSpace:
     if is_control_value(space.node):
         origin = SpaceOrigin.CONTROL_FLOW
     else:
@@ -98,6 +126,7 @@ def _record_space(space: IterationSpace, tiled: Tiled, is_named: bool) -> TiledS
         tiled.chosen_by,
         str(space.source or ""),
         origin,
+        work,
     )
 
 

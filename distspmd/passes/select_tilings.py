@@ -52,10 +52,7 @@ class TileNamedSpaces:
         Raises:
             UnsupportedProgram: a range that is not known before the run.
         """
-        with unchanged_control_flow():
-            spaces = [widen_to_hulls(space) for space in compilation.spaces]
-        _check_ranges(spaces)
-        compilation.spaces = spaces
+        compilation.spaces = spaces = as_tiled(compilation.spaces)
         named = [space for space in spaces if space.name in compilation.grids]
         idle = {space.name: idle_sentences(space, compilation.grids[space.name]) for space in named}
         compilation.remarks = tuple(sentence for own in idle.values() for sentence in own)
@@ -93,6 +90,18 @@ class PropagateTilings:
         compilation.tilings = {**named, **everywhere}
         with unchanged_control_flow():
             compilation.tiled = propagate(compilation.spaces, compilation.tilings)
+
+
+def as_tiled(spaces: Sequence[IterationSpace]) -> list[IterationSpace]:
+    """The spaces as they are tiled: with the hulls of ranges that loops choose.
+
+    Raises:
+        UnsupportedProgram: a range that is not known before the run.
+    """
+    with unchanged_control_flow():
+        found = [widen_to_hulls(space) for space in spaces]
+    _check_ranges(found)
+    return found
 
 
 def _check_ranges(spaces: Sequence[IterationSpace]) -> None:

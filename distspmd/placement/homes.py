@@ -136,7 +136,7 @@ def choose(
             tuple(uses),
             held,
             at_caller,
-            load=outside and not result and _needs_load(layout, uses),
+            load=outside and not result and needs_load(layout, uses),
             store=outside and _is_written(uses),
         )
         weighed.append((_traffic(home, dtype), home))
@@ -158,11 +158,11 @@ def _traffic(home: Home, dtype: np.dtype[Any]) -> float:
         arriving = sum(map(move.bound.received, range(move.ranks)))
         both = () if move.in_place else zip(move.source.boxes, move.target.boxes, strict=False)
         copied = sum(intervals.volume(intervals.intersect(mine, wanted)) for mine, wanted in both)
-        found += times * (arriving + copied * dtype.itemsize * _COPY)
+        found += times * (arriving + copied * dtype.itemsize * COPY)
     return found
 
 
-_COPY = Machine().copy / Machine().beta
+COPY = Machine().copy / Machine().beta
 """What a byte costs that is copied, against one that is received; the same on every machine, so
 that homes are."""
 
@@ -346,7 +346,7 @@ def _stretched(layout: Layout) -> Layout:
     return Layout.of_boxes(layout.mesh, layout.extents, boxes)
 
 
-def _needs_load(home: Layout, uses: Sequence[Use]) -> bool:
+def needs_load(home: Layout, uses: Sequence[Use]) -> bool:
     """Whether anything that the home held at the start can be seen later."""
     written: list[Box] = []
     for use in uses:

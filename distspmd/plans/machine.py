@@ -1,4 +1,4 @@
-"""The machine model: what a message and a byte cost, as assumed or as measured on this host."""
+"""The machine model: what messages, bytes and operations cost, as assumed or as measured here."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from distspmd.errors import ArgumentError, describe
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """Latency and bandwidths of a communication between two ranks.
+    """Latency and bandwidths of a communication between two ranks, and the speed of each rank.
 
     Attributes:
         alpha: seconds for one message.
@@ -26,6 +26,10 @@ class Machine:
             memory that ranks of a node share than gets messages.
         run_bytes: bytes that a rank receives in boxes that are each one run of memory on both
             sides, from which on messages beat copy-in/copy-out between two ranks.
+        product: seconds for one operation of a rank in a product of matrices by BLAS.
+        operation: seconds for one operation of a rank in a loop over elements.
+        stream: seconds for one byte that a rank reads from memory or writes to it as it computes.
+        launch: seconds to begin an iteration space.
     """
 
     alpha: float = 2e-6
@@ -33,6 +37,10 @@ class Machine:
     copy: float = 5e-11
     single_copy_bytes: int = 1 << 16
     run_bytes: int = 1 << 16
+    product: float = 5e-11
+    operation: float = 5e-10
+    stream: float = 1e-10
+    launch: float = 2e-7
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -41,6 +49,17 @@ class Machine:
                 raise ArgumentError(
                     f"Machine({field.name}={describe(number)}): a cost is a number from 0 on."
                 )
+
+    def computing(self, operations: float, nbytes: float, is_product: bool) -> float:
+        """Seconds of a rank for a tile of an iteration space: the slower of code and memory.
+
+        Args:
+            operations: of floating point in the tile.
+            nbytes: that the tile reads and writes.
+            is_product: whether BLAS runs it.
+        """
+        each = self.product if is_product else self.operation
+        return self.launch + max(operations * each, nbytes * self.stream)
 
     @classmethod
     def measured(cls, mpi: str | None = None) -> Machine:
@@ -77,8 +96,13 @@ def _read() -> dict[str, Any]:
     return held if isinstance(held, dict) and isinstance(held.get("machines"), dict) else {}
 
 
+_OF_RANKS = frozenset(("product", "operation", "stream", "launch"))
+"""What is assumed where a file has no figure of it."""
+
+
 def _is_machine(found: object) -> bool:
-    """Whether it has a number for all that a machine has, and nothing else."""
-    if not isinstance(found, dict) or set(found) != {field.name for field in fields(Machine)}:
+    """Whether it has a number for all that is measured, and nothing that a machine has not."""
+    names = {field.name for field in fields(Machine)}
+    if not isinstance(found, dict) or not names - _OF_RANKS <= set(found) <= names:
         return False
     return all(isinstance(n, int | float) and n >= 0 and math.isfinite(n) for n in found.values())

@@ -1,0 +1,146 @@
+"""What an iteration of a space computes: operations, and by which kind of code.
+
+The numbers are estimates for comparing schedules: loops whose length is not known before the run
+count as :data:`~distspmd.plans.heuristics.HEURISTICS` says, and each branch counts.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import sympy
+from dace import SDFG, SDFGState, dtypes
+from dace.sdfg import nodes
+
+from distspmd.analysis.accesses import times
+from distspmd.analysis.iteration_spaces import IterationSpace, main_map, parameters_of
+from distspmd.expressions.ir import Expression
+from distspmd.nodes.computation import Computation
+from distspmd.nodes.contraction import Contraction, can_call_gemm
+from distspmd.plans.heuristics import HEURISTICS
+
+
+class Kind(Enum):
+    """The code that does the work of a space; each has its own speed on a machine."""
+
+    PRODUCT = "products"
+    """Calls of BLAS: multiplications and additions of matrix products."""
+    MAP = "maps"
+    """Loops over elements."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """What one iteration of a space costs.
+
+    Attributes:
+        kind: of the code that runs.
+        operations: of floating point, in one iteration.
+    """
+
+    kind: Kind
+    operations: float
+
+
+def work_of(space: IterationSpace) -> Work:
+    """The work of each iteration of a space."""
+    node = space.node
+    if isinstance(node, nodes.MapEntry):
+        return Work(Kind.MAP, max(1.0, _of_scope(space.state, node)))
+    if isinstance(node, Contraction):
+        operands = len([edge for edge in space.state.in_edges(node) if edge.dst_conn])
+        value = node.reduced
+        operations = 1.0 + (_of_expression([value]) if value is not None else operands - 1)
+        kind = Kind.PRODUCT if can_call_gemm(node, space.state) else Kind.MAP
+        return Work(kind, operations)
+    assert space.expansion is not None
+    reduced = len(space.parameters) > max(
+        (len(edge.data.subset.size()) for edge in space.state.out_edges(node) if edge.data.subset),
+        default=0,
+    )
+    if reduced and len([e for e in space.state.in_edges(node) if e.dst_conn]) >= 2:
+        return Work(Kind.PRODUCT, 2.0)
+    state, entry = main_map(space.expansion)
+    return Work(Kind.MAP, max(1.0, _of_scope(state, entry)))
+
+
+def _of_scope(state: SDFGState, entry: nodes.MapEntry) -> float:
+    """Operations of one iteration of a map, with all that is inside."""
+    found = 0.0
+    for node in state.scope_subgraph(entry, include_entry=False, include_exit=False).nodes():
+        if isinstance(node, nodes.CodeNode):
+            found += _of_code(node) * _inner(state, node, entry)
+    return found
+
+
+def _inner(state: SDFGState, node: nodes.Node, outer: nodes.MapEntry) -> float:
+    """How often a node of a map runs in one iteration of it, for the maps between both."""
+    count, entry = 1.0, state.entry_node(node)
+    while entry is not None and entry is not outer:
+        assert isinstance(entry, nodes.MapEntry)
+        _, ranges = parameters_of(entry)
+        for extent in ranges:
+            count *= _length((extent.end - extent.begin) / extent.step)
+        entry = state.entry_node(entry)
+    return count
+
+
+def _length(iterations: sympy.Expr) -> float:
+    """Iterations as a number; of what is not known before the run, some."""
+    found = sympy.sympify(iterations)
+    return max(0.0, float(found)) if found.is_number else float(HEURISTICS.unknown_loop)
+
+
+def _of_code(node: nodes.CodeNode) -> float:
+    if isinstance(node, nodes.NestedSDFG):
+        return _of_sdfg(node.sdfg)
+    if isinstance(node, Computation):
+        known = node.assignments()
+        if known is not None:
+            return _of_expression([value for _, value in known])
+    if isinstance(node, nodes.Tasklet) and node.language is dtypes.Language.Python:
+        counted = (ast.BinOp, ast.UnaryOp, ast.Call, ast.Compare, ast.BoolOp, ast.IfExp)
+        body = (ast.walk(line) for line in node.code.code if isinstance(line, ast.AST))
+        return float(sum(isinstance(part, counted) for parts in body for part in parts))
+    return 1.0
+
+
+def _of_sdfg(sdfg: SDFG) -> float:
+    """Operations of a nested SDFG: each state as often as its loops say."""
+    found = 0.0
+    for state in sdfg.states():
+        each = 0.0
+        for node in state.nodes():
+            if not isinstance(node, nodes.CodeNode):
+                continue
+            count, entry = 1.0, state.entry_node(node)
+            while entry is not None:
+                assert isinstance(entry, nodes.MapEntry)
+                _, ranges = parameters_of(entry)
+                lengths = (_length((e.end - e.begin) / e.step) for e in ranges)
+                count *= math.prod(lengths)
+                entry = state.entry_node(entry)
+            each += _of_code(node) * count
+        found += each * times(state)
+    return found
+
+
+def _of_expression(values: Iterable[Expression]) -> float:
+    """Nodes of expressions that have operands, each part counted once."""
+    seen: set[int] = set()
+    pending: list[Any] = list(values)
+    found = 0
+    while pending:
+        part = pending.pop()
+        if id(part) in seen:
+            continue
+        seen.add(id(part))
+        if part.arguments:
+            found += 1
+            pending += part.arguments
+    return float(found)

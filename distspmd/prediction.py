@@ -1,0 +1,103 @@
+"""How long a lowered program will take on a machine, without running it: also on absent ranks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from distspmd.errors import ArgumentError, ScheduleError, describe
+from distspmd.lowering import ATTRIBUTE, Lowering
+from distspmd.plans.cost import cost
+from distspmd.plans.heuristics import HEURISTICS
+from distspmd.plans.machine import Machine
+from distspmd.tables import Table, as_html, as_text, shorten
+
+_LAYOUT = 60
+"""Letters of a move that are shown."""
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Seconds of a run by part; prints as tables, also in Jupyter.
+
+    What runs as often as data decide is counted as loops of unknown length are.
+
+    Attributes:
+        spaces: seconds of the work of each iteration space, on the busiest rank.
+        moves: what moves, how often, with its seconds.
+    """
+
+    spaces: tuple[tuple[str, float], ...]
+    moves: tuple[tuple[str, str, int, float], ...]
+
+    @property
+    def compute(self) -> float:
+        """Seconds of the work of all iteration spaces."""
+        return sum(seconds for _, seconds in self.spaces)
+
+    @property
+    def communication(self) -> float:
+        """Seconds of all that moves."""
+        return sum(seconds for *_, seconds in self.moves)
+
+    @property
+    def seconds(self) -> float:
+        """Of a run."""
+        return self.compute + self.communication
+
+    def _tables(self) -> list[Table]:
+        totals = (
+            ("work", f"{self.compute:.3e}"),
+            ("communication", f"{self.communication:.3e}"),
+            ("a run", f"{self.seconds:.3e}"),
+        )
+        spaces = tuple((name, f"{seconds:.1e}") for name, seconds in self.spaces)
+        moves = tuple(
+            (data, shorten(how, _LAYOUT), f"{times:,}", f"{seconds:.1e}")
+            for data, how, times, seconds in self.moves
+        )
+        return [
+            Table("Predicted seconds", ("", "s"), totals),
+            Table("Iteration spaces", ("space", "s"), spaces),
+            Table("Communication", ("array", "from -> to", "times", "s"), moves),
+        ]
+
+    def __str__(self) -> str:
+        return as_text(self._tables())
+
+    def _repr_html_(self) -> str:
+        return as_html(self._tables())
+
+
+def predict(lowered: Any, machine: Machine | None = None) -> Prediction:
+    """Predict the seconds of a run by part, by the model that :func:`distspmd.search` minimises.
+
+    Args:
+        lowered: what :func:`distspmd.lower` returned, or the SDFG that carries it.
+        machine: what messages, bytes and operations cost; that of the lowering where left out.
+
+    Raises:
+        ScheduleError: it is not lowered, or its sizes are not known.
+        ArgumentError: no machine.
+    """
+    if machine is not None and not isinstance(machine, Machine):
+        raise ArgumentError(f"predict: machine={describe(machine)} is no distspmd.Machine.")
+    found = getattr(lowered, ATTRIBUTE, lowered)
+    if not isinstance(found, Lowering):
+        at = hasattr(found, "at")
+        raise ScheduleError(
+            "nothing is decided yet of a program with symbolic sizes. Predict it for some: "
+            "distspmd.predict(lowering.at(N=100))."
+            if at
+            else f"there is nothing to predict: {type(lowered).__name__} is not lowered. Pass what "
+            "distspmd.lower(sdfg, schedule) returned, or the SDFG afterwards."
+        )
+    model = machine or found.machine
+    moves = []
+    for memlet in found.memlets + found.fetches:
+        times = HEURISTICS.unknown_loop if memlet.times is None else memlet.times
+        seconds = times * cost(memlet.solution.plan, model).seconds
+        moves.append((memlet.data, memlet.layouts, times, seconds))
+    return Prediction(
+        tuple((space.name, space.work.seconds(model)) for space in found.spaces), tuple(moves)
+    )

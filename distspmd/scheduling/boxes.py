@@ -1,0 +1,137 @@
+"""Boxes of all ranks under many candidates at once: arrays of bounds, and what readers lack.
+
+A stack has the shape (candidates, ranks, dimensions, 2); the box of a rank that holds nothing has
+zeros for all its bounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+Stack = NDArray[np.int64]
+"""Bounds: (candidates, ranks, dimensions, 2)."""
+Counts = NDArray[np.int64]
+
+_AT_ONCE = 1 << 22
+"""Intervals that are intersected in one call of NumPy."""
+
+
+def emptied(bounds: Stack) -> Stack:
+    """The stack with zeros for the bounds of boxes that hold nothing, in place."""
+    bounds[(bounds[..., 1] <= bounds[..., 0]).any(axis=-1)] = 0
+    return bounds
+
+
+def volumes(bounds: Stack) -> Counts:
+    """Elements of each box."""
+    found: Counts = (bounds[..., 1] - bounds[..., 0]).prod(axis=-1)
+    return found
+
+
+def hull(a: Stack, b: Stack) -> Stack:
+    """The smallest boxes with the elements of both."""
+    low = np.minimum(a[..., 0], b[..., 0])
+    high = np.maximum(a[..., 1], b[..., 1])
+    both = np.stack([low, high], axis=-1)
+    nothing_in_a, nothing_in_b = volumes(a) == 0, volumes(b) == 0
+    both[nothing_in_a] = b[nothing_in_a]
+    both[nothing_in_b] = a[nothing_in_b]
+    return both
+
+
+def hull_of_ranks(bounds: Stack) -> Stack:
+    """The smallest box with those of all ranks, of each candidate: (candidates, dimensions, 2)."""
+    held = (volumes(bounds) > 0)[..., None]
+    low = np.where(held, bounds[..., 0], np.iinfo(np.int64).max).min(axis=1)
+    high = np.where(held, bounds[..., 1], 0).max(axis=1)
+    return np.stack([np.minimum(low, high), high], axis=-1)
+
+
+def common(a: Stack, b: Stack) -> Counts:
+    """Elements in both boxes of each pair of candidates and rank: (in a, in b, ranks)."""
+    rows, ranks = len(a), a.shape[1]
+    found = np.empty((rows, len(b), ranks), np.int64)
+    step = max(1, _AT_ONCE // max(1, len(b) * ranks))
+    for begin in range(0, rows, step):
+        part = a[begin : begin + step, None]
+        product = np.ones((len(part), len(b), ranks), np.int64)
+        for d in range(a.shape[2]):
+            high = np.minimum(part[..., d, 1], b[None, :, :, d, 1])
+            low = np.maximum(part[..., d, 0], b[None, :, :, d, 0])
+            product *= np.maximum(high - low, 0)
+        found[begin : begin + step] = product
+    return found
+
+
+def cropped(bounds: Stack, boxes: Stack) -> Stack:
+    """Each box within one box for each pair of candidates: (boxes, candidates, ranks, dims, 2)."""
+    low = np.maximum(bounds[None, ..., 0], boxes[:, None, None, :, 0])
+    high = np.minimum(bounds[None, ..., 1], boxes[:, None, None, :, 1])
+    return emptied(np.stack([low, np.maximum(high, low)], axis=-1))
+
+
+def common_with_one(bounds: Stack, boxes: Stack) -> Counts:
+    """Elements that each box has in common with one box: (boxes, candidates, ranks)."""
+    spread = np.broadcast_to(boxes[:, None], (len(boxes), bounds.shape[1], *boxes.shape[1:]))
+    return common(spread, bounds)
+
+
+def distinct(stack: Stack) -> tuple[Stack, NDArray[np.int64]]:
+    """The different candidates of a stack, and the number of each one among them."""
+    keys: dict[bytes, int] = {}
+    of = np.array([keys.setdefault(each.tobytes(), len(keys)) for each in stack], np.int64)
+    first = [int(np.flatnonzero(of == number)[0]) for number in range(len(keys))]
+    return stack[first], of
+
+
+def different_tiles(bounds: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The tiles of one candidate that are not empty, each once."""
+    held = bounds[volumes(bounds) > 0]
+    if not len(held):
+        return held
+    once: NDArray[np.int64] = np.unique(held.reshape(len(held), -1), axis=0)
+    return once.reshape(len(once), *held.shape[1:])
+
+
+class Sides:
+    """The different intervals of each dimension of layouts, and how many of them meet."""
+
+    def __init__(self) -> None:
+        self._known: dict[bytes, int] = {}
+        self._sides: list[NDArray[np.int64]] = []
+        self._meeting: dict[tuple[int, int], int] = {}
+
+    def of(self, bounds: NDArray[np.int64]) -> tuple[int, ...]:
+        """A number for the intervals along each dimension of one candidate."""
+        held = bounds[volumes(bounds) > 0]
+        found = []
+        for d in range(bounds.shape[1]):
+            side = np.unique(held[:, d], axis=0) if len(held) else np.zeros((0, 2), np.int64)
+            key = side.tobytes()
+            if key not in self._known:
+                self._known[key] = len(self._sides)
+                self._sides.append(side)
+            found.append(self._known[key])
+        return tuple(found)
+
+    def most_meeting(self, mine: Sequence[int], others: Sequence[int]) -> int:
+        """Most tiles of one layout that meet one tile of another, if both are grids."""
+        count = 1
+        for a, b in zip(mine, others, strict=True):
+            if (a, b) not in self._meeting:
+                self._meeting[a, b] = _most(self._sides[a], self._sides[b])
+            count *= self._meeting[a, b]
+        return count
+
+
+def _most(mine: NDArray[np.int64], others: NDArray[np.int64]) -> int:
+    """Most intervals that one of the others meets."""
+    if not len(mine) or not len(others):
+        return 0
+    lows, highs = np.sort(mine[:, 0]), np.sort(mine[:, 1])
+    begun = np.searchsorted(lows, others[:, 1], side="left")
+    ended = np.searchsorted(highs, others[:, 0], side="right")
+    return int((begun - ended).max())

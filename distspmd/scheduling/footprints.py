@@ -1,0 +1,277 @@
+"""What a space touches under any tiling: bounds of its accesses with symbols for ends of tiles.
+
+The kinds of its uses (which reads are joined, what is partial, what cannot be split) depend on the
+parameters that are split and not on how finely. They are found by :func:`constraints.uses` on a
+small grid with two parts along each of them; boxes of all ranks and candidates then are arithmetic
+on arrays.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import sympy
+from numpy.typing import NDArray
+
+from distspmd.analysis.accesses import Access, bound_around
+from distspmd.analysis.constraints import touched_by, uses
+from distspmd.analysis.index_bounds import Range, bound_index
+from distspmd.analysis.iteration_spaces import IterationSpace
+from distspmd.analysis.rank_boxes import evaluate
+from distspmd.analysis.tiling import Tiling
+from distspmd.analysis.uses import Read, Update, Use, Write
+from distspmd.errors import UnsupportedProgram
+from distspmd.layouts.layout import Layout
+from distspmd.layouts.mesh import Mesh
+from distspmd.schedule import Grid
+from distspmd.scheduling import boxes
+from distspmd.scheduling.boxes import Stack
+
+Splits = tuple[tuple[str, ...], ...]
+"""Axes of a mesh that split each parameter, minor first."""
+Candidate = Splits | Grid | None
+"""How a space runs: on the mesh of all; on one of its own, as asked; or on rank 0 alone."""
+
+
+@dataclass(frozen=True, eq=False)
+class Tilings:
+    """Candidates of a space as arrays.
+
+    Attributes:
+        candidates: how the space runs.
+        parts: number of tiles along each parameter: (candidates, parameters).
+        first: first value of each parameter: (candidates, ranks, parameters).
+        last: last value.
+        idle: whether a rank runs nothing: (candidates, ranks).
+        steps: between values of each parameter.
+    """
+
+    candidates: tuple[Candidate, ...]
+    parts: NDArray[np.int64]
+    first: NDArray[np.int64]
+    last: NDArray[np.int64]
+    idle: NDArray[np.bool_]
+    steps: NDArray[np.int64]
+
+    @classmethod
+    def of(
+        cls,
+        space: IterationSpace,
+        mesh: Mesh,
+        candidates: Sequence[Candidate],
+        ranks: int | None = None,
+    ) -> Tilings:
+        """The tilings that :class:`~distspmd.analysis.tiling.Tiling` gives, of all candidates.
+
+        Args:
+            space: with numbers for ranges.
+            mesh: of all ranks, and of the splits.
+            candidates: how the space runs.
+            ranks: of the first ranks only, which have the largest tiles.
+        """
+        ranks = mesh.size if ranks is None else ranks
+        shape = (len(candidates), ranks, len(space.ranges))
+        first, last = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
+        idle = np.zeros(shape[:2], bool)
+        parts = np.ones((len(candidates), len(space.ranges)), np.int64)
+        for number, candidate in enumerate(candidates):
+            own, splits = _on(mesh, candidate, len(space.ranges))
+            idle[number, own.size :] = True
+            taking_part = min(ranks, own.size)
+            for d, extent in enumerate(space.ranges):
+                begin, end, step = int(extent.begin), int(extent.end), int(extent.step)
+                iterations = max(0, -(-(end - begin) // step))
+                count = math.prod(own[axis] for axis in splits[d])
+                tile = -(-iterations // count)
+                index = np.zeros(ranks, np.int64)
+                for axis in reversed(splits[d]):
+                    index[:taking_part] *= own[axis]
+                    index[:taking_part] += own.grid[axis][:taking_part]
+                low = np.minimum(index * tile, iterations)
+                high = np.minimum(low + tile, iterations)
+                parts[number, d] = count
+                first[number, :, d] = begin + step * low
+                last[number, :, d] = begin + step * (high - 1)
+                idle[number] |= high <= low
+        steps = np.array([int(extent.step) for extent in space.ranges], np.int64)
+        return cls(tuple(candidates), parts, first, last, idle, steps)
+
+    @property
+    def iterations(self) -> NDArray[np.float64]:
+        """Iterations of each rank: (candidates, ranks)."""
+        lengths = ((self.last - self.first) // self.steps + 1).astype(np.float64)
+        return np.where(self.idle, 0.0, lengths.prod(axis=2))
+
+
+def _on(mesh: Mesh, candidate: Candidate, parameters: int) -> tuple[Mesh, Splits]:
+    """The mesh of a candidate, and its axes for each parameter."""
+    if candidate is None:
+        return Mesh(), ((),) * parameters
+    if isinstance(candidate, Grid):
+        return candidate.mesh, candidate.splits
+    return mesh, candidate
+
+
+@dataclass(frozen=True, eq=False)
+class Slot:
+    """One use of a container by a space, whatever the tiling.
+
+    Attributes:
+        use: an example of it.
+        touched: accesses whose hull is the tile.
+        written: accesses whose hull is written; the same but for updates.
+        parts: accesses by parts of the tile that are needed; together they are all.
+    """
+
+    use: Use
+    touched: tuple[Access, ...]
+    written: tuple[Access, ...]
+    parts: tuple[tuple[Access, ...], ...] = ()
+
+    @property
+    def data(self) -> str:
+        """The container."""
+        return self.use.data
+
+
+@dataclass(eq=False)
+class Footprint:
+    """One space: which tilings are possible, and what each rank touches under them."""
+
+    space: IterationSpace
+    _kinds: dict[frozenset[str], list[Use] | None] = field(default_factory=dict)
+    _bounds: dict[int, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.touched = touched_by(self.space)
+        self._around = bound_around(self.space.state)
+        self._ends: dict[str, Range | None] = {
+            name: Range(sympy.Symbol(f"{name}__first"), sympy.Symbol(f"{name}__last"))
+            for name in self.space.parameters
+        }
+
+    def kinds(self, split: frozenset[str]) -> list[Use] | None:
+        """Uses where two ranks share each of some parameters; None where that is impossible."""
+        if split not in self._kinds:
+            names = [name for name in self.space.parameters if name in split]
+            mesh = Mesh.of(tuple((name, 2) for name in names)) if names else Mesh()
+            splits = [(name,) if name in split else () for name in self.space.parameters]
+            try:
+                tiling = Tiling.of(self.space.ranges, mesh, splits)
+                self._kinds[split] = uses(self.space, tiling, self.touched)
+            except UnsupportedProgram:
+                self._kinds[split] = None
+        return self._kinds[split]
+
+    def split(self, candidate: Candidate) -> frozenset[str]:
+        """Parameters that a candidate splits."""
+        splits = candidate.splits if isinstance(candidate, Grid) else candidate or ()
+        pairs = zip(self.space.parameters, splits, strict=False)
+        return frozenset(name for name, axes in pairs if axes)
+
+    def on(self, mesh: Mesh, candidate: Candidate) -> tuple[Mesh, Splits]:
+        """The mesh on which a candidate runs, and its axes for each parameter."""
+        return _on(mesh, candidate, len(self.space.parameters))
+
+    def slots(self, candidates: Sequence[Candidate]) -> list[Slot]:
+        """Uses of the space; reads are joined as where most parameters are split."""
+        most = max((self.split(candidate) for candidate in candidates), key=len)
+        found = self.kinds(most)
+        assert found is not None
+        return [self._slot(use) for use in found]
+
+    def _slot(self, use: Use) -> Slot:
+        accesses = self.touched[0]
+        own = [a for a in accesses if a.data == use.data]
+        written = tuple(a for a in own if a.is_write)
+        if isinstance(use, Write):
+            return Slot(use, written, written)
+        if isinstance(use, Update):
+            return Slot(use, tuple(own), written)
+        edges = {id(edge) for edge in use.edges}
+        read = use.accesses or tuple(a for a in own if not a.is_write and id(a.edge) in edges)
+        return Slot(use, read, (), self._parts(use, read))
+
+    def _parts(self, use: Read, accesses: Sequence[Access]) -> tuple[tuple[Access, ...], ...]:
+        """Accesses by the parts of a read that they lie in."""
+        if len(use.parts) < 2:
+            return ()
+        splits = use.layout.mesh.names
+        shown = tuple((n,) if n in splits else () for n in self.space.parameters)
+        small = Tilings.of(self.space, use.layout.mesh, [shown])
+        found: list[list[Access]] = [[] for _ in use.parts]
+        bounds = [part.bounds for part in use.parts]
+        for access in accesses:
+            box = self.boxes([access], small)[0]
+            for number, part in enumerate(bounds):
+                inside = (part[..., 0] <= box[..., 0]) & (box[..., 1] <= part[..., 1])
+                if (inside.all(axis=1) | (boxes.volumes(box) == 0)).all():
+                    found[number].append(access)
+                    break
+        return tuple(tuple(part) for part in found if part)
+
+    def boxes(self, accesses: Sequence[Access], tilings: Tilings) -> Stack:
+        """Hull of some accesses to one container on each rank, under each candidate."""
+        found: Stack | None = None
+        for access in accesses:
+            own = self._boxes(access, tilings)
+            found = own if found is None else boxes.hull(found, own)
+        assert found is not None
+        return found
+
+    def _boxes(self, access: Access, tilings: Tilings) -> Stack:
+        extents = self.extents(access.data)
+        values = {
+            f"{name}__{end}": numbers[:, :, d]
+            for d, name in enumerate(self.space.parameters)
+            for end, numbers in (("first", tilings.first), ("last", tilings.last))
+        }
+        found = np.zeros((*tilings.idle.shape, len(extents), 2), np.int64)
+        found[..., 1] = extents
+        for d, ends in enumerate(self._ends_of(access)):
+            if ends is not None:
+                found[..., d, 0] = np.maximum(evaluate(ends.lower, values), 0)
+                found[..., d, 1] = np.minimum(evaluate(ends.upper, values) + 1, extents[d])
+        found[tilings.idle] = 0
+        return boxes.emptied(found)
+
+    def _ends_of(self, access: Access) -> list[Range | None]:
+        """Bounds of an access in each dimension, in the ends of tiles; None: all of it."""
+        key = id(access)
+        if key not in self._bounds:
+            tiled = {n: r for n, r in self._ends.items() if n in access.scope}
+            scope = {**self._around, **access.scope, **tiled}
+            known = {f"{n}__{end}" for n in self.space.parameters for end in ("first", "last")}
+            bounds: list[Range | None] = []
+            for dimension in access.dimensions:
+                first = bound_index(dimension.first, scope) if dimension else None
+                last = bound_index(dimension.last, scope) if dimension else None
+                if first is None or last is None:
+                    bounds.append(None)
+                    continue
+                names = {s.name for s in first.lower.free_symbols | last.upper.free_symbols}
+                bounds.append(Range(first.lower, last.upper) if names <= known else None)
+            self._bounds[key] = bounds
+        found: list[Range | None] = self._bounds[key]
+        return found
+
+    def extents(self, data: str) -> tuple[int, ...]:
+        """Extents of a container."""
+        return tuple(int(extent) for extent in self.space.state.sdfg.arrays[data].shape)
+
+
+def partial_parameters(use: Use) -> frozenset[str]:
+    """Parameters along which ranks hold operands of one element, of a use on the small grid."""
+    partial = use.layout.partial
+    return frozenset(partial.axes or use.layout.mesh.names) if partial else frozenset()
+
+
+def layout_of(mesh: Mesh, extents: Sequence[int], bounds: NDArray[np.int64]) -> Layout:
+    """The layout with these boxes."""
+    return Layout.of_boxes(
+        mesh, tuple(extents), [tuple((lo, hi) for lo, hi in box) for box in bounds.tolist()]
+    )

@@ -1,0 +1,230 @@
+"""What a search found: a schedule, what it costs, and how far from the best it can be at most."""
+
+from __future__ import annotations
+
+import html
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from distspmd.layouts.mesh import Mesh
+from distspmd.schedule import Grid, OnMesh, Schedule
+from distspmd.scheduling.candidates import coarsened
+from distspmd.scheduling.dwellings import Settled
+from distspmd.scheduling.footprints import Candidate, Tilings
+from distspmd.scheduling.model import Model
+from distspmd.tables import Table, as_html, as_text
+from distspmd.wcsp.solver import Solution
+
+
+@dataclass(frozen=True)
+class Placed:
+    """What was chosen for a space, and what stood next.
+
+    Attributes:
+        name: of the space.
+        choice: parts of each parameter as text.
+        seconds: of its work in a run.
+        runner_up: the best other candidate, if nothing else changes.
+        more: seconds that the program would take longer with it.
+    """
+
+    name: str
+    choice: str
+    seconds: float
+    runner_up: str
+    more: float
+
+
+@dataclass(frozen=True)
+class Found:
+    """A schedule that was searched for; prints as tables, also in Jupyter.
+
+    Attributes:
+        schedule: names all spaces; :func:`distspmd.lower` takes it.
+        ranks: that were given; the schedule may need fewer.
+        cost: predicted seconds of a run.
+        bound: no schedule among the candidates takes fewer seconds, as the model has it.
+        compute: seconds of the work of all spaces.
+        communication: seconds of all that moves.
+        nbytes: that all ranks receive in a run.
+        peak: bytes that live on the busiest rank at once.
+        spaces: what was chosen for each space.
+        solver: that found it.
+        why_whole: why no space is split, if none is.
+        history: seconds of the search, with cost and bound.
+    """
+
+    schedule: Schedule
+    ranks: int
+    cost: float
+    bound: float
+    compute: float
+    communication: float
+    nbytes: int
+    peak: int
+    spaces: tuple[Placed, ...]
+    solver: str
+    history: tuple[tuple[float, float, float], ...] = field(default=(), repr=False)
+    why_whole: str = ""
+
+    @property
+    def gap(self) -> float:
+        """By which part of its cost it could be cheaper at most."""
+        return max(0.0, (self.cost - self.bound) / self.cost) if self.cost else 0.0
+
+    @property
+    def sentence(self) -> str:
+        """The answer in a sentence."""
+        said = (
+            f"The schedule was searched for: predicted {self.cost:.1e} s a run, and no other "
+            f"candidate takes less than {self.bound:.1e} s."
+        )
+        if self.is_split or self.ranks == 1:
+            return said
+        return f"{said} Nothing is split: {self.why_whole}."
+
+    @property
+    def is_split(self) -> bool:
+        """Whether any space is shared by several ranks."""
+        return any(isinstance(asked, OnMesh) and asked.split for asked in self.schedule.values())
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the schedule into a file that :func:`distspmd.lower` reads.
+
+        Raises:
+            ScheduleError: the file cannot be written.
+        """
+        self.schedule.save(path)
+
+    def _tables(self) -> list[Table]:
+        totals = (
+            ("predicted seconds of a run", f"{self.cost:.3e}"),
+            ("no schedule takes less than", f"{self.bound:.3e}"),
+            ("gap", f"{self.gap:.2%}"),
+            ("seconds of work", f"{self.compute:.3e}"),
+            ("seconds of communication", f"{self.communication:.3e}"),
+            ("bytes received by all ranks", f"{self.nbytes:,}"),
+            ("bytes on the busiest rank at once", f"{self.peak:,}"),
+        )
+        rows = tuple(
+            (
+                p.name,
+                p.choice,
+                f"{p.seconds:.1e}",
+                p.runner_up,
+                f"+{p.more:.1e}" * bool(p.runner_up),
+            )
+            for p in self.spaces
+        )
+        head = ("space", "runs", "work, s", "next best", "costs")
+        return [
+            Table(f"A schedule for {self.ranks:,} ranks", ("", ""), totals),
+            Table("Iteration spaces", head, rows),
+        ]
+
+    def __str__(self) -> str:
+        return f"{as_text(self._tables())}\n{self.sentence}"
+
+    def _repr_html_(self) -> str:
+        return f"{as_html(self._tables())}<p>{html.escape(self.sentence)}</p>"
+
+
+def found_on(model: Model, solution: Solution, ranks: int) -> Found:
+    """The answer of a solver as a schedule."""
+    chosen = [int(choice) for choice in solution.choices]
+    spaces, first = model.spaces, len(model.spaces)
+    picked = [space.candidates[chosen[number]] for number, space in enumerate(spaces)]
+    compute = sum(float(s.seconds[chosen[n]]) for n, s in enumerate(spaces))
+    homes = model.settled(chosen)
+    communication = sum(home.seconds for home in homes)
+    mesh, splits = coarsened(model.mesh, [pick for pick in picked if isinstance(pick, tuple)])
+    rest = iter(splits)
+    schedule = {}
+    for space, pick in zip(spaces, picked, strict=True):
+        own = next(rest) if isinstance(pick, tuple) else pick
+        if space.name in model.program.compilation.named:
+            schedule[space.name] = _on_mesh(model, space.name, mesh, own)
+    return Found(
+        Schedule(schedule),
+        ranks,
+        compute + communication,
+        min(solution.bound, compute + communication),
+        compute,
+        communication,
+        round(sum(home.nbytes for home in homes)),
+        _peak(model, chosen, homes),
+        tuple(_placed(model, n, chosen) for n in range(first)),
+        solution.solver,
+        tuple((step.seconds, step.cost, step.bound) for step in solution.history),
+        _why_whole(model),
+    )
+
+
+def _why_whole(model: Model) -> str:
+    split = any(
+        isinstance(candidate, tuple) and any(candidate)
+        for space in model.spaces
+        for candidate in space.candidates
+    )
+    return "to move its data would take longer" if split else "no iteration space can be"
+
+
+def _on_mesh(model: Model, name: str, mesh: Mesh, candidate: Candidate) -> OnMesh:
+    if candidate is None:
+        return OnMesh(Mesh(), {})
+    if isinstance(candidate, Grid):
+        mesh, candidate = candidate.mesh, candidate.splits
+    parameters = model.program.footprints[name].space.parameters
+    return OnMesh(mesh, {p: a for p, a in zip(parameters, candidate, strict=True) if a})
+
+
+def _peak(model: Model, chosen: Sequence[int], homes: Sequence[Settled]) -> int:
+    """Most bytes that live on the busiest rank at once."""
+    change = np.zeros(len(model.spaces) + 1)
+    for usage in model.usages:
+        home = usage.variable - len(model.spaces)
+        amount = usage.amounts[chosen[usage.variable]] if home < 0 else homes[home].tile
+        change[usage.begin] += amount
+        change[usage.end] -= amount
+    return int(np.cumsum(change).max(initial=0))
+
+
+def _placed(model: Model, number: int, chosen: Sequence[int]) -> Placed:
+    """The choice of a space, and the best other one while all others stay but the homes."""
+    space = model.spaces[number]
+    costs = space.seconds.copy()
+    for home in model.homes:
+        if not any(name == space.name for name, _ in home.pairs):
+            continue
+        table = np.repeat(home.own.seconds[:, None], len(costs), axis=1)
+        for name, pair in home.pairs:
+            at = model.numbers[name]
+            table = table + (pair.seconds if at == number else pair.seconds[:, chosen[at]][:, None])
+        costs = costs + table.min(axis=0)
+    here = chosen[number]
+    text = _text(model, space.name, space.candidates[here])
+    if len(costs) < 2:
+        return Placed(space.name, text, float(space.seconds[here]), "", 0.0)
+    others = costs.copy()
+    others[here] = np.inf
+    second = int(others.argmin())
+    return Placed(
+        space.name,
+        text,
+        float(space.seconds[here]),
+        _text(model, space.name, space.candidates[second]),
+        max(0.0, float(others[second] - costs[here])),
+    )
+
+
+def _text(model: Model, name: str, candidate: Candidate) -> str:
+    """Parts of each parameter of a candidate."""
+    if candidate is None:
+        return "rank 0"
+    footprint = model.program.footprints[name]
+    counts = Tilings.of(footprint.space, model.mesh, [candidate], ranks=1).parts[0].tolist()
+    pairs = zip(footprint.space.parameters, counts, strict=True)
+    return ", ".join(f"{p}/{n}" for p, n in pairs if n > 1) or "whole on each rank"

@@ -1,0 +1,310 @@
+"""The problem of a schedule: spaces and homes as variables, seconds as costs, memory as a limit."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from distspmd.analysis.accesses import times
+from distspmd.analysis.uses import Read, Update
+from distspmd.analysis.work import Work, work_of
+from distspmd.layouts.mesh import Mesh
+from distspmd.passes.compilation import Compilation
+from distspmd.placement.argument_layouts import DISTRIBUTED, REPLICATED, ROOT
+from distspmd.placement.homes import needs_load
+from distspmd.plans.machine import Machine
+from distspmd.schedule import Grid
+from distspmd.scheduling import boxes
+from distspmd.scheduling.dwellings import Axes, Costs, Dwelling, Settled, UseArrays
+from distspmd.scheduling.footprints import (
+    Candidate,
+    Footprint,
+    Slot,
+    Tilings,
+    partial_parameters,
+)
+from distspmd.scheduling.offers import Scores, candidates_of, compute_seconds
+from distspmd.wcsp.problem import Limit, Pair, Problem, Usage
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """What is known of a program before a mesh is: it serves all of them.
+
+    Attributes:
+        footprints: of all spaces by name, in program order.
+        works: what an iteration of each of them costs.
+        times: how often each of them runs.
+        itemsizes: bytes of an element of each container.
+        compilation: the program, fused, and where the caller holds its arguments.
+        machine: what everything costs.
+    """
+
+    footprints: Mapping[str, Footprint]
+    works: Mapping[str, Work]
+    times: Mapping[str, int]
+    itemsizes: Mapping[str, int]
+    compilation: Compilation
+    machine: Machine
+
+    @classmethod
+    def of(cls, compilation: Compilation) -> Program:
+        """The program of a compilation whose maps are fused and aligned."""
+        sdfg, spaces = compilation.sdfg, compilation.spaces
+        return cls(
+            {space.name: Footprint(space) for space in spaces},
+            {space.name: work_of(space) for space in spaces},
+            {space.name: times(space.state) for space in spaces},
+            {name: compilation.dtype(name).itemsize for name in sdfg.arrays},
+            compilation,
+            compilation.machine,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class SpaceVariable:
+    """The candidates of a space.
+
+    Attributes:
+        name: of the space.
+        candidates: what splits its parameters.
+        seconds: of its work in a run, of each candidate.
+        tiles: bytes of all that it touches on the busiest rank, of each candidate.
+    """
+
+    name: str
+    candidates: list[Candidate]
+    seconds: NDArray[np.float64]
+    tiles: NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class HomeVariable:
+    """The layouts of a container, and what they cost with each candidate of each of its uses."""
+
+    dwelling: Dwelling
+    own: Costs
+    pairs: list[tuple[str, Costs]]
+
+
+@dataclass(eq=False)
+class Model:
+    """The candidates of a program on one mesh, and what they cost.
+
+    Attributes:
+        mesh: of prime axes.
+        fixed: the only candidate of some spaces.
+        capacity: most bytes on a rank at once.
+        spaces: in program order.
+        homes: of all containers that spaces touch.
+    """
+
+    program: Program
+    mesh: Mesh
+    fixed: Mapping[str, Candidate]
+    capacity: int | None = None
+    spaces: list[SpaceVariable] = field(default_factory=list)
+    homes: list[HomeVariable] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        program = self.program
+        scores = Scores(program.machine, program.works, program.itemsizes)
+        found = candidates_of(program.footprints, self.mesh, scores, self.fixed)
+        uses: dict[str, list[UseArrays]] = {}
+        for name, candidates in found.items():
+            self.spaces.append(self._space(name, candidates, uses))
+        for data, own in uses.items():
+            self.homes.append(self._home(data, own))
+
+    def _space(
+        self, name: str, candidates: list[Candidate], uses: dict[str, list[UseArrays]]
+    ) -> SpaceVariable:
+        """The variable of a space; its uses are added to those of the containers."""
+        program, footprint = self.program, self.program.footprints[name]
+        tilings = Tilings.of(footprint.space, self.mesh, candidates)
+        nbytes = np.zeros(tilings.idle.shape)
+        for slot in footprint.slots(candidates):
+            own = self._use(footprint, slot, tilings)
+            uses.setdefault(slot.data, []).append(own)
+            held = boxes.volumes(own.tiles).astype(np.float64)
+            size = program.itemsizes[slot.data]
+            if isinstance(slot.use, Read | Update) and slot.use.approximate:
+                held = np.minimum(held, tilings.iterations)
+            nbytes += held * size
+        seconds = compute_seconds(
+            program.machine, program.works[name], tilings.iterations, nbytes
+        ).max(axis=1)
+        return SpaceVariable(name, candidates, program.times[name] * seconds, nbytes.max(axis=1))
+
+    def _use(self, footprint: Footprint, slot: Slot, tilings: Tilings) -> UseArrays:
+        tiles = footprint.boxes(slot.touched, tilings)
+        written = tiles
+        if not isinstance(slot.use, Read):
+            written = footprint.boxes(slot.written, tilings)
+        return UseArrays(
+            footprint.space.name,
+            slot,
+            tiles,
+            written,
+            self._operands(footprint, slot, tilings),
+            tuple(footprint.boxes(part, tilings) for part in slot.parts),
+            tuple(self._axes(footprint, slot, each) for each in tilings.candidates),
+            self.program.times[footprint.space.name],
+        )
+
+    def _operands(self, footprint: Footprint, slot: Slot, tilings: Tilings) -> NDArray[np.int64]:
+        """How many ranks hold operands of each element, of each candidate."""
+        found = np.ones(len(tilings.candidates), np.int64)
+        if isinstance(slot.use, Read):
+            return found
+        parameters = footprint.space.parameters
+        for number, candidate in enumerate(tilings.candidates):
+            kinds = footprint.kinds(footprint.split(candidate)) or []
+            for use in kinds:
+                if use.data == slot.data and not isinstance(use, Read) and use.layout.partial:
+                    along = partial_parameters(use)
+                    counts = zip(parameters, tilings.parts[number].tolist(), strict=True)
+                    found[number] = math.prod(n for name, n in counts if name in along)
+        return found
+
+    def _axes(self, footprint: Footprint, slot: Slot, candidate: Candidate) -> Axes:
+        """Axes that split each dimension of a container; on another mesh they have other names."""
+        if candidate is None:
+            return (("0",),) * len(slot.use.layout.extents)
+        if isinstance(candidate, Grid):
+            splits = tuple(tuple(f"{a} of {candidate.mesh}" for a in s) for s in candidate.splits)
+        else:
+            splits = candidate
+        by_name = dict(zip(footprint.space.parameters, splits, strict=True))
+        return tuple(() if name is None else by_name[name] for name in slot.use.index) or ((),)
+
+    def _home(self, data: str, uses: Sequence[UseArrays]) -> HomeVariable:
+        compilation, program = self.program.compilation, self.program
+        kind = compilation.arguments.get(data, ROOT)
+        extents = tuple(int(n) for n in compilation.sdfg.arrays[data].shape)
+        seen = not compilation.sdfg.arrays[data].transient
+        whole = uses[0].slot.use.layout
+        loaded = seen and not data.startswith("__return")
+        dwelling = Dwelling(
+            data,
+            program.itemsizes[data],
+            extents,
+            uses,
+            self._caller(kind, extents) if seen and kind != DISTRIBUTED else None,
+            seen and kind == DISTRIBUTED,
+            loaded and needs_load(whole.root(extents), [use.slot.use for use in uses]),
+            program.machine,
+        )
+        pairs = [(use.space, dwelling.pair(use)) for use in uses]
+        return HomeVariable(dwelling, dwelling.own(), pairs)
+
+    def _caller(self, kind: str, extents: Sequence[int]) -> NDArray[np.int64]:
+        found = np.zeros((self.mesh.size, len(extents), 2), np.int64)
+        if kind == REPLICATED:
+            found[..., 1] = extents
+        else:
+            found[0, :, 1] = extents
+        return found
+
+    # -- the problem ----------------------------------------------------------------------------
+
+    @functools.cached_property
+    def numbers(self) -> dict[str, int]:
+        """The variable of each space."""
+        return {space.name: number for number, space in enumerate(self.spaces)}
+
+    @functools.cached_property
+    def problem(self) -> Problem:
+        """Variables are the spaces, and then the homes."""
+        first = len(self.spaces)
+        unary = [space.seconds for space in self.spaces]
+        pairs = []
+        for number, home in enumerate(self.homes):
+            unary.append(home.own.seconds)
+            for space, costs in home.pairs:
+                if costs.seconds.any():
+                    pairs.append(Pair(first + number, self.numbers[space], costs.seconds))
+        return Problem(tuple(unary), tuple(pairs), self._limits)
+
+    def forbid(self, number: int, choice: int) -> None:
+        """Take a candidate of a space out of the problem."""
+        self.spaces[number].seconds[choice] = np.inf
+        self.__dict__.pop("problem", None)
+
+    @functools.cached_property
+    def least_loads(self) -> NDArray[np.float64]:
+        """Bytes of the busiest rank as each space runs, if each variable took the fewest.
+
+        What one takes does not depend on the others, so that no schedule takes fewer.
+        """
+        change = np.zeros(len(self.spaces) + 1)
+        for usage in self.usages:
+            change[usage.begin] += usage.amounts.min()
+            change[usage.end] -= usage.amounts.min()
+        loads: NDArray[np.float64] = np.cumsum(change)
+        return loads
+
+    def tighten(self, capacity: int) -> bool:
+        """Let the problem have less memory; whether anything is left that fits."""
+        self.capacity = capacity
+        self.__dict__.pop("problem", None)
+        return bool(self.least_loads.max(initial=0) <= capacity)
+
+    def settled(self, chosen: Sequence[int]) -> list[Settled]:
+        """What the homes cost that the lowering chooses for candidates of all spaces."""
+        by_name = {space.name: chosen[number] for number, space in enumerate(self.spaces)}
+        return [home.dwelling.settled(by_name) for home in self.homes]
+
+    @property
+    def _limits(self) -> tuple[Limit, ...]:
+        return (
+            () if self.capacity is None else (Limit(float(self.capacity), self.usages, "memory"),)
+        )
+
+    @functools.cached_property
+    def usages(self) -> tuple[Usage, ...]:
+        """Bytes of the busiest rank over the program: homes while they live, tiles of each space.
+
+        A container lives from its first use to its last, in loops to their end; what the caller
+        holds lives throughout. A tile counts even where the space works in the home itself.
+        """
+        found = []
+        ends = len(self.spaces)
+        for number, home in enumerate(self.homes):
+            dwelling = home.dwelling
+            at = [self.numbers[use.space] for use in dwelling.uses]
+            begin, end = self._life(dwelling, min(at), max(at) + 1)
+            volumes = dwelling.layouts.volumes.max(axis=1) * float(dwelling.itemsize)
+            found.append(Usage(ends + number, volumes, begin, end))
+        for number, space in enumerate(self.spaces):
+            found.append(Usage(number, space.tiles, number, number + 1))
+        return tuple(found)
+
+    def _life(self, dwelling: Dwelling, begin: int, end: int) -> tuple[int, int]:
+        sdfg = self.program.compilation.sdfg
+        if not sdfg.arrays[dwelling.data].transient:
+            return 0, len(self.spaces)
+        # in a loop what one iteration leaves is there for the next
+        for use in dwelling.uses:
+            region = self.program.footprints[use.space].space.state.parent_graph
+            if region is not sdfg:
+                together = [
+                    number
+                    for number, space in enumerate(self.spaces)
+                    if self._is_inside(space.name, region)
+                ]
+                begin, end = min(begin, *together), max(end, max(together) + 1)
+        return begin, end
+
+    def _is_inside(self, name: str, region: object) -> bool:
+        around: object = self.program.footprints[name].space.state.parent_graph
+        while around is not None:
+            if around is region:
+                return True
+            around = getattr(around, "parent_graph", None)
+        return False

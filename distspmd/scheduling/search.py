@@ -1,0 +1,273 @@
+"""The search: the program as it is tiled, candidates on some meshes, and the best answer."""
+
+from __future__ import annotations
+
+import copy
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dace import SDFG
+
+from distspmd.analysis.constraints import uses
+from distspmd.analysis.tiling import Tiling
+from distspmd.analysis.whole_program import unchanged_control_flow
+from distspmd.dace_compat.settings import placed_by_us
+from distspmd.errors import ArgumentError, NoSchedule, UnsupportedProgram, describe
+from distspmd.layouts.dimension import is_count
+from distspmd.layouts.mesh import MOST_RANKS, Mesh
+from distspmd.lowering import ATTRIBUTE, Lowering
+from distspmd.passes.compilation import Compilation
+from distspmd.passes.select_tilings import as_tiled
+from distspmd.pipeline import (
+    begin_compilation,
+    check_not_lowered,
+    check_options,
+    lower_numbers,
+    on_copy,
+    run_passes,
+    with_held,
+)
+from distspmd.plans.machine import Machine
+from distspmd.plans.solver import Solver
+from distspmd.schedule import Entries, Grid
+from distspmd.scheduling import candidates
+from distspmd.scheduling.found import Found, found_on
+from distspmd.scheduling.model import Model, Program
+from distspmd.wcsp.solver import Solution, solve
+
+_TRIES = 50
+"""Answers of the solver that may turn out not to be possible."""
+SECONDS = 60.0
+"""Of a search whose budget is not given."""
+Progress = Callable[[float, float, float], None]
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a search is asked for.
+
+    Attributes:
+        ranks: that there are.
+        memory: most bytes that may live on a rank at once, or a text such as ``"80 GB"``.
+        seconds: after which the best so far is the answer.
+        mesh: on whose axes to search; of all factors of the number of ranks where left out.
+        progress: told seconds, cost and bound whenever one of the latter improves.
+    """
+
+    ranks: int
+    memory: int | str | None = None
+    seconds: float = SECONDS
+    mesh: Mesh | None = None
+    progress: Progress | None = None
+
+    def __post_init__(self) -> None:
+        if not is_count(self.ranks) or not 1 <= self.ranks <= MOST_RANKS:
+            raise ArgumentError(
+                f"search: ranks={describe(self.ranks)} is no number of ranks from 1 to "
+                f"{MOST_RANKS:,}."
+            )
+        seconds: Any = self.seconds
+        if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds > 0:
+            raise ArgumentError(f"search: seconds={describe(seconds)} is no time above zero.")
+        object.__setattr__(self, "memory", bytes_of(self.memory))
+        if self.mesh is not None and self.mesh.size != self.ranks:
+            raise ArgumentError(
+                f"search: mesh={self.mesh} has {self.mesh.size} ranks, but ranks={self.ranks}. "
+                "Write a mesh of so many ranks, or leave it out."
+            )
+
+
+_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+_BYTES = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(i?)B?\s*\Z", re.IGNORECASE)
+
+
+def bytes_of(given: Any) -> int | None:
+    """A number of bytes, of a number or a text such as ``"80 GB"`` or ``"1.5 GiB"``.
+
+    Raises:
+        ArgumentError: neither of both.
+    """
+    if given is None:
+        return None
+    if isinstance(given, str) and (match := _BYTES.match(given)):
+        unit = _UNITS[match[2].upper()]
+        if match[3]:
+            unit = {10**3: 2**10, 10**6: 2**20, 10**9: 2**30, 10**12: 2**40}.get(unit, 1)
+        return int(float(match[1]) * unit)
+    if is_count(given):
+        return int(given)
+    raise ArgumentError(f'memory={describe(given)} is no number of bytes. Write "80 GB".')
+
+
+@placed_by_us()
+def search_numbers(
+    sdfg: SDFG,
+    options: Options,
+    *,
+    fixed: Entries | None = None,
+    arguments: Mapping[str, str] | None = None,
+    machine: Machine | None = None,
+    fuse: bool = True,
+) -> Found:
+    """Search for a schedule of an SDFG with numbers for sizes; see :func:`distspmd.search`."""
+    twin = copy.deepcopy(sdfg)
+    compilation = begin_compilation(
+        twin,
+        on_copy({} if fixed is None else fixed, sdfg, twin),
+        arguments=arguments,
+        machine=machine,
+        fuse=fuse,
+    )
+    run_passes(compilation, stop_after="align-maps")
+    compilation.spaces = as_tiled(compilation.spaces)
+    return search_fused(compilation, options)
+
+
+def lower_searched(
+    sdfg: SDFG,
+    schedule: Entries,
+    options: Options,
+    *,
+    arguments: Mapping[str, str] | None = None,
+    solvers: Sequence[Solver] | None = None,
+    machine: Machine | None = None,
+    deterministic: bool = False,
+    fuse: bool = True,
+) -> Lowering:
+    """Search for what a schedule leaves open, and lower an SDFG in place."""
+    check_options(solvers, machine)
+    check_not_lowered(sdfg)
+    machine = machine or Machine.measured()
+    arguments = with_held(sdfg, schedule, arguments)
+    found = search_numbers(
+        sdfg, options, fixed=schedule, arguments=arguments, machine=machine, fuse=fuse
+    )
+    lowering = lower_numbers(
+        sdfg,
+        found.schedule,
+        arguments=arguments,
+        solvers=solvers,
+        machine=machine,
+        deterministic=deterministic,
+        fuse=fuse,
+    )
+    lowering = replace(lowering, remarks=(*lowering.remarks, found.sentence))
+    setattr(sdfg, ATTRIBUTE, lowering)
+    return lowering
+
+
+def search_fused(compilation: Compilation, options: Options) -> Found:
+    """Search for a schedule of a program whose maps are fused and aligned.
+
+    Raises:
+        NoSchedule: nothing fits the memory; says the least that would do.
+    """
+    begin = time.monotonic()
+    grids = compilation.grids
+    for name, grid in grids.items():
+        if grid.mesh.size > options.ranks:
+            raise ArgumentError(
+                f"search: the schedule gives the space {name!r} {grid.mesh.size} ranks, but "
+                f"ranks={options.ranks}."
+            )
+    best: tuple[Found, Model] | None = None
+    with unchanged_control_flow():
+        program = Program.of(compilation)
+        for mesh in _meshes(options, list(grids.values())):
+            fixed = {name: candidates.on_mesh(grid, mesh) for name, grid in grids.items()}
+            assert options.memory is None or isinstance(options.memory, int)
+            model = Model(program, mesh, fixed, options.memory)
+            left = max(0.5, options.seconds - (time.monotonic() - begin))
+            found = _solved(model, replace(options, seconds=left))
+            if best is None or found.cost < best[0].cost:
+                best = found, model
+    assert best is not None
+    return best[0]
+
+
+def _meshes(options: Options, grids: list[Grid]) -> Iterator[Mesh]:
+    if options.mesh is not None:
+        yield options.mesh
+    elif grids:
+        yield candidates.mesh_with(options.ranks, grids)
+    else:
+        yield from map(candidates.mesh_of, candidates.rank_counts(options.ranks))
+
+
+def _solved(model: Model, options: Options) -> Found:
+    """The best of a model whose choices are all possible: those that are not are left out."""
+    _check_memory(model)
+    begin, memory, best = time.monotonic(), model.capacity, None
+    for _ in range(_TRIES):
+        left = max(0.5, options.seconds - (time.monotonic() - begin))
+        solution = solve(model.problem, seconds=left, progress=options.progress)
+        refused = _refused(model, solution)
+        for number, choice in refused:
+            model.forbid(number, choice)
+        if refused:
+            continue
+        found = found_on(model, solution, options.ranks)
+        if best is None or found.peak < best.peak:
+            best = found
+        if memory is None or model.capacity is None or found.peak <= memory:
+            return found
+        if not model.tighten(model.capacity - (found.peak - memory)):
+            break
+    least = f"The least that was found is {best.peak:,} bytes. " if best else ""
+    raise NoSchedule(
+        f"no schedule was found for {model.mesh.size} ranks that keeps each within "
+        f"{memory:,} bytes. {least}Give more memory or more ranks."
+    )
+
+
+def _refused(model: Model, solution: Solution) -> list[tuple[int, int]]:
+    """Choices of spaces that cannot be tiled so: variables with their choices."""
+    found = []
+    for number, variable in enumerate(model.spaces):
+        choice = int(solution.choices[number])
+        footprint = model.program.footprints[variable.name]
+        mesh, splits = footprint.on(model.mesh, variable.candidates[choice])
+        if len(variable.candidates) == 1 or not any(splits):
+            continue
+        try:
+            tiling = Tiling.of(footprint.space.ranges, mesh, splits)
+            uses(footprint.space, tiling, footprint.touched)
+        except UnsupportedProgram:
+            found.append((number, choice))
+    return found
+
+
+def _check_memory(model: Model) -> None:
+    """See to it that some schedule fits the memory.
+
+    What each variable takes does not depend on the others, so that the least of each is the least
+    of all.
+
+    Raises:
+        NoSchedule: none does.
+    """
+    if model.capacity is None:
+        return
+    least = [usage.amounts.min() for usage in model.usages]
+    loads = model.least_loads
+    if loads.max(initial=0) <= model.capacity:
+        return
+    at = int(loads.argmax())
+    living = sorted(
+        (
+            (float(amount), model.homes[usage.variable - len(model.spaces)].dwelling.data)
+            for usage, amount in zip(model.usages, least, strict=True)
+            if usage.variable >= len(model.spaces) and usage.begin <= at < usage.end
+        ),
+        reverse=True,
+    )
+    held = ", ".join(f"{name!r} {nbytes:,.0f}" for nbytes, name in living[:5])
+    raise NoSchedule(
+        f"no schedule for {model.mesh.size} ranks keeps each within {model.capacity:,} bytes. "
+        f"The least that would do is {loads.max():,.0f} bytes, in the space "
+        f"{model.spaces[at].name!r}, of which tiles of arrays hold {held or 'none'}. Give more "
+        "memory or more ranks, or pass arguments as 'distributed'."
+    )

@@ -1,0 +1,203 @@
+"""What it takes to bring arrays from some layouts to others: bytes and seconds of all pairs.
+
+The bytes are those that ranks lack, which a plan of one exchange moves; the seconds are those of
+:mod:`distspmd.plans.cost`, for the call that such a pair of layouts would get.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from distspmd.plans.machine import Machine
+from distspmd.scheduling import boxes
+from distspmd.scheduling.boxes import Counts, Sides, Stack
+
+Seconds = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Layouts:
+    """Layouts of one container on all ranks.
+
+    Attributes:
+        bounds: their boxes.
+        sides: shared by all layouts whose tiles are compared.
+    """
+
+    bounds: Stack
+    sides: Sides
+
+    def __len__(self) -> int:
+        return len(self.bounds)
+
+    @cached_property
+    def volumes(self) -> Counts:
+        """Elements of each rank's tile: (layouts, ranks)."""
+        return boxes.volumes(self.bounds)
+
+    @cached_property
+    def whole(self) -> Stack:
+        """The hull of all tiles of each layout: (layouts, dimensions, 2)."""
+        return boxes.hull_of_ranks(self.bounds)
+
+    @cached_property
+    def numbers(self) -> list[tuple[int, ...]]:
+        """The intervals of each dimension, by number."""
+        return [self.sides.of(bounds) for bounds in self.bounds]
+
+    @cached_property
+    def holders(self) -> Counts:
+        """Ranks that hold anything, of each layout."""
+        found: Counts = (self.volumes > 0).sum(axis=1)
+        return found
+
+    @cached_property
+    def different(self) -> Counts:
+        """Elements of the different tiles of each layout together."""
+        return self._different[0]
+
+    @cached_property
+    def tiles(self) -> Counts:
+        """Different tiles of each layout."""
+        return self._different[1]
+
+    @cached_property
+    def _different(self) -> tuple[Counts, Counts]:
+        found = []
+        for bounds in self.bounds:
+            once = boxes.different_tiles(bounds)
+            found.append((int(boxes.volumes(once).sum()), len(once)))
+        numbers = np.array(found, np.int64).reshape(-1, 2)
+        return numbers[:, 0], numbers[:, 1]
+
+    @cached_property
+    def copies(self) -> NDArray[np.float64]:
+        """Ranks that hold each tile, on the average."""
+        return self.holders / np.maximum(self.tiles, 1)
+
+    def select(self, which: NDArray[np.int64]) -> Layouts:
+        """Some of them."""
+        return Layouts(self.bounds[which], self.sides)
+
+
+@dataclass(frozen=True, eq=False)
+class Moved:
+    """Costs of all pairs: a source in each row, a target in each column.
+
+    Attributes:
+        nbytes: that all ranks receive.
+        seconds: predicted.
+        copied: that all ranks copy from their own tiles.
+        in_place: predicted where both are one storage, so that nothing is copied.
+    """
+
+    nbytes: Counts
+    seconds: Seconds
+    copied: Counts
+    in_place: Seconds
+
+
+def within(inner: Layouts, outer: Layouts) -> NDArray[np.bool_]:
+    """Whether each rank holds its box of one layout in its box of another: (outer, inner)."""
+    shared = boxes.common(outer.bounds, inner.bounds)
+    found: NDArray[np.bool_] = (shared == inner.volumes[None]).all(axis=2)
+    return found
+
+
+def move(source: Layouts, target: Layouts, itemsize: int, machine: Machine) -> Moved:
+    """Bring values from each source to each target.
+
+    Args:
+        source: layouts that hold the values.
+        target: layouts that want what their tiles and the source have in common.
+        itemsize: bytes of an element.
+        machine: what bytes and messages cost.
+    """
+    kept = boxes.common(source.bounds, target.bounds)
+    wanted = boxes.common_with_one(target.bounds, source.whole)
+    lacking = wanted - kept
+    most, received = lacking.max(axis=2), lacking.sum(axis=2)
+    owner = kept.max(axis=2) > 0
+    meets, serves = _meeting(source, target, owner)
+    alone = source.holders == 1
+    sent = np.where(
+        alone[:, None], target.different[None] - kept.max(axis=2), 0
+    )  # else no rank sends more than the busiest receives
+    calls = _calls(source, target, meets, serves, received)
+    busiest = np.maximum(most, np.maximum(sent, 0))
+    spread = alone[:, None] & (target.copies > 1)[None] & (target.tiles > 1)[None]
+    busiest = busiest + np.where(spread, most, 0)  # scattered, and told to those who share a tile
+    messages = machine.alpha * np.where(received > 0, calls, 0)
+    lean = messages + itemsize * machine.beta * busiest
+    copied = itemsize * machine.copy * kept.max(axis=2)
+    return Moved(received * itemsize, lean + copied, kept.sum(axis=2) * itemsize, lean)
+
+
+def _meeting(source: Layouts, target: Layouts, owner: NDArray[np.bool_]) -> tuple[Counts, Counts]:
+    """Most source tiles that one target tile meets, and the reverse, each without one's own."""
+    sides, shape = source.sides, (len(source), len(target))
+    meets, serves = np.ones(shape, np.int64), np.ones(shape, np.int64)
+    known: dict[tuple[tuple[int, ...], tuple[int, ...]], tuple[int, int]] = {}
+    for i, mine in enumerate(source.numbers):
+        for j, theirs in enumerate(target.numbers):
+            if (mine, theirs) not in known:
+                known[mine, theirs] = (
+                    sides.most_meeting(mine, theirs),
+                    sides.most_meeting(theirs, mine),
+                )
+            meets[i, j], serves[i, j] = known[mine, theirs]
+    return np.maximum(meets - owner, 0), np.maximum(serves - owner, 0)
+
+
+def _calls(
+    source: Layouts, target: Layouts, meets: Counts, serves: Counts, received: Counts
+) -> Seconds:
+    """Messages of the busiest rank: of an exchange, or of a tree where all want the same."""
+    shares = np.maximum(1.0, np.ceil(target.copies[None] / source.copies[:, None]))
+    exchange = meets + np.maximum(serves * shares, (shares > 1) * (shares - 1))
+    takers = np.maximum(meets + 1, shares)
+    tree = np.ceil(np.log2(np.maximum(takers, 2)))
+    gathers = serves == 0  # each source tile goes to one target tile, and all who share that
+    scattered = (source.holders == 1)[:, None] & (target.tiles > 1)[None]
+    scatter = target.tiles[None] - 1 + np.ceil(np.log2(np.maximum(target.copies, 1)))[None]
+    told = (source.holders == 1)[:, None] & (target.tiles <= 1)[None]
+    found = np.where(gathers, np.minimum(exchange, tree), exchange)
+    found = np.where(scattered, scatter, found)
+    ranks = np.ceil(np.log2(np.maximum(target.holders, 2)))[None]
+    calls: Seconds = np.where(told, ranks, found).astype(np.float64)
+    return np.maximum(calls, 1.0)
+
+
+def reduce(
+    source: Layouts, operands: Counts, target: Layouts, itemsize: int, machine: Machine
+) -> Moved:
+    """Combine operands that ranks hold of each tile, and bring the values to each target.
+
+    Each rank combines a piece of its tile, and gets what else it wants of the values; or it gets
+    all operands of what it wants, where that is less.
+
+    Args:
+        source: layouts of the operands.
+        operands: how many there are of each tile of each source; 1 where it holds values.
+        target, itemsize, machine: as of :func:`move`.
+    """
+    values = move(source, target, itemsize, machine)
+    p = operands[:, None, None].astype(np.float64)
+    held = source.volumes[:, None, :].astype(np.float64)
+    wanted = boxes.common_with_one(target.bounds, source.whole).astype(np.float64)
+    pieces = (p - 1) / p * held + np.maximum(wanted - held / p, 0)
+    alone = (p - 1) * wanted + np.maximum(wanted - boxes.common(source.bounds, target.bounds), 0)
+    lacking = np.where(held > 0, np.minimum(pieces, alone), wanted)
+    received = lacking.sum(axis=2)
+    steps = 1 + (wanted.max(axis=2) > (held / p).max(axis=2))
+    calls = np.ceil(np.log2(np.maximum(operands, 2)))[:, None] * steps
+    seconds = machine.alpha * calls + itemsize * machine.beta * lacking.max(axis=2)
+    seconds = seconds + itemsize * machine.copy * held.max(axis=2)
+    combined = (operands > 1)[:, None]
+    nbytes = np.where(combined, np.ceil(received) * itemsize, values.nbytes).astype(np.int64)
+    found = np.where(combined, seconds, values.seconds)
+    return Moved(nbytes, found, np.where(combined, 0, values.copied), found)
