@@ -102,6 +102,11 @@ FORMS: dict[str, Form] = {
     "pick_from": "({0} >= {1} ? {2} : {3})",
     "pick_between": f"({_BETWEEN} ? {{3}} : {{4}})",
     "pick_stepped": f"({_STEPPED} ? {{4}} : {{5}})",
+    **{
+        f"{half}_{form}": f"distspmd_{half}_{form}({{0}})"
+        for half in ("bfloat16", "float16")
+        for form in ("bits", "value")
+    },
     "uniform": "distspmd_uniform({0}, {1}, {2})",
     "checked": "distspmd_checked({0}, {1}, {2}, {3}, {4}, {5})",
     "checked_index": "distspmd_checked_index({0}, {1}, {2})",

@@ -41,6 +41,13 @@ def _shift(function: Function) -> Function:
     return shifted
 
 
+def _bfloat16_bits(a: Any) -> Any:
+    """The upper half of a float32, rounded to even; of a NaN the quiet one."""
+    bits = np.asarray(a, np.float32).view(np.uint32)
+    rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
+    return np.where(np.isnan(a), 0x7FC0, rounded).astype(np.uint16)
+
+
 _FUNCTIONS: dict[str, Function] = {
     **{name: getattr(np, name) for name in OPERATIONS if hasattr(np, name)},
     "at_least": lambda a, b: np.where(a < b, b, a),
@@ -57,6 +64,10 @@ _FUNCTIONS: dict[str, Function] = {
     "is_extreme": lambda a, best: (a == best) | (a != a),
     "between": _between,
     "stepped": _stepped,
+    "bfloat16_bits": _bfloat16_bits,
+    "bfloat16_value": lambda n: (np.asarray(n, np.uint32) << 16).view(np.float32),
+    "float16_bits": lambda a: np.asarray(a, np.float32).astype(np.float16).view(np.uint16),
+    "float16_value": lambda n: np.asarray(n, np.uint16).view(np.float16).astype(np.float32),
     "checked": lambda a, *_: a,
     "checked_index": lambda i, n, line: np.where(np.less(i, 0), i + n, i),
     "pick": lambda i, place, a, b: np.where(i == place, a, b),

@@ -19,6 +19,7 @@ Derivative = Callable[..., Sequence[Any]]
 each argument. None stands for zero."""
 
 BOOL = np.dtype(bool)
+FLOAT32, UINT16 = np.dtype(np.float32), np.dtype(np.uint16)
 
 
 def promote_types(types: Sequence[DType]) -> DType:
@@ -203,6 +204,11 @@ _ROWS = [
     _row("pick_between", 5, chosen(2), 2, chooses=2),
     _row("pick_stepped", 6, chosen(2), 2, chooses=2),
     _row("uniform", 3, lambda types: np.dtype(np.float64), 10, is_step=True),
+    *(
+        _row(f"{half}_{form}", 1, rule, 3, is_step=form == "bits")
+        for half in ("bfloat16", "float16")
+        for form, rule in (("bits", lambda types: UINT16), ("value", lambda types: FLOAT32))
+    ),
     _row("checked", 6, first, 1),
     _row("checked_index", 3, lambda types: np.dtype(np.int64), 2, is_step=True),
 ]
@@ -219,6 +225,8 @@ OPERATIONS: dict[str, OperationKind] = {row.name: row for row in _ROWS}
   where ``i == place``, ``pick_from(i, first, a, b)`` where ``i >= first``, ``pick_between`` and
   ``pick_stepped`` by the tests of these names;
 - ``uniform(seed, draw, i)`` is the number in [0, 1) that is drawn from a counter;
+- ``bfloat16_bits(a)`` are the 16 bits of the number of this type that is nearest to a float32, and
+  ``bfloat16_value(n)`` is the float32 of such bits; likewise of ``float16``;
 - ``checked(a, failed, kind, line, m, n)`` is ``a``; where it has failed, the program ends with an
   error (:data:`distspmd.errors.NOTED`) that names the line, and the numbers ``m`` and ``n``;
 - ``checked_index(i, n, line)`` is an index of ``n`` elements, from the end if it is negative;

@@ -73,6 +73,11 @@ FORMS: dict[str, Form] = {
     "pick_from": "({2} if {0} >= {1} else {3})",
     "pick_between": f"({{3}} if {_BETWEEN} else {{4}})",
     "pick_stepped": f"({{4}} if {_STEPPED} else {{5}})",
+    **{
+        f"{half}_{form}": f"distspmd_{half}_{form}({{0}})"
+        for half in ("bfloat16", "float16")
+        for form in ("bits", "value")
+    },
     "uniform": "distspmd_uniform({0}, {1}, {2})",
     "checked": "{0}",
     "checked_index": "({0} + {1} if {0} < 0 else {0})",

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class _Arrays(MemoryBinding):
     """Results are NumPy arrays."""
 
-    def _result(self, array: NDArray[Any], shape: tuple[int, ...]) -> Any:
+    def _result(self, array: NDArray[Any], shape: tuple[int, ...], dtype: torch.dtype) -> Any:
         return array.reshape(shape)
 
 

@@ -14,11 +14,12 @@ from torch.utils import _pytree as pytree
 from distspmd.analysis.meanings import Meanings, tell
 from distspmd.errors import UnsupportedProgram
 from distspmd.execution.binding import bind
+from distspmd.expressions.operations import UINT16
 from distspmd.frontend.from_torch.arguments import MemoryBinding
 from distspmd.frontend.from_torch.assumptions import index_ranges
 from distspmd.frontend.from_torch.trace import Slot, Trace, trace
 from distspmd.frontend.operators import evaluate
-from distspmd.frontend.operators.aten_registry import element_type
+from distspmd.frontend.operators.aten_registry import HALVES, element_type, loaded, stored_as
 from distspmd.frontend.operators.aten_registry import number as constant
 from distspmd.frontend.tensor_ir.cse import settle, share_results
 from distspmd.frontend.tensor_ir.dimension_names import dimension_names
@@ -108,24 +109,27 @@ def _program_of(
     builder = Builder()
     slots = {slot.name: slot for slot in traced.slots}
     containers: dict[str, str] = {}
+    stored: dict[fx.Node, Value] = {}
     placeholders = [node for node in traced.graph.nodes if node.op == "placeholder"]
     for node, name in zip(placeholders, [*slots, *traced.inputs], strict=True):
         if node.users or name not in slots:
             example = node.meta["val"]
-            value = builder.argument(name, example.shape, element_type(example.dtype))
-            builder.values[node] = value
+            stored[node], builder.values[node] = _argument(builder, name, example)
             containers[name] = list(builder.arrays)[-1]
     written: list[tuple[Value, Value, fx.Node]] = []
     results: list[Value] = []
+    types: list[torch.dtype] = []
     for node in traced.graph.nodes:
         if node.op == "get_attr":
             tensor = traced.constants[str(node.target)]
             builder.values[node] = _constant(builder, tensor, slots, containers)
         elif node.op == "output":
-            results = [builder.values[result] for result in node.args[0]]
+            results = [_as_stored(builder.values[n], n) for n in node.args[0]]
+            types = [n.meta["val"].dtype for n in node.args[0]]
         elif node.op == "call_function" and operator_of(node) == "copy_":
-            target, value = (builder.values[argument] for argument in node.args[:2])
-            written.append((target, value, node))
+            target, value = node.args[:2]
+            value = _as_stored(builder.values[value], target)
+            written.append((stored.get(target, builder.values[target]), value, node))
         elif node.op == "call_function":
             builder.values[node] = evaluate(builder, node)
     returned = _results(builder, results)
@@ -143,8 +147,10 @@ def _program_of(
     live = {containers[name]: slot for name, slot in slots.items() if name in containers}
     shown = [tuple(map(int, result.shape)) for result in results]
     draws = builder.seed is not None
-    if draws:
-        sdfg.append_global_code((INCLUDE / "distspmd" / "kernels" / "counter_rng.hpp").read_text())
+    headers = {"counter_rng.hpp": draws, "half_precision.hpp": _has_halves(traced)}
+    for header, is_needed in headers.items():
+        if is_needed:
+            sdfg.append_global_code((INCLUDE / "distspmd" / "kernels" / header).read_text())
     structure = pytree.tree_unflatten(list(range(len(results))), traced.results)
     ranges = index_ranges(traced.graph)
     indices = {
@@ -153,9 +159,30 @@ def _program_of(
         if node in ranges
     }
     _tell_meanings(sdfg, builder, traced, [*early, *late], containers, expected)
-    binding = bound(live, shapes, expected, shown, structure, draws, traced.assumptions, indices)
+    binding = bound(
+        live, shapes, expected, shown, structure, draws, traced.assumptions, indices, types
+    )
     bind(sdfg, binding)
     return sdfg
+
+
+def _argument(builder: Builder, name: str, example: torch.Tensor) -> tuple[Value, Value]:
+    """A container of the caller as it is stored, and its numbers."""
+    half = HALVES.get(example.dtype)
+    stored = builder.argument(name, example.shape, UINT16 if half else element_type(example.dtype))
+    return stored, loaded(stored, half) if half else stored
+
+
+def _as_stored(value: Value, like: Any) -> Value:
+    """A value as it is stored where the value of a node is."""
+    half = HALVES.get(like.meta["val"].dtype)
+    return stored_as(value, half) if half else value
+
+
+def _has_halves(traced: Trace) -> bool:
+    examples = (node.meta.get("val") for node in traced.graph.nodes)
+    leaves = (leaf for example in examples for leaf in pytree.tree_leaves(example))
+    return any(getattr(leaf, "dtype", None) in HALVES for leaf in leaves)
 
 
 def _tell_meanings(
@@ -200,7 +227,7 @@ def _constant(
         return Value(new_variables(tensor.shape), constant(only, dtype), tuple(tensor.shape))
     name = f"constant_{sum(slot.kind == 'constant' for slot in slots.values())}"
     slots[name] = Slot(name, lambda: tensor, "constant")
-    found = builder.argument(name, tensor.shape, dtype)
+    _, found = _argument(builder, name, tensor)
     containers[name] = list(builder.arrays)[-1]
     return found
 

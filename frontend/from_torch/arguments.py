@@ -15,6 +15,7 @@ from torch.utils import _pytree as pytree
 from distspmd.errors import ArgumentError
 from distspmd.execution.binding import binding_of
 from distspmd.frontend.from_torch.assumptions import Assumptions, IndexRange
+from distspmd.frontend.operators.aten_registry import HALVES
 
 if TYPE_CHECKING:
     from dace import SDFG
@@ -35,6 +36,7 @@ class MemoryBinding:
         draws: whether the program draws random numbers.
         assumptions: what else of the caller's the program has in it.
         indices: what the values of arguments may be that are indices.
+        types: of the results, as the caller sees them.
     """
 
     live: Mapping[str, Slot]
@@ -45,6 +47,7 @@ class MemoryBinding:
     draws: bool = False
     assumptions: Assumptions | None = None
     indices: Mapping[str, Sequence[IndexRange]] = field(default_factory=dict)
+    types: Sequence[torch.dtype] = ()
     calls: int = field(default=0, init=False)
 
     def __deepcopy__(self, memo: Any) -> MemoryBinding:
@@ -102,14 +105,16 @@ class MemoryBinding:
     def returned(self, results: Sequence[NDArray[Any] | None]) -> Any:
         """The results as the function returns them; None for what others have."""
         tensors = [
-            None if array is None else self._result(array, shape)
-            for array, shape in zip(results, self.results, strict=True)
+            None if array is None else self._result(array, shape, dtype)
+            for array, shape, dtype in zip(results, self.results, self.types, strict=True)
         ]
         return pytree.tree_map(lambda number: tensors[number], self.structure)
 
-    def _result(self, array: NDArray[Any], shape: tuple[int, ...]) -> Any:
+    def _result(self, array: NDArray[Any], shape: tuple[int, ...], dtype: torch.dtype) -> Any:
         """A result as a tensor; one in the memory of a device is of the kind that was passed."""
         found = torch.from_numpy(array) if isinstance(array, np.ndarray) else array
+        if dtype in HALVES and isinstance(found, torch.Tensor):
+            found = found.view(dtype)
         return found.reshape(shape if math.prod(found.shape) == math.prod(shape) else -1)
 
 
@@ -130,7 +135,8 @@ def _memory(name: str, tensor: torch.Tensor) -> NDArray[Any]:
         raise ArgumentError(
             f"{name!r} has the strides {tensor.stride()}; pass it with .contiguous()."
         )
-    array: NDArray[Any] = tensor.detach().numpy()
+    found = tensor.detach()
+    array: NDArray[Any] = (found.view(torch.uint16) if found.dtype in HALVES else found).numpy()
     return array
 
 

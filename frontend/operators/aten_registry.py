@@ -14,11 +14,11 @@ from torch import fx
 from torch.utils import _pytree as pytree
 
 from distspmd.errors import UnsupportedProgram
-from distspmd.expressions.ir import Constant, Expression, Load, apply, cast
+from distspmd.expressions.ir import Constant, Expression, Load, Operation, apply, cast
 from distspmd.expressions.operations import DType
 from distspmd.frontend.tensor_ir import indices as v
 from distspmd.frontend.tensor_ir.indices import Index, Value, Variable
-from distspmd.frontend.tensor_ir.kernels import Builder, called, operator_of, refuse
+from distspmd.frontend.tensor_ir.kernels import VIEWS, Builder, called, operator_of, refuse
 
 Operator = Callable[..., Any]
 OPERATORS: dict[str, Operator] = {}
@@ -32,8 +32,12 @@ TYPES: dict[torch.dtype, DType] = {
     torch.int8: np.dtype(np.int8),
     torch.uint8: np.dtype(np.uint8),
     torch.int16: np.dtype(np.int16),
+    torch.bfloat16: np.dtype(np.float32),
+    torch.float16: np.dtype(np.float32),
 }
-"""NumPy's types of torch's."""
+"""NumPy's types of torch's, in which programs compute."""
+HALVES = {torch.bfloat16: "bfloat16", torch.float16: "float16"}
+"""Types whose numbers are stored in 16 bits, and rounded behind each operator."""
 INT64, FLOAT64 = TYPES[torch.int64], TYPES[torch.float64]
 
 _IGNORED = ("_record_function_enter_new", "_record_function_exit")
@@ -58,7 +62,34 @@ def evaluate(builder: Builder, node: fx.Node) -> Any:
         found = known(builder, node, *args, **kwargs)
     except v.Crossing:
         found = _of_copies(builder, node, known, args, kwargs)
+    if name not in VIEWS:
+        found = _rounded(found, node.meta.get("val"))
     return builder.settled(found, node)
+
+
+def _rounded(found: Any, example: Any) -> Any:
+    """What an operator gives, rounded where torch rounds it: it computes in float32."""
+    if isinstance(found, list | tuple) and isinstance(example, list | tuple):
+        pairs = zip(found, example, strict=False)
+        return type(found)(_rounded(one, own) for one, own in pairs)
+    if not isinstance(found, Value) or getattr(example, "dtype", None) not in HALVES:
+        return found
+    half = HALVES[example.dtype]
+    return loaded(stored_as(found, half), half)
+
+
+def stored_as(value: Value, half: str) -> Value:
+    """Numbers as the 16 bits of a type."""
+    inner = value.expression
+    if isinstance(inner, Operation) and inner.name == f"{half}_value":
+        return Value(value.dims, inner.arguments[0], value.shape)
+    bits = apply(f"{half}_bits", cast(inner, TYPES[torch.float32]))
+    return Value(value.dims, bits, value.shape)
+
+
+def loaded(value: Value, half: str) -> Value:
+    """The numbers of 16 bits of a type."""
+    return Value(value.dims, apply(f"{half}_value", value.expression), value.shape)
 
 
 def _of_copies(

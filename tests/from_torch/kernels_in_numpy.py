@@ -19,6 +19,7 @@ from distspmd.execution.binding import binding_of
 from distspmd.expressions.evaluation import evaluate
 from distspmd.expressions.ir import Argument, Expression, IndexValue, Load, replace_leaves
 from distspmd.frontend.from_torch import api
+from distspmd.frontend.operators.aten_registry import HALVES
 from distspmd.frontend.tensor_ir.indices import Array, Index, Variable
 from distspmd.frontend.tensor_ir.kernels import LINES, Builder, Kernel, current_indices
 
@@ -57,21 +58,33 @@ class Program:
             name: np.full(shapes[name], 77, array.dtype.type) for name, array in sdfg.arrays.items()
         }
         for name, slot in binding.live.items():
-            memory[name] = np.array(slot.fetch().detach().numpy()).reshape(shapes[name])
+            memory[name] = np.array(as_stored(slot.fetch())).reshape(shapes[name])
         for name, value in zip(sdfg.arg_names, inputs, strict=True):
-            memory[name] = np.array(value.numpy()).reshape(shapes[name])
+            memory[name] = np.array(as_stored(value)).reshape(shapes[name])
         for kernel in self.kernels:
             run_kernel(kernel, memory)
         single = len(binding.results) == 1
         results = [
-            torch.from_numpy(memory["__return" if single else f"__return_{n}"]).reshape(shape)
-            for n, shape in enumerate(binding.results)
+            as_given(memory["__return" if single else f"__return_{n}"], dtype).reshape(shape)
+            for n, (shape, dtype) in enumerate(zip(binding.results, binding.types, strict=True))
         ]
         live = {
-            slot.name: torch.from_numpy(memory[name]).reshape(slot.fetch().shape)
+            slot.name: as_given(memory[name], slot.fetch().dtype).reshape(slot.fetch().shape)
             for name, slot in binding.live.items()
         }
         return results, live
+
+
+def as_stored(tensor: Tensor) -> Any:
+    """The memory of a tensor."""
+    tensor = tensor.detach()
+    return (tensor.view(torch.uint16) if tensor.dtype in HALVES else tensor).numpy()
+
+
+def as_given(array: Any, dtype: torch.dtype) -> Tensor:
+    """An array as a tensor of torch's type."""
+    found = torch.from_numpy(array)
+    return found.view(dtype) if dtype in HALVES else found
 
 
 def run_kernel(kernel: Kernel, memory: dict[str, Any]) -> None:

@@ -336,7 +336,7 @@ _classifier("mobilenet_v3", "mobilenet_v3_small")
 _classifier("shufflenet", "shufflenet_v2_x0_5")
 _classifier("densenet", "densenet121")
 _classifier("googlenet", "googlenet", 48, aux_logits=False, init_weights=False)
-_classifier("efficientnet", "efficientnet_b0")
+_classifier("efficientnet", "efficientnet_b0", stochastic_depth_prob=0.0)
 _classifier("regnet", "regnet_y_400mf")
 _classifier("mnasnet", "mnasnet0_5")
 
