@@ -41,20 +41,21 @@ def convolution(
         return aten.convolution(*flat, *two, transposed, _plane(output_padding, 0), groups).squeeze(
             2
         )
-    if not transposed or x.dim() != 4:
+    if not transposed or x.dim() not in (4, 5):
         return NotImplemented
+    count = x.dim() - 2
     lengths = [
         (x.shape[2 + k] - 1) * stride[k]
         - 2 * padding[k]
         + dilation[k] * (w.shape[2 + k] - 1)
         + output_padding[k]
         + 1
-        for k in range(2)
+        for k in range(count)
     ]
     result = x.new_zeros((x.shape[0], w.shape[1] * groups, *lengths))
-    settings = (stride, padding, dilation, False, [0, 0], groups)
+    settings = (stride, padding, dilation, False, [0] * count, groups)
     made, _, _ = aten.convolution_backward(x, result, w, None, *settings, [True, False, False])
-    return made if bias is None else made + bias.view(1, -1, 1, 1)
+    return made if bias is None else made + bias.view(1, -1, *[1] * count)
 
 
 def convolution_backward(
@@ -81,19 +82,21 @@ def convolution_backward(
             to_w.squeeze(2) if mask[1] else None,
             to_bias,
         )
-    if not transposed or x.dim() != 4:
+    if not transposed or x.dim() not in (4, 5):
         return NotImplemented
-    plain = (stride, padding, dilation, False, [0, 0], groups)
+    count = x.dim() - 2
+    plain = (stride, padding, dilation, False, [0] * count, groups)
     to_x = aten.convolution(g, w, None, *plain) if mask[0] else None
     to_w = None
     if mask[1]:
         _, to_w, _ = aten.convolution_backward(x, g, w, None, *plain, [False, True, False])
-    return to_x, to_w, g.sum((0, 2, 3)) if mask[2] else None
+    return to_x, to_w, g.sum((0, *range(2, 2 + count))) if mask[2] else None
 
 
-def _pairs(*settings: Any) -> list[list[int]]:
+def _each(count: int, *settings: Any) -> list[list[int]]:
+    """Settings as a number for each dimension."""
     found = [[s] if isinstance(s, int) else list(s) for s in settings]
-    return [values * (2 if len(values) == 1 else 1) for values in found]
+    return [values * (count if len(values) == 1 else 1) for values in found]
 
 
 def _counts(
@@ -102,12 +105,12 @@ def _counts(
     """What sums of windows are divided by: for each window the number of its elements."""
     if divisor or included or not any(plain[1]):
         return divisor or math.prod(sizes)
-    image, ones = x.new_ones((1, 1, *x.shape[-2:])), x.new_ones((1, 1, *sizes))
+    image, ones = x.new_ones((1, 1, *x.shape[2:])), x.new_ones((1, 1, *sizes))
     counts: Tensor = aten.convolution(image, ones, None, *plain)
     return counts
 
 
-def avg_pool2d(
+def avg_pool(
     x: Tensor,
     kernel_size: Any,
     stride: Any = (),
@@ -117,10 +120,11 @@ def avg_pool2d(
     divisor_override: int | None = None,
 ) -> Any:
     """Means of windows: a convolution of each channel with ones."""
-    if ceil_mode or x.dim() != 4:
+    if ceil_mode or x.dim() not in (4, 5):
         return NotImplemented
-    sizes, steps, border = _pairs(kernel_size, stride or kernel_size, padding)
-    plain = (steps, border, [1, 1], False, [0, 0], 1)
+    count = x.dim() - 2
+    sizes, steps, border = _each(count, kernel_size, stride or kernel_size, padding)
+    plain = (steps, border, [1] * count, False, [0] * count, 1)
     ones = x.new_ones((1, 1, *sizes))
     flat = x.reshape(-1, 1, *x.shape[2:])
     sums = aten.convolution(flat, ones, None, *plain)
@@ -128,7 +132,7 @@ def avg_pool2d(
     return means.view(*x.shape[:2], *means.shape[2:])
 
 
-def avg_pool2d_backward(
+def avg_pool_backward(
     g: Tensor,
     x: Tensor,
     kernel_size: Any,
@@ -138,11 +142,12 @@ def avg_pool2d_backward(
     count_include_pad: bool,
     divisor_override: int | None,
 ) -> Any:
-    """The gradient of :func:`avg_pool2d`."""
-    if ceil_mode or x.dim() != 4:
+    """The gradient of :func:`avg_pool`."""
+    if ceil_mode or x.dim() not in (4, 5):
         return NotImplemented
-    sizes, steps, border = _pairs(kernel_size, stride or kernel_size, padding)
-    plain = (steps, border, [1, 1], False, [0, 0], 1)
+    count = x.dim() - 2
+    sizes, steps, border = _each(count, kernel_size, stride or kernel_size, padding)
+    plain = (steps, border, [1] * count, False, [0] * count, 1)
     shares = g.reshape(-1, 1, *g.shape[2:])
     shares = shares / _counts(x, sizes, plain, count_include_pad, divisor_override)
     ones, flat = x.new_ones((1, 1, *sizes)), x.reshape(-1, 1, *x.shape[2:])
@@ -160,7 +165,7 @@ def _even_windows(x: Tensor, sizes: Sequence[int]) -> list[int] | None:
 
 def adaptive_avg_pool2d(x: Tensor, output_size: Any) -> Any:
     """Means of windows that part the image evenly."""
-    (sizes,) = _pairs(output_size)
+    (sizes,) = _each(2, output_size)
     windows = _even_windows(x, sizes)
     if windows is None:
         return resampling.adaptive_avg_pool2d(x, sizes)
@@ -213,8 +218,10 @@ DECOMPOSITIONS: dict[Any, Callable[..., Any]] = {
     **resampling.DECOMPOSITIONS,
     aten.convolution.default: convolution,
     aten.convolution_backward.default: convolution_backward,
-    aten.avg_pool2d.default: avg_pool2d,
-    aten.avg_pool2d_backward.default: avg_pool2d_backward,
+    aten.avg_pool2d.default: avg_pool,
+    aten.avg_pool2d_backward.default: avg_pool_backward,
+    aten.avg_pool3d.default: avg_pool,
+    aten.avg_pool3d_backward.default: avg_pool_backward,
     aten._adaptive_avg_pool2d.default: adaptive_avg_pool2d,
     aten._adaptive_avg_pool2d_backward.default: adaptive_avg_pool2d_backward,
     aten.upsample_nearest2d.default: upsample_nearest2d,

@@ -1,4 +1,4 @@
-"""Convolutions and maximum pooling in two dimensions: contractions of windows of a padded array."""
+"""Convolutions and maximum pooling of any dimensions: contractions of windows of a padded array."""
 
 from __future__ import annotations
 
@@ -22,14 +22,18 @@ from distspmd.frontend.operators.aten_registry import (
 from distspmd.frontend.operators.views import reverse_dimensions
 from distspmd.frontend.tensor_ir import indices as v
 from distspmd.frontend.tensor_ir.indices import Index, Value, Variable, at
-from distspmd.frontend.tensor_ir.kernels import Builder
+from distspmd.frontend.tensor_ir.kernels import Builder, operator_of
 
-Pair = Sequence[int]
+Numbers = Sequence[int]
+"""One for each dimension along which windows move."""
+_PLACES, _KERNEL = "hwz", "klm"
+"""Names of these dimensions, outside of windows and inside."""
 
 
-def _pair(value: Any) -> tuple[int, int]:
+def _each(value: Any, count: int) -> tuple[int, ...]:
+    """A number for each dimension, where one may stand for all."""
     values = [value] if isinstance(value, int) else list(value)
-    return (values[0], values[-1])
+    return tuple(values * count if len(values) == 1 else values)
 
 
 def _inside(place: Index, length: int, apart: int) -> Expression:
@@ -52,21 +56,22 @@ def _spaced(
     builder: Builder,
     node: fx.Node,
     x: Value,
-    lengths: Pair,
-    before: Pair,
-    apart: Pair = (1, 1),
+    lengths: Numbers,
+    before: Numbers,
+    apart: Numbers | None = None,
     fill: float = 0.0,
 ) -> Value:
     """Images of other heights and widths, their elements apart and behind a border."""
     x = builder.whole(x, node).renamed()
-    rank = len(x.shape)
-    if x.shape[-2:] == tuple(lengths) and tuple(before) == (0, 0) and tuple(apart) == (1, 1):
+    rank, count = len(x.shape), len(lengths)
+    apart = apart or (1,) * count
+    if x.shape[-count:] == tuple(lengths) and not any(before) and set(apart) == {1}:
         return x
-    shape = (*x.shape[:-2], *lengths)
+    shape = (*x.shape[:-count], *lengths)
     sizes = v.new_variables(lengths)
-    dims = (*v.new_variables(x.shape[:-2]), *sizes)
+    dims = (*v.new_variables(x.shape[:-count]), *sizes)
     moved, tests = {}, []
-    for k, d in enumerate((rank - 2, rank - 1)):
+    for k, d in enumerate(range(rank - count, rank)):
         place = Index(tuple((u, 1) for u in sizes[k]), -before[k])
         moved[d] = replace(place, divisor=apart[k])
         tests.append(_inside(place, x.shape[d], apart[k]))
@@ -75,25 +80,27 @@ def _spaced(
     return builder.stored_anew(Value(dims, chosen, shape), node, "padded")
 
 
-def _windows(x: Value, places: Pair, kernel: Pair, stride: Pair, dilation: Pair) -> Value:
+def _windows(
+    x: Value, places: Numbers, kernel: Numbers, stride: Numbers, dilation: Numbers
+) -> Value:
     """``[.., *places, *kernel]``: all windows of stored images."""
     x = x.renamed()
     out, inner = v.new_variables(places), v.new_variables(kernel)
-    by = {}
-    for k in range(2):
+    by, count = {}, len(kernel)
+    for k in range(count):
         terms = [*((u, stride[k]) for u in out[k]), *((u, dilation[k]) for u in inner[k])]
-        for variable in x.dim(len(x.shape) - 2 + k):
+        for variable in x.dim(len(x.shape) - count + k):
             variable.extent.find().solid = True
             by[variable] = Index(tuple(terms))
-    shape = (*x.shape[:-2], *places, *kernel)
-    return Value((*x.dims[:-2], *out, *inner), v.substitute_indices(x.expression, by), shape)
+    shape = (*x.shape[:-count], *places, *kernel)
+    return Value((*x.dims[:-count], *out, *inner), v.substitute_indices(x.expression, by), shape)
 
 
 def _check(transposed: bool, rank: int) -> None:
-    if transposed or rank != 4:
+    if transposed or rank not in (4, 5):
         raise UnsupportedProgram(
-            "of convolutions those of images ([batch, channels, height, width]) and of sequences "
-            "([batch, channels, length]) are covered."
+            "of convolutions those of sequences ([batch, channels, length]), images ([batch, "
+            "channels, height, width]) and volumes are covered."
         )
 
 
@@ -125,9 +132,11 @@ def _contract(
     return builder.reduced(whole, range(len(out), len(order)), "sum", node)
 
 
-def _reach(places: Pair, kernel: Pair, stride: Pair, dilation: Pair) -> list[int]:
+def _reach(places: Numbers, kernel: Numbers, stride: Numbers, dilation: Numbers) -> list[int]:
     """Heights and widths that all windows together cover."""
-    return [(places[k] - 1) * stride[k] + (kernel[k] - 1) * dilation[k] + 1 for k in range(2)]
+    return [
+        (places[k] - 1) * stride[k] + (kernel[k] - 1) * dilation[k] + 1 for k in range(len(places))
+    ]
 
 
 def _convolve(
@@ -135,16 +144,18 @@ def _convolve(
     node: fx.Node,
     x: Value,
     w: Value,
-    stride: Pair,
-    padding: Pair,
-    dilation: Pair,
-    places: Pair,
+    stride: Numbers,
+    padding: Numbers,
+    dilation: Numbers,
+    places: Numbers,
 ) -> Value:
-    """A convolution without a bias; weights are ``[groups, out, in, height, width]``."""
+    """A convolution without a bias; weights are ``[groups, out, in, *kernel]``."""
     groups, outputs, _, *kernel = w.shape
+    at_places, inside = _PLACES[: len(kernel)], _KERNEL[: len(kernel)]
     padded = _spaced(builder, node, x, _reach(places, kernel, stride, dilation), padding)
     windows = _grouped(_windows(padded, places, kernel, stride, dilation), 1, groups)
-    result = _contract(builder, node, [("ngchwkl", windows), ("gockl", w)], "ngohw")
+    terms = [(f"ngc{at_places}{inside}", windows), (f"goc{inside}", w)]
+    result = _contract(builder, node, terms, f"ngo{at_places}")
     return v.regroup(result, (x.shape[0], groups * outputs, *places))
 
 
@@ -156,11 +167,13 @@ def _convolution(
     _check(transposed, len(x.shape))
     shape = shape_of(node)
     weights = _grouped(builder.stored(w, node).renamed(), 0, groups)
-    pairs = (_pair(stride), _pair(padding), _pair(dilation))
-    result = _convolve(builder, node, x, weights, *pairs, _pair(shape[2:]))
+    count = len(shape) - 2
+    moves = (_each(setting, count) for setting in (stride, padding, dilation))
+    result = _convolve(builder, node, x, weights, *moves, shape[2:])
     if bias is None:
         return result
-    along = Value(((), *bias.dims, (), ()), bias.expression, (1, *bias.shape, 1, 1))
+    others = ((),) * count, (1,) * count
+    along = Value(((), *bias.dims, *others[0]), bias.expression, (1, *bias.shape, *others[1]))
     return v.pointwise(lambda *e: apply("add", *e), [result, along], shape)
 
 
@@ -170,33 +183,35 @@ def _convolution_backward(
 ) -> list[Value | None]:
     strides, paddings, dilations, transposed, _output_padding, groups, mask = settings
     _check(transposed, len(x.shape))
-    stride, padding, dilation = _pair(strides), _pair(paddings), _pair(dilations)
-    kernel, places = _pair(w.shape[2:]), _pair(g.shape[2:])
+    kernel, places, count = w.shape[2:], g.shape[2:], len(w.shape) - 2
+    stride, padding, dilation = (_each(n, count) for n in (strides, paddings, dilations))
     g = builder.stored(g, node)
     results: list[Value | None] = [None, None, None]
     if mask[0]:
-        border = [dilation[k] * (kernel[k] - 1) - padding[k] for k in range(2)]
-        lengths = [x.shape[2 + k] + dilation[k] * (kernel[k] - 1) for k in range(2)]
+        border = [dilation[k] * (kernel[k] - 1) - padding[k] for k in range(count)]
+        lengths = [x.shape[2 + k] + dilation[k] * (kernel[k] - 1) for k in range(count)]
         spread = _spaced(builder, node, g, lengths, border, stride)
         reverse = _turned(builder, node, w, groups)
-        pairs = ((1, 1), (0, 0), dilation, _pair(x.shape[2:]))
-        results[0] = _convolve(builder, node, spread, reverse, *pairs)
+        moves = ((1,) * count, (0,) * count, dilation, x.shape[2:])
+        results[0] = _convolve(builder, node, spread, reverse, *moves)
     if mask[1]:
         padded = _spaced(builder, node, x, _reach(places, kernel, stride, dilation), padding)
         windows = _grouped(_windows(padded, places, kernel, stride, dilation), 1, groups)
-        terms = [("ngohw", _grouped(g.renamed(), 1, groups)), ("ngchwkl", windows)]
-        results[1] = v.regroup(_contract(builder, node, terms, "gockl"), w.shape)
+        at_places, inside = _PLACES[:count], _KERNEL[:count]
+        own = _grouped(g.renamed(), 1, groups)
+        terms = [(f"ngo{at_places}", own), (f"ngc{at_places}{inside}", windows)]
+        results[1] = v.regroup(_contract(builder, node, terms, f"goc{inside}"), w.shape)
     if mask[2]:
-        results[2] = builder.reduced(g.renamed(), [0, 2, 3], "sum", node)
+        results[2] = builder.reduced(g.renamed(), [0, *range(2, 2 + count)], "sum", node)
     return results
 
 
 def _turned(builder: Builder, node: fx.Node, w: Value, groups: int) -> Value:
-    """Weights turned round, ``[groups, in, out, height, width]``."""
+    """Weights turned round, ``[groups, in, out, *kernel]``."""
     w = builder.stored(w, node).renamed()
-    by = reverse_dimensions(w, (2, 3))
+    by = reverse_dimensions(w, tuple(range(2, len(w.shape))))
     back = _grouped(Value(w.dims, v.substitute_indices(w.expression, by), w.shape), 0, groups)
-    order = (0, 2, 1, 3, 4)
+    order = (0, 2, 1, *range(3, len(back.shape)))
     dims, shape = tuple(back.dims[d] for d in order), tuple(back.shape[d] for d in order)
     return builder.stored_anew(Value(dims, back.expression, shape), node, "turned").renamed()
 
@@ -206,7 +221,7 @@ def _scaled(variables: Sequence[Variable], factor: int) -> tuple[tuple[Variable,
     return tuple((variable, factor * by_one) for variable, by_one in Index.of(variables).terms)
 
 
-@operator("max_pool2d_with_indices")
+@operator("max_pool2d_with_indices", "max_pool3d_with_indices")
 def _max_pool(
     builder: Builder,
     node: fx.Node,
@@ -221,14 +236,18 @@ def _max_pool(
 
     That is the first of equal ones, but the last NaN, as in torch.
     """
-    sizes, steps, dilations = _pair(kernel), _pair(stride or kernel), _pair(dilation)
-    places = _pair(node.meta["val"][0].shape[-2:])
+    count = 3 if "3d" in operator_of(node) else 2
+    sizes, steps, dilations, before = (
+        _each(n, count) for n in (kernel, stride or kernel, dilation, padding)
+    )
+    places = tuple(node.meta["val"][0].shape[-count:])
+    inside = range(-count, 0)
     reach = _reach(places, sizes, steps, dilations)
     lowest = -math.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
-    padded = _spaced(builder, node, x, reach, _pair(padding), fill=lowest)
+    padded = _spaced(builder, node, x, reach, before, fill=lowest)
     whole = _windows(padded, places, sizes, steps, dilations)
     windows = builder.stored_anew(whole, node, "windows")
-    highest = builder.reduced(windows.renamed(), [-2, -1], "max", node)
+    highest = builder.reduced(windows.renamed(), inside, "max", node)
     windows = windows.renamed()
     by: dict[Variable, Index] = {}
     for d in range(len(x.shape)):
@@ -237,14 +256,15 @@ def _max_pool(
     best = v.substitute_indices(highest.expression, by)
     terms: list[tuple[Variable, int]] = []
     constant, tests = 0, []
-    for k, factor in enumerate((x.shape[-1], 1)):
-        before = _pair(padding)[k]
-        step = _scaled(windows.dim(k - 4), steps[k]) + _scaled(windows.dim(k - 2), dilations[k])
+    for k in range(count):
+        factor = math.prod(x.shape[len(x.shape) - count + k + 1 :])
+        step = _scaled(windows.dim(k - 2 * count), steps[k])
+        step += _scaled(windows.dim(k - count), dilations[k])
         terms += [(variable, factor * by_one) for variable, by_one in step]
-        constant -= factor * before
-        tests.append(_inside(Index(step, -before), x.shape[k - 2], 1))
+        constant -= factor * before[k]
+        tests.append(_inside(Index(step, -before[k]), x.shape[k - count], 1))
     place = at(Index(tuple(terms), constant))
-    most = number(math.prod(x.shape[-2:]), INT64)
+    most = number(math.prod(x.shape[-count:]), INT64)
     found = apply("pick", windows.expression, best, place, most)
     if padded.shape != x.shape:
         found = apply("where", _and(tests), found, most)
@@ -252,7 +272,7 @@ def _max_pool(
         back = apply("subtract", number(-1, INT64), place)
         found = apply("where", apply("isnan", windows.expression), back, found)
     numbers = Value(windows.dims, found, windows.shape)
-    number_of = builder.reduced(numbers, [-2, -1], "min", node)
+    number_of = builder.reduced(numbers, inside, "min", node)
     if x.dtype.kind != "f":
         return [highest, number_of]
 
@@ -262,7 +282,7 @@ def _max_pool(
     return [highest, v.pointwise(forwards, [number_of], number_of.shape)]
 
 
-@operator("max_pool2d_with_indices_backward")
+@operator("max_pool2d_with_indices_backward", "max_pool3d_with_indices_backward")
 def _max_pool_backward(
     builder: Builder,
     node: fx.Node,
@@ -276,21 +296,23 @@ def _max_pool_backward(
     indices: Value,
 ) -> Value:
     """Each element gets the gradients of those windows of which it is the maximum."""
-    sizes, steps = _pair(kernel), _pair(stride or kernel)
-    paddings, dilations = _pair(padding), _pair(dilation)
+    count = 3 if "3d" in operator_of(node) else 2
+    sizes, steps, paddings, dilations = (
+        _each(n, count) for n in (kernel, stride or kernel, padding, dilation)
+    )
     g, indices = builder.whole(g, node).renamed(), builder.whole(indices, node).renamed()
     shape: tuple[int, ...] = (*x.shape, *sizes)
     rank = len(x.shape)
-    images = [Variable(v.Extent(n)) for n in shape[rank - 2 :]]
-    dims = (*v.new_variables(shape[: rank - 2]), *((variable,) for variable in images))
+    images = [Variable(v.Extent(n)) for n in shape[rank - count :]]
+    dims = (*v.new_variables(shape[: rank - count]), *((variable,) for variable in images))
     moved, tests = {}, []
-    for k in range(2):
-        terms = ((images[k], 1), (images[2 + k], -dilations[k]))
-        moved[rank - 2 + k] = Index(terms, paddings[k], steps[k])
-        tests.append(_inside(Index(terms, paddings[k]), g.shape[k - 2], steps[k]))
-    place = at(Index(((images[0], x.shape[-1]), (images[1], 1))))
+    for k in range(count):
+        terms = ((images[k], 1), (images[count + k], -dilations[k]))
+        moved[rank - count + k] = Index(terms, paddings[k], steps[k])
+        tests.append(_inside(Index(terms, paddings[k]), g.shape[k - count], steps[k]))
+    place = at(Index.of(images[:count]))
     is_it = apply("equal", element_within(indices, dims, moved), place)
     chosen = _and([*tests, is_it])
     value = apply("where", chosen, element_within(g, dims, moved), number(0, g.dtype))
     whole = builder.stored_anew(Value(dims, value, shape), node, "windows").renamed()
-    return builder.reduced(whole, [-2, -1], "sum", node)
+    return builder.reduced(whole, range(-count, 0), "sum", node)

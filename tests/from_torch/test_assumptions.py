@@ -17,7 +17,7 @@ from torch.nn import functional
 
 from distspmd import frontend
 from distspmd.codegen.build import load_unlowered
-from distspmd.errors import ArgumentError, UnsupportedProgram
+from distspmd.errors import ArgumentError
 from distspmd.execution.binding import binding_of
 
 COEFFICIENT = 2.0
@@ -220,17 +220,3 @@ print("traced")
 def test_steps_are_traced_after_torch_compiled_something() -> None:
     done = subprocess.run([sys.executable, "-c", AFTER_COMPILE], capture_output=True, text=True)
     assert done.stdout.strip() == "traced", done.stderr
-
-
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-def test_half_precision_is_refused_by_name(dtype: torch.dtype) -> None:
-    with pytest.raises(UnsupportedProgram, match=str(dtype)):
-        frontend.torch_module(nn.Linear(3, 2).to(dtype), torch.ones(4, 3, dtype=dtype))
-    model = nn.Linear(3, 2)
-
-    def cast(x: Tensor) -> Tensor:
-        with torch.autocast("cpu", dtype=dtype):
-            return model(x)
-
-    with pytest.raises(UnsupportedProgram, match=str(dtype)):
-        frontend.training_step(cast, torch.ones(4, 3))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -78,13 +79,18 @@ WINDOWS = [
     nn.AdaptiveAvgPool2d((5, 1)),
     nn.UpsamplingNearest2d(scale_factor=2),
     nn.AvgPool2d((3, 2), 2, 1, count_include_pad=False),
+    nn.Conv3d(4, 6, (2, 3, 1), stride=(1, 2, 3), padding=(1, 0, 2), dilation=(1, 1, 2), groups=2),
+    nn.ConvTranspose3d(4, 2, 2, stride=(1, 2, 2), padding=1, output_padding=(0, 1, 0)),
+    nn.AvgPool3d((2, 1, 3), 2, (0, 0, 1)),
+    nn.MaxPool3d(2, (1, 2, 2), 1),
 ]
+EXTENTS = {"1": (7,), "2": (5, 7), "3": (3, 4, 7)}
 
 
 def test_gradients_of_windows_are_those_of_torch() -> None:
     torch.manual_seed(3)
     befores = [nn.Linear(7, 7) for _ in WINDOWS]
-    inner = [(5, 7) if "2d" in type(window).__name__ else (7,) for window in WINDOWS]
+    inner = [EXTENTS[re.findall(r"(\d)d", type(window).__name__)[0]] for window in WINDOWS]
 
     def gradients(*inputs: torch.Tensor) -> list[torch.Tensor]:
         found = []
