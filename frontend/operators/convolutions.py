@@ -168,8 +168,8 @@ def _convolution(
     shape = shape_of(node)
     weights = _grouped(builder.stored(w, node).renamed(), 0, groups)
     count = len(shape) - 2
-    moves = (_each(setting, count) for setting in (stride, padding, dilation))
-    result = _convolve(builder, node, x, weights, *moves, shape[2:])
+    stride, padding, dilation = (_each(n, count) for n in (stride, padding, dilation))
+    result = _convolve(builder, node, x, weights, stride, padding, dilation, shape[2:])
     if bias is None:
         return result
     others = ((),) * count, (1,) * count
@@ -192,8 +192,9 @@ def _convolution_backward(
         lengths = [x.shape[2 + k] + dilation[k] * (kernel[k] - 1) for k in range(count)]
         spread = _spaced(builder, node, g, lengths, border, stride)
         reverse = _turned(builder, node, w, groups)
-        moves = ((1,) * count, (0,) * count, dilation, x.shape[2:])
-        results[0] = _convolve(builder, node, spread, reverse, *moves)
+        one, none = (1,) * count, (0,) * count
+        lengths = list(x.shape[2:])
+        results[0] = _convolve(builder, node, spread, reverse, one, none, dilation, lengths)
     if mask[1]:
         padded = _spaced(builder, node, x, _reach(places, kernel, stride, dilation), padding)
         windows = _grouped(_windows(padded, places, kernel, stride, dilation), 1, groups)

@@ -106,9 +106,10 @@ class _Roles:
         window = any(len(i.terms) > 1 for x in others for i in current_indices(x))
         for load in weights:
             for v in _plain(load):
-                (self.taken if v in gone else self.made)[_class(v)].add(load.array.name)
                 if window:
                     self.convolved.add(_class(v))
+                else:
+                    (self.taken if v in gone else self.made)[_class(v)].add(load.array.name)
         if weights and others:
             both = set(_plain(weights[0])) & {v for x in others for v in _plain(x)} - gone
             if not window and kernel.picked is None:
@@ -139,10 +140,10 @@ class _Roles:
                 names[extent] = "vocabulary"
             elif extent in self.experts:
                 names[extent] = "experts"
-            elif extent in self.convolved:
-                names[extent] = "channels"
             elif made and taken:
                 names[extent] = "features" if made > 1 and taken > 1 else "hidden"
+            elif extent in self.convolved:
+                names[extent] = "channels"
             elif made or taken:
                 names[extent] = "outputs" if made else "inputs"
         return names | self._of_heads(groups)
