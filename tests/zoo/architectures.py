@@ -313,15 +313,20 @@ def segformer() -> Architecture:
 # -- torchvision ----------------------------------------------------------------------------------
 
 
+def _certain(module: nn.Module) -> nn.Module:
+    """A module without dropout."""
+    for part in module.modules():
+        if isinstance(part, nn.Dropout):
+            part.p = 0.0
+    return module
+
+
 def _classifier(name: str, model: str, size: int = 32, **settings: Any) -> None:
     def build() -> Architecture:
         import torchvision
 
         module = torchvision.models.get_model(model, weights=None, num_classes=5, **settings)
-        for part in module.modules():
-            if isinstance(part, nn.Dropout):
-                part.p = 0.0
-        return Architecture(module, (images(size),))
+        return Architecture(_certain(module), (images(size),))
 
     ARCHITECTURES[name] = build
 
@@ -374,7 +379,7 @@ def fcn() -> Architecture:
     model = torchvision.models.segmentation.fcn_resnet50(
         weights=None, weights_backbone=None, num_classes=3
     )
-    return Architecture(Logits(model, "x", result="out"), (images(32),))
+    return Architecture(Logits(_certain(model), "x", result="out"), (images(32),))
 
 
 @architecture
