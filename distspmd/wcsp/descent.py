@@ -1,4 +1,8 @@
-"""Descent: one variable after the other takes its cheapest choice that fits, until none changes."""
+"""Descent: one variable after the other takes its cheapest choice that fits, until none changes.
+
+It needs nothing but NumPy. Its bound comes from messages, and so do the assignments that it starts
+from, besides random ones.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +10,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from distspmd.wcsp.messages import Messages
 from distspmd.wcsp.problem import Choices, Problem
 from distspmd.wcsp.run import Run
 from distspmd.wcsp.state import State
 
 _ROUNDING = 1e-14
 """Differences below this part of the price of what is forbidden are not told apart."""
+_SWEEPS, _STARTS = 200, 16
+_STEP, _SHORTER = 0.5, 0.97  # of prices: a part of the gap, and the factor after each
 
 
 @dataclass(frozen=True, slots=True)
 class Descent:
-    """Descents from several assignments, the same ones each time."""
+    """Descents from several assignments, the same ones each time, beside a bound by messages."""
 
-    starts: int = 16
     name: str = "descent"
 
     def refusal(self, problem: Problem) -> str:
@@ -26,25 +32,71 @@ class Descent:
         return ""
 
     def solve(self, run: Run) -> None:
-        """Descend from the least usages, from the least costs, and from random assignments."""
+        """Descend from what messages suggest, and from random assignments."""
         problem = run.problem
         run.prove(least_costs(problem))
+        state = State(problem, least_usages(problem))
+        descend(state, run)
+        run.offer(state.choices)
+        self._follow_messages(run, state)
         random = np.random.default_rng(0)
-        least = least_usages(problem)
-        cheapest = np.array([int(np.argmin(costs)) for costs in problem.unary], np.int64)
-        state = State(problem, least)
-        for start in range(self.starts):
+        for _ in range(_STARTS):
             if run.over:
                 return
-            if start:
-                state.restart(cheapest if start == 1 else random.integers(0, problem.sizes))
-            descend(state, run, random.permutation(problem.variables) if start else None)
-            run.offer(state.choices)
+            _descend_from(random.integers(0, problem.sizes), state, run)
+
+    def _follow_messages(self, run: Run, state: State) -> None:
+        messages = Messages(run.problem)
+        step = _STEP
+        for _ in range(_SWEEPS):
+            if run.over:
+                return
+            messages.sweep()
+            run.prove(messages.bound())
+            _descend_from(messages.cheapest(), state, run)
+            gap = abs(run.bound) if run.choices is None else run.cost - run.bound
+            messages.charge(step * gap)
+            step *= _SHORTER
 
 
-def descend(state: State, run: Run, order: Choices | None = None) -> None:
+def _descend_from(choices: Choices, state: State, run: Run) -> None:
+    state.restart(choices)
+    fit(state)
+    descend(state, run)
+    run.offer(state.choices)
+
+
+def fit(state: State) -> None:
+    """Change variables until no limit is exceeded, each where it costs least for what it gives."""
+    for number, limit in enumerate(state.problem.limits):
+        takers = [
+            (variable, amounts, live)
+            for variable in range(state.problem.variables)
+            for of, amounts, live in state.usages(variable)
+            if of == number and amounts.max() > amounts.min()
+        ]
+        load = state.loads[number]
+        while len(load) and load.max() > limit.capacity:
+            worst = int(np.argmax(load))
+            best: tuple[float, int, int] | None = None
+            for variable, amounts, live in takers:
+                given = amounts[state.choices[variable]] - amounts
+                if not (live.start <= worst < live.stop and given.max() > 0):
+                    continue
+                more = state.marginal[variable] - state.marginal[variable][state.choices[variable]]
+                useful = np.minimum(given, load[worst] - limit.capacity)
+                price = np.where(given > 0, more / np.maximum(useful, 1e-300), np.inf)
+                choice = int(np.argmin(price))
+                if best is None or price[choice] < best[0]:
+                    best = float(price[choice]), variable, choice
+            if best is None:
+                break
+            state.change(best[1], best[2])
+
+
+def descend(state: State, run: Run) -> None:
     """Change single variables while this is cheaper and no limit is exceeded more."""
-    waiting = list(order if order is not None else range(state.problem.variables))
+    waiting = [*range(state.problem.variables)]
     listed = set(waiting)
     for variable in waiting:
         if run.left == 0.0:

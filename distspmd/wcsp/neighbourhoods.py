@@ -1,8 +1,9 @@
 """Search on large neighbourhoods: some variables are free, all others keep their present choices.
 
-The free ones are neighbours of each other. As long as these parts are solved completely, they grow;
-the last one is the whole problem, whose solution proves what it finds. The order is the same each
-time, and effort is counted in steps of the exact method: time decides only when all ends.
+The free ones are neighbours of each other. As long as these parts are solved completely, they grow.
+When they are the whole problem, or do not help any more, the whole problem is tried once, which
+gives the bound, and often a proof. The order is the same each time, and effort is counted in steps
+of the exact method: time decides only when all ends.
 """
 
 from __future__ import annotations
@@ -19,11 +20,12 @@ from distspmd.wcsp.problem import Choices
 from distspmd.wcsp.run import Run
 from distspmd.wcsp.state import State
 
-_FIRST, _GROWTH, _SHRINKAGE = 40, 1.1, 0.9  # free variables, and factors
-_EFFORT = 3_000  # for a part
+_FIRST, _GROWTH, _SHRINKAGE = 40, 1.06, 0.9  # free variables, and factors
+_EFFORT = 1_000  # for a part
 _PROOF = 50_000  # for the whole problem
 _FRUITLESS = 200  # parts without success after which the search ends
-_LARGEST = 4_000_000  # elements of a part
+_ENOUGH = 30  # parts without success after which the whole problem is tried
+_LARGEST = 400_000  # elements from which on parts do not grow
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,11 +67,11 @@ def search(run: Run, method: Exact) -> None:
     variables = np.flatnonzero(problem.sizes > 1)
     size, fruitless, tried = float(_FIRST), 0, False
     while not run.over and fruitless < _FRUITLESS:
-        if not tried and (size >= len(variables) or state.overrun()):
+        if not tried and _is_time(size, fruitless, state):
             tried = True
             if _solve_whole(run, state, method):
                 return
-            size = len(variables) / 2
+            size = min(size, len(variables) / 2)
         part = part_of(state, _region(state, random, int(size), variables))
         answer = method.improve(part, effort=_EFFORT, seconds=run.left, proof=False)
         fruitless += 1
@@ -77,6 +79,12 @@ def search(run: Run, method: Exact) -> None:
             fruitless = 0
             run.offer(state.choices)
         size = _next_size(size, answer, part, len(variables) / 2 if tried else np.inf)
+
+
+def _is_time(size: float, fruitless: int, state: State) -> bool:
+    """Whether to try the whole problem: parts are as large, or do not help, or cannot."""
+    open_variables = int(np.count_nonzero(state.problem.sizes > 1))
+    return size >= open_variables or fruitless >= _ENOUGH or state.overrun() > 0
 
 
 def _next_size(size: float, answer: Answer, part: Part, most: float) -> float:

@@ -88,10 +88,11 @@ class State:
 
 
 def price_of_forbidden(problem: Problem) -> float:
-    """A price above the difference of the costs of any two allowed assignments."""
-    spread = 1.0
+    """A price that makes each assignment with something forbidden dearer than all allowed ones."""
+    spread = largest = 0.0
     for costs in (*problem.unary, *(pair.costs for pair in problem.pairs)):
         finite = costs[np.isfinite(costs)]
         if finite.size:
             spread += float(finite.max() - finite.min())
-    return spread
+            largest = max(largest, float(np.abs(finite).max()))
+    return 2.0 * (spread + largest) or 1.0

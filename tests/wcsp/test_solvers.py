@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from wcsp.problems import optimum, problems
 
 from distspmd.errors import NoAssignment
@@ -35,6 +35,7 @@ def test_the_answer_costs_what_it_says_and_the_bound_is_below_the_optimum(
 
 
 @EACH
+@settings(max_examples=8)
 @given(problem=problems())
 def test_the_same_problem_has_the_same_answer(solver: Solver, problem: Problem) -> None:
     def answer() -> tuple[object, ...]:

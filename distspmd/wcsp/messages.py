@@ -1,0 +1,105 @@
+"""A lower bound by messages: costs move between variables and pairs until all agree on little.
+
+What moves from a pair to one of its variables is taken from the pair, so that all assignments cost
+what they did, and the sum of the least costs of all tables is a bound. It never falls while costs
+move; the order is that of TRW-S (Kolmogorov 2006). Limits have prices for each point in time: what
+an assignment takes is paid, and the capacities are paid back (Lagrange's multipliers).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from distspmd.wcsp.problem import Choices, Costs, Problem
+from distspmd.wcsp.state import price_of_forbidden
+
+
+class Messages:
+    """Costs of a problem, as they have moved.
+
+    Attributes:
+        prices: For each limit what one unit costs at each point in time.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self._problem = problem
+        forbidden = price_of_forbidden(problem)
+        self._own = [np.where(np.isinf(costs), forbidden, costs) for costs in problem.unary]
+        self._pairs = [
+            (pair.first, pair.second, np.where(np.isinf(pair.costs), forbidden, pair.costs))
+            for pair in problem.pairs
+        ]
+        # For each variable its pairs: number, side, other variable, and a row for each own choice.
+        self._around: list[list[tuple[int, int, int, Costs]]] = [[] for _ in problem.unary]
+        for number, (first, second, costs) in enumerate(self._pairs):
+            self._around[first].append((number, 0, second, costs))
+            self._around[second].append((number, 1, first, np.ascontiguousarray(costs.T)))
+        self._moved = [[np.zeros(size) for size in costs.shape] for _, _, costs in self._pairs]
+        self.prices = [np.zeros(len(loads.times)) for loads in problem.loads]
+        self._charged = [costs.copy() for costs in self._own]
+
+    def sweep(self) -> None:
+        """Move costs through all variables, forwards and backwards."""
+        variables = range(self._problem.variables)
+        for variable in variables:
+            self._visit(variable, forwards=True)
+        for variable in reversed(variables):
+            self._visit(variable, forwards=False)
+
+    def _visit(self, variable: int, forwards: bool) -> None:
+        """Collect what all pairs can give, and hand it on to those that come next."""
+        around = self._around[variable]
+        total = self._charged[variable].copy()
+        for number, side, _, costs in around:
+            moved = self._moved[number]
+            moved[side] = (costs - moved[1 - side]).min(axis=1)
+            total += moved[side]
+        later = sum(other > variable for _, _, other, _ in around)
+        share = total / max(later, len(around) - later, 1)
+        for number, side, other, _ in around:
+            if (other > variable) == forwards:
+                self._moved[number][side] -= share
+
+    def bound(self) -> float:
+        """What no allowed assignment undercuts."""
+        bound = sum(float(costs.min()) for costs in self._now())
+        for (_, _, costs), (first, second) in zip(self._pairs, self._moved, strict=True):
+            bound += float((costs - first[:, None] - second).min())
+        for prices, limit in zip(self.prices, self._problem.limits, strict=True):
+            bound -= float(prices.sum()) * limit.capacity
+        return bound
+
+    def cheapest(self) -> Choices:
+        """The choice of each variable that costs least by itself, after what has moved to it."""
+        return np.array([int(np.argmin(costs)) for costs in self._now()], np.int64)
+
+    def charge(self, step: float) -> None:
+        """Raise prices where the cheapest choices take more than there is, and lower the others.
+
+        Args:
+            step: The sum by which the bound would rise if it were linear.
+        """
+        choices = self.cheapest()
+        excess = [loads.at(choices) - loads.limit.capacity for loads in self._problem.loads]
+        for over, prices in zip(excess, self.prices, strict=True):
+            over[(over < 0) & (prices == 0)] = 0.0
+        size = sum(float((over**2).sum()) for over in excess)
+        if not size:
+            return
+        self._charged = [costs.copy() for costs in self._own]
+        for number, loads in enumerate(self._problem.loads):
+            self.prices[number] = np.maximum(
+                0.0, self.prices[number] + excess[number] * step / size
+            )
+            sums = np.concatenate([[0.0], np.cumsum(self.prices[number])])
+            paid = sums[loads.ends] - sums[loads.begins]
+            for variable, amounts, price in zip(loads.variables, loads.amounts, paid, strict=True):
+                self._charged[variable] += amounts * price
+
+    def _now(self) -> list[Costs]:
+        """What choices cost by themselves now."""
+        now = [costs.copy() for costs in self._charged]
+        for (first, second, _), moved in zip(self._pairs, self._moved, strict=True):
+            now[first] += moved[0]
+            now[second] += moved[1]
+        return now
