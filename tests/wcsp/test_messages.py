@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from wcsp.problems import optimum, problems
 
@@ -23,6 +23,7 @@ def test_the_bound_is_one_at_any_prices(problem: Problem, steps: list[float]) ->
         messages.charge(step)
 
 
+@settings(max_examples=5)
 @given(st.integers(0, 2**32 - 1))
 def test_the_bound_of_a_tree_is_its_optimum(seed: int) -> None:
     random = np.random.default_rng(seed)
