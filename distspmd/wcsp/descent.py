@@ -85,7 +85,8 @@ def fit(state: State) -> None:
                     continue
                 more = state.marginal[variable] - state.marginal[variable][state.choices[variable]]
                 useful = np.minimum(given, load[worst] - limit.capacity)
-                price = np.where(given > 0, more / np.maximum(useful, 1e-300), np.inf)
+                price = np.full(len(given), np.inf)
+                np.divide(more, useful, out=price, where=given > 0)
                 choice = int(np.argmin(price))
                 if best is None or price[choice] < best[0]:
                     best = float(price[choice]), variable, choice
