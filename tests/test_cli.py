@@ -181,3 +181,29 @@ def test_the_module_is_the_command(file: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0
     assert "__return" in done.stdout
+
+
+NETWORK = """
+import dace
+import numpy as np
+
+def step(x: dace.float32[512, 256], w: dace.float32[256, 256], v: dace.float32[256, 64]):
+    h = np.maximum(x @ w, 0)
+    return h @ v
+"""
+
+
+def test_a_schedule_is_searched_for_saved_predicted_and_run(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    network, schedule = tmp_path / "network.py", tmp_path / "schedule.yaml"
+    network.write_text(NETWORK)
+    program = f"{network}:step"
+    assert main(["search", program, "-n", "4", "--memory", "80 GB", "-o", str(schedule)]) == 0
+    assert "A schedule for 4 ranks" in capfd.readouterr().out
+    assert main(["predict", program, "-s", str(schedule)]) == 0
+    assert "Predicted seconds" in capfd.readouterr().out
+    assert main(["run", program, "-n", "4", "--repeat", "1"]) == 0
+    printed = capfd.readouterr().out
+    assert "The schedule was searched for" in printed
+    assert "largest difference" in printed

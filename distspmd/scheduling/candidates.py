@@ -21,6 +21,8 @@ from distspmd.scheduling.footprints import Candidate, Splits
 
 MOST_AXES = 8
 """Of a mesh: prime factors beyond are taken together, the smallest first."""
+_SMALL = 7
+"""Of prime factors: larger ones leave too few numbers of parts."""
 MOST_SPLITS = 4096
 """Of one space, before they are compared: finer ones come first."""
 
@@ -76,17 +78,20 @@ def on_mesh(grid: Grid, mesh: Mesh) -> Candidate:
     return tuple(tuple(axis for name in split for axis in finer[name]) for split in grid.splits)
 
 
-def rank_counts(ranks: int, most: int = 3) -> list[int]:
-    """Numbers of ranks to try: all of them, and fewer that are products of small primes."""
+def rank_counts(ranks: int) -> list[int]:
+    """Numbers of ranks to try: all, and of a large prime factor also fewer of small ones.
+
+    These are the largest three, and then those that have more factors than all larger ones.
+    """
     found = [ranks]
-    if max(prime_factors(ranks), default=1) <= 7:
+    if max(prime_factors(ranks), default=1) <= _SMALL:
         return found
-    smooth = (n for n in range(ranks - 1, 0, -1) if max(prime_factors(n), default=1) <= 7)
-    for number in itertools.islice(smooth, 4 * most):
-        # more factors give more grids: only those that have more than all larger ones
-        if all(len(prime_factors(number)) > len(prime_factors(other)) for other in found):
+    smooth = (n for n in range(ranks - 1, 0, -1) if max(prime_factors(n), default=1) <= _SMALL)
+    for number in itertools.islice(smooth, 12):
+        factors = len(prime_factors(number))
+        if len(found) <= 3 or all(factors > len(prime_factors(other)) for other in found):
             found.append(number)
-    return found[: most + 1]
+    return found
 
 
 def iterations(space: IterationSpace) -> tuple[int, ...]:
