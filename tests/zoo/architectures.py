@@ -98,7 +98,9 @@ _SMALL = {
 }
 
 
-def _decoder(name: str, config: str, model: str, **settings: Any) -> None:
+def enter_decoder(name: str, config: str, model: str, **settings: Any) -> None:
+    """Enter a model of texts, of a small configuration."""
+
     def build() -> Architecture:
         import transformers
 
@@ -110,23 +112,25 @@ def _decoder(name: str, config: str, model: str, **settings: Any) -> None:
 
 
 _GROUPED = {"num_key_value_heads": 2}
-_decoder("llama", "LlamaConfig", "LlamaForCausalLM", **_GROUPED)
-_decoder("mistral", "MistralConfig", "MistralForCausalLM", sliding_window=4, **_GROUPED)
-_decoder("qwen2", "Qwen2Config", "Qwen2ForCausalLM", **_GROUPED)
-_decoder("qwen3", "Qwen3Config", "Qwen3ForCausalLM", head_dim=4, **_GROUPED)
-_decoder("gemma", "GemmaConfig", "GemmaForCausalLM", head_dim=4, **_GROUPED)
-_decoder("gemma2", "Gemma2Config", "Gemma2ForCausalLM", head_dim=4, sliding_window=4, **_GROUPED)
-_decoder(
+enter_decoder("llama", "LlamaConfig", "LlamaForCausalLM", **_GROUPED)
+enter_decoder("mistral", "MistralConfig", "MistralForCausalLM", sliding_window=4, **_GROUPED)
+enter_decoder("qwen2", "Qwen2Config", "Qwen2ForCausalLM", **_GROUPED)
+enter_decoder("qwen3", "Qwen3Config", "Qwen3ForCausalLM", head_dim=4, **_GROUPED)
+enter_decoder("gemma", "GemmaConfig", "GemmaForCausalLM", head_dim=4, **_GROUPED)
+enter_decoder(
+    "gemma2", "Gemma2Config", "Gemma2ForCausalLM", head_dim=4, sliding_window=4, **_GROUPED
+)
+enter_decoder(
     "gemma3", "Gemma3TextConfig", "Gemma3ForCausalLM", head_dim=4, sliding_window=4, **_GROUPED
 )
-_decoder("phi", "PhiConfig", "PhiForCausalLM")
-_decoder("phi3", "Phi3Config", "Phi3ForCausalLM", **_GROUPED)
-_decoder("gpt_neox", "GPTNeoXConfig", "GPTNeoXForCausalLM")
-_decoder("stablelm", "StableLmConfig", "StableLmForCausalLM", **_GROUPED)
-_decoder("olmo2", "Olmo2Config", "Olmo2ForCausalLM", **_GROUPED)
-_decoder("cohere", "CohereConfig", "CohereForCausalLM", **_GROUPED)
-_decoder("mixtral", "MixtralConfig", "MixtralForCausalLM", num_local_experts=4, **_GROUPED)
-_decoder(
+enter_decoder("phi", "PhiConfig", "PhiForCausalLM")
+enter_decoder("phi3", "Phi3Config", "Phi3ForCausalLM", **_GROUPED)
+enter_decoder("gpt_neox", "GPTNeoXConfig", "GPTNeoXForCausalLM")
+enter_decoder("stablelm", "StableLmConfig", "StableLmForCausalLM", **_GROUPED)
+enter_decoder("olmo2", "Olmo2Config", "Olmo2ForCausalLM", **_GROUPED)
+enter_decoder("cohere", "CohereConfig", "CohereForCausalLM", **_GROUPED)
+enter_decoder("mixtral", "MixtralConfig", "MixtralForCausalLM", num_local_experts=4, **_GROUPED)
+enter_decoder(
     "qwen2_moe",
     "Qwen2MoeConfig",
     "Qwen2MoeForCausalLM",
@@ -136,10 +140,10 @@ _decoder(
     shared_expert_intermediate_size=12,
     **_GROUPED,
 )
-_decoder("opt", "OPTConfig", "OPTForCausalLM", ffn_dim=24, word_embed_proj_dim=16, dropout=0.0)
-_decoder("bloom", "BloomConfig", "BloomForCausalLM", n_layer=2, n_head=4)
-_decoder("falcon", "FalconConfig", "FalconForCausalLM")
-_decoder(
+enter_decoder("opt", "OPTConfig", "OPTForCausalLM", ffn_dim=24, word_embed_proj_dim=16, dropout=0.0)
+enter_decoder("bloom", "BloomConfig", "BloomForCausalLM", n_layer=2, n_head=4)
+enter_decoder("falcon", "FalconConfig", "FalconForCausalLM")
+enter_decoder(
     "gpt2",
     "GPT2Config",
     "GPT2LMHeadModel",
@@ -155,10 +159,10 @@ _decoder(
     resid_pdrop=0.0,
 )
 _NO_DROPOUT = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
-_decoder("bert", "BertConfig", "BertForMaskedLM", **_NO_DROPOUT)
-_decoder("roberta", "RobertaConfig", "RobertaForMaskedLM", **_NO_DROPOUT)
-_decoder("albert", "AlbertConfig", "AlbertForMaskedLM", embedding_size=8, **_NO_DROPOUT)
-_decoder(
+enter_decoder("bert", "BertConfig", "BertForMaskedLM", **_NO_DROPOUT)
+enter_decoder("roberta", "RobertaConfig", "RobertaForMaskedLM", **_NO_DROPOUT)
+enter_decoder("albert", "AlbertConfig", "AlbertForMaskedLM", embedding_size=8, **_NO_DROPOUT)
+enter_decoder(
     "deberta",
     "DebertaV2Config",
     "DebertaV2ForMaskedLM",
@@ -168,7 +172,7 @@ _decoder(
     max_relative_positions=8,
     **_NO_DROPOUT,
 )
-_decoder(
+enter_decoder(
     "distilbert",
     "DistilBertConfig",
     "DistilBertForMaskedLM",
@@ -182,9 +186,9 @@ _decoder(
     dropout=0.0,
     attention_dropout=0.0,
 )
-_decoder("electra", "ElectraConfig", "ElectraForMaskedLM", embedding_size=8, **_NO_DROPOUT)
-_decoder("modernbert", "ModernBertConfig", "ModernBertForMaskedLM", local_attention=4)
-_decoder("mamba", "MambaConfig", "MambaForCausalLM", state_size=4)
+enter_decoder("electra", "ElectraConfig", "ElectraForMaskedLM", embedding_size=8, **_NO_DROPOUT)
+enter_decoder("modernbert", "ModernBertConfig", "ModernBertForMaskedLM", local_attention=4)
+enter_decoder("mamba", "MambaConfig", "MambaForCausalLM", state_size=4)
 
 
 @architecture
