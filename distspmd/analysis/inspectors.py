@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 import sympy
 
 from distspmd.analysis.accesses import Access, Dimension, Edge
-from distspmd.analysis.symbol_values import ElementValue, Value, terms
+from distspmd.analysis.symbol_values import PLACE, ElementValue, Value, terms
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +68,7 @@ class _Texts:
 
     def of(self, expression: sympy.Expr) -> str:
         """Text of an expression."""
+        expression = expression.replace(PLACE, lambda index, _: index)
         return _NAME.sub(lambda found: self._name(found[0]), str(expression))
 
     def loops(self) -> Iterator[str]:
@@ -83,7 +84,8 @@ class _Texts:
             return _plain(name)
         if isinstance(statement.value, ElementValue):
             return f"{statement.value.data}[{', '.join(map(self.of, statement.value.indices))}]"
-        return f"({self.of(statement.value)})"
+        found = self.of(statement.value)
+        return found if isinstance(statement.value, sympy.Symbol | PLACE) else f"({found})"
 
 
 _NAME = re.compile(r"[A-Za-z_]\w*")

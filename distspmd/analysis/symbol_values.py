@@ -40,6 +40,15 @@ Value: TypeAlias = ElementValue | sympy.Expr
 """What a symbol holds: an element of a container, or an expression of other symbols."""
 
 
+PLACE = sympy.Function("distspmd_place", integer=True)
+"""The place of an index among so many elements, which nothing is told of if it is none."""
+
+
+def _is_checked(part: sympy.Basic) -> bool:
+    """Whether a part of an expression is an index that the program checks."""
+    return str(getattr(part, "func", "")) == "distspmd_checked_index"
+
+
 def terms(value: Value) -> tuple[sympy.Expr, ...]:
     """Expressions that a value is made of."""
     return value.indices if isinstance(value, ElementValue) else (value,)
@@ -119,7 +128,7 @@ def _parsed(text: str, sdfg: SDFG) -> Value | None:
     names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
     if not names & sdfg.arrays.keys():
         expression: sympy.Expr = symbolic.pystr_to_symbolic(ast.unparse(tree))
-        return expression
+        return expression.replace(_is_checked, lambda call: PLACE(*call.args[:2]))
     if isinstance(tree, ast.Name):
         return ElementValue(tree.id, (sympy.Integer(0),))
     if not isinstance(tree, ast.Subscript) or not isinstance(tree.value, ast.Name):

@@ -20,7 +20,7 @@ from distspmd.cache.entries import ensure_entry
 from distspmd.codegen import compile_program, outline
 from distspmd.codegen.build_record import RECORD, Build, CompiledArgument
 from distspmd.codegen.implementations import blas_header, check_lapack, choose_implementations
-from distspmd.codegen.openmp import share_maps
+from distspmd.codegen.openmp import keep_apart, keep_on_stack, share_maps
 from distspmd.codegen.reduction_symbols import collect_lambdas
 from distspmd.codegen.user_reductions import add_functions
 from distspmd.dace_compat.fast_graphs import quick_graphs
@@ -124,6 +124,8 @@ def build_program(sdfg: SDFG, lowering: Lowering, ranks: int, arithmetic: str = 
         check_lapack(program, blas)
     flags = EXACT if lowering.deterministic else ARITHMETIC[arithmetic]
     share_maps(program)
+    keep_on_stack(program)
+    keep_apart(program)
     with quick_graphs():
         key = key_of(program, str(compiler_found), str(blas), flags)
 

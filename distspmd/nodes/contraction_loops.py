@@ -298,8 +298,7 @@ class _Loops:
         printer = self.printer(names)
         value = printer.text(self.value)
         lines = [f"const auto {name} = {value};" for name, value in bound.items()]
-        body = " ".join([*lines, *printer.lines, f"return {value};"])
-        return f"const {ctype} __value = {ctype}([&] {{ {body} }}());\n"
+        return "\n".join([*lines, *printer.lines, f"const {ctype} __value = {ctype}({value});\n"])
 
 
 def _loops(ranges: Sequence[tuple[str, sympy.Expr]], body: str) -> str:

@@ -6,14 +6,15 @@ loaded, because an index may be out of bounds where the body does not use it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import sympy
 from dace.codegen.common import sym2cpp
 
-from distspmd.analysis.inspectors import Inspection, Loop, Touch
-from distspmd.analysis.symbol_values import ElementValue
+from distspmd.analysis.accesses import Dimension
+from distspmd.analysis.inspectors import Inspection, Let, Loop, Touch
+from distspmd.analysis.symbol_values import PLACE, ElementValue
 from distspmd.passes.tiles import TileWindow
 
 Steps = Mapping[str, tuple[sympy.Expr, sympy.Expr, sympy.Expr]]
@@ -50,15 +51,25 @@ def inspection_code(asked: Inspection, steps: Steps, pointers: Mapping[int, Poin
 def _nest(touch: Touch, steps: Steps, pointers: Mapping[int, Pointer]) -> str:
     statements = touch.statements
     call = _call(touch, {}, {})
-    joined = _joined(touch, steps)
+    joined = _joined(touch, steps) or _joined_places(touch, steps)
     if joined is not None:
-        statements, call = statements[:-1], joined
+        statements, call = joined
+    return _nest_of(statements, call, steps, pointers)
+
+
+def _nest_of(
+    statements: Sequence[Loop | Let],
+    call: str,
+    steps: Steps,
+    pointers: Mapping[int, Pointer] | None = None,
+) -> str:
+    """A call in what stands around it."""
     lines, closing = [], 0
     for statement in statements:
         if isinstance(statement, Loop):
             opened = [_loop(statement, steps)]
         elif isinstance(statement.value, ElementValue):
-            opened = _load(statement.name, statement.value, pointers)
+            opened = _load(statement.name, statement.value, pointers or {})
         else:
             opened = ["{", f"const std::int64_t {statement.name} = {sym2cpp(statement.value)};"]
         lines += opened
@@ -109,8 +120,12 @@ def _call(touch: Touch, at_first: Substitution, at_last: Substitution) -> str:
     return f"touched({kind}{{{first}}}, {kind}{{{last}}});"
 
 
-def _joined(touch: Touch, steps: Steps) -> str | None:
-    """One call for all values of the innermost loop, where those are one range of indices."""
+def _joined(touch: Touch, steps: Steps) -> tuple[tuple[Loop | Let, ...], str] | None:
+    """One call for all values of the innermost loop, where those are one range of indices.
+
+    Returns:
+        What stands around the call, and the call; None where they are no range.
+    """
     loop = touch.statements[-1] if touch.statements else None
     if not isinstance(loop, Loop):
         return None
@@ -128,4 +143,31 @@ def _joined(touch: Touch, steps: Steps) -> str | None:
     ):
         return None
     call = _call(touch, {symbol: begin}, {symbol: end})
-    return f"if ({sym2cpp(begin)} <= std::int64_t({sym2cpp(end)})) {call}"
+    return touch.statements[:-1], f"if ({sym2cpp(begin)} <= std::int64_t({sym2cpp(end)})) {call}"
+
+
+def _joined_places(touch: Touch, steps: Steps) -> tuple[tuple[Loop | Let, ...], str] | None:
+    """The same of indices that the program checks: one call if all are inside, else many."""
+    if len(touch.statements) < 2:
+        return None
+    loop, place = touch.statements[-2:]
+    if not isinstance(loop, Loop) or not isinstance(place, Let):
+        return None
+    if isinstance(place.value, ElementValue) or not isinstance(place.value, PLACE):
+        return None
+    index, count = place.value.args
+    by = {s: index for d in touch.ranges for s in d.first.free_symbols if s.name == place.name}
+    ranges = tuple(Dimension(d.first.subs(by), d.last.subs(by)) for d in touch.ranges)
+    plain = Touch(touch.statements[:-1], ranges)
+    found = _joined(plain, steps)
+    if found is None or not by:
+        return None
+    around, call = found
+    symbols = {s for s in index.free_symbols if s.name == loop.name}
+    first, last, _ = steps.get(loop.name, (loop.first, loop.last, sympy.Integer(1)))
+    ends = [sym2cpp(index.subs(dict.fromkeys(symbols, end))) for end in (first, last)]
+    each = _nest_of(touch.statements[-2:], _call(touch, {}, {}), steps)
+    return (
+        around,
+        f"if ({ends[0]} >= 0 && {ends[1]} < {sym2cpp(count)}) {{ {call} }} else {{\n{each}\n}}",
+    )

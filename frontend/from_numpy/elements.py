@@ -20,7 +20,15 @@ from distspmd.expressions.ir import (
 )
 from distspmd.expressions.operations import DType
 from distspmd.frontend.from_numpy.values import Tensor, number, whole_expression
-from distspmd.frontend.tensor_ir.statements import Index, Length, Parameter
+from distspmd.frontend.tensor_ir.statements import (
+    Block,
+    Container,
+    Index,
+    Kernel,
+    Length,
+    Parameter,
+    Statement,
+)
 from distspmd.frontend.tensor_ir.whole_numbers import (
     Bounds,
     Whole,
@@ -174,3 +182,29 @@ def may_meet(
         if never_zero(difference, own | {str(s) for s in others.values()}):
             return False
     return True
+
+
+def copied_from(load: Load, block: Block) -> Load:
+    """The element of which a number is a copy that a block has made; else the number itself."""
+    written: set[Container] = set()
+    for statement in reversed(block.statements):
+        own = set(statement.writes())
+        if load.array in own:
+            value = _only_value(statement)
+            if not isinstance(value, Load) or load.index or value.array in written:
+                return load
+            return value if all(map(is_known, value.index)) else load
+        written |= own | {c for inner in statement.blocks() for c in inner.containers()}
+    return load
+
+
+def _only_value(statement: Statement) -> Expression | None:
+    """What a statement writes to one number; None where it does something else."""
+    if not isinstance(statement, Kernel) or statement.parameters or len(statement.stores) != 1:
+        return None
+    return None if statement.stores[0].conflict else statement.stores[0].value
+
+
+def is_known(index: Index) -> bool:
+    """Whether no data decide an index."""
+    return isinstance(index, int | sympy.Basic)

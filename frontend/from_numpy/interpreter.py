@@ -33,10 +33,11 @@ from distspmd.frontend.from_numpy.syntax.bindings import (
 )
 from distspmd.frontend.from_numpy.syntax.calls import Method, call
 from distspmd.frontend.from_numpy.syntax.conditions import decided
-from distspmd.frontend.from_numpy.syntax.jumps import RESULT, without_jumps
+from distspmd.frontend.from_numpy.syntax.jumps import RESULT
 from distspmd.frontend.from_numpy.syntax.map_indices import where_in_range
 from distspmd.frontend.from_numpy.syntax.mutation import before_change, may_change
 from distspmd.frontend.from_numpy.syntax.operators import binary
+from distspmd.frontend.from_numpy.syntax.passed_errors import read_body
 from distspmd.frontend.from_numpy.syntax.registry import EXPRESSIONS, STATEMENTS
 from distspmd.frontend.from_numpy.syntax.sharing import is_own, reads_in_place, references
 from distspmd.frontend.from_numpy.syntax.sources import function_in, globals_of
@@ -72,7 +73,7 @@ class Interpreter:
         self.sizes: dict[str, Whole] = {}
         self.sizes_read: set[str] = set()
         self.depth = 0
-        self.bodies: dict[ast.FunctionDef, list[ast.stmt]] = {}
+        self.bodies: dict[tuple[ast.FunctionDef, tuple[str, ...]], list[ast.stmt]] = {}
         self.inlined: dict[ast.For, Any] = {}
 
     @property
@@ -118,11 +119,12 @@ class Interpreter:
         frame.target = self.tracer.target
         frame.written_into = written_into(node)
         frame.changed_in_place = changed_in_place(node)
+        caller = self.tracer.frames[-1] if self.tracer.frames else None
         self.tracer.frames.append(frame)
         try:
             if isinstance(node, ast.Lambda):
                 return self.assigned(node.body)
-            self.block(self.body_of(node))
+            read_body(self, node, caller)
             result = frame.variables.get(RESULT)
             if isinstance(result, Undecided) and (outer or not isinstance(result, OneOf)):
                 self.tracer.refuse(result.reason)
@@ -141,12 +143,6 @@ class Interpreter:
         """
         return call(self, function, arguments, keywords)
 
-    def body_of(self, node: ast.FunctionDef) -> list[ast.stmt]:
-        """The statements of a function, without jumps."""
-        if node not in self.bodies:
-            self.bodies[node] = without_jumps(node)
-        return self.bodies[node]
-
     # -- statements -----------------------------------------------------------------------------
 
     def block(self, statements: Sequence[ast.stmt]) -> None:
@@ -161,7 +157,8 @@ class Interpreter:
             Refusal: one that is not covered; with its line.
         """
         self.tracer.node = node
-        self.tracer.frames[-1].statement = node
+        frame = self.tracer.frames[-1]
+        frame.statement, frame.block = node, self.tracer.block
         read = STATEMENTS.get(type(node))
         if read is None:
             self.tracer.refuse(f"the statement {type(node).__name__.lower()!r} is not covered")

@@ -140,7 +140,7 @@ def index_in(tracer: Tracer, value: Whole, length: Length) -> Whole:
             tracer.refuse(f"index {value} is out of bounds for a dimension of {length}")
         return value if value >= 0 else add(length, value)
     _check_ends(tracer, value, length)
-    if is_at_least(value, 0, tracer.bounds):
+    if tracer.is_not_negative(value):
         found = value
     elif is_at_least(subtract(-1, value), 0, tracer.bounds):
         found = add(length, value)
@@ -214,8 +214,8 @@ def _check_ends(tracer: Tracer, value: sympy.Expr, length: Length) -> None:
         not tracer.maps or tracer.maps[-1].note(tracer, value, length)
     ):
         return
-    is_low = is_at_least(add(value, length), 0, bounds)
-    if is_low and is_at_least(subtract(subtract(length, 1), value), 0, bounds):
+    above, below = add(value, length), subtract(subtract(length, 1), value)
+    if tracer.is_not_negative(above) and tracer.is_not_negative(below):
         return
     if tracer.guarded:
         tracer.straight.unproved.append((value, length))

@@ -27,6 +27,7 @@ from distspmd.frontend.from_numpy.contractions import (
     window_of,
 )
 from distspmd.frontend.from_numpy.elements import (
+    copied_from,
     does_not_fit,
     is_one,
     known_whole,
@@ -368,9 +369,7 @@ class Tracer(Transcript):
         Raises:
             Refusal: it is none.
         """
-        if isinstance(value, bool | np.bool_):
-            return int(value)
-        if isinstance(value, int | np.integer):
+        if isinstance(value, bool | np.bool_ | int | np.integer):
             return int(value)
         if isinstance(value, sympy.Basic):
             return value
@@ -412,6 +411,7 @@ class Tracer(Transcript):
             )
             expression = stored.element(())
         assert isinstance(expression, Load)
+        expression = copied_from(expression, self.block) if self.own else expression
         name = self.unique(f"{expression.array.name}_value")
         self.bounds[name] = (None, None)
         if expression.array in self.most and not self.inner:

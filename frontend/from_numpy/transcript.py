@@ -31,7 +31,7 @@ from distspmd.frontend.tensor_ir.statements import (
     Table,
     loads_of,
 )
-from distspmd.frontend.tensor_ir.whole_numbers import Whole
+from distspmd.frontend.tensor_ir.whole_numbers import Whole, is_at_least, subtract
 
 PYTHON_TYPES: dict[type, DType] = {
     bool: np.dtype(bool),
@@ -147,6 +147,7 @@ class Frame:
         changed_in_place: these, and those that it changes as ``x += 1`` and ``x.sort()`` do.
         attempts: the handlers of the ``try`` statements around, the innermost one last.
         statement: that is being read.
+        block: where statements are added there.
         of_outer: names of variables that are those of the function around.
         outside: what the function sees of its module, and of functions that have ended.
         receiver: its first argument, which is the object of a method.
@@ -164,6 +165,7 @@ class Frame:
     changed_in_place: frozenset[str] = frozenset()
     attempts: list[Handlers] = field(default_factory=list)
     statement: Any = None
+    block: Block | None = None
     of_outer: set[str] = field(default_factory=set)
     receiver: Any = None
     outside: Mapping[str, Any] = field(default_factory=dict)
@@ -193,6 +195,7 @@ class Transcript:
     Attributes:
         block: where statements are added.
         bounds: of the symbols of loops and scopes, and of values that were read.
+        facts: numbers that are not negative, in the branches that are read.
         names: of containers and symbols that are taken.
         frames: of the functions that are being read, the innermost one last.
         node: the syntax that is being read.
@@ -230,6 +233,7 @@ class Transcript:
 
     block: Block = field(default_factory=Block)
     bounds: dict[str, tuple[Whole | None, Whole | None]] = field(default_factory=dict)
+    facts: list[sympy.Expr] = field(default_factory=list)
     names: set[str] = field(default_factory=set)
     frames: list[Frame] = field(default_factory=list)
     node: Any = None
@@ -292,7 +296,7 @@ class Transcript:
             self.refuse(
                 f"{kind} may be raised here, and a handler of a try around would take it: what is "
                 "covered is np.linalg's LinAlgError, raise and assert in the body of the try "
-                "itself, in a statement of its own or an assignment"
+                "and in functions that it calls, in a statement of their own or an assignment"
             )
 
     @contextmanager
@@ -323,6 +327,22 @@ class Transcript:
         text = frame.source[place].rstrip() if 0 <= place < len(frame.source) else ""
         caret = " " * self.node.col_offset + "^"
         return f"{Path(file).name}:{number_}: {what}\n    {text}\n    {caret}"
+
+    def is_not_negative(self, value: Whole) -> bool:
+        """Whether a number is never negative where it is read; False where that is not known."""
+        return is_at_least(value, 0, self.bounds) or any(
+            is_at_least(subtract(value, fact), 0, self.bounds) for fact in self.facts
+        )
+
+    @contextmanager
+    def where(self, facts: Sequence[sympy.Expr]) -> Iterator[None]:
+        """Read what runs only where some numbers are not negative."""
+        known = len(self.facts)
+        self.facts += facts
+        try:
+            yield
+        finally:
+            del self.facts[known:]
 
     # -- names and containers -------------------------------------------------------------------
 

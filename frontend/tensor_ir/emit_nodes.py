@@ -10,9 +10,26 @@ import sympy
 from dace import SDFG, InterstateEdge, Memlet, SDFGState, data, dtypes
 from dace.sdfg import nodes
 
-from distspmd.expressions.ir import Argument, Expression, Load, cast, replace_leaves
-from distspmd.frontend.tensor_ir.statements import Index, Kernel, Parameter, Statement, Store
-from distspmd.frontend.tensor_ir.whole_numbers import text
+from distspmd.expressions.ir import (
+    INT64,
+    Argument,
+    Constant,
+    Expression,
+    IndexValue,
+    Load,
+    Operation,
+    cast,
+    replace_leaves,
+)
+from distspmd.frontend.tensor_ir.statements import (
+    Container,
+    Index,
+    Kernel,
+    Parameter,
+    Statement,
+    Store,
+)
+from distspmd.frontend.tensor_ir.whole_numbers import CheckedIndex, text
 from distspmd.nodes.computation import Computation
 
 CONFLICTS = {
@@ -296,47 +313,104 @@ class Indirect:
         used |= {store.container.name for store in kernel.stores}
         for name in sorted(used):
             inner.add_datadesc(name, inner_descriptor(outer, name))
-        known: dict[Any, sympy.Symbol] = {}
-        state = inner.add_state("indices", is_start_block=True)
-
-        def direct(index: Sequence[Index]) -> tuple[Any, ...]:
-            nonlocal state
-            found: list[Any] = []
-            for i in index:
-                if isinstance(i, int | sympy.Basic):
-                    found.append(i)
-                    continue
-                assert isinstance(i, Load), "indices are stored before they are used"
-                key = i.array.name, tuple(map(str, i.index))
-                if key not in known:
-                    element = direct(i.index)
-                    known[key] = sympy.Symbol(f"__index{len(known)}", integer=True)
-                    after = inner.add_state("indices")
-                    value = f"{i.array.name}[{subset_text(element)}]"
-                    edge = InterstateEdge(assignments={str(known[key]): value})
-                    inner.add_edge(state, after, edge)
-                    state = after
-                found.append(known[key])
-            return tuple(found)
-
-        def moved(leaf: Expression) -> Expression:
-            return (
-                Load(leaf.array, direct(leaf.index), leaf.dtype) if isinstance(leaf, Load) else leaf
-            )
-
+        places = _Places(inner, kernel, info, inner.add_state("indices", is_start_block=True))
         stores = [
-            Store(s.container, direct(s.index), replace_leaves(s.value, moved), s.conflict)
+            Store(s.container, places.direct(s.index), places.moved(s.value), s.conflict)
             for s in kernel.stores
         ]
-        body = Kernel(kernel.label, (), stores, line=kernel.line)
-        for name in known.values():
-            inner.add_symbol(str(name), dtypes.int64)
-        opened = OpenState(state)
-        reads = {load.array.name for load in body.loads()}
-        sources = {name: opened.read(name) for name in sorted(reads)}
-        tasklet, loads = make_tasklet(state, body, info)
-        connect_tasklet(state, inner, None, None, tasklet, loads, body, sources, opened)
+        for symbol in places.known.values():
+            inner.add_symbol(str(symbol), dtypes.int64)
+        _add_tasklet(inner, places.state, stores, kernel, info)
         every = {load.array.name for load in kernel.loads()}
         writes = sorted({s.container.name for s in stores})
         every |= {s.container.name for s in stores if not s.conflict} & every
         return cls(inner, sorted(every), writes)
+
+
+@dataclass
+class _Places:
+    """Symbols for the indices of a kernel that are in data.
+
+    Attributes:
+        sdfg: of the kernel.
+        kernel: has the indices.
+        info: the line.
+        state: the last one, behind which all symbols that there are so far have their values.
+        known: the symbols, by the indices.
+    """
+
+    sdfg: SDFG
+    kernel: Kernel
+    info: Any
+    state: SDFGState
+    known: dict[Any, sympy.Symbol] = field(default_factory=dict)
+
+    def direct(self, index: Sequence[Index]) -> tuple[Any, ...]:
+        """Indices, with symbols for those in data."""
+        return tuple(i if isinstance(i, int | sympy.Basic) else self._symbol(i) for i in index)
+
+    def moved(self, expression: Expression) -> Expression:
+        """An expression whose loads have such indices."""
+
+        def leaf_of(leaf: Expression) -> Expression:
+            if not isinstance(leaf, Load):
+                return leaf
+            return Load(leaf.array, self.direct(leaf.index), leaf.dtype)
+
+        return replace_leaves(expression, leaf_of)
+
+    def _symbol(self, index: Expression) -> sympy.Symbol:
+        key = (index.array.name, tuple(map(str, index.index))) if isinstance(index, Load) else index
+        if key not in self.known:
+            value = self._value(index)
+            self.known[key] = sympy.Symbol(f"__index{len(self.known)}", integer=True)
+            after = self.sdfg.add_state("indices")
+            edge = InterstateEdge(assignments={str(self.known[key]): value})
+            self.sdfg.add_edge(self.state, after, edge)
+            self.state = after
+        return self.known[key]
+
+    def _value(self, index: Expression) -> str:
+        """An element, a comparison of one symbol, or the name of a scalar that gets the index."""
+        if isinstance(index, Load):
+            return f"{index.array.name}[{subset_text(self.direct(index.index))}]"
+        checked = _checked(index)
+        if checked is not None:
+            (place,) = self.direct(checked[:1])
+            return text(CheckedIndex(place, *checked[1:]))
+        value = self.moved(index)
+        name = f"__place{len(self.known)}"
+        name, _ = self.sdfg.add_scalar(name, dtypes.int64, transient=True, find_new_name=True)
+        before, self.state = self.state, self.sdfg.add_state("place")
+        self.sdfg.add_edge(before, self.state, InterstateEdge())
+        stores = [Store(Container(name, (), INT64), (), value)]
+        _add_tasklet(self.sdfg, self.state, stores, self.kernel, self.info)
+        return name
+
+
+def _checked(index: Expression) -> tuple[Index, sympy.Integer, sympy.Integer] | None:
+    """An element or a sum of symbols that is compared with a length, and its line, if one is."""
+    if not isinstance(index, Operation) or index.name != "checked_index":
+        return None
+    value, *rest = index.arguments
+    while isinstance(value, Operation) and value.name == "cast" and value.dtype == INT64:
+        (value,) = value.arguments
+    known = [sympy.Integer(r.value) for r in rest if isinstance(r, Constant)]
+    if len(known) < 2 or value.dtype.kind not in "iu":
+        return None
+    length, line = known
+    if isinstance(value, IndexValue):
+        terms = (factor * sympy.Symbol(str(v), integer=True) for v, factor in value.terms)
+        return sympy.Add(value.constant, *terms), length, line
+    return (value, length, line) if isinstance(value, Load) else None
+
+
+def _add_tasklet(
+    sdfg: SDFG, state: SDFGState, stores: list[Store], kernel: Kernel, info: Any
+) -> None:
+    """Add what writes stores of a kernel to a state of its own, without a map."""
+    body = Kernel(kernel.label, (), stores, line=kernel.line)
+    opened = OpenState(state)
+    sources = {n: opened.read(n) for n in sorted({load.array.name for load in body.loads()})}
+    tasklet, loads = make_tasklet(state, body, info)
+    connect_tasklet(state, sdfg, None, None, tasklet, loads, body, sources, opened)

@@ -171,6 +171,64 @@ def imports(x: Any) -> Any:
         return x + 1
 
 
+def root(f: Any, low: Any, high: Any) -> Any:
+    at_low, at_high = f(low), f(high)
+    if at_low * at_high > 0:
+        raise ValueError("the ends have the same sign")
+    for _ in range(60):
+        middle = (low + high) / 2
+        if abs(f(middle)) < 1e-12:
+            return middle
+        if at_low * f(middle) < 0:
+            high = middle
+        else:
+            low = middle
+    raise RuntimeError("no convergence")
+
+
+def of_called(x: Any) -> Any:
+    found = np.zeros(len(x))
+    for i, value in enumerate(x):
+        try:
+            found[i] = root(lambda t, value=value: t**3 - value, -0.5, 1.0)
+        except (ValueError, RuntimeError):  # noqa: PERF203
+            found[i] = -7
+    return found
+
+
+def solve(a: Any, b: Any) -> Any:
+    if abs(np.linalg.det(a)) < 1e-12:
+        raise np.linalg.LinAlgError("singular")
+    return np.linalg.solve(a, b)
+
+
+def of_twice_called(a: Any, b: Any) -> Any:
+    try:
+        return solve(a, b).sum() + solve(a - np.eye(3), b).sum()
+    except np.linalg.LinAlgError:
+        return -1.0
+
+
+def through_two(a: Any, b: Any) -> Any:
+    def inner(c: Any) -> Any:
+        try:
+            return solve(c, b)
+        except ZeroDivisionError:
+            return b * 0
+
+    try:
+        y = inner(a)
+    except np.linalg.LinAlgError:
+        y = b + 1
+    return y
+
+
+def of_functions(good: Any, singular: Any, b: Any) -> Any:
+    twice = of_twice_called(good, b), of_twice_called(singular, b), of_twice_called(good * 0, b)
+    through = through_two(good, b), through_two(singular, b)
+    return *twice, *through, of_called(np.linspace(-2, 2, 7))
+
+
 def of_matrices(good: Any, singular: Any, b: Any) -> Any:
     table = np.stack([good, singular, good + 1])
     inverses = inv_or(good), inv_or(singular), nested(good), nested(singular)
@@ -193,5 +251,6 @@ def matrices(rng: Any) -> Any:
 
 CASES = [
     Case("of_matrices", of_matrices, "", "", matrices, ()),
+    Case("of_functions", of_functions, "", "", matrices, ()),
     Case("of_loops", of_loops, "", "", lambda r: (r.random(200), *matrices(r)[:2]), ()),
 ]

@@ -19,17 +19,17 @@ def test_handlers_run_where_python_runs_them(launch: Any) -> None:
     assert done.stdout.endswith(f"{len(CASES)} of {len(CASES)} right\n"), done.stdout
 
 
-def raised_in_another_function(x):
+def raised_in_a_comprehension(x):
     def positive(v):
-        if v[0] < 0:
+        if v < 0:
             raise ValueError("negative")
         return v
 
     try:
-        y = positive(x)
+        y = [positive(v) for v in x]
     except ValueError:
-        y = x * 0
-    return y
+        y = [0.0]
+    return y[0]
 
 
 def place_of_the_run(x):
@@ -69,7 +69,7 @@ def errors_from_now_on(x):
 @pytest.mark.parametrize(
     ("function", "message"),
     [
-        (raised_in_another_function, "ValueError may be raised here, and a handler of a try"),
+        (raised_in_a_comprehension, "ValueError may be raised here, and a handler of a try"),
         (place_of_the_run, "IndexError may be raised here"),
         (place_in_an_array, "IndexError may be raised here"),
         (no_class, "a handler of 'ValueError', which is no class of errors"),

@@ -20,6 +20,7 @@ from distspmd.frontend.from_numpy.functions.creation import dtype_of
 from distspmd.frontend.from_numpy.functions.registry import function
 from distspmd.frontend.from_numpy.lines import put_back, with_last
 from distspmd.frontend.from_numpy.shapes import normal_axis
+from distspmd.frontend.from_numpy.syntax.places import Places
 from distspmd.frontend.from_numpy.syntax.scopes import NotStraight, Straight
 from distspmd.frontend.from_numpy.syntax.variables import Saved
 from distspmd.frontend.from_numpy.values import Tensor, View, axis, make_view, view_of
@@ -71,7 +72,7 @@ def _as_elements(
 ) -> Any:
     """One kernel."""
     tracer = run.tracer
-    straight = Straight(run, parameters)
+    straight = Straight(run, parameters, Places(tracer, parameters))
     tracer.straight = straight
     try:
         value = call(index)
@@ -81,7 +82,7 @@ def _as_elements(
             straight.leave()
     finally:
         tracer.straight = None
-    straight.add_indices()
+    straight.places.add_statements()
     shape = [p.end for p in parameters]
     results = [tracer.container(tracer.target or label, shape, t.dtype) for t in tensors]
     stores = [

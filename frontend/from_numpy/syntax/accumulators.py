@@ -8,7 +8,7 @@ a map has no last iteration, so it is refused where it is read.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import sympy
 
-from distspmd.expressions.ir import Expression, apply
+from distspmd.expressions.ir import Expression, Load, apply
 from distspmd.expressions.operations import DType
 from distspmd.frontend.from_numpy.arithmetic import combine, converted
 from distspmd.frontend.from_numpy.elements import substitute
@@ -24,7 +24,7 @@ from distspmd.frontend.from_numpy.syntax.bindings import bound_names, is_written
 from distspmd.frontend.from_numpy.syntax.sharing import combined_with, conflict_of
 from distspmd.frontend.from_numpy.syntax.variables import Undecided
 from distspmd.frontend.from_numpy.tracer import Tracer
-from distspmd.frontend.from_numpy.values import Tensor, View, view_of, whole_expression
+from distspmd.frontend.from_numpy.values import Tensor, View, number, view_of, whole_expression
 from distspmd.frontend.tensor_ir.statements import Index, Length, Parameter, Store
 from distspmd.frontend.tensor_ir.whole_numbers import add, is_at_least, subtract, symbol
 
@@ -162,6 +162,43 @@ def without_sums(
     finally:
         tracer.parallel = parallel
     return [s for s in stores if s not in sums]
+
+
+@contextmanager
+def summed_up(
+    tracer: Tracer, stores: Sequence[Store], parameters: Sequence[Parameter]
+) -> Iterator[list[Store]]:
+    """Let a map in another one add to numbers of the iteration around it, which are added up after.
+
+    So what all its iterations add to one element stays in a register: ``y[i] += a[i, j] * x[j]``.
+    """
+    names = {p.name for p in parameters}
+    found, sums = [], []
+    for store in stores:
+        if not tracer.own or store.container.name in tracer.own[-1] or not _is_of_all(store, names):
+            found.append(store)
+            continue
+        kind = store.container.dtype
+        own = tracer.container(f"sum_{store.container.name}", (), kind)
+        nothing = number(-0.0 if kind.kind == "f" else 0, kind)
+        tracer.kernel([Store(own, (), nothing)], (), own.name)
+        found.append(Store(own, (), store.value, store.conflict))
+        sums.append(Store(store.container, store.index, Load(own, (), kind), store.conflict))
+    yield found
+    for store in sums:
+        tracer.kernel([store], (), store.container.name)
+
+
+def _is_of_all(store: Store, parameters: Set[str]) -> bool:
+    """Whether all iterations add to one element, which symbols choose."""
+    return (
+        store.conflict == "add"
+        and store.container.dtype.kind in "iuf"
+        and all(isinstance(i, int | sympy.Basic) for i in store.index)
+        and not any(
+            parameters & {str(s) for s in sympy.sympify(i).free_symbols} for i in store.index
+        )
+    )
 
 
 def _are_positive(tracer: Tracer, lengths: Sequence[Length]) -> bool:

@@ -14,7 +14,7 @@ import sympy
 
 from distspmd.frontend.from_numpy.choosing import chosen
 from distspmd.frontend.from_numpy.kinds import is_whole, joined_type
-from distspmd.frontend.from_numpy.syntax.conditions import condition_text
+from distspmd.frontend.from_numpy.syntax.conditions import condition_text, facts_of
 from distspmd.frontend.from_numpy.syntax.lists import tested
 from distspmd.frontend.from_numpy.syntax.mutation import Around, join_contents, watched
 from distspmd.frontend.from_numpy.syntax.variables import (
@@ -68,7 +68,8 @@ def branch(interpreter: Interpreter, node: ast.If) -> None:
     for block, statements in ((then, node.body), (otherwise, node.orelse)):
         interpreter.variables.clear()
         interpreter.variables.update(before)
-        with watched(tracer, Around.BRANCH) as journal, tracer.within(block):
+        facts = facts_of(tracer, test, holds=block is then)
+        with watched(tracer, Around.BRANCH) as journal, tracer.within(block), tracer.where(facts):
             interpreter.block(statements)
         ends.append(_end_of_block(tracer))
         variables.append(dict(interpreter.variables))

@@ -19,18 +19,21 @@ if TYPE_CHECKING:
     from distspmd.frontend.from_numpy.interpreter import Interpreter
 
 
+_DIFFERENCES: dict[Any, Any] = {
+    sympy.StrictLessThan: lambda a, b: (subtract(b, a), 1),
+    sympy.LessThan: lambda a, b: (subtract(b, a), 0),
+    sympy.StrictGreaterThan: lambda a, b: (subtract(a, b), 1),
+    sympy.GreaterThan: lambda a, b: (subtract(a, b), 0),
+}
+"""Relations as a number, and the least that it has to be."""
+
+
 def decided(tracer: Tracer, relation: sympy.Basic) -> bool | None:
     """Whether a relation of whole numbers holds for all values of its symbols."""
     if relation in (sympy.true, sympy.false):
         return bool(relation)
-    kinds: dict[Any, Any] = {
-        sympy.StrictLessThan: lambda a, b: (subtract(b, a), 1),
-        sympy.LessThan: lambda a, b: (subtract(b, a), 0),
-        sympy.StrictGreaterThan: lambda a, b: (subtract(a, b), 1),
-        sympy.GreaterThan: lambda a, b: (subtract(a, b), 0),
-    }
-    if type(relation) in kinds:
-        value, least = kinds[type(relation)](*relation.args)
+    if type(relation) in _DIFFERENCES:
+        value, least = _DIFFERENCES[type(relation)](*relation.args)
         if is_at_least(value, least, tracer.bounds):
             return True
         if is_at_least(subtract(least - 1, value), 0, tracer.bounds):
@@ -45,6 +48,26 @@ def decided(tracer: Tracer, relation: sympy.Basic) -> bool | None:
         if apart or equal:
             return equal == isinstance(relation, sympy.Eq)
     return None
+
+
+def facts_of(tracer: Tracer, value: Any, *, holds: bool = True) -> list[sympy.Expr]:
+    """Numbers that are not negative where a relation holds, or does not.
+
+    They are of sizes and variables of loops, which keep their values there.
+    """
+    if isinstance(value, sympy.And if holds else sympy.Or):
+        return [fact for part in value.args for fact in facts_of(tracer, part, holds=holds)]
+    if isinstance(value, sympy.Not):
+        return facts_of(tracer, value.args[0], holds=not holds)
+    if type(value) not in _DIFFERENCES:
+        return []
+    above, least = _DIFFERENCES[type(value)](*value.args)
+    fact = subtract(above, least) if holds else subtract(least - 1, above)
+    if isinstance(fact, int) or any(
+        tracer.bounds.get(s.name) == (None, None) for s in fact.free_symbols
+    ):
+        return []
+    return [fact]
 
 
 @contextmanager

@@ -10,7 +10,9 @@ until ``stop``.
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+import builtins
+import copy
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 RESULT = "__result"
@@ -61,9 +63,17 @@ class Attempt(ast.Try):
         self.flags = tuple(flags)
 
 
+_ERROR = "_error"
+
+
 def error_of(flag: str) -> str:
     """The variable that has the message of the error which set a flag."""
-    return f"{flag}_error"
+    return f"{flag}{_ERROR}"
+
+
+def is_error(name: str) -> bool:
+    """Whether a variable has the message of an error that a handler takes."""
+    return name.startswith("__caught") and name.endswith(_ERROR)
 
 
 def assigned_unless(
@@ -82,20 +92,24 @@ class _Jumps:
     always: bool = False
 
 
-def without_jumps(function: ast.FunctionDef, given: Sequence[str] = ()) -> list[ast.stmt]:
+def without_jumps(
+    function: ast.FunctionDef, given: Sequence[str] = (), caught: Sequence[str] = ()
+) -> list[ast.stmt]:
     """The body of a function, which assigns what it returns to :data:`RESULT`.
 
     Args:
         function: with jumps.
         given: flags that the loop over a generator may set, which end the generator.
+        caught: flags of handlers around the call, which end the function.
     """
-    return _Rewriter(given).block(function.body, [])[0]
+    body = copy.deepcopy(function.body) if caught else function.body
+    return _Rewriter(given, caught).block(body, [])[0]
 
 
 class _Rewriter:
-    def __init__(self, given: Sequence[str] = ()) -> None:
+    def __init__(self, given: Sequence[str] = (), caught: Sequence[str] = ()) -> None:
         self.count = 0
-        self.caught: list[str] = []
+        self.caught: list[str] = [*caught]
         self.given = given
 
     def block(
@@ -113,6 +127,9 @@ class _Rewriter:
         self, statement: ast.stmt, rest: Sequence[ast.stmt], loops: list[tuple[str, str]]
     ) -> tuple[list[ast.stmt], _Jumps | None]:
         """A statement, and the rest of the block with it if it may jump; else no jumps."""
+        if self.caught and (values := _values_that_may_raise(statement)):
+            before = [self.hoisted(holder, name, place) for holder, name, place in values]
+            return self.block([*before, statement, *rest], loops)
         if isinstance(statement, ast.Return):
             return self.returned(statement)
         if isinstance(statement, ast.Match):
@@ -120,10 +137,6 @@ class _Rewriter:
         if isinstance(statement, ast.Break | ast.Continue):
             flag = loops[-1][0 if isinstance(statement, ast.Break) else 1]
             return [_assign(flag, ast.Constant(True), statement)], _Jumps({flag}, True)
-        if self.caught and (values := _values_that_may_raise(statement)):
-            before = [self.hoisted(holder, name, place) for holder, name, place in values]
-            made, jumps = self.block([*before, statement, *rest], loops)
-            return made, jumps
         if isinstance(statement, ast.If):
             return self.branch(statement, rest, loops)
         found = self.compound(statement, loops)
@@ -150,7 +163,7 @@ class _Rewriter:
             return [ast.copy_location(ast.With(statement.items, body), statement)], jumps
         if isinstance(statement, ast.Try):
             return self.attempt(statement, loops)
-        if self.caught and _may_raise(statement):
+        if self.caught and may_raise(statement):
             return [statement], _Jumps(set(self.caught), isinstance(statement, ast.Raise))
         return None
 
@@ -172,7 +185,7 @@ class _Rewriter:
         value = statement.value or ast.Constant(None)
         result = _assign(RESULT, value, statement)
         done: ast.stmt = _assign(DONE, ast.Constant(True), statement)
-        if self.caught and _may_raise(statement):
+        if self.caught and may_raise(statement):
             done = _if(statement, _none(set(self.caught)), [done], [])
         return [result, done], _Jumps({DONE, *self.caught}, True)
 
@@ -300,7 +313,7 @@ def _matches(pattern: ast.pattern, subject: ast.expr) -> tuple[ast.expr, list[as
     return ast.copy_location(ast.Name(NOT_COVERED, ast.Load()), pattern), []
 
 
-def _may_raise(node: ast.AST) -> bool:
+def may_raise(node: ast.AST) -> bool:
     """Whether an error that handlers know may come from a part of a program."""
     kinds = (ast.Call, ast.Raise, ast.Assert)
     return any(isinstance(part, kinds) for part in ast.walk(node))
@@ -308,14 +321,44 @@ def _may_raise(node: ast.AST) -> bool:
 
 def _values_that_may_raise(statement: ast.stmt) -> list[tuple[ast.AST, str, int | None]]:
     """Parts of a statement that are computed before it does something, as holder, field, place."""
-    if isinstance(statement, ast.AugAssign) and _may_raise(statement.value):
+    if isinstance(statement, ast.AugAssign) and may_raise(statement.value):
         return [(statement, "value", None)]
-    if isinstance(statement, ast.If) and _may_raise(statement.test):
+    if isinstance(statement, ast.If) and may_raise(statement.test):
         return [(statement, "test", None)]
     if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
         own = statement.value
-        return [(own, "args", n) for n, each in enumerate(own.args) if _may_raise(each)]
+        return [(own, "args", n) for n, each in enumerate(own.args) if may_raise(each)]
+    if isinstance(statement, ast.Assign | ast.AnnAssign | ast.Return) and statement.value:
+        found = list(_calls_of_functions(statement, "value", statement.value))
+        return found if not _is_call_of_function(statement.value) else found[:-1]
     return []
+
+
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_SOMETIMES = (ast.Lambda, ast.IfExp, ast.BoolOp, *_COMPREHENSIONS)
+"""Parts of which it is not known whether, or how often, they are computed."""
+
+
+def _calls_of_functions(
+    holder: ast.AST, name: str, part: ast.AST, place: int | None = None
+) -> Iterator[tuple[ast.AST, str, int | None]]:
+    """Calls of functions that the program may have itself, in their order."""
+    if isinstance(part, _SOMETIMES):
+        return
+    for field_name, value in ast.iter_fields(part):
+        for n, each in enumerate(value if isinstance(value, list) else [value]):
+            if isinstance(each, ast.AST):
+                own = n if isinstance(value, list) else None
+                yield from _calls_of_functions(part, field_name, each, own)
+    if _is_call_of_function(part):
+        yield holder, name, place
+
+
+def _is_call_of_function(part: ast.AST) -> bool:
+    """Whether a part calls a function by a name that Python does not know."""
+    if not isinstance(part, ast.Call) or not isinstance(part.func, ast.Name):
+        return False
+    return not hasattr(builtins, part.func.id)
 
 
 def _assign(name: str, value: ast.expr, like: ast.AST) -> ast.stmt:

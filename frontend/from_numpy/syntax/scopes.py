@@ -16,26 +16,27 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 import sympy
 
-from distspmd.expressions.ir import Expression, IndexValue, Load, apply, cast, parts
-from distspmd.frontend.from_numpy.elements import does_not_fit, known_whole, truth_of
+from distspmd.expressions.ir import Expression, Load, apply, cast
+from distspmd.frontend.from_numpy.elements import does_not_fit, truth_of
 from distspmd.frontend.from_numpy.failures import note_index
 from distspmd.frontend.from_numpy.kinds import joined_type
-from distspmd.frontend.from_numpy.subscripts import checked_index, index_in
 from distspmd.frontend.from_numpy.syntax.accumulators import (
     Accumulated,
     OfAnotherType,
     accumulated_names,
     accumulating,
+    summed_up,
     without_last,
     without_sums,
 )
 from distspmd.frontend.from_numpy.syntax.conditions import relation
 from distspmd.frontend.from_numpy.syntax.map_indices import add_checks, noted
 from distspmd.frontend.from_numpy.syntax.mutation import MUTABLE, Around, watched
+from distspmd.frontend.from_numpy.syntax.places import Places
 from distspmd.frontend.from_numpy.syntax.sharing import collide, inverse_of, without_order
 from distspmd.frontend.from_numpy.syntax.variables import ABSENT, Saved, alike, changed, one_of
 from distspmd.frontend.from_numpy.tracer import Tracer
-from distspmd.frontend.from_numpy.values import INT64, Tensor, View, number
+from distspmd.frontend.from_numpy.values import Tensor, View, number
 from distspmd.frontend.tensor_ir.statements import (
     Block,
     Index,
@@ -43,7 +44,6 @@ from distspmd.frontend.tensor_ir.statements import (
     Parameter,
     Scope,
     Store,
-    loads_of,
 )
 from distspmd.frontend.tensor_ir.whole_numbers import (
     Whole,
@@ -112,7 +112,7 @@ def _read(
     node_before = tracer.node
     with watched(tracer, Around.MAP), _parallel(tracer, names):
         try:
-            straight = Straight(interpreter, parameters)
+            straight = Straight(interpreter, parameters, Places(tracer, parameters))
             tracer.straight = straight
             try:
                 with noted(tracer) as indices:
@@ -122,10 +122,11 @@ def _read(
             stores = straight.all_stores()
             tracer.node = node
             add_checks(tracer, indices, parameters)
-            straight.add_indices()
+            straight.places.add_statements()
             stores = without_sums(interpreter, stores, parameters)
-            if stores:
-                tracer.kernel(stores, parameters, f"map_{node.lineno}")
+            with summed_up(tracer, stores, parameters) as stores:
+                if stores:
+                    tracer.kernel(stores, parameters, f"map_{node.lineno}")
         except NotStraight:
             tracer.node = node_before
             trial.restore(interpreter)
@@ -170,14 +171,14 @@ class Straight:
     Attributes:
         parameters: of the map.
         written: what the body has written so far.
-        indices: kernels before the map, which check the indices that are in data.
+        places: the indices of its elements.
         unproved: indices of the element that is looked at, with lengths that they may not be below.
     """
 
     interpreter: Interpreter
     parameters: Sequence[Parameter]
+    places: Places
     written: list[_Written] = field(default_factory=list)
-    indices: list[tuple[Store, list[Parameter]]] = field(default_factory=list)
     unproved: list[tuple[sympy.Expr, Length]] = field(default_factory=list)
 
     def leave(self) -> NoReturn:
@@ -208,32 +209,14 @@ class Straight:
             if isinstance(item, Tensor):
                 if item.ndim or item.dtype.kind not in "iu":
                     self.leave()
-                found.append(self._data_index(item, length))
+                written = {w.view.container for w in self.written}
+                place = self.places.of_data(item.element(()), length, written)
+                if place is None:
+                    self.leave()
+                found.append(place)
             else:
-                found.append(index_in(self._tracer, self._tracer.as_whole(item), length))
+                found.append(self.places.of_symbols(self._tracer.as_whole(item), length))
         return base.at(found)
-
-    def _data_index(self, item: Tensor, length: Length) -> Index:
-        expression = item.element(())
-        known = known_whole(expression)
-        if known is not None:
-            return index_in(self._tracer, known, length)
-        tracer = self._tracer
-        every = list(loads_of(expression))
-        written = {w.view.container for w in self.written}
-        if tracer.guarded or any(load.array in written for load in every):
-            self.leave()  # it is an index in some iterations, or at this place, alone
-        names = {s.name for load in every for i in load.index for s in _symbols(i)}
-        values = [p for p in parts(expression) if isinstance(p, IndexValue)]
-        names |= {str(variable) for value in values for variable, _ in value.terms}
-        own = [p for p in self.parameters if p.name in names]
-        if any(p.step != 1 for p in own):
-            self.leave()
-        container = tracer.container("indices", [subtract(p.end, p.first) for p in own], INT64)
-        place = tuple(subtract(symbol(p.name), p.first) for p in own)
-        checked = checked_index(tracer, expression, length)
-        self.indices.append((Store(container, place, checked), own))
-        return Load(container, place, INT64)
 
     def read(self, base: Tensor, items: Any) -> Tensor | None:
         """An element as it is now."""
@@ -445,19 +428,11 @@ class Straight:
 
     # -- the end --------------------------------------------------------------------------------
 
-    def add_indices(self) -> None:
-        """Add the kernels that check indices."""
-        for store, parameters in self.indices:
-            self._tracer.kernel([store], parameters, store.container.name)
-
     def all_stores(self) -> list[Store]:
         """The stores of the kernel."""
-        return [Store(w.view.container, w.index, w.value, w.conflict) for w in self.written]
-
-
-def _symbols(index: Index) -> set[Any]:
-    """Symbols of an index; none of one in data, whose loads are looked at by themselves."""
-    return index.free_symbols if isinstance(index, sympy.Basic) else set()
+        stores = [Store(w.view.container, w.index, w.value, w.conflict) for w in self.written]
+        self.places.put_in(stores)
+        return stores
 
 
 def _copied(written: _Written) -> _Written:

@@ -29,6 +29,7 @@ from distspmd.frontend.from_numpy.syntax.jumps import (
     StoppedFor,
     StoppedWhile,
     assigned_unless,
+    is_error,
 )
 from distspmd.frontend.from_numpy.syntax.loops import for_loop, while_loop
 from distspmd.frontend.from_numpy.syntax.map_indices import where_in_range
@@ -52,6 +53,9 @@ def _assign(run: Interpreter, node: ast.Assign) -> None:
         name = first.id
     if name == RESULT and _has_choice(run, node.value):
         run.variables[RESULT] = _returned(run, node.value)
+        return
+    if isinstance(node.value, ast.Name) and isinstance(first, ast.Name) and is_error(node.value.id):
+        run.variables[first.id] = run.variables.get(node.value.id)  # which may never be read
         return
     before = _caught(run)
     with run.tracer.named(run.tracer.frames[-1].target if name == RESULT else name):

@@ -19,10 +19,16 @@ inline void distspmd_note(std::int64_t kind, std::int64_t line, std::int64_t fir
 
 /// The place of an index among `count` elements; a negative one is counted from the end.
 inline std::int64_t distspmd_checked_index(std::int64_t index, std::int64_t count, std::int64_t line) {
-  const std::int64_t place = index < 0 ? index + count : index;
-  if (__builtin_expect(place >= 0 && place < count, 1)) return place;
+  if (__builtin_expect(static_cast<std::uint64_t>(index) < static_cast<std::uint64_t>(count), 1)) return index;
+  if (index < 0 && index + count >= 0) return index + count;
   distspmd_note(0, line, index, count);
   return 0;
+}
+
+/// The same for who only looks which elements will be read: an index that is out of range is 0.
+inline std::int64_t distspmd_place(std::int64_t index, std::int64_t count) {
+  const std::int64_t place = index < 0 ? index + count : index;
+  return place >= 0 && place < count ? place : 0;
 }
 
 /// A value, of which an error is noted if it has failed.

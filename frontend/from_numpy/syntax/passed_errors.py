@@ -1,0 +1,69 @@
+"""Errors that a called function raises, and a handler of a ``try`` around the call takes.
+
+The function is read with one more handler around its body, which has a flag for each of the
+caller's. It ends where it sets one, and the caller's flag is set then; what the call gives is not
+looked at. The call has to be the value of a statement that only binds it.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from distspmd.frontend.from_numpy.syntax.jumps import error_of, may_raise, without_jumps
+from distspmd.frontend.from_numpy.transcript import Frame, Handlers
+
+if TYPE_CHECKING:
+    from distspmd.frontend.from_numpy.interpreter import Interpreter
+
+
+def read_body(run: Interpreter, node: ast.FunctionDef, caller: Frame | None) -> None:
+    """Read the statements of a function, with the handlers around the call that it is read for.
+
+    Args:
+        run: whose innermost frame is the function's.
+        node: the function.
+        caller: the frame of the call; None for the program itself.
+    """
+    handlers = _handlers(run, caller) if caller is not None and may_raise(node) else None
+    if caller is None or handlers is None:
+        run.block(_body(run, node, ()))
+        return
+    frame = run.tracer.frames[-1]
+    own = tuple(f"__passed{n}" for n in range(len(handlers.flags)))
+    frame.variables.update(dict.fromkeys(own, False))
+    frame.attempts = [Handlers(handlers.kinds, own)]
+    run.block(_body(run, node, own))
+    for flag, passed in zip(handlers.flags, own, strict=True):
+        found = frame.variables[passed]
+        if found is False:
+            continue
+        before = caller.variables[flag]
+        caller.variables[flag] = (
+            found if before is False else run.call(np.logical_or, [before, found], {})
+        )
+        caller.variables[error_of(flag)] = frame.variables.get(error_of(passed))
+
+
+def _handlers(run: Interpreter, caller: Frame) -> Handlers | None:
+    """All handlers around a call, the innermost ones first; None where its errors are refused."""
+    every = [h for h in reversed(caller.attempts) if h.flags]
+    statement = caller.statement
+    is_value = (
+        isinstance(statement, ast.Assign | ast.AnnAssign | ast.Expr)
+        and statement.value is run.tracer.node
+        and caller.block is run.tracer.block
+    )
+    if not every or not is_value:
+        return None
+    kinds = [kinds for each in every for kinds in each.kinds]
+    return Handlers(kinds, [flag for each in every for flag in each.flags])
+
+
+def _body(run: Interpreter, node: ast.FunctionDef, caught: tuple[str, ...]) -> list[ast.stmt]:
+    """The statements of a function, without jumps."""
+    if (node, caught) not in run.bodies:
+        run.bodies[node, caught] = without_jumps(node, caught=caught)
+    return run.bodies[node, caught]
