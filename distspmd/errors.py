@@ -130,6 +130,9 @@ NOTED = (
     ("ValueError", "math domain error"),
     ("OverflowError", "math range error"),
     ("ValueError", "a negative number to a power that is not whole; in Python it is complex"),
+    ("ValueError", "cannot convert float NaN to integer"),
+    ("OverflowError", "cannot convert float infinity, or one of more than 64 bits, to integer"),
+    ("OverflowError", "Numerical result out of range"),
 )
 """Errors that a run notes of an element and goes on: their names, and what they say of two numbers.
 

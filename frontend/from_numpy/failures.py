@@ -22,7 +22,7 @@ from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.transcript import error_class
 from distspmd.frontend.from_numpy.values import INT64, Tensor, number, whole_expression
 
-_DIVISION, _DOMAIN, _RANGE, _COMPLEX = range(1, 5)
+_DIVISION, _DOMAIN, _RANGE, _COMPLEX, _NO_NUMBER, _NOT_WHOLE, _OVERFLOW = range(1, 8)
 _Test = Callable[..., Expression]
 
 
@@ -90,6 +90,27 @@ def checked_operands(run: Any, op: ast.operator, left: Any, right: Any) -> tuple
     if isinstance(op, ast.Pow):
         return _base(run, left, right), right
     return left, right
+
+
+def checked_power(run: Any, base: Any, exponent: Any, found: Any) -> Any:
+    """What ``base ** exponent`` gives; the program ends where Python says that it overflows."""
+    if not (is_of_python(base) and is_of_python(exponent)) or found.dtype.kind != "f":
+        return found
+    given = [cast(run.tracer.tensor(v).element(()), found.dtype) for v in (base, exponent)]
+    finite = apply("logical_not", _either(*map(_is_infinite, given)))
+    return check(run, found, lambda value: _both(_is_infinite(value), finite), _OVERFLOW)
+
+
+def checked_whole(run: Any, value: Tensor) -> Tensor:
+    """A number that becomes a whole one of Python: no NaN, and none of more than 64 bits."""
+    if value.dtype.kind != "f":
+        return value
+    found = check(run, value, lambda a: apply("isnan", a), _NO_NUMBER)
+    return check(run, found, _is_wide, _NOT_WHOLE)
+
+
+def _is_wide(a: Expression) -> Expression:
+    return apply("greater_equal", apply("absolute", a), number(2.0**63, a.dtype))
 
 
 def _divisor(run: Any, value: Any) -> Any:

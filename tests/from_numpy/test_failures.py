@@ -88,6 +88,18 @@ def exponential(x, a: float):
     return x * math.exp(a)
 
 
+def whole(x, a: float):
+    return x * int(a * 2)
+
+
+def whole_of_elements(x, a: float):
+    return x * int(x[0] * a)
+
+
+def growing(x, a: float):
+    return x * a**200 * 1e-300
+
+
 def caught(x, a: float):
     try:
         y = 1.0 / a
@@ -100,7 +112,7 @@ def of_numpy(x, a: float):
     return x / a, x[0] / x[1], np.divide(1.0, a), np.float64(1) / a, np.sqrt(a - 2), 1 / x[2]
 
 
-QUICK = (quotient, in_a_loop, root_of_elements, exponential)
+QUICK = (quotient, in_a_loop, root_of_elements, exponential, whole_of_elements)
 X = np.array([1.0, 0.25, 0.75, 0.125])
 CASES: list[tuple[Any, Any, Any]] = [  # a program, a number at which it works, one at which not
     (quotient, 2.0, 0.0),
@@ -112,6 +124,9 @@ CASES: list[tuple[Any, Any, Any]] = [  # a program, a number at which it works, 
     (root, 2.0, -1.0),
     (root_of_elements, 1.0, -0.25),
     (exponential, 2.0, 1000.0),
+    (whole, 2.0, np.nan),
+    (whole_of_elements, 5.5, np.inf),
+    (growing, 30.0, 100.0),
 ]
 
 

@@ -15,7 +15,7 @@ import sympy
 from distspmd.frontend.from_numpy import indexing
 from distspmd.frontend.from_numpy.arithmetic import apply_ufunc, choose, combine, converted
 from distspmd.frontend.from_numpy.choosing import as_arrays
-from distspmd.frontend.from_numpy.failures import checked_result
+from distspmd.frontend.from_numpy.failures import checked_result, checked_whole
 from distspmd.frontend.from_numpy.functions.registry import function
 from distspmd.frontend.from_numpy.run_lists import RunList
 from distspmd.frontend.from_numpy.syntax import generators, list_changes, lists
@@ -348,8 +348,10 @@ def _int(run: Any, value: Any = 0, *rest: Any) -> Any:
     if isinstance(value, sympy.Basic):
         return value
     if isinstance(value, Tensor):
-        found = converted(run.tracer, value, np.int64)
-        return Tensor((), found.dtype, lambda _: found.element((0,) * found.ndim), int)
+        given = value
+        one = Tensor((), value.dtype, lambda _: given.element((0,) * given.ndim), value.weak)
+        found = converted(run.tracer, checked_whole(run, one), np.int64)
+        return Tensor((), found.dtype, lambda _: found.element(()), int)
     return int(value, *rest)
 
 

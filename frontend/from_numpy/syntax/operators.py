@@ -13,7 +13,7 @@ import sympy
 
 from distspmd.frontend.from_numpy import checks
 from distspmd.frontend.from_numpy.arithmetic import combine
-from distspmd.frontend.from_numpy.failures import checked_operands
+from distspmd.frontend.from_numpy.failures import checked_operands, checked_power
 from distspmd.frontend.from_numpy.kinds import has_data, is_array, is_whole
 from distspmd.frontend.from_numpy.run_lists import RunList
 from distspmd.frontend.from_numpy.syntax import list_changes, lists, objects
@@ -115,7 +115,8 @@ def binary(run: Interpreter, op: ast.operator, left: Any, right: Any) -> Any:
         return run.call(np.matmul, [left, right], {})
     if is_array(left) or is_array(right):
         left, right = checked_operands(run, op, left, right)
-        return combine(tracer, UFUNCS[type(op)], [left, right])
+        found = combine(tracer, UFUNCS[type(op)], [left, right])
+        return checked_power(run, left, right, found) if isinstance(op, ast.Pow) else found
     if isinstance(left, sympy.Basic) or isinstance(right, sympy.Basic):
         return _of_symbols(run, op, left, right)
     try:
