@@ -103,9 +103,25 @@ class Sides:
         self._known: dict[bytes, int] = {}
         self._sides: list[NDArray[np.int64]] = []
         self._meeting: dict[tuple[int, int], int] = {}
+        self._of: dict[bytes, tuple[int, ...]] = {}
+        self._different: dict[bytes, tuple[int, int]] = {}
+
+    def different(self, bounds: NDArray[np.int64]) -> tuple[int, int]:
+        """Elements of the different tiles of one candidate together, and how many these are."""
+        key = bounds.tobytes()
+        if key not in self._different:
+            once = different_tiles(bounds)
+            self._different[key] = int(volumes(once).sum()), len(once)
+        return self._different[key]
 
     def of(self, bounds: NDArray[np.int64]) -> tuple[int, ...]:
         """A number for the intervals along each dimension of one candidate."""
+        key = bounds.tobytes()
+        if key not in self._of:
+            self._of[key] = self._numbers(bounds)
+        return self._of[key]
+
+    def _numbers(self, bounds: NDArray[np.int64]) -> tuple[int, ...]:
         held = bounds[volumes(bounds) > 0]
         found = []
         for d in range(bounds.shape[1]):

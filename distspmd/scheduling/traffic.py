@@ -67,10 +67,7 @@ class Layouts:
 
     @cached_property
     def _different(self) -> tuple[Counts, Counts]:
-        found = []
-        for bounds in self.bounds:
-            once = boxes.different_tiles(bounds)
-            found.append((int(boxes.volumes(once).sum()), len(once)))
+        found = [self.sides.different(bounds) for bounds in self.bounds]
         numbers = np.array(found, np.int64).reshape(-1, 2)
         return numbers[:, 0], numbers[:, 1]
 
