@@ -17,7 +17,7 @@ from distspmd.dace_compat.settings import placed_by_us
 from distspmd.dace_compat.swap import take_content
 from distspmd.errors import ArgumentError, ScheduleError, UnsupportedProgram, describe
 from distspmd.lowering import ATTRIBUTE, CONTEXT, Lowering
-from distspmd.passes.align_maps import align_maps
+from distspmd.passes.align_maps import AlignMaps
 from distspmd.passes.check_sizes import check_sizes
 from distspmd.passes.compilation import Compilation, Pass, Rewrite
 from distspmd.passes.distribute import InsertMemlets
@@ -74,7 +74,7 @@ PIPELINE: tuple[Pass, ...] = (
     Rewrite("check-sizes", check_sizes),
     FindSpaces(),
     FuseMaps(),
-    Rewrite("align-maps", align_maps),
+    AlignMaps(),
     TileNamedSpaces(),
     PropagateTilings(),
     SumOperands(),

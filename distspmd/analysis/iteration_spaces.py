@@ -109,6 +109,15 @@ class IterationSpace:
         return tuple((p, str(r)) for p, r in zip(names, self.ranges, strict=True))
 
     @property
+    def is_element(self) -> bool:
+        """Whether each run of the space is one iteration, which loops around it choose."""
+        return (
+            isinstance(self.node, nodes.MapEntry)
+            and len(self.moving) == len(self.parameters)
+            and all(size == 1 for size in self.node.map.range.size())
+        )
+
+    @property
     def where(self) -> str:
         """The source line for messages, or the label where there is none."""
         return str(self.source) if self.source else f"node {self.label}"

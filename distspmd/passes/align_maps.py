@@ -1,12 +1,16 @@
 """Maps run over the indices that they write, if a loop chooses the place of the write.
 
-before -> after:  ``for k: map i in 0:n-k: a[i + k] = x[i]``  ->  ``map i in k:n: a[i] = x[i - k]``.
-The part of the map that a rank runs is then the part that it writes, in each iteration of the loop.
+before -> after:  ``for k: map i in 0:n-k: a[i + k] = x[i]``  ->  ``map i in k:n: a[i] = x[i - k]``;
+``for k: a[k, 0] = f(a[k, 0])``  ->  ``map i in k:k+1: a[i, 0] = f(a[i, 0])``.
+The part of the map that a rank runs is then the part that it writes, in each iteration of the loop:
+who holds an element computes it.
 """
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 
 import sympy
 from dace import SDFG, SDFGState, subsets, symbolic
@@ -14,7 +18,32 @@ from dace.sdfg import nodes
 from dace.sdfg.replace import replace_dict
 
 from distspmd.analysis.accesses import Access, bound_around, map_accesses
+from distspmd.analysis.control_values import is_control_value
+from distspmd.analysis.index_bounds import Scope, bound_index
+from distspmd.analysis.iteration_spaces import IterationSpace, parameters_of
 from distspmd.analysis.whole_program import unchanged_control_flow
+from distspmd.passes.compilation import Compilation
+
+
+@dataclass(frozen=True)
+class AlignMaps:
+    """Maps run over the indices that they write."""
+
+    name: str = "align-maps"
+
+    def apply(self, compilation: Compilation) -> None:
+        """Shift the parameters of maps at the top level, and add some, in place.
+
+        A space that the schedule names keeps its parameters.
+        """
+        align_maps(compilation.sdfg)
+        spaces = []
+        for space in compilation.spaces:
+            free = space.name not in compilation.grids and not is_control_value(space.node)
+            if free and isinstance(space.node, nodes.MapEntry):
+                space = _of_element(space, space.node)
+            spaces.append(space)
+        compilation.spaces = spaces
 
 
 @unchanged_control_flow()
@@ -49,6 +78,52 @@ def _align(state: SDFGState, entry: nodes.MapEntry, loops: Iterable[str]) -> Non
         for edge in inside.edges():
             if isinstance(edge.data.subset, subsets.Range):
                 edge.data.subset.ranges = [tuple(map(_one, r)) for r in edge.data.subset.ranges]
+
+
+def _of_element(space: IterationSpace, entry: nodes.MapEntry) -> IterationSpace:
+    """Let a map of one iteration run over the element that it writes, if a loop chooses that."""
+    state, scope = space.state, bound_around(space.state)
+    inside = state.scope_subgraph(entry, include_entry=False, include_exit=False).nodes()
+    writes = list(state.in_edges(state.exit_node(entry)))
+    if (
+        any(size != 1 for size in entry.map.range.size())
+        or not all(isinstance(node, nodes.Tasklet | nodes.AccessNode) for node in inside)
+        or len(writes) != 1
+        or not isinstance(writes[0].data.subset, subsets.Range)
+    ):
+        return space
+    starts = {str(p): one[0] for p, one in zip(entry.map.params, entry.map.range, strict=True)}
+    written = [(at, end) for at, end, _ in writes[0].data.subset.ranges]
+    known = [
+        bound_index(at, scope) if _is_in(at, scope) and at == end else None for at, end in written
+    ]
+    chosen = {d: written[d][0] for d, ends in enumerate(known) if ends is not None}
+    if not chosen or any(starts.keys() & {s.name for s in at.free_symbols} for at, _ in written):
+        return space
+    replace_dict(
+        state.scope_subgraph(entry),
+        {name: str(at) for name, at in starts.items()},
+        {symbolic.pystr_to_symbolic(name): at for name, at in starts.items()},
+    )
+    names = {d: f"__k{d}" for d in chosen}
+    entry.map.params = list(names.values())
+    entry.map.range = subsets.Range([(at, at, 1) for at in chosen.values()])
+    place = list(writes[0].data.subset.ranges)
+    own = list(place)
+    for d, name in names.items():
+        index = symbolic.pystr_to_symbolic(name)
+        own[d] = (index, index, 1)
+    for edge in [*writes, *state.out_edges(entry)]:
+        if edge.data.data == writes[0].data.data and edge.data.subset.ranges == place:
+            edge.data = copy.deepcopy(edge.data)
+            edge.data.subset = subsets.Range(own)
+    parameters, ranges = parameters_of(entry)
+    return replace(space, parameters=parameters, ranges=ranges, dimensions=())
+
+
+def _is_in(index: sympy.Expr, scope: Scope) -> bool:
+    """Whether loops choose an index."""
+    return any(symbol.name in scope for symbol in index.free_symbols)
 
 
 def _sum(a: sympy.Expr, b: sympy.Expr) -> sympy.Expr:

@@ -177,8 +177,8 @@ def _kept(
     inside = [use for use in uses if _within(use.tiles, layout)]
     writes = [use.layout for use in _writes_of_values(inside)]
     held = list(layout.holders())
-    stretched = (_stretched(write) for write in writes)
-    cores = (c for c in (*writes, *stretched) if _within(c, layout) and _covers(c, held))
+    wider = (stretched(write) for write in writes)
+    cores = (c for c in (*writes, *wider) if _within(c, layout) and _covers(c, held))
     core = next(cores, None)
     if core is None or core.same_tiles(layout):
         return layout, (layout,)
@@ -251,7 +251,7 @@ def _candidates(
     needed = [*dict.fromkeys(box for use in uses for box in use.tiles.holders()), *wanted]
     plain = [Layout.of_boxes(u.layout.mesh, u.layout.extents, u.layout.boxes) for u in ordered]
     seen: set[tuple[Box, ...]] = set()
-    for layout in (c for own in (*plain, *_hulls(uses)) for c in (own, _stretched(own))):
+    for layout in (c for own in (*plain, *_hulls(uses)) for c in (own, stretched(own))):
         if layout.boxes not in seen and _covers(layout, needed):
             seen.add(layout.boxes)
             yield layout
@@ -325,7 +325,7 @@ def _hulls_of(uses: Iterable[Use]) -> Iterator[Layout]:
             yield Layout.of_boxes(mesh, layouts[0].extents, boxes)
 
 
-def _stretched(layout: Layout) -> Layout:
+def stretched(layout: Layout) -> Layout:
     """The layout with its outermost tiles stretched to the edges of the array."""
     held = [box for box in layout.boxes if not intervals.is_empty(box)]
     if not held:

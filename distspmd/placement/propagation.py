@@ -16,8 +16,10 @@ from distspmd.analysis.iteration_spaces import IterationSpace
 from distspmd.analysis.tiling import Tiling
 from distspmd.analysis.uses import Read, Use
 from distspmd.errors import UnsupportedProgram
+from distspmd.layouts import intervals
 from distspmd.layouts.mesh import Mesh
 from distspmd.lowering import Choice, Reason
+from distspmd.placement.homes import stretched
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,11 +66,14 @@ def propagate(spaces: Sequence[IterationSpace], tilings: Mapping[str, Tiling]) -
         offer = neighbours.best_offer(waiting.values())
         if offer:
             _, space, mesh, splits, why = offer
-            made = _tiled(space, known[space.name], mesh, splits, why)
+            tiling = Tiling.of(space.ranges, mesh, splits)
+            if why.neighbour and space.is_element:
+                tiling = _beside(space, tiling, waiting[space.name][1], done[why.neighbour])
+            made = _tiled(space, known[space.name], tiling, why)
         else:
             space, _ = next(iter(waiting.values()))
             why = Choice(Reason.NO_NEIGHBOUR)
-            made = _tiled(space, known[space.name], Mesh(), _whole(space), why)
+            made = _tiled(space, known[space.name], _alone(space), why)
         done[space.name] = made
         neighbours.add(space.name, made)
         del waiting[space.name]
@@ -149,22 +154,40 @@ def _rating(offer: Offer) -> Rating:
     return offer[0]
 
 
-def _tiled(
-    space: IterationSpace,
-    known: Touched,
-    mesh: Mesh,
-    splits: Sequence[tuple[str, ...]],
-    why: Choice,
-) -> Tiled:
-    """The space with these splits; whole on each rank where they cannot be, for nobody asked."""
-    tiling = Tiling.of(space.ranges, mesh, splits)
+def _tiled(space: IterationSpace, known: Touched, tiling: Tiling, why: Choice) -> Tiled:
+    """The space with this tiling; whole on each rank where it cannot be, for nobody asked."""
     try:
         return Tiled(tiling, uses(space, tiling, known), why)
     except UnsupportedProgram:
-        if not any(splits):
+        if not any(tiling.splits):
             raise
-    tiling = Tiling.of(space.ranges, mesh, _whole(space))
+    tiling = Tiling.of(space.ranges, tiling.mesh, _whole(space))
     return Tiled(tiling, uses(space, tiling, known), replace(why, whole=True))
+
+
+def _beside(space: IterationSpace, even: Tiling, own: Sequence[Use], neighbour: Tiled) -> Tiling:
+    """Tiles whose borders are those of a neighbour: so who holds an element computes it."""
+    wanted = even.mesh, even.splits
+    pairs = (
+        (use, other)
+        for use in own
+        for other in neighbour.uses
+        if use.data == other.data and follow(space, use, other, neighbour.tiling) == wanted
+    )
+    use, other = next(pairs, (None, None))
+    if use is None or other is None:
+        return even
+    all_of_it = [(int(extent.begin), int(extent.end)) for extent in space.ranges]
+    tiles = stretched(other.layout).boxes
+    places = {name: d for d, name in enumerate(use.index) if name is not None}
+    boxes = [
+        tuple(
+            intervals.intersect((whole,), (tile[places[name]],))[0] if name in places else whole
+            for name, whole in zip(space.parameters, all_of_it, strict=True)
+        )
+        for tile in tiles
+    ]
+    return Tiling.of_boxes(even.mesh, even.splits, boxes)
 
 
 def _whole(space: IterationSpace) -> Splits:

@@ -107,7 +107,7 @@ MECHANISMS = {
     "loops whose bodies touch parts": """
         tails[y=3,x=4]-4 eliminated[a=4,a.2=4x1]-4 growing[y=4]-4 eliminated[a.2=2x3]-6
         triangle[x_slice_times_t=4]-4 corner[x=2x2]-4 columns_backwards[x=4]-4
-        two_triangles[b_slice=4x1]-4 sums_of_parts[y_slice=2x2]-4
+        two_triangles[b_slice=4x1]-4 cholesky[a.2=4,a.3=4x1]-4 sums_of_parts[y_slice=2x2]-4
     """,
     "arrays that live elsewhere while a loop runs": """
         sweeps[u=4,u.2=4]-4 inner_sweeps[v=3,u=3]-3 left_early[u=3,u.2=3,u.3=3]-3

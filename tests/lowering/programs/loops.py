@@ -129,7 +129,30 @@ def eliminated(a: dace.float64[13, 13]):
             a[i, j] = a[i, j] - a[i, k] * a[k, j]
 
 
+@dace.program
+def cholesky(a: dace.float64[13, 13]):
+    for k in range(13):
+        a[k, k] = np.sqrt(a[k, k])
+        a[k + 1 :, k] = a[k + 1 :, k] / a[k, k]
+        for i, j in dace.map[k + 1 : 13, k + 1 : 13]:
+            a[i, j] -= a[i, k] * a[j, k]
+
+
+@dace.program
+def forward_substitution(a: dace.float64[11, 11], b: dace.float64[11], x: dace.float64[11]):
+    for i in range(11):
+        x[i] = b[i] / (a[i, i] + 4)
+        b[i + 1 :] -= a[i + 1 :, i] * x[i]
+
+
+def _definite(rng):
+    a = rng.random((13, 13))
+    return a @ a.T + 13 * np.eye(13)
+
+
 CASES = [
+    *cases(cholesky, {"a.2": (4,), "a.3": (4, 1)}, {"a.3": (2, 3)}, {"a.3": (1, 3)}, a=_definite),
+    *cases(forward_substitution, {"b": (4,)}, {"b": (3,), "x": (1,)}),
     *cases(tails, {"y": (3,), "x": (4,)}, {"x.2": (3,)}),
     *cases(eliminated, {"a": (4,), "a.2": (4, 1)}, {"a.2": (2, 3)}),
     *cases(five_points, {"x": (2, 2), "y": (2, 2)}, {"y": (3, 2)}, {"x": (4, 1), "y": (1, 3)}),
