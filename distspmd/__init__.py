@@ -39,7 +39,6 @@ from distspmd.plans.machine import Machine
 from distspmd.plans.redistribution import Redistribution
 from distspmd.plans.simulator import simulate
 from distspmd.plans.verifier import verify
-from distspmd.prediction import predict
 from distspmd.runtime import watchdog
 from distspmd.runtime.allocation import launched_ranks
 from distspmd.runtime.errors_together import end_all_on_exception
@@ -63,6 +62,7 @@ if TYPE_CHECKING:
     from distspmd.runtime.device_arrays import DeviceArray, DeviceStream
     from distspmd.runtime.redistribute import allocate, redistribute
     from distspmd.scheduling.found import Found
+    from distspmd.scheduling.prediction import predict
     from distspmd.symbolic_lowering import SymbolicLowering
 
 __version__ = "0.1.0"  # the only place; pyproject.toml reads it from here
@@ -123,6 +123,7 @@ __all__ = [
 _LATER = {
     "DeviceArray": "distspmd.runtime.device_arrays",
     "DeviceStream": "distspmd.runtime.device_arrays",
+    "Found": "distspmd.scheduling.found",
     "PartitionedFunction": "distspmd.api",
     "Program": "distspmd.execution.program",
     "SymbolicLowering": "distspmd.symbolic_lowering",
@@ -132,12 +133,12 @@ _LATER = {
     "compile": "distspmd.api",
     "explain": "distspmd.explanation",
     "iteration_spaces": "distspmd.api",
-    "Found": "distspmd.scheduling.found",
     "lower": "distspmd.api",
     "map": "distspmd.frontend.from_numpy.parallel_map",
+    "predict": "distspmd.scheduling.prediction",
     "program": "distspmd.api",
-    "search": "distspmd.api",
     "redistribute": "distspmd.runtime.redistribute",
+    "search": "distspmd.api",
 }
 """Names whose modules need DaCe or NumPy on ranks, and are imported at the first use."""
 

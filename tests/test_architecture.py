@@ -24,7 +24,7 @@ ORDER = """
     nodes
     analysis
     placement
-    explanation prediction
+    explanation
     passes
     pipeline
     scheduling
