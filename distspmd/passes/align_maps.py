@@ -19,7 +19,7 @@ from dace.sdfg.replace import replace_dict
 
 from distspmd.analysis.accesses import Access, bound_around, map_accesses
 from distspmd.analysis.control_values import is_control_value
-from distspmd.analysis.index_bounds import Scope, bound_index
+from distspmd.analysis.elements import written_element
 from distspmd.analysis.iteration_spaces import IterationSpace, parameters_of
 from distspmd.analysis.whole_program import unchanged_control_flow
 from distspmd.passes.compilation import Compilation
@@ -34,12 +34,13 @@ class AlignMaps:
     def apply(self, compilation: Compilation) -> None:
         """Shift the parameters of maps at the top level, and add some, in place.
 
-        A space that the schedule names keeps its parameters.
+        A space that the schedule names keeps its parameters, unless it names those of the element.
         """
         align_maps(compilation.sdfg)
         spaces = []
         for space in compilation.spaces:
-            free = space.name not in compilation.grids and not is_control_value(space.node)
+            grid = compilation.grids.get(space.name)
+            free = (grid is None or grid.is_of_element) and not is_control_value(space.node)
             if free and isinstance(space.node, nodes.MapEntry):
                 space = _of_element(space, space.node)
             spaces.append(space)
@@ -82,48 +83,29 @@ def _align(state: SDFGState, entry: nodes.MapEntry, loops: Iterable[str]) -> Non
 
 def _of_element(space: IterationSpace, entry: nodes.MapEntry) -> IterationSpace:
     """Let a map of one iteration run over the element that it writes, if a loop chooses that."""
-    state, scope = space.state, bound_around(space.state)
-    inside = state.scope_subgraph(entry, include_entry=False, include_exit=False).nodes()
-    writes = list(state.in_edges(state.exit_node(entry)))
-    if (
-        any(size != 1 for size in entry.map.range.size())
-        or not all(isinstance(node, nodes.Tasklet | nodes.AccessNode) for node in inside)
-        or len(writes) != 1
-        or not isinstance(writes[0].data.subset, subsets.Range)
-    ):
+    state, found = space.state, written_element(space.state, entry)
+    if found is None:
         return space
+    write, indices = found
     starts = {str(p): one[0] for p, one in zip(entry.map.params, entry.map.range, strict=True)}
-    written = [(at, end) for at, end, _ in writes[0].data.subset.ranges]
-    known = [
-        bound_index(at, scope) if _is_in(at, scope) and at == end else None for at, end in written
-    ]
-    chosen = {d: written[d][0] for d, ends in enumerate(known) if ends is not None}
-    if not chosen or any(starts.keys() & {s.name for s in at.free_symbols} for at, _ in written):
-        return space
     replace_dict(
         state.scope_subgraph(entry),
         {name: str(at) for name, at in starts.items()},
         {symbolic.pystr_to_symbolic(name): at for name, at in starts.items()},
     )
-    names = {d: f"__k{d}" for d in chosen}
-    entry.map.params = list(names.values())
-    entry.map.range = subsets.Range([(at, at, 1) for at in chosen.values()])
-    place = list(writes[0].data.subset.ranges)
+    entry.map.params = list(indices)
+    entry.map.range = subsets.Range([(at, at, 1) for _, at in indices.values()])
+    place = list(write.data.subset.ranges)
     own = list(place)
-    for d, name in names.items():
+    for name, (d, _) in indices.items():
         index = symbolic.pystr_to_symbolic(name)
         own[d] = (index, index, 1)
-    for edge in [*writes, *state.out_edges(entry)]:
-        if edge.data.data == writes[0].data.data and edge.data.subset.ranges == place:
+    for edge in [write, *state.out_edges(entry)]:
+        if edge.data.data == write.data.data and edge.data.subset.ranges == place:
             edge.data = copy.deepcopy(edge.data)
             edge.data.subset = subsets.Range(own)
     parameters, ranges = parameters_of(entry)
     return replace(space, parameters=parameters, ranges=ranges, dimensions=())
-
-
-def _is_in(index: sympy.Expr, scope: Scope) -> bool:
-    """Whether loops choose an index."""
-    return any(symbol.name in scope for symbol in index.free_symbols)
 
 
 def _sum(a: sympy.Expr, b: sympy.Expr) -> sympy.Expr:

@@ -47,15 +47,14 @@ def propagate(spaces: Sequence[IterationSpace], tilings: Mapping[str, Tiling]) -
         Each space by name, tiled, in program order.
     """
     known = {space.name: touched_by(space) for space in spaces}
-    done = {
-        space.name: Tiled(
-            tilings[space.name],
-            uses(space, tilings[space.name], known[space.name]),
-            Choice(Reason.SCHEDULE),
-        )
-        for space in spaces
-        if space.name in tilings
-    }
+    why = Choice(Reason.SCHEDULE)
+    done: dict[str, Tiled] = {}
+    for space in sorted(spaces, key=lambda space: space.is_element):  # which lie beside others
+        if space.name in tilings:
+            tiling, own = tilings[space.name], known[space.name]
+            if space.is_element and any(tiling.splits):
+                tiling = _beside(space, tiling, uses(space, _alone(space), own), done.values())
+            done[space.name] = Tiled(tiling, uses(space, tiling, own), why)
     waiting = {
         space.name: (space, uses(space, _alone(space), known[space.name]))
         for space in spaces
@@ -68,7 +67,7 @@ def propagate(spaces: Sequence[IterationSpace], tilings: Mapping[str, Tiling]) -
             _, space, mesh, splits, why = offer
             tiling = Tiling.of(space.ranges, mesh, splits)
             if why.neighbour and space.is_element:
-                tiling = _beside(space, tiling, waiting[space.name][1], done[why.neighbour])
+                tiling = _beside(space, tiling, waiting[space.name][1], [done[why.neighbour]])
             made = _tiled(space, known[space.name], tiling, why)
         else:
             space, _ = next(iter(waiting.values()))
@@ -165,11 +164,14 @@ def _tiled(space: IterationSpace, known: Touched, tiling: Tiling, why: Choice) -
     return Tiled(tiling, uses(space, tiling, known), replace(why, whole=True))
 
 
-def _beside(space: IterationSpace, even: Tiling, own: Sequence[Use], neighbour: Tiled) -> Tiling:
+def _beside(
+    space: IterationSpace, even: Tiling, own: Sequence[Use], neighbours: Iterable[Tiled]
+) -> Tiling:
     """Tiles whose borders are those of a neighbour: so who holds an element computes it."""
     wanted = even.mesh, even.splits
     pairs = (
         (use, other)
+        for neighbour in neighbours
         for use in own
         for other in neighbour.uses
         if use.data == other.data and follow(space, use, other, neighbour.tiling) == wanted

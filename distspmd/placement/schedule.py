@@ -8,10 +8,13 @@ import inspect
 import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from dace.sdfg.nodes import MapEntry
 
+from distspmd.analysis.elements import written_element
 from distspmd.analysis.iteration_spaces import IterationSpace, IterationSpaces
 from distspmd.errors import ScheduleError, ScheduleWarning
 from distspmd.layouts.mesh import MOST_RANKS, Mesh
@@ -100,8 +103,21 @@ def _grid(space: IterationSpace, asked: Any) -> Grid:
         return asked
     if isinstance(asked, OnMesh):
         what = f"the schedule gives the space {space.name!r} ({space.where}) the axes {asked}"
-        return _grid_on(_by_parameter(space, asked), space.parameters, what, _iterates(space))
+        asked = _by_parameter(space, asked)
+        if own := _of_element(space, asked):
+            return replace(_grid_on(asked, own, what, _iterates(space)), is_of_element=True)
+        return _grid_on(asked, space.parameters, what, _iterates(space))
     return Grid.of_parts(space.parameters, _parts(space, asked))
+
+
+def _of_element(space: IterationSpace, asked: OnMesh) -> tuple[str, ...]:
+    """Parameters of the element that a space writes, as a record of a lowering names them."""
+    if not asked.split or not isinstance(asked.split, Mapping) or space.expansion is not None:
+        return ()
+    known = {*asked.split} & {*space.parameters}
+    entry = space.node
+    found = written_element(space.state, entry) if isinstance(entry, MapEntry) else None
+    return tuple(found[1]) if found and not known and {*asked.split} <= {*found[1]} else ()
 
 
 def _by_parameter(space: IterationSpace, asked: OnMesh) -> OnMesh:

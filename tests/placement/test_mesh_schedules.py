@@ -56,7 +56,23 @@ def test_a_parameter_is_split_along_several_axes_and_others_stay_whole():
         assert grid.parts == (6, 1)
 
 
-@pytest.mark.parametrize("program", [chain, stencil, layers])
+@dace.program
+def factors(a: dace.float64[12, 12]):
+    for k in range(12):
+        for i, j in dace.map[k + 1 : 12, k + 1 : 12]:
+            a[i, j] -= a[i, k] * a[j, k]
+        a[k, k] = a[k, k] + 1
+
+
+@dace.program
+def sweeps(u: dace.float64[12, 12]):
+    for k in range(1, 12):
+        u[:, k] = u[:, k] + u[:, k - 1]
+    for k in range(1, 12):
+        u[k, :] = u[k, :] + u[k - 1, :]
+
+
+@pytest.mark.parametrize("program", [chain, stencil, layers, factors, sweeps])
 @pytest.mark.parametrize("parts", [2, 3])
 def test_what_propagation_makes_is_given_back_from_a_file_with_the_same_result(
     program, parts, tmp_path

@@ -1,0 +1,71 @@
+"""Who holds an element that a loop chooses computes it: nothing else moves for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import distspmd
+from distspmd.frontend import numpy_program
+from distspmd.lowering import Lowering
+
+N = 48
+
+
+def cholesky(a: Any) -> None:
+    for k in range(N):
+        a[k, k] = np.sqrt(a[k, k])
+        a[k + 1 :, k] = a[k + 1 :, k] / a[k, k]
+        for i, j in distspmd.map[k + 1 : N, k + 1 : N]:
+            a[i, j] -= a[i, k] * a[j, k]
+
+
+def read_elsewhere(x: Any, y: Any) -> None:
+    for k in range(N - 1):
+        y[k] = x[N - 1 - k] + k
+        for i in distspmd.map[k + 1 : N]:
+            y[i] = y[i] + y[k]
+
+
+def chosen_by_data(x: Any, y: Any) -> None:
+    for k in range(N):
+        y[int(x[k])] = 3.0
+        for i in distspmd.map[0:N]:
+            y[i] = y[i] * 2
+
+
+def spaces_of(lowering: Lowering) -> dict[str, tuple[tuple[str, ...], tuple[int, ...]]]:
+    return {s.name: (tuple(p for p, _ in s.iterates), s.parts) for s in lowering.spaces}
+
+
+@pytest.mark.parametrize("parts", [(4, 1), (1, 4), (2, 3)])
+def test_the_root_of_an_element_is_computed_where_it_lies(parts: tuple[int, ...]) -> None:
+    lowering = distspmd.lower(numpy_program(cholesky, np.eye(N)), {"a.3": parts})
+    assert spaces_of(lowering)["a"] == (("__k0", "__k1"), parts)
+
+
+def test_a_cholesky_decomposition_by_rows_moves_panels_alone() -> None:
+    lowering = distspmd.lower(numpy_program(cholesky, np.eye(N)), {"a.3": (4, 1)})
+    assert all(memlet.times == 1 for memlet in lowering.memlets)
+    assert {fetch.times for fetch in lowering.fetches} == {N}
+
+
+def test_a_search_splits_it_by_itself() -> None:
+    lowering = distspmd.lower(
+        numpy_program(cholesky, np.eye(N)), ranks=4, machine=distspmd.Machine(alpha=1e-12)
+    )
+    names, parts = spaces_of(lowering)["a"]
+    assert names == ("__k0", "__k1")
+    assert sorted(parts) == [1, 4]
+
+
+def test_what_is_read_beside_the_element_is_fetched_as_before() -> None:
+    lowering = distspmd.lower(numpy_program(read_elsewhere, *np.ones((2, N))), {"y.2": (4,)})
+    assert spaces_of(lowering)["y"] == (("__k0",), (4,))
+
+
+def test_an_element_that_data_choose_keeps_its_map() -> None:
+    lowering = distspmd.lower(numpy_program(chosen_by_data, *np.ones((2, N))), {"y.2": (4,)})
+    assert not any("__k0" in names for names, _ in spaces_of(lowering).values())
