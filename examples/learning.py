@@ -14,7 +14,6 @@ from torch import Tensor, nn
 
 import distspmd
 from distspmd import Lowering, frontend, launch, launched_ranks
-from distspmd.schedule import Patterns
 
 if TYPE_CHECKING:  # the ranks that run a program need no DaCe
     from dace import SDFG
@@ -35,7 +34,7 @@ class Training:
 
     build: Callable[[], Trained]
     batch: Callable[[], tuple[Tensor, ...]]
-    schedule: Patterns
+    schedule: distspmd.Patterns
 
     def lowered(self, step: Callable[..., Tensor]) -> tuple[SDFG, Lowering]:
         """The step, traced and lowered."""
