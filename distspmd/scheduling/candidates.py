@@ -178,7 +178,7 @@ class Dimensions:
                     a, b = self._find((f"[{use.data}]", d)), self._find((space.name, parameter))
                     self._parents[b] = a
 
-    def order(self, space: IterationSpace) -> list[int]:
+    def order_of(self, space: IterationSpace) -> list[int]:
         """The parameters of a space as places, in the order of the program's dimensions."""
         ranks = self._ranks
         places = range(len(space.parameters))

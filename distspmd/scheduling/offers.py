@@ -76,7 +76,7 @@ def candidates_of(
         elif is_control_value(space.node):
             found[name] = [whole]
         else:
-            every = candidates.canonical_splits(space, mesh, dimensions.order(space))
+            every = candidates.canonical_splits(space, mesh, dimensions.order_of(space))
             possible = _legal(footprint, every)
             best = _best(footprint, mesh, scores, possible, OWN)
             pure = [s for s in possible if sum(map(bool, s)) == 1 and _is_full(mesh, s)]

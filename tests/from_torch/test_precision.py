@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +17,8 @@ import distspmd
 from distspmd import frontend
 from distspmd.runtime.launch import launch
 from from_torch.kernels_in_numpy import Program
+
+TESTS = Path(__file__).resolve().parent.parent
 
 HALVES = [torch.bfloat16, torch.float16]
 EPSILON = {torch.bfloat16: 2**-8, torch.float16: 2**-11}
@@ -108,7 +112,9 @@ def test_halves_train_on_ranks(half: torch.dtype) -> None:
         "from mpi4py import MPI\n"
         f"t.train({half}, MPI.COMM_WORLD)\n"
     )
-    launch(["-c", code], ranks=2, timeout=600, capture=True, env=UNOPTIMISED).check()
+    path = os.pathsep.join(filter(None, [str(TESTS), os.environ.get("PYTHONPATH")]))
+    found = {**UNOPTIMISED, "PYTHONPATH": path}
+    launch(["-c", code], ranks=2, timeout=600, capture=True, env=found).check()
 
 
 def stepped(module: nn.Module) -> Callable[..., Tensor]:
