@@ -45,6 +45,14 @@ def read(tracer: Tracer, base: Tensor, items: Any) -> Tensor:
     return _basic(base, found)
 
 
+def part_at(tracer: Tracer, array: Tensor, place: Index) -> Tensor:
+    """What iteration gives of an array: a row, or a number, which later writes do not reach."""
+    found = read(tracer, array, place)
+    if isinstance(found, View) and not found.ndim:
+        return Tensor((), found.dtype, found.element, found.weak)
+    return found
+
+
 def write(tracer: Tracer, base: Any, items: Any, value: Any) -> None:
     """``base[items] = value``."""
     if not isinstance(base, View):

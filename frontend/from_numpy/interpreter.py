@@ -320,7 +320,7 @@ class Interpreter:
         if isinstance(value, Tensor):
             if value.ndim == 0 or not isinstance(value.shape[0], int):
                 self.tracer.refuse(f"{told(value)} is not unpacked: its length is not known")
-            return [indexing.read(self.tracer, value, n) for n in range(value.shape[0])]
+            return [indexing.part_at(self.tracer, value, n) for n in range(value.shape[0])]
         try:
             return list(value)
         except TypeError:

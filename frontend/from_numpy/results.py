@@ -21,8 +21,8 @@ def returned_form(tracer: Tracer, returned: Any) -> Any:
     found: list[Any] = []
     made = _form(tracer, returned, found)
     if not found and made is not None:  # a program has a result at least
-        found.append(tracer.tensor(np.array(returned)))
-        made = Result(0)
+        found.append(tracer.tensor(np.array(0 if isinstance(made, list | dict) else returned)))
+        made = made if isinstance(made, list | dict) else Result(0)
     plain = found and (
         made == Result(0)
         or (isinstance(made, tuple) and made == tuple(map(Result, range(len(found)))))

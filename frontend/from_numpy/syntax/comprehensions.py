@@ -106,12 +106,29 @@ def _generated(run: Interpreter, generators: Sequence[ast.comprehension]) -> Ite
     if counted is not None and not isinstance(counted[0], int):
         raise _OfRun
     for value in static_values(run, over):
-        run.bind(first.target, value)
+        _bind(run, first.target, value)
         tests = [run.truth(lists.tested(run, run.value(test))) for test in first.ifs]
         if any(t is None for t in tests):
             raise _OfRun
         if all(tests):
             yield from _generated(run, rest)
+
+
+def _bind(run: Interpreter, target: ast.expr, value: Any) -> None:
+    """Give a variable its value; a number is not stored, since it is used before it is given anew.
+
+    In one container, each would take the place of the one before, which a list may still have.
+    """
+    if isinstance(target, ast.Name) and isinstance(value, Tensor) and not value.ndim:
+        run.variables[target.id] = value
+        return
+    parts = target.elts if isinstance(target, ast.Tuple | ast.List) else []
+    starred = any(isinstance(each, ast.Starred) for each in parts)
+    if type(value) is tuple and len(value) == len(parts) and not starred:
+        for each, part in zip(parts, value, strict=True):
+            _bind(run, each, part)
+        return
+    run.bind(target, value)
 
 
 def _stored_names(target: ast.AST) -> list[str]:

@@ -101,7 +101,7 @@ def by_index(run: Interpreter, over: Any) -> tuple[Whole, Callable[[Whole], Any]
         if over.ndim == 0:
             tracer.refuse("iteration over a 0-d array")
         view = tracer.stored(as_arrays(tracer, over))
-        return view.shape[0], lambda index: indexing.read(tracer, view, index)
+        return view.shape[0], lambda index: indexing.part_at(tracer, view, index)
     if isinstance(over, range):
         over = SymbolicRange(over.start, over.stop, over.step)
     if isinstance(over, SymbolicRange):
