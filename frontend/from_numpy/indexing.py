@@ -46,9 +46,12 @@ def read(tracer: Tracer, base: Tensor, items: Any) -> Tensor:
 
 
 def part_at(tracer: Tracer, array: Tensor, place: Index) -> Tensor:
-    """What iteration gives of an array: a row, or a number, which later writes do not reach."""
+    """What iteration gives of an array: a row, or a number, which later writes do not reach.
+
+    Of a table that the program relies on it is an element of the table: nobody writes that.
+    """
     found = read(tracer, array, place)
-    if isinstance(found, View) and not found.ndim:
+    if isinstance(found, View) and not found.ndim and found.container not in tracer.tables:
         return Tensor((), found.dtype, found.element, found.weak)
     return found
 
