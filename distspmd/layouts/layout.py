@@ -9,13 +9,13 @@ block-cyclic blocks, ``[64{x}256/8, 1024]``, follows the extent; partial axes fo
 
 from __future__ import annotations
 
-import itertools
 import math
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from distspmd.layouts.dimension import Split as Split
 from distspmd.layouts.dimension import is_count, items, parse_partial, parse_split
 from distspmd.layouts.intervals import Box, Numbers
 from distspmd.layouts.mesh import Mesh
+from distspmd.layouts.recognition import recognise
 
 MOST_ELEMENTS = 2**60
 """Of an array: their bytes can be numbered in 64 bits, whatever their type."""
@@ -65,6 +66,16 @@ class Layout:
     splits: tuple[Split, ...] | None = None
     explicit: tuple[Box, ...] | None = None
     partial: Partial | None = None
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.mesh, self.extents, self.splits, self.explicit, self.partial))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def __post_init__(self) -> None:
         if (self.splits is None) == (self.explicit is None):
@@ -134,6 +145,7 @@ class Layout:
         if bounds is not None:
             outside = (bounds < 0) | (bounds > np.array(self.extents)[:, None])
             if not outside.any():
+                self.__dict__["bounds"] = bounds.astype(np.int64, copy=False)
                 return
         for rank, box in enumerate(boxes):
             one = _numbers(box, (len(whole), 2))
@@ -187,10 +199,29 @@ class Layout:
         partial: Partial | None = None,
     ) -> Layout:
         """The layout with these boxes: as a product of blocks where it is one."""
-        splits = _recognise(mesh, extents, boxes, partial)
-        if splits is not None:
-            return cls(mesh, tuple(extents), splits=splits, partial=partial)
-        return cls(mesh, tuple(extents), explicit=tuple(boxes), partial=partial)
+        bounds = _numbers(boxes, (mesh.size, len(extents), 2))
+        if bounds is not None:
+            return cls.of_bounds(mesh, tuple(extents), bounds, partial)
+        return cls(mesh, tuple(extents), explicit=tuple(boxes), partial=partial)  # which refuses
+
+    @classmethod
+    def of_bounds(
+        cls, mesh: Mesh, extents: tuple[int, ...], bounds: Numbers, partial: Partial | None = None
+    ) -> Layout:
+        """The layout with these boxes, (ranks, dimensions, 2): one object as long as it lives."""
+        bounds = np.ascontiguousarray(bounds, dtype=np.int64)
+        key = mesh, extents, partial, bounds.tobytes()
+        found = _known.get(key)
+        if found is None:
+            taken = frozenset((partial.axes or mesh.names) if partial else ())
+            splits = recognise(mesh, extents, bounds, taken)
+            if splits is None:
+                boxes = tuple(tuple((lo, hi) for lo, hi in box) for box in bounds.tolist())
+                found = cls(mesh, extents, explicit=boxes, partial=partial)
+            else:
+                found = cls(mesh, extents, splits=splits, partial=partial)
+            _known[key] = found
+        return found
 
     @classmethod
     def parse(cls, text: str, mesh: Mesh) -> Layout:
@@ -230,12 +261,12 @@ class Layout:
             body = f"boxes[{', '.join(map(str, self.extents))}]{{{held}}}"
         return f"{body} + {self.partial}" if self.partial else body
 
-    @property
+    @cached_property
     def is_blocks(self) -> bool:
         """Whether it is a product of blocks, which cut the array without overlapping."""
         return self.splits is not None and not any(s.halo or s.block for s in self.splits)
 
-    @property
+    @cached_property
     def is_block_cyclic(self) -> bool:
         """Whether a dimension is block-cyclic, so that tiles are not boxes."""
         return any(split.block for split in self.splits or ())
@@ -382,6 +413,10 @@ class Layout:
 
     def holders(self) -> dict[Box, tuple[int, ...]]:
         """Ranks that hold each distinct box that is not empty, in order of the first."""
+        return self._holders
+
+    @cached_property
+    def _holders(self) -> dict[Box, tuple[int, ...]]:
         found: dict[Box, list[int]] = {}
         for rank, box in enumerate(self.boxes):
             if not intervals.is_empty(box):
@@ -389,39 +424,8 @@ class Layout:
         return {box: tuple(ranks) for box, ranks in found.items()}
 
 
-def _recognise(
-    mesh: Mesh, extents: Sequence[int], boxes: Sequence[Box], partial: Partial | None
-) -> tuple[Split, ...] | None:
-    """Splits that give these boxes, if any, up to how empty boxes are written."""
-    taken = frozenset((partial.axes or mesh.names) if partial else ())
-    empty = [intervals.is_empty(box) for box in boxes]
-    for splits in _agreeing_splits(mesh, extents, boxes, taken):
-        found = Layout(mesh, tuple(extents), splits=splits)
-        if [intervals.is_empty(box) for box in found.boxes] == empty:
-            return splits
-    return None
-
-
-def _agreeing_splits(
-    mesh: Mesh, extents: Sequence[int], boxes: Sequence[Box], taken: frozenset[str]
-) -> Iterator[tuple[Split, ...]]:
-    """Splits of the last ``len(extents)`` dimensions that agree with all boxes but empty ones."""
-    if not extents:
-        yield ()
-        return
-    extent, *rest = extents
-    held = [
-        (mesh.coordinates(rank), box[-len(extents)])
-        for rank, box in enumerate(boxes)
-        if not intervals.is_empty(box)
-    ]
-    free = [name for name in mesh.names if name not in taken and mesh[name] > 1]
-    for count in range(len(free) + 1):
-        for axes in itertools.permutations(free, count):
-            split = Split(extent, axes)
-            if all(split.interval(mesh, at) == interval for at, interval in held):
-                for others in _agreeing_splits(mesh, rest, boxes, taken.union(axes)):
-                    yield (split, *others)
+_known: WeakValueDictionary[Any, Layout] = WeakValueDictionary()
+"""Layouts by their boxes: what is found of one, such as which tiles it has, is found once."""
 
 
 def _numbers(boxes: object, shape: tuple[int, ...]) -> Numbers | None:

@@ -89,17 +89,27 @@ class Mesh:
     def __str__(self) -> str:
         return ",".join(f"{name}={size}" for name, size in self.axes)
 
-    @property
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(self.axes)
+
+    def __getstate__(self) -> dict[str, object]:
+        return {"axes": self.axes}  # hashes of text differ between processes
+
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """Names of the axes, major first."""
         return tuple(name for name, _ in self.axes)
 
-    @property
+    @cached_property
     def shape(self) -> tuple[int, ...]:
         """Sizes of the axes, major first."""
         return tuple(size for _, size in self.axes)
 
-    @property
+    @cached_property
     def size(self) -> int:
         """Number of ranks."""
         return math.prod(self.shape)

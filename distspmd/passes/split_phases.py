@@ -95,16 +95,23 @@ class _Phases:
     def best(self, name: str) -> _Phase | None:
         """The loop in which a container had best live elsewhere; None if it had better stay."""
         known = self.uses().get(name, [])
-        if not known or not self._may_move(name, known):
+        loops = [loop for loop in _loops(known) if self._is_inner(name, known, loop)]
+        if not loops or not self._may_move(name, known):
             return None
         before = self._weigh(name, known)
         phases = [
             phase
-            for loop in _loops(known)
+            for loop in loops
             for phase in self._phases(name, known, loop, before)
             if phase.spared > HEURISTICS.phase_gain * before
         ]
         return max(phases, key=lambda phase: phase.spared, default=None)
+
+    def _is_inner(self, name: str, known: Sequence[Use], loop: LoopRegion) -> bool:
+        """Whether a loop uses a container more often than it runs, and has not all of it."""
+        inner = [use for use in known if _is_in(use.space.state, loop)]
+        is_all = len(inner) == len(known) and self.sdfg.arrays[name].transient
+        return not is_all and any(use.times > times(loop) for use in inner)
 
     def _may_move(self, name: str, known: Sequence[Use]) -> bool:
         """Whether a container is an array that only spaces of the program itself use, as values."""
@@ -131,10 +138,6 @@ class _Phases:
     ) -> Iterator[_Phase]:
         """What a loop could have, with what it spares."""
         inner = [use for use in known if _is_in(use.space.state, loop)]
-        if len(inner) == len(known) and self.sdfg.arrays[name].transient:
-            return
-        if all(use.times <= times(loop) for use in inner):
-            return
         dtype = self.compilation.dtype(name)
         place = next(n for n, use in enumerate(known) if use is inner[0])
         outer = [use for use in known if not _is_in(use.space.state, loop)]
