@@ -90,12 +90,13 @@ def build_device_program(
     precision = "pedantic" if strict else arithmetic if arithmetic in PRODUCTS else "full"
     without = _why_no_products(program, kind)
     with quiet():
-        slow = expand_for_device(program, precision, without)
+        values = {name: own[:ranks] for name, own in lowering.symbols.items()}
+        slow = expand_for_device(program, precision, without, strict, values)
     blas = toolchain.find_blas() if _calls_blas(program) else None
     if blas is not None:
         check_lapack(program, blas)
     with quiet():
-        placement = place(program, slow)
+        placement = place(program, slow, strict)
         _expand_memlets(program)
     share_maps(program)
     flags = EXACT if lowering.deterministic else ARITHMETIC.get(arithmetic, ARITHMETIC["vector"])
@@ -117,7 +118,8 @@ def build_device_program(
             library = _compile(program, folder, commands, kind, own)
         spaces = tuple(astuple(space) for space in placement.spaces)
         named = placement.arguments, placement.anywhere
-        uses = placement.calls_products, bool(placement.kernels)
+        reduces = any("reduction_scratch" in text for text in placement.kernels)
+        uses = placement.calls_products, reduces
         made = DeviceBuild(kind.name, str(own), *named, *uses, spaces)
         record_of(program, sdfg, library, (), ends, made).save(folder)
         return [RECORD, str(library.relative_to(folder))]
@@ -196,9 +198,10 @@ def _compile(program: SDFG, folder: Path, commands: _Commands, kind: DeviceKind,
     library.parent.mkdir(parents=True)
     files = []
     for number, code in enumerate(linked):
-        of_cuda = bool(kernels) and code.language == "cu"
-        files.append(source / f"{program.name}_{number}.{'cu' if of_cuda else 'cpp'}")
         text = compile_program.may_end(corrected(code.clean_code), program.name)
+        # a text of CUDA without kernels costs nvcc 20 seconds, and the host's compiler one
+        of_cuda = bool(kernels) and code.language == "cu" and "__global__" in text
+        files.append(source / f"{program.name}_{number}.{'cu' if of_cuda else 'cpp'}")
         files[-1].write_text(text)
     if commands.texts:
         files.append(source / f"{program.name}_own.{'cu' if kernels else 'cpp'}")

@@ -8,7 +8,7 @@ touch stay where the caller has them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import sympy
@@ -21,6 +21,9 @@ from dace.sdfg.state import ConditionalBlock, LoopRegion
 from distspmd.analysis.accesses import Edge
 from distspmd.codegen import device_maps
 from distspmd.codegen.device_copies import Twins, read_through, write_through
+from distspmd.codegen.element_kernels import replace_map
+from distspmd.codegen.map_stages import map_stage
+from distspmd.codegen.row_groups import fuse_rows
 from distspmd.errors import UnsupportedProgram
 from distspmd.lowering import CONTEXT
 from distspmd.nodes.blas_products import LOOPS
@@ -72,55 +75,57 @@ class Placement:
     kernels: tuple[str, ...] = ()
 
 
-def place(program: SDFG, slow: Mapping[str, str] | None = None) -> Placement:
+def place(program: SDFG, slow: Mapping[str, str] | None = None, exact: bool = False) -> Placement:
     """Place a lowered program on a device, in place; its library nodes have their implementations.
 
     Args:
         program: that :func:`expand_for_device` has prepared.
         slow: what that returned: of nodes that become slow kernels, why so.
+        exact: whether results must have the bits that they have on the host.
 
     Raises:
         UnsupportedProgram: it has something that can neither be placed nor be copied.
     """
     for node, state in library_nodes(program):
         node.expand(state)
-    placing = _Placing(program, slow or {})
+    placing = _Placing(program, slow or {}, exact)
     placing.decide()
     placing.copy_windows()
     placing.store()
     texts = [str(call.definition) for _, call in placing.calls]
-    found = Placement(
+    calls_products = not all(texts)
+    texts += [text for state, entry in placing.kernels if (text := placing.run(state, entry))]
+    return Placement(
         placing.arguments(),
         placing.anywhere(),
         placing.spaces,
-        calls_products=not all(texts),
+        calls_products=calls_products,
         kernels=tuple(dict.fromkeys(filter(None, texts))),
     )
-    for state, entry in placing.kernels:
-        loops = device_maps.run_on_device(state, entry)
-        threads = "a thread for each element of the result"
-        if loops:
-            ordered = ", ".join(loops)
-            whole = len(loops) == len(entry.map.params)
-            threads = f"{'one thread' if whole else threads}, in order over {ordered}"
-        why = placing.slow.get(entry.map.label)
-        threads += f"; {why}" if why else ""
-        placing.spaces.append(PlacedSpace(entry.map.label, "device", threads))
-    return found
 
 
-def expand_for_device(program: SDFG, precision: str = "full", without: str = "") -> dict[str, str]:
+def expand_for_device(
+    program: SDFG,
+    precision: str = "full",
+    without: str = "",
+    exact: bool = False,
+    symbols: Mapping[str, Sequence[int]] | None = None,
+) -> dict[str, str]:
     """Expand the library nodes that a device can run; others keep their implementations.
 
     Args:
         program: the lowered program.
         precision: of products: one of :data:`distspmd.nodes.device_products.PRECISIONS`.
         without: why there is no library of products; empty if there is one.
+        exact: whether reductions have an order that nobody may change.
+        symbols: values of symbols, on each rank.
 
     Returns:
         of nodes that would be calls of that library, by their labels, why they are not.
     """
     slow = {}
+    for sdfg in _outside_of_maps(program):
+        fuse_rows(sdfg, _read_by_control_flow(sdfg), exact, symbols or {})
     for node, state in library_nodes(program):
         if can_call_cublas(node, state):
             if not without:
@@ -163,11 +168,20 @@ def library_nodes(program: SDFG) -> list[tuple[nodes.LibraryNode, SDFGState]]:
     ]
 
 
+def _outside_of_maps(program: SDFG) -> list[SDFG]:
+    """A program, and the SDFGs that are nested in it and in no map."""
+    found = [program]
+    for sdfg in found:  # it grows
+        for state in sdfg.states():
+            found += [n.sdfg for n in _tops(state) if isinstance(n, nodes.NestedSDFG)]
+    return found
+
+
 class _Placing:
     """The decisions about one program."""
 
-    def __init__(self, program: SDFG, slow: Mapping[str, str]) -> None:
-        self.program, self.slow = program, slow
+    def __init__(self, program: SDFG, slow: Mapping[str, str], exact: bool) -> None:
+        self.program, self.slow, self.exact = program, slow, exact
         self._functions = device_maps.host_functions(program)
         self.spaces: list[PlacedSpace] = []
         self.kernels: list[tuple[SDFGState, nodes.MapEntry]] = []
@@ -214,9 +228,9 @@ class _Placing:
 
     def _decide_node(self, state: SDFGState, node: nodes.Node, shared: set[str]) -> None:
         if isinstance(node, nodes.MapEntry):
-            why = device_maps.refusal(
-                state, node, shared, self._functions
-            ) or self._for_control_flow(state, node)
+            own = map_stage(state, node, self.exact) is not None
+            why = "" if own else device_maps.refusal(state, node, shared, self._functions)
+            why = why or self._for_control_flow(state, node)
             if not why:
                 self.kernels.append((state, node))
                 return
@@ -313,6 +327,22 @@ class _Placing:
                 for node in state.nodes():
                     if isinstance(node, nodes.NestedSDFG) and state.entry_node(node) is not None:
                         _store_inside(state, node)
+
+    def run(self, state: SDFGState, entry: nodes.MapEntry) -> str:
+        """Make a map a kernel; its text if it is one of our own, and empty for DaCe's."""
+        label, why = entry.map.label, self.slow.get(entry.map.label, "")
+        own = replace_map(state, entry, self.exact)
+        if own is not None:
+            remark = str(own.remark)
+        else:
+            loops = device_maps.run_on_device(state, entry)
+            remark = "a kernel of DaCe: a thread for each element of the result"
+            if loops:
+                whole = len(loops) == len(entry.map.params)
+                remark = "a kernel of DaCe: one thread" if whole else remark
+                remark += f", in order over {', '.join(loops)}"
+        self.spaces.append(PlacedSpace(label, "device", f"{remark}; {why}" if why else remark))
+        return "" if own is None else str(own.definition)
 
     def arguments(self) -> tuple[str, ...]:
         """Arguments that lie in the memory of the device."""

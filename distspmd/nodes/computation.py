@@ -39,9 +39,14 @@ class Computation(nodes.Tasklet):
 
     def assign(self, assignments: Assignments) -> None:
         """Compute other expressions; the connectors must be there."""
-        before = self.code.as_string.removesuffix(_code(parse_assignments(self.expressions)))
+        before = self.before
         self.expressions = assignments_text(assignments)
         self.code = CodeBlock(before + _code(assignments), dtypes.Language.CPP)
+
+    @property
+    def before(self) -> str:
+        """What stands before its code: declarations of names that DaCe has changed."""
+        return str(self.code.as_string).removesuffix(_code(parse_assignments(self.expressions)))
 
     def assignments(self) -> Assignments | None:
         """What it computes; None if somebody changed the code since."""

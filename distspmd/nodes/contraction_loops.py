@@ -24,7 +24,7 @@ _LIMITS = "std::numeric_limits<{0}>"
 LEAST = f"({_LIMITS}::has_infinity ? -{_LIMITS}::infinity() : {_LIMITS}::lowest())"
 MOST = f"({_LIMITS}::has_infinity ? {_LIMITS}::infinity() : {_LIMITS}::max())"
 """The least and the greatest value of a type."""
-_REDUCTIONS = {
+REDUCTIONS = {
     "sum": ("{0} += {1};", "{0}(0)", "+"),
     "max": ("{0} = {1} > {0} || {1} != {1} ? {1} : {0};", LEAST, "max"),
     "min": ("{0} = {1} < {0} || {1} != {1} ? {1} : {0};", MOST, "min"),
@@ -148,7 +148,7 @@ def threaded_loops(
         einsum.reduced,
         loops.ctype,
         loops.neutral,
-        _REDUCTIONS[how.operation][0],
+        REDUCTIONS[how.operation][0],
         loops.combined("__part"),
         element(einsum.result),
         loops.innermost_kept,
@@ -170,7 +170,7 @@ class _Loops:
 
     @property
     def neutral(self) -> str:
-        return _REDUCTIONS[self.how.operation][1].format(self.ctype)
+        return REDUCTIONS[self.how.operation][1].format(self.ctype)
 
     @cached_property
     def kept(self) -> str:
@@ -192,7 +192,7 @@ class _Loops:
 
     def combined(self, element: str) -> str:
         """The body: reduce the value at the loops' indices into an element."""
-        combine = _REDUCTIONS[self.how.operation][0].format(element, "__value")
+        combine = REDUCTIONS[self.how.operation][0].format(element, "__value")
         return f"{self._value()}{combine}"
 
     def in_memory(self) -> str:
@@ -273,7 +273,7 @@ class _Loops:
         if self.how.in_order or self.ctype not in (*_FLOATS, "int", "int64_t"):
             return ""
         more = " reduction(|: __nan)" if self._nan else ""
-        return f"#pragma omp simd reduction({_REDUCTIONS[self.how.operation][2]}: __part){more}"
+        return f"#pragma omp simd reduction({REDUCTIONS[self.how.operation][2]}: __part){more}"
 
     def _in_lanes(self) -> str:
         """The body where lanes have a part each; of numbers that are none they keep a mark."""

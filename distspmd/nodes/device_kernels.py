@@ -41,14 +41,17 @@ from distspmd.nodes.reduce_simd import COMBINE, VECTOR, fits
 KERNEL = "distspmd-kernel"
 """Name of the expansion to a kernel of our own."""
 
-PREAMBLE = "#include <distspmd/device/reduce.hpp>\n"
+PREAMBLE = "".join(
+    f"#include <distspmd/{header}.hpp>\n"
+    for header in ("device/reduce", "device/rows", "kernels/counter_rng", "kernels/half_precision")
+)
 """What the texts of kernels include."""
 
 _INT = "std::int64_t"
 
 
 @dataclass
-class _Numbers:
+class Numbers:
     """Numbers that only the run knows, as parameters of a kernel: their names, and their values."""
 
     values: dict[sympy.Expr, sympy.Symbol] = field(default_factory=dict)
@@ -198,7 +201,7 @@ def _kernel_of(node: nodes.LibraryNode, state: SDFGState) -> _Kernel | None:
         return None
     if value is not None and not CudaPrinter.can_print(value):
         return None
-    numbers = _Numbers()
+    numbers = Numbers()
     own = numbers.einsum(einsum if counts_letters(value) else einsum.coalesced())
     loops = threaded_loops(own, node, CudaPrinter)
     return None if loops is None else _Kernel(own, loops, numbers.values)
@@ -208,7 +211,7 @@ def _has(dtype: dtypes.typeclass) -> bool:
     return np.dtype(dtype.as_numpy_dtype()) in CudaPrinter.types
 
 
-_NEUTRAL = {"+": "{0}(0)", "*": "{0}(1)", "max": LEAST, "min": MOST}
+NEUTRAL = {"+": "{0}(0)", "*": "{0}(1)", "max": LEAST, "min": MOST}
 """What parts of DaCe's reductions start from, by their clauses."""
 
 
@@ -216,8 +219,8 @@ def _of_reduce(node: Reduce, state: SDFGState) -> _Kernel | None:
     """The kernel of a reduction of DaCe's, where its order is left to us."""
     if node.implementation not in (VECTOR, KERNEL) or not fits(node, state):
         return None
-    numbers = _Numbers()
-    own = numbers.einsum(_einsum_of(node, state).coalesced())
+    numbers = Numbers()
+    own = numbers.einsum(einsum_of(node, state).coalesced())
     ((operand,), result) = own.operands, own.result
     clause, combine = COMBINE[detect_reduction_type(node.wcr)]
     dtype, ctype = np.dtype(result.dtype.as_numpy_dtype()), str(result.dtype.ctype)
@@ -230,7 +233,7 @@ def _of_reduce(node: Reduce, state: SDFGState) -> _Kernel | None:
         kept,
         own.reduced,
         ctype,
-        _NEUTRAL[clause].format(ctype),
+        NEUTRAL[clause].format(ctype),
         combine,
         f"const {ctype} __value = {element(operand)};\n{combine.format('__part', '__value')}",
         element(result),
@@ -240,7 +243,7 @@ def _of_reduce(node: Reduce, state: SDFGState) -> _Kernel | None:
     return _Kernel(own, loops, numbers.values)
 
 
-def _einsum_of(node: Reduce, state: SDFGState) -> Einsum:
+def einsum_of(node: Reduce, state: SDFGState) -> Einsum:
     """The windows of a reduction, with a letter for each dimension of the operand."""
     (entering,), (leaving,) = state.in_edges(node), state.out_edges(node)
     sizes = tuple(map(sympy.sympify, entering.data.subset.size()))

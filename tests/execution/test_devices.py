@@ -60,6 +60,18 @@ def test_reductions_are_kernels_of_many_threads_with_the_same_bits_each_time(
     assert "all is right" in done.stdout
 
 
+@pytest.mark.gpu
+@pytest.mark.parametrize(
+    ("ranks", "how"),
+    [(3, ()), *(pytest.param(n, ("all",), marks=pytest.mark.slow) for n in (1, 3, 4))],
+)
+def test_maps_and_chains_over_rows_are_kernels_of_our_own(
+    launch: Launch, ranks: int, how: tuple[str, ...]
+) -> None:
+    done = launch(RANKS / "device_kernels.py", *how, ranks=ranks)
+    assert "all is right" in done.stdout
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("calls", [0, 1])
 def test_a_library_of_products_that_fails_is_an_error_on_all_ranks(

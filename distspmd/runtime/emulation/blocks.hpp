@@ -2,8 +2,12 @@
 //
 // They run one after another on one stack. A thread that reaches a barrier keeps its stack, and the
 // next one gets another: what has no barrier costs nothing for having threads. A block whose threads
-// wait for some that have ended ends the process, with a message. With DISTSPMD_EMULATED_THREADS=backwards
-// the last thread goes on first after a barrier.
+// wait for some that have ended ends the process, with a message. DISTSPMD_EMULATED_THREADS says which go
+// on after a barrier:
+//
+//   forwards   (where left out) all that can, the first thread first
+//   backwards  all that can, the last thread first
+//   warps      one warp, as far as it gets without the others
 #pragma once
 
 #include <ucontext.h>
@@ -35,15 +39,15 @@ class Block {
       std::vector<Worker *> free;
       for (Worker *worker : waiting_)
         if (may_pass(worker->barrier)) free.push_back(worker);
-      if (free.empty()) {
+      for (Worker *worker : free)
+        waiting_.erase(std::find(waiting_.begin(), waiting_.end(), worker));
+      ready_.insert(ready_.end(), free.begin(), free.end());
+      if (ready_.empty()) {
         std::fprintf(stderr, "distspmd: the emulated device: threads of a block wait for others "
                              "that have ended.\n");
         std::abort();
       }
-      for (Worker *worker : free)
-        waiting_.erase(std::find(waiting_.begin(), waiting_.end(), worker));
-      if (backwards_) std::reverse(free.begin(), free.end());
-      for (Worker *worker : free) resume(worker);
+      for (Worker *worker : taken()) resume(worker);
     }
   }
 
@@ -117,18 +121,37 @@ class Block {
 
   /// Whether all threads of the block, or those of a warp that have not ended, are at the barrier.
   bool may_pass(int barrier) const {
-    if (barrier < 0 && ended_ > 0) return false;
+    if (barrier < 0 && (ended_ > 0 || !ready_.empty())) return false;
+    for (const Worker *worker : ready_)
+      if (int(worker->thread / 32) == barrier) return false;
     return std::none_of(waiting_.begin(), waiting_.end(), [barrier](const Worker *worker) {
       return worker->barrier != barrier && (barrier < 0 || int(worker->thread / 32) == barrier);
     });
   }
 
-  static bool asked_backwards() {
-    const char *order = std::getenv("DISTSPMD_EMULATED_THREADS");
-    return order && *order == 'b';
+  /// Those of the ready ones that go on now.
+  std::vector<Worker *> taken() {
+    std::vector<Worker *> found;
+    found.swap(ready_);
+    if (order_ == Order::backwards) std::reverse(found.begin(), found.end());
+    if (order_ != Order::warps) return found;
+    unsigned first = found.front()->thread / 32;
+    for (const Worker *worker : found) first = std::min(first, worker->thread / 32);
+    const auto rest = std::stable_partition(
+        found.begin(), found.end(), [first](const Worker *w) { return w->thread / 32 == first; });
+    ready_.assign(rest, found.end());
+    found.erase(rest, found.end());
+    return found;
   }
 
-  const bool backwards_ = asked_backwards();
+  enum class Order { forwards, backwards, warps };
+  static Order asked_order() {
+    const char *order = std::getenv("DISTSPMD_EMULATED_THREADS");
+    if (!order) return Order::forwards;
+    return *order == 'b' ? Order::backwards : *order == 'w' ? Order::warps : Order::forwards;
+  }
+
+  const Order order_ = asked_order();
   const std::function<void()> *body_;
   dim3 extents_;
   unsigned next_, count_, ended_;
@@ -136,6 +159,7 @@ class Block {
   Worker *current_ = nullptr;
   std::vector<std::unique_ptr<Worker>> all_;
   std::vector<Worker *> idle_, waiting_;
+  std::vector<Worker *> ready_;  // that wait for nothing any more
 };
 
 }  // namespace emulated

@@ -112,6 +112,13 @@ cudaError_t launch(void (*kernel)(P...), dim3 grid, dim3 block, void **arguments
   return launch(kernel, grid, block, arguments, stream, std::index_sequence_for<P...>{});
 }
 
+/// The lane whose value a lane gets, where `width` neighbours are a warp of their own, and itself where
+/// the lane that it asks for is in another one.
+inline unsigned within(unsigned lane, long from, int width) {
+  const long begin = long(lane / unsigned(width)) * width;
+  return from >= begin && from < begin + width ? unsigned(from) : lane;
+}
+
 /// What a lane of the warp passes to another one.
 template <class T>
 T shuffle(T value, unsigned from) {
@@ -140,17 +147,24 @@ inline void __syncthreads() { emulated::wait(-1); }
 inline void __syncwarp(unsigned = 0xffffffffu) { emulated::wait(int(emulated::thread() / 32)); }
 inline void __threadfence() {}
 template <class T>
-T __shfl_sync(unsigned, T value, int lane, int = 32) {
-  return emulated::shuffle(value, unsigned(lane));
+T __shfl_sync(unsigned, T value, int lane, int width = 32) {
+  const unsigned me = emulated::thread() % 32;
+  return emulated::shuffle(value, me / unsigned(width) * unsigned(width) + unsigned(lane % width));
 }
 template <class T>
-T __shfl_xor_sync(unsigned, T value, int mask, int = 32) {
-  return emulated::shuffle(value, (emulated::thread() % 32) ^ unsigned(mask));
+T __shfl_xor_sync(unsigned, T value, int mask, int width = 32) {
+  const unsigned me = emulated::thread() % 32;
+  return emulated::shuffle(value, emulated::within(me, long(me ^ unsigned(mask)), width));
 }
 template <class T>
-T __shfl_down_sync(unsigned, T value, unsigned by, int = 32) {
-  const unsigned lane = emulated::thread() % 32;
-  return emulated::shuffle(value, lane + by < 32 ? lane + by : lane);
+T __shfl_down_sync(unsigned, T value, unsigned by, int width = 32) {
+  const unsigned me = emulated::thread() % 32;
+  return emulated::shuffle(value, emulated::within(me, long(me) + long(by), width));
+}
+template <class T>
+T __shfl_up_sync(unsigned, T value, unsigned by, int width = 32) {
+  const unsigned me = emulated::thread() % 32;
+  return emulated::shuffle(value, emulated::within(me, long(me) - long(by), width));
 }
 template <class T>
 T atomicExch(T *at, T value) {

@@ -7,23 +7,31 @@
 #include <cstdint>
 #include <cstring>
 
-inline std::uint32_t distspmd_float_bits(float value) {
+#ifndef DISTSPMD_EVERYWHERE
+#ifdef __CUDACC__
+#define DISTSPMD_EVERYWHERE __host__ __device__
+#else
+#define DISTSPMD_EVERYWHERE
+#endif
+#endif
+
+DISTSPMD_EVERYWHERE inline std::uint32_t distspmd_float_bits(float value) {
   std::uint32_t bits;
   std::memcpy(&bits, &value, sizeof bits);
   return bits;
 }
 
-inline float distspmd_float_of(std::uint32_t bits) {
+DISTSPMD_EVERYWHERE inline float distspmd_float_of(std::uint32_t bits) {
   float value;
   std::memcpy(&value, &bits, sizeof value);
   return value;
 }
 
-inline float distspmd_bfloat16_value(std::uint16_t bits) {
+DISTSPMD_EVERYWHERE inline float distspmd_bfloat16_value(std::uint16_t bits) {
   return distspmd_float_of(static_cast<std::uint32_t>(bits) << 16);
 }
 
-inline std::uint16_t distspmd_bfloat16_bits(float value) {
+DISTSPMD_EVERYWHERE inline std::uint16_t distspmd_bfloat16_bits(float value) {
   const std::uint32_t bits = distspmd_float_bits(value);
   const std::uint32_t rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
   const bool is_nan = (bits & 0x7fffffffu) > 0x7f800000u;
@@ -32,7 +40,7 @@ inline std::uint16_t distspmd_bfloat16_bits(float value) {
 
 /// Normal numbers move by the difference of the exponents' biases; a product with a power of two also
 /// makes the subnormal ones.
-inline float distspmd_float16_value(std::uint16_t bits) {
+DISTSPMD_EVERYWHERE inline float distspmd_float16_value(std::uint16_t bits) {
   const std::uint32_t sign = static_cast<std::uint32_t>(bits & 0x8000u) << 16;
   const std::uint32_t rest = static_cast<std::uint32_t>(bits & 0x7fffu) << 13;
   const bool is_finite = rest < 0x0f800000u;
@@ -41,7 +49,7 @@ inline float distspmd_float16_value(std::uint16_t bits) {
 }
 
 /// A sum with a power of two whose last bit is that of the result rounds what is subnormal there.
-inline std::uint16_t distspmd_float16_bits(float value) {
+DISTSPMD_EVERYWHERE inline std::uint16_t distspmd_float16_bits(float value) {
   const std::uint32_t bits = distspmd_float_bits(value);
   const std::uint32_t sign = (bits >> 16) & 0x8000u, rest = bits & 0x7fffffffu;
   const std::uint32_t normal = (rest - (112u << 23) + 0x0fffu + ((rest >> 13) & 1u)) >> 13;
