@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 
+import dace
+import numpy as np
 import pytest
 from dace import SDFG
 from dace.dtypes import ScheduleType, StorageType
@@ -12,6 +14,7 @@ from dace.sdfg import nodes
 from lowering.harness import parsed
 from lowering.programs import CASES
 
+import distspmd
 from distspmd.codegen.device_maps import host_functions
 from distspmd.codegen.device_placement import Placement, expand_for_device, place
 from distspmd.codegen.implementations import choose_implementations
@@ -42,7 +45,8 @@ def kernels(sdfg: SDFG) -> list[nodes.Map]:
 def test_maps_become_kernels_of_one_dimension_and_tiles_lie_on_the_device(placed: Placed) -> None:
     sdfg, placement = placed("jacobi[y=3x2,x=3x2]-6")
     assert {space.place for space in placement.spaces} == {"device"}
-    assert all(len(kernel.params) == 1 for kernel in kernels(sdfg))
+    assert kernels(sdfg) == [], "all of them are calls of kernels of our own"
+    assert all("own kernel" in space.remark for space in placement.spaces)
     assert sdfg.arrays["x_tile"].storage is StorageType.GPU_Global
     assert placement.arguments == (), "the root's arrays are only scattered and gathered"
     assert sdfg.arrays["x"].storage is StorageType.Default
@@ -51,7 +55,8 @@ def test_maps_become_kernels_of_one_dimension_and_tiles_lie_on_the_device(placed
 def test_what_reduces_is_a_loop_of_the_thread_that_owns_the_element(placed: Placed) -> None:
     sdfg, placement = placed("histogram[h=4]-4")
     (space,) = [space for space in placement.spaces if "one thread" in space.remark]
-    assert space.remark == "one thread, in order over i"
+    assert space.remark == "a kernel of DaCe: one thread, in order over i"
+    assert all(len(kernel.params) == 1 for kernel in kernels(sdfg))
     for node, graph in sdfg.all_nodes_recursive():
         if isinstance(node, nodes.Tasklet):
             written = [edge.data for edge in graph.out_edges(node) if edge.data.wcr]
@@ -116,3 +121,32 @@ def test_functions_of_a_program_are_found_by_their_definitions() -> None:
         "inline long twice(long x) {\n  if (x) { return 2 * x; }\n  return f(x);\n}"
     )
     assert host_functions(sdfg) == {"twice"}
+
+
+def shifted_sums(x: dace.float32[12, 40], y: dace.float32[12, 40]) -> dace.float32[12]:
+    e = np.exp(x - np.max(x, axis=1, keepdims=True))
+    y[:] = e / np.sum(e, axis=1, keepdims=True)
+    return np.sum(y[:, ::-1] * x, axis=1)
+
+
+def test_a_chain_over_rows_is_one_kernel_and_what_it_passes_on_has_no_memory() -> None:
+    lowered = distspmd.lower(shifted_sums, {"e": (3, 1)})
+    sdfg = copy.deepcopy(lowered.sdfg)
+    choose_implementations(sdfg)
+    with for_cuda():
+        slow = expand_for_device(sdfg, symbols=lowered.symbols)
+        placement = place(sdfg, slow)
+    chains = [s.remark for s in placement.spaces if "own kernel of rows" in s.remark]
+    assert len(chains) == 2, "what is read in another order begins another chain"
+    assert chains[0].startswith("one own kernel of rows (max_x, e, sum_e, y):")
+    assert not {"e_tile", "max_x_tile", "sum_e_tile"} & sdfg.arrays.keys()
+
+
+def test_nothing_is_a_chain_where_the_order_of_sums_is_fixed() -> None:
+    lowered = distspmd.lower(shifted_sums, {"e": (3, 1)}, deterministic=True)
+    sdfg = copy.deepcopy(lowered.sdfg)
+    choose_implementations(sdfg, in_order=True)
+    with for_cuda():
+        expand_for_device(sdfg, exact=True, symbols=lowered.symbols)
+        placement = place(sdfg, exact=True)
+    assert not any("kernel of rows" in space.remark for space in placement.spaces)
