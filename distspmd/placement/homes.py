@@ -22,11 +22,11 @@ from typing import Any
 import numpy as np
 
 from distspmd.analysis.uses import Read, Update, Use, Write
-from distspmd.layouts import intervals
+from distspmd.layouts import intervals, relations
 from distspmd.layouts.intersection import are_tiles_disjoint
-from distspmd.layouts.intervals import Box
 from distspmd.layouts.layout import Layout
 from distspmd.layouts.mesh import Mesh
+from distspmd.layouts.relations import covers, leaves_stale, lies_within, stretched
 from distspmd.plans.heuristics import HEURISTICS
 from distspmd.plans.machine import Machine
 from distspmd.plans.redistribution import Redistribution
@@ -116,10 +116,9 @@ def choose(
         distributed: whether the caller holds it in whatever layout its home has.
         result: whether it is made for the caller, so that it holds nothing before.
     """
-    whole = [intervals.whole(uses[0].layout.extents)] if distributed else []
     weighed: list[tuple[float, Home]] = []
     partial = None if distributed else operand_layout(uses)
-    for layout in (*_candidates(uses, caller, whole), *([partial] if partial else [])):
+    for layout in (*_candidates(uses, caller, distributed), *([partial] if partial else [])):
         if not all(works_in_place(use, layout) for use in _reads_of_operands(uses)):
             continue
         at_caller = caller is not None and layout.same_tiles(caller)
@@ -147,18 +146,16 @@ def choose(
 
 def _has_one_stride(layout: Layout) -> bool:
     """Whether all tiles, stored without gaps, have the same strides: so one kernel runs on them."""
-    shapes = {intervals.shape(box)[1:] for box in layout.boxes if not intervals.is_empty(box)}
-    return len(shapes) <= 1
+    sides = layout.bounds[:, 1:, 1] - layout.bounds[:, 1:, 0]
+    return len(np.unique(sides[layout.volumes > 0], axis=0)) <= 1
 
 
 def _traffic(home: Home, dtype: np.dtype[Any]) -> float:
     """Bytes that ranks receive because of a home; one that a rank copies counts by its cost."""
     found = 0.0
     for times, move in moves(home, dtype):
-        arriving = sum(map(move.bound.received, range(move.ranks)))
-        both = () if move.in_place else zip(move.source.boxes, move.target.boxes, strict=False)
-        copied = sum(intervals.volume(intervals.intersect(mine, wanted)) for mine, wanted in both)
-        found += times * (arriving + copied * dtype.itemsize * COPY)
+        copied = 0 if move.in_place else int(relations.kept(move.source, move.target).sum())
+        found += times * (move.bound.nbytes + copied * dtype.itemsize * COPY)
     return found
 
 
@@ -174,11 +171,11 @@ def _kept(
 
     A stencil of five points reads no corners of its halo, so they need no exchange.
     """
-    inside = [use for use in uses if _within(use.tiles, layout)]
+    inside = [use for use in uses if lies_within(use.tiles, layout)]
     writes = [use.layout for use in _writes_of_values(inside)]
-    held = list(layout.holders())
+    held = layout.tiles.bounds
     wider = (stretched(write) for write in writes)
-    cores = (c for c in (*writes, *wider) if _within(c, layout) and _covers(c, held))
+    cores = (c for c in (*writes, *wider) if lies_within(c, layout) and covers(c, held))
     core = next(cores, None)
     if core is None or core.same_tiles(layout):
         return layout, (layout,)
@@ -193,72 +190,50 @@ def _outermost(layouts: Sequence[Layout]) -> tuple[Layout, ...]:
     """The layouts whose tiles no other one has within its own."""
     found: list[Layout] = []
     for layout in layouts:
-        if any(_within(layout, other) for other in found):
+        if any(lies_within(layout, other) for other in found):
             continue
-        found = [other for other in found if not _within(other, layout)]
+        found = [other for other in found if not lies_within(other, layout)]
         found.append(layout)
     return tuple(found)
 
 
 def _filling(write: Layout, part: Layout, dtype: np.dtype[Any]) -> int:
     """Bytes that ranks receive to fill a part of their tiles after a write."""
-    move = Redistribution(write, part, dtype, in_place=True)
-    return sum(map(move.bound.received, range(move.ranks)))
-
-
-def _within(inner: Layout, outer: Layout) -> bool:
-    """Whether each rank holds its box of one layout in another one, too."""
-    boxes = enumerate(inner.boxes)
-    return all(intervals.contains(outer.box(rank), box) for rank, box in boxes)
-
-
-def _covers(layout: Layout, boxes: Sequence[Box]) -> bool:
-    held = list(layout.holders())
-    return not any(intervals.subtract_all(box, held) for box in boxes)
+    return Redistribution(write, part, dtype, in_place=True).bound.nbytes
 
 
 def works_in_place(use: Use, home: Layout) -> bool:
     """Whether a use can work on the tiles of the home; a write may leave replicas of it stale."""
     if home.partial or use.layout.partial:
         return same_operands(use.layout, home)
-    return _within(use.tiles, home)
+    return lies_within(use.tiles, home)
 
 
-def _leaves_stale(use: Use, home: Layout) -> bool:
-    """Whether another rank holds what a rank writes in place, and does not write it, too."""
-    held = home.holders()
-    return not all(
-        intervals.contains(use.layout.box(holder), common)
-        for box in use.layout.holders()
-        for other, ranks in held.items()
-        for common in (intervals.intersect(box, other),)
-        if not intervals.is_empty(common)
-        for holder in ranks
-    )
-
-
-def _candidates(
-    uses: Sequence[Use], caller: Layout | None, wanted: Sequence[Box]
-) -> Iterator[Layout]:
+def _candidates(uses: Sequence[Use], caller: Layout | None, whole: bool) -> Iterator[Layout]:
     """Writers' layouts, then readers', what all on one mesh use, then the caller's.
 
-    Each covers all uses and the boxes that are wanted besides, and comes once.
+    Each covers all uses, and the whole array if that is wanted, and comes once.
     """
     written = _is_written(uses)
     ordered: list[Use] = [*_writes_of_values(uses)]
     ordered += [u for u in uses if isinstance(u, Read) and not u.is_asked_for(written)]
     ordered += [u for u in uses if u.layout.partial]
-    needed = [*dict.fromkeys(box for use in uses for box in use.tiles.holders()), *wanted]
-    plain = [Layout.of_boxes(u.layout.mesh, u.layout.extents, u.layout.boxes) for u in ordered]
-    seen: set[tuple[Box, ...]] = set()
+    extents = uses[0].layout.extents
+    needed = [layout.tiles.bounds for layout in dict.fromkeys(use.tiles for use in uses)]
+    if whole:
+        needed.append(np.array([intervals.whole(extents)], np.int64))
+    boxes = np.concatenate(needed)
+    plain = [Layout.of_bounds(u.layout.mesh, extents, u.layout.bounds) for u in ordered]
+    seen: set[bytes] = set()
     for layout in (c for own in (*plain, *_hulls(uses)) for c in (own, stretched(own))):
-        if layout.boxes not in seen and _covers(layout, needed):
-            seen.add(layout.boxes)
+        key = layout.bounds.tobytes()
+        if key not in seen and covers(layout, boxes):
+            seen.add(key)
             yield layout
     if caller is not None:
         yield caller
     elif not seen:
-        mesh, extents = uses[0].layout.mesh, uses[0].layout.extents
+        mesh = uses[0].layout.mesh
         yield Layout.of_boxes(mesh, extents, [intervals.whole(extents)] * mesh.size)
 
 
@@ -269,11 +244,11 @@ def operand_layout(uses: Sequence[Use]) -> Layout | None:
     if not operands or any(_is_asked_for(use, True) for use in uses):
         return None
     layout = operands[0].layout
-    held = list(layout.holders())
+    held = layout.tiles.bounds
     possible = (
         all(same_operands(use.layout, layout) for use in operands)
-        and all(_covers(layout, list(use.tiles.holders())) for use in uses)
-        and all(use.exact and _covers(use.layout, held) for use in values)
+        and all(covers(layout, use.tiles.tiles.bounds) for use in uses)
+        and all(use.exact and covers(use.layout, held) for use in values)
         and are_tiles_disjoint(layout)
     )
     return layout if possible else None
@@ -285,7 +260,7 @@ def same_operands(layout: Layout, other: Layout) -> bool:
     return (
         None not in reductions
         and reductions[0] == reductions[1]
-        and layout.boxes == other.boxes
+        and np.array_equal(layout.bounds, other.bounds)
         and bool((layout.operands == other.operands).all())
     )
 
@@ -320,41 +295,20 @@ def _hulls_of(uses: Iterable[Use]) -> Iterator[Layout]:
         by_mesh.setdefault(use.layout.mesh, []).append(use.tiles)
     for mesh, layouts in by_mesh.items():
         if len(layouts) > 1:
-            together = zip(*(layout.boxes for layout in layouts), strict=True)
-            boxes = [functools.reduce(intervals.hull, boxes) for boxes in together]
-            yield Layout.of_boxes(mesh, layouts[0].extents, boxes)
-
-
-def stretched(layout: Layout) -> Layout:
-    """The layout with its outermost tiles stretched to the edges of the array."""
-    held = [box for box in layout.boxes if not intervals.is_empty(box)]
-    if not held:
-        return layout
-    edges = [
-        (min(box[d][0] for box in held), max(box[d][1] for box in held))
-        for d in range(len(layout.extents))
-    ]
-    boxes = tuple(
-        box
-        if intervals.is_empty(box)
-        else tuple(
-            (0 if lo == first else lo, extent if hi == last else hi)
-            for (lo, hi), (first, last), extent in zip(box, edges, layout.extents, strict=True)
-        )
-        for box in layout.boxes
-    )
-    return Layout.of_boxes(layout.mesh, layout.extents, boxes)
+            bounds = functools.reduce(relations.hull, (layout.bounds for layout in layouts))
+            yield Layout.of_bounds(mesh, layouts[0].extents, bounds)
 
 
 def needs_load(home: Layout, uses: Sequence[Use]) -> bool:
     """Whether anything that the home held at the start can be seen later."""
-    written: list[Box] = []
+    held = home.tiles.bounds
+    written = np.zeros((0, len(home.extents), 2), np.int64)
     for use in uses:
         if isinstance(use, Read) or use.needs_values or use.accumulates:
             return True
         if use.exact and use.certain:
-            written.extend(use.layout.holders())
-            if not any(intervals.subtract_all(box, written) for box in home.holders()):
+            written = np.concatenate([written, use.layout.tiles.bounds])
+            if (relations.covered(held, written) == relations.volumes(held)).all():
                 return False
     return True
 
@@ -367,12 +321,12 @@ def moves(home: Home, dtype: np.dtype[Any]) -> Iterator[tuple[float, Redistribut
     they run through.
     """
     yield from ((1, move) for move in (load(home, dtype), store(home, dtype)) if move)
-    shared: set[tuple[Box, ...]] = set()
+    shared: set[bytes] = set()
     for use in home.uses:
         if not works_in_place(use, home.layout) and not home.is_written:
-            if use.layout.boxes in shared:
+            if (key := use.layout.bounds.tobytes()) in shared:
                 continue
-            shared.add(use.layout.boxes)
+            shared.add(key)
         times: float = use.times if home.is_written else 1
         if isinstance(use, Read) and use.is_asked_for(home.is_written):
             times = times * HEURISTICS.inspected_share if use.approximate else use.sweeps
@@ -412,7 +366,7 @@ def stores(use: Use, home: Home, dtype: np.dtype[Any]) -> list[Redistribution]:
         return [Redistribution(use.layout, home.layout, dtype, accumulate=use.accumulates)]
     if not works_in_place(use, home.layout):
         return [Redistribution(use.layout, part, dtype) for part in home.fresh]
-    if not _leaves_stale(use, home.layout):
+    if not leaves_stale(use.layout, home.layout):
         return []
     return [
         Redistribution(use.layout, part, dtype, in_place=True)

@@ -18,8 +18,8 @@ from distspmd.analysis.uses import Read, Use
 from distspmd.errors import UnsupportedProgram
 from distspmd.layouts import intervals
 from distspmd.layouts.mesh import Mesh
+from distspmd.layouts.relations import stretched
 from distspmd.lowering import Choice, Reason
-from distspmd.placement.homes import stretched
 
 
 @dataclass(frozen=True, eq=False)

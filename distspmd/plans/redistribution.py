@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from distspmd.errors import LayoutError, describe
-from distspmd.layouts import intervals
+from distspmd.layouts import intervals, relations
 from distspmd.layouts.intersection import Overlaps, are_tiles_disjoint, overlaps
+from distspmd.layouts.intervals import Numbers
 from distspmd.layouts.layout import Layout
 from distspmd.layouts.reductions import find_reduction
 
@@ -68,6 +69,17 @@ class Redistribution:
         if self.in_place and self.source.partial:
             raise LayoutError(f"{self.source}: operands and values need a storage each.")
 
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        kinds = self.dtype, self.accumulate, self.in_place
+        return hash((self.source, self.target, *kinds))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
     def __str__(self) -> str:
         arrow = "+>" if self.accumulate else "=>" if self.in_place else "->"
         return f"{self.source} {arrow} {self.target} of {self.dtype}"
@@ -110,20 +122,42 @@ class Bound:
         Of a partial array, an element for which another rank holds an operand costs one element.
         """
         move = self.redistribution
-        if move.disjoint:
-            return int(self._missing[rank]) * move.dtype.itemsize if rank < move.ranks else 0
-        wanted = move.target.box(rank)
-        if move.source.partial is None:
-            here = move.source.box(rank)
-            pieces = intervals.subtract(wanted, here)
-            missing = sum(self._covered(piece) for piece in pieces)
-        else:
-            missing = intervals.union_volume([*self._operands_of_others(rank, wanted)])
-        return missing * move.dtype.itemsize
+        return int(self.missing[rank]) * move.dtype.itemsize if rank < move.ranks else 0
 
     @cached_property
-    def _missing(self) -> NDArray[np.int64]:
-        """Elements that each rank must receive, where the tiles of the source are disjoint."""
+    def nbytes(self) -> int:
+        """Bytes that all ranks together must receive."""
+        return int(self.missing.sum()) * self.redistribution.dtype.itemsize
+
+    @cached_property
+    def missing(self) -> Numbers:
+        """Elements that each rank must receive."""
+        move = self.redistribution
+        if move.source.partial is None:
+            return self._missing_values()
+        if move.disjoint:
+            return self._missing_results()
+        wanted = (
+            self._operands_of_others(rank, move.target.box(rank)) for rank in range(move.ranks)
+        )
+        return np.array([intervals.union_volume([*boxes]) for boxes in wanted], np.int64)
+
+    def _missing_values(self) -> Numbers:
+        """What the target has of all tiles of the source, but what lies on the rank itself."""
+        move = self.redistribution
+        found = np.zeros(move.ranks, dtype=np.int64)
+        found[: move.target.ranks] = move.target.volumes
+        if not relations.covers_all(move.source):
+            tiles = move.target.tiles
+            counts = relations.covered(tiles.bounds, move.source.tiles.bounds)
+            found[: move.target.ranks] = np.append(counts, 0)[tiles.of]
+        found[: min(move.source.ranks, move.target.ranks)] -= relations.kept(
+            move.source, move.target
+        )
+        return found
+
+    def _missing_results(self) -> Numbers:
+        """What the target has of operands, where the tiles of the source are disjoint."""
         move = self.redistribution
         source, target = move.source.tiles, move.target.tiles
         meet = move.overlaps
@@ -131,13 +165,11 @@ class Bound:
         np.add.at(covered, meet.target, meet.volumes)
         found = np.zeros(move.ranks, dtype=np.int64)
         found[: len(target.of)] = covered[target.of]
-        common = min(len(source.of), len(target.of))
-        mine, wanted = source.of[:common], target.of[:common]
+        ranks = min(len(source.of), len(target.of))
+        mine, wanted = source.of[:ranks], target.of[:ranks]
         alone = np.append(_operands_at(move.source) == 1, False)
-        lows = np.maximum(move.source.bounds[:common, :, 0], move.target.bounds[:common, :, 0])
-        highs = np.minimum(move.source.bounds[:common, :, 1], move.target.bounds[:common, :, 1])
-        kept = np.maximum(highs - lows, 0).prod(axis=1)
-        found[:common] -= np.where((wanted >= 0) & alone[mine], kept, 0)
+        own = relations.kept(move.source, move.target)
+        found[:ranks] -= np.where((wanted >= 0) & alone[mine], own, 0)
         return found
 
     def _operands_of_others(self, rank: int, wanted: intervals.Box) -> Iterator[intervals.Box]:
@@ -150,11 +182,6 @@ class Bound:
                 yield from intervals.subtract(common, source.box(rank))
             else:
                 yield common
-
-    def _covered(self, piece: intervals.Box) -> int:
-        """Elements of a box that some source tile holds."""
-        left = intervals.subtract_all(piece, list(self.redistribution.source.holders()))
-        return intervals.volume(piece) - sum(map(intervals.volume, left))
 
     def memory(self, rank: int) -> int:
         """Bytes of the larger of the rank's source and target tiles."""
