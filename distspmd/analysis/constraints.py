@@ -10,13 +10,14 @@ keep their values.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Iterable, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from dataclasses import replace
 
 import numpy as np
 import sympy
 from dace import SDFG, SDFGState
 from dace.sdfg import nodes
+from numpy.typing import NDArray
 
 from distspmd.analysis.accesses import (
     Access,
@@ -35,9 +36,8 @@ from distspmd.analysis.tiling import Tiling
 from distspmd.analysis.uses import Read, Update, Use, Write
 from distspmd.analysis.wcr import operation_of
 from distspmd.errors import UnsupportedProgram
-from distspmd.layouts import intervals
-from distspmd.layouts.intersection import joined_exactly
-from distspmd.layouts.intervals import Box
+from distspmd.layouts import intervals, relations
+from distspmd.layouts.intervals import Box, Numbers
 from distspmd.layouts.layout import Layout, Partial
 
 Touched = tuple[Sequence[Access], Collection[str]]
@@ -116,15 +116,15 @@ def _merge_reads(reads: Sequence[Read]) -> list[Read]:
         for position, other in enumerate(merged):
             if other.data != read.data or other.moved or read.moved:
                 continue
-            hulls = tuple(map(intervals.hull, other.layout.boxes, read.layout.boxes))
-            apart = [intervals.volume(b) for use in (other, read) for b in use.layout.boxes]
-            if sum(map(intervals.volume, hulls)) <= sum(apart):
-                layout = Layout.of_boxes(read.layout.mesh, read.layout.extents, hulls)
+            hulls = relations.hull(other.layout.bounds, read.layout.bounds)
+            apart = sum(int(use.layout.volumes.sum()) for use in (other, read))
+            if int(relations.volumes(hulls).sum()) <= apart:
+                layout = Layout.of_bounds(read.layout.mesh, read.layout.extents, hulls)
                 merged[position] = replace(
                     other,
                     layout=layout,
                     edges=other.edges + read.edges,
-                    parts=joined_exactly([*other.parts, *read.parts]),
+                    parts=relations.joined_exactly([*other.parts, *read.parts]),
                     approximate=tuple(sorted({*other.approximate, *read.approximate})),
                     accesses=other.accesses + read.accesses,
                 )
@@ -169,9 +169,9 @@ def _joined(write: Write, reads: Sequence[Read]) -> Update:
             f"{write.space.where}: the space {write.space.name!r} reads {write.data!r}, into which "
             "its ranks also reduce. Reduce into a temporary, and copy that."
         )
-    boxes = write.layout.boxes
+    bounds = write.layout.bounds
     for read in reads:
-        boxes = tuple(map(intervals.hull, boxes, read.layout.boxes))
+        bounds = relations.hull(bounds, read.layout.bounds)
     return Update(
         write.space,
         write.data,
@@ -180,7 +180,7 @@ def _joined(write: Write, reads: Sequence[Read]) -> Update:
         index=write.index,
         exact=write.exact,
         accumulates=write.accumulates,
-        works_on=Layout.of_boxes(write.layout.mesh, write.layout.extents, boxes),
+        works_on=Layout.of_bounds(write.layout.mesh, write.layout.extents, bounds),
         reads_through=tuple(edge for read in reads for edge in read.edges),
         approximate=tuple(sorted({d for read in reads for d in read.approximate})),
     )
@@ -197,23 +197,25 @@ class _Scoped:
 
     def read(self, data: str, edges: tuple[Edge, ...], group: Sequence[Access]) -> Read:
         """Hull of all that the accesses read."""
-        boxes, whole = self.on_ranks.boxes(group[0])
-        apart = [boxes]
+        bounds, whole = self.on_ranks.boxes(group[0])
+        apart = [bounds]
         for access in group[1:]:
             more, more_whole = self.on_ranks.boxes(access)
             apart.append(more)
-            boxes = list(map(intervals.hull, boxes, more))
+            bounds = relations.hull(bounds, more)
             whole = tuple(sorted({*whole, *more_whole}))
         mesh, extents = self.tiling.mesh, self.on_ranks.extents(data)
         return Read(
             self.space,
             data,
-            Layout.of_boxes(mesh, extents, boxes),
+            Layout.of_bounds(mesh, extents, bounds),
             edges,
             approximate=whole,
             moved=tuple(sorted(set().union(*map(self.on_ranks.moved, group)))),
             sweeps=self.on_ranks.sweeps(group),
-            parts=joined_exactly([Layout.of_boxes(mesh, extents, each) for each in apart]),
+            parts=relations.joined_exactly(
+                [Layout.of_bounds(mesh, extents, each) for each in apart]
+            ),
             index=self._index(group),
             accesses=tuple(group),
         )
@@ -222,27 +224,28 @@ class _Scoped:
         self, data: str, edges: tuple[Edge, ...], group: Sequence[Access], initialised: bool
     ) -> Write:
         """What the accesses write, and how the writes of several ranks to one element combine."""
-        boxes, whole = self.on_ranks.boxes(group[0])
+        bounds, whole = self.on_ranks.boxes(group[0])
         exact = not whole
         for access in group[1:]:
             more, _ = self.on_ranks.boxes(access)
-            exact = exact and more == boxes
-            boxes = list(map(intervals.hull, boxes, more))
+            exact = exact and np.array_equal(more, bounds)
+            bounds = relations.hull(bounds, more)
         reductions = {access.reduction for access in group}
         exact = exact and len(reductions) == 1 and all(map(self.on_ranks.is_exact, group))
         resolution = reductions.pop() if len(reductions) == 1 else None
-        partial = self._partial(data, group, boxes, resolution)
+        partial = self._partial(data, group, bounds, resolution)
         moved = any(map(self.on_ranks.is_moved, group))
         if partial is None:
             known = not whole and all(map(is_affine, group))
-            self._check_disjoint(data, boxes, exact, known)
+            self._check_disjoint(data, bounds, exact, known)
         elif initialised and moved:
             raise UnsupportedProgram(
                 f"{self.space.where}: the space {self.space.name!r} reduces into a part of "
                 f"{data!r} that a loop chooses. Leave what is reduced whole (1 part), or reduce "
                 "into a temporary, and copy that."
             )
-        layout = Layout.of_boxes(self.tiling.mesh, self.on_ranks.extents(data), boxes, partial)
+        extents = self.on_ranks.extents(data)
+        layout = Layout.of_bounds(self.tiling.mesh, extents, bounds, partial)
         return Write(
             self.space,
             data,
@@ -270,7 +273,7 @@ class _Scoped:
         return name if constant and name in self.space.parameters else None
 
     def _partial(
-        self, data: str, group: Sequence[Access], boxes: list[Box], resolution: str | None
+        self, data: str, group: Sequence[Access], bounds: Numbers, resolution: str | None
     ) -> Partial | None:
         """Axes over which ranks write different operands of one element."""
         if resolution is None:
@@ -283,8 +286,8 @@ class _Scoped:
             for axis in axes
             if mesh[axis] > 1
         }
-        alone = self._at_origin(boxes, {axis for axis in mesh.names if not split.get(axis)})
-        tiles = intervals.are_disjoint(alone)
+        alone = bounds[self._at_origin({axis for axis in mesh.names if not split.get(axis)})]
+        tiles = relations.are_disjoint(alone)
         axes = tuple(axis for axis in mesh.names if axis in split and not (split[axis] and tiles))
         if not axes:
             return None
@@ -302,14 +305,13 @@ class _Scoped:
             )
         return Partial(operation, axes)
 
-    def _at_origin(self, boxes: Sequence[Box], axes: Set[str]) -> list[Box]:
-        """Boxes of the ranks that are the first along all of these axes."""
-        places = map(self.tiling.mesh.coordinates, self.tiling.mesh)
-        return [
-            box
-            for box, place in zip(boxes, places, strict=True)
-            if not any(place[axis] for axis in axes)
-        ]
+    def _at_origin(self, axes: Set[str]) -> NDArray[np.bool_]:
+        """Which ranks are the first along all of these axes."""
+        grid = self.tiling.mesh.grid
+        found = np.ones(self.tiling.mesh.size, bool)
+        for axis in axes:
+            found &= grid[axis] == 0
+        return found
 
     def check_no_race(self, reads: Sequence[Read], writes: Sequence[Write]) -> None:
         """Refuse what several ranks write, unless it surely is one value: the last one would stay.
@@ -319,28 +321,32 @@ class _Scoped:
         for write in writes:
             if write.layout.partial:
                 continue
-            for box, ranks in self._writers(write.layout).items():
-                own = [use.layout for use in reads if use.data == write.data]
+            own = [use.layout for use in reads if use.data == write.data]
+            for ranks in self._writers_of_one_box(write.layout):
+                box = write.layout.bounds[ranks[0]]
                 again = any(
-                    not intervals.is_empty(intervals.intersect(box, w.box(r)))
-                    for w in own
-                    for r in ranks
+                    relations.volumes(relations.common(box, w.bounds[ranks])).any() for w in own
                 )
-                same = all(len({use.layout.box(rank) for rank in ranks}) == 1 for use in reads)
-                if len(ranks) > 1 and (again or not same or self._names_place(ranks)):
+                same = all(
+                    (use.layout.bounds[ranks] == use.layout.bounds[ranks[0]]).all() for use in reads
+                )
+                if again or not same or self._names_place(ranks):
                     raise UnsupportedProgram(
                         f"{self._several_ranks}write into one part of {write.data!r}: ranks "
-                        f"{ranks[0]} and {ranks[1]} into [{intervals.box_text(box)}]{_THE_LAST}"
+                        f"{ranks[0]} and {ranks[1]} into "
+                        f"[{intervals.box_text(write.layout.box(ranks[0]))}]{_THE_LAST}"
                     )
 
-    def _writers(self, layout: Layout) -> dict[Box, list[int]]:
-        """Ranks that write each box; of replicas along axes that split nothing the first."""
-        found: dict[Box, list[int]] = {}
-        for rank, box in enumerate(layout.boxes):
-            place = self.tiling.mesh.coordinates(rank)
-            if not intervals.is_empty(box) and not any(place[axis] for axis in self.unsplit):
-                found.setdefault(box, []).append(rank)
-        return found
+    def _writers_of_one_box(self, layout: Layout) -> Iterator[list[int]]:
+        """Ranks that write the same box; of replicas along axes that split nothing the first."""
+        writing = np.flatnonzero((layout.volumes > 0) & self._at_origin(self.unsplit))
+        tiles, counts = np.unique(layout.tiles.of[writing], return_counts=True)
+        if (counts > 1).any():
+            several = writing[np.isin(layout.tiles.of[writing], tiles[counts > 1])]
+            found: dict[int, list[int]] = {}
+            for rank in several.tolist():
+                found.setdefault(int(layout.tiles.of[rank]), []).append(rank)
+            yield from found.values()
 
     def _names_place(self, ranks: Sequence[int]) -> bool:
         """Whether the body computes with a parameter whose part differs between ranks."""
@@ -355,15 +361,16 @@ class _Scoped:
         code = (nodes.Tasklet, nodes.NestedSDFG)
         return any(parameters & set(node.free_symbols) for node in inside if isinstance(node, code))
 
-    def _check_disjoint(self, data: str, boxes: list[Box], exact: bool, known: bool) -> None:
-        distinct = [box for box in dict.fromkeys(boxes) if not intervals.is_empty(box)]
-        held = [b for b in self._at_origin(boxes, self.unsplit) if not intervals.is_empty(b)]
-        if intervals.are_disjoint(distinct) and (exact or len(held) == len(distinct)):
+    def _check_disjoint(self, data: str, bounds: Numbers, exact: bool, known: bool) -> None:
+        writing = relations.volumes(bounds) > 0
+        distinct = np.unique(bounds[writing], axis=0)
+        held = int((writing & self._at_origin(self.unsplit)).sum())
+        if relations.are_disjoint(distinct) and (exact or held == len(distinct)):
             return
         if known:
             raise UnsupportedProgram(
                 f"{self._several_ranks}write into one part of {data!r}: "
-                f"{_overlap(boxes)}{_THE_LAST}"
+                f"{_overlap(bounds)}{_THE_LAST}"
             )
         raise UnsupportedProgram(
             f"{self._several_ranks}may write the same elements of {data!r}: which elements each of "
@@ -386,8 +393,9 @@ _THE_LAST = (
 )
 
 
-def _overlap(boxes: Sequence[Box]) -> str:
+def _overlap(bounds: Numbers) -> str:
     """Two ranks whose boxes overlap, and the boxes."""
+    boxes: list[Box] = [tuple((lo, hi) for lo, hi in box) for box in bounds.tolist()]
     for (a, left), (b, right) in itertools.combinations(enumerate(boxes), 2):
         if not intervals.is_empty(intervals.intersect(left, right)):
             texts = intervals.box_text(left), intervals.box_text(right)

@@ -9,6 +9,7 @@ dimension.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 
 import sympy
@@ -38,6 +39,30 @@ def bound_index(expression: sympy.Expr, scope: Scope) -> Range | None:
     expression = sympy.sympify(expression)
     if expression.is_Number:
         return Range(expression, expression)
+    names = _named(expression, scope)
+    return _bound_index(expression, tuple((n, r) for n, r in scope.items() if n in names))
+
+
+def _named(expression: sympy.Expr, scope: Scope) -> set[str]:
+    """Symbols of a scope on which an expression depends, through the ranges of others too."""
+    found: set[str] = set()
+    pending = {symbol.name for symbol in expression.free_symbols}
+    while pending:
+        name = pending.pop()
+        if name not in scope or name in found:
+            continue
+        found.add(name)
+        if (values := scope[name]) is not None:
+            pending |= {s.name for s in values.lower.free_symbols | values.upper.free_symbols}
+    return found
+
+
+@functools.lru_cache(maxsize=4096)
+def _bound_index(
+    expression: sympy.Expr, bound: tuple[tuple[str, Range | None], ...]
+) -> Range | None:
+    """The bounds; programs of many layers ask for the same again and again."""
+    scope = dict(bound)
     expression = sympy.expand(expression)
     lower, upper = expression, expression
     for name in reversed(scope):

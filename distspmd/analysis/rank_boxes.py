@@ -22,8 +22,7 @@ from distspmd.analysis.index_bounds import Range, Scope, bound_index, is_dense
 from distspmd.analysis.iteration_spaces import IterationSpace
 from distspmd.analysis.tiling import Tiling
 from distspmd.errors import UnsupportedProgram
-from distspmd.layouts import intervals
-from distspmd.layouts.intervals import Box
+from distspmd.layouts.intervals import Numbers
 
 
 class OnRanks:
@@ -58,13 +57,13 @@ class OnRanks:
         tiled = {n: r for n, r in self.ends.items() if n in access.scope}
         return {**self.around, **access.scope, **tiled}
 
-    def boxes(self, access: Access) -> tuple[list[Box], tuple[int, ...]]:
-        """Box of each rank, and the dimensions taken whole for want of a bound."""
+    def boxes(self, access: Access) -> tuple[Numbers, tuple[int, ...]]:
+        """Box of each rank, zeros where it is idle, and dimensions whole for want of a bound."""
         extents = self.extents(access.data)
         scope = self._scope(access)
         ranks = self.tiling.mesh.size
-        lower = np.zeros((ranks, len(extents)), np.int64)
-        upper = np.tile(np.array(extents, np.int64), (ranks, 1))
+        bounds = np.zeros((ranks, len(extents), 2), np.int64)
+        bounds[:, :, 1] = extents
         whole = []
         for d, dimension in enumerate(access.dimensions):
             first = bound_index(dimension.first, scope) if dimension else None
@@ -72,17 +71,10 @@ class OnRanks:
             if first is None or last is None:
                 whole.append(d)
                 continue
-            lower[:, d] = np.maximum(self._evaluate(first.lower), 0)
-            upper[:, d] = np.minimum(self._evaluate(last.upper) + 1, extents[d])
-        idle = self.tiling.idle | (upper <= lower).any(axis=1)
-        nothing = intervals.empty(len(extents))
-        boxes = [
-            nothing
-            if idle[rank]
-            else tuple(zip(lower[rank].tolist(), upper[rank].tolist(), strict=True))
-            for rank in range(ranks)
-        ]
-        return boxes, tuple(whole)
+            bounds[:, d, 0] = np.maximum(self._evaluate(first.lower), 0)
+            bounds[:, d, 1] = np.minimum(self._evaluate(last.upper) + 1, extents[d])
+        bounds[self.tiling.idle | (bounds[:, :, 1] <= bounds[:, :, 0]).any(axis=1)] = 0
+        return bounds, tuple(whole)
 
     def _evaluate(self, expression: sympy.Expr) -> NDArray[np.int64]:
         names = sorted(symbol.name for symbol in expression.free_symbols)

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from distspmd.layouts import intervals
 from distspmd.layouts.intervals import Numbers
 from distspmd.layouts.layout import Layout, Tiles
 
@@ -48,14 +47,6 @@ def overlaps(source: Layout, target: Layout) -> Overlaps:
     lows = np.maximum(left[:, :, 0], right[:, :, 0])
     highs = np.minimum(left[:, :, 1], right[:, :, 1])
     return Overlaps(first, second, np.stack([lows, highs], axis=2))
-
-
-def are_tiles_disjoint(layout: Layout) -> bool:
-    """Whether no element is in two different tiles."""
-    if layout.tiles.sides is not None:
-        return all((side[1:, 0] >= side[:-1, 1]).all() for side in layout.tiles.sides)
-    first, second = _meeting(layout.tiles, layout.tiles)
-    return bool((first == second).all())
 
 
 def _meeting(a: Tiles, b: Tiles) -> tuple[Numbers, Numbers]:
@@ -137,18 +128,3 @@ def meeting(source: Layout, target: Layout) -> Numbers:
         counts = _reach(other, mine)[1] if both else _meet(mine, other).sum(axis=0)
         found = np.multiply.outer(found, counts).ravel()
     return found
-
-
-def joined_exactly(layouts: Sequence[Layout]) -> tuple[Layout, ...]:
-    """Fewer layouts for the same elements: two become their hull where that has no others."""
-    found: list[Layout] = []
-    for layout in dict.fromkeys(layouts):
-        for position, other in enumerate(found):
-            hulls = tuple(map(intervals.hull, other.boxes, layout.boxes))
-            pairs = list(zip(other.boxes, layout.boxes, hulls, strict=True))
-            if all(intervals.volume(h) == intervals.union_volume([a, b]) for a, b, h in pairs):
-                found[position] = Layout.of_boxes(layout.mesh, layout.extents, hulls)
-                break
-        else:
-            found.append(layout)
-    return tuple(found) if len(found) == len(layouts) else joined_exactly(found)

@@ -149,19 +149,6 @@ def cut_box(box: Box, limit: int) -> Iterator[Box]:
         yield from cut_box(piece, limit)
 
 
-def are_disjoint(boxes: Sequence[Box]) -> bool:
-    """Whether no element is in two of the boxes."""
-    held = [box for box in boxes if not is_empty(box)]
-    order = sorted(held)
-    for position, box in enumerate(order):
-        for other in order[position + 1 :]:
-            if other[0][0] >= box[0][1]:
-                break
-            if not is_empty(intersect(box, other)):
-                return False
-    return True
-
-
 def box_text(box: Box) -> str:
     """The box as written in messages: ``0:5, 3:8``."""
     return ", ".join(f"{lo}:{hi}" for lo, hi in box)

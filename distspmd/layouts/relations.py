@@ -146,6 +146,38 @@ def _covered_one_by_one(boxes: Numbers, tiles: Numbers) -> Numbers:
     return found
 
 
+def are_disjoint(boxes: Numbers) -> bool:
+    """Whether no element is in two of the boxes."""
+    held = volumes(boxes)
+    boxes, held = boxes[held > 0], held[held > 0]
+    if len(boxes) < 2:
+        return True
+    whole = np.stack([boxes[:, :, 0].min(axis=0), boxes[:, :, 1].max(axis=0)], axis=1)
+    return bool(covered(whole[None], boxes)[0] == held.sum())
+
+
+def are_tiles_disjoint(layout: Layout) -> bool:
+    """Whether no element is in two different tiles."""
+    if layout.tiles.sides is not None:
+        return all((side[1:, 0] >= side[:-1, 1]).all() for side in layout.tiles.sides)
+    return are_disjoint(layout.tiles.bounds)
+
+
+def joined_exactly(layouts: Sequence[Layout]) -> tuple[Layout, ...]:
+    """Fewer layouts for the same elements: two become their hull where that has no others."""
+    found: list[Layout] = []
+    for layout in dict.fromkeys(layouts):
+        for position, other in enumerate(found):
+            hulls = hull(other.bounds, layout.bounds)
+            both = other.volumes + layout.volumes - kept(other, layout)
+            if (volumes(hulls) == both).all():
+                found[position] = Layout.of_bounds(layout.mesh, layout.extents, hulls)
+                break
+        else:
+            found.append(layout)
+    return tuple(found) if len(found) == len(layouts) else joined_exactly(found)
+
+
 def stretched(layout: Layout) -> Layout:
     """The layout with its outermost tiles stretched to the edges of the array."""
     held = layout.volumes > 0

@@ -23,7 +23,6 @@ import numpy as np
 
 from distspmd.analysis.uses import Read, Update, Use, Write
 from distspmd.layouts import intervals, relations
-from distspmd.layouts.intersection import are_tiles_disjoint
 from distspmd.layouts.layout import Layout
 from distspmd.layouts.mesh import Mesh
 from distspmd.layouts.relations import covers, leaves_stale, lies_within, stretched
@@ -249,7 +248,7 @@ def operand_layout(uses: Sequence[Use]) -> Layout | None:
         all(same_operands(use.layout, layout) for use in operands)
         and all(covers(layout, use.tiles.tiles.bounds) for use in uses)
         and all(use.exact and covers(use.layout, held) for use in values)
-        and are_tiles_disjoint(layout)
+        and relations.are_tiles_disjoint(layout)
     )
     return layout if possible else None
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from distspmd.errors import LayoutError, describe
 from distspmd.layouts import intervals, relations
-from distspmd.layouts.intersection import Overlaps, are_tiles_disjoint, overlaps
+from distspmd.layouts.intersection import Overlaps, overlaps
 from distspmd.layouts.intervals import Numbers
 from distspmd.layouts.layout import Layout
 from distspmd.layouts.reductions import find_reduction
@@ -102,7 +102,7 @@ class Redistribution:
     @cached_property
     def disjoint(self) -> bool:
         """Whether no element is in two different tiles of the source."""
-        return are_tiles_disjoint(self.source)
+        return relations.are_tiles_disjoint(self.source)
 
     @cached_property
     def bound(self) -> Bound:
