@@ -166,4 +166,5 @@ def with_sizes(sdfg: SDFG, sizes: Mapping[str, int]) -> SDFG:
 def symbols_of(sdfg: SDFG) -> tuple[str, ...]:
     """Symbols that a caller gives numbers, by their shapes or by name."""
     numbers = {name for name, kind in sdfg.symbols.items() if kind in dtypes.INTEGER_TYPES}
-    return tuple(sorted(name for name in map(str, sdfg.free_symbols) if name in numbers))
+    free = sdfg.free_symbols if numbers else ()
+    return tuple(sorted(name for name in map(str, free) if name in numbers))

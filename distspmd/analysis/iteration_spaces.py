@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import overload
+from typing import Any, overload
 
 import dace
 import networkx as nx
@@ -310,9 +310,48 @@ def pure_expansion(state: SDFGState, node: nodes.LibraryNode) -> SDFG:
     Each connector ``_a`` has a container of its own, also named ``_a``, of the shape of its memlet:
     so an array that is read twice stays apart, and indices start at zero in each window.
 
+    Nodes of ours that are alike between containers that are alike share one, which nobody changes:
+    a network has the same products in each layer.
+
     Raises:
         UnsupportedProgram: no pure expansion.
     """
+    key = _alike(state, node)
+    if key is None:
+        return _expanded(state, node)
+    if key not in _expansions:
+        if len(_expansions) >= _MOST_EXPANSIONS:
+            _expansions.pop(next(iter(_expansions)))
+        _expansions[key] = _expanded(state, node)
+    return _expansions[key]
+
+
+_MOST_EXPANSIONS = 256
+_expansions: dict[tuple[Any, ...], SDFG] = {}
+
+
+def _alike(state: SDFGState, node: nodes.LibraryNode) -> tuple[Any, ...] | None:
+    """What decides the pure expansion of a node of ours; None where its properties do not."""
+    if not type(node).__module__.startswith("distspmd.") or node.free_symbols:
+        return None
+    properties = dace.serialize.all_properties_to_json(node)
+    own = [f"{name}={properties[name]}" for name in sorted(properties.keys() - _IDENTITY)]
+    ends = []
+    for edge in [*state.in_edges(node), *state.out_edges(node)]:
+        if not edge.data.is_empty():
+            container = state.sdfg.arrays[edge.data.data]
+            sizes = tuple(map(str, edge.data.subset.size()))
+            ends.append((edge.dst is node, edge.dst_conn, edge.src_conn, sizes, container.dtype))
+    if any(not size.isdecimal() for _, _, _, sizes, _ in ends for size in sizes):
+        return None
+    return type(node), *own, *ends
+
+
+_IDENTITY = {"name", "label", "debuginfo", "guid"}
+"""Properties that say which node it is, and not what it does."""
+
+
+def _expanded(state: SDFGState, node: nodes.LibraryNode) -> SDFG:
     proxy = SDFG("pure_expansion")
     inside = proxy.add_state()
     twin = copy.deepcopy(node)

@@ -194,6 +194,10 @@ def stretched(layout: Layout) -> Layout:
 
 def leaves_stale(written: Layout, held: Layout) -> bool:
     """Whether another rank holds what a rank writes, and does not write it, too."""
+    if written is held:
+        return False
+    if covers_all(written):
+        return not lies_within(held, written)
     ranks = max(written.ranks, held.ranks)
     mine, own = on_ranks(written, ranks), on_ranks(held, ranks)
     both = np.unique(np.concatenate([mine, own], axis=1).reshape(ranks, -1), axis=0)

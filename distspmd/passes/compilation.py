@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,11 +12,12 @@ from dace import SDFG
 from distspmd.analysis.iteration_spaces import IterationSpace
 from distspmd.analysis.tiling import Tiling
 from distspmd.analysis.uses import Use
+from distspmd.layouts.layout import Layout
 from distspmd.lowering import CallForm, FusedSpace, Lowering
 from distspmd.passes.movement import Movement
 from distspmd.passes.tiles import Symbols
 from distspmd.placement.argument_layouts import DISTRIBUTED, ROOT, held_by_caller
-from distspmd.placement.homes import Home, choose
+from distspmd.placement.homes import Home, choose, question
 from distspmd.placement.propagation import Tiled
 from distspmd.planning.select import Solution
 from distspmd.plans.machine import Machine
@@ -78,6 +79,7 @@ class Compilation:
     def __post_init__(self) -> None:
         self.symbols = Symbols(self.sdfg)
         """Symbols of the lowered program, with the value of each on each rank."""
+        self._homes: dict[tuple[Any, ...], Home] = {}
 
     @property
     def ranks(self) -> int:
@@ -93,14 +95,30 @@ class Compilation:
         """The home of a container that the caller holds in one way or another."""
         kind = self.arguments.get(name, ROOT)
         held = held_by_caller(kind, uses[0].layout.extents, ranks)
-        return choose(
+        return self.choose(
             name,
-            self.dtype(name),
             uses,
             caller=None if self.sdfg.arrays[name].transient else held,
             distributed=kind == DISTRIBUTED,
             result=name.startswith("__return"),
         )
+
+    def choose(
+        self,
+        name: str,
+        uses: Sequence[Use],
+        caller: Layout | None = None,
+        distributed: bool = False,
+        result: bool = False,
+    ) -> Home:
+        """The home of a container; where layers are alike, those of the first serve them all."""
+        dtype = self.dtype(name)
+        key = question(dtype, uses, caller, distributed, result)
+        if key not in self._homes:
+            self._homes[key] = choose(
+                name, dtype, uses, caller=caller, distributed=distributed, result=result
+            )
+        return replace(self._homes[key], data=name, uses=tuple(uses))
 
 
 class Pass(Protocol):

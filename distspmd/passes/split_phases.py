@@ -30,7 +30,7 @@ from distspmd.layouts.layout import Layout
 from distspmd.lowering import Choice, Reason
 from distspmd.passes.compilation import Compilation
 from distspmd.passes.tiles import new_name
-from distspmd.placement.homes import Home, choose, plan_fetch, stores
+from distspmd.placement.homes import Home, plan_fetch, stores
 from distspmd.placement.propagation import Tiled, axes_of
 from distspmd.plans.heuristics import HEURISTICS
 from distspmd.plans.machine import Machine
@@ -143,7 +143,7 @@ class _Phases:
         outer = [use for use in known if not _is_in(use.space.state, loop)]
         first = sum(not _is_in(use.space.state, loop) for use in known[:place])
         written = any(not isinstance(use, Read) for use in inner)
-        home = choose(name, dtype, inner, caller=None)
+        home = self.compilation.choose(name, inner)
         if _cost(home, dtype) > (1 - HEURISTICS.phase_gain) * before:
             return
         like, often = inner[0].space, times(loop)
@@ -152,7 +152,7 @@ class _Phases:
             read, write = (kind(like, name, layout, (), times=often) for kind in (Read, Write))
             around = [*outer[:first], read, *[write] * written, *outer[first:]]
             inside = [write, *inner, *[read] * written]
-            copied = choose(name, dtype, inside, caller=None)
+            copied = self.compilation.choose(name, inside)
             after = self._weigh(name, around) + _cost(copied, dtype)
             yield _Phase(name, loop, tiling, written, before - after)
 

@@ -80,6 +80,26 @@ class Home:
         return _is_written(self.uses)
 
 
+def question(
+    dtype: np.dtype[Any],
+    uses: Sequence[Use],
+    caller: Layout | None,
+    distributed: bool = False,
+    result: bool = False,
+) -> tuple[Any, ...]:
+    """All that decides :func:`choose`: containers of which it is the same have the same home."""
+    return dtype, caller, distributed, result, *map(_asked_of, uses)
+
+
+def _asked_of(use: Use) -> tuple[Any, ...]:
+    """What a use asks of a home."""
+    common = type(use), use.layout, use.tiles, use.certain, use.times
+    if isinstance(use, Read):
+        asked = use.inspection is not None
+        return *common, use.parts, use.approximate, bool(use.moved), use.sweeps, asked
+    return *common, use.exact, use.accumulates
+
+
 def _is_written(uses: Sequence[Use]) -> bool:
     return any(not isinstance(use, Read) for use in uses)
 

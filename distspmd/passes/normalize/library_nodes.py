@@ -44,10 +44,12 @@ def expand_library_nodes(sdfg: SDFG) -> None:
         UnsupportedProgram: a pure expansion that consists of nodes without one.
     """
     for each in list(sdfg.all_sdfgs_recursive()):
-        taken = {*each.symbols, *map(str, each.free_symbols)}
+        taken: set[str] | None = None
         for state in each.states():
             for node in list(state.nodes()):
                 if isinstance(node, Contraction):
+                    if taken is None:
+                        taken = {*each.symbols, *map(str, each.free_symbols)}
                     node.avoid(taken)
                 elif isinstance(node, TensorDot):
                     _contract(state, node)
