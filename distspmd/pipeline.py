@@ -118,7 +118,6 @@ def lower_numbers(
         fuse=fuse,
     )
     run_passes(compilation)
-    twin.validate()
     assert compilation.lowering is not None
     take_content(sdfg, twin)
     lowering = replace(compilation.lowering, sdfg=sdfg)

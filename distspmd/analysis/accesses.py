@@ -27,6 +27,7 @@ from dace.sdfg.state import (
 from dace.transformation.passes.analysis import loop_analysis
 
 from distspmd.analysis.index_bounds import Range
+from distspmd.analysis.scopes import edges_at, nodes_inside
 from distspmd.analysis.symbol_values import (
     ElementValue,
     Value,
@@ -86,8 +87,7 @@ class Access:
 
 def map_accesses(state: SDFGState, entry: nodes.MapEntry) -> list[Access]:
     """All accesses of a top-level map to containers outside it."""
-    inside = state.scope_subgraph(entry).nodes()
-    return list(_Walk(state.sdfg).state_accesses(state, set(inside), {}))
+    return list(_Walk(state.sdfg).state_accesses(state, set(nodes_inside(state, entry)), {}))
 
 
 def edges_of(state: SDFGState) -> list[Edge]:
@@ -154,8 +154,8 @@ class _Walk:
         self, state: SDFGState, inside: set[nodes.Node], scope: dict[str, Range | None]
     ) -> Iterator[Access]:
         """Accesses by the nodes of a set to containers that are no transients of that set."""
-        for edge in edges_of(state):
-            if not (edge.src in inside or edge.dst in inside) or edge.data.is_empty():
+        for edge in edges_at(state, inside):
+            if edge.data.is_empty():
                 continue
             path = state.memlet_path(edge)
             first, last = path[0].src, path[-1].dst

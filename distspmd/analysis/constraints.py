@@ -32,6 +32,7 @@ from distspmd.analysis.inspectors import UnboundedRead, inspections
 from distspmd.analysis.iteration_spaces import IterationSpace
 from distspmd.analysis.library_nodes import library_accesses
 from distspmd.analysis.rank_boxes import OnRanks, is_affine, names_in
+from distspmd.analysis.scopes import nodes_inside
 from distspmd.analysis.tiling import Tiling
 from distspmd.analysis.uses import Read, Update, Use, Write
 from distspmd.analysis.wcr import operation_of
@@ -142,7 +143,8 @@ def _join_in_and_out(
     Raises:
         UnsupportedProgram: ranks write operands of a reduction that the body also reads.
     """
-    inside = space.state.scope_subgraph(space.node).nodes()
+    assert isinstance(space.node, nodes.MapEntry)
+    inside = nodes_inside(space.state, space.node)
     both = {
         name
         for node in inside
@@ -357,7 +359,8 @@ class _Scoped:
             for name, axes in zip(self.space.parameters, self.tiling.splits, strict=True)
             if differ & set(axes)
         }
-        inside = self.space.state.scope_subgraph(self.space.node).nodes()
+        assert isinstance(self.space.node, nodes.MapEntry)
+        inside = nodes_inside(self.space.state, self.space.node)
         code = (nodes.Tasklet, nodes.NestedSDFG)
         return any(parameters & set(node.free_symbols) for node in inside if isinstance(node, code))
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from dace import SDFG
+from dace import SDFG, SDFGState
 from dace.sdfg.state import ControlFlowBlock, ReturnBlock
 
 Graph = TypeVar("Graph", bound=ControlFlowBlock)
@@ -22,7 +22,7 @@ _known: list[dict[tuple[Any, Any], Any]] = []
 
 @contextmanager
 def unchanged_control_flow() -> Iterator[None]:
-    """While nothing rewrites blocks and the edges between them, what was found of these is kept."""
+    """While nothing rewrites the program, what was found of its blocks and edges is kept."""
     _known.append({})
     try:
         yield
@@ -62,3 +62,14 @@ def is_straight(graph: Any) -> bool:
     """Whether each block of a region runs after another, whatever is known."""
     plain = all(edge.data.is_unconditional() for edge in graph.edges())
     return plain and all(len(graph.out_edges(node)) <= 1 for node in graph.nodes())
+
+
+@_kept
+def edges_by_node(state: SDFGState) -> dict[Any, list[tuple[int, Any]]]:
+    """Of each node of a state the edges from it and to it, each with its place among all."""
+    found: dict[Any, list[tuple[int, Any]]] = {node: [] for node in state.nodes()}
+    for place, edge in enumerate(state.edges()):
+        found[edge.src].append((place, edge))
+        if edge.dst is not edge.src:
+            found[edge.dst].append((place, edge))
+    return found

@@ -19,6 +19,7 @@ from dace.sdfg import nodes
 
 from distspmd.analysis.accesses import times
 from distspmd.analysis.iteration_spaces import IterationSpace, main_map, parameters_of
+from distspmd.analysis.scopes import nodes_inside
 from distspmd.expressions.ir import Expression
 from distspmd.nodes.computation import Computation
 from distspmd.nodes.contraction import Contraction, can_call_gemm
@@ -72,7 +73,7 @@ def work_of(space: IterationSpace) -> Work:
 def _of_scope(state: SDFGState, entry: nodes.MapEntry) -> float:
     """Operations of one iteration of a map, with all that is inside."""
     found = 0.0
-    for node in state.scope_subgraph(entry, include_entry=False, include_exit=False).nodes():
+    for node in nodes_inside(state, entry):
         if isinstance(node, nodes.CodeNode):
             found += _of_code(node) * _inner(state, node, entry)
     return found

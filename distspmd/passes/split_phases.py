@@ -79,6 +79,8 @@ class _Phases:
     """The uses of all containers, and the loops that they are in."""
 
     compilation: Compilation
+    known: dict[str, list[Use]] | None = None
+    """Uses of all containers, until a loop gets a copy."""
 
     @property
     def sdfg(self) -> SDFG:
@@ -86,10 +88,13 @@ class _Phases:
 
     def uses(self) -> dict[str, list[Use]]:
         """Of each container its uses, in program order."""
+        if self.known is not None:
+            return self.known
         found: dict[str, list[Use]] = {}
         for space in self.compilation.spaces:
             for use in self.compilation.tiled[space.name].uses:
                 found.setdefault(use.data, []).append(use)
+        self.known = found
         return found
 
     def best(self, name: str) -> _Phase | None:
@@ -194,6 +199,7 @@ class _Phases:
 
     def split(self, phase: _Phase) -> str:
         """Let a loop work on a copy of a container; its name."""
+        self.known = None
         container = copy.deepcopy(self.sdfg.arrays[phase.data])
         container.transient = True
         taken = {*self.sdfg.arrays, *self.sdfg.symbols, *self.compilation.tiled}

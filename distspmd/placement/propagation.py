@@ -88,6 +88,10 @@ class _Neighbours:
         self.read: set[str] = set()
         self._places = {space.name: place for place, space in enumerate(spaces)}
         self._known: dict[str, _Known] = {}
+        self._touching: dict[str, set[str]] = {}
+        """Waiting spaces that touch each container."""
+        self._offers: dict[str, Offer | None] = {}
+        """The best offer to each waiting space; none where a neighbour of it is new."""
         for name, tiled in done.items():
             self.add(name, tiled)
 
@@ -97,6 +101,8 @@ class _Neighbours:
             self.uses.setdefault(use.data, []).append((name, tiled, use))
             if isinstance(use, Read):
                 self.read.add(use.data)
+            for waiting in self._touching.get(use.data, ()):
+                self._offers.pop(waiting, None)
 
     def is_before(self, name: str, space: IterationSpace) -> bool:
         """Whether a space stands before another one in the program."""
@@ -104,7 +110,13 @@ class _Neighbours:
 
     def best_offer(self, waiting: Iterable[tuple[IterationSpace, Sequence[Use]]]) -> Offer | None:
         """The first offer of most shared axes to any of the spaces."""
-        offers = [self._best_of(space, own) for space, own in waiting]
+        offers = []
+        for space, own in waiting:
+            if space.name not in self._offers:
+                self._offers[space.name] = self._best_of(space, own)
+                for use in own:
+                    self._touching.setdefault(use.data, set()).add(space.name)
+            offers.append(self._offers[space.name])
         return max((offer for offer in offers if offer), key=_rating, default=None)
 
     def _best_of(self, space: IterationSpace, own: Sequence[Use]) -> Offer | None:

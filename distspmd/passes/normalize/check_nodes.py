@@ -6,6 +6,7 @@ from dace import SDFG, SDFGState, data, dtypes
 from dace.sdfg import nodes
 
 from distspmd.analysis.iteration_spaces import source
+from distspmd.dace_compat.names import free_names
 from distspmd.errors import UnsupportedProgram
 
 
@@ -16,7 +17,7 @@ def check_nodes(sdfg: SDFG) -> None:
         UnsupportedProgram: a container or a node that has no place in a lowered program; code that
             reads what is neither an input nor a symbol.
     """
-    for name in sorted(map(str, sdfg.free_symbols - sdfg.symbols.keys())):
+    for name in sorted(free_names(sdfg) - sdfg.symbols.keys()):
         _refuse_unknown(sdfg, name)
     for state in sdfg.states():
         for node in state.nodes():

@@ -25,6 +25,7 @@ from distspmd.analysis.iteration_spaces import (
     source,
     window_name,
 )
+from distspmd.dace_compat.names import free_names
 from distspmd.nodes.contraction import Contraction
 from distspmd.nodes.lapack import Lapack
 from distspmd.nodes.tell import Told
@@ -49,7 +50,7 @@ def expand_library_nodes(sdfg: SDFG) -> None:
             for node in list(state.nodes()):
                 if isinstance(node, Contraction):
                     if taken is None:
-                        taken = {*each.symbols, *map(str, each.free_symbols)}
+                        taken = {*each.symbols, *free_names(each)}
                     node.avoid(taken)
                 elif isinstance(node, TensorDot):
                     _contract(state, node)
