@@ -130,6 +130,7 @@ def search(
     fixed: Entries | str | os.PathLike[str] | None = None,
     arguments: Mapping[str, str] | None = None,
     seconds: float = 60.0,
+    tied: bool | None = None,
     mesh: Mesh | Mapping[str, int] | None = None,
     fuse: bool = True,
     progress: Callable[[float, float, float], None] | None = None,
@@ -138,14 +139,14 @@ def search(
 
     Args:
         program: as :func:`lower` takes it, with numbers for sizes.
-        ranks: that there are. The schedule may leave some idle.
+        ranks: that there are; some may stay idle.
         machine: what messages, bytes and operations cost; as measured on this host where left out.
         memory: most bytes that may live on a rank at once: a number, or a text such as ``"80 GB"``.
         fixed: a schedule of spaces that stay as they are; the others are searched for.
-        arguments: where the caller holds arguments and results, as of :func:`lower`.
+        arguments, fuse: as of :func:`lower`.
         seconds: after which the best so far is the answer.
+        tied: whether layers that are alike take one choice; by default where spaces are many.
         mesh: on whose axes to search, major first; those of all prime factors where left out.
-        fuse: whether maps that pass temporaries on become one, as of :func:`lower`.
         progress: is told seconds, cost and bound whenever one of the latter has improved.
 
     Returns:
@@ -169,10 +170,9 @@ def search(
     axes = mesh if mesh is None or isinstance(mesh, Mesh) else Mesh.of(mesh)
     given: Any = Schedule.load(fixed) if isinstance(fixed, str | os.PathLike) else fixed or {}
     entries = as_entries(given, axes if any(map(is_of_axes, given.values())) else None)
-    options = Options(ranks, memory, seconds, axes, progress)
-    return search_numbers(
-        sdfg, options, fixed=entries, arguments=arguments, machine=machine, fuse=fuse
-    )
+    asked = Options(ranks, memory, seconds, axes, tied, progress)
+    more: dict[str, Any] = {"arguments": arguments, "machine": machine}
+    return search_numbers(sdfg, asked, fixed=entries, fuse=fuse, **more)
 
 
 def iteration_spaces(program: Source) -> IterationSpaces:

@@ -206,16 +206,20 @@ class TileWork:
         nbytes: that it reads and writes.
         is_product: whether BLAS runs it.
         times: how often the space runs, as far as loops around it tell.
+        working: ranks that run a tile.
     """
 
     operations: float = 0.0
     nbytes: float = 0.0
     is_product: bool = False
     times: int = 1
+    working: int = 1
 
     def seconds(self, machine: Machine) -> float:
         """Predicted seconds of a run."""
-        return self.times * machine.computing(self.operations, self.nbytes, self.is_product)
+        return self.times * machine.computing(
+            self.operations, self.nbytes, self.is_product, self.working
+        )
 
 
 @dataclass(frozen=True)

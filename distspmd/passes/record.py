@@ -106,6 +106,7 @@ def _work(space: IterationSpace, tiled: Tiled, dtypes: Mapping[str, np.dtype[Any
         float(nbytes.max(initial=0)),
         work.kind is Kind.PRODUCT,
         times(space.state),
+        int((iterations > 0).sum()),
     )
 
 

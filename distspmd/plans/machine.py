@@ -30,6 +30,7 @@ class Machine:
         operation: seconds for one operation of a rank in a loop over elements.
         stream: seconds for one byte that a rank reads from memory or writes to it as it computes.
         launch: seconds to begin an iteration space.
+        cores: that all ranks share, where ranks are more than cores; 0 where each has its own.
     """
 
     alpha: float = 2e-6
@@ -41,6 +42,7 @@ class Machine:
     operation: float = 5e-10
     stream: float = 1e-10
     launch: float = 2e-7
+    cores: int = 0
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -50,16 +52,20 @@ class Machine:
                     f"Machine({field.name}={describe(number)}): a cost is a number from 0 on."
                 )
 
-    def computing(self, operations: float, nbytes: float, is_product: bool) -> float:
+    def computing(
+        self, operations: float, nbytes: float, is_product: bool, working: int = 1
+    ) -> float:
         """Seconds of a rank for a tile of an iteration space: the slower of code and memory.
 
         Args:
             operations: of floating point in the tile.
             nbytes: that the tile reads and writes.
             is_product: whether BLAS runs it.
+            working: ranks that work on the space at once.
         """
         each = self.product if is_product else self.operation
-        return self.launch + max(operations * each, nbytes * self.stream)
+        shared = max(1.0, working / self.cores) if self.cores else 1.0
+        return self.launch + shared * max(operations * each, nbytes * self.stream)
 
     @classmethod
     def measured(cls, mpi: str | None = None) -> Machine:
@@ -96,7 +102,7 @@ def _read() -> dict[str, Any]:
     return held if isinstance(held, dict) and isinstance(held.get("machines"), dict) else {}
 
 
-_OF_RANKS = frozenset(("product", "operation", "stream", "launch"))
+_OF_RANKS = frozenset(("product", "operation", "stream", "launch", "cores"))
 """What is assumed where a file has no figure of it."""
 
 

@@ -6,8 +6,6 @@ zeros for all its bounds.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -92,8 +90,21 @@ def different_tiles(bounds: NDArray[np.int64]) -> NDArray[np.int64]:
     held = bounds[volumes(bounds) > 0]
     if not len(held):
         return held
-    once: NDArray[np.int64] = np.unique(held.reshape(len(held), -1), axis=0)
-    return once.reshape(len(once), *held.shape[1:])
+    rows = np.ascontiguousarray(held.reshape(len(held), -1))
+    packed = rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1])))
+    _, first = np.unique(packed.reshape(-1), return_index=True)
+    return held[np.sort(first)]
+
+
+def different_sides(bounds: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    """The different intervals of tiles along each dimension, in the order of their begins."""
+    found = []
+    for d in range(bounds.shape[1]):
+        low, high = bounds[:, d, 0], bounds[:, d, 1]
+        past = int(high.max(initial=0)) + 1
+        keys = np.unique(low * past + high)
+        found.append(np.stack([keys // past, keys % past], axis=1))
+    return found
 
 
 class Sides:
@@ -124,8 +135,7 @@ class Sides:
     def _numbers(self, bounds: NDArray[np.int64]) -> tuple[int, ...]:
         held = bounds[volumes(bounds) > 0]
         found = []
-        for d in range(bounds.shape[1]):
-            side = np.unique(held[:, d], axis=0) if len(held) else np.zeros((0, 2), np.int64)
+        for side in different_sides(held):
             key = side.tobytes()
             if key not in self._known:
                 self._known[key] = len(self._sides)
@@ -133,14 +143,12 @@ class Sides:
             found.append(self._known[key])
         return tuple(found)
 
-    def most_meeting(self, mine: Sequence[int], others: Sequence[int]) -> int:
-        """Most tiles of one layout that meet one tile of another, if both are grids."""
-        count = 1
-        for a, b in zip(mine, others, strict=True):
-            if (a, b) not in self._meeting:
-                self._meeting[a, b] = _most(self._sides[a], self._sides[b])
-            count *= self._meeting[a, b]
-        return count
+    def meeting(self, mine: int, other: int) -> int:
+        """Most intervals of one side that one of another meets, by their numbers."""
+        key = mine, other
+        if key not in self._meeting:
+            self._meeting[key] = _most(self._sides[mine], self._sides[other])
+        return self._meeting[key]
 
 
 def _most(mine: NDArray[np.int64], others: NDArray[np.int64]) -> int:

@@ -6,6 +6,7 @@ once: a home is one more choice, and each of its uses is a pair.
 
 from __future__ import annotations
 
+import copy
 import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -181,6 +182,7 @@ class Dwelling:
     is_settled: bool = False
     sides: Sides = field(default_factory=Sides)
     lodgings: list[Lodging] = field(default_factory=list, init=False)
+    _known: dict[tuple[int, ...], Settled] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         self.is_written = any(not use.is_read for use in self.uses)
@@ -209,6 +211,12 @@ class Dwelling:
         Args:
             chosen: the candidate of each space.
         """
+        key = tuple(chosen[use.space] for use in self.uses)
+        if key not in self._known:
+            self._known[key] = self._settled(chosen)
+        return self._known[key]
+
+    def _settled(self, chosen: Mapping[str, int]) -> Settled:
         uses = [use.at(chosen[use.space]) for use in self.uses]
         alone = replace(self, uses=uses, is_settled=True)
         costs = alone.own()
@@ -217,6 +225,12 @@ class Dwelling:
         at = int(costs.traffic.argmin())  # of equals the first
         tile = int(alone.layouts.volumes[at].max()) * self.itemsize
         return Settled(float(costs.seconds[at]), float(costs.nbytes[at]), tile)
+
+    def renamed(self, data: str, uses: Sequence[UseArrays]) -> Dwelling:
+        """The same for another container that is used alike."""
+        twin = copy.copy(self)
+        twin.data, twin.uses = data, uses
+        return twin
 
     def _cheapest(self, lodgings: list[Lodging]) -> list[Lodging]:
         """Those of least cost if each use had the candidate that suits it."""
@@ -298,7 +312,7 @@ class Dwelling:
         once = boxes.different_tiles(bounds)
         if not len(once):
             return False
-        sides = [np.unique(once[:, d], axis=0) for d in range(once.shape[1])]
+        sides = boxes.different_sides(once)
         if len(once) == np.prod([len(side) for side in sides]):
             return all(_spans(side, *ends) for side, ends in zip(sides, needed, strict=True))
         low = np.maximum(once[..., 0], needed[:, 0])

@@ -8,9 +8,10 @@ on arrays.
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,10 +19,10 @@ import sympy
 from numpy.typing import NDArray
 
 from distspmd.analysis.accesses import Access, bound_around
-from distspmd.analysis.constraints import touched_by, uses
+from distspmd.analysis.constraints import Touched, uses
 from distspmd.analysis.index_bounds import Range, bound_index
 from distspmd.analysis.iteration_spaces import IterationSpace
-from distspmd.analysis.rank_boxes import evaluate
+from distspmd.analysis.rank_boxes import evaluate, names_in
 from distspmd.analysis.tiling import Tiling
 from distspmd.analysis.uses import Read, Update, Use, Write
 from distspmd.errors import UnsupportedProgram
@@ -140,22 +141,40 @@ class Slot:
 
 @dataclass(eq=False)
 class Footprint:
-    """One space: which tilings are possible, and what each rank touches under them."""
+    """One space: which tilings are possible, and what each rank touches under them.
+
+    Attributes:
+        touched: accesses of the space, and what it initialises.
+        like: the footprint of a space that touches containers of other names in the same way, of
+            which all is known that is known of this one; itself where there is none.
+        names: of its own containers by those of the other space.
+    """
 
     space: IterationSpace
+    touched: Touched
+    like: Footprint = field(init=False)
+    names: Mapping[str, str] = field(default_factory=dict)
     _kinds: dict[frozenset[str], list[Use] | None] = field(default_factory=dict)
     _bounds: dict[int, Any] = field(default_factory=dict)
+    _partials: dict[frozenset[str], dict[str, frozenset[str]] | None] = field(default_factory=dict)
+    _refused: dict[tuple[Mesh, Splits], bool] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.touched = touched_by(self.space)
+        self.like = self
         self._around = bound_around(self.space.state)
         self._ends: dict[str, Range | None] = {
             name: Range(sympy.Symbol(f"{name}__first"), sympy.Symbol(f"{name}__last"))
             for name in self.space.parameters
         }
 
+    def _renamed(self, use: Use) -> Use:
+        return replace(use, space=self.space, data=self.names[use.data])
+
     def kinds(self, split: frozenset[str]) -> list[Use] | None:
         """Uses where two ranks share each of some parameters; None where that is impossible."""
+        if split not in self._kinds and self.like is not self:
+            found = self.like.kinds(split)
+            self._kinds[split] = None if found is None else [self._renamed(use) for use in found]
         if split not in self._kinds:
             names = [name for name in self.space.parameters if name in split]
             mesh = Mesh.of(tuple((name, 2) for name in names)) if names else Mesh()
@@ -167,11 +186,54 @@ class Footprint:
                 self._kinds[split] = None
         return self._kinds[split]
 
+    def partials(self, split: frozenset[str]) -> dict[str, frozenset[str]] | None:
+        """Parameters along which ranks hold operands of what is written, by container.
+
+        What is possible where all parameters are split is so where some are, and has operands
+        along those of them that no write is indexed by. None where it is impossible; that is
+        checked again for what is chosen (:meth:`refuses`).
+        """
+        if self.like is not self:
+            found = self.like.partials(split)
+            return found and {self.names[data]: along for data, along in found.items()}
+        if split not in self._partials:
+            most = self._operands_of_all
+            if most is not None:
+                self._partials[split] = {data: along & split for data, along in most.items()}
+            else:
+                kinds = self.kinds(split)
+                self._partials[split] = None if kinds is None else operands_in(kinds)
+        return self._partials[split]
+
+    @functools.cached_property
+    def _operands_of_all(self) -> dict[str, frozenset[str]] | None:
+        """The same where all parameters are split; None if it does not tell where fewer are."""
+        extents = zip(self.space.parameters, self.space.ranges, strict=True)
+        kinds = self.kinds(frozenset(n for n, r in extents if r.end - r.begin > r.step))
+        if kinds is None:
+            return None
+        found = operands_in(kinds)
+        indexed = set().union(*(names_in(a) for a in self.touched[0] if a.is_write))
+        return None if any(along & indexed for along in found.values()) else found
+
     def split(self, candidate: Candidate) -> frozenset[str]:
         """Parameters that a candidate splits."""
         splits = candidate.splits if isinstance(candidate, Grid) else candidate or ()
         pairs = zip(self.space.parameters, splits, strict=False)
         return frozenset(name for name, axes in pairs if axes)
+
+    def refuses(self, mesh: Mesh, splits: Splits) -> bool:
+        """Whether the space cannot be tiled so, for all that its kinds say."""
+        if self.like is not self:
+            return self.like.refuses(mesh, splits)
+        key = mesh, splits
+        if key not in self._refused:
+            try:
+                uses(self.space, Tiling.of(self.space.ranges, mesh, splits), self.touched)
+                self._refused[key] = False
+            except UnsupportedProgram:
+                self._refused[key] = True
+        return self._refused[key]
 
     def on(self, mesh: Mesh, candidate: Candidate) -> tuple[Mesh, Splits]:
         """The mesh on which a candidate runs, and its axes for each parameter."""
@@ -179,6 +241,10 @@ class Footprint:
 
     def slots(self, candidates: Sequence[Candidate]) -> list[Slot]:
         """Uses of the space; reads are joined as where most parameters are split."""
+        if self.like is not self:
+            return [
+                replace(slot, use=self._renamed(slot.use)) for slot in self.like.slots(candidates)
+            ]
         most = max((self.split(candidate) for candidate in candidates), key=len)
         found = self.kinds(most)
         assert found is not None
@@ -216,6 +282,8 @@ class Footprint:
 
     def boxes(self, accesses: Sequence[Access], tilings: Tilings) -> Stack:
         """Hull of some accesses to one container on each rank, under each candidate."""
+        if self.like is not self:
+            return self.like.boxes(accesses, tilings)
         found: Stack | None = None
         for access in accesses:
             own = self._boxes(access, tilings)
@@ -262,6 +330,15 @@ class Footprint:
     def extents(self, data: str) -> tuple[int, ...]:
         """Extents of a container."""
         return tuple(int(extent) for extent in self.space.state.sdfg.arrays[data].shape)
+
+
+def operands_in(uses: Sequence[Use]) -> dict[str, frozenset[str]]:
+    """Parameters along which ranks hold operands of each container that is written."""
+    return {
+        use.data: partial_parameters(use)
+        for use in uses
+        if not isinstance(use, Read) and use.layout.partial
+    }
 
 
 def partial_parameters(use: Use) -> frozenset[str]:

@@ -196,9 +196,7 @@ def _placed(model: Model, number: int, chosen: Sequence[int]) -> Placed:
     """The choice of a space, and the best other one while all others stay but the homes."""
     space = model.spaces[number]
     costs = space.seconds.copy()
-    for home in model.homes:
-        if not any(name == space.name for name, _ in home.pairs):
-            continue
+    for home in model.homes_of[space.name]:
         table = np.repeat(home.own.seconds[:, None], len(costs), axis=1)
         for name, pair in home.pairs:
             at = model.numbers[name]

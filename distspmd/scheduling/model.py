@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,10 +27,13 @@ from distspmd.scheduling.footprints import (
     Footprint,
     Slot,
     Tilings,
-    partial_parameters,
 )
+from distspmd.scheduling.likeness import footprints_of, tied_variables
 from distspmd.scheduling.offers import Scores, candidates_of, compute_seconds
 from distspmd.wcsp.problem import Limit, Pair, Problem, Usage
+
+REACH = 4
+"""Steps between spaces and containers as far as which tied ones are alike."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +61,7 @@ class Program:
         """The program of a compilation whose maps are fused and aligned."""
         sdfg, spaces = compilation.sdfg, compilation.spaces
         return cls(
-            {space.name: Footprint(space) for space in spaces},
+            footprints_of(spaces),
             {space.name: work_of(space) for space in spaces},
             {space.name: times(space.state) for space in spaces},
             {name: compilation.dtype(name).itemsize for name in sdfg.arrays},
@@ -100,6 +104,7 @@ class Model:
         mesh: of prime axes.
         fixed: the only candidate of some spaces.
         capacity: most bytes on a rank at once.
+        is_tied: whether spaces take one choice that are alike with all that is near them.
         spaces: in program order.
         homes: of all containers that spaces touch.
     """
@@ -108,8 +113,12 @@ class Model:
     mesh: Mesh
     fixed: Mapping[str, Candidate]
     capacity: int | None = None
+    is_tied: bool = False
     spaces: list[SpaceVariable] = field(default_factory=list)
     homes: list[HomeVariable] = field(default_factory=list)
+    _tilings: dict[Any, Tilings] = field(default_factory=dict)
+    _uses: dict[Any, UseArrays] = field(default_factory=dict)
+    _dwellings: dict[Any, HomeVariable] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         program = self.program
@@ -126,18 +135,26 @@ class Model:
     ) -> SpaceVariable:
         """The variable of a space; its uses are added to those of the containers."""
         program, footprint = self.program, self.program.footprints[name]
-        tilings = Tilings.of(footprint.space, self.mesh, candidates)
+        asked = tuple(candidates)
+        key = footprint.space.ranges, asked
+        if key not in self._tilings:
+            self._tilings[key] = Tilings.of(footprint.space, self.mesh, candidates)
+        tilings = self._tilings[key]
         nbytes = np.zeros(tilings.idle.shape)
-        for slot in footprint.slots(candidates):
-            own = self._use(footprint, slot, tilings)
+        for place, slot in enumerate(footprint.slots(candidates)):
+            alike = footprint.like, place, asked
+            if alike not in self._uses:
+                self._uses[alike] = self._use(footprint, slot, tilings)
+            own = replace(self._uses[alike], space=name, slot=slot)
             uses.setdefault(slot.data, []).append(own)
             held = boxes.volumes(own.tiles).astype(np.float64)
             size = program.itemsizes[slot.data]
             if isinstance(slot.use, Read | Update) and slot.use.approximate:
                 held = np.minimum(held, tilings.iterations)
             nbytes += held * size
+        working = (~tilings.idle).sum(axis=1)
         seconds = compute_seconds(
-            program.machine, program.works[name], tilings.iterations, nbytes
+            program.machine, program.works[name], tilings.iterations, nbytes, working[:, None]
         ).max(axis=1)
         return SpaceVariable(name, candidates, program.times[name] * seconds, nbytes.max(axis=1))
 
@@ -164,12 +181,10 @@ class Model:
             return found
         parameters = footprint.space.parameters
         for number, candidate in enumerate(tilings.candidates):
-            kinds = footprint.kinds(footprint.split(candidate)) or []
-            for use in kinds:
-                if use.data == slot.data and not isinstance(use, Read) and use.layout.partial:
-                    along = partial_parameters(use)
-                    counts = zip(parameters, tilings.parts[number].tolist(), strict=True)
-                    found[number] = math.prod(n for name, n in counts if name in along)
+            partials = footprint.partials(footprint.split(candidate)) or {}
+            along = partials.get(slot.data, frozenset())
+            counts = zip(parameters, tilings.parts[number].tolist(), strict=True)
+            found[number] = math.prod(n for name, n in counts if name in along)
         return found
 
     def _axes(self, footprint: Footprint, slot: Slot, candidate: Candidate) -> Axes:
@@ -184,12 +199,25 @@ class Model:
         return tuple(() if name is None else by_name[name] for name in slot.use.index) or ((),)
 
     def _home(self, data: str, uses: Sequence[UseArrays]) -> HomeVariable:
+        """The variable of a container; of those that are alike one is worked out."""
         compilation, program = self.program.compilation, self.program
         kind = compilation.arguments.get(data, ROOT)
         extents = tuple(int(n) for n in compilation.sdfg.arrays[data].shape)
         seen = not compilation.sdfg.arrays[data].transient
         whole = uses[0].slot.use.layout
         loaded = seen and not data.startswith("__return")
+        is_loaded = loaded and needs_load(whole.root(extents), [use.slot.use for use in uses])
+        key = (
+            program.itemsizes[data],
+            extents,
+            (seen, kind, is_loaded),
+            tuple((id(use.tiles), id(use.written), use.times) for use in uses),
+        )
+        if key in self._dwellings:
+            like = self._dwellings[key]
+            twin = like.dwelling.renamed(data, uses)
+            pairs = [(use.space, costs) for use, (_, costs) in zip(uses, like.pairs, strict=True)]
+            return HomeVariable(twin, like.own, pairs)
         dwelling = Dwelling(
             data,
             program.itemsizes[data],
@@ -197,11 +225,12 @@ class Model:
             uses,
             self._caller(kind, extents) if seen and kind != DISTRIBUTED else None,
             seen and kind == DISTRIBUTED,
-            loaded and needs_load(whole.root(extents), [use.slot.use for use in uses]),
+            is_loaded,
             program.machine,
         )
         pairs = [(use.space, dwelling.pair(use)) for use in uses]
-        return HomeVariable(dwelling, dwelling.own(), pairs)
+        self._dwellings[key] = HomeVariable(dwelling, dwelling.own(), pairs)
+        return self._dwellings[key]
 
     def _caller(self, kind: str, extents: Sequence[int]) -> NDArray[np.int64]:
         found = np.zeros((self.mesh.size, len(extents), 2), np.int64)
@@ -219,6 +248,15 @@ class Model:
         return {space.name: number for number, space in enumerate(self.spaces)}
 
     @functools.cached_property
+    def homes_of(self) -> dict[str, list[HomeVariable]]:
+        """The homes of what each space touches."""
+        found: dict[str, list[HomeVariable]] = {space.name: [] for space in self.spaces}
+        for home in self.homes:
+            for name in dict.fromkeys(name for name, _ in home.pairs):
+                found[name].append(home)
+        return found
+
+    @functools.cached_property
     def problem(self) -> Problem:
         """Variables are the spaces, and then the homes."""
         first = len(self.spaces)
@@ -229,7 +267,27 @@ class Model:
             for space, costs in home.pairs:
                 if costs.seconds.any():
                     pairs.append(Pair(first + number, self.numbers[space], costs.seconds))
-        return Problem(tuple(unary), tuple(pairs), self._limits)
+        ties = tuple(self._ties()) if self.is_tied else ()
+        return Problem(tuple(unary), tuple(pairs), self._limits, ties)
+
+    def _ties(self) -> list[tuple[int, ...]]:
+        """Variables of layers that repeat: the same tables, and the same around them."""
+        first = len(self.spaces)
+        own: list[Any] = [
+            (
+                id(self.program.footprints[space.name].like),
+                self.program.works[space.name],
+                tuple(space.candidates),
+            )
+            for space in self.spaces
+        ]
+        near: list[list[tuple[int, Any]]] = [[] for _ in range(first + len(self.homes))]
+        for number, home in enumerate(self.homes):
+            own.append((id(home.own), home.dwelling.caller is None, home.dwelling.is_distributed))
+            for place, (name, _) in enumerate(home.pairs):
+                near[first + number].append((self.numbers[name], place))
+                near[self.numbers[name]].append((first + number, place))
+        return tied_variables(own, near, REACH)
 
     def forbid(self, number: int, choice: int) -> None:
         """Take a candidate of a space out of the problem."""

@@ -40,14 +40,22 @@ class Scores:
             stack = footprint.boxes(slot.touched, tilings)
             nbytes += boxes.volumes(stack)[:, 0] * self.itemsizes[slot.data]
         return self.machine.beta * nbytes + compute_seconds(
-            self.machine, self.works[space.name], tilings.iterations[:, 0], nbytes
+            self.machine,
+            self.works[space.name],
+            tilings.iterations[:, 0],
+            nbytes,
+            tilings.parts.prod(axis=1),
         )
 
 
-def compute_seconds(machine: Machine, work: Work, iterations: Any, nbytes: Any) -> Any:
+def compute_seconds(
+    machine: Machine, work: Work, iterations: Any, nbytes: Any, working: Any
+) -> Any:
     """Seconds of tiles, as :meth:`Machine.computing` has them, of many at once."""
     each = machine.product if work.kind is Kind.PRODUCT else machine.operation
-    return machine.launch + np.maximum(iterations * work.operations * each, nbytes * machine.stream)
+    slower = np.maximum(iterations * work.operations * each, nbytes * machine.stream)
+    shared = np.maximum(1.0, working / machine.cores) if machine.cores else 1.0
+    return machine.launch + shared * slower
 
 
 def candidates_of(
@@ -64,27 +72,103 @@ def candidates_of(
         scores: what orders them.
         fixed: the only candidate of some spaces.
     """
-    dimensions = Dimensions()
-    for footprint in footprints.values():
-        dimensions.add(footprint.space, footprint.kinds(frozenset()) or [])
-    found: dict[str, list[Candidate]] = {}
-    for name, footprint in footprints.items():
+    return _Offers(footprints, mesh, scores, fixed).found
+
+
+Place = tuple[str, int]
+"""A space and one of its uses."""
+
+
+class _Offers:
+    """Candidates of all spaces of a program; what spaces that are alike share is done once.
+
+    Attributes:
+        found: candidates by space.
+    """
+
+    def __init__(
+        self,
+        footprints: Mapping[str, Footprint],
+        mesh: Mesh,
+        scores: Scores,
+        fixed: Mapping[str, Candidate],
+    ) -> None:
+        self.footprints, self.mesh, self.scores = footprints, mesh, scores
+        self._known: dict[Any, Any] = {}
+        self._uses = {name: own.kinds(frozenset()) or [] for name, own in footprints.items()}
+        self._users: dict[str, list[Place]] = {}
+        dimensions = Dimensions()
+        for name, footprint in footprints.items():
+            dimensions.add(footprint.space, self._uses[name])
+            for place, use in enumerate(self._uses[name]):
+                self._users.setdefault(use.data, []).append((name, place))
+        self.found: dict[str, list[Candidate]] = {}
+        self._open: list[str] = []
+        for name, footprint in footprints.items():
+            space = footprint.space
+            whole: Splits = ((),) * len(space.ranges)
+            if name in fixed:
+                self.found[name] = [fixed[name]]
+            elif is_control_value(space.node):
+                self.found[name] = [whole]
+            else:
+                self._open.append(name)
+                own = self._own(footprint, tuple(dimensions.order_of(space)))
+                self.found[name] = [*dict.fromkeys([*own, whole, None])]
+        if mesh.size > 1:
+            for _ in range(ROUNDS):
+                self._exchange()
+
+    def _own(self, footprint: Footprint, order: tuple[int, ...]) -> list[Splits]:
+        """The best by themselves, and those that split one parameter alone."""
+        key = "own", footprint.like, self.scores.works[footprint.space.name], order
+        if key not in self._known:
+            every = candidates.canonical_splits(footprint.space, self.mesh, order)
+            legal = _legal(footprint, every)
+            pure = [s for s in legal if sum(map(bool, s)) == 1 and _is_full(self.mesh, s)]
+            self._known[key] = [*_best(footprint, self.mesh, self.scores, legal, OWN), *pure]
+        own: list[Splits] = self._known[key]
+        return own
+
+    def _exchange(self) -> None:
+        """Add to each space what follows its neighbours' candidates."""
+        before = {name: tuple(own) for name, own in self.found.items()}
+        for name in self._open:
+            offers: dict[Splits, None] = {}
+            for place, use in enumerate(self._uses[name]):
+                for other, theirs in self._users[use.data]:
+                    if other != name:
+                        given = self._offered((name, place), (other, theirs), before[other])
+                        offers.update(dict.fromkeys(given))
+            known = set(before[name])
+            new = tuple(splits for splits in offers if splits not in known)
+            best = self._best_offers(self.footprints[name], new)
+            room = OWN + 2 * OFFERED - len(before[name])
+            self.found[name] = [*before[name], *best[: max(room, 0)]]
+
+    def _offered(self, own: Place, other: Place, given: tuple[Candidate, ...]) -> Sequence[Splits]:
+        """What candidates of another space are as candidates of one."""
+        mine, theirs = (self.footprints[name] for name, _ in (own, other))
+        key = "offered", mine.like, own[1], theirs.like, other[1], given
+        if key not in self._known:
+            use, neighbour = (self._uses[name][place] for name, place in (own, other))
+            self._known[key] = [
+                candidates.offered(mine.space, use, neighbour, splits)
+                for splits in given
+                if isinstance(splits, tuple)
+            ]
+        found: list[Splits] = self._known[key]
+        return found
+
+    def _best_offers(self, footprint: Footprint, new: tuple[Splits, ...]) -> Sequence[Splits]:
         space = footprint.space
-        whole: Splits = ((),) * len(space.ranges)
-        if name in fixed:
-            found[name] = [fixed[name]]
-        elif is_control_value(space.node):
-            found[name] = [whole]
-        else:
-            every = candidates.canonical_splits(space, mesh, dimensions.order_of(space))
-            possible = _legal(footprint, every)
-            best = _best(footprint, mesh, scores, possible, OWN)
-            pure = [s for s in possible if sum(map(bool, s)) == 1 and _is_full(mesh, s)]
-            found[name] = [*dict.fromkeys([*best, *pure, whole, None])]
-    if mesh.size > 1:
-        for _ in range(ROUNDS):
-            _exchange_offers(footprints, mesh, scores, found, fixed)
-    return found
+        key = "best", footprint.like, self.scores.works[space.name], new
+        if key not in self._known:
+            possible = [s for s in new if candidates.possible(space, self.mesh, s)]
+            legal = _legal(footprint, possible)
+            self._known[key] = _best(footprint, self.mesh, self.scores, legal, OFFERED)
+        found: list[Splits] = self._known[key]
+        return found
 
 
 def _is_full(mesh: Mesh, splits: Splits) -> bool:
@@ -92,7 +176,7 @@ def _is_full(mesh: Mesh, splits: Splits) -> bool:
 
 
 def _legal(footprint: Footprint, every: Iterable[Splits]) -> list[Splits]:
-    return [splits for splits in every if footprint.kinds(footprint.split(splits)) is not None]
+    return [splits for splits in every if footprint.partials(footprint.split(splits)) is not None]
 
 
 def _best(
@@ -103,37 +187,6 @@ def _best(
         return list(given)
     order = np.argsort(scores.of(footprint, mesh, given), kind="stable")
     return [given[place] for place in order[:most]]
-
-
-def _exchange_offers(
-    footprints: Mapping[str, Footprint],
-    mesh: Mesh,
-    scores: Scores,
-    found: dict[str, list[Candidate]],
-    fixed: Mapping[str, Candidate],
-) -> None:
-    """Add to each space what follows its neighbours' candidates, in place."""
-    users: dict[str, list[tuple[str, Any]]] = {}
-    for name, footprint in footprints.items():
-        for use in footprint.kinds(frozenset()) or []:
-            users.setdefault(use.data, []).append((name, use))
-    before = {name: list(own) for name, own in found.items()}
-    for name, footprint in footprints.items():
-        space = footprint.space
-        if name in fixed or is_control_value(space.node):
-            continue
-        offers: dict[Splits, None] = {}
-        for use in footprint.kinds(frozenset()) or []:
-            for other, theirs in users[use.data]:
-                if other != name:
-                    for splits in before[other]:
-                        if isinstance(splits, tuple):
-                            offers[candidates.offered(space, use, theirs, splits)] = None
-        known = set(before[name])
-        new = [s for s in offers if s not in known and candidates.possible(space, mesh, s)]
-        best = _best(footprint, mesh, scores, _legal(footprint, new), OFFERED)
-        room = OWN + 2 * OFFERED - len(before[name])
-        found[name] = [*before[name], *best[: max(room, 0)]]
 
 
 def is_splittable(space: IterationSpace) -> bool:

@@ -11,11 +11,9 @@ from typing import Any
 
 from dace import SDFG
 
-from distspmd.analysis.constraints import uses
-from distspmd.analysis.tiling import Tiling
 from distspmd.analysis.whole_program import unchanged_control_flow
 from distspmd.dace_compat.settings import placed_by_us
-from distspmd.errors import ArgumentError, NoSchedule, UnsupportedProgram, describe
+from distspmd.errors import ArgumentError, NoSchedule, describe
 from distspmd.layouts.dimension import is_count
 from distspmd.layouts.mesh import MOST_RANKS, Mesh
 from distspmd.lowering import ATTRIBUTE, Lowering
@@ -42,6 +40,8 @@ _TRIES = 50
 """Answers of the solver that may turn out not to be possible."""
 SECONDS = 60.0
 """Of a search whose budget is not given."""
+MANY = 400
+"""Spaces, beyond which those that are alike are tied unless something else is asked for."""
 Progress = Callable[[float, float, float], None]
 
 
@@ -54,6 +54,7 @@ class Options:
         memory: most bytes that may live on a rank at once, or a text such as ``"80 GB"``.
         seconds: after which the best so far is the answer.
         mesh: on whose axes to search; of all factors of the number of ranks where left out.
+        tied: whether layers that are alike take one choice; None: where there are many spaces.
         progress: told seconds, cost and bound whenever one of the latter improves.
     """
 
@@ -61,6 +62,7 @@ class Options:
     memory: int | str | None = None
     seconds: float = SECONDS
     mesh: Mesh | None = None
+    tied: bool | None = None
     progress: Progress | None = None
 
     def __post_init__(self) -> None:
@@ -179,7 +181,8 @@ def search_fused(compilation: Compilation, options: Options) -> Found:
         for mesh in _meshes(options, list(grids.values())):
             fixed = {name: candidates.on_mesh(grid, mesh) for name, grid in grids.items()}
             assert options.memory is None or isinstance(options.memory, int)
-            model = Model(program, mesh, fixed, options.memory)
+            tied = len(program.footprints) > MANY if options.tied is None else options.tied
+            model = Model(program, mesh, fixed, options.memory, tied)
             left = max(0.5, options.seconds - (time.monotonic() - begin))
             found = _solved(model, replace(options, seconds=left))
             if best is None or found.cost < best[0].cost:
@@ -232,10 +235,7 @@ def _refused(model: Model, solution: Solution) -> list[tuple[int, int]]:
         mesh, splits = footprint.on(model.mesh, variable.candidates[choice])
         if len(variable.candidates) == 1 or not any(splits):
             continue
-        try:
-            tiling = Tiling.of(footprint.space.ranges, mesh, splits)
-            uses(footprint.space, tiling, footprint.touched)
-        except UnsupportedProgram:
+        if footprint.refuses(mesh, splits):
             found.append((number, choice))
     return found
 

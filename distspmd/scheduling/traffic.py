@@ -138,15 +138,14 @@ def _meeting(source: Layouts, target: Layouts, owner: NDArray[np.bool_]) -> tupl
     """Most source tiles that one target tile meets, and the reverse, each without one's own."""
     sides, shape = source.sides, (len(source), len(target))
     meets, serves = np.ones(shape, np.int64), np.ones(shape, np.int64)
-    known: dict[tuple[tuple[int, ...], tuple[int, ...]], tuple[int, int]] = {}
-    for i, mine in enumerate(source.numbers):
-        for j, theirs in enumerate(target.numbers):
-            if (mine, theirs) not in known:
-                known[mine, theirs] = (
-                    sides.most_meeting(mine, theirs),
-                    sides.most_meeting(theirs, mine),
-                )
-            meets[i, j], serves[i, j] = known[mine, theirs]
+    mine, theirs = np.array(source.numbers), np.array(target.numbers)
+    for d in range(mine.shape[1]):
+        ours, at = np.unique(mine[:, d], return_inverse=True)
+        others, to = np.unique(theirs[:, d], return_inverse=True)
+        there = [[sides.meeting(a, b) for b in others.tolist()] for a in ours.tolist()]
+        back = [[sides.meeting(b, a) for b in others.tolist()] for a in ours.tolist()]
+        meets *= np.array(there, np.int64)[np.ix_(at.reshape(-1), to.reshape(-1))]
+        serves *= np.array(back, np.int64)[np.ix_(at.reshape(-1), to.reshape(-1))]
     return np.maximum(meets - owner, 0), np.maximum(serves - owner, 0)
 
 

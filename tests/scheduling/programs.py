@@ -69,6 +69,89 @@ def chain(n: int) -> SDFG:
     return numpy_program(chained)
 
 
+def heat(n: int) -> SDFG:
+    """Many steps of seven points."""
+
+    def stepped(a: f8[n, n, n]):  # type: ignore[valid-type]
+        for _ in range(100):
+            b = a[1:-1, 1:-1, 1:-1] + 0.1 * (
+                a[:-2, 1:-1, 1:-1]
+                + a[2:, 1:-1, 1:-1]
+                + a[1:-1, :-2, 1:-1]
+                + a[1:-1, 2:, 1:-1]
+                + a[1:-1, 1:-1, :-2]
+                + a[1:-1, 1:-1, 2:]
+            )
+            a[1:-1, 1:-1, 1:-1] = b
+
+    return numpy_program(stepped)
+
+
+def adam(batch: int, width: int, inner: int) -> SDFG:
+    """A step of Adam, of a network of two layers."""
+
+    def step(
+        x: f4[batch, width],  # type: ignore[valid-type]
+        w1: f4[width, inner],  # type: ignore[valid-type]
+        w2: f4[inner, width],  # type: ignore[valid-type]
+        m1: f4[width, inner],  # type: ignore[valid-type]
+        m2: f4[inner, width],  # type: ignore[valid-type]
+        s1: f4[width, inner],  # type: ignore[valid-type]
+        s2: f4[inner, width],  # type: ignore[valid-type]
+    ):
+        h = np.maximum(x @ w1, 0)
+        y = h @ w2
+        dy = 2 * y
+        g2 = h.T @ dy
+        dh = (dy @ w2.T) * (h > 0)
+        g1 = x.T @ dh
+        m1[:] = 0.9 * m1 + 0.1 * g1
+        m2[:] = 0.9 * m2 + 0.1 * g2
+        s1[:] = 0.9 * s1 + 0.1 * g1 * g1
+        s2[:] = 0.9 * s2 + 0.1 * g2 * g2
+        w1 -= 0.1 * m1 / np.sqrt(s1 + 1e-6)
+        w2 -= 0.1 * m2 / np.sqrt(s2 + 1e-6)
+
+    return numpy_program(step)
+
+
+def attention(batch: int, heads: int, length: int) -> SDFG:
+    """Softmax of products of queries and keys, times values."""
+
+    def attended(
+        q: f4[batch, heads, length, 64],  # type: ignore[valid-type]
+        k: f4[batch, heads, length, 64],  # type: ignore[valid-type]
+        v: f4[batch, heads, length, 64],  # type: ignore[valid-type]
+    ):
+        e = np.exp(np.einsum("bhsp,bhtp->bhst", q, k))
+        w = e / np.sum(e, axis=3, keepdims=True)
+        return np.einsum("bhst,bhtp->bhsp", w, v)
+
+    return numpy_program(attended)
+
+
+def perceptron(n: int) -> SDFG:
+    """Six layers of equal sizes, written one by one."""
+
+    def layers(
+        x: f4[n, n],  # type: ignore[valid-type]
+        a: f4[n, n],  # type: ignore[valid-type]
+        b: f4[n, n],  # type: ignore[valid-type]
+        c: f4[n, n],  # type: ignore[valid-type]
+        d: f4[n, n],  # type: ignore[valid-type]
+        e: f4[n, n],  # type: ignore[valid-type]
+        f: f4[n, n],  # type: ignore[valid-type]
+    ):
+        x1 = np.maximum(x @ a, 0)
+        x2 = np.maximum(x1 @ b, 0)
+        x3 = np.maximum(x2 @ c, 0)
+        x4 = np.maximum(x3 @ d, 0)
+        x5 = np.maximum(x4 @ e, 0)
+        return np.maximum(x5 @ f, 0)
+
+    return numpy_program(layers)
+
+
 PROGRAMS = {
     "product": lambda: product(640, 384, 512),
     "stencil": lambda: stencil(514, 258),

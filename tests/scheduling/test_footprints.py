@@ -11,7 +11,7 @@ from lowering.harness import parsed
 from lowering.on_paper import problems
 
 import distspmd
-from distspmd.analysis.constraints import uses
+from distspmd.analysis.constraints import touched_by, uses
 from distspmd.analysis.tiling import Tiling
 from distspmd.analysis.uses import Read
 from distspmd.errors import UnsupportedProgram
@@ -30,7 +30,7 @@ def test_boxes_are_those_of_the_analysis(name: str, ranks: int, data: st.DataObj
     run_passes(compilation, stop_after="align-maps")
     mesh = candidates.mesh_of(ranks)
     for space in as_tiled(compilation.spaces):
-        footprint = Footprint(space)
+        footprint = Footprint(space, touched_by(space))
         every = candidates.canonical_splits(space, mesh, range(len(space.parameters)))
         splits = data.draw(st.sampled_from(every)) if every else ((),) * len(space.ranges)
         tiling = Tiling.of(space.ranges, mesh, splits)

@@ -1,0 +1,350 @@
+"""Predicted against measured: ``python benchmarks/prediction.py [programs] [--ranks 4 8]``.
+
+Each program is lowered with random schedules and with the one that a search finds. All of them are
+called in turn, in several rounds, so that what else runs on the machine meets all alike; the figure
+of a schedule is the fastest of its calls, each as long as the slowest rank takes. Beside it stands
+what the model predicts, on a machine that is measured first, by other programs on as many ranks,
+with the cores that these share. Bytes of plans are compared with those that the runtime counts.
+
+Per program and number of ranks it prints Spearman's correlation of prediction and time, and the
+time of the found schedule against the best of all; ``--out FILE`` keeps all figures as JSON, and
+``--plot FILE`` draws those of such files.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import json
+import math
+import os
+import random
+import sys
+import time
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from schedule_programs import CASES, MEASURED, Case
+
+import distspmd
+from distspmd.errors import DistSPMDError
+from distspmd.plans.cost import cost
+from distspmd.plans.machine import Machine
+from distspmd.runtime.allocation import launched_ranks
+from distspmd.runtime.launch import launch
+
+ALPHA_MESSAGES = 2
+"""Messages of a rank between its neighbours in one sweep of `swept`."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """What is known of one schedule of a program.
+
+    Attributes:
+        schedule: as text.
+        is_found: whether a search found it.
+        predicted: seconds of a call.
+        measured: seconds of the fastest call, of the slowest rank.
+        planned: bytes of the plans of a call.
+        counted: bytes that all ranks received in a call, as the runtime counted them.
+    """
+
+    schedule: str
+    is_found: bool
+    predicted: float
+    measured: float
+    planned: float
+    counted: float
+
+
+# -- schedules --
+
+
+def random_schedule(names: list[tuple[str, int]], ranks: int, rng: random.Random) -> dict[str, Any]:
+    """Parts for some of the spaces, given with their numbers of parameters."""
+    chosen = [pair for pair in names if rng.random() < 0.5] or [rng.choice(names)]
+    return {name: _random_parts(count, ranks, rng) for name, count in chosen}
+
+
+def _random_parts(parameters: int, ranks: int, rng: random.Random) -> tuple[int, ...]:
+    """The prime factors of the ranks, each to one of the parameters, or sometimes to none."""
+    parts = [1] * parameters
+    while ranks > 1:
+        factor = next(n for n in range(2, ranks + 1) if ranks % n == 0)
+        ranks //= factor
+        if rng.random() > 0.1:
+            parts[rng.randrange(parameters)] *= factor
+    return tuple(parts)
+
+
+def lowered(case: Case, schedules: int, ranks: int, machine: Machine) -> list[Any]:
+    """SDFGs that are lowered: the one of the search first, then random ones, each once."""
+    base = case.sdfg()
+    arguments = case.arguments(base)
+    found = copy.deepcopy(base)
+    distspmd.lower(found, ranks=ranks, machine=machine, arguments=arguments)
+    sdfgs, seen = [found], {str(distspmd.predict(found).spaces) + _grids(found)}
+    rng = random.Random(0)
+    spaces = [(s.name, len(s.parameters)) for s in distspmd.iteration_spaces(base) if s.parameters]
+    for _ in range(20 * schedules):
+        if len(sdfgs) > schedules:
+            break
+        twin = copy.deepcopy(base)
+        try:
+            schedule = random_schedule(spaces, ranks, rng)
+            distspmd.lower(twin, schedule, machine=machine, arguments=arguments)
+        except DistSPMDError:
+            continue  # it cannot be split so
+        key = str(distspmd.predict(twin).spaces) + _grids(twin)
+        if key not in seen:
+            seen.add(key)
+            sdfgs.append(twin)
+    return sdfgs
+
+
+def _grids(sdfg: Any) -> str:
+    return str(_record(sdfg).schedule)
+
+
+def _record(sdfg: Any) -> distspmd.Lowering:
+    from distspmd.lowering import ATTRIBUTE
+
+    record: distspmd.Lowering = getattr(sdfg, ATTRIBUTE)
+    return record
+
+
+# -- ranks --
+
+
+def timed(programs: list[Any], given: dict[str, np.ndarray], comm: Any, rounds: int) -> list[Any]:
+    """Least seconds and counted bytes of a call of each program, called in turn."""
+    from mpi4py import MPI
+
+    tiles = []
+    for program in programs:
+        names = [n for n in given if n in program.signature.parameters]
+        held = {n: program.signature.parameters[n].layout for n in names}
+        mine = {n: program.tile(n, given[n]) if held[n] else given[n] for n in names}
+        tiles.append(mine if comm.rank == 0 else {n: mine[n] for n in names if held[n]})
+    seconds: list[list[float]] = [[] for _ in programs]
+    for turn in range(rounds + 1):
+        for number, (program, mine) in enumerate(zip(programs, tiles, strict=True)):
+            comm.Barrier()
+            begin = time.perf_counter()
+            program(**mine)
+            taken = comm.allreduce(time.perf_counter() - begin, MPI.MAX)
+            if turn == 0:
+                program.reset_statistics()  # the first call touches the memory
+            else:
+                seconds[number].append(taken)
+    bytes_of = [
+        comm.allreduce(sum(s.received_bytes for _, s in program.statistics())) / rounds
+        for program in programs
+    ]
+    return [(min(own), n) for own, n in zip(seconds, bytes_of, strict=True)]
+
+
+def measured_machine(comm: Any, rounds: int) -> Machine:
+    """The machine of so many ranks, by programs that are none of the ten."""
+    from distspmd.runtime.measure import measured_on
+
+    machine = measured_on(comm)
+    programs, works = [], []
+    for case in MEASURED.values():
+        sdfg = None
+        if comm.rank == 0:
+            sdfg = case.sdfg()
+            name = distspmd.iteration_spaces(sdfg)[-1].name
+            count = len(distspmd.iteration_spaces(sdfg)[-1].parameters)
+            parts = (comm.size, *[1] * (count - 1))
+            distspmd.lower(sdfg, {name: parts}, arguments=case.arguments(sdfg))
+            works.append([space.work for space in _record(sdfg).spaces])
+        programs.append(distspmd.compile(sdfg, comm))
+    seconds = {}
+    for name, program in zip(MEASURED, programs, strict=True):
+        seconds[name] = timed([program], drawn(MEASURED[name]), comm, rounds)[0][0]
+        program.close()
+    if comm.rank == 0:
+        of = dict(zip(MEASURED, works, strict=True))
+        cores = min(comm.size, os.cpu_count() or 1)
+        shared = comm.size / cores
+        machine = replace(
+            machine,
+            cores=cores,
+            stream=seconds["filled"] / sum(w.nbytes for w in of["filled"]) / shared,
+            operation=seconds["computed"] / sum(w.operations for w in of["computed"]) / shared,
+            product=seconds["squared"] / sum(w.operations for w in of["squared"]) / shared,
+            alpha=max(machine.alpha, seconds["swept"] / 100 / ALPHA_MESSAGES),
+        )
+    found: Machine = comm.bcast(machine)
+    return found
+
+
+def drawn(case: Case) -> dict[str, np.ndarray]:
+    """Arguments of a program, the same in each process."""
+    rng = np.random.default_rng(0)
+    sdfg = case.sdfg()
+    return {
+        name: rng.random([int(n) for n in sdfg.arrays[name].shape]).astype(
+            sdfg.arrays[name].dtype.type
+        )
+        / 64
+        for name in sdfg.arglist()
+        if name in sdfg.arrays and not name.startswith("__return")
+    }
+
+
+def on_ranks(names: list[str], schedules: int, rounds: int) -> dict[str, Any] | None:
+    """Figures of all programs on the ranks that were started; on rank 0."""
+    from mpi4py import MPI
+
+    comm = MPI.COMM_WORLD
+    machine = measured_machine(comm, rounds)
+    figures: dict[str, list[Figure]] = {}
+    for name in names:
+        begin = time.perf_counter()
+        case = CASES[name]
+        sdfgs = lowered(case, schedules, comm.size, machine) if comm.rank == 0 else []
+        count = comm.bcast(len(sdfgs))
+        sdfgs = sdfgs or [None] * count
+        programs = [distspmd.compile(sdfg, comm) for sdfg in sdfgs]
+        ready = time.perf_counter()
+        found = timed(programs, drawn(case), comm, rounds)
+        for program in programs:
+            program.close()
+        if comm.rank == 0:
+            own = [
+                Figure(
+                    " ".join(str(_record(sdfg).schedule).split()),
+                    number == 0,
+                    distspmd.predict(sdfg, machine).seconds,
+                    seconds,
+                    planned_bytes(sdfg, machine),
+                    counted,
+                )
+                for number, (sdfg, (seconds, counted)) in enumerate(zip(sdfgs, found, strict=True))
+            ]
+            figures[name] = own
+            print(
+                f"{line(name, comm.size, own)}  ({ready - begin:.0f} s to compile, "
+                f"{time.perf_counter() - ready:.0f} s to run)",
+                flush=True,
+            )
+    if comm.rank:
+        return None
+    return {
+        "ranks": comm.size,
+        "machine": asdict(machine),
+        "programs": {name: [asdict(f) for f in own] for name, own in figures.items()},
+    }
+
+
+def planned_bytes(sdfg: Any, machine: Machine) -> float:
+    """Bytes that the plans of a call move, where it is known how often they do."""
+    return sum(
+        memlet.times * cost(memlet.solution.plan, machine).nbytes
+        for memlet in _record(sdfg).memlets
+        if memlet.times is not None
+    )
+
+
+# -- figures --
+
+
+def spearman(figures: list[Figure]) -> float:
+    """Rank correlation of predicted and measured seconds."""
+    a, b = (ranked([getattr(f, key) for f in figures]) for key in ("predicted", "measured"))
+    return float(np.corrcoef(a, b)[0, 1]) if a.std() > 0 and b.std() > 0 else math.nan
+
+
+def ranked(numbers: list[float]) -> np.ndarray:
+    """Ranks; of equals their mean."""
+    values = np.array(numbers)
+    below = (values[:, None] > values[None]).sum(axis=1)
+    equal = (values[:, None] == values[None]).sum(axis=1)
+    return below + (equal - 1) / 2
+
+
+def line(name: str, ranks: int, figures: list[Figure]) -> str:
+    """The figures of a program as a row."""
+    best = min(f.measured for f in figures)
+    exact = sum(f.planned == f.counted for f in figures)
+    (found,) = [f for f in figures if f.is_found]
+    return (
+        f"| {name} | {ranks} | {len(figures)} | {spearman(figures):.2f} | {best * 1e3:.1f} | "
+        f"{found.measured / best:.2f} | {exact} of {len(figures)} |"
+    )
+
+
+HEAD = "| program | ranks | schedules | Spearman | best ms | found / best | bytes exact |"
+
+
+def draw(files: list[Path], target: Path) -> None:
+    """Predicted against measured of all programs as a picture."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    given = [json.loads(file.read_text()) for file in files]
+    names = [name for name in CASES if any(name in g["programs"] for g in given)]
+    columns = 5
+    rows = -(-len(names) // columns)
+    figure, axes = pyplot.subplots(rows, columns, figsize=(3.1 * columns, 3.1 * rows))
+    for axis, name in zip(np.ravel(axes), names, strict=False):
+        for colour, g in zip(("#1f77b4", "#d62728", "#2ca02c"), given, strict=False):
+            own = [Figure(**f) for f in g["programs"].get(name, [])]
+            some = [f for f in own if not f.is_found]
+            axis.loglog(
+                [f.predicted * 1e3 for f in some],
+                [f.measured * 1e3 for f in some],
+                ".",
+                color=colour,
+                label=f"{g['ranks']} ranks, {spearman(own):.2f}",
+            )
+            for f in own:
+                if f.is_found:
+                    axis.loglog(f.predicted * 1e3, f.measured * 1e3, "*", color=colour, ms=13)
+        axis.set_title(name.replace("_", " "), fontsize=10)
+        axis.legend(fontsize=7)
+    for axis in np.ravel(axes)[len(names) :]:
+        axis.axis("off")
+    figure.supxlabel("predicted ms (stars: found by the search)")
+    figure.supylabel("measured ms")
+    figure.tight_layout()
+    figure.savefig(target, dpi=80)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("programs", nargs="*", metavar="program", choices=[*CASES, []])
+    parser.add_argument("--schedules", type=int, default=30)
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--ranks", type=int, nargs="*", default=[4, 8])
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--plot", nargs="+", type=Path, metavar=("PICTURE", "FILE"))
+    options = parser.parse_args()
+    if options.plot:
+        draw(options.plot[1:], options.plot[0])
+        return
+    names = options.programs or list(CASES)
+    if launched_ranks() is not None:
+        figures = on_ranks(names, options.schedules, options.rounds)
+        if figures is not None and options.out:
+            options.out.write_text(json.dumps(figures, indent=1) + "\n")
+        return
+    print(f"{HEAD}\n|{'---|' * 7}", flush=True)
+    for ranks in options.ranks:
+        argv = [*names, f"--schedules={options.schedules}", f"--rounds={options.rounds}"]
+        if options.out:
+            argv.append(f"--out={options.out.with_stem(f'{options.out.stem}-{ranks}')}")
+        done = launch([Path(__file__).resolve(), *argv], ranks=ranks, threads=1)
+        if done.returncode:
+            sys.exit(done.returncode)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,220 @@
+"""Searches find what textbooks have: grids of products, aspects of stencils, Megatron, ZeRO.
+
+Each answer is compared with all others of its kind, or with the numbers of the method's paper.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import pytest
+from dace import SDFG
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import distspmd
+from distspmd.plans.machine import Machine
+from scheduling.programs import FAST, adam, attention, heat, product, training_step
+from scheduling.test_search import grids
+
+
+def held(sdfg: SDFG, **otherwise: str) -> dict[str, str]:
+    """Arguments and results as tiles on the ranks, but for some."""
+    arrays = [name for name in sdfg.arglist() if name in sdfg.arrays]
+    return {name: otherwise.get(name, "distributed") for name in arrays}
+
+
+def parts_of(found: distspmd.Found) -> dict[str, str]:
+    """The choice of each space as text."""
+    return {space.name: space.choice for space in found.spaces}
+
+
+def cheapest(
+    sdfg: SDFG, ranks: int, fixed: Iterable[dict[str, Any]], **options: Any
+) -> tuple[float, dict[str, Any]]:
+    """The least cost, if some spaces have one of these grids, and the grids."""
+
+    def cost(grid: dict[str, Any]) -> float:
+        try:
+            return distspmd.search(sdfg, ranks, fixed=grid, **options).cost
+        except distspmd.NoSchedule:
+            return math.inf  # it takes too much memory
+
+    return min(((cost(grid), grid) for grid in fixed), key=lambda pair: pair[0])
+
+
+# -- products ---
+
+
+def evenly(extents: tuple[int, ...], ranks: int) -> list[dict[str, Any]]:
+    """All grids of a product whose tiles leave no rank of them idle."""
+    every = grids(ranks, len(extents))
+    return [
+        {"__return": grid}
+        for grid in every
+        if all(-(-n // -(-n // p)) == p for n, p in zip(extents, grid, strict=True))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("extents", "ranks", "parts"),
+    [
+        ((1024, 1024, 1024), 16, "i/4, j/4"),
+        ((4096, 64, 64), 4, "i/4"),
+        ((64, 64, 16384), 4, "k/4"),
+        ((2048, 2048, 2048), 64, "i/4, j/8, k/2"),  # 2.5-D: the summands are split, too
+    ],
+    ids=str,
+)
+def test_grids_of_products_follow_the_extents(
+    extents: tuple[int, int, int], ranks: int, parts: str
+) -> None:
+    found = distspmd.search(product(*extents), ranks, machine=Machine())
+    assert parts_of(found)["__return"] == parts
+
+
+EXTENTS = st.sampled_from([16, 60, 96, 500, 720, 1024])
+
+
+@pytest.mark.slow
+@settings(max_examples=12, deadline=None)
+@given(m=EXTENTS, n=EXTENTS, k=EXTENTS, ranks=st.integers(2, 24))
+def test_no_integer_grid_of_a_product_costs_less(m: int, n: int, k: int, ranks: int) -> None:
+    sdfg, machine = product(m, n, k), Machine(alpha=1e-7)
+    found = distspmd.search(sdfg, ranks, machine=machine)
+    best, _ = cheapest(sdfg, ranks, evenly((m, n, k), ranks), machine=machine)
+    assert found.cost <= best * (1 + 1e-9)
+
+
+@pytest.mark.slow
+def test_within_less_memory_no_grid_of_a_product_costs_less() -> None:
+    sdfg = product(256, 2048, 2048)
+    options: dict[str, Any] = {"machine": Machine(alpha=1e-7), "arguments": held(sdfg)}
+    every = evenly((256, 2048, 2048), 16)
+    free = distspmd.search(sdfg, 16, **options)
+    for memory in (free.peak - 1, int(0.75 * free.peak)):
+        found = distspmd.search(sdfg, 16, memory=memory, **options)
+        best, _ = cheapest(sdfg, 16, every, memory=memory, **options)
+        assert found.peak <= memory
+        assert found.cost <= best * (1 + 1e-9)
+
+
+# -- stencils ---
+
+
+def cut(n: int, ranks: int, machine: Machine) -> tuple[list[int], list[int]]:
+    """Parts that a search gives a cube, largest first; and those of the cheapest halos."""
+    sdfg = heat(n)
+    found = distspmd.search(sdfg, ranks, machine=machine, arguments=held(sdfg))
+    (choice,) = {*parts_of(found).values()}
+    parts = [int(part.split("/")[1]) for part in choice.split(", ")]
+    _, textbook = min(
+        (halo_seconds([-(-(n - 2) // p) for p in grid], grid, machine), grid)
+        for grid in itertools.product([p for p in range(1, ranks + 1) if ranks % p == 0], repeat=3)
+        if math.prod(grid) == ranks and sorted(grid, reverse=True) == [*grid]
+    )
+    return sorted(parts, reverse=True), [p for p in textbook if p > 1]
+
+
+def halo_seconds(tile: Sequence[int], grid: Sequence[int], machine: Machine) -> float:
+    """Of a rank in the middle: a message to each neighbour and one from it, of a face."""
+    neighbours = [min(p - 1, 2) for p in grid]
+    faces = sum(n * math.prod(tile) // own for n, own in zip(neighbours, tile, strict=True))
+    return 2 * sum(neighbours) * machine.alpha + 8 * faces * machine.beta
+
+
+@pytest.mark.parametrize(
+    ("machine", "expected"),
+    [(Machine(alpha=1e-5, beta=1e-10), [8]), (Machine(alpha=1e-9, beta=1e-8), [2, 2, 2])],
+    ids=["messages cost", "bytes cost"],
+)
+def test_a_cube_is_cut_into_as_many_dimensions_as_pays(
+    machine: Machine, expected: list[int]
+) -> None:
+    parts, textbook = cut(66, 8, machine)
+    assert parts == textbook == expected
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("alpha", "dimensions"), [(1e-4, 1), (3e-6, 2), (1e-9, 3)], ids=["1-D", "2-D", "3-D"]
+)
+def test_a_cube_on_64_ranks_is_cut_into_slabs_pillars_or_blocks(
+    alpha: float, dimensions: int
+) -> None:
+    parts, textbook = cut(130, 64, Machine(alpha=alpha, beta=1e-10, operation=1e-6))
+    assert parts == textbook
+    assert len(parts) == dimensions
+
+
+# -- training ---
+
+
+def test_layers_of_a_small_batch_are_split_by_their_units_as_megatron_does() -> None:
+    sdfg = training_step(64, 16384)
+    found = distspmd.search(sdfg, 8, machine=Machine(), arguments=held(sdfg, x="replicated"))
+    parts = parts_of(found)
+    # the first product by its columns, the second by its rows: their sums are all that moves
+    assert (parts["x_matmul_w1"], parts["y"]) == ("j/8", "k/8")
+    assert (parts["h"], parts["dh"]) == ("__i1/8", "__i1/8")
+    assert (parts["g1"], parts["g2"]) == ("j/8", "i/8")
+    assert found.nbytes == 2 * (8 - 1) * 64 * 256 * 4  # one all-reduce of `y`: in a ring
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("batch", [256, 4096, 8192, 262144])
+def test_no_mixture_of_data_and_tensor_parallelism_costs_less(batch: int) -> None:
+    sdfg, ranks = training_step(batch, 4096), 16
+    options: dict[str, Any] = {"machine": Machine(), "arguments": held(sdfg)}
+    found = distspmd.search(sdfg, ranks, **options)
+    every = [
+        {
+            "x_matmul_w1": (data, model, 1),
+            "h": (data, model),
+            "y": (data, 1, model),
+            "dy_matmul_w2_T": (data, model, 1),
+            "dh": (data, model),
+        }
+        for data in (1, 2, 4, 8, 16)
+        for model in [ranks // data]
+    ]
+    best, grid = cheapest(sdfg, ranks, every, **options)
+    assert found.cost <= best * (1 + 1e-9)
+    data, model = grid["h"]
+    if batch == 8192:
+        assert data > 1 < model  # a hybrid is the best of them
+    if batch in (256, 262144):
+        assert (data, model) == {256: (1, 16), 262144: (16, 1)}[batch]
+
+
+def test_states_of_large_batches_are_split_as_zero_does() -> None:
+    sdfg, ranks = adam(16384, 512, 2048), 8
+    arguments = held(sdfg, w1="replicated", w2="replicated")
+    found = distspmd.search(sdfg, ranks, machine=Machine(), arguments=arguments)
+    parts = parts_of(found)
+    assert (parts["x_matmul_w1"], parts["y"]) == ("i/8", "i/8")  # the batch
+    assert (parts["g1"], parts["g2"]) == ("k/8", "k/8")  # which gradients are summed over
+    assert all(parts[name].endswith("/8") for name in ("m1", "m2", "s1", "s2", "w1", "w2"))
+    # one reduce-scatter of each gradient and one all-gather of each parameter
+    assert found.nbytes == 2 * (ranks - 1) * 2 * (512 * 2048 * 4)
+
+
+# -- attention ---
+
+
+def test_a_long_context_is_split_by_its_queries() -> None:
+    sdfg = attention(1, 1, 8192)
+    found = distspmd.search(sdfg, 16, machine=Machine(), arguments=held(sdfg))
+    parts = parts_of(found)
+    assert (parts["einsum_expr"], parts["__return"]) == ("s/16", "s/16")
+    assert found.nbytes == 0
+
+
+def test_many_contexts_are_split_by_batch_and_heads() -> None:
+    found = distspmd.search(attention(16, 2, 128), 16, machine=FAST)
+    assert not any("s/" in choice or "t/" in choice for choice in parts_of(found).values())
+    whole = 3 * 16 * 2 * 128 * 64 * 4  # queries, keys and values: rank 0 keeps its part of them
+    assert found.nbytes == (whole + whole // 3) * 15 // 16
