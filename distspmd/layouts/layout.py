@@ -396,7 +396,11 @@ class Layout:
 
     def same_tiles(self, other: Layout) -> bool:
         """Whether both give each rank the same box of the same array, as values (not operands)."""
-        if self.extents != other.extents or self.partial or other.partial:
+        return not self.partial and not other.partial and self.same_boxes(other)
+
+    def same_boxes(self, other: Layout) -> bool:
+        """Whether both give each rank the same box of the same array, of values or operands."""
+        if self.extents != other.extents:
             return False
         common = min(self.ranks, other.ranks)
         equal = (self.bounds[:common] == other.bounds[:common]).all(axis=(1, 2))

@@ -279,7 +279,8 @@ def same_operands(layout: Layout, other: Layout) -> bool:
     return (
         None not in reductions
         and reductions[0] == reductions[1]
-        and np.array_equal(layout.bounds, other.bounds)
+        and layout.ranks == other.ranks
+        and layout.same_boxes(other)
         and bool((layout.operands == other.operands).all())
     )
 
@@ -342,13 +343,14 @@ def moves(home: Home, dtype: np.dtype[Any]) -> Iterator[tuple[float, Redistribut
     yield from ((1, move) for move in (load(home, dtype), store(home, dtype)) if move)
     shared: set[bytes] = set()
     for use in home.uses:
-        if not works_in_place(use, home.layout) and not home.is_written:
+        asked = use if isinstance(use, Read) and _is_asked_for(use, home.is_written) else None
+        if not asked and not home.is_written and not works_in_place(use, home.layout):
             if (key := use.layout.bounds.tobytes()) in shared:
                 continue
             shared.add(key)
         times: float = use.times if home.is_written else 1
-        if isinstance(use, Read) and use.is_asked_for(home.is_written):
-            times = times * HEURISTICS.inspected_share if use.approximate else use.sweeps
+        if asked:
+            times = times * HEURISTICS.inspected_share if asked.approximate else asked.sweeps
         before = plan_fetch(use, home, dtype)
         yield from ((times, move) for move in ([before] if before else []))
         yield from ((times, move) for move in stores(use, home, dtype))

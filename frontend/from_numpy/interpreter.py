@@ -6,7 +6,6 @@ import ast
 import functools
 import inspect
 import re
-import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -17,7 +16,7 @@ import sympy
 from distspmd.errors import DistSPMDError
 from distspmd.frontend.from_numpy import checks, indexing
 from distspmd.frontend.from_numpy.choosing import as_arrays
-from distspmd.frontend.from_numpy.kinds import has_data
+from distspmd.frontend.from_numpy.kinds import dace_symbol, has_data
 from distspmd.frontend.from_numpy.run_lists import (
     Known,
     RunList,
@@ -25,6 +24,7 @@ from distspmd.frontend.from_numpy.run_lists import (
     decided_by_run,
 )
 from distspmd.frontend.from_numpy.syntax import generators, list_changes, lists, objects
+from distspmd.frontend.from_numpy.syntax.absence import known_value, may_be_none, present
 from distspmd.frontend.from_numpy.syntax.bindings import (
     changed_in_place,
     name_in_source,
@@ -34,13 +34,14 @@ from distspmd.frontend.from_numpy.syntax.bindings import (
 from distspmd.frontend.from_numpy.syntax.calls import Method, call
 from distspmd.frontend.from_numpy.syntax.conditions import decided
 from distspmd.frontend.from_numpy.syntax.jumps import RESULT
+from distspmd.frontend.from_numpy.syntax.last_values import names_read
 from distspmd.frontend.from_numpy.syntax.map_indices import where_in_range
 from distspmd.frontend.from_numpy.syntax.mutation import before_change, may_change
 from distspmd.frontend.from_numpy.syntax.operators import binary
 from distspmd.frontend.from_numpy.syntax.passed_errors import read_body
 from distspmd.frontend.from_numpy.syntax.registry import EXPRESSIONS, STATEMENTS
 from distspmd.frontend.from_numpy.syntax.sharing import is_own, reads_in_place, references
-from distspmd.frontend.from_numpy.syntax.sources import function_in, globals_of
+from distspmd.frontend.from_numpy.syntax.sources import globals_of, read_source
 from distspmd.frontend.from_numpy.syntax.variables import OneOf, Undecided
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.transcript import CannotRoll, Frame, Refusal, told
@@ -86,22 +87,15 @@ class Interpreter:
     def run_function(self, function: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
         """What a function of Python returns."""
         try:
-            lines, first = inspect.getsourcelines(function)
+            node, lines, first = read_source(function)
             file = inspect.getsourcefile(function) or ""
         except (OSError, TypeError):
             self.tracer.refuse(
                 f"the source of the function {function.__name__!r} is not to be found: write it in "
                 "a file"
             )
-        text = textwrap.dedent("".join(lines))
-        indent = len(lines[0]) - len(lines[0].lstrip())
-        node = function_in(text, function)
         if node is None:
             self.tracer.refuse(f"the source of {function.__name__!r} has no function of that name")
-        ast.increment_lineno(node, first - 1)
-        for part in ast.walk(node):
-            if hasattr(part, "col_offset"):
-                part.col_offset += indent
         known = globals_of(function)
         frame = Frame({**known, **arguments}, file, first, lines)
         frame.outside = known
@@ -117,6 +111,7 @@ class Interpreter:
         before, outer = self.tracer.node, self.depth
         self.depth += 1
         frame.target = self.tracer.target
+        frame.reads = names_read(node)
         frame.written_into = written_into(node)
         frame.changed_in_place = changed_in_place(node)
         caller = self.tracer.frames[-1] if self.tracer.frames else None
@@ -126,7 +121,8 @@ class Interpreter:
                 return self.assigned(node.body)
             read_body(self, node, caller)
             result = frame.variables.get(RESULT)
-            if isinstance(result, Undecided) and (outer or not isinstance(result, OneOf)):
+            may_leave = may_be_none(result) or (not outer and isinstance(result, OneOf))
+            if isinstance(result, Undecided) and not may_leave:
                 self.tracer.refuse(result.reason)
             return result
         finally:
@@ -179,11 +175,11 @@ class Interpreter:
 
     def bind(self, target: ast.expr, value: Any) -> None:
         """Assign to a target."""
-        tracer = self.tracer
+        tracer, value = self.tracer, known_value(self, value)
         if isinstance(target, ast.Name):
             self.variables[target.id] = self.kept(target.id, value)
         elif isinstance(target, ast.Tuple | ast.List):
-            values = self.unpacked(value, target)
+            values = self.unpacked(present(self, value), target)
             self._bind_all(target.elts, values)
         elif isinstance(target, ast.Subscript):
             self._bind_part(target, value)
@@ -400,6 +396,20 @@ class Interpreter:
         Raises:
             Refusal: one that is not covered.
         """
+        found = known_value(self, self.whatever(node))
+        if isinstance(found, OneOf):
+            self.tracer.refuse(found.reason)
+        return found
+
+    def present(self, node: ast.expr) -> Any:
+        """The value of an expression that is computed with: the program ends if it is None."""
+        found = present(self, self.whatever(node))
+        if isinstance(found, OneOf):
+            self.tracer.refuse(found.reason)
+        return found
+
+    def whatever(self, node: ast.expr) -> Any:
+        """The value of an expression, which may be None."""
         with self.tracer.named(name_in_source(node)):
             return self.assigned(node)
 
@@ -421,7 +431,7 @@ class Interpreter:
 
     def outside(self, name: str, value: Any) -> Any:
         """A value from outside of the program as one of it."""
-        whole = _dace_symbol(value)
+        whole = dace_symbol(value)
         if whole is not None:
             self.sizes_read.add(whole.name)
             return self.sizes.get(whole.name, whole)
@@ -482,12 +492,6 @@ class Interpreter:
             yield
         finally:
             frame.variables = before
-
-
-def _dace_symbol(value: Any) -> sympy.Symbol | None:
-    if type(value).__module__.startswith("dace") and isinstance(value, sympy.Symbol):
-        return sympy.Symbol(value.name, integer=True)
-    return None
 
 
 def _readable(name: str) -> str:

@@ -62,3 +62,10 @@ def is_of_python(value: Any) -> bool:
     if isinstance(value, Tensor):
         return value.weak is not None and value.ndim == 0
     return type(value) in (bool, int, float, complex) or isinstance(value, sympy.Expr)
+
+
+def dace_symbol(value: Any) -> sympy.Symbol | None:
+    """A size of DaCe as one of ours; None for other values."""
+    if type(value).__module__.startswith("dace") and isinstance(value, sympy.Symbol):
+        return sympy.Symbol(value.name, integer=True)
+    return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import functools
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -154,6 +155,7 @@ class Frame:
         around: the frame of the function in which it was defined.
         yielded: what a generator has given so far that is read to its end.
         comprehensions: those around, with the last values of their variables once they are done.
+        reads: how often the function reads each variable; None where that is not known.
     """
 
     variables: dict[str, Any] = field(default_factory=dict)
@@ -172,6 +174,7 @@ class Frame:
     around: Frame | None = None
     yielded: Yielded | None = None
     comprehensions: list[dict[str, Any]] = field(default_factory=list)
+    reads: Counter[str] | None = None
 
     def flag_of(self, error: type[BaseException]) -> str | None:
         """The flag of the handler in this function that takes an error; None if none does."""

@@ -14,6 +14,7 @@ import sympy
 
 from distspmd.frontend.from_numpy.choosing import chosen
 from distspmd.frontend.from_numpy.kinds import is_whole, joined_type
+from distspmd.frontend.from_numpy.syntax import absence
 from distspmd.frontend.from_numpy.syntax.conditions import condition_text, facts_of
 from distspmd.frontend.from_numpy.syntax.lists import tested
 from distspmd.frontend.from_numpy.syntax.mutation import Around, join_contents, watched
@@ -69,7 +70,12 @@ def branch(interpreter: Interpreter, node: ast.If) -> None:
         interpreter.variables.clear()
         interpreter.variables.update(before)
         facts = facts_of(tracer, test, holds=block is then)
-        with watched(tracer, Around.BRANCH) as journal, tracer.within(block), tracer.where(facts):
+        with (
+            watched(tracer, Around.BRANCH) as journal,
+            tracer.within(block),
+            tracer.where(facts),
+            absence.knowing(tracer, test, holds=block is then),
+        ):
             interpreter.block(statements)
         ends.append(_end_of_block(tracer))
         variables.append(dict(interpreter.variables))
@@ -105,20 +111,17 @@ def _join(
     tracer = interpreter.tracer
     if one is ABSENT or other is ABSENT:
         return other if one is ABSENT else one
-    if alike(one, other):
+    if alike(one, other) or absence.alike_choices(one, other, alike):
         return one
+    if any(map(absence.may_be_none, (one, other))):
+        return _join_choices(interpreter, name, (one, other), (then, otherwise))
     if isinstance(one, tuple | list) and type(one) is type(other) and len(one) == len(other):
         return type(one)(
             _join(interpreter, f"{name}_{n}", a, b, then, otherwise)
             for n, (a, b) in enumerate(zip(one, other, strict=True))
         )
     if is_whole(one) and is_whole(other):
-        joined = tracer.unique(name)
-        tracer.bounds[joined] = (None, None)
-        for block, value in ((then, one), (otherwise, other)):
-            with tracer.within(block):
-                tracer.add(SetSymbol(joined, sympy.sympify(value), INT64))
-        return symbol(joined)
+        return _join_wholes(tracer, name, (one, other), (then, otherwise))
     found = [_as_tensor(tracer, v, block) for v, block in ((one, then), (other, otherwise))]
     tensors = [t for t in found if t is not None]
     if len(tensors) < 2:
@@ -138,6 +141,33 @@ def _join(
         with tracer.within(block):
             tracer.write(place, tensor)
     return place
+
+
+def _join_wholes(
+    tracer: Tracer, name: str, values: tuple[Any, Any], blocks: tuple[Block, Block]
+) -> sympy.Symbol:
+    """A whole number of two ways: a symbol that each sets."""
+    joined = tracer.unique(name)
+    tracer.bounds[joined] = (None, None)
+    for block, value in zip(blocks, values, strict=True):
+        with tracer.within(block):
+            tracer.add(SetSymbol(joined, sympy.sympify(value), INT64))
+    return symbol(joined)
+
+
+def _join_choices(
+    interpreter: Interpreter, name: str, values: tuple[Any, Any], blocks: tuple[Block, Block]
+) -> Any:
+    """A value of two ways, which may be None on one of them."""
+
+    def join(one: Any, other: Any) -> Any:
+        return _join(interpreter, name, one, other, *blocks)
+
+    choice = absence.joined_choice(interpreter, name, values, blocks, join)
+    if choice is None:
+        return _one_of(interpreter.tracer, name, values, blocks)
+    _set_missing_lengths(interpreter.tracer, values, blocks)
+    return choice
 
 
 def _is_longer_by_data(tracer: Tracer, tensors: Sequence[Tensor]) -> bool:
@@ -204,7 +234,7 @@ def _one_of(
     if any(type(value) is Undecided for value in values):
         return plain
     which = tracer.unique(f"{name}_which")
-    tracer.bounds[which] = (None, None)
+    tracer.bounds[which] = (0, 1)
     kept = []
     inner = [s.name for value in values if isinstance(value, OneOf) for s in value.symbols()]
     for place, (value, block) in enumerate(zip(values, blocks, strict=True)):
@@ -215,14 +245,19 @@ def _one_of(
                 if other not in own:
                     tracer.add(SetSymbol(other, sympy.Integer(0), INT64))
             kept.append(_kept(tracer, name, value))
-    for value, block, other_block in zip(kept, blocks, reversed(blocks), strict=True):
+    _set_missing_lengths(tracer, kept, blocks)
+    return OneOf(plain.reason, symbol(which), (kept[0], kept[1]))
+
+
+def _set_missing_lengths(tracer: Tracer, values: Sequence[Any], blocks: Sequence[Block]) -> None:
+    """Let each way set the lengths of what another way alone makes."""
+    for value, block, other_block in zip(values, blocks, reversed(blocks), strict=True):
         own_lengths = {
             n for n in _lengths_of(value) if _sets(block, n) and not _sets(other_block, n)
         }
         with tracer.within(other_block):
             for length in sorted(own_lengths):
                 tracer.add(SetSymbol(length, sympy.Integer(0), INT64))
-    return OneOf(plain.reason, symbol(which), (kept[0], kept[1]))
 
 
 def _lengths_of(value: Any) -> set[str]:

@@ -19,6 +19,7 @@ from distspmd.frontend.from_numpy.kinds import is_whole, joined_type
 from distspmd.frontend.from_numpy.run_lists import RunList
 from distspmd.frontend.from_numpy.syntax.bindings import bound_names, is_written_first
 from distspmd.frontend.from_numpy.syntax.carried_lists import is_other_list, move_lists, own_list
+from distspmd.frontend.from_numpy.syntax.last_values import keep_last
 from distspmd.frontend.from_numpy.syntax.mutation import Around, CarryEntry, refill, watched
 from distspmd.frontend.from_numpy.syntax.sharing import is_own, references
 from distspmd.frontend.from_numpy.syntax.variables import ABSENT, Saved, alike, one_of, readable
@@ -301,10 +302,13 @@ def leave_loop(interpreter: Interpreter, loop: Loop) -> tuple[str | None, list[A
                 raise ReadAgain(one.name, "free") from None
             raise
     loop.rebound = [(place, now) for place, now in moves if isinstance(place, RunList)]
+    places = {(id(one.holder), one.key) for one in loop.carried if one.value is not ABSENT}
+    before_it = keep_last(interpreter, loop.node, places, moves)
     move_lists(interpreter, loop.node, loop.rebound)
     _move_tensors(tracer, [(place, now) for place, now in moves if isinstance(place, View)])
     _move_symbols(tracer, [(place, now) for place, now in moves if isinstance(place, sympy.Symbol)])
-    return _ends(interpreter, loop.carried, loop.stops)
+    condition, flags = _ends(interpreter, loop.carried, loop.stops)
+    return condition, [*before_it, *flags]
 
 
 def _move_tensors(tracer: Tracer, tensors: Sequence[tuple[View, Tensor]]) -> None:

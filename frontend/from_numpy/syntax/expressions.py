@@ -6,6 +6,7 @@ import ast
 import builtins
 import operator
 from collections.abc import Callable
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from distspmd.frontend.from_numpy.elements import truth_of
 from distspmd.frontend.from_numpy.kinds import has_data, joined_type
 from distspmd.frontend.from_numpy.run_lists import (
     RunList,
+    UnknownElement,
     decided_by_run,
 )
 from distspmd.frontend.from_numpy.syntax import (
@@ -27,13 +29,19 @@ from distspmd.frontend.from_numpy.syntax import (
     objects,
     tables_of_lists,
 )
+from distspmd.frontend.from_numpy.syntax.absence import (
+    compared_with_none,
+    knowing,
+    may_be_none,
+    present,
+)
 from distspmd.frontend.from_numpy.syntax.branches import branch
 from distspmd.frontend.from_numpy.syntax.calls import Closure, name_of
 from distspmd.frontend.from_numpy.syntax.conditions import goes_on, relation
 from distspmd.frontend.from_numpy.syntax.operators import compared
 from distspmd.frontend.from_numpy.syntax.registry import expression
 from distspmd.frontend.from_numpy.syntax.tables_of_lists import RunTable
-from distspmd.frontend.from_numpy.syntax.variables import Undecided
+from distspmd.frontend.from_numpy.syntax.variables import OneOf, Undecided
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.transcript import CannotRoll, Refusal
 from distspmd.frontend.from_numpy.values import Tensor, View
@@ -67,25 +75,27 @@ def _name(run: Interpreter, node: ast.Name) -> Any:
     for known in (run.variables, vars(builtins)):
         if node.id in known:
             found = known[node.id]
-            if isinstance(found, Undecided):
+            if isinstance(found, Undecided) and not may_be_none(found):
                 run.tracer.refuse(found.reason)
             return run.outside(node.id, found)
+    if run.tracer.has_left_out:  # its assignment may be what was left out
+        raise UnknownElement
     reason = run.tracer.of_maps.get(node.id, f"the name {node.id!r} is not defined")
     raise Refusal(run.tracer.message(reason))
 
 
 @expression(ast.BinOp)
 def _binary_node(run: Interpreter, node: ast.BinOp) -> Any:
-    left = run.value(node.left)
+    left = run.present(node.left)
     if _calls(node.right) and isinstance(left, Tensor) and not isinstance(left, View):
         left = run.tracer.settled(left) if run.tracer.straight is None else left
-    right = run.value(node.right)
+    right = run.present(node.right)
     return run.binary(node.op, left, right)
 
 
 @expression(ast.UnaryOp)
 def _unary(run: Interpreter, node: ast.UnaryOp) -> Any:
-    value = run.value(node.operand)
+    value = run.value(node.operand) if isinstance(node.op, ast.Not) else run.present(node.operand)
     if objects.is_own(value) and not isinstance(node.op, ast.Not):
         return objects.special(run, value, objects.NAMES[type(node.op)])
     if isinstance(node.op, ast.Not):
@@ -169,11 +179,11 @@ def _first_that_decides(op: ast.boolop, one: Tensor, other: Tensor) -> Tensor:
 
 @expression(ast.Compare)
 def _compare(run: Interpreter, node: ast.Compare) -> Any:
-    left = run.value(node.left)
+    left = run.whatever(node.left)
     found: Any = None
     for op, part in zip(node.ops, node.comparators, strict=True):
-        right = run.value(part)
-        one = compared(run, op, left, right)
+        right = run.whatever(part)
+        one = _compared(run, op, left, right)
         if found is None:
             found = one
         else:
@@ -185,20 +195,35 @@ def _compare(run: Interpreter, node: ast.Compare) -> Any:
     return found
 
 
+def _compared(run: Interpreter, op: ast.cmpop, left: Any, right: Any) -> Any:
+    found = compared_with_none(run, op, left, right)
+    if found is not NotImplemented:
+        return found
+    sides = [left, right]
+    if isinstance(op, ast.Lt | ast.LtE | ast.Gt | ast.GtE):
+        sides = [present(run, side) for side in sides]
+    for side in sides:
+        if isinstance(side, OneOf):
+            run.tracer.refuse(side.reason)
+    return compared(run, op, *sides)
+
+
 @expression(ast.IfExp)
 def _chosen(run: Interpreter, node: ast.IfExp) -> Any:
     test = lists.tested(run, run.value(node.test))
     known = run.truth(test)
     if known is not None:
         return run.value(node.body if known else node.orelse)
+    asked = test
     if isinstance(test, sympy.Basic):
         test = run.tracer.truth(relation(test))
     if any(map(_changes_list, (node.body, node.orelse))):
         return _by_branches(run, node)
     holds = truth_of(test.element((0,) * test.ndim))
-    with run.tracer.guarded_by(holds):
+    with run.tracer.guarded_by(holds), knowing(run.tracer, asked, holds=True):
         one = run.value(node.body)
-    with run.tracer.guarded_by(apply("logical_not", holds)):
+    no = apply("logical_not", holds)
+    with run.tracer.guarded_by(no), knowing(run.tracer, asked, holds=False):
         other = run.value(node.orelse)
     if not _have_one_form(run, one, other):
         return _by_branches(run, node)
@@ -252,17 +277,7 @@ def _call(run: Interpreter, node: ast.Call) -> Any:
         if isinstance(part, ast.GeneratorExp) and generators.takes_generators(function):
             arguments.append(generators.of_expression(run, part))
             continue
-        found = run.value(part)
-        later = node.args[place + 1 :]
-        if (
-            isinstance(found, Tensor)
-            and not isinstance(found, View)
-            and any(map(_calls, later))
-            and run.tracer.straight is None
-            and found.mask is None
-        ):
-            found = run.tracer.settled(found)
-        arguments.append(found)
+        arguments.append(_argument(run, function, part, node.args[place + 1 :]))
     keywords: dict[str, Any] = {}
     for keyword in node.keywords:
         value = run.value(keyword.value)
@@ -279,18 +294,43 @@ def _call(run: Interpreter, node: ast.Call) -> Any:
         raise
 
 
+def _argument(run: Interpreter, function: Any, part: ast.expr, later: list[ast.expr]) -> Any:
+    """An argument of a call, which later ones do not change."""
+    found = run.whatever(part)
+    if isinstance(found, OneOf) and not _is_users(run, function):
+        if not isinstance(function, np.ufunc) and getattr(function, "__module__", "") != "math":
+            run.tracer.refuse(found.reason)
+        found = present(run, found)
+    if (
+        isinstance(found, Tensor)
+        and not isinstance(found, View)
+        and any(map(_calls, later))
+        and run.tracer.straight is None
+        and found.mask is None
+    ):
+        found = run.tracer.settled(found)
+    return found
+
+
+def _is_users(run: Interpreter, function: Any) -> bool:
+    """Whether a function is the program's own, which may ask whether an argument is None."""
+    if isinstance(function, FunctionType):
+        return function not in run.functions and not function.__module__.startswith("numpy")
+    return isinstance(function, Closure)
+
+
 @expression(ast.Attribute)
 def _attribute_node(run: Interpreter, node: ast.Attribute) -> Any:
     if isinstance(node.value, ast.Subscript) and node.attr in tables_of_lists.CHANGING:
         base = run.value(node.value.value)
         if isinstance(base, RunTable):
             return tables_of_lists.RowMethod(base, run.subscript(node.value.slice), node.attr)
-    return run.attribute(run.value(node.value), node.attr)
+    return run.attribute(run.present(node.value), node.attr)
 
 
 @expression(ast.Subscript)
 def _subscript_node(run: Interpreter, node: ast.Subscript) -> Any:
-    return part_of(run, run.value(node.value), run.subscript(node.slice))
+    return part_of(run, run.present(node.value), run.subscript(node.slice))
 
 
 def part_of(run: Interpreter, base: Any, items: Any) -> Any:

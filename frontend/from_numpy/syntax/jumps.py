@@ -103,7 +103,19 @@ def without_jumps(
         caught: flags of handlers around the call, which end the function.
     """
     body = copy.deepcopy(function.body) if caught else function.body
+    if _returns_value(function.body):  # and None at its end, if that is reached
+        body = [*body, ast.copy_location(ast.Return(None), body[-1])]
     return _Rewriter(given, caught).block(body, [])[0]
+
+
+def _returns_value(part: ast.AST | Sequence[ast.AST]) -> bool:
+    """Whether statements return something, those of functions inside of them left out."""
+    if isinstance(part, ast.Return):
+        return part.value is not None
+    if isinstance(part, ast.FunctionDef | ast.ClassDef | ast.expr):
+        return False
+    inside = ast.iter_child_nodes(part) if isinstance(part, ast.AST) else part
+    return any(map(_returns_value, inside))
 
 
 class _Rewriter:
@@ -289,7 +301,13 @@ class _Rewriter:
                 else ast.copy_location(ast.If(ast.Constant(True), other, []), loop)
             )
             jumps.flags |= more.flags
-        return found, _Jumps(jumps.flags - {stop, skip}, False)
+        is_endless = isinstance(loop, ast.While) and _is_true(loop.test)
+        always = is_endless and stop not in jumps.flags
+        return found, _Jumps(jumps.flags - {stop, skip}, always)
+
+
+def _is_true(test: ast.expr) -> bool:
+    return isinstance(test, ast.Constant) and bool(test.value)
 
 
 def _matches(pattern: ast.pattern, subject: ast.expr) -> tuple[ast.expr, list[ast.stmt]]:

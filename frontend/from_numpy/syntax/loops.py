@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import sympy
@@ -31,7 +32,7 @@ from distspmd.frontend.from_numpy.syntax.ranges import (
     static_values,
 )
 from distspmd.frontend.from_numpy.syntax.registry import expression
-from distspmd.frontend.from_numpy.syntax.variables import Saved
+from distspmd.frontend.from_numpy.syntax.variables import OneOf, Saved
 from distspmd.frontend.from_numpy.transcript import CannotRoll, Refusal
 from distspmd.frontend.from_numpy.values import INT64, View, make_view
 from distspmd.frontend.tensor_ir.statements import Block, Loop, SetSymbol
@@ -216,8 +217,9 @@ def _rolled(interpreter: Interpreter, node: StoppedFor, over: SymbolicRange, val
     tracer.add(Loop(variable, over.first, over.end, over.step, condition, body))
     carried.after_loop(loop)
     by = {symbol(variable): sympy.sympify(last)}
-    for key, value in interpreter.variables.items():
-        interpreter.variables[key] = _at_end(value, by)
+    for frame in tracer.frames:  # a generator gives values to the function that loops over it
+        for key, value in frame.variables.items():
+            frame.variables[key] = _at_end(value, by)
     if not is_at_least(over.length, 1, tracer.bounds):
         carried.after_none(interpreter, loop, outside)
     del tracer.bounds[variable]
@@ -239,6 +241,11 @@ def _at_end(value: Any, by: dict[Any, Any]) -> Any:
         return value if all(map(operator.is_, values, value)) else tuple(values)
     if isinstance(value, list):
         value[:] = [_at_end(v, by) for v in value]
+    elif type(value) is dict and len(value) < 1000 and "__builtins__" not in value:
+        ends = {key: _at_end(v, by) for key, v in value.items()}
+        value.update({key: end for key, end in ends.items() if end is not value[key]})
+    elif isinstance(value, OneOf):
+        return replace(value, values=tuple(_at_end(v, by) for v in value.values))
     return value
 
 

@@ -3,25 +3,68 @@
 from __future__ import annotations
 
 import ast
+import inspect
+import textwrap
 from contextlib import suppress
 from typing import Any
 
 
-def function_in(text: str, function: Any) -> ast.FunctionDef | ast.Lambda | None:
-    """The syntax of a function in a text; None where it is not there."""
-    try:
-        tree = ast.parse(text)
-    except SyntaxError:
-        tree = None
-    name = function.__name__
-    if tree is not None:
-        for node in ast.walk(tree):
+def read_source(function: Any) -> tuple[ast.FunctionDef | ast.Lambda | None, list[str], int]:
+    """The syntax of a function, with the lines that it is in and the number of the first.
+
+    Raises:
+        OSError: there is no source.
+        TypeError: it is no function of Python.
+    """
+    if function.__name__ == "<lambda>":  # it may begin and end within a statement
+        lines, _ = inspect.findsource(function)
+        return _lambda_in("".join(lines), function), lines, 1
+    lines, first = inspect.getsourcelines(function)
+    node = _function_in(textwrap.dedent("".join(lines)), function.__name__)
+    if node is not None:
+        ast.increment_lineno(node, first - 1)
+        indent = len(lines[0]) - len(lines[0].lstrip())
+        for part in ast.walk(node):
+            if hasattr(part, "col_offset"):
+                part.col_offset += indent
+    return node, lines, first
+
+
+def _function_in(text: str, name: str) -> ast.FunctionDef | None:
+    with suppress(SyntaxError):
+        for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.FunctionDef) and node.name == name:
                 return node
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Lambda) and name == "<lambda>":
-                return node
     return None
+
+
+def _lambda_in(text: str, function: Any) -> ast.Lambda | None:
+    """The innermost lambda of a file whose body has all positions of a function's code."""
+    code = function.__code__
+    with suppress(SyntaxError):
+        found = [
+            node
+            for node in ast.walk(ast.parse(text))
+            if isinstance(node, ast.Lambda)
+            and node.lineno == code.co_firstlineno
+            and [a.arg for a in (*node.args.posonlyargs, *node.args.args)]
+            == list(code.co_varnames[: code.co_argcount])
+        ]
+        inside = [node for node in found if _has_positions(node.body, code)]
+        every = inside or found
+        return every[-1] if every else None
+    return None
+
+
+def _has_positions(body: ast.expr, code: Any) -> bool:
+    """Whether an expression has all positions of a code; true before Python 3.11, without them."""
+    first = (body.lineno, body.col_offset)
+    last = (body.end_lineno or 0, body.end_col_offset or 0)
+    return all(
+        first <= (line, column) and (end_line, end) <= last
+        for line, end_line, column, end in getattr(code, "co_positions", tuple)()
+        if None not in (line, end_line, column, end) and end > 0
+    )
 
 
 def globals_of(function: Any) -> dict[str, Any]:

@@ -60,7 +60,9 @@ def _assign(run: Interpreter, node: ast.Assign) -> None:
     before = _caught(run)
     with run.tracer.named(run.tracer.frames[-1].target if name == RESULT else name):
         if isinstance(node.value, ast.GeneratorExp):
-            value = generators.of_expression(run, node.value)
+            value: Any = generators.of_expression(run, node.value)
+        elif _is_pairwise(node):
+            value = tuple(map(run.whatever, node.value.elts))  # type: ignore[attr-defined]
         else:
             value = run.assigned(node.value)
     if _may_have_failed(run, node, value, before):
@@ -68,6 +70,12 @@ def _assign(run: Interpreter, node: ast.Assign) -> None:
     for target in node.targets:
         run.tracer.node = node
         run.bind(target, value)
+
+
+def _is_pairwise(node: ast.Assign) -> bool:
+    """Whether values are assigned one by one, ``a, b = c, d``, any of which may be None."""
+    both = isinstance(node.value, ast.Tuple) and isinstance(node.targets[0], ast.Tuple)
+    return both and not any(isinstance(part, ast.Starred) for part in ast.walk(node))
 
 
 def _caught(run: Interpreter) -> dict[str, Any]:
@@ -103,7 +111,7 @@ def _returned(run: Interpreter, node: ast.expr) -> Any:
     if _has_choice(run, node):
         assert isinstance(node, ast.Name)
         return run.variables[node.id]
-    return run.settled_parts(run.value(node))
+    return run.settled_parts(run.whatever(node))
 
 
 @statement(ast.AnnAssign)
@@ -130,7 +138,7 @@ def _augmented(run: Interpreter, node: ast.AugAssign) -> None:
     base = run.value(target.value)
     part = run.attribute(base, target.attr)
     if objects.is_own(base):
-        new = run.value(node.value)
+        new = run.present(node.value)
         if not _changed(run, part, node.op, new):
             objects.set_attribute(run, base, target.attr, run.binary(node.op, part, new))
         return
@@ -141,9 +149,9 @@ def _augmented(run: Interpreter, node: ast.AugAssign) -> None:
 
 def _augment_name(run: Interpreter, node: ast.AugAssign, target: ast.Name) -> None:
     tracer = run.tracer
-    old = run.value(ast.copy_location(ast.Name(target.id, ast.Load()), target))
+    old = run.present(ast.copy_location(ast.Name(target.id, ast.Load()), target))
     with tracer.named(target.id):
-        new = run.value(node.value)
+        new = run.present(node.value)
     tracer.node = node
     if isinstance(old, View) and accumulate(run, old, node.op, new):
         return
@@ -192,7 +200,7 @@ def _augment_part(run: Interpreter, node: ast.AugAssign, target: ast.Subscript) 
     tracer = run.tracer
     base = run.writable(target.value)
     items = run.subscript(target.slice)
-    new = run.value(node.value)
+    new = run.present(node.value)
     tracer.node = node
     if isinstance(base, RunList):
         list_changes.augment(run, base, items, node.op, new)
