@@ -17,7 +17,7 @@ from distspmd.runtime.launch import Completed
 from distspmd.runtime.launch import launch as launch_ranks
 
 hypothesis.settings.register_profile("dev", max_examples=30, deadline=None)
-hypothesis.settings.register_profile("ci", derandomize=True, deadline=None)
+hypothesis.settings.register_profile("ci", max_examples=40, derandomize=True, deadline=None)
 hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "dev")
 
 Launch = Callable[..., Completed]
