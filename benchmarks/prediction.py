@@ -197,13 +197,13 @@ def drawn(case: Case) -> dict[str, np.ndarray]:
     }
 
 
-def on_ranks(names: list[str], schedules: int, rounds: int) -> dict[str, Any] | None:
-    """Figures of all programs on the ranks that were started; on rank 0."""
+def on_ranks(names: list[str], schedules: int, rounds: int, out: Path | None) -> None:
+    """Print figures of all programs on the ranks that were started, and keep them."""
     from mpi4py import MPI
 
     comm = MPI.COMM_WORLD
     machine = measured_machine(comm, rounds)
-    figures: dict[str, list[Figure]] = {}
+    kept: dict[str, Any] = {"ranks": comm.size, "machine": asdict(machine), "programs": {}}
     for name in names:
         begin = time.perf_counter()
         case = CASES[name]
@@ -227,19 +227,14 @@ def on_ranks(names: list[str], schedules: int, rounds: int) -> dict[str, Any] | 
                 )
                 for number, (sdfg, (seconds, counted)) in enumerate(zip(sdfgs, found, strict=True))
             ]
-            figures[name] = own
+            kept["programs"][name] = [asdict(figure) for figure in own]
+            if out:
+                out.write_text(json.dumps(kept, indent=1) + "\n")
             print(
                 f"{line(name, comm.size, own)}  ({ready - begin:.0f} s to compile, "
                 f"{time.perf_counter() - ready:.0f} s to run)",
                 flush=True,
             )
-    if comm.rank:
-        return None
-    return {
-        "ranks": comm.size,
-        "machine": asdict(machine),
-        "programs": {name: [asdict(f) for f in own] for name, own in figures.items()},
-    }
 
 
 def planned_bytes(sdfg: Any, machine: Machine) -> float:
@@ -332,9 +327,7 @@ def main() -> None:
         return
     names = options.programs or list(CASES)
     if launched_ranks() is not None:
-        figures = on_ranks(names, options.schedules, options.rounds)
-        if figures is not None and options.out:
-            options.out.write_text(json.dumps(figures, indent=1) + "\n")
+        on_ranks(names, options.schedules, options.rounds, options.out)
         return
     print(f"{HEAD}\n|{'---|' * 7}", flush=True)
     for ranks in options.ranks:

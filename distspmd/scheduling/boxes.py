@@ -13,7 +13,7 @@ Stack = NDArray[np.int64]
 """Bounds: (candidates, ranks, dimensions, 2)."""
 Counts = NDArray[np.int64]
 
-_AT_ONCE = 1 << 22
+_AT_ONCE = 1 << 16
 """Intervals that are intersected in one call of NumPy."""
 
 
@@ -51,16 +51,17 @@ def hull_of_ranks(bounds: Stack) -> Stack:
 def common(a: Stack, b: Stack) -> Counts:
     """Elements in both boxes of each pair of candidates and rank: (in a, in b, ranks)."""
     rows, ranks = len(a), a.shape[1]
-    found = np.empty((rows, len(b), ranks), np.int64)
+    found = np.ones((rows, len(b), ranks), np.int64)
     step = max(1, _AT_ONCE // max(1, len(b) * ranks))
+    mine, theirs = (np.ascontiguousarray(np.moveaxis(each, (2, 3), (0, 1))) for each in (a, b))
     for begin in range(0, rows, step):
-        part = a[begin : begin + step, None]
-        product = np.ones((len(part), len(b), ranks), np.int64)
-        for d in range(a.shape[2]):
-            high = np.minimum(part[..., d, 1], b[None, :, :, d, 1])
-            low = np.maximum(part[..., d, 0], b[None, :, :, d, 0])
-            product *= np.maximum(high - low, 0)
-        found[begin : begin + step] = product
+        product = found[begin : begin + step]
+        high, low = np.empty_like(product), np.empty_like(product)
+        for (first, past), (their_first, their_past) in zip(mine, theirs, strict=True):
+            np.minimum(past[begin : begin + step, None], their_past[None], out=high)
+            np.maximum(first[begin : begin + step, None], their_first[None], out=low)
+            high -= low
+            product *= np.maximum(high, 0, out=high)
     return found
 
 
@@ -73,8 +74,9 @@ def cropped(bounds: Stack, boxes: Stack) -> Stack:
 
 def common_with_one(bounds: Stack, boxes: Stack) -> Counts:
     """Elements that each box has in common with one box: (boxes, candidates, ranks)."""
-    spread = np.broadcast_to(boxes[:, None], (len(boxes), bounds.shape[1], *boxes.shape[1:]))
-    return common(spread, bounds)
+    different, of = distinct(boxes)
+    shape = (len(different), bounds.shape[1], *boxes.shape[1:])
+    return common(np.broadcast_to(different[:, None], shape), bounds)[of]
 
 
 def distinct(stack: Stack) -> tuple[Stack, NDArray[np.int64]]:

@@ -194,7 +194,9 @@ class Dwelling:
     def _set(self, lodgings: list[Lodging]) -> None:
         self.lodgings = lodgings
         self.layouts = Layouts(np.stack([each.bounds for each in lodgings]), self.sides)
-        self.cores = Layouts(np.stack([each.core for each in lodgings]), self.sides)
+        self.cores = self.layouts
+        if any(each.core is not each.bounds for each in lodgings):
+            self.cores = Layouts(np.stack([each.core for each in lodgings]), self.sides)
         most = max(len(each.fresh) for each in lodgings)
         nothing = np.zeros_like(lodgings[0].bounds)
         self.fresh = [
@@ -388,11 +390,13 @@ class Dwelling:
 
         Candidates with equal tiles share one computation.
         """
-        together = np.concatenate(
-            [a.reshape(len(a), -1) for a in (use.tiles, use.written, use.operands)], axis=1
-        )
-        _, first, of = np.unique(together, axis=0, return_index=True, return_inverse=True)
-        return (self._pair(use, first) * self._times(use))[:, of.reshape(-1)]
+        together = [a.reshape(len(a), -1) for a in (use.tiles, use.written, use.operands)]
+        _, of = boxes.distinct(np.concatenate(together, axis=1))
+        _, first = np.unique(of, return_index=True)
+        found = self._pair(use, first) * self._times(use)
+        for layouts in (self.layouts, self.cores):
+            layouts.forget()
+        return found[:, of]
 
     def _times(self, use: UseArrays) -> float:
         """How often a use moves anything: of what is asked for, as far as that can be told."""

@@ -6,7 +6,7 @@ The bytes are those that ranks lack, which a plan of one exchange moves; the sec
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -30,6 +30,19 @@ class Layouts:
 
     bounds: Stack
     sides: Sides
+    _last: dict[int, tuple[Layouts, Counts]] = field(default_factory=dict, repr=False)
+
+    def common(self, other: Layouts) -> Counts:
+        """Elements that tiles have in common, for each pair and rank; the last answer is kept."""
+        known = self._last.get(0)
+        if known is None or known[0] is not other:
+            known = other, boxes.common(self.bounds, other.bounds)
+            self._last[0] = known
+        return known[1]
+
+    def forget(self) -> None:
+        """Free what is kept."""
+        self._last.clear()
 
     def __len__(self) -> int:
         return len(self.bounds)
@@ -100,7 +113,7 @@ class Moved:
 
 def within(inner: Layouts, outer: Layouts) -> NDArray[np.bool_]:
     """Whether each rank holds its box of one layout in its box of another: (outer, inner)."""
-    shared = boxes.common(outer.bounds, inner.bounds)
+    shared = outer.common(inner)
     found: NDArray[np.bool_] = (shared == inner.volumes[None]).all(axis=2)
     return found
 
@@ -114,7 +127,7 @@ def move(source: Layouts, target: Layouts, itemsize: int, machine: Machine) -> M
         itemsize: bytes of an element.
         machine: what bytes and messages cost.
     """
-    kept = boxes.common(source.bounds, target.bounds)
+    kept = source.common(target)
     wanted = boxes.common_with_one(target.bounds, source.whole)
     lacking = wanted - kept
     most, received = lacking.max(axis=2), lacking.sum(axis=2)
@@ -186,7 +199,7 @@ def reduce(
     held = source.volumes[:, None, :].astype(np.float64)
     wanted = boxes.common_with_one(target.bounds, source.whole).astype(np.float64)
     pieces = (p - 1) / p * held + np.maximum(wanted - held / p, 0)
-    alone = (p - 1) * wanted + np.maximum(wanted - boxes.common(source.bounds, target.bounds), 0)
+    alone = (p - 1) * wanted + np.maximum(wanted - source.common(target), 0)
     lacking = np.where(held > 0, np.minimum(pieces, alone), wanted)
     received = lacking.sum(axis=2)
     steps = 1 + (wanted.max(axis=2) > (held / p).max(axis=2))
