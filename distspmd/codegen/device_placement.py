@@ -124,15 +124,17 @@ def expand_for_device(
         of nodes that would be calls of that library, by their labels, why they are not.
     """
     slow = {}
-    for sdfg in _outside_of_maps(program):
+    outside = _outside_of_maps(program)
+    for sdfg in outside:
         fuse_rows(sdfg, _read_by_control_flow(sdfg), exact, symbols or {})
     for node, state in library_nodes(program):
-        if can_call_cublas(node, state):
+        of_host = any(state.sdfg is sdfg for sdfg in outside)  # not of each iteration of a map
+        if of_host and can_call_cublas(node, state):
             if not without:
                 call_cublas(node, state, precision)
                 continue
             slow[node.label] = without
-        if can_be_kernel(node, state):
+        if of_host and can_be_kernel(node, state):
             node.implementation = KERNEL
         elif can_run_on_device(node, state):
             node.implementation = DEVICE
@@ -157,7 +159,7 @@ def _name_last_map(nested: nodes.Node, label: str) -> None:
 
 
 def library_nodes(program: SDFG) -> list[tuple[nodes.LibraryNode, SDFGState]]:
-    """Library nodes that are in no map, but distributed memlets."""
+    """Library nodes that stand in no map of their SDFG, but distributed memlets."""
     return [
         (node, state)
         for node, state in program.all_nodes_recursive()
