@@ -18,6 +18,7 @@ from distspmd.lowering import ATTRIBUTE, Lowering, PlannedMemlet
 from distspmd.plans.cost import Cost
 from distspmd.plans.heuristics import HEURISTICS, STAGES
 from distspmd.plans.plan import Plan
+from distspmd.plans.pull_table import why_no_pulls
 from distspmd.plans.staged_boxes import StagedBoxes
 from distspmd.tables import Table, as_html, as_text, shorten
 
@@ -33,7 +34,8 @@ def explain(lowered: Any) -> Explanation:
     """
     for found in (lowered, getattr(lowered, ATTRIBUTE, None), getattr(lowered, "lowering", None)):
         if isinstance(found, Lowering):
-            return Explanation(found, getattr(lowered, "device", None))
+            device = getattr(lowered, "device", None)
+            return Explanation(found, device, getattr(lowered, "staged_because", ""))
     if hasattr(lowered, "at"):
         raise ScheduleError(
             "nothing is decided yet of a program with symbolic sizes. Explain it for some: "
@@ -55,6 +57,7 @@ class Explanation:
 
     lowering: Lowering
     device: DeviceBuild | None = None
+    staged_because: str = ""
 
     @property
     def nbytes(self) -> int:
@@ -147,9 +150,33 @@ class Explanation:
         ranks = range(self.lowering.ranks)
         most = max((of(plan, rank).nbytes(plan) for plan, of in plans for rank in ranks), default=0)
         return [
-            "Tiles of the device are moved through pinned memory of the host: for each distributed "
+            *self._pulled,
+            "What is not pulled is moved through pinned memory of the host: for each distributed "
             "memlet a kernel copies what its plan reads, messages carry it, and a kernel copies "
-            f"what was written back; at most {most:,} bytes are copied so on a rank at once."
+            f"what was written back; at most {most:,} bytes are copied so on a rank at once.",
+        ]
+
+    @property
+    def _pulled(self) -> list[str]:
+        """Which tiles are pulled from device to device, and why others are not."""
+        if self.staged_because:
+            return [f"No tile is pulled from device to device: {self.staged_because}."]
+        reasons: dict[str, list[str]] = {}
+        for memlet in self.lowering.memlets:
+            why = why_no_pulls(memlet.solution.plan)
+            reasons.setdefault(why, []).append(memlet.data)
+        reasons.setdefault("the run decides what moves", []).extend(
+            memlet.data for memlet in self.lowering.fetches
+        )
+        pulled = ", ".join(dict.fromkeys(reasons.pop("", [])))
+        said = [
+            "Tiles that lie in the memory of devices on all ranks are pulled by the kernels of who "
+            f"gets them, if the ranks are on one node: {pulled}."
+        ] * bool(pulled)
+        return said + [
+            f"Not pulled: {', '.join(dict.fromkeys(names))}, because {why}."
+            for why, names in reasons.items()
+            if names
         ]
 
     @property

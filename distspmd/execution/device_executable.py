@@ -31,6 +31,7 @@ from distspmd.runtime.device_arrays import (
     wait_for,
 )
 from distspmd.runtime.device_products import VARIABLE, find_products
+from distspmd.runtime.device_transports import use_pulls
 from distspmd.runtime.devices import KINDS, Device, Transport
 
 
@@ -48,7 +49,10 @@ class DeviceExecutable(Executable):
         self._memory: dict[int, int] = {}
         self._nbytes: dict[int, int] = {}
         self._device = Device(Path(built.device.library), built.device.kind)
-        self._rank = agreement.rank
+        self._rank, self._agreement = agreement.rank, agreement
+        self._takes_part = agreement.rank < lowering.ranks
+        self.staged_because = ""
+        """Why no tiles are pulled from device to device; empty if some may be."""
         super().__init__(built, lowering, agreement)
         signature = Signature.of(built, lowering, agreement.rank)
         self._name = signature.program
@@ -75,6 +79,10 @@ class DeviceExecutable(Executable):
         )
         engine = self.engine
         self._transport = Transport(self._device, engine.context or 0, engine.end, table)
+        held = [(plan, storages) for _, plan, storages in plans]
+        self.staged_because = use_pulls(
+            self._transport, engine, self._agreement, held, self._takes_part
+        )
         return self._transport.context
 
     def _load(self, built: Build, agreement: Agreement) -> ctypes.CDLL:
@@ -176,6 +184,7 @@ class DeviceExecutable(Executable):
                 self._upload(position, array)
             else:
                 host[position] = array
+        self._tell_what_is_lent()
         super().run(host)
         error = self._error()
         if error:
@@ -200,6 +209,17 @@ class DeviceExecutable(Executable):
         if position in self._memory:
             self._device.free(self._memory.pop(position))
         self.call[position] = array.lies.address if array.size else self._nothing.ctypes.data
+
+    def _tell_what_is_lent(self) -> None:
+        """Arguments may lie elsewhere in the next call, so that nobody may keep their memory."""
+        if self._transport is not None and not self.staged_because:
+            self._transport.lend(0)
+            for position in self._nbytes.keys() | self._anywhere:
+                self._transport.lend(self.call[position])
+
+    def pulls(self) -> int:
+        """Calls of plans so far in which ranks copied out of each other's devices."""
+        return self._transport.pulls() if self._transport else 0
 
     def _end(self, error: str) -> None:
         message = f"{self._name}: the device says: {error}."

@@ -176,6 +176,16 @@ class Program(Closing):
         self._executable = load_executable(built, lowering, self._agreement)
         self._residents = self._keep()
 
+    @property
+    def staged_because(self) -> str:
+        """Why the ranks copy nothing out of each other's devices; empty if they may."""
+        return str(getattr(self._executable, "staged_because", ""))
+
+    @property
+    def pulls(self) -> int:
+        """Moves so far in which this rank copied out of other ranks' devices, without the host."""
+        return self._executable.pulls() if self.device else 0  # type: ignore[attr-defined]
+
     def _keep(self) -> Residents:
         """Storage of what stays on the ranks between calls: what the binding has, elsewhere."""
         known = self.signature.parameters

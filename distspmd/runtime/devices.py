@@ -281,6 +281,15 @@ class Device:
         found: int = self._library.distspmd_device_has(address)
         return found
 
+    def export(self, address: int) -> NDArray[np.uint8] | None:
+        """What another process opens an allocation by; None where there is no such thing."""
+        handle = np.zeros(64, np.uint8)
+        return None if self._library.distspmd_device_export(address, handle.ctypes.data) else handle
+
+    def can_open(self, handle: NDArray[np.uint8]) -> bool:
+        """Whether this process can open what another one has exported; it is closed again."""
+        return not self._library.distspmd_device_try_open(handle.ctypes.data)
+
     def order(self, after: int, before: int) -> int:
         """Let what comes into one stream wait for what is in another; an error's number, or 0."""
         code: int = self._library.distspmd_device_order(after, before)
@@ -373,6 +382,27 @@ class Transport:
         """Run a plan of the engine on tiles, each in the memory of the device or of the host."""
         self._library.distspmd_transport_run(self.context, plan, *pointers)
 
+    def use_pulls(self, meeting: tuple[Any, Any], table: NDArray[np.int64]) -> None:
+        """Let ranks pull out of the memory of each other's devices; all ranks call it.
+
+        Args:
+            meeting: of the engine (:attr:`distspmd.runtime.engine.Engine.meeting`).
+            table: of :func:`distspmd.plans.pull_table.pull_table`.
+        """
+        functions = (ctypes.cast(one, ctypes.c_void_p) for one in meeting)
+        self._library.distspmd_transport_use_pulls(
+            self.context, *functions, table.ctypes.data_as(_NUMBERS)
+        )
+
+    def lend(self, address: int) -> None:
+        """Tell it of memory that may be freed after a call; 0 takes back all."""
+        self._library.distspmd_transport_lend(self.context, address)
+
+    def pulls(self) -> int:
+        """Calls of plans that were pulls so far."""
+        found: int = self._library.distspmd_transport_pulls(self.context)
+        return found
+
     def nbytes(self) -> tuple[int, int]:
         """Bytes that were copied from the device to the host so far, and back."""
         both = np.zeros(2, dtype=np.int64)
@@ -396,6 +426,8 @@ _ABI: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "device_has": (ctypes.c_int, (_ADDRESS,)),
     "device_use": (ctypes.c_int, (ctypes.c_int,)),
     "device_number": (ctypes.c_int, ()),
+    "device_export": (ctypes.c_int, (_ADDRESS, _ADDRESS)),
+    "device_try_open": (ctypes.c_int, (_ADDRESS,)),
     "device_order": (ctypes.c_int, (_ADDRESS, _ADDRESS)),
     "device_copy_on": (ctypes.c_int, (_ADDRESS, _ADDRESS, _ADDRESS, _NUMBER)),
     "device_stream_create": (_ADDRESS, ()),
@@ -411,6 +443,9 @@ _ABI: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "transport_destroy": (None, (_ADDRESS,)),
     "transport_run": (None, (_ADDRESS, _NUMBER, _ADDRESS, _ADDRESS)),
     "transport_bytes": (None, (_ADDRESS, _NUMBERS)),
+    "transport_use_pulls": (None, (_ADDRESS, _ADDRESS, _ADDRESS, _NUMBERS)),
+    "transport_lend": (None, (_ADDRESS, _ADDRESS)),
+    "transport_pulls": (_NUMBER, (_ADDRESS,)),
 }
 """Result and arguments of each function of ``device/device.hpp``."""
 

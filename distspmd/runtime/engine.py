@@ -129,6 +129,11 @@ class Engine(Closing):
         """A function of C that ends all ranks: it takes the context, and a message."""
         return self._library.distspmd_end
 
+    @property
+    def meeting(self) -> tuple[Any, Any]:
+        """Functions of C by which the ranks meet for a plan, and count its call."""
+        return self._library.distspmd_meet, self._library.distspmd_count
+
     def share(
         self,
         node: SharedNode,
@@ -356,6 +361,8 @@ ABI: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "use_mailbox": (None, (_ADDRESS, _NUMBERS, _NUMBER)),
     "use_copy_in_copy_out": (None, (_ADDRESS, _NUMBER, _NUMBER, _NUMBERS)),
     "use_single_copy": (None, (_ADDRESS, _NUMBER, _NUMBER, _NUMBERS)),
+    "meet": (None, (_ADDRESS, _NUMBER, _ADDRESS, _NUMBER, _ADDRESS)),
+    "count": (None, (_ADDRESS, _NUMBER, _NUMBER)),
     "use_movements": (None, (_ADDRESS, _NUMBERS)),
     "add_farewell": (None, (_NUMBER,)),
     "remove_farewell": (None, (_NUMBER,)),

@@ -160,6 +160,9 @@ def test_there_is_a_mutation_for_each_wait(root: Path) -> None:
         if file.name == "transport.hpp":  # test_transport.py mutates the calls of its wait
             text = text.replace("check(cudaStreamSynchronize(stream), ", "")
             text = text.replace("check(cudaMemcpy(part.table, part.boxes.words", "")  # before all
+        if file.name == "pulls.hpp":  # test_pulls.py takes out the others
+            text = text.replace("keep(cudaMemcpy(launch.table, launch.rows", "")  # before all
+            text = re.sub(r"keep\(cuda(StreamSynchronize\(stream_|Memcpy\(bases_)", "", text)
         own = [one for one in MUTATIONS if str(file).endswith(one.file)]
         for one in own:
             text = text.replace(one.wait, "")

@@ -75,6 +75,10 @@ struct cudaPointerAttributes {
   int device;
   void *devicePointer, *hostPointer;
 };
+struct cudaIpcMemHandle_t {
+  char reserved[64];
+};
+enum { cudaIpcMemLazyEnablePeerAccess = 1 };
 struct cudaDeviceProp {
   char name[256];
   std::size_t totalGlobalMem;
@@ -95,6 +99,8 @@ struct Event;
 cudaError_t enqueue(dim3 grid, dim3 block, Stream *stream, std::function<void()> thread);
 /// The thread that runs waits for all others of its block (-1), or of its warp.
 void wait(int warp);
+/// The allocation that has an address; false for none. CUDA's driver says so, not its runtime.
+bool allocation_of(const void *at, void **first, std::size_t *bytes);
 /// The number of the thread that runs in its block, and memory of the block to exchange values in.
 unsigned thread();
 std::uint64_t *slots();
@@ -202,6 +208,9 @@ cudaError_t cudaMemGetInfo(std::size_t *free, std::size_t *total);
 
 cudaError_t cudaMalloc(void **to, std::size_t bytes);
 cudaError_t cudaFree(void *at);
+cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t *to, void *at);
+cudaError_t cudaIpcOpenMemHandle(void **to, cudaIpcMemHandle_t handle, unsigned flags);
+cudaError_t cudaIpcCloseMemHandle(void *at);
 cudaError_t cudaMallocAsync(void **to, std::size_t bytes, cudaStream_t stream);
 cudaError_t cudaFreeAsync(void *at, cudaStream_t stream);
 cudaError_t cudaMallocHost(void **to, std::size_t bytes);

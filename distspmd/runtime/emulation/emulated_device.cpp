@@ -78,6 +78,11 @@ cudaError_t enqueue(dim3 grid, dim3 block, Stream *stream, std::function<void()>
   });
 }
 
+bool allocation_of(const void *at, void **first, std::size_t *bytes) {
+  Arena::Place place;
+  return device().arena.find(at, first, bytes, &place);
+}
+
 void wait(int warp) { device().block.wait(warp); }
 unsigned thread() { return device().block.thread(); }
 std::uint64_t *slots() { return device().block.slots; }
@@ -153,6 +158,27 @@ cudaError_t cudaMalloc(void **to, std::size_t bytes) {
 cudaError_t cudaFree(void *at) {
   device().streams.run_all();
   return !at || device().arena.release(at) ? cudaSuccess : told(cudaErrorInvalidValue);
+}
+cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t *to, void *at) {
+  void *first;
+  std::size_t bytes;
+  emulated::Arena::Place place;
+  static_assert(sizeof place <= sizeof *to);
+  if (!device().arena.find(at, &first, &bytes, &place)) return told(cudaErrorInvalidValue);
+  *to = {};
+  std::memcpy(to, &place, sizeof place);
+  return cudaSuccess;
+}
+cudaError_t cudaIpcOpenMemHandle(void **to, cudaIpcMemHandle_t handle, unsigned) {
+  emulated::Arena::Place place;
+  std::memcpy(&place, &handle, sizeof place);
+  const bool own = place.process == getpid();  // as CUDA: a process opens none of its own
+  *to = own ? nullptr : device().arena.open(place);
+  return *to ? cudaSuccess : told(cudaErrorInvalidResourceHandle);
+}
+cudaError_t cudaIpcCloseMemHandle(void *at) {
+  device().streams.run_all();
+  return device().arena.release(at, true) ? cudaSuccess : told(cudaErrorInvalidValue);
 }
 cudaError_t cudaMallocAsync(void **to, std::size_t bytes, cudaStream_t) {
   return cudaMalloc(to, bytes);

@@ -204,6 +204,21 @@ class Context : public Executable {
   /// End all ranks.
   [[noreturn]] void end(const std::string &message) const { fail(comm_, message); }
 
+  /// Meet the other ranks for a plan that somebody else carries out: each gives bytes, and gets all.
+  void meet(std::int64_t number, const void *mine, std::int64_t bytes, void *all) {
+    const Movements::Going going(movements_, number);
+    const double begin = MPI_Wtime();
+    const int size = static_cast<int>(bytes);
+    check(MPI_Allgather(mine, size, MPI_BYTE, all, size, MPI_BYTE, comm_), comm_, "MPI_Allgather",
+          plan_of(number).name);
+    plan_of(number).statistics.seconds += MPI_Wtime() - begin;
+  }
+  /// Count a call of a plan that somebody else carried out.
+  void count(std::int64_t number, std::int64_t received_bytes) {
+    plan_of(number).statistics.received_bytes += received_bytes;
+    ++plan_of(number).statistics.calls;
+  }
+
   Touched &touched(std::int64_t number) { return fetch_of(number).fetch.touched(); }
 
   void ask(std::int64_t number) {
@@ -458,6 +473,15 @@ DISTSPMD_EXPORT void distspmd_fetch_statistics(void *context, std::int64_t fetch
   *calls = found.calls;
   *received_bytes = found.received_bytes;
   *asked_bytes = found.asked_bytes;
+}
+
+/// Meet the other ranks for a plan that a device carries out, and count it; see Context.
+DISTSPMD_EXPORT void distspmd_meet(void *context, std::int64_t plan, const void *mine, std::int64_t bytes,
+                                   void *all) {
+  static_cast<distspmd::Context *>(context)->meet(plan, mine, bytes, all);
+}
+DISTSPMD_EXPORT void distspmd_count(void *context, std::int64_t plan, std::int64_t received_bytes) {
+  static_cast<distspmd::Context *>(context)->count(plan, received_bytes);
 }
 
 /// Tell in three numbers, which stay with the caller, what moves; see Movements.

@@ -177,3 +177,35 @@ DISTSPMD_DEVICE_EXPORT void distspmd_transport_bytes(void *transport, std::int64
   both[0] = found->to_host;
   both[1] = found->to_device;
 }
+/// Let ranks pull out of the memory of each other's devices; see Pulls.
+DISTSPMD_DEVICE_EXPORT void distspmd_transport_use_pulls(void *transport, distspmd::Pulls::Meet meet,
+                                                         distspmd::Pulls::Count count,
+                                                         const std::int64_t *words) {
+  static_cast<distspmd::Transport *>(transport)->use_pulls(meet, count, words);
+}
+/// Memory that may be freed after the call; null: there is none any more.
+DISTSPMD_DEVICE_EXPORT void distspmd_transport_lend(void *transport, const void *at) {
+  distspmd::Pulls *const pulls = static_cast<distspmd::Transport *>(transport)->pulls();
+  if (pulls && at) pulls->lend(at);
+  if (pulls && !at) pulls->return_lent();
+}
+/// Calls that were pulls so far.
+DISTSPMD_DEVICE_EXPORT std::int64_t distspmd_transport_pulls(void *transport) {
+  const distspmd::Pulls *const pulls = static_cast<distspmd::Transport *>(transport)->pulls();
+  return pulls ? pulls->calls : 0;
+}
+/// The 64 bytes by which another process opens an allocation; an error's number, or 0.
+DISTSPMD_DEVICE_EXPORT int distspmd_device_export(void *at, void *handle) {
+  const cudaError_t error = cudaIpcGetMemHandle(static_cast<cudaIpcMemHandle_t *>(handle), at);
+  cudaGetLastError();  // who asks has the answer
+  return int(error);
+}
+/// Open what another process has exported, and close it again; an error's number, or 0.
+DISTSPMD_DEVICE_EXPORT int distspmd_device_try_open(const void *handle) {
+  void *at = nullptr;
+  cudaError_t error = cudaIpcOpenMemHandle(&at, *static_cast<const cudaIpcMemHandle_t *>(handle),
+                                           cudaIpcMemLazyEnablePeerAccess);
+  if (error == cudaSuccess) error = cudaIpcCloseMemHandle(at);
+  cudaGetLastError();
+  return int(error);
+}

@@ -12,10 +12,12 @@
 #include <algorithm>
 #include <cstdint>
 #include <initializer_list>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include <distspmd/api/execute.hpp>
+#include <distspmd/device/pulls.hpp>
 
 namespace distspmd {
 inline namespace v1 {
@@ -126,6 +128,13 @@ class Transport : public Executable {
     cudaStreamDestroy(stream_);
   }
 
+  /// Let ranks pull out of the memory of each other's devices, where they can; see Pulls.
+  void use_pulls(Pulls::Meet meet, Pulls::Count count, const std::int64_t *words) {
+    pulls_ = std::make_unique<Pulls>(engine_, meet, count, words);
+    check(pulls_->error(), "the tables of pulls");
+  }
+  Pulls *pulls() { return pulls_.get(); }
+
   /// Bytes that have been copied from the device to the host, and back.
   std::int64_t to_host = 0, to_device = 0;
 
@@ -214,6 +223,12 @@ class Transport : public Executable {
   static void run_plan(Executable *own, std::int64_t plan, const void *in, void *out) {
     Transport *self = static_cast<Transport *>(own);
     Executable *engine = self->engine_;
+    if (self->pulls_) {
+      self->wait(nullptr);  // for what the program does with the tiles
+      const bool done = self->pulls_->run(plan, in, out);
+      self->check(self->pulls_->error(), "a pull");
+      if (done) return;
+    }
     self->by(self->plans_.at(std::size_t(plan)), in, out,
              [=](const void *from, void *to) { engine->run(engine, plan, from, to); });
   }
@@ -237,6 +252,7 @@ class Transport : public Executable {
 
   Executable *engine_;
   End end_;
+  std::unique_ptr<Pulls> pulls_;
   std::vector<Route> plans_, fetches_;
   void *mirrors_[2] = {nullptr, nullptr};
   cudaStream_t stream_ = nullptr;
