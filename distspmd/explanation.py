@@ -18,7 +18,7 @@ from distspmd.lowering import ATTRIBUTE, Lowering, PlannedMemlet
 from distspmd.plans.cost import Cost
 from distspmd.plans.heuristics import HEURISTICS, STAGES
 from distspmd.plans.plan import Plan
-from distspmd.plans.pull_table import why_no_pulls
+from distspmd.plans.pull_table import received_by_pulls, why_no_pulls
 from distspmd.plans.staged_boxes import StagedBoxes
 from distspmd.tables import Table, as_html, as_text, shorten
 
@@ -173,11 +173,33 @@ class Explanation:
             "Tiles that lie in the memory of devices on all ranks are pulled by the kernels of who "
             f"gets them, if the ranks are on one node: {pulled}."
         ] * bool(pulled)
+        if more := self.more_by_pulls:
+            said.append(
+                "Who pulls the operands of a small reduction reads all of them: that is at most "
+                f"{more:,} bytes more in a run than are explained."
+            )
         return said + [
             f"Not pulled: {', '.join(dict.fromkeys(names))}, because {why}."
             for why, names in reasons.items()
             if names
         ]
+
+    @property
+    def more_by_pulls(self) -> int:
+        """Bytes at most that all ranks of a device receive in a run beyond ``nbytes``.
+
+        Who pulls the operands of a reduction reads all of them.
+        """
+        if not self.device or self.staged_because:
+            return 0
+        pulled = (m for m in self.lowering.memlets if not why_no_pulls(m.solution.plan))
+        moves = [(m.solution.plan, 1 if m.times is None else m.times) for m in pulled]
+        ranks = range(self.lowering.ranks)
+        return sum(
+            times * (received_by_pulls(plan, rank) - plan.received(rank))
+            for plan, times in moves
+            for rank in ranks
+        )
 
     @property
     def _homes(self) -> Table:

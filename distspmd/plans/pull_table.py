@@ -49,6 +49,21 @@ def why_no_pulls(plan: Plan) -> str:
     return ""
 
 
+def received_by_pulls(plan: Plan, rank: int) -> int:
+    """Bytes that a rank copies out of the tiles of others, as its plan is pulled.
+
+    They are those of the plan's messages, but of steps that combine in a call of MPI
+    (:func:`~distspmd.plans.collectives.received_in_groups`): a rank that pulls reads all operands.
+    """
+    if not any(step.kind.spec.is_combined for step in plan.steps):
+        return plan.received(rank)
+    found = 0
+    for step in plan.steps:
+        comes = step.table.between & (step.table.receivers == rank)
+        found += int(step.table.volumes[comes].sum())
+    return found * plan.itemsize
+
+
 def pull_table(
     plans: Sequence[Plan], held: Sequence[Sequence[Ends]], rank: int
 ) -> NDArray[np.int64]:

@@ -39,7 +39,7 @@ def test_a_program_that_is_right_is_compared_on_all_arrays() -> None:
     sdfg = gathered.to_sdfg()
     before = sdfg.to_json()
     given: dict[str, Any] = {"at": (0, 11), "x": lambda rng: rng.normal(size=11)}
-    checked = distspmd.check(sdfg, {"y": (3,)}, 3, inputs=given, seed=5)
+    checked = distspmd.check(sdfg, {"y": (3,), "sum_x": (3,)}, 3, inputs=given, seed=5)
     assert [run.seed for run in checked.runs] == [5, 6]
     names = [[compared.name for compared in run.comparisons] for run in checked.runs]
     assert names == [["x", "at", "s", "y", "__return"]] * 2

@@ -12,7 +12,7 @@ from distspmd.layouts.layout import Layout
 from distspmd.layouts.mesh import Mesh
 from distspmd.plans.encoding import Storage
 from distspmd.plans.plan import Plan
-from distspmd.plans.pull_table import pull_table, why_no_pulls
+from distspmd.plans.pull_table import pull_table, received_by_pulls, why_no_pulls
 from distspmd.runtime.device_transports import VARIABLE
 
 __all__ = ["copied", "mutated"]  # fixtures
@@ -111,6 +111,14 @@ def test_a_rank_pulls_each_box_from_who_has_it() -> None:
         [0, 3, 0, 0, 2, 3, 6, 1, 3, 1],
         [2, 3, 6, 0, 2, 3, 6, 1, 3, 1],
     ]
+
+
+def test_who_pulls_a_small_reduction_reads_all_its_operands() -> None:
+    plan = plan_of("[1] + partial(sum){p}", "[1]", p=4)
+    held = [[[Storage.of(layout.box(rank)) for layout in plan.buffers[:2]]] for rank in range(4)]
+    assert sum(plan.received(rank) for rank in range(4)) == 6 * 8, "a ring moves the fewest"
+    assert [received_by_pulls(plan, rank) for rank in range(4)] == [3 * 8] * 4
+    assert [pull_table([plan], held, rank)[9] for rank in range(4)] == [3] * 4
 
 
 DTYPE = 11
