@@ -57,13 +57,13 @@ class Layer(nn.Module):
 
 
 class GPT(nn.Module):
-    """Four layers, with a table of words that is the head, too."""
+    """Layers, with a table of words that is the head, too."""
 
-    def __init__(self, words: int, width: int, heads: int, length: int) -> None:
+    def __init__(self, words: int, width: int, heads: int, length: int, layers: int = 4) -> None:
         super().__init__()
         self.table = nn.Embedding(words, width)
         self.places = nn.Parameter(torch.zeros(length, width))
-        self.layers = nn.Sequential(*(Layer(width, heads) for _ in range(4)))
+        self.layers = nn.Sequential(*(Layer(width, heads) for _ in range(layers)))
         self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, words, bias=False)
         nn.init.normal_(self.table.weight, std=0.02)
         self.head.weight = self.table.weight

@@ -12,7 +12,7 @@ from pathlib import Path
 # modules below it. `distspmd/__init__.py` knows all.
 ORDER = """
     errors
-    cache tables expressions wcsp
+    cache tables charts expressions wcsp
     layouts
     plans
     solvers

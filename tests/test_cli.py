@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 import distspmd
-from distspmd.cli import main, parse_schedule
+from distspmd.cli import main
+from distspmd.cli.options import parse_schedule
 from distspmd.errors import ScheduleError
 
 PROGRAM = """
@@ -199,8 +200,12 @@ def test_a_schedule_is_searched_for_saved_predicted_and_run(
     network, schedule = tmp_path / "network.py", tmp_path / "schedule.yaml"
     network.write_text(NETWORK)
     program = f"{network}:step"
-    assert main(["search", program, "-n", "4", "--memory", "80 GB", "-o", str(schedule)]) == 0
+    page = tmp_path / "found.html"
+    asked = ["-n", "4", "--memory", "80 GB", "-o", str(schedule), "--html", str(page)]
+    assert main(["search", program, *asked]) == 0
     assert "A schedule for 4 ranks" in capfd.readouterr().out
+    assert "<svg" in page.read_text()
+    assert "what none can undercut" in page.read_text()
     assert main(["predict", program, "-s", str(schedule)]) == 0
     assert "Predicted seconds" in capfd.readouterr().out
     assert main(["run", program, "-n", "4", "--repeat", "1"]) == 0

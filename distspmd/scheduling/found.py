@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import html
+import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from distspmd.charts import Bars, Chart, Line, as_svg
 from distspmd.layouts.mesh import Mesh
 from distspmd.schedule import Grid, OnMesh, Schedule
 from distspmd.scheduling.candidates import coarsened
@@ -17,6 +19,9 @@ from distspmd.scheduling.footprints import Candidate, Tilings
 from distspmd.scheduling.model import Model
 from distspmd.tables import Table, as_html, as_text
 from distspmd.wcsp.solver import Solution
+
+MOST_BARS = 40
+"""Spaces that are drawn."""
 
 
 @dataclass(frozen=True)
@@ -125,11 +130,41 @@ class Found:
             Table("Iteration spaces", head, rows),
         ]
 
+    def drawing(self) -> str:
+        """Charts as SVG: cost and bound over the time of the search, and what spaces cost."""
+        return as_svg([self._progress(), self._costs()], columns=1)
+
+    def _progress(self) -> Chart:
+        end = self.history[-1][0] if self.history else 0.0
+        steps = [*self.history, (end * 1.05, self.cost, self.bound)]
+        costs = tuple((at, cost) for at, cost, _ in steps if math.isfinite(cost))
+        bounds = tuple((at, bound) for at, _, bound in steps if math.isfinite(bound))
+        return Chart(
+            "Cost of the best schedule, and what none can undercut",
+            "seconds of the search",
+            "predicted seconds of a run",
+            (
+                Line("cost", costs, colour=0, is_stepped=True),
+                Line("bound", bounds, colour=1, is_dashed=True, is_stepped=True),
+            ),
+        )
+
+    def _costs(self) -> Bars:
+        dearest = sorted(self.spaces, key=lambda space: -(space.seconds + space.more))
+        left = len(dearest) - MOST_BARS
+        return Bars(
+            "Iteration spaces" + f", all but the {left} cheapest" * (left > 0),
+            "predicted seconds of a run",
+            ("work", "what the next best choice would cost beside"),
+            tuple((p.name, (p.seconds, p.more)) for p in dearest[:MOST_BARS]),
+        )
+
     def __str__(self) -> str:
         return f"{as_text(self._tables())}\n{self.sentence}"
 
     def _repr_html_(self) -> str:
-        return f"{as_html(self._tables())}<p>{html.escape(self.sentence)}</p>"
+        told = f"<p>{html.escape(self.sentence)}</p>"
+        return f"{as_html(self._tables())}{told}{self.drawing()}"
 
 
 def found_on(model: Model, solution: Solution, ranks: int) -> Found:

@@ -1,4 +1,4 @@
-"""The command ``distspmd``: the functions of the package, on ``file.py:function``, from a shell."""
+"""The commands, what they print, and the program that they are asked for."""
 
 from __future__ import annotations
 
@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import distspmd
 from distspmd import doctor
+from distspmd.cli.options import add_device, add_frontend, add_schedule, asked_of, parse_sizes
 from distspmd.errors import (
-    ArgumentError,
     DistSPMDError,
-    ScheduleError,
     ScheduleWarning,
     ToolchainError,
     UnsupportedProgram,
@@ -29,7 +28,6 @@ from distspmd.runtime import devices
 from distspmd.runtime.allocation import launched_ranks, rank_of_launch
 from distspmd.runtime.launch import launch
 from distspmd.runtime.toolchain import find_mpi
-from distspmd.schedule import Entries, Schedule, as_entries
 
 if TYPE_CHECKING:
     from dace import SDFG
@@ -86,13 +84,13 @@ def _parser() -> argparse.ArgumentParser:
 
     spaces = commands.add_parser("spaces", help="print the iteration spaces of a program")
     spaces.add_argument("program", help=_PROGRAM)
-    _add_frontend(spaces)
+    add_frontend(spaces)
     spaces.set_defaults(command=_spaces)
 
     lower = commands.add_parser("lower", help="lower a program and print what was decided")
     lower.add_argument("program", help=_PROGRAM)
-    _add_schedule(lower)
-    _add_frontend(lower)
+    add_schedule(lower)
+    add_frontend(lower)
     lower.add_argument(
         "-o",
         "--output",
@@ -111,8 +109,8 @@ def _parser() -> argparse.ArgumentParser:
         "explain", help="lower a program and print what it will communicate, and why so"
     )
     explain.add_argument("program", help=_PROGRAM)
-    _add_schedule(explain)
-    _add_frontend(explain)
+    add_schedule(explain)
+    add_frontend(explain)
     explain.add_argument("--html", metavar="FILE.html", help="save it as a page")
     explain.set_defaults(command=_explain)
 
@@ -125,12 +123,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     run.add_argument("program", help=f"{_PROGRAM}; or a script and its arguments")
     run.add_argument("-n", "--ranks", type=int, required=True, help="number of ranks")
-    _add_schedule(run)
+    add_schedule(run)
     run.add_argument("--seed", type=int, default=0, help="of the random arguments (default 0)")
     run.add_argument("--repeat", type=int, default=3, help="runs to time (default 3)")
     told = "seconds after which all ranks are ended, with where each of them stood"
     run.add_argument("--timeout", type=float, help=told)
-    _add_device(run)
+    add_device(run)
     run.set_defaults(command=_run)
 
     check = commands.add_parser(
@@ -139,11 +137,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     check.add_argument("program", help=_PROGRAM)
     check.add_argument("-n", "--ranks", type=int, required=True, help="number of ranks")
-    _add_schedule(check)
+    add_schedule(check)
     check.add_argument("--seed", type=int, default=0, help="of the first inputs (default 0)")
     check.add_argument("--runs", type=int, default=2, help="inputs to compare on (default 2)")
     check.add_argument("--timeout", type=float, help="seconds after which all ranks are ended")
-    _add_device(check)
+    add_device(check)
     check.set_defaults(command=_check)
 
     reshard = commands.add_parser(
@@ -179,123 +177,18 @@ def _add_search(commands: Any) -> None:
     search.add_argument("--memory", metavar="BYTES", help="of a rank at once, such as 80GB")
     search.add_argument("--seconds", type=float, default=60.0, help="of the search (default 60)")
     search.add_argument("-o", "--output", metavar="FILE.yaml", help="save the schedule")
-    _add_schedule(search)
-    _add_frontend(search)
+    told = "save it as a page, with charts of cost and bound over time and of what spaces cost"
+    search.add_argument("--html", metavar="FILE.html", help=told)
+    add_schedule(search)
+    add_frontend(search)
     search.set_defaults(command=_search)
 
     predict = commands.add_parser("predict", help="print how long a lowered program should take")
     predict.add_argument("program", help=_PROGRAM)
     predict.add_argument("-n", "--ranks", type=int, help="search for what is left open")
-    _add_schedule(predict)
-    _add_frontend(predict)
+    add_schedule(predict)
+    add_frontend(predict)
     predict.set_defaults(command=_predict)
-
-
-def _add_frontend(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--frontend",
-        choices=("numpy", "dace"),
-        default="numpy",
-        help="what reads the function: what NumPy means (default), or DaCe's own parser",
-    )
-
-
-def _add_schedule(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "-s",
-        "--schedule",
-        action="append",
-        default=[],
-        metavar="SPACE=PARTS",
-        help="parts of an iteration space, such as hidden=2,2,1 or hidden=__i0:2,__i1:2, or axes "
-        "of the mesh, such as hidden=__i0:x,__i1:yz; may be repeated; or a YAML or JSON file with "
-        "space: parts, or as Lowering.schedule.save writes it",
-    )
-    parser.add_argument(
-        "--mesh",
-        metavar="AXES",
-        help="sizes of the axes that --schedule names, major first, such as x=4,y=2",
-    )
-    parser.add_argument(
-        "--size",
-        action="append",
-        default=[],
-        metavar="N=NUMBER",
-        help="number for a symbolic size; may be repeated",
-    )
-
-
-def _add_device(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--device",
-        metavar="KIND",
-        help=f"device on which each rank works: {', '.join(devices.KINDS)} (default: the cores of "
-        "the host)",
-    )
-
-
-def parse_schedule(given: Sequence[str]) -> Schedule:
-    """The schedule from the options: ``space=parts`` each, or files.
-
-    Raises:
-        ScheduleError: neither of both.
-    """
-    schedule = Schedule()
-    for item in given:
-        space, equals, parts = item.rpartition("=")
-        if equals:
-            schedule[space] = _parse_parts(item, parts)
-        elif _is_file(item):
-            read = Schedule.load(item)
-            schedule.update(read)
-            schedule.places.update(read.places)
-        else:
-            raise ScheduleError(
-                f"--schedule {item!r}: neither space=parts, such as hidden=2,2,1, nor a file."
-            )
-    return schedule
-
-
-def _is_file(item: str) -> bool:
-    try:
-        return Path(item).is_file()
-    except (OSError, ValueError):  # too long for a name, or with a zero in it
-        return False
-
-
-def parse_sizes(given: Sequence[str]) -> dict[str, int]:
-    """Sizes from the options, ``N=100`` each.
-
-    Raises:
-        ArgumentError: something else.
-    """
-    pairs = [item.partition("=") for item in given]
-    for item, (name, _, number) in zip(given, pairs, strict=True):
-        if not name.isidentifier() or not number.isdecimal() or len(number) > 18:
-            raise ArgumentError(f"--size {item!r} is no size. Write N=100.")
-    return {name: int(number) for name, _, number in pairs}
-
-
-def _parse_parts(item: str, parts: str) -> tuple[int, ...] | dict[str, int] | dict[str, str]:
-    try:
-        if ":" in parts:
-            pairs = dict(pair.split(":") for pair in parts.split(","))
-            named = {name.strip(): asked.strip() for name, asked in pairs.items()}
-            if all(asked.isidentifier() for asked in named.values()):
-                return named
-            return {name: int(count) for name, count in named.items()}
-        return tuple(int(count) for count in parts.strip("()").split(",") if count.strip())
-    except ValueError:
-        raise ScheduleError(
-            f"--schedule {item!r}: {parts!r} is no list of numbers. Write space=2,2,1, or "
-            "space=i:2,j:2 with names of parameters, or space=i:x,j:y with axes of the mesh."
-        ) from None
-
-
-def _asked(options: argparse.Namespace) -> Entries:
-    """The schedule from the options, with the mesh of its axes."""
-    mesh = None if options.mesh is None else Mesh.parse(options.mesh)
-    return as_entries(parse_schedule(options.schedule), mesh)
 
 
 # --- programs ---
@@ -362,7 +255,7 @@ def _lowered(options: argparse.Namespace) -> tuple[SDFG, Lowering]:
     from distspmd.pipeline import lower_numbers
 
     sdfg = _parsed(options)
-    return sdfg, lower_numbers(sdfg, _asked(options))
+    return sdfg, lower_numbers(sdfg, asked_of(options))
 
 
 # --- commands ---
@@ -379,7 +272,6 @@ def _spaces(options: argparse.Namespace) -> int:
 
 def _reshard(options: argparse.Namespace) -> int:
     from distspmd.layouts.layout import Layout
-    from distspmd.layouts.mesh import Mesh
     from distspmd.planning.on_paper import drawing, report
     from distspmd.planning.planner import plan
 
@@ -411,7 +303,7 @@ def _stopped_after(options: argparse.Namespace) -> str:
     """The SDFG after a pass, as a schedule tree."""
     from distspmd import pipeline
 
-    compilation = pipeline.begin_compilation(_parsed(options), _asked(options))
+    compilation = pipeline.begin_compilation(_parsed(options), asked_of(options))
     pipeline.run_passes(compilation, stop_after=options.stop_after)
     text: str = compilation.sdfg.as_schedule_tree().as_string()
     return text
@@ -431,6 +323,8 @@ def _search(options: argparse.Namespace) -> int:
     print(found := _found(options, _parsed(options), options.memory, options.seconds))
     if options.output:
         found.save(options.output)
+    if options.html:
+        Path(options.html).write_text(f"<html><body>{found._repr_html_()}</body></html>")
     return 0
 
 
@@ -442,14 +336,15 @@ def _found(
         sdfg,
         options.ranks,
         memory=memory,
-        fixed=_asked(options),
+        fixed=asked_of(options),
         seconds=seconds,
         progress=_tell_progress if sys.stderr.isatty() else None,
     )
 
 
 def _predict(options: argparse.Namespace) -> int:
-    print(distspmd.predict(distspmd.lower(_parsed(options), _asked(options), ranks=options.ranks)))
+    lowering = distspmd.lower(_parsed(options), asked_of(options), ranks=options.ranks)
+    print(distspmd.predict(lowering))
     return 0
 
 
@@ -481,7 +376,7 @@ def _check(options: argparse.Namespace) -> int:
 def _checked(options: argparse.Namespace, runs: int, searched: bool = False) -> Checked:
     from distspmd.checking.check import check
 
-    program, asked = _load(options.program), _asked(options)
+    program, asked = _load(options.program), asked_of(options)
     if not asked and searched:
         found = _found(options, _parsed(options, program))
         asked = found.schedule
