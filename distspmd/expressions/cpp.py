@@ -68,6 +68,7 @@ FORMS: dict[str, Form] = {
     },
     **{name: f"({{0}} {sign} {{1}})" for name, sign in _SIGNS.items()},
     "negative": "(-{0})",
+    "from_parts": "{type}({0}, {1})",
     "conjugate": {"": "{0}", "c": "std::conj({0})"},
     "cast": "{type}({0})",
     "sign": "(({0} > 0) - ({0} < 0))",

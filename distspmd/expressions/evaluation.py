@@ -52,6 +52,7 @@ _FUNCTIONS: dict[str, Function] = {
     **{name: getattr(np, name) for name in OPERATIONS if hasattr(np, name)},
     "at_least": lambda a, b: np.where(a < b, b, a),
     "at_most": lambda a, b: np.where(a > b, b, a),
+    "from_parts": lambda a, b: np.asarray(a) + np.asarray(b) * 1j,
     "modulo": np.fmod,
     "floored_rest": _floored_rest,
     "left_shift": _shift(np.left_shift),

@@ -39,6 +39,11 @@ def real_part(types: Sequence[DType]) -> DType:
     return np.dtype(f"f{found.itemsize // 2}") if found.kind == "c" else found
 
 
+def of_parts(types: Sequence[DType]) -> DType:
+    """The type of complex numbers with such parts."""
+    return np.result_type(*types, np.complex64)
+
+
 def truth(types: Sequence[DType]) -> DType:
     """A truth value."""
     return BOOL
@@ -166,6 +171,7 @@ _ROWS = [
     _row("relu", 1, promote_types, 1, lambda f, e, a: [f.where(f.greater(a, 0), 1.0, 0.0)]),
     _row("real", 1, real_part, 0),
     _row("imag", 1, real_part, 0),
+    _row("from_parts", 2, of_parts, 0),
     _row("conjugate", 1, promote_types, 1),
     _row("cbrt", 1, real, 20),
     _row("copysign", 2, real, 2),

@@ -53,6 +53,7 @@ FORMS: dict[str, Form] = {
     },
     **{name: f"({{0}} {sign} {{1}})" for name, sign in SIGNS.items()},
     "negative": "(-{0})",
+    "from_parts": "({0} + 1j * {1})",
     "cast": "dace.{type}({0})",
     "modulo": "fmod({0}, {1})",
     "floored_rest": "({0} + {1} if {0} != 0 and ({0} < 0) != ({1} < 0) else {0})",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -53,6 +53,8 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
     table[aten.mean.dim] = _mean
     table[aten._safe_softmax.default] = _safe_softmax
     table[aten.roll.default] = _roll
+    table[aten.fft_fftfreq.default] = _frequencies
+    table[aten.fft_rfftfreq.default] = _frequencies_of_real
     table[aten.hardtanh.default] = lambda x, low=-1.0, high=1.0: aten.clamp(x, low, high)
     table[aten.native_group_norm.default] = _group_norm
     table[aten.mean.default] = lambda x, **k: _mean(x, None, **k)
@@ -110,6 +112,24 @@ def _roll(x: torch.Tensor, shifts: Sequence[int], dims: Sequence[int] = ()) -> t
                 [x.narrow(dim, place, x.shape[dim] - place), x.narrow(dim, 0, place)], dim
             )
     return x
+
+
+def _frequencies(n: int, d: float = 1.0, **settings: Any) -> torch.Tensor:
+    """Of the elements of a Fourier transform: from zero up, and then from the least one."""
+    settings.setdefault("dtype", torch.get_default_dtype())
+    places = torch.arange(n, **_known(settings))
+    found: torch.Tensor = torch.where(places < (n + 1) // 2, places, places - n) / (n * d)
+    return found
+
+
+def _frequencies_of_real(n: int, d: float = 1.0, **settings: Any) -> torch.Tensor:
+    settings.setdefault("dtype", torch.get_default_dtype())
+    found: torch.Tensor = torch.arange(n // 2 + 1, **_known(settings)) / (n * d)
+    return found
+
+
+def _known(settings: Mapping[str, Any]) -> dict[str, Any]:
+    return {"dtype": settings["dtype"] or torch.get_default_dtype()}
 
 
 def _safe_softmax(x: torch.Tensor, dim: int, dtype: torch.dtype | None = None) -> torch.Tensor:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
-from torch import fx
+from torch import fx, nn
 from torch.fx import traceback as fx_traceback
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -257,7 +257,8 @@ def _swapped_modules(
             _take_hooks(tensor, mine)
         swapped[id(tensor)] = mine
     swapped |= {id(tensor): traced[name] for name, tensor in closed.buffers.items()}
-    before = []
+    before: list[tuple[dict[str, Any], dict[str, Any]]] = []
+    kept = [_attributes(module) for module in closed.all_modules()]
     for module in closed.all_modules():
         for table in (module._parameters, module._buffers):
             before.append((table, dict(table)))
@@ -268,7 +269,33 @@ def _swapped_modules(
     finally:
         for table, content in before:
             table.clear()
-            table.update(content)  # type: ignore[arg-type]
+            table.update(content)
+        for attributes, contents in kept:
+            _restore(attributes, contents)
+
+
+_OF_EVERY_MODULE = frozenset(vars(nn.Module()))
+
+
+def _attributes(module: nn.Module) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The attributes that a class gives its modules, which may be caches, and what is in them."""
+    own = {k: x for k, x in vars(module).items() if k not in _OF_EVERY_MODULE}
+    return vars(module), {
+        k: (x, x.copy() if type(x) in (dict, list) else x) for k, x in own.items()
+    }
+
+
+def _restore(attributes: dict[str, Any], contents: dict[str, Any]) -> None:
+    """Forget what a traced forward pass has kept: no traced tensor may remain in a module."""
+    for key in [k for k in attributes if k not in contents and k not in _OF_EVERY_MODULE]:
+        del attributes[key]
+    for key, (value, content) in contents.items():
+        attributes[key] = value
+        if isinstance(value, dict) and type(value) is dict:
+            value.clear()
+            value.update(content)
+        elif type(value) is list:
+            value[:] = content
 
 
 def _take_hooks(tensor: torch.Tensor, traced: torch.Tensor) -> None:

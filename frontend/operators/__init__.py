@@ -1,6 +1,7 @@
 """What each operator of ATen means, in expressions and kernels."""
 
 from distspmd.frontend.operators import (
+    complex_numbers,
     convolutions,
     experts,
     indexing,
@@ -15,6 +16,7 @@ from distspmd.frontend.operators.aten_registry import OPERATORS, evaluate
 
 __all__ = [
     "OPERATORS",
+    "complex_numbers",
     "convolutions",
     "evaluate",
     "experts",

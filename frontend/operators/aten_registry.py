@@ -32,6 +32,8 @@ TYPES: dict[torch.dtype, DType] = {
     torch.int8: np.dtype(np.int8),
     torch.uint8: np.dtype(np.uint8),
     torch.int16: np.dtype(np.int16),
+    torch.complex64: np.dtype(np.complex64),
+    torch.complex128: np.dtype(np.complex128),
     torch.bfloat16: np.dtype(np.float32),
     torch.float16: np.dtype(np.float32),
 }
@@ -147,7 +149,30 @@ def number(value: Any, dtype: DType) -> Constant:
     """A number of Python as a constant of a type."""
     if dtype.kind == "b":
         return Constant(bool(value), dtype)
-    return Constant(float(value) if dtype.kind == "f" else int(value), dtype)
+    kinds: dict[str, Any] = {"f": float, "c": complex}
+    return Constant(kinds.get(dtype.kind, int)(value), dtype)
+
+
+def fitting(node: fx.Node, value: Any, dtype: DType) -> Constant:
+    """A number of Python that elements get, as a constant; torch refuses those out of range.
+
+    Raises:
+        UnsupportedProgram: the type has no such number; infinities and NaN are of each real type.
+    """
+    if dtype.kind == "f":
+        fits = not math.isfinite(value) or abs(value) <= float(np.finfo(dtype).max)
+    elif dtype.kind in "iu":
+        whole = np.iinfo(dtype)
+        least = -int(whole.max) if dtype.kind == "u" else int(whole.min)
+        fits = math.isfinite(value) and least <= value <= int(whole.max)
+    else:
+        fits = True
+    if not fits:
+        raise UnsupportedProgram(
+            f"{called(node)} is given the number {value}, which elements of the type {dtype} do "
+            "not have, as torch says where it runs. Give the type: torch.full(.., dtype=...)."
+        )
+    return number(value, dtype)
 
 
 def combine(

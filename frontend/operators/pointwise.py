@@ -12,6 +12,7 @@ from distspmd.frontend.operators.aten_registry import (
     Operator,
     combine,
     comparison_type,
+    fitting,
     number,
     operator,
     scale,
@@ -32,10 +33,13 @@ _ARITHMETIC = {
     "sub": "subtract",
     "mul": "multiply",
     "neg": "negative",
-    "abs": "absolute",
     "pow": "power",
 }
 """Operations by the operators that they are; operands and result have the promoted type."""
+_OF_COMPLEX = {
+    *("add", "subtract", "multiply", "negative", "power", "exp", "log", "sqrt", "reciprocal"),
+    *("sin", "cos", "tan", "sinh", "cosh", "tanh"),
+}
 _COMPARISONS = {
     "eq": "equal",
     "ne": "not_equal",
@@ -46,7 +50,7 @@ _COMPARISONS = {
 }
 _IDENTITIES = (
     *("clone", "alias", "detach", "lift_fresh_copy", "contiguous", "_local_scalar_dense"),
-    *("_conj", "positive", "detach_"),
+    *("positive", "detach_"),
 )
 
 
@@ -55,6 +59,8 @@ def _arithmetic(name: str) -> Operator:
         builder: Builder, node: fx.Node, *operands: Any, alpha: Any = None, **_: Any
     ) -> Value:
         dtype = type_of(node)
+        if dtype.kind == "c" and name not in _OF_COMPLEX:
+            raise refuse(node, [f"of complex numbers {', '.join(sorted(_OF_COMPLEX))}"])
         if alpha is not None and alpha != 1:
             operands = (operands[0], scale(operands[1], alpha, dtype))
         return combine(builder, node, operands, lambda *e: apply(name, *e, dtype=dtype), dtype)
@@ -205,7 +211,7 @@ def _full(builder: Builder, node: fx.Node, *args: Any, **_: Any) -> Value:
     dtype, shape = type_of(node), shape_of(node)
     if isinstance(value, Value):
         return combine(builder, node, [value], lambda e: e, dtype)
-    return Value(v.new_variables(shape), number(value, dtype), shape)
+    return Value(v.new_variables(shape), fitting(node, value, dtype), shape)
 
 
 @operator("arange")

@@ -55,9 +55,11 @@ OPERATORS["all"] = _reduction("min")
 
 def _extreme(operation: str) -> Operator:
     def build(
-        builder: Builder, node: fx.Node, x: Value, dim: int = -1, keep: bool = False
-    ) -> list[Value]:
-        """The extremes along a dimension, and the first place of each."""
+        builder: Builder, node: fx.Node, x: Value, dim: int | None = None, keep: bool = False
+    ) -> Any:
+        """The extremes along a dimension, and the first place of each; or the one of all."""
+        if dim is None:
+            return _reduction(operation)(builder, node, x)
         return [_kept(found, dim, keep) for found in _with_place(builder, node, x, dim, operation)]
 
     return build

@@ -18,6 +18,7 @@ from distspmd.frontend.operators.aten_registry import (
     INT64,
     OPERATORS,
     combine,
+    fitting,
     number,
     operator,
     shape_of,
@@ -336,7 +337,7 @@ def _scatter(
     dim %= max(1, len(x.shape))
     expected = tuple(1 if d == dim else n for d, n in enumerate(x.shape))
     if not isinstance(value, Value):
-        value = Value(v.new_variables(index.shape), number(value, x.dtype), index.shape)
+        value = Value(v.new_variables(index.shape), fitting(node, value, x.dtype), index.shape)
     if index.shape == expected and value.shape == expected:
         return _one_in_each_row(builder, node, x, dim, index, value)
     where, row, source = _along(builder, node, x, dim, index, value)

@@ -14,6 +14,7 @@ from distspmd.frontend.operators.aten_registry import (
     INT64,
     combine,
     element_within,
+    fitting,
     number,
     operator,
     shape_of,
@@ -258,7 +259,7 @@ def _pad(builder: Builder, node: fx.Node, x: Value, pads: Sequence[int], fill: A
     for other in inside[1:]:
         all_inside = apply("logical_and", all_inside, other)
     element = element_within(stored, dims, moved)
-    filled = apply("where", all_inside, element, number(fill, x.dtype))
+    filled = apply("where", all_inside, element, fitting(node, fill, x.dtype))
     return Value(dims, filled, shape)
 
 

@@ -24,8 +24,16 @@ from distspmd.frontend.tensor_ir.indices import (
 )
 from distspmd.frontend.tensor_ir.kernels import LINES, Builder, Kernel, name_of
 
-HEADER = "kernels/lines.hpp"
-"""What the code includes, below ``distspmd/``."""
+HEADERS = {
+    "distspmd::lines::": "kernels/lines.hpp",
+    "distspmd::fourier::": "kernels/fourier.hpp",
+}
+"""What code includes, below ``distspmd/``, that calls functions of these."""
+
+
+def headers_of(code: str) -> list[str]:
+    """What code of lines includes, below ``distspmd/``."""
+    return [header for name, header in HEADERS.items() if name in code]
 
 
 def run_on_lines(

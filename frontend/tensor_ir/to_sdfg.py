@@ -31,7 +31,7 @@ from distspmd.frontend.tensor_ir.kernels import (
     place_of,
     reach,
 )
-from distspmd.frontend.tensor_ir.lines import HEADER
+from distspmd.frontend.tensor_ir.lines import headers_of
 from distspmd.nodes.computation import Computation
 from distspmd.nodes.contraction import Contraction
 from distspmd.nodes.contraction_operands import Pick
@@ -165,13 +165,15 @@ class _State:
         ranges: dict[str, str | Subset] = {names[v]: f"0:{v.length}" for v in leaves}
         call = kernel.results[0][1]
         operands = [load for load in call.arguments if isinstance(load, Load)]
+        code = str(call.label[0]).partition(":")[2]
+        paths = [INCLUDE / "distspmd" / header for header in headers_of(code)]
         tasklet = dace_nodes.Tasklet(
             kernel.label,
             {f"_line{n}": _pointer(load.array) for n, load in enumerate(operands)},
             {f"_result{n}": _pointer(array) for n, (array, _) in enumerate(kernel.results)},
-            str(call.label[0]).partition(":")[2],
+            code,
             language=dtypes.Language.CPP,
-            code_global=f'#include "{INCLUDE / "distspmd" / HEADER}"',
+            code_global="\n".join(f'#include "{path}"' for path in paths),
         )
         written = [array.written for array, _ in kernel.results]
         reads, writes = (

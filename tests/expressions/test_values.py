@@ -31,12 +31,21 @@ def test_every_target_has_a_form_of_every_operation() -> None:
 
 
 NOT_REAL = (
-    *("modulo", "bitwise_and", "bitwise_or", "bitwise_xor", "invert", "left_shift", "right_shift"),
+    *(
+        "from_parts",
+        "modulo",
+        "bitwise_and",
+        "bitwise_or",
+        "bitwise_xor",
+        "invert",
+        "left_shift",
+        "right_shift",
+    ),
     *("stepped", "pick_stepped", "uniform", "checked", "checked_index"),
     *("bfloat16_bits", "bfloat16_value", "float16_bits", "float16_value"),
 )
 NOT_WHOLE = (
-    *("power", "fmod", "floor", "ceil", "trunc", "rint", "relu", "isnan", "checked"),
+    *("from_parts", "power", "fmod", "floor", "ceil", "trunc", "rint", "relu", "isnan", "checked"),
     *("checked_index", "bfloat16_bits", "bfloat16_value", "float16_bits", "float16_value"),
 )
 

@@ -17,11 +17,12 @@ from torch import Tensor, nn
 from distspmd import frontend
 from distspmd.execution.binding import binding_of
 from distspmd.expressions.evaluation import evaluate
-from distspmd.expressions.ir import Argument, Expression, IndexValue, Load, replace_leaves
+from distspmd.expressions.ir import Argument, Call, Expression, IndexValue, Load, replace_leaves
 from distspmd.frontend.from_torch import api
 from distspmd.frontend.operators.aten_registry import HALVES
 from distspmd.frontend.tensor_ir.indices import Array, Index, Variable
 from distspmd.frontend.tensor_ir.kernels import LINES, Builder, Kernel, current_indices
+from from_torch.lines_on_paper import run_on_lines
 
 _REDUCTIONS: dict[str, Any] = {"sum": np.add, "max": np.maximum, "min": np.minimum}
 
@@ -89,7 +90,9 @@ def as_given(array: Any, dtype: torch.dtype) -> Tensor:
 
 def run_kernel(kernel: Kernel, memory: dict[str, Any]) -> None:
     """Write the results of a kernel."""
-    assert kernel.operation != LINES, "code of C++ is compiled"
+    if kernel.operation == LINES:
+        _run_lines(kernel, memory)
+        return
     kept = [leaf for v in kernel.variables for leaf in v.leaves()]
     gone = [leaf for v in kernel.reduced for leaf in v.leaves()]
     grid = _grid([*kept, *gone])
@@ -103,6 +106,25 @@ def run_kernel(kernel: Kernel, memory: dict[str, Any]) -> None:
         found.append(value)
     for (array, _), value in zip(kernel.results, found, strict=True):
         _store(array, kept, np.broadcast_to(value, shape[: len(kept)]), memory)
+
+
+def _run_lines(kernel: Kernel, memory: dict[str, Any]) -> None:
+    leaves = [leaf for v in kernel.variables for leaf in v.leaves()]
+    grid, shape = _grid(leaves), tuple(leaf.length for leaf in leaves)
+
+    def first(load: Load) -> tuple[Any, Any]:
+        array = memory[load.array.name]
+        assert array.flags.c_contiguous
+        places = [_at(index, grid) for index in current_indices(load)]
+        strides = [step // array.itemsize for step in array.strides]
+        flat: Any = sum(place * step for place, step in zip(places, strides, strict=True))
+        return array, np.broadcast_to(flat, shape)
+
+    call = kernel.results[0][1]
+    assert isinstance(call, Call)
+    lines = [first(load) for load in call.arguments if isinstance(load, Load)]
+    made = [first(array.written) for array, _ in kernel.results if array.written is not None]
+    run_on_lines(call.function.partition(":")[2], lines, made)
 
 
 def _store(array: Array, kept: list[Variable], value: Any, memory: dict[str, Any]) -> None:

@@ -186,6 +186,18 @@ SIZES: list[Function] = [
     lambda x, y: functional.adaptive_avg_pool2d(x[None, None], (3, 4)),
     lambda x, y: functional.adaptive_avg_pool3d(x.view(1, 1, 5, 2, 3), (2, 1, 2)),
 ]
+FOURIER: list[Function] = [
+    lambda x, y: torch.fft.rfft2(x, norm="ortho").abs(),
+    lambda x, y: torch.fft.irfft(torch.fft.rfft(x) * 2, n=5),
+    lambda x, y: torch.fft.irfft2(torch.fft.rfft2(y, norm="forward"), s=(6, 7)),
+    lambda x, y: torch.fft.ifft(x, norm="ortho").imag + torch.fft.fft(x, n=9).real[:, :6],
+    lambda x, y: torch.fft.fftshift(torch.fft.fft(x)).imag + torch.fft.fftfreq(6, 0.5),
+    lambda x, y: torch.view_as_complex(x.view(5, 3, 2)) * torch.complex(y[:5, :3], y[:5, 3:6]),
+    lambda x, y: torch.complex(x, y[:5, :6]).angle() + x.angle(),
+    lambda x, y: torch.view_as_real(torch.polar(x.abs(), x).conj().resolve_conj()),
+    lambda x, y: torch.fft.fft(x) @ torch.fft.fft(y[:, :6]).sgn(),
+    lambda x, y: torch.fft.rfftfreq(6) + torch.fft.fft(x)[:, :4].exp().real,
+]
 
 
 class Many(nn.Module):
@@ -203,8 +215,8 @@ class Many(nn.Module):
 @pytest.mark.usefixtures("unoptimised")
 @pytest.mark.parametrize(
     "functions",
-    [VIEWS, PLACES, GROUPS, DIVISIONS, NANS, INDICES, ORDERS, SIZES],
-    ids=["views", "places", "groups", "divisions", "nans", "indices", "orders", "sizes"],
+    [VIEWS, PLACES, GROUPS, DIVISIONS, NANS, INDICES, ORDERS, SIZES, FOURIER],
+    ids=["views", "places", "groups", "divisions", "nans", "indices", "orders", "sizes", "fourier"],
 )
 def test_results_are_those_of_torch(functions: list[Function]) -> None:
     torch.manual_seed(3)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from distspmd import frontend
 from distspmd.errors import ArgumentError, UnsupportedProgram
@@ -49,6 +50,29 @@ def test_an_operator_that_is_not_covered_is_named_with_its_module() -> None:
     model = nn.Sequential(nn.Linear(4, 3), Inverted())
     with pytest.raises(UnsupportedProgram, match=r"erfinv.*in the forward of 1\).*Covered are"):
         frontend.torch_module(model, torch.randn(2, 4))
+
+
+@pytest.mark.parametrize(
+    "fill",
+    [
+        lambda x: x + torch.full((), torch.finfo(torch.float64).min),
+        lambda x: x.masked_fill(x > 0, 1e300),
+        lambda x: functional.pad(x, (1, 1), value=1e300),
+        lambda x: torch.full_like(x, 200, dtype=torch.int8),
+        lambda x: torch.full_like(x, torch.nan, dtype=torch.int64),
+    ],
+)
+def test_numbers_that_torch_refuses_are_not_made_infinite(fill: Callable[[Tensor], Tensor]) -> None:
+    class Filled(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return fill(x)
+
+    x = torch.randn(2, 4)
+    with pytest.raises(RuntimeError, match="without overflow"):
+        fill(x)
+    with pytest.raises(UnsupportedProgram, match="which elements of the type"):
+        frontend.torch_module(Filled(), x)
+    frontend.torch_module(nn.Sequential(nn.ConstantPad1d(1, torch.inf)), x)
 
 
 @pytest.mark.parametrize("read", [lambda loss: loss.item(), float, lambda loss: bool(loss > 0)])
@@ -146,3 +170,23 @@ def test_views_keep_the_heads_apart() -> None:
     sdfg = frontend.torch_module(Heads(), torch.randn(2, 5, 8))
     assert tuple(sdfg.arrays["project_weight"].shape) == (3, 2, 4, 8)
     assert tuple(sdfg.arrays["project_addmm"].shape) == (2, 5, 3, 2, 4)
+
+
+def test_what_a_forward_pass_keeps_is_forgotten() -> None:
+    class Cached(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = nn.Parameter(torch.randn(4))
+            self.cache: dict[str, Tensor] = {}
+            self.calls = 0
+
+        def forward(self, x: Tensor) -> Tensor:
+            self.calls += 1
+            self.last = x
+            self.cache.setdefault("square", self.weight**2)
+            return x * self.cache["square"]
+
+    model, x = Cached(), torch.randn(2, 4)
+    frontend.torch_module(model, x)
+    assert (model.calls, model.cache, hasattr(model, "last")) == (0, {}, False)
+    assert torch.equal(model(x), x * model.weight**2)

@@ -25,10 +25,12 @@ class Architecture:
     Attributes:
         module: gives a tensor.
         inputs: of a call.
+        is_single: the model computes in single precision, whatever its parameters are.
     """
 
     module: nn.Module
     inputs: tuple[Tensor, ...]
+    is_single: bool = False
 
 
 ARCHITECTURES: dict[str, Callable[[], Architecture]] = {}
@@ -98,7 +100,9 @@ _SMALL = {
 }
 
 
-def enter_decoder(name: str, config: str, model: str, **settings: Any) -> None:
+def enter_decoder(
+    name: str, config: str, model: str, is_single: bool = False, **settings: Any
+) -> None:
     """Enter a model of texts, of a small configuration."""
 
     def build() -> Architecture:
@@ -106,7 +110,8 @@ def enter_decoder(name: str, config: str, model: str, **settings: Any) -> None:
 
         wanted = {**_SMALL, **settings}
         made = getattr(transformers, config)(**{k: v for k, v in wanted.items() if v is not None})
-        return Architecture(Logits(getattr(transformers, model)(made), "input_ids"), (words(),))
+        module = Logits(getattr(transformers, model)(made), "input_ids")
+        return Architecture(module, (words(),), is_single)
 
     ARCHITECTURES[name] = build
 

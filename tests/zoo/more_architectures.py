@@ -77,6 +77,73 @@ enter_decoder(
 enter_decoder(
     "lfm2", "Lfm2Config", "Lfm2ForCausalLM", layer_types=["conv", "full_attention"], **_GROUPED
 )
+enter_decoder(
+    "xglm",
+    "XGLMConfig",
+    "XGLMForCausalLM",
+    is_single=True,
+    d_model=16,
+    ffn_dim=24,
+    num_layers=2,
+    attention_heads=4,
+    dropout=0.0,
+    attention_dropout=0.0,
+    **_OTHER_NAMES,
+)
+enter_decoder(
+    "deepseek3",
+    "DeepseekV3Config",
+    "DeepseekV3ForCausalLM",
+    is_single=True,
+    num_key_value_heads=4,
+    n_routed_experts=4,
+    n_group=2,
+    topk_group=1,
+    num_experts_per_tok=2,
+    moe_intermediate_size=12,
+    kv_lora_rank=8,
+    q_lora_rank=8,
+    qk_rope_head_dim=4,
+    qk_nope_head_dim=4,
+    v_head_dim=4,
+    first_k_dense_replace=1,
+    n_shared_experts=1,
+)
+enter_decoder(
+    "olmoe",
+    "OlmoeConfig",
+    "OlmoeForCausalLM",
+    is_single=True,
+    num_experts=4,
+    num_experts_per_tok=2,
+    **_GROUPED,
+)
+enter_decoder(
+    "mamba2",
+    "Mamba2Config",
+    "Mamba2ForCausalLM",
+    is_single=True,
+    state_size=4,
+    num_heads=4,
+    head_dim=8,
+    n_groups=2,
+    chunk_size=4,
+    num_attention_heads=None,
+    intermediate_size=None,
+)
+enter_decoder("mpnet", "MPNetConfig", "MPNetForMaskedLM", **_NO_DROPOUT)
+enter_decoder(
+    "xlnet",
+    "XLNetConfig",
+    "XLNetLMHeadModel",
+    d_model=16,
+    n_layer=2,
+    n_head=4,
+    d_inner=24,
+    dropout=0.0,
+    max_position_embeddings=None,
+    **_OTHER_NAMES,
+)
 
 
 def _classifier(name: str, config: str, model: str, **settings: Any) -> None:
