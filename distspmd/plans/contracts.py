@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from distspmd.layouts.intervals import Numbers
 from distspmd.plans.collectives import CollectiveSpec, Ends, First
+from distspmd.plans.group_messages import GroupMessages
 from distspmd.plans.plan import Plan, Step
 
 Flags = NDArray[np.bool_]
@@ -73,15 +74,33 @@ def find_malformed(step: Step, plan: Plan) -> Iterator[str]:
     grouped = [rank for group in step.groups for rank in group]
     if len({*grouped}) != len(grouped):
         yield "a rank is in two groups."
-    named = np.unique(np.concatenate([grouped, step.table.table[:, :2].ravel()]).astype(np.int64))
+    named = np.unique(np.concatenate([grouped, _ends(step)]).astype(np.int64))
     outside = named[(named < 0) | (named >= plan.ranks)]
     if len(outside):
         for rank in outside.tolist():
             yield f"there is no rank {rank}."
         return
-    group = np.full(plan.ranks, -1, np.int64)
-    for number, ranks in enumerate(step.groups):
-        group[list(ranks)] = number
+    if not _keeps_promise(step):
+        yield from _found_among_messages(step, plan.ranks)
+
+
+def _ends(step: Step) -> Numbers:
+    """The ranks that send and receive."""
+    held = step.table
+    return held.ranks if isinstance(held, GroupMessages) else held.table[:, :2].ravel()
+
+
+def _keeps_promise(step: Step) -> bool:
+    """Whether messages that are not listed keep the promise of the kind for sure."""
+    held, spec = step.table, step.kind.spec
+    return isinstance(held, GroupMessages) and held.is_within(step.groups) and held.keeps(spec)
+
+
+def _found_among_messages(step: Step, ranks: int) -> Iterator[str]:
+    """What the kind forbids."""
+    group = np.full(ranks, -1, np.int64)
+    for number, members in enumerate(step.groups):
+        group[list(members)] = number
     calls = _Calls(step, group)
     yield from _misplaced(calls)
     check = _promise(step.kind.spec)

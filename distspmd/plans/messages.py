@@ -91,6 +91,11 @@ class Messages(Sequence[Message]):
         return not callable(self._given) or "table" in vars(self)
 
     @property
+    def content(self) -> bytes:
+        """All numbers, as bytes; other messages have others."""
+        return self.table.tobytes()
+
+    @property
     def senders(self) -> Numbers:
         """Rank that sends each message."""
         return self.table[:, 0]

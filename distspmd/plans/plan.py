@@ -138,7 +138,7 @@ class Plan:
             for group in step.groups:
                 numbers += [len(group), *group]
             found = zlib.crc32(array("q", numbers).tobytes(), found)
-            found = zlib.crc32(step.table.table.tobytes(), found)
+            found = zlib.crc32(step.table.content, found)
         return found
 
     @cached_property

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from distspmd.layouts.intervals import Numbers
 from distspmd.layouts.layout import Layout, Partial, Split
 from distspmd.layouts.mesh import Mesh
 from distspmd.plans.collectives import StepKind
+from distspmd.plans.group_messages import GroupMessages, intersections, volumes
 from distspmd.plans.heuristics import HEURISTICS
 from distspmd.plans.machine import Machine
 from distspmd.plans.messages import Messages, Traffic
@@ -46,8 +46,6 @@ from distspmd.solvers.collectives.search import (
     WeakType,
     sequences,
 )
-
-Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,14 +274,14 @@ class _Writer:
         extents, padding = self.move.source.extents, self.problem.extents
         have, want = (held.bounds(extents, padding) for held in (before, stage.held))
         if stage.kind is StepKind.PERMUTE:
-            bounds = _common(have[stage.group], want)
+            bounds = intersections(have[stage.group], want)
             messages = Messages.columns(stage.group, np.arange(self.ranks), bounds)
             groups = _cycles(stage.group)
         else:
             members = np.argsort(stage.group, kind="stable")
             size = self.ranks // len(np.unique(stage.group))
             table = members.reshape(-1, size)
-            messages = _later(stage.kind, table, have, want)
+            messages: Messages = _of_groups(stage.kind, table, have, want)
             groups = tuple(map(tuple, table.tolist()))
         reduction = self.move.reduction if stage.kind.spec.from_all else None
         return Step(stage.kind, source, target, groups, messages, reduction)
@@ -317,57 +315,25 @@ class _Writer:
         return Layout(mesh, self.move.source.extents, splits=splits, partial=partial)
 
 
-def _pairs(table: Numbers, have: Bools, want: Bools) -> tuple[Numbers, Numbers]:
-    """Each sender that has something, with each receiver of its group that wants something."""
-    groups, size = table.shape
-    if have.all() and want.all():
-        place = np.empty(groups * size, dtype=np.int64)
-        place[table.ravel()] = np.arange(groups * size) // size
-        return table[place].ravel(), np.repeat(np.arange(groups * size), size)
-    held = [(group[have[group]], group[want[group]]) for group in table]
-    senders = np.concatenate([np.tile(some, len(others)) for some, others in held])
-    receivers = np.concatenate([np.repeat(others, len(some)) for some, others in held])
-    order = np.argsort(receivers, kind="stable")
-    return senders[order], receivers[order]
-
-
-def _later(kind: StepKind, groups: Numbers, have: Numbers, want: Numbers) -> Messages:
+def _of_groups(kind: StepKind, groups: Numbers, have: Numbers, want: Numbers) -> Messages:
     """Messages of what ranks have and others of their group want.
 
-    Listed now unless they are many.
+    Their traffic is known before they are listed, of an all-to-all where all tiles are alike.
     """
-    before, after_ = _volumes(have), _volumes(want)
-
-    def listed() -> Messages:
-        senders, receivers = _pairs(groups, before > 0, after_ > 0)
-        return Messages.columns(senders, receivers, _common(have[senders], want[receivers]))
-
-    even = len({*before.tolist()}) == len({*after_.tolist()}) == 1
+    before, after_ = volumes(have), volumes(want)
     size = groups.shape[1]
-    if groups.size * size <= HEURISTICS.listed_messages or kind.spec.common or not even:
-        return listed()
-    kept = _volumes(_common(have, want))
-    combines = kind.spec.from_all
-    traffic = Traffic(
-        sent=before if kind.spec.to_all else before - kept,
-        received=(size - 1) * after_ if combines else after_ - kept,
-        delivered=after_ if combines else after_ - kept,
-        copied=kept,
-        partners=np.full(len(have), 2 * (size - 1)),
-    )
-    return Messages(lambda: listed().table, traffic)
-
-
-def _common(a: Numbers, b: Numbers) -> Numbers:
-    """Intersections of boxes, one by one."""
-    lows = np.maximum(a[:, :, 0], b[:, :, 0])
-    highs = np.minimum(a[:, :, 1], b[:, :, 1])
-    return np.stack([lows, highs], axis=2)
-
-
-def _volumes(bounds: Numbers) -> Numbers:
-    volumes: Numbers = np.maximum(bounds[:, :, 1] - bounds[:, :, 0], 0).prod(axis=1)
-    return volumes
+    traffic = None
+    even = len({*before.tolist()}) == len({*after_.tolist()}) == 1
+    if groups.size * size > HEURISTICS.listed_messages and kind is StepKind.ALL_TO_ALL and even:
+        kept = volumes(intersections(have, want))
+        traffic = Traffic(
+            sent=before - kept,
+            received=after_ - kept,
+            delivered=after_ - kept,
+            copied=kept,
+            partners=np.full(len(have), 2 * (size - 1)),
+        )
+    return GroupMessages(kind.spec, groups, have, want, traffic=traffic)
 
 
 def _tile_map(layout: Layout, held: WeakType) -> TileMap:

@@ -23,6 +23,7 @@ SOLVERS = {
     "exchange": (Exchange(), distspmd.solvers.exchange),
     "collectives": (Collectives(), distspmd.solvers.collectives.solver),
 }
+"""Collectives are of :class:`~distspmd.plans.group_messages.GroupMessages`, never listed early."""
 
 
 @pytest.mark.parametrize("name", SOLVERS)
@@ -40,7 +41,8 @@ def test_the_traffic_of_messages_that_are_not_listed_yet_is_theirs(name, monkeyp
         for mine, wanted in zip(plan.steps, listed.steps, strict=True):
             late += mine.table.traffic is not None
             assert mine.groups == wanted.groups
-            compare(mine.traffic, wanted.traffic, f"seed {seed}: {plan}")
+            known = replace(wanted, messages=Messages(wanted.table.table))
+            compare(mine.traffic, known.traffic, f"seed {seed}: {plan}")
             assert mine.messages == wanted.messages
     assert late > 20
 

@@ -4,13 +4,10 @@ One rank then combines each element, once. In an all-reduce by one call of MPI, 
 its own, several ranks combine it; in a reduction to one rank, that rank alone does all the work.
 Where all ranks want the result they receive as many bytes either way; where one rank wants it, the
 pieces that the others have combined come on top.
-
-The messages of both steps are listed when they run; what they carry is known before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -20,8 +17,9 @@ from distspmd.layouts import intervals
 from distspmd.layouts.intervals import Box, Numbers
 from distspmd.layouts.layout import Layout
 from distspmd.plans.collectives import StepKind
+from distspmd.plans.group_messages import GroupMessages
 from distspmd.plans.heuristics import HEURISTICS
-from distspmd.plans.messages import Messages, Traffic
+from distspmd.plans.messages import Messages
 from distspmd.plans.plan import Plan, Step
 
 
@@ -71,37 +69,24 @@ class _Pieces:
         return np.array([piece for cut in self.split for piece in cut], dtype=np.int64)
 
     @cached_property
-    def volumes(self) -> Numbers:
-        """Elements of each piece."""
-        volumes: Numbers = (self.bounds[:, :, 1] - self.bounds[:, :, 0]).prod(axis=1)
-        return volumes
-
-    def per_piece(self, of_group: Callable[[tuple[int, ...], list[Box]], int]) -> Numbers:
-        """A number of its group for each piece."""
-        pairs = list(zip(self.groups, self.split, strict=True))
-        return np.repeat([of_group(*pair) for pair in pairs], [len(cut) for _, cut in pairs])
-
-    def on_ranks(self, numbers: Numbers) -> Numbers:
-        """Numbers of pieces as those of the ranks that combine them; 0 of all others."""
-        found = np.zeros(max(map(max, self.groups)) + 1, dtype=np.int64)
-        found[self.owners] = numbers
+    def of_ranks(self) -> Numbers:
+        """The piece that each rank combines; nothing of others."""
+        found = np.zeros((self.count, *self.bounds.shape[1:]), dtype=np.int64)
+        found[self.owners] = self.bounds
         return found
 
-    def in_group(self, of_group: Callable[[tuple[int, ...], list[Box]], int]) -> Numbers:
-        """A number of its group for each rank; 0 of ranks that are in none."""
-        found = self.on_ranks(np.zeros(len(self.owners), dtype=np.int64))
-        for group, cut in zip(self.groups, self.split, strict=True):
-            found[list(group)] = of_group(group, cut)
+    @cached_property
+    def whole(self) -> Numbers:
+        """The box of the group of each rank."""
+        found = np.zeros((self.count, *self.bounds.shape[1:]), dtype=np.int64)
+        for group, box in zip(self.groups, self.boxes, strict=True):
+            found[list(group)] = box
         return found
 
-    def with_each(self, far: bool) -> tuple[Numbers, Numbers]:
-        """Number of a piece and a rank of its group, for each pair; without its own, if ``far``."""
-        sizes = self.per_piece(lambda group, _: len(group))
-        number = np.repeat(np.arange(len(sizes)), sizes)
-        groups = zip(self.groups, self.split, strict=True)
-        ranks = np.concatenate([np.tile(group, len(cut)) for group, cut in groups])
-        kept = ranks != self.owners[number] if far else slice(None)
-        return number[kept], ranks[kept]
+    @property
+    def count(self) -> int:
+        """Ranks up to the last one of all groups."""
+        return max(map(max, self.groups)) + 1
 
 
 def _layout(plan: Plan, pieces: _Pieces) -> Layout:
@@ -116,53 +101,23 @@ def _layout(plan: Plan, pieces: _Pieces) -> Layout:
 
 def _combined(step: Step, pieces: _Pieces, target: int) -> Step:
     """Each rank that has a piece combines those of its group."""
-
-    def listed() -> Numbers:
-        number, senders = pieces.with_each(far=False)
-        return Messages.columns(senders, pieces.owners[number], pieces.bounds[number]).table
-
-    volume = pieces.on_ranks(pieces.volumes)
-    others = pieces.in_group(lambda group, _: len(group) - 1)
-    owns = pieces.on_ranks(np.ones(len(pieces.owners), dtype=np.int64))
-    whole = pieces.in_group(lambda _, cut: sum(map(intervals.volume, cut)))
-    traffic = Traffic(
-        sent=whole - volume,
-        received=others * volume,
-        delivered=volume * (others > 0),
-        copied=volume,
-        partners=pieces.in_group(lambda _, cut: len(cut)) - owns + others * owns,
-    )
     adds = step.accumulate and target == step.target
     kind = StepKind.REDUCE_SCATTER
-    messages = Messages(listed, traffic)
+    messages = GroupMessages(kind.spec, pieces.groups, pieces.whole, pieces.of_ranks)
     return replace(step, kind=kind, target=target, messages=messages, accumulate=adds)
 
 
 def _told(step: Step, pieces: _Pieces, source: int) -> Step:
     """Each rank tells its piece to all others."""
-
-    def listed() -> Numbers:
-        number, receivers = pieces.with_each(far=True)
-        return Messages.columns(pieces.owners[number], receivers, pieces.bounds[number]).table
-
-    volume = pieces.on_ranks(pieces.volumes)
-    others = pieces.in_group(lambda group, _: len(group) - 1)
-    owns = pieces.on_ranks(np.ones(len(pieces.owners), dtype=np.int64))
-    arriving = pieces.in_group(lambda _, cut: sum(map(intervals.volume, cut))) - volume
-    traffic = Traffic(
-        sent=volume * (others > 0),
-        received=arriving,
-        delivered=arriving,
-        copied=np.zeros_like(volume),
-        partners=pieces.in_group(lambda _, cut: len(cut)) - owns + others * owns,
-    )
-    messages = Messages(listed, traffic)
-    return Step(StepKind.ALL_GATHER, source, step.target, step.groups, messages)
+    kind = StepKind.ALL_GATHER
+    messages = GroupMessages(kind.spec, pieces.groups, pieces.of_ranks, pieces.whole, to_self=False)
+    return Step(kind, source, step.target, step.groups, messages)
 
 
 def _gathered(step: Step, pieces: _Pieces, source: int) -> Step:
     """The first rank of each group gets the pieces."""
-    first = pieces.per_piece(lambda group, _: group[0])
+    pairs = zip(pieces.groups, pieces.split, strict=True)
+    first = np.array([group[0] for group, cut in pairs for _ in cut], dtype=np.int64)
     messages = Messages.columns(pieces.owners, first, pieces.bounds)
     return replace(
         step,
@@ -176,6 +131,10 @@ def _gathered(step: Step, pieces: _Pieces, source: int) -> Step:
 def _boxes(step: Step, least: int) -> list[Box] | None:
     """The box of each group, if the step reduces large ones and has no other messages."""
     held = step.table
+    if isinstance(held, GroupMessages) and step.kind.spec.is_combined:
+        boxes = held.common_boxes(step.groups)
+        if boxes is not None:
+            return boxes if min(map(intervals.volume, boxes)) >= least else None
     if not step.kind.spec.is_combined or not step.groups or not len(held):
         return None
     if held.volumes.min() < least:
@@ -189,10 +148,10 @@ def _boxes(step: Step, least: int) -> list[Box] | None:
     whole = sum(len(group) ** power for group in step.groups) == len(held)
     if not whole or not np.array_equal(groups, np.arange(len(step.groups))):
         return None
-    boxes = held.table[example, 2:]
-    if not np.array_equal(boxes[of], held.table[:, 2:]):
+    ends = held.table[example, 2:]
+    if not np.array_equal(ends[of], held.table[:, 2:]):
         return None
-    return [tuple(zip(box[::2], box[1::2], strict=True)) for box in boxes.tolist()]
+    return [tuple(zip(box[::2], box[1::2], strict=True)) for box in ends.tolist()]
 
 
 def split_box(box: Box, parts: int) -> list[Box]:

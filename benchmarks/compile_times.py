@@ -1,0 +1,177 @@
+"""What lowering costs: seconds of the processor and memory, by ranks and by the program's length.
+
+    python benchmarks/compile_times.py [CASE ...] [--profile]
+
+Each case runs in a process of its own, so that none finds what another one kept, and prints the
+seconds of the processor (other work on the machine hardly changes these) and the most memory.
+Cases: ``stencils-P`` is a chain of ten stencils on P ranks, ``maps-N`` a program of N maps that
+cannot be fused on 8 ranks, ``gpt-L-P`` a training step of a GPT of L layers, split by its batch and
+its heads over P ranks, ``gather-P`` the all-gather of P tiles, its plan and the proof of it, and
+``start-P`` the start of P ranks that run a small program that is compiled already (wall time).
+"""
+
+from __future__ import annotations
+
+import argparse
+import cProfile
+import pstats
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+CASES = (
+    *(f"stencils-{ranks}" for ranks in (8, 64, 512, 4096)),
+    "maps-30",
+    "maps-100",
+    "gpt-12-64",
+    "gather-512",
+    "gather-4096",
+    "start-64",
+)
+
+STARTED = """
+import distspmd
+from mpi4py import MPI
+import numpy as np
+
+@distspmd.program(schedule={"y": (MPI.COMM_WORLD.size,)})
+def scaled(x):
+    y = 2 * x
+    return y
+
+found = scaled(np.ones(4096))
+if MPI.COMM_WORLD.rank == 0:
+    assert (found == 2).all()
+"""
+
+
+def stencils(ranks: int) -> Callable[[], Any]:
+    """Ten stencils of three points, each from the result of the last, split over all ranks."""
+    import distspmd
+    from distspmd.frontend import numpy_program
+
+    n = 64 * 4096
+    lines = [f"    x{k + 1} = x{k}[:-2] + 2 * x{k}[1:-1] + x{k}[2:]" for k in range(10)]
+    sdfg = numpy_program(_written("stencils", f"x0: f8[{n}]", lines, "x10"))
+    names = {"x10": (ranks,)}
+    return lambda: distspmd.lower(sdfg, names)
+
+
+def maps(number: int) -> Callable[[], Any]:
+    """Maps that alternate between two directions, so that none are fused, over 8 ranks."""
+    import distspmd
+    from distspmd.frontend import numpy_program
+
+    lines = [f"    x{k + 1} = np.sin(x{k}[::-1, :]) + x{k}.T" for k in range(number)]
+    sdfg = numpy_program(_written("maps", "x0: f8[64, 64]", lines, f"x{number}"))
+    return lambda: distspmd.lower(sdfg, {f"x{number}": (4, 2)})
+
+
+def _written(name: str, parameters: str, lines: list[str], result: str) -> Any:
+    """A function of these lines; in a file, since front ends read the source."""
+    folder = tempfile.mkdtemp()
+    file = Path(folder) / f"{name}.py"
+    head = f"import numpy as np\nfrom dace import float64 as f8\n\n\ndef {name}({parameters}):\n"
+    file.write_text(head + "\n".join([*lines, f"    return {result}", ""]))
+    sys.path.insert(0, folder)
+    return getattr(__import__(name), name)
+
+
+def gpt(layers: int, ranks: int) -> Callable[[], Any]:
+    """A step of AdamW, batch and heads split by one of the presets."""
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "training"))
+    import torch
+    from models import GPT
+
+    import distspmd
+    from distspmd.frontend import data_parallel, megatron, training_step
+
+    torch.manual_seed(0)
+    model = GPT(1000, 256, 8, layers, 64)
+    optimizer = torch.optim.AdamW(model.parameters(), fused=False, foreach=False)
+
+    def step(words: Any, wanted: Any) -> Any:
+        optimizer.zero_grad()
+        found = model(words)
+        loss = torch.nn.functional.cross_entropy(found.reshape(-1, 1000), wanted.reshape(-1))
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    words = torch.randint(0, 1000, (16, 64))
+    traced = training_step(step, words, words)
+    schedule = data_parallel(ranks // 8) * megatron(8)
+    return lambda: distspmd.lower(traced, schedule)
+
+
+def gather(ranks: int) -> Callable[[], Any]:
+    """Tiles of all ranks on all ranks: the plan, and its proof."""
+    import distspmd
+    from distspmd import Layout, Mesh
+    from distspmd.plans.verifier import verify
+
+    mesh = Mesh(x=ranks)
+    source = Layout.parse(f"[16{{x}}{16 * ranks}, 64]", mesh)
+    target = Layout.parse(f"[{16 * ranks}, 64]", mesh)
+
+    def run() -> Any:
+        plan = distspmd.plan(source, target)
+        verify(plan)
+        return plan
+
+    return run
+
+
+def start(ranks: int) -> Callable[[], Any]:
+    """A program that is compiled already, on ranks that start."""
+    from distspmd.runtime.launch import launch
+
+    file = Path(tempfile.mkdtemp()) / "started.py"
+    file.write_text(STARTED)
+    launch([str(file)], ranks=ranks, timeout=300).check()
+    return lambda: launch([str(file)], ranks=ranks, timeout=300).check()
+
+
+MAKERS = {"stencils": stencils, "maps": maps, "gpt": gpt, "gather": gather, "start": start}
+
+
+def measure(case: str, profile: bool) -> None:
+    """Run one case and print a line."""
+    kind, *numbers = case.split("-")
+    run = MAKERS[kind](*map(int, numbers))
+    profiler = cProfile.Profile()
+    begun, wall = time.process_time(), time.perf_counter()
+    if profile:
+        profiler.runcall(run)
+    else:
+        run()
+    seconds, waited = time.process_time() - begun, time.perf_counter() - wall
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"{case:>15}  {seconds:8.2f} s CPU  {waited:8.2f} s  {most:7.0f} MB", flush=True)
+    if profile:
+        pstats.Stats(profiler).sort_stats("cumulative").print_stats(70)
+        pstats.Stats(profiler).sort_stats("tottime").print_stats(40)
+
+
+def main() -> None:
+    """All cases, or those that are asked for, each in its own process."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("cases", nargs="*", default=CASES)
+    parser.add_argument("--profile", action="store_true", help="where the time goes")
+    parser.add_argument("--here", action="store_true", help="in this process")
+    options = parser.parse_args()
+    for case in options.cases:
+        if options.here:
+            measure(case, options.profile)
+        else:
+            profiled = ["--profile"] * options.profile
+            subprocess.run([sys.executable, __file__, case, "--here", *profiled], check=True)
+
+
+if __name__ == "__main__":
+    main()
