@@ -138,8 +138,13 @@ class GroupMessages(Messages):
             received = arriving
         else:
             sent, arriving, received = others, box * (size > 1), box * (size - 1)
-        found = (self._on_ranks(each) for each in (sent, received, arriving, copied))
-        return Traffic(*found, partners)
+        return Traffic(
+            self._on_ranks(sent),
+            self._on_ranks(received),
+            self._on_ranks(arriving),
+            self._on_ranks(copied),
+            partners,
+        )
 
     def _on_ranks(self, numbers: Numbers) -> Numbers:
         """Numbers of the ranks of all groups as those of all ranks; 0 of ranks in none."""
@@ -223,7 +228,6 @@ def volumes(bounds: Numbers) -> Numbers:
 
 def within(inner: Numbers, outer: Numbers) -> Bools:
     """Whether each box lies in another one, one by one; empty ones are not looked at."""
-    found: Bools = ((outer[:, :, 0] <= inner[:, :, 0]) & (inner[:, :, 1] <= outer[:, :, 1])).all(
-        axis=1
-    )
+    inside = (outer[:, :, 0] <= inner[:, :, 0]) & (inner[:, :, 1] <= outer[:, :, 1])
+    found: Bools = np.all(inside, axis=1)
     return found

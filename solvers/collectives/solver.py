@@ -281,7 +281,7 @@ class _Writer:
             members = np.argsort(stage.group, kind="stable")
             size = self.ranks // len(np.unique(stage.group))
             table = members.reshape(-1, size)
-            messages: Messages = _of_groups(stage.kind, table, have, want)
+            messages = _of_groups(stage.kind, table, have, want)
             groups = tuple(map(tuple, table.tolist()))
         reduction = self.move.reduction if stage.kind.spec.from_all else None
         return Step(stage.kind, source, target, groups, messages, reduction)
