@@ -6,7 +6,7 @@ import copy
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ class Example:
 
     Attributes:
         program: a function, or a ``@dace.program``.
-        schedule: iteration space -> parts along each parameter.
+        schedule: iteration space -> parts along each parameter; None for one that is searched for.
         communication: what moves, in words.
         draw: random arguments, by name.
         reference: the same in NumPy, where plain Python cannot run the program.
@@ -35,7 +35,7 @@ class Example:
     """
 
     program: Callable[..., Any]
-    schedule: Mapping[str, Any]
+    schedule: Mapping[str, Any] | None
     communication: str
     draw: Callable[[np.random.Generator], dict[str, Any]]
     reference: Callable[..., Any] | None = None
@@ -47,10 +47,20 @@ class Example:
         """Of the program."""
         return getattr(self.program, "f", self.program).__name__
 
-    def lowered(self) -> tuple[Any, Lowering]:
+    def lowered(self, ranks: int = 4) -> tuple[Any, Lowering]:
         """The program, parsed and lowered."""
         sdfg = numpy_program(self.program, frontend=self.frontend)
-        return sdfg, distspmd.lower(sdfg, self.schedule, **self.lower)
+        more = dict(self.lower) if self.schedule is not None else {**self.lower, "ranks": ranks}
+        return sdfg, distspmd.lower(sdfg, self.schedule, **more)
+
+
+def searched(examples: Sequence[Example]) -> list[Example]:
+    """Each program once for each way of holding its arguments, with no schedule."""
+    found: dict[Any, Example] = {}
+    for example in examples:
+        key = example.program, repr(example.lower)
+        found.setdefault(key, replace(example, schedule=None, communication=""))
+    return list(found.values())
 
 
 def inside(lowering: Lowering) -> list[Any]:
@@ -72,7 +82,7 @@ def show(example: Example, comm: Any) -> bool:
     given, wanted = {}, {}
     if comm.rank == 0 or "arguments" in example.lower:
         given, wanted = _drawn(example)
-    with distspmd.compile(lambda: _lowered_and_printed(example), comm) as program:
+    with distspmd.compile(lambda: _lowered_and_printed(example, comm.size), comm) as program:
         mine = {name: program.tile(name, array) for name, array in given.items()}
         comm.Barrier()
         start = time.perf_counter()
@@ -95,10 +105,12 @@ def show(example: Example, comm: Any) -> bool:
     return difference < 1e-4 and counted == planned
 
 
-def _lowered_and_printed(example: Example) -> Any:
-    sdfg, lowering = example.lowered()
-    grids = ", ".join(f"{name}={tuple(parts)}" for name, parts in example.schedule.items())
-    print(f"\n{example.name} [{grids}]\n  {example.communication}")
+def _lowered_and_printed(example: Example, ranks: int) -> Any:
+    sdfg, lowering = example.lowered(ranks)
+    asked = example.schedule or {}
+    grids = ", ".join(f"{name}={tuple(parts)}" for name, parts in asked.items())
+    said = example.communication or lowering.remarks[-1]
+    print(f"\n{example.name} [{grids or 'nothing is named'}]\n  {said}")
     for memlet in lowering.memlets:
         ends = memlet.from_caller or memlet.to_caller
         nbytes = f"{memlet.solution.cost.nbytes:,} bytes"
@@ -119,11 +131,15 @@ def _difference(found: Any, wanted: Any, scale: Any) -> float:
 
 
 def main(file: str, examples: Sequence[Example], ranks: int = 4) -> None:
-    """Run all examples on ranks that this process starts; it ends with an error if one is wrong."""
+    """Run all programs as a search would, and all examples, on ranks that this process starts.
+
+    It ends with an error if a result is wrong.
+    """
     if launched_ranks() is None:
         sys.exit(launch([Path(file).resolve(), *sys.argv[1:]], ranks=ranks).returncode)
     from mpi4py import MPI
 
-    right = [show(example, MPI.COMM_WORLD) for example in examples]
+    every = [*searched(examples), *examples]
+    right = [show(example, MPI.COMM_WORLD) for example in every]
     if not all(right):
         sys.exit("a result is wrong")

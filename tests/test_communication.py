@@ -5,12 +5,15 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import UNOPTIMISED
 
+import distspmd
+from distspmd.plans.machine import Machine
 from distspmd.runtime.launch import launch
 
 MODULES = ("matrix_products", "softmax", "attention", "stencils", "reductions", "gradients")
@@ -133,6 +136,24 @@ def test_reductions_combine_the_operands_of_ranks_once(examples: dict[str, Any])
     assert moved(examples, "reductions", 4)[0] == {"inside": 24}
 
 
+def predicted(examples: dict[str, Any], example: Any) -> float:
+    """Seconds of a run on the machine that is assumed where none was measured."""
+    given = {**example.lower, "machine": Machine()}
+    _, lowering = replace(example, lower=given).lowered()
+    return distspmd.predict(lowering).seconds
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_what_a_search_finds_is_predicted_about_as_fast_as_what_is_written_or_faster(
+    examples: dict[str, Any], module: str
+) -> None:
+    for example in examples["showing"].searched(examples[module].EXAMPLES):
+        found = predicted(examples, example)
+        for written in examples[module].EXAMPLES:
+            if written.program is example.program and written.lower == example.lower:
+                assert found <= 1.01 * predicted(examples, written), written.schedule
+
+
 @pytest.mark.parametrize(
     "modules",
     [
@@ -148,9 +169,10 @@ def test_the_examples_compute_what_numpy_computes(modules: list[str], root: Path
         f"import sys, importlib; sys.path.insert(0, {str(root / 'examples')!r})\n"
         "sys.argv.append('--small')\n"
         "from mpi4py import MPI\n"
-        "from showing import show\n"
+        "from showing import searched, show\n"
         f"modules = map(importlib.import_module, {modules!r})\n"
-        "right = [show(e, MPI.COMM_WORLD) for m in modules for e in m.EXAMPLES]\n"
+        "right = [show(e, MPI.COMM_WORLD) for m in modules\n"
+        "         for e in [*searched(m.EXAMPLES), *m.EXAMPLES]]\n"
         "assert all(right), right\n"
     )
     launch(["-c", code], ranks=4, timeout=600, capture=True, env=UNOPTIMISED).check()

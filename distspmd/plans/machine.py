@@ -30,7 +30,8 @@ class Machine:
         operation: seconds for one operation of a rank in a loop over elements.
         stream: seconds for one byte that a rank reads from memory or writes to it as it computes.
         launch: seconds to begin an iteration space.
-        cores: that all ranks share, where ranks are more than cores; 0 where each has its own.
+        cores: that all ranks share, where ranks are more than cores; 0 where each has its own. A
+            fraction where threads share a core: how many times as much all ranks do as one alone.
     """
 
     alpha: float = 2e-6
@@ -42,7 +43,7 @@ class Machine:
     operation: float = 5e-10
     stream: float = 1e-10
     launch: float = 2e-7
-    cores: int = 0
+    cores: float = 0
 
     def __post_init__(self) -> None:
         for field in fields(self):
