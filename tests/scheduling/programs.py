@@ -22,6 +22,17 @@ def product(m: int, n: int, k: int) -> SDFG:
     return numpy_program(multiplied)
 
 
+def powers(n: int) -> SDFG:
+    """A matrix that is squared ten times: each product is made of what the one before left."""
+
+    def squared(a: f8[n, n]):  # type: ignore[valid-type]
+        for _ in range(10):
+            c = a @ a
+            a[:] = c * 0.5
+
+    return numpy_program(squared)
+
+
 def stencil(n: int, m: int) -> SDFG:
     """Two sweeps of five points, many times."""
 

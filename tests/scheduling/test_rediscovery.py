@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import distspmd
 from distspmd.plans.machine import Machine
-from scheduling.programs import FAST, adam, attention, heat, product, training_step
+from scheduling.programs import FAST, adam, attention, heat, powers, product, training_step
 from scheduling.test_search import grids
 
 
@@ -100,6 +100,33 @@ def test_within_less_memory_no_grid_of_a_product_costs_less() -> None:
         best, _ = cheapest(sdfg, 16, every, memory=memory, **options)
         assert found.peak <= memory
         assert found.cost <= best * (1 + 1e-9)
+
+
+BY_BYTES = Machine(alpha=1e-9, beta=1e-9, product=1e-10, operation=1e-13, stream=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("ranks", "memory", "parts"),
+    [
+        (8, None, [2, 4]),  # 2-D: whole rows of one operand and columns of the other
+        (8, 4_000_000, [2, 2, 2]),  # 3-D: blocks of both, and summands
+        (64, None, [4, 4, 4]),
+    ],
+    ids=["2-D", "3-D for want of memory", "3-D"],
+)
+def test_products_in_turn_are_cut_as_pays_and_as_the_memory_allows(
+    ranks: int, memory: int | None, parts: list[int]
+) -> None:
+    sdfg = powers(512)
+    options: dict[str, Any] = {"machine": BY_BYTES, "arguments": held(sdfg), "memory": memory}
+    found = distspmd.search(sdfg, ranks, **options)
+    grid = sorted(int(part.split("/")[1]) for part in parts_of(found)["c"].split(", "))
+    assert grid == parts
+    if ranks == 8:
+        every = [{"c": grid["__return"]} for grid in evenly((512, 512, 512), ranks)]
+        best, _ = cheapest(sdfg, ranks, every, **options)
+        assert found.cost <= best * (1 + 1e-9)
+        assert memory is None or found.peak <= memory
 
 
 # -- stencils ---
