@@ -18,7 +18,7 @@ from distspmd.expressions.operations import UINT16
 from distspmd.frontend.from_torch.arguments import MemoryBinding
 from distspmd.frontend.from_torch.assumptions import index_ranges
 from distspmd.frontend.from_torch.trace import Slot, Trace, trace
-from distspmd.frontend.operators import evaluate
+from distspmd.frontend.operators import OPERATORS, evaluate
 from distspmd.frontend.operators.aten_registry import HALVES, element_type, loaded, stored_as
 from distspmd.frontend.operators.aten_registry import number as constant
 from distspmd.frontend.tensor_ir.cse import settle, share_results
@@ -116,7 +116,7 @@ def _program_of(
             example = node.meta["val"]
             stored[node], builder.values[node] = _argument(builder, name, example)
             containers[name] = list(builder.arrays)[-1]
-    written: list[tuple[Value, Value, fx.Node]] = []
+    written: dict[fx.Node, tuple[Value, Value, fx.Node]] = {}
     results: list[Value] = []
     types: list[torch.dtype] = []
     for node in traced.graph.nodes:
@@ -127,13 +127,11 @@ def _program_of(
             results = [_as_stored(builder.values[n], n) for n in node.args[0]]
             types = [n.meta["val"].dtype for n in node.args[0]]
         elif node.op == "call_function" and operator_of(node) == "copy_":
-            target, value = node.args[:2]
-            value = _as_stored(builder.values[value], target)
-            written.append((stored.get(target, builder.values[target]), value, node))
+            _overwrite(builder, node, stored, written)
         elif node.op == "call_function":
             builder.values[node] = evaluate(builder, node)
     returned = _results(builder, results)
-    late = updates(builder, written)
+    late = updates(builder, [*written.values()])
     settle([*builder.kernels, *returned, *late])
     kernels = share_results(builder.kernels, [*returned, *late])
     early = [*inline_into_updates([*kernels, *returned], late), *copies(builder, late)]
@@ -177,6 +175,25 @@ def _as_stored(value: Value, like: Any) -> Value:
     """A value as it is stored where the value of a node is."""
     half = HALVES.get(like.meta["val"].dtype)
     return stored_as(value, half) if half else value
+
+
+def _overwrite(
+    builder: Builder,
+    node: Any,
+    stored: Mapping[fx.Node, Value],
+    written: dict[fx.Node, tuple[Value, Value, fx.Node]],
+) -> None:
+    """Note what a copy writes into an argument; of another one only its users see anything."""
+    target, value = node.args[:2]
+    builder.values[node] = builder.values[value]
+    old, new = target.meta["val"], value.meta["val"]
+    if (old.shape, old.dtype) != (new.shape, new.dtype):
+        pair = builder.values[target], builder.values[value]
+        builder.values[node] = OPERATORS["copy"](builder, node, *pair)
+    while operator_of(target) == "copy_":
+        target = target.args[0]
+    if target.op == "placeholder":
+        written[target] = stored[target], _as_stored(builder.values[node], target), node
 
 
 def _has_halves(traced: Trace) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch._decomp import core_aten_decompositions, get_decompositions
 
-from distspmd.frontend.from_torch import lookups
+from distspmd.frontend.from_torch import layers, lookups, windows
 from distspmd.frontend.from_torch.pooling import DECOMPOSITIONS
 
 aten = torch.ops.aten
@@ -33,9 +33,16 @@ _MORE = [
     *(aten.native_group_norm, aten.native_group_norm_backward, aten.rsub, aten.clamp_min),
     *(aten.smooth_l1_loss, aten.smooth_l1_loss_backward, aten.binary_cross_entropy),
     *(aten.masked_fill, aten.baddbmm, aten.addbmm, aten.norm, aten.linalg_vector_norm),
-    *(aten.slice_backward, aten.select_backward, aten.std, aten.zeros_like, aten.ones_like),
+    *(
+        aten.slice_backward,
+        aten.select_backward,
+        aten.std,
+        aten.grid_sampler_2d,
+        aten.zeros_like,
+        aten.ones_like,
+    ),
 ]
-_KEPT = (aten.embedding_dense_backward, aten.native_dropout, aten.native_dropout_backward)
+_KEPT = (aten.embedding_dense_backward,)
 
 
 @cache
@@ -47,7 +54,8 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
         for overload in packet.overloads():
             table.pop(getattr(packet, overload), None)
     table.update(DECOMPOSITIONS)
-    table.update(lookups.DECOMPOSITIONS)
+    for more in (lookups, layers, windows):
+        table.update(more.DECOMPOSITIONS)
     table[aten.var_mean.correction] = _var_mean
     table[aten.var.correction] = lambda *a, **k: _var_mean(*a, **k)[0]
     table[aten.mean.dim] = _mean

@@ -99,14 +99,46 @@ def _each(count: int, *settings: Any) -> list[list[int]]:
     return [values * (count if len(values) == 1 else 1) for values in found]
 
 
+def _windows(
+    x: Tensor, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool
+) -> tuple[list[int], list[int], list[int]]:
+    """Sizes and steps of windows, and the border on both sides in torch's order of `pad`.
+
+    The last windows of `ceil_mode` begin inside of the image or its border, and reach further.
+    """
+    count = x.dim() - 2
+    sizes, steps, border = _each(count, kernel_size, stride or kernel_size, padding)
+    pads: list[int] = []
+    for n, size, step, before in zip(x.shape[2:], sizes, steps, border, strict=True):
+        over = n + 2 * before - size
+        last = -(-over // step) if ceil_mode else over // step
+        last -= last * step >= n + before
+        pads = [before, before + max(0, last * step - over), *pads]
+    return sizes, steps, pads
+
+
 def _counts(
-    x: Tensor, sizes: Sequence[int], plain: Any, included: bool, divisor: int | None
+    x: Tensor,
+    windows: tuple[list[int], list[int], list[int]],
+    padding: Any,
+    included: bool,
+    divisor: int | None,
 ) -> Tensor | int:
     """What sums of windows are divided by: for each window the number of its elements."""
-    if divisor or included or not any(plain[1]):
+    sizes, steps, pads = windows
+    (border,) = _each(x.dim() - 2, padding)
+    plain = [b for before in reversed(border) for b in (before, before)]
+    if divisor or (pads == plain and (included or not any(pads))):
         return divisor or math.prod(sizes)
-    image, ones = x.new_ones((1, 1, *x.shape[2:])), x.new_ones((1, 1, *sizes))
-    counts: Tensor = aten.convolution(image, ones, None, *plain)
+    image = x.new_ones((1, 1, *x.shape[2:]))
+    if included:  # a border counts, what is beyond it does not
+        image = aten.constant_pad_nd(image, plain, 1.0)
+        pads = [both - own for both, own in zip(pads, plain, strict=True)]
+    image = aten.constant_pad_nd(image, pads, 0.0)
+    none = [0] * len(sizes)
+    counts: Tensor = aten.convolution(
+        image, x.new_ones((1, 1, *sizes)), None, steps, none, [1] * len(sizes), False, none, 1
+    )
     return counts
 
 
@@ -118,18 +150,21 @@ def avg_pool(
     ceil_mode: bool = False,
     count_include_pad: bool = True,
     divisor_override: int | None = None,
+    *,
+    of_volumes: bool = False,
 ) -> Any:
     """Means of windows: a convolution of each channel with ones."""
-    if ceil_mode or x.dim() not in (4, 5):
-        return NotImplemented
-    count = x.dim() - 2
-    sizes, steps, border = _each(count, kernel_size, stride or kernel_size, padding)
-    plain = (steps, border, [1] * count, False, [0] * count, 1)
-    ones = x.new_ones((1, 1, *sizes))
-    flat = x.reshape(-1, 1, *x.shape[2:])
-    sums = aten.convolution(flat, ones, None, *plain)
-    means = sums / _counts(x, sizes, plain, count_include_pad, divisor_override)
-    return means.view(*x.shape[:2], *means.shape[2:])
+    if x.dim() == (4 if of_volumes else 3):
+        one = (kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        return avg_pool(x.unsqueeze(0), *one, of_volumes=of_volumes).squeeze(0)
+    windows = _windows(x, kernel_size, stride, padding, ceil_mode)
+    sizes, steps, pads = windows
+    none = [0] * len(sizes)
+    flat = aten.constant_pad_nd(x.reshape(-1, 1, *x.shape[2:]), pads, 0.0)
+    ones, unit = x.new_ones((1, 1, *sizes)), [1] * len(sizes)
+    sums = aten.convolution(flat, ones, None, steps, none, unit, False, none, 1)
+    means = sums / _counts(x, windows, padding, count_include_pad, divisor_override)
+    return means.reshape(*x.shape[:2], *means.shape[2:])
 
 
 def avg_pool_backward(
@@ -141,18 +176,34 @@ def avg_pool_backward(
     ceil_mode: bool,
     count_include_pad: bool,
     divisor_override: int | None,
+    *,
+    of_volumes: bool = False,
 ) -> Any:
     """The gradient of :func:`avg_pool`."""
-    if ceil_mode or x.dim() not in (4, 5):
-        return NotImplemented
-    count = x.dim() - 2
-    sizes, steps, border = _each(count, kernel_size, stride or kernel_size, padding)
-    plain = (steps, border, [1] * count, False, [0] * count, 1)
+    if x.dim() == (4 if of_volumes else 3):
+        one: Any = (kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        pair = g.unsqueeze(0), x.unsqueeze(0)
+        return avg_pool_backward(*pair, *one, of_volumes=of_volumes).squeeze(0)
+    windows = _windows(x, kernel_size, stride, padding, ceil_mode)
+    sizes, steps, pads = windows
+    none = [0] * len(sizes)
     shares = g.reshape(-1, 1, *g.shape[2:])
-    shares = shares / _counts(x, sizes, plain, count_include_pad, divisor_override)
-    ones, flat = x.new_ones((1, 1, *sizes)), x.reshape(-1, 1, *x.shape[2:])
+    shares = shares / _counts(x, windows, padding, count_include_pad, divisor_override)
+    flat = aten.constant_pad_nd(x.reshape(-1, 1, *x.shape[2:]), pads, 0.0)
+    plain = (steps, none, [1] * len(sizes), False, none, 1)
+    ones = x.new_ones((1, 1, *sizes))
     to_x, _, _ = aten.convolution_backward(shares, flat, ones, None, *plain, [True, False, False])
-    return to_x.view(x.shape)
+    return aten.constant_pad_nd(to_x, [-n for n in pads], 0.0).reshape(x.shape)
+
+
+def avg_pool3d(*args: Any, **kwargs: Any) -> Any:
+    """:func:`avg_pool` of volumes."""
+    return avg_pool(*args, **kwargs, of_volumes=True)
+
+
+def avg_pool3d_backward(*args: Any, **kwargs: Any) -> Any:
+    """:func:`avg_pool_backward` of volumes."""
+    return avg_pool_backward(*args, **kwargs, of_volumes=True)
 
 
 def _even_windows(x: Tensor, sizes: Sequence[int]) -> list[int] | None:
@@ -220,8 +271,8 @@ DECOMPOSITIONS: dict[Any, Callable[..., Any]] = {
     aten.convolution_backward.default: convolution_backward,
     aten.avg_pool2d.default: avg_pool,
     aten.avg_pool2d_backward.default: avg_pool_backward,
-    aten.avg_pool3d.default: avg_pool,
-    aten.avg_pool3d_backward.default: avg_pool_backward,
+    aten.avg_pool3d.default: avg_pool3d,
+    aten.avg_pool3d_backward.default: avg_pool3d_backward,
     aten._adaptive_avg_pool2d.default: adaptive_avg_pool2d,
     aten._adaptive_avg_pool2d_backward.default: adaptive_avg_pool2d_backward,
     aten.upsample_nearest2d.default: upsample_nearest2d,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from torch import fx
@@ -25,7 +26,10 @@ from distspmd.frontend.tensor_ir.kernels import Builder, operator_of, refuse
 
 _ARITHMETIC = {
     **{name: name for name in ("add", "maximum", "minimum", "fmod", "exp", "exp2", "expm1", "log")},
-    **{name: name for name in ("log1p", "log2", "sqrt", "rsqrt", "reciprocal", "tanh", "erf")},
+    **{
+        name: name
+        for name in ("log1p", "log2", "log10", "sqrt", "rsqrt", "reciprocal", "tanh", "erf")
+    },
     **{name: name for name in ("sin", "cos", "tan", "sinh", "cosh", "floor", "ceil", "trunc")},
     **{name: name for name in ("sigmoid", "relu", "sign", "logical_and", "logical_or")},
     **{name: name for name in ("logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor")},
@@ -139,6 +143,15 @@ def _round(builder: Builder, node: fx.Node, x: Value, decimals: int = 0) -> Valu
 @operator("isnan")
 def _isnan(builder: Builder, node: fx.Node, x: Value) -> Value:
     return combine(builder, node, [x], lambda e: apply("isnan", e), x.dtype)
+
+
+@operator("isinf")
+def _isinf(builder: Builder, node: fx.Node, x: Value) -> Value:
+    """Beyond all numbers, in either direction; whole numbers never are."""
+    if x.dtype.kind != "f":
+        return Value(x.dims, number(False, type_of(node)), x.shape)
+    size = apply("absolute", x.expression)
+    return Value(x.dims, apply("equal", size, number(math.inf, x.dtype)), x.shape)
 
 
 @operator("logical_not", "bitwise_not")
