@@ -97,7 +97,10 @@ def test_the_names_of_the_package_on_pages_exist() -> None:
                 found = getattr(found, part)
 
 
-@pytest.mark.parametrize("script", ["draw_architecture.py", "write_api.py", "write_numpy_table.py"])
+@pytest.mark.parametrize(
+    "script",
+    ["draw_architecture.py", "write_api.py", "write_numpy_table.py", "write_torch_tables.py"],
+)
 def test_what_a_script_writes_is_up_to_date(script: str) -> None:
     command = [sys.executable, f"scripts/{script}", "--check"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)

@@ -419,3 +419,40 @@ def _scatter_add(
     sums = _over_rows(builder, node, x, dim, row, source, term, where, "sum")
     sums = _padded(builder, node, sums, x, 0)
     return combine(builder, node, [x, sums], lambda a, b: apply("add", a, b), x.dtype)
+
+
+@operator("scatter_reduce")
+def _scatter_extreme(
+    builder: Builder,
+    node: fx.Node,
+    x: Value,
+    dim: int,
+    index: Value,
+    source: Value,
+    reduce: str,
+    include_self: bool = True,
+) -> Value:
+    """``x``, and at each place the extreme of the elements whose index it is."""
+    if reduce not in ("amax", "amin") or not x.shape or x.dtype.kind not in "fiu":
+        raise refuse(node, ["scatter_reduce: sum, mean, amax, amin"])
+    dim %= len(x.shape)
+    operation = reduce[1:]
+    if x.dtype.kind == "f":
+        ends = -np.inf, np.inf
+    else:
+        ends = np.iinfo(x.dtype).min, np.iinfo(x.dtype).max
+    worst = ends[0] if operation == "max" else ends[1]
+    where, row, source = _along(builder, node, x, dim, index, source)
+    place = at(Index.of(row))
+    term = apply("pick", where, place, source.expression, number(worst, x.dtype))
+    extreme = _over_rows(builder, node, x, dim, row, source, term, where, operation)
+    term = apply("pick", where, place, number(1, INT64), number(0, INT64))
+    count = _over_rows(builder, node, x, dim, row, source, term, where, "sum")
+    parts = [_padded(builder, node, part, x, 0) for part in (extreme, count)]
+
+    def build(old: Expression, new: Expression, many: Expression) -> Expression:
+        if include_self:
+            new = apply(f"{operation}imum", old, cast(new, x.dtype))
+        return apply("where", apply("greater", many, number(0, INT64)), new, old, dtype=x.dtype)
+
+    return v.pointwise(build, [x, *parts], x.shape)
