@@ -45,6 +45,7 @@ class Chart:
     Attributes:
         across, up: what the axes are.
         bases: of the logarithm of each axis, whose powers are marked; 0 where it is linear.
+        begins_at_zero: whether a linear axis upwards does.
     """
 
     title: str
@@ -52,6 +53,7 @@ class Chart:
     up: str
     lines: tuple[Line, ...]
     bases: tuple[int, int] = (0, 0)
+    begins_at_zero: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,17 +126,22 @@ class Scale:
     end: float
 
     @classmethod
-    def over(cls, numbers: Sequence[float], base: int, begin: float, end: float) -> Scale:
-        """A scale from the least of some numbers, or from zero where it is linear, to the most."""
+    def over(
+        cls, numbers: Sequence[float], base: int, begin: float, end: float, zero: bool = True
+    ) -> Scale:
+        """A scale from the least of some numbers to the most; with zero where it is linear."""
         if base:
             logs = [math.log(n, base) for n in numbers if n > 0] or [0.0]
             least, most = min(logs), max(logs)
             if most - least < 1e-9:
                 least, most = least - 0.5, most + 0.5
         else:
-            least, most = min([0.0, *numbers]), max([0.0, *numbers]) or 1.0
+            shown = [0.0, *numbers] if zero or not numbers else numbers
+            least, most = min(shown), max(shown)
+            most = most if most > least else least + (abs(least) or 1.0)
         margin = 0.04 * (most - least)
-        return cls(base, least - margin * bool(base), most + margin, begin, end)
+        below = margin * (bool(base) or not zero)
+        return cls(base, least - below, most + margin, begin, end)
 
     def at(self, number: float) -> float:
         """The pixel of a number."""
@@ -163,7 +170,7 @@ def _drawn(chart: Chart) -> Iterator[str]:
     points = [point for line in chart.lines for point in line.points]
     right, bottom = WIDTH - RIGHT, HEIGHT - BOTTOM
     x = Scale.over([p[0] for p in points], chart.bases[0], LEFT, right)
-    y = Scale.over([p[1] for p in points], chart.bases[1], bottom, TOP)
+    y = Scale.over([p[1] for p in points], chart.bases[1], bottom, TOP, chart.begins_at_zero)
     for tick in x.ticks():
         yield _rule(x.at(tick), TOP, x.at(tick), bottom)
         yield _text(x.at(tick), bottom + 14, _number(tick), 'text-anchor="middle"')

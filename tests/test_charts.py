@@ -57,6 +57,12 @@ def test_marks_are_powers_or_round_numbers(
     assert all(-1e-9 <= scale.at(tick) <= 100 + 1e-9 for tick in scale.ticks())
 
 
+def test_an_axis_may_begin_near_its_least_number() -> None:
+    scale = Scale.over([1.25, 1.3], 0, 0, 100, zero=False)
+    assert scale.at(1.3) - scale.at(1.25) > 90
+    assert all(1.24 < tick < 1.31 for tick in scale.ticks())
+
+
 def test_bars_are_as_long_as_their_parts() -> None:
     picture = drawn(Bars("B", "s", ("work", "more"), (("one", (1.0, 3.0)), ("two", (2.0, 0.0)))))
     widths = [float(r.get("width") or 0) for r in picture.iter(f"{SVG}rect") if len(r)]

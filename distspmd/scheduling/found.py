@@ -140,13 +140,14 @@ class Found:
         costs = tuple((at, cost) for at, cost, _ in steps if math.isfinite(cost))
         bounds = tuple((at, bound) for at, _, bound in steps if math.isfinite(bound))
         return Chart(
-            "Cost of the best schedule, and what none can undercut",
+            "Cost, and what none can undercut",
             "seconds of the search",
             "predicted seconds of a run",
             (
                 Line("cost", costs, colour=0, is_stepped=True),
                 Line("bound", bounds, colour=1, is_dashed=True, is_stepped=True),
             ),
+            begins_at_zero=False,
         )
 
     def _costs(self) -> Bars:
