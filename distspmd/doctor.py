@@ -240,7 +240,7 @@ def _cuda() -> Check:
 
 
 def _measured() -> Check:
-    """What messages and copies cost on this host, which is kept for the cost model."""
+    """What messages, copies and computing cost on this host, kept for the cost model."""
     machine, mpi = measure(), str(toolchain.find_mpi())
     file = machine.store(mpi)
     copies, runs = (
@@ -250,7 +250,9 @@ def _measured() -> Check:
     found = (
         f"a message {machine.alpha * 1e6:.1f} us, its bytes {1e-9 / machine.beta:.1f} GB/s, "
         f"a copy {1e-9 / machine.copy:.1f} GB/s, shared memory {copies}, "
-        f"messages rather than copy-in/copy-out {runs}"
+        f"messages rather than copy-in/copy-out {runs}; of a rank, products "
+        f"{1e-9 / machine.product:.1f} GFLOP/s, loops {1e-9 / machine.operation:.1f} GFLOP/s, "
+        f"memory {1e-9 / machine.stream:.1f} GB/s"
     )
     return Check("measurement", True, found, f"kept in {file}")
 

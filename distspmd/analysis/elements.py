@@ -9,6 +9,9 @@ from dace.sdfg import nodes
 from distspmd.analysis.accesses import Edge, bound_around
 from distspmd.analysis.index_bounds import bound_index
 
+CHOSEN = "__k"
+"""What begins the name of a parameter of which one value runs: that which loops choose."""
+
 
 def written_element(
     state: SDFGState, entry: nodes.MapEntry
@@ -35,5 +38,5 @@ def written_element(
         if names & own:
             return None
         if at == end and names & scope.keys() and bound_index(at, scope) is not None:
-            found[f"__k{d}"] = d, at
+            found[f"{CHOSEN}{d}"] = d, at
     return (writes[0], found) if found else None

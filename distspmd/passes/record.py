@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -27,6 +26,7 @@ from distspmd.lowering import (
 from distspmd.nodes.distributed_memlet import DistributedMemlet
 from distspmd.passes.compilation import Compilation
 from distspmd.passes.movement import Movement
+from distspmd.passes.remarks import remarks
 from distspmd.placement.argument_layouts import ROOT
 from distspmd.placement.homes import Home
 from distspmd.placement.propagation import Tiled
@@ -46,14 +46,11 @@ class RecordDecisions:
         """Attach the record to the SDFG, and keep it in the compilation."""
         homes, dtypes, named = compilation.homes, compilation.dtypes, compilation.named
         fetches = compilation.fetches
+        tiled = compilation.tiled
+        work = {space.name: _work(space, tiled[space.name], dtypes) for space in compilation.spaces}
         lowering = Lowering(
             spaces=tuple(
-                _record_space(
-                    space,
-                    compilation.tiled[space.name],
-                    space.name in named,
-                    _work(space, compilation.tiled[space.name], dtypes),
-                )
+                _record_space(space, tiled[space.name], space.name in named, work[space.name])
                 for space in compilation.spaces
             ),
             homes=tuple(_record_home(home, dtypes[home.data]) for home in homes.values()),
@@ -69,26 +66,11 @@ class RecordDecisions:
             deterministic=compilation.deterministic,
             held=_layouts_at_caller(homes, compilation.arguments),
             fused=compilation.fused,
-            remarks=(*compilation.remarks, *_whole_spaces(compilation)),
+            remarks=(*compilation.remarks, *remarks(compilation, work)),
             sdfg=compilation.sdfg,
         )
         setattr(compilation.sdfg, ATTRIBUTE, lowering)
         compilation.lowering = lowering
-
-
-def _whole_spaces(compilation: Compilation) -> list[str]:
-    """The spaces that no rank shares with another, where ranks could, as sentences."""
-    alone: dict[str, list[str]] = {}
-    for space in compilation.spaces:
-        tiling = compilation.tiled[space.name].tiling
-        several = any(extent.begin + extent.step < extent.end for extent in space.ranges)
-        if several and space.name in compilation.named and math.prod(tiling.parts) == 1:
-            where = "rank 0" if tiling.mesh.size == 1 else "each of its ranks"
-            alone.setdefault(where, []).append(space.name)
-    return [
-        f"Not split, and run whole by {where}: {', '.join(names)}."
-        for where, names in alone.items()
-    ]
 
 
 def _work(space: IterationSpace, tiled: Tiled, dtypes: Mapping[str, np.dtype[Any]]) -> TileWork:

@@ -16,7 +16,7 @@ from distspmd.errors import ArgumentError, describe
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """Latency and bandwidths of a communication between two ranks, and the speed of each rank.
+    """Latency and bandwidths between two ranks and between two nodes, and the speed of each rank.
 
     Attributes:
         alpha: seconds for one message.
@@ -32,6 +32,10 @@ class Machine:
         launch: seconds to begin an iteration space.
         cores: that all ranks share, where ranks are more than cores; 0 where each has its own. A
             fraction where threads share a core: how many times as much all ranks do as one alone.
+        node_ranks: ranks of a node, which are numbered one after the other; 0 where all ranks are
+            on one node.
+        far_alpha: seconds for one message between nodes.
+        far_beta: seconds for one byte that enters or leaves a node, whose ranks share the way.
     """
 
     alpha: float = 2e-6
@@ -44,6 +48,9 @@ class Machine:
     stream: float = 1e-10
     launch: float = 2e-7
     cores: float = 0
+    node_ranks: int = 0
+    far_alpha: float = 4e-6
+    far_beta: float = 1e-10
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -67,6 +74,11 @@ class Machine:
         each = self.product if is_product else self.operation
         shared = max(1.0, working / self.cores) if self.cores else 1.0
         return self.launch + shared * max(operations * each, nbytes * self.stream)
+
+    @property
+    def has_nodes(self) -> bool:
+        """Whether messages between nodes cost other than those in a node."""
+        return self.node_ranks > 0
 
     @classmethod
     def measured(cls, mpi: str | None = None) -> Machine:
@@ -104,12 +116,13 @@ def _read() -> dict[str, Any]:
 
 
 _OF_RANKS = frozenset(("product", "operation", "stream", "launch", "cores"))
+_OF_NODES = frozenset(("node_ranks", "far_alpha", "far_beta"))
 """What is assumed where a file has no figure of it."""
 
 
 def _is_machine(found: object) -> bool:
     """Whether it has a number for all that is measured, and nothing that a machine has not."""
     names = {field.name for field in fields(Machine)}
-    if not isinstance(found, dict) or not names - _OF_RANKS <= set(found) <= names:
+    if not isinstance(found, dict) or not names - _OF_RANKS - _OF_NODES <= set(found) <= names:
         return False
     return all(isinstance(n, int | float) and n >= 0 and math.isfinite(n) for n in found.values())

@@ -1,4 +1,4 @@
-"""Measures the machine model on ranks of this host: messages, copies, and when each transport wins.
+"""Measures the machine model on ranks of this host: messages, copies, transports, and computing.
 
 Each rank runs ``python -m distspmd.runtime.measure``; rank 0 prints the machine as JSON.
 """
@@ -26,6 +26,10 @@ NEVER = 1 << 62
 _LARGE = 1 << 24
 _SIZES = tuple(1 << power for power in range(12, 25, 2))
 _REPEAT = 15
+_EDGE = 512
+"""Rows, columns and depth of the product that is measured."""
+_CACHED, _SWEEPS = 1 << 11, 64
+"""Elements of a loop, and how often it is run."""
 
 
 def measure(ranks: int | None = None, timeout: float = 120) -> Machine:
@@ -49,7 +53,28 @@ def measured_on(comm: Any) -> Machine:
     here, there = np.zeros(_LARGE, np.uint8), np.zeros(_LARGE, np.uint8)
     copy = _least(comm, lambda: np.copyto(there, here)) / _LARGE
     copies, runs = (_threshold(comm, wins) for wins in (_single_copy_wins, _run_wins))
-    return Machine(alpha, beta, copy, copies, runs)
+    return Machine(alpha, beta, copy, copies, runs, *_computing(comm))
+
+
+def _computing(comm: Any) -> tuple[float, float, float]:
+    """Seconds of a rank, while all compute, for an operation of a product, of a loop, and a byte.
+
+    A product is of square matrices by BLAS; a loop has its elements in the first cache; bytes are
+    those of three arrays that no cache holds.
+    """
+    a, b, c = (np.full((_EDGE, _EDGE), 0.5) for _ in range(3))
+    product = _least(comm, lambda: np.matmul(a, b, out=c)) / (2 * _EDGE**3)
+    x, y = np.full(_CACHED, 0.5), np.full(_CACHED, 0.5)
+
+    def loop() -> None:
+        for _ in range(_SWEEPS):
+            np.multiply(x, y, out=y)
+            np.add(x, y, out=y)
+
+    operation = _least(comm, loop) / (2 * _SWEEPS * _CACHED)
+    far = [np.zeros(_LARGE // 8) for _ in range(3)]
+    stream = _least(comm, lambda: np.add(far[0], far[1], out=far[2])) / (3 * _LARGE)
+    return product, operation, stream
 
 
 def _exchange(comm: Any, nbytes: int) -> float:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from distspmd.plans.machine import Machine
 from distspmd.scheduling import boxes
 from distspmd.scheduling.boxes import Counts, Sides, Stack
+from distspmd.scheduling.nodes import Nodes, combining, entering
 
 Seconds = NDArray[np.float64]
 
@@ -31,6 +32,7 @@ class Layouts:
     bounds: Stack
     sides: Sides
     _last: dict[int, tuple[Layouts, Counts]] = field(default_factory=dict, repr=False)
+    _nodes: dict[int, Nodes] = field(default_factory=dict, repr=False)
 
     def common(self, other: Layouts) -> Counts:
         """Elements that tiles have in common, for each pair and rank; the last answer is kept."""
@@ -89,6 +91,12 @@ class Layouts:
         """Ranks that hold each tile, on the average."""
         return self.holders / np.maximum(self.tiles, 1)
 
+    def on_nodes(self, size: int) -> Nodes:
+        """As nodes of so many ranks see them."""
+        if size not in self._nodes:
+            self._nodes[size] = Nodes(self.bounds, size)
+        return self._nodes[size]
+
     def select(self, which: NDArray[np.int64]) -> Layouts:
         """Some of them."""
         return Layouts(self.bounds[which], self.sides)
@@ -109,6 +117,25 @@ class Moved:
     seconds: Seconds
     copied: Counts
     in_place: Seconds
+
+
+@dataclass
+class _Moving:
+    """Calls and elements of the busiest rank, and elements of the busiest node, of all pairs."""
+
+    calls: Seconds
+    elements: Seconds | Counts
+    far: Seconds | None = None
+
+    def seconds(self, itemsize: int, machine: Machine) -> Seconds:
+        """Of messages and bytes; where any of them go to other nodes, all calls may wait for it."""
+        latency = machine.alpha * self.calls
+        moving = itemsize * machine.beta * self.elements
+        if self.far is not None:
+            latency = np.where(self.far > 0, machine.far_alpha * self.calls, latency)
+            moving = np.maximum(moving, itemsize * machine.far_beta * self.far)
+        found: Seconds = latency + moving
+        return found
 
 
 def within(inner: Layouts, outer: Layouts) -> NDArray[np.bool_]:
@@ -141,8 +168,11 @@ def move(source: Layouts, target: Layouts, itemsize: int, machine: Machine) -> M
     busiest = np.maximum(most, np.maximum(sent, 0))
     spread = alone[:, None] & (target.copies > 1)[None] & (target.tiles > 1)[None]
     busiest = busiest + np.where(spread, most, 0)  # scattered, and told to those who share a tile
-    messages = machine.alpha * np.where(received > 0, calls, 0)
-    lean = messages + itemsize * machine.beta * busiest
+    moving = _Moving(np.where(received > 0, calls, 0).astype(np.float64), busiest)
+    if machine.has_nodes:
+        near, far = source.on_nodes(machine.node_ranks), target.on_nodes(machine.node_ranks)
+        moving.far = entering(near, far, wanted, alone)
+    lean = moving.seconds(itemsize, machine)
     copied = itemsize * machine.copy * kept.max(axis=2)
     return Moved(received * itemsize, lean + copied, kept.sum(axis=2) * itemsize, lean)
 
@@ -204,8 +234,12 @@ def reduce(
     received = lacking.sum(axis=2)
     steps = 1 + (wanted.max(axis=2) > (held / p).max(axis=2))
     calls = np.ceil(np.log2(np.maximum(operands, 2)))[:, None] * steps
-    seconds = machine.alpha * calls + itemsize * machine.beta * lacking.max(axis=2)
-    seconds = seconds + itemsize * machine.copy * held.max(axis=2)
+    calls = np.broadcast_to(calls, steps.shape).astype(np.float64)
+    moving = _Moving(calls, lacking.max(axis=2))
+    if machine.has_nodes:
+        nodes = source.on_nodes(machine.node_ranks)
+        moving.far = combining(nodes)[:, None] * steps
+    seconds = moving.seconds(itemsize, machine) + itemsize * machine.copy * held.max(axis=2)
     combined = (operands > 1)[:, None]
     nbytes = np.where(combined, np.ceil(received) * itemsize, values.nbytes).astype(np.int64)
     found = np.where(combined, seconds, values.seconds)

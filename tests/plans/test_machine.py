@@ -81,6 +81,8 @@ def test_what_the_doctor_measures_is_what_plans_and_all_ranks_go_by(
     assert 1e-8 < found.alpha < 1
     assert 1e-12 < found.beta < 1e-6
     assert 1e-12 < found.copy < 1e-6
+    assert 1e-13 < found.product < found.operation < 1e-6
+    assert 1e-12 < found.stream < 1e-6
     assert 1 << 12 <= found.single_copy_bytes <= NEVER
     assert 1 << 12 <= found.run_bytes <= NEVER
     rows, columns = (Layout.parse(text, Mesh(x=2)) for text in ("[2{x}4, 4]", "[4, 2{x}4]"))

@@ -1,0 +1,89 @@
+"""What a lowering says beside its tables: what runs whole, and which loops move much."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from distspmd.analysis.elements import CHOSEN
+from distspmd.analysis.iteration_spaces import IterationSpace
+from distspmd.lowering import TileWork
+from distspmd.passes.compilation import Compilation
+from distspmd.placement.homes import Home, moves
+
+
+def remarks(compilation: Compilation, work: Mapping[str, TileWork]) -> list[str]:
+    """Sentences for the user.
+
+    Args:
+        compilation: with homes and tilings.
+        work: of the busiest rank in each space.
+    """
+    return [*_whole_spaces(compilation, work), *_moved_in_loops(compilation)]
+
+
+def _whole_spaces(compilation: Compilation, work: Mapping[str, TileWork]) -> list[str]:
+    """The spaces that no rank shares with another, where ranks could."""
+    alone: dict[str, list[str]] = {}
+    for space in compilation.spaces:
+        tiling = compilation.tiled[space.name].tiling
+        several = any(extent.begin + extent.step < extent.end for extent in space.ranges)
+        if several and space.name in compilation.named and math.prod(tiling.parts) == 1:
+            where = "rank 0" if tiling.mesh.size == 1 else "each of its ranks"
+            alone.setdefault(where, []).append(space.name)
+    machine = compilation.machine
+    seconds = {
+        where: sum(work[name].seconds(machine) for name in names) for where, names in alone.items()
+    }
+    return [
+        f"Not split, and run whole by {where}: {', '.join(names)} "
+        f"({seconds[where]:.1e} s of a run, as predicted)."
+        for where, names in alone.items()
+    ]
+
+
+def _moved_in_loops(compilation: Compilation) -> list[str]:
+    """Containers of which loops move more elements than iterations of theirs use it.
+
+    What an expert would write moves less: a transpose between two sweeps moves each element at
+    most once for each iteration, and a panel that all ranks get is small beside what is computed
+    with it.
+    """
+    found = []
+    for name, home in compilation.homes.items():
+        dtype = compilation.dtypes[name]
+        nbytes = sum(w * move.bound.nbytes for w, move in moves(home, dtype) if w > 1)
+        spaces = {use.space.name: use.space for use in home.uses if use.times > 1}
+        often = {use.space.name: use.times for use in home.uses}
+        computed = sum(often[own] * _iterations(space) for own, space in spaces.items())
+        if nbytes > computed * dtype.itemsize and spaces:
+            found.append(_sentence(compilation, home, spaces, nbytes))
+    return found
+
+
+def _iterations(space: IterationSpace) -> int:
+    """Iterations of a space, once; at most, where a loop chooses how many."""
+    pairs = zip(space.parameters, space.ranges, strict=True)
+    return math.prod(-(-(r.end - r.begin) // r.step) for p, r in pairs if not p.startswith(CHOSEN))
+
+
+def _sentence(
+    compilation: Compilation, home: Home, spaces: Mapping[str, IterationSpace], nbytes: float
+) -> str:
+    whole = math.prod(home.layout.extents) * compilation.dtypes[home.data].itemsize
+    first = next(iter(spaces.values()))
+    named = [name for name in spaces if name in compilation.named]
+    ones = ", ".join(f"{name!r}: {_ones(spaces[name])}" for name in named)
+    instead = f" With {{{ones}}} rank 0 has all of it there, and none moves in them." * bool(named)
+    return (
+        f"{first.where}: loops move {nbytes:,.0f} bytes of {home.data!r}, {nbytes / whole:.1f} "
+        "times all of it, which is more than an element for each of the iterations that use it. "
+        "Split the spaces of these loops along what they do not run over, and all alike."
+        f"{instead}"
+    )
+
+
+def _ones(space: IterationSpace) -> str:
+    """Parts of one for each parameter that the program gave the space."""
+    element = any(parameter.startswith(CHOSEN) for parameter in space.parameters)
+    return str((1,) * (1 if element else len(space.parameters)))

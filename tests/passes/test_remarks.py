@@ -1,0 +1,159 @@
+"""What a lowering says of spaces that run whole, and of loops that move more than they compute.
+
+Bytes that are expected are those of textbooks, of matrices of N x N elements over P ranks.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import distspmd
+from distspmd.frontend import numpy_program
+from distspmd.lowering import Lowering
+
+N, STEPS, P = 32, 5, 4
+MATRIX = 8 * N * N
+
+
+def factors(a: Any) -> None:  # LU
+    for k in range(N - 1):
+        a[k + 1 :, k] = a[k + 1 :, k] / a[k, k]
+        a[k + 1 :, k + 1 :] -= np.outer(a[k + 1 :, k], a[k, k + 1 :])
+
+
+def cholesky(a: Any) -> None:
+    for k in range(N):
+        a[k, k] = np.sqrt(a[k, k])
+        a[k + 1 :, k] = a[k + 1 :, k] / a[k, k]
+        a[k + 1 :, k + 1 :] -= np.outer(a[k + 1 :, k], a[k + 1 :, k])
+
+
+def triangular(a: Any, b: Any) -> None:
+    for k in range(N):
+        b[k, :] = b[k, :] / a[k, k]
+        b[k + 1 :, :] -= np.outer(a[k + 1 :, k], b[k, :])
+
+
+def orthogonal(a: Any) -> Any:  # QR, by the modified Gram-Schmidt process
+    q = np.zeros((N, N))
+    for k in range(N):
+        q[:, k] = a[:, k] / np.sqrt(a[:, k] @ a[:, k])
+        a[:, k + 1 :] -= np.outer(q[:, k], q[:, k] @ a[:, k + 1 :])
+    return q
+
+
+def directions(u: Any) -> None:  # ADI
+    for _t in range(STEPS):
+        for k in range(1, N):
+            u[:, k] = 0.5 * u[:, k] + 0.25 * u[:, k - 1]
+        for k in range(1, N):
+            u[k, :] = 0.5 * u[k, :] + 0.25 * u[k - 1, :]
+
+
+def fourier(x: Any) -> Any:
+    return np.fft.fft(np.fft.fft(x, axis=1), axis=0)
+
+
+def wavefront(a: Any) -> None:
+    for i in range(1, N):
+        for j in range(1, N):
+            a[i, j] = a[i - 1, j] + a[i, j - 1]
+
+
+def stencil(a: Any) -> None:
+    for _t in range(STEPS):
+        a[1:-1, 1:-1] = 0.25 * (a[:-2, 1:-1] + a[2:, 1:-1] + a[1:-1, :-2] + a[1:-1, 2:])
+
+
+def lowered(function: Callable[..., Any], schedule: Any, arrays: int = 1) -> Lowering:
+    sdfg = numpy_program(function, *[np.ones((N, N))] * arrays)
+    if schedule == "all":
+        spaces = distspmd.iteration_spaces(sdfg)
+        schedule = {s.name: (P, *[1] * (len(s.parameters) - 1)) for s in spaces if s.parameters}
+    return distspmd.lower(sdfg, schedule)
+
+
+def in_loops(lowering: Lowering) -> dict[str, int]:
+    """Bytes of each container that plans move in loops, without what loops choose at run time."""
+    found: dict[str, int] = {}
+    for memlet in lowering.memlets:
+        if (memlet.times or 0) > 1:
+            nbytes = (memlet.times or 0) * memlet.solution.cost.nbytes
+            found[memlet.data] = found.get(memlet.data, 0) + nbytes
+    return found
+
+
+def said(lowering: Lowering) -> list[str]:
+    return [sentence for sentence in lowering.sentences if "loops move" in sentence]
+
+
+@pytest.mark.parametrize(
+    ("function", "schedule", "arrays", "expected"),
+    [
+        (factors, {"a.2": (P, 1)}, 1, {}),  # panels alone, which loops choose
+        (cholesky, {"a.3": (P, 1)}, 1, {}),
+        (triangular, {"b": (P,), "b.2": (1, P)}, 2, {}),  # right-hand sides know no other
+        (directions, "all", 1, {"u": 2 * STEPS * MATRIX * (P - 1) // P}),  # two transposes a step
+        (stencil, "all", 1, {"a": STEPS * 2 * (P - 1) * 8 * (N - 2)}),  # rims
+    ],
+)
+def test_loops_of_schedules_by_experts_move_what_textbooks_say(
+    function: Any, schedule: Any, arrays: int, expected: dict[str, int]
+) -> None:
+    found = lowered(function, schedule, arrays)
+    assert in_loops(found) == expected
+    assert not said(found)
+
+
+def test_panels_that_a_loop_chooses_are_weighed_once_a_sweep() -> None:
+    for function, name in ((factors, "a.2"), (cholesky, "a.3")):
+        (home,) = lowered(function, {name: (P, 1)}).homes
+        assert home.traffic < 3 * P * MATRIX  # in and out, and a matrix for each rank
+
+
+def test_two_transforms_transpose_once() -> None:
+    sdfg = numpy_program(fourier, np.ones((N, N), complex))
+    found = distspmd.lower(sdfg, {"y": (P,), "z": (P,)})
+    between = [memlet for memlet in found.memlets if memlet.data not in ("x", "__return")]
+    assert sum(m.solution.cost.nbytes for m in between) == 2 * MATRIX * (P - 1) // P
+
+
+@pytest.mark.parametrize(
+    ("function", "schedule", "arrays", "name", "line"),
+    [
+        (factors, {"a.2": (1, P)}, 1, "a", "for k in range(N - 1)"),
+        (cholesky, "all", 1, "a", "np.sqrt(a[k, k])"),
+        (cholesky, {"a.3": (1, P)}, 1, "a", "np.sqrt(a[k, k])"),
+        (triangular, "all", 2, "b", "b[k, :] / a[k, k]"),
+        (orthogonal, "all", 1, "__return", "q[:, k] @"),
+    ],
+)
+def test_loops_that_move_more_than_they_compute_are_named_with_what_to_write(
+    function: Any, schedule: Any, arrays: int, name: str, line: str
+) -> None:
+    found = lowered(function, schedule, arrays)
+    (sentence,) = [each for each in said(found) if f"of {name!r}" in each]
+    assert sentence.startswith("test_remarks.py:")
+    assert sentence in str(found)
+    assert sentence in str(distspmd.explain(found))
+    instead = ast.literal_eval(sentence[sentence.index("{") : sentence.index("}") + 1])
+    assert name not in in_loops(lowered(function, instead, arrays))
+    assert in_loops(found)[name] > MATRIX * N / 2
+
+
+def test_a_wavefront_of_elements_runs_where_they_are() -> None:
+    found = lowered(wavefront, "all")
+    assert in_loops(found) == {}
+
+
+def test_what_runs_whole_is_said_with_its_seconds() -> None:
+    found = lowered(factors, {"a.2": (1, P)})
+    (sentence,) = [each for each in found.sentences if "run whole" in each]
+    seconds = float(sentence.split("(")[1].split(" s")[0])
+    own = sum(space.work.seconds(found.machine) for space in found.spaces if space.name == "a")
+    assert seconds == pytest.approx(own, rel=0.05)
