@@ -59,6 +59,11 @@ class Machine:
                 raise ArgumentError(
                     f"Machine({field.name}={describe(number)}): a cost is a number from 0 on."
                 )
+        if not isinstance(self.node_ranks, int):
+            raise ArgumentError(
+                f"Machine(node_ranks={self.node_ranks!r}): a node has a whole number of ranks; 0 "
+                "where all are on one node."
+            )
 
     def computing(
         self, operations: float, nbytes: float, is_product: bool, working: int = 1
@@ -124,5 +129,7 @@ def _is_machine(found: object) -> bool:
     """Whether it has a number for all that is measured, and nothing that a machine has not."""
     names = {field.name for field in fields(Machine)}
     if not isinstance(found, dict) or not names - _OF_RANKS - _OF_NODES <= set(found) <= names:
+        return False
+    if not isinstance(found.get("node_ranks", 0), int):
         return False
     return all(isinstance(n, int | float) and n >= 0 and math.isfinite(n) for n in found.values())

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from strategies import redistributions
 
 import distspmd
+from distspmd.errors import ArgumentError
 from distspmd.layouts.layout import Layout
 from distspmd.layouts.mesh import Mesh
 from distspmd.plans.collectives import StepKind
@@ -40,6 +41,11 @@ def planned(solver: Any, source: str, target: str, mesh: Mesh, n: int = N) -> Pl
 def test_ranks_of_one_node_know_no_other_level() -> None:
     plan = planned(Collectives(), "[8{x}N, 8]", "[N, 8]", Mesh(x=8))
     assert cost(plan, replace(NODES, node_ranks=8)) == cost(plan, Machine())
+
+
+def test_a_node_has_a_whole_number_of_ranks() -> None:
+    with pytest.raises(ArgumentError, match="whole number of ranks"):
+        Machine(node_ranks=2.5)  # type: ignore[arg-type]
 
 
 def test_groups_within_nodes_are_cheap_and_groups_across_them_are_not() -> None:
