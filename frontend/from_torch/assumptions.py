@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dis
 import types
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,8 @@ from torch import fx, nn
 
 from distspmd.errors import ArgumentError
 from distspmd.frontend.from_torch.closures import Closed, functions_of, variables_of
+from distspmd.frontend.from_torch.optimizers import BY_SCHEDULERS, varying_settings
+from distspmd.frontend.from_torch.run_time_numbers import Guard
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 _HOOKS = (*("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks"),)
@@ -27,8 +29,20 @@ _ADVICE = "Trace the function again, or keep a program for each of the two."
 class Assumptions:
     """Values that a program has in it, by what the caller calls them."""
 
-    def __init__(self, closed: Closed, function: Callable[..., Any]) -> None:
+    def __init__(
+        self,
+        closed: Closed,
+        function: Callable[..., Any],
+        varying: Collection[str] = (),
+        guards: Sequence[Guard] = (),
+    ) -> None:
         self._closed = closed
+        self._guards = guards
+        self._read = {
+            (name, number): {key for key, _ in varying_settings(group, varying)}
+            for name, optimizer in closed.optimizers.items()
+            for number, group in enumerate(optimizer.param_groups)
+        }
         self._functions = [(f, _names_read(f.__code__)) for f in functions_of(function, closed)]
         self._modules = [
             (f"of the module {'.'.join(filter(None, [root, path]))!r}", module)
@@ -43,16 +57,23 @@ class Assumptions:
         Raises:
             ArgumentError: something changed that the program does not read again.
         """
+        for name, before, after in self.changes():
+            raise ArgumentError(
+                f"{name} was {before} when the function was traced, and is {after} now; the "
+                f"program does not read it again. {_ADVICE}"
+            )
+
+    def changes(self) -> Iterator[tuple[str, Any, Any]]:
+        """What is not as it was: what the caller calls it, as it was, and as it is."""
         now = dict(self._values())
-        if now == self._known:
-            return
-        for name in [*self._known, *now]:
-            before, after = (each.get(name, _Absent()) for each in (self._known, now))
-            if before is not after and not _same(before, after):
-                raise ArgumentError(
-                    f"{name} was {before} when the function was traced, and is {after} now; the "
-                    f"program does not read it again. {_ADVICE}"
-                )
+        if now != self._known:
+            for name in dict.fromkeys([*self._known, *now]):
+                before, after = (each.get(name, _Absent()) for each in (self._known, now))
+                if before is not after and not _same(before, after):
+                    yield name, before, after
+        for said, holds, outcome in self._guards:
+            if holds() != outcome:
+                yield f"whether {said}", outcome, not outcome
 
     def _values(self) -> Iterator[tuple[str, Any]]:
         yield from self._of_modules()
@@ -80,8 +101,9 @@ class Assumptions:
             for number, group in enumerate(optimizer.param_groups):
                 where = f"of group {number} of the optimizer {name!r}"
                 yield f"the parameters {where}", tuple(map(_Identity, group["params"]))
+                read = self._read.get((name, number), ())
                 for key, value in group.items():
-                    if key not in ("params", "lr", "initial_lr") and _is_plain(value):
+                    if key not in ("params", "lr", *BY_SCHEDULERS, *read) and _is_plain(value):
                         yield f"{key!r} {where}", _as_it_is(value)
 
 

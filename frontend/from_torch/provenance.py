@@ -19,6 +19,8 @@ from torch.overrides import TorchFunctionMode
 
 from distspmd.errors import UnsupportedProgram
 from distspmd.frontend.from_torch.closures import Closed
+from distspmd.frontend.from_torch.lists_of_tensors import PREFIX, for_each
+from distspmd.frontend.from_torch.run_time_numbers import Guards, Number
 
 _READS = ("item", "tolist", "numpy", "__bool__", "__float__", "__int__", "__index__")
 
@@ -26,8 +28,9 @@ _READS = ("item", "tolist", "numpy", "__bool__", "__float__", "__int__", "__inde
 class Places(TorchFunctionMode):
     """Keeps the current place in the metadata of what is traced; refuses reads of values."""
 
-    def __init__(self, closed: Closed) -> None:
+    def __init__(self, closed: Closed, guards: Guards) -> None:
         super().__init__()
+        self.guards = guards
         self.paths = {
             id(module): ".".join(filter(None, [closed.prefix(root), path]))
             for root, top in closed.modules.items()
@@ -63,6 +66,14 @@ class Places(TorchFunctionMode):
     ) -> Any:
         """Run a function of torch, and note the place of the derivative."""
         name = getattr(func, "__name__", "")
+        if name == "item" and self._inside_update():
+            return Number(args[0].reshape(()), None, "a value of a tensor", self.guards)
+        if name in ("__rpow__", "pow") and self._inside_update():
+            args = _in_double(args)
+        if name.startswith(PREFIX):
+            return for_each(func, args, kwargs or {})
+        if any(isinstance(each, Number) for each in (*args, *(kwargs or {}).values())):
+            return Number.__torch_function__(func, types, args, kwargs)
         if name in _READS and not self._inside_update():
             raise UnsupportedProgram(
                 f"the function reads the value of a tensor ({name}), in the module "
@@ -118,6 +129,19 @@ class Places(TorchFunctionMode):
                 handle.remove()
             self.phase = "forward"
             self._place()
+
+
+def _in_double(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """A number of steps as torch takes it for a power, which Python computes in double precision.
+
+    Of ``1 - 0.999 ** step``, single precision would leave the last 4 digits to chance.
+    """
+    return tuple(
+        each.double()
+        if isinstance(each, torch.Tensor) and each.ndim == 0 and each.dtype == torch.float32
+        else each
+        for each in args
+    )
 
 
 def _derivatives(root: Any) -> list[tuple[Any, str]]:

@@ -8,9 +8,8 @@ except the state of an optimizer, which is made as its first step would make it.
 from __future__ import annotations
 
 import contextlib
-import inspect
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -26,17 +25,14 @@ from distspmd.errors import UnsupportedProgram
 from distspmd.frontend.from_torch.assumptions import Assumptions
 from distspmd.frontend.from_torch.closures import Closed, closed_over
 from distspmd.frontend.from_torch.decompositions import decompositions
+from distspmd.frontend.from_torch.optimizers import (
+    INSIDE,
+    optimizer_slots,
+    swapped_optimizers,
+)
 from distspmd.frontend.from_torch.provenance import Places
-
-
-@dataclass(frozen=True)
-class Slot:
-    """A tensor of the caller that the program reads, or updates in place."""
-
-    name: str
-    fetch: Callable[[], torch.Tensor]
-    """Gives the live tensor (or, for a number such as the learning rate, a new one)."""
-    kind: str = "parameter"
+from distspmd.frontend.from_torch.run_time_numbers import Guards
+from distspmd.frontend.from_torch.slots import Slot
 
 
 @dataclass
@@ -60,17 +56,28 @@ class Trace:
     constants: Mapping[str, torch.Tensor] = field(default_factory=dict)
 
 
-def trace(function: Callable[..., Any], inputs: Sequence[Any], names: Sequence[str]) -> Trace:
+def trace(
+    function: Callable[..., Any],
+    inputs: Sequence[Any],
+    names: Sequence[str],
+    varying: Collection[str] = (),
+) -> Trace:
     """Trace a function at example inputs, which are tensors.
+
+    Args:
+        function: as it stands.
+        inputs: the examples.
+        names: of its arguments.
+        varying: settings of optimizers that the program reads at each call, as it reads rates.
 
     Raises:
         UnsupportedProgram: the function does what no traced program can.
     """
     warm_up()
     closed = closed_over(function)
-    slots = list(_slots(closed))
+    slots = list(_slots(closed, varying))
     examples = [slot.fetch().detach() for slot in slots]
-    state = _Run(closed, slots, function)
+    state = _Run(closed, slots, function, varying)
     with _surroundings(), fx_traceback.preserve_node_meta():
         try:
             first = make_fx(state, tracing_mode="fake")(examples, list(inputs))
@@ -95,7 +102,7 @@ def trace(function: Callable[..., Any], inputs: Sequence[Any], names: Sequence[s
         if slot.name in state.kept:
             tensor = closed.parameters[slot.name.removesuffix(".grad")]
             slots[place] = replace(slot, fetch=_gradient(tensor, kept=True))
-    assumptions = Assumptions(closed, function)
+    assumptions = Assumptions(closed, function, varying, state.guards)
     constants = {
         str(node.target): getattr(second, str(node.target))
         for node in second.graph.nodes
@@ -157,17 +164,11 @@ def _check_shapes(graph: fx.Graph) -> None:
             )
 
 
-_INSIDE = (
-    "the learning rate changes inside of the function. Call scheduler.step() outside: the program "
-    "reads the rate of each parameter group at each call."
-)
-
-
 def _check_rates(graph: fx.Graph, slots: Sequence[Slot]) -> None:
     for node, slot in zip(graph.nodes, slots, strict=False):  # placeholders come first
         written = any("copy_" in str(user.target) and user.args[0] is node for user in node.users)
         if slot.kind == "rate" and written:
-            raise UnsupportedProgram(_INSIDE)
+            raise UnsupportedProgram(INSIDE)
 
 
 def _explained(error: Exception) -> str:
@@ -194,8 +195,16 @@ def _without_onednn() -> Iterator[None]:
 class _Run:
     """Runs the function with traced tensors in place of the caller's."""
 
-    def __init__(self, closed: Closed, slots: Sequence[Slot], function: Callable[..., Any]) -> None:
+    def __init__(
+        self,
+        closed: Closed,
+        slots: Sequence[Slot],
+        function: Callable[..., Any],
+        varying: Collection[str],
+    ) -> None:
         self.closed, self.slots, self.function = closed, slots, function
+        self.varying = varying
+        self.guards: Guards = []
         self.results: Any = None
         self.kept: set[str] = set()
 
@@ -204,8 +213,10 @@ class _Run:
         traced = dict(zip((slot.name for slot in self.slots), tensors, strict=True))
         with contextlib.ExitStack() as stack:
             swapped = stack.enter_context(_swapped_modules(self.closed, traced))
-            rates = stack.enter_context(_swapped_optimizers(self.closed, traced, swapped))
-            stack.enter_context(Places(self.closed))
+            rates = stack.enter_context(
+                swapped_optimizers(self.closed, traced, swapped, self.varying, self.guards)
+            )
+            stack.enter_context(Places(self.closed, self.guards))
             stack.enter_context(_without_onednn())
             result = self.function(*inputs)
             self._check_rates(rates)
@@ -223,7 +234,7 @@ class _Run:
     def _check_rates(self, rates: Sequence[tuple[dict[str, Any], Any]]) -> None:
         for group, rate in rates:
             if group["lr"] is not rate:
-                raise UnsupportedProgram(_INSIDE)
+                raise UnsupportedProgram(INSIDE)
 
     def _keep_gradients(
         self, traced: dict[str, torch.Tensor], swapped: dict[int, torch.Tensor]
@@ -306,70 +317,14 @@ def _take_hooks(tensor: torch.Tensor, traced: torch.Tensor) -> None:
         traced.register_post_accumulate_grad_hook(hook)
 
 
-@contextlib.contextmanager
-def _swapped_optimizers(
-    closed: Closed, traced: dict[str, torch.Tensor], swapped: dict[int, torch.Tensor]
-) -> Iterator[list[tuple[dict[str, Any], Any]]]:
-    """Traced tensors in all optimizers, and the settings under which they can be traced."""
-    before, rates = [], []
-    for prefix, optimizer in closed.optimizers.items():
-        before.append((optimizer, optimizer.state, [dict(g) for g in optimizer.param_groups]))
-        state: defaultdict[Any, Any] = defaultdict(dict)
-        for tensor, own in optimizer.state.items():
-            state[swapped[id(tensor)]] = {
-                key: traced[f"{closed.names[id(tensor)]}.{key}"]
-                if isinstance(value, torch.Tensor)
-                else value
-                for key, value in own.items()
-            }
-        optimizer.state = state
-        for number, group in enumerate(optimizer.param_groups):
-            group["params"] = [swapped[id(tensor)] for tensor in group["params"]]
-            group["lr"] = traced[f"{prefix}.{number}.lr"]
-            rates.append((group, group["lr"]))
-            wanted = {"foreach": False, "fused": False, "capturable": True}
-            group.update({key: value for key, value in wanted.items() if key in group})
-    keys = [_keys(optimizer) for optimizer, _, _ in before]
-    try:
-        yield rates
-        for (optimizer, _, _), known in zip(before, keys, strict=True):
-            if _keys(optimizer) != known:
-                raise UnsupportedProgram(
-                    f"{type(optimizer).__name__} makes its state in its first step, which other "
-                    "steps do not do. Run one step of it in torch first, then trace."
-                )
-    finally:
-        for optimizer, state, groups in before:
-            optimizer.state = state
-            for group, content in zip(optimizer.param_groups, groups, strict=True):
-                group.clear()
-                group.update(content)
-
-
-def _keys(optimizer: torch.optim.Optimizer) -> dict[int, list[str]]:
-    return {
-        id(tensor): [k for k, v in own.items() if isinstance(v, torch.Tensor)]
-        for tensor, own in optimizer.state.items()
-        if own
-    }
-
-
-def _slots(closed: Closed) -> Iterator[Slot]:
+def _slots(closed: Closed, varying: Collection[str]) -> Iterator[Slot]:
     """All live tensors, with how to get them at each call."""
     for name, tensor in {**closed.parameters, **closed.buffers}.items():
         yield Slot(name, _live(closed, name, tensor))
     for name, tensor in closed.parameters.items():
         if tensor.requires_grad and closed.optimizers:
             yield Slot(f"{name}.grad", _gradient(tensor), "gradient")
-    for prefix, optimizer in closed.optimizers.items():
-        _make_state(optimizer)
-        for number in range(len(optimizer.param_groups)):
-            yield Slot(f"{prefix}.{number}.lr", _rate(optimizer, number), "rate")
-        for tensor, state in optimizer.state.items():
-            for key, value in state.items():
-                if isinstance(value, torch.Tensor):
-                    name = f"{closed.names[id(tensor)]}.{key}"
-                    yield Slot(name, _state(optimizer, tensor, key), "state")
+    yield from optimizer_slots(closed, varying)
 
 
 def _live(closed: Closed, name: str, tensor: torch.Tensor) -> Callable[[], torch.Tensor]:
@@ -392,56 +347,6 @@ def _gradient(tensor: torch.Tensor, kept: bool = False) -> Callable[[], torch.Te
     return fetch
 
 
-def _rate(optimizer: torch.optim.Optimizer, number: int) -> Callable[[], torch.Tensor]:
-    def fetch() -> torch.Tensor:
-        rate = optimizer.param_groups[number]["lr"]
-        return rate if isinstance(rate, torch.Tensor) else torch.tensor(rate, dtype=torch.float64)
-
-    return fetch
-
-
-def _state(optimizer: Any, tensor: torch.Tensor, key: str) -> Callable[[], torch.Tensor]:
-    return lambda: optimizer.state[tensor][key]
-
-
-def _make_state(optimizer: torch.optim.Optimizer) -> None:
-    """Let an optimizer make the state that its first step would make, without a step."""
-    tensors = [tensor for group in optimizer.param_groups for tensor in group["params"]]
-    gradients = [tensor.grad for tensor in tensors]
-    try:
-        for tensor in tensors:
-            if tensor.requires_grad and tensor.grad is None:
-                tensor.grad = torch.zeros_like(tensor)
-        for group in optimizer.param_groups:
-            init = getattr(optimizer, "_init_group", None)
-            if init is None:
-                raise UnsupportedProgram(
-                    f"the optimizer {type(optimizer).__name__} cannot be traced: it has no "
-                    "_init_group that makes its state, as those of torch.optim have."
-                )
-            lists = len(inspect.signature(init).parameters) - 1  # through what wraps it
-            init(group, *([] for _ in range(lists)))
-            _make_momentum(optimizer, group)
-    finally:
-        for tensor, gradient in zip(tensors, gradients, strict=True):
-            tensor.grad = gradient
-
-
-def _make_momentum(optimizer: torch.optim.Optimizer, group: dict[str, Any]) -> None:
-    """SGD makes its buffers in its first step: zeros give the same, but under dampening."""
-    if not isinstance(optimizer, torch.optim.SGD) or not group["momentum"]:
-        return
-    for tensor in group["params"]:
-        state = optimizer.state[tensor]
-        if tensor.requires_grad and state.get("momentum_buffer") is None:
-            if group["dampening"]:
-                raise UnsupportedProgram(
-                    "SGD does not dampen its first step, but all others. Run one step of it in "
-                    "torch first, then trace."
-                )
-            state["momentum_buffer"] = torch.zeros_like(tensor)
-
-
 @contextlib.contextmanager
 def _surroundings() -> Iterator[None]:
     """Settings of torch under which all is traced to operators that are right."""
@@ -450,7 +355,12 @@ def _surroundings() -> Iterator[None]:
     torch.backends.mha.set_fastpath_enabled(False)
     torch.compiler._is_compiling_flag = True
     try:
-        with sdpa_kernel(SDPBackend.MATH):  # of the others only the forward is decomposed
+        with (
+            sdpa_kernel(SDPBackend.MATH),  # of the others only the forward is decomposed
+            torch.compiler.set_stance("force_eager"),  # what torch compiles runs as it is written
+            warnings.catch_warnings(),
+        ):
+            warnings.filterwarnings("ignore", r"Using `torch\.compile\(module\)` when there")
             yield
     finally:
         torch.backends.mha.set_fastpath_enabled(fast)

@@ -19,6 +19,7 @@ from distspmd.execution.binding import binding_of
 from distspmd.expressions.evaluation import evaluate
 from distspmd.expressions.ir import Argument, Call, Expression, IndexValue, Load, replace_leaves
 from distspmd.frontend.from_torch import api
+from distspmd.frontend.from_torch.arguments import MemoryBinding
 from distspmd.frontend.operators.aten_registry import HALVES
 from distspmd.frontend.tensor_ir.indices import Array, Index, Variable
 from distspmd.frontend.tensor_ir.kernels import LINES, Builder, Kernel, current_indices
@@ -51,6 +52,24 @@ class Program:
     ) -> tuple[list[Tensor], dict[str, Any]]:
         """The results of a training step, and the live tensors after it, by their names."""
         return self._run(frontend.training_step(step, *inputs), inputs)
+
+    def calls(self, step: Callable[..., Any], *inputs: Tensor) -> Callable[..., list[Tensor]]:
+        """A step that is traced once; each call updates the live tensors."""
+        sdfg = frontend.training_step(step, *inputs)
+        kernels, binding = self.kernels, binding_of(sdfg)
+        assert isinstance(binding, MemoryBinding)
+
+        def call(*given: Tensor) -> list[Tensor]:
+            self.kernels = kernels
+            binding.arguments()  # which compares what the program assumes
+            results, live = self._run(sdfg, given)
+            for slot in binding.live.values():
+                if slot.kind != "rate":
+                    with torch.no_grad():
+                        slot.fetch().copy_(live[slot.name])
+            return results
+
+        return call
 
     def _run(self, sdfg: SDFG, inputs: Sequence[Tensor]) -> tuple[list[Tensor], dict[str, Any]]:
         binding: Any = binding_of(sdfg)
