@@ -36,10 +36,12 @@ class Result:
         number: the place.
         lengths: dimensions of which data decide how many elements there are, each with the place
             of the result that says so; the caller gets so many.
+        is_python: whether it is a number of Python, and not one of NumPy.
     """
 
     number: int
     lengths: tuple[tuple[int, int], ...] = ()
+    is_python: bool = False
 
     def of(self, results: Sequence[Any]) -> Any:
         """The array among some results; None where there is none."""
@@ -48,7 +50,7 @@ class Result:
             if found is not None:
                 whole = (slice(None),) * dimension
                 found = found[(*whole, slice(int(results[place])))].copy()
-        return found
+        return found.item() if self.is_python and found is not None else found
 
 
 @dataclass(frozen=True)
@@ -116,12 +118,20 @@ class CallForm:
         fixed: values that the program was made for: numbers that decide shapes, switches.
         parameters: names of all arguments in their order, those of fixed values included; none
             where they are those of the SDFG.
+        inside: what arguments are called in the SDFG whose own names are words of C++.
+        points: names of arguments that are arrays of no dimensions, into which a program writes.
     """
 
     scalars: frozenset[str] = frozenset()
     returned: Any = None
     fixed: Mapping[str, Any] = field(default_factory=dict)
     parameters: tuple[str, ...] = ()
+    inside: Mapping[str, str] = field(default_factory=dict)
+    points: frozenset[str] = frozenset()
+
+    def as_inside(self, named: Mapping[str, Any]) -> dict[str, Any]:
+        """What is given by the names of arguments, by their names in the SDFG."""
+        return {self.inside.get(name, name): value for name, value in named.items()}
 
     def arrange(self, results: Sequence[Any]) -> Any:
         """What the caller gets for the results."""

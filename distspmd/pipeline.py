@@ -16,7 +16,7 @@ from distspmd.analysis.meanings import meanings_of
 from distspmd.dace_compat.settings import placed_by_us
 from distspmd.dace_compat.swap import take_content
 from distspmd.errors import ArgumentError, ScheduleError, UnsupportedProgram, describe
-from distspmd.lowering import ATTRIBUTE, CONTEXT, Lowering
+from distspmd.lowering import ATTRIBUTE, CONTEXT, Lowering, call_form_of
 from distspmd.passes.align_maps import AlignMaps
 from distspmd.passes.check_sizes import check_sizes
 from distspmd.passes.compilation import Compilation, Pass, Rewrite
@@ -156,6 +156,8 @@ def begin_compilation(
     check_not_lowered(sdfg)
     visible = [name for name, container in sdfg.arrays.items() if not container.transient]
     arguments = with_held(sdfg, schedule, arguments)
+    if isinstance(arguments, Mapping):
+        arguments = call_form_of(sdfg).as_inside(arguments)
     check_arguments(sdfg.name, visible, {} if arguments is None else arguments)
     check_options(solvers, machine)
     return Compilation(

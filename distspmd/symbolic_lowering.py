@@ -18,7 +18,7 @@ from dace import SDFG, dtypes
 from distspmd import pipeline
 from distspmd.analysis.infer_sizes import Shape
 from distspmd.errors import ArgumentError, ScheduleError
-from distspmd.lowering import ATTRIBUTE, Lowering
+from distspmd.lowering import ATTRIBUTE, Lowering, call_form_of
 from distspmd.pipeline import list_spaces
 from distspmd.placement.argument_layouts import DISTRIBUTED, check_arguments
 from distspmd.placement.schedule import resolve
@@ -133,6 +133,8 @@ def lower_symbols(
     grids = resolve(schedule, list_spaces(sdfg))
     visible = [name for name, container in sdfg.arrays.items() if not container.transient]
     arguments = options["arguments"]
+    if isinstance(arguments, Mapping):
+        arguments = call_form_of(sdfg).as_inside(arguments)
     check_arguments(sdfg.name, visible, {} if arguments is None else arguments)
     pipeline.check_options(options["solvers"], options["machine"])
     lowering = SymbolicLowering(copy.deepcopy(sdfg), grids, dict(options), symbols_of(sdfg), search)

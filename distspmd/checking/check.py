@@ -35,7 +35,7 @@ from distspmd.errors import ArgumentError, CheckError, DistSPMDError
 from distspmd.execution.program import build_for
 from distspmd.frontend.from_numpy.program import numpy_program
 from distspmd.layouts.mesh import Mesh
-from distspmd.lowering import Lowering
+from distspmd.lowering import Lowering, call_form_of
 from distspmd.passes.check_sizes import check_sizes
 from distspmd.pipeline import lower_numbers
 from distspmd.plans.machine import Machine
@@ -165,7 +165,9 @@ def check(
     def make() -> Trial:
         nonlocal wanted, oracle
         if wanted is None:
-            wanted, oracle = oracle_of(program, sizes or {}, arguments_of(sdfg, seed, inputs))
+            wanted, oracle = oracle_of(
+                program, sizes or {}, arguments_of(sdfg, seed, inputs), call_form_of(sdfg).inside
+            )
         return prepare_trial(
             sdfg,
             entries,
@@ -201,12 +203,27 @@ _ONE_PROCESS = "the SDFG in one process"
 
 
 def oracle_of(
-    program: Source, sizes: Mapping[str, int], given: Arguments
+    program: Source,
+    sizes: Mapping[str, int],
+    given: Arguments,
+    inside: Mapping[str, str] | None = None,
 ) -> tuple[Callable[..., Any] | None, str]:
-    """The function that NumPy runs, if it can, and what is said of it."""
-    function = python_function(program, sizes)
-    if function is None:
+    """The function that NumPy runs, if it can, and what is said of it.
+
+    Args:
+        program: whose function it is.
+        sizes: values of its symbols.
+        given: its arguments, by their names in the SDFG.
+        inside: these, for arguments that have other names in the function.
+    """
+    python = python_function(program, sizes)
+    if python is None:
         return None, _ONE_PROCESS
+    own = {name: its for its, name in (inside or {}).items()}
+
+    def function(**named: Any) -> Any:
+        return python(**{own.get(name, name): value for name, value in named.items()})
+
     try:
         call_with_copies(function, given)
     except Exception as problem:  # whatever the user's function raises
@@ -309,7 +326,8 @@ def arguments_of(sdfg: SDFG, seed: int, inputs: Inputs | None = None) -> Argumen
         ArgumentError: a name that the program does not have.
     """
     rng = np.random.default_rng(seed)
-    given = dict(inputs(rng) if callable(inputs) else inputs or {})
+    form = call_form_of(sdfg)
+    given = form.as_inside(inputs(rng) if callable(inputs) else inputs or {})
     names = [
         name
         for name, container in sdfg.arrays.items()
@@ -320,7 +338,8 @@ def arguments_of(sdfg: SDFG, seed: int, inputs: Inputs | None = None) -> Argumen
         raise ArgumentError(
             f"inputs: {sdfg.name!r} has no argument {unknown[0]!r}; it has {', '.join(names)}."
         )
-    return {name: _input(name, sdfg.arrays[name], given.get(name), rng) for name in names}
+    found = {name: _input(name, sdfg.arrays[name], given.get(name), rng) for name in names}
+    return {n: v.reshape(()) if n in form.points else v for n, v in found.items()}
 
 
 def _input(name: str, container: data.Data, given: Any, rng: Generator) -> Any:

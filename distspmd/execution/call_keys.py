@@ -21,6 +21,8 @@ def comparable(value: Any) -> Any:
 
 def kind_of(value: Any) -> Any:
     """Shape and type of an array or a number; of anything else what it is, as it becomes code."""
+    if isinstance(value, np.generic):
+        return "number", str(value.dtype)  # unlike an array of no dimensions it is not written
     if isinstance(value, bool | int | float | complex):
         return type(value).__name__
     if hasattr(value, "dtype") and hasattr(value, "shape"):

@@ -285,7 +285,8 @@ class Program(Closing):
         if self.device and "stream" in named and "stream" not in self.signature.parameters:
             named = dict(named)
             stream = named.pop("stream")
-        bound = self.signature.bind(arguments, named) if arguments else named
+        renamed = self.signature.call_form.inside
+        bound = self.signature.bind(arguments, named) if arguments or renamed else named
         if self.device:
             bound = self._executable.on_device(bound, stream)
         arrays = self.signature.check(self._completed(bound))

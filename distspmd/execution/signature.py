@@ -33,6 +33,7 @@ class Parameter:
         layout: in which the caller holds it; None for all of it on rank 0.
         is_here: whether this rank passes or gets it.
         is_scalar: whether the caller passes a scalar.
+        is_point: whether the caller passes an array of no dimensions, which may be written.
         is_written: whether the program writes it.
     """
 
@@ -45,10 +46,11 @@ class Parameter:
     is_here: bool
     is_scalar: bool
     is_written: bool
+    is_point: bool = False
 
     def __str__(self) -> str:
         """``float64[8, 4]``."""
-        return f"{self.dtype}{list(self.shape)}"
+        return f"{self.dtype}{[] if self.is_point else list(self.shape)}"
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,7 @@ class Signature:
                     is_here=rank < layout.ranks if layout else rank == 0,
                     is_scalar=argument.name in lowering.call_form.scalars,
                     is_written=argument.name in lowering.written,
+                    is_point=argument.name in lowering.call_form.points,
                 )
             )
         parameters = {p.name: p for p in found if not p.name.startswith("__return")}
@@ -156,6 +159,8 @@ class Signature:
                 f"{len(arguments)} were given."
             )
         bound = dict(zip(names, arguments, strict=False))
+        if self.call_form.inside:
+            bound, named = self.call_form.as_inside(bound), self.call_form.as_inside(named)
         twice = [name for name in bound if name in named]
         if twice:
             raise ArgumentError(f"{self.program}: the argument {twice[0]!r} is given twice.")
@@ -179,9 +184,11 @@ class Signature:
                     f"pass {name}=<{parameter}>."
                 )
             value = bound[name]
-            if parameter.is_scalar:
+            if parameter.is_point:
+                value = self._point(parameter, value)
+            elif parameter.is_scalar:
                 value = self._scalar(parameter, value)
-            elif (
+            if not parameter.is_scalar and (
                 not isinstance(value, np.ndarray)
                 or value.dtype != parameter.dtype
                 or value.shape != parameter.shape
@@ -279,6 +286,15 @@ class Signature:
                 f"{start}, from {least} to {most}, but {_describe(value)} was given."
             )
         return converted
+
+    def _point(self, parameter: Parameter, value: Any) -> Any:
+        """An array of no dimensions as one of one element, in the same memory."""
+        if type(value) is not np.ndarray or value.shape:
+            raise ArgumentError(
+                f"{self.program}: the argument {parameter.name!r} must be {parameter}, an array of "
+                f"no dimensions, but {_describe(value)} was given. Pass np.array(...) of a number."
+            )
+        return value.reshape(1)
 
     def _refuse_unless_on_device(self, parameter: Parameter, value: Any) -> None:
         """Refuse what is no fitting array; one in the memory of the program's device may fit."""

@@ -20,7 +20,7 @@ from distspmd.errors import ArgumentError, CompilationError, DistSPMDError, Sche
 from distspmd.execution import program
 from distspmd.execution.program import Program
 from distspmd.layouts.layout import Layout
-from distspmd.lowering import PlannedMemlet
+from distspmd.lowering import PlannedMemlet, call_form_of
 from distspmd.plans.heuristics import HEURISTICS
 from distspmd.runtime.agreement import Agreement, Call
 from distspmd.runtime.collective_resource import Closing
@@ -154,6 +154,8 @@ class SymbolicProgram(Closing):
         from distspmd.analysis.infer_sizes import infer
 
         symbols, name = self._signature.symbols, self._signature.name
+        assert self._lowering, "rank 0 has it"
+        named = call_form_of(self._lowering.sdfg).as_inside(named)
         bound = {**dict(zip(self._positional, arguments, strict=False)), **named}
         given = {n: bound[n] for n in symbols if n in bound}
         for symbol, value in given.items():

@@ -35,10 +35,10 @@ from distspmd.frontend.from_numpy.syntax.sources import globals_of
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.transcript import (
     PYTHON_TYPES,
-    WORDS_OF_CPP,
     CannotRoll,
     Frame,
     TableChanges,
+    is_word_of_cpp,
 )
 from distspmd.frontend.from_numpy.values import Tensor, View, view_of
 from distspmd.frontend.tensor_ir.emit_program import emit_program
@@ -190,6 +190,7 @@ class _Reading:
         self.arguments: list[Container] = []
         self.seen: set[str] = set()
         self.fixed: dict[str, Any] = {}
+        self.renamed: dict[str, str] = {}
 
     def sdfg(self, examples: Sequence[Any], sizes: Mapping[str, Any]) -> SDFG:
         """The SDFG of the function."""
@@ -218,6 +219,8 @@ class _Reading:
                 returned=returned_form(self.tracer, result),
                 fixed=self.fixed,
                 parameters=tuple(signature.parameters),
+                inside=self.renamed,
+                points=frozenset(c.name for c in self.arguments if c.is_point),
             )
         except (DistSPMDError, TableChanges, DecidedByRun, Known):
             raise
@@ -275,11 +278,6 @@ class _Reading:
 
     def _argument(self, parameter: inspect.Parameter, given: Mapping[str, Any]) -> Any:
         name = parameter.name
-        if name in WORDS_OF_CPP:
-            raise ArgumentError(
-                f"{self.function.__name__}: the argument {name!r} is a word of C++, to which "
-                f"programs are compiled. Write another name, {name}_ say."
-            )
         annotation = self._annotation(parameter)
         described = _described(annotation)
         if name in given and not (described is not None and _is_number(given[name])):
@@ -357,14 +355,24 @@ class _Reading:
         return int(found) if found.is_Integer else sympy.expand(found)
 
     def _array(self, name: str, shape: Sequence[Any], dtype: Any) -> View:
-        container = Container(name, tuple(shape), np.dtype(dtype), is_argument=True)
-        self.tracer.names.add(name)
+        container = Container(self._inside(name), tuple(shape), np.dtype(dtype), is_argument=True)
         self.arguments.append(container)
         return view_of(container)
 
+    def _inside(self, name: str) -> str:
+        """What an argument is called in the program: a word of C++ has another name there."""
+        if not is_word_of_cpp(name):
+            self.tracer.names.add(name)
+            return name
+        found = self.tracer.unique(name)
+        while found in inspect.signature(self.function).parameters:
+            found = self.tracer.unique(name)
+        self.renamed[name] = found
+        return found
+
     def _scalar(self, name: str, dtype: Any, weak: Any) -> View:
+        name = self._inside(name)
         container = Container(name, (), np.dtype(dtype), is_argument=True, is_scalar=True)
-        self.tracer.names.add(name)
         self.arguments.append(container)
         view = view_of(container)
         view.weak = weak
@@ -400,8 +408,6 @@ class _Reading:
                 f"{self.function.__name__}: the argument {name!r} has elements of the type "
                 f"{dtype}, which are not covered."
             )
-        if value.shape == ():
-            return self._scalar(name, dtype, None)
         return self._array(name, [int(n) for n in value.shape], dtype)
 
 

@@ -477,7 +477,7 @@ def apply_real(tensor: Tensor) -> Tensor:
         tensor.shape,
         kind,
         lambda i: apply("real", tensor.element(i), dtype=kind),
-        None,
+        tensor.weak and float,
         tensor.mask,
     )
 
@@ -491,7 +491,7 @@ def apply_imag(tensor: Tensor) -> Tensor:
         tensor.shape,
         kind,
         lambda i: apply("imag", tensor.element(i), dtype=kind),
-        None,
+        tensor.weak and float,
         tensor.mask,
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import sympy
 
 from distspmd.frontend.from_numpy.choosing import as_arrays
 from distspmd.frontend.from_numpy.run_lists import RunList, element_of, leaves
@@ -22,12 +23,12 @@ def returned_form(tracer: Tracer, returned: Any) -> Any:
     made = _form(tracer, returned, found)
     if not found and made is not None:  # a program has a result at least
         found.append(tracer.tensor(np.array(0 if isinstance(made, list | dict) else returned)))
-        made = made if isinstance(made, list | dict) else Result(0)
+        made = made if isinstance(made, list | dict) else Result(0, (), _is_python(returned))
     plain = found and (
         made == Result(0)
         or (isinstance(made, tuple) and made == tuple(map(Result, range(len(found)))))
     )
-    single = made == Result(0)
+    single = isinstance(made, Result)
     for place, tensor in enumerate(found):
         _make_result(tracer, "__return" if single else f"__return_{place}", tensor)
     return None if plain or not found else made
@@ -51,7 +52,16 @@ def _form(tracer: Tracer, value: Any, found: list[Any]) -> Any:
         tracer.refuse(value.reason)
     if value is None or isinstance(value, str):
         return value
-    return _place(tracer, as_arrays(tracer, tracer.tensor(value)), found)
+    return _place(tracer, as_arrays(tracer, tracer.tensor(value)), found, _is_python(value))
+
+
+def _is_python(value: Any) -> bool:
+    """Whether a value is a number of Python, and not one of NumPy."""
+    if isinstance(value, Tensor):
+        return value.ndim == 0 and value.weak is not None
+    return isinstance(value, bool | int | float | complex | sympy.Basic) and not isinstance(
+        value, np.generic
+    )
 
 
 def _is_number(value: Any) -> bool:
@@ -74,7 +84,7 @@ def _list(tracer: Tracer, value: RunList, found: list[Any]) -> ListOf:
     return ListOf(element_of(value.form, list(columns)), value.kind)
 
 
-def _place(tracer: Tracer, value: Tensor, found: list[Any]) -> Result:
+def _place(tracer: Tracer, value: Tensor, found: list[Any], is_python: bool = False) -> Result:
     """Add an array to the results; with its lengths, if data decide them."""
     place = len(found)
     found.append(value)
@@ -86,7 +96,7 @@ def _place(tracer: Tracer, value: Tensor, found: list[Any]) -> Result:
     if lengths:
         stored = tracer.stored_anew(tracer.unmerged(value), tracer.target)
         found[place] = view_of(stored.container)
-    return Result(place, tuple(lengths))
+    return Result(place, tuple(lengths), is_python)
 
 
 def _make_result(tracer: Tracer, name: str, value: Tensor) -> None:

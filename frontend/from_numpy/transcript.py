@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import builtins
+import errno
 import functools
 import re
+import signal
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -77,8 +79,21 @@ register reinterpret_cast requires return short signed sizeof static static_asse
 std struct switch template this thread_local throw true try typedef typeid typename union
 unsigned using virtual void volatile wchar_t while xor xor_eq
 """
-WORDS_OF_CPP = frozenset(_WORDS.split())
-"""What no container and no symbol is called: keywords, and functions that emitted code calls."""
+_MACROS = "BUFSIZ EOF INFINITY MAXFLOAT NAN NULL RAND_MAX errno linux stderr stdin stdout unix"
+_WORDS_OF_CPP = frozenset(
+    [*_WORDS.split(), *_MACROS.split(), *errno.errorcode.values(), *signal.Signals.__members__]
+)
+_MACROS_OF_LIMITS = re.compile(
+    r"(M|MPI|FE|CLOCK|SEEK|L?DBL|FLT|U?INT\w*|[SU]?CHAR|U?SHRT|U?L?LONG|S?SIZE|HUGE|PTRDIFF)_[A-Z]"
+)
+
+
+def is_word_of_cpp(name: str) -> bool:
+    """Whether no container and no symbol is called so.
+
+    These are keywords, functions that emitted code calls, and macros of the headers.
+    """
+    return name in _WORDS_OF_CPP or _MACROS_OF_LIMITS.match(name) is not None
 
 
 @dataclass
@@ -354,7 +369,7 @@ class Transcript:
         base = re.sub(r"\W", "_", name) or "t"
         if base[0].isdigit():
             base = f"_{base}"
-        if base in WORDS_OF_CPP:
+        if is_word_of_cpp(base):
             base = f"{base}_"
         found, count = base, 0
         while found in self.names:

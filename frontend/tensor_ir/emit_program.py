@@ -87,8 +87,9 @@ def emit_program(
         sdfg.append_global_code((_KERNELS / header).read_text())
     sdfg.arg_names = [a.name for a in arguments]
     _declare_symbols(sdfg, program)
-    numbers = frozenset(c.name for c in known.values() if c.is_argument and not c.shape)
-    set_call_form(sdfg, replace(form or CallForm(), scalars=numbers))
+    form = form or CallForm()
+    numbers = {c.name for c in known.values() if c.is_argument and not c.shape}
+    set_call_form(sdfg, replace(form, scalars=frozenset(numbers - form.points)))
     return sdfg
 
 

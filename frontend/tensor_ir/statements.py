@@ -45,6 +45,11 @@ class Container:
     def __str__(self) -> str:
         return self.name
 
+    @property
+    def is_point(self) -> bool:
+        """Whether it is an argument that is an array of no dimensions, which may be written."""
+        return self.is_argument and not self.shape and not self.is_scalar
+
 
 @dataclass(frozen=True)
 class Parameter:

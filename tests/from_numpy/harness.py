@@ -13,7 +13,7 @@ import copy
 import io
 import time
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,10 +24,18 @@ from lowering.on_paper import problems
 import distspmd
 from distspmd.errors import DistSPMDError
 from distspmd.frontend import numpy_program
-from distspmd.lowering import ATTRIBUTE, Lowering, call_form_of
+from distspmd.lowering import ATTRIBUTE, Lowering, Result, call_form_of
 from from_numpy.corpus.registry import Case
 from from_numpy.following import tell
-from from_numpy.outcomes import RIGHT, WRONG, Outcome, differences, outcome_of
+from from_numpy.outcomes import (
+    RIGHT,
+    WRONG,
+    Outcome,
+    differences,
+    is_python,
+    outcome_of,
+    told_kind,
+)
 
 Arguments = dict[str, Any]
 Schedule = Mapping[str, tuple[int, ...]]
@@ -159,31 +167,49 @@ def on_paper(case: Case, ranks: int = 3, dimension: int = 0) -> Outcome:
 
 
 def _described_differences(sdfg: SDFG, wanted: Any) -> list[str]:
-    """In what shapes and types of the results differ; nothing of results in structures."""
-    if call_form_of(sdfg).returned is not None:
-        return []
-    names = [name for name, each in sdfg.arrays.items() if name.startswith("__return")]
-    flat = list(wanted) if isinstance(wanted, tuple | list) else [wanted]
-    values = [value for value in flat if value is not None]
-    if any(isinstance(value, tuple | list | Mapping | str) for value in values):
-        return []
-    if not isinstance(wanted, tuple) and len(names) != len(values):
-        return []
-    if len(names) != len(values):
-        return [f"{len(names)} results for {len(values)}"]
+    """In what shapes and types of the results differ; nothing of what the run decides."""
+    names = [name for name in sdfg.arrays if name.startswith("__return")]
     names.sort(key=lambda name: (len(name), name))
-    found = []
-    for name, value in zip(names, map(np.asarray, values), strict=True):
-        container = sdfg.arrays[name]
-        dtype = np.dtype(container.dtype.as_numpy_dtype())
-        shape = tuple(map(str, container.shape))
-        if dtype != value.dtype:
-            found.append(f"{name}: dtype {dtype} for {value.dtype}")
-        if all(extent.isdigit() for extent in shape):
-            extents = tuple(map(int, shape))
-            if extents != value.shape and not (extents == (1,) and value.shape == ()):
-                found.append(f"{name}: shape {list(extents)} for {list(value.shape)}")
-    return found
+    form = call_form_of(sdfg).returned
+    if form is None and names:
+        places = tuple(map(Result, range(len(names))))
+        form = places[0] if names == ["__return"] else places
+    return list(_form_differences(sdfg, names, form, wanted, "result"))
+
+
+def _form_differences(
+    sdfg: SDFG, names: list[str], form: Any, wanted: Any, where: str
+) -> Iterator[str]:
+    if isinstance(form, Result):
+        if not (wanted is None or isinstance(wanted, tuple | list | Mapping | str)):
+            container = sdfg.arrays[names[form.number]]
+            yield from _container_differences(container, form, wanted, where)
+        return
+    pairs = []
+    if isinstance(form, tuple | list) and isinstance(wanted, tuple | list):
+        if len(form) != len(wanted):
+            yield f"{where}: {len(form)} values for {len(wanted)}"
+        pairs = [*enumerate(zip(form, wanted, strict=False))]
+    elif isinstance(form, Mapping) and isinstance(wanted, Mapping):
+        if list(form) != list(wanted):
+            yield f"{where}: the keys {list(form)} for {list(wanted)}"
+        pairs = [(key, (form[key], wanted[key])) for key in form.keys() & wanted.keys()]
+    for key, (one, other) in pairs:
+        yield from _form_differences(sdfg, names, one, other, f"{where}[{key!r}]")
+
+
+def _container_differences(container: Any, form: Result, wanted: Any, where: str) -> Iterator[str]:
+    value = np.asarray(wanted)
+    dtype = np.dtype(container.dtype.as_numpy_dtype())
+    if dtype != value.dtype:
+        yield f"{where}: dtype {dtype} for {value.dtype}"
+    if form.is_python != is_python(wanted):
+        yield f"{where}: {told_kind(form.is_python)} for {told_kind(is_python(wanted))}"
+    shape = tuple(map(str, container.shape))
+    if all(extent.isdigit() for extent in shape) and not form.lengths:
+        extents = tuple(map(int, shape))
+        if extents != value.shape and not (extents == (1,) and value.shape == ()):
+            yield f"{where}: shape {list(extents)} for {list(value.shape)}"
 
 
 # --- on ranks ---
@@ -216,11 +242,13 @@ def _ran(case: Case, wanted: Expected, sdfg: SDFG, comm: Any, stages: _Stages) -
     with distspmd.compile(sdfg, comm) as program:
         stages.enter("run")
         after = case.bound_to(*case.arguments())
-        result = program(**_passed(case, after, program.signature.parameters))
+        signature = program.signature
+        passed = _passed(case, after, {*signature.parameters, *signature.call_form.inside})
+        result = program(**passed)
     return _wrong(wanted, result, after, case.tolerance())
 
 
-def _passed(case: Case, bound: Arguments, parameters: Mapping[str, Any]) -> Arguments:
+def _passed(case: Case, bound: Arguments, parameters: Collection[str]) -> Arguments:
     """Of the arguments those that the program takes; the others have become part of it."""
     every = {**case.defaults(), **bound}
     return {name: value for name, value in every.items() if name in parameters}

@@ -76,8 +76,7 @@ def differences(
 ) -> Iterator[str]:
     """In what a result differs from NumPy's: structure, dtype, shape and values.
 
-    Tuples and lists may stand for each other. A number of Python is one of NumPy's with the same
-    dtype, of shape ().
+    Tuples and lists may stand for each other. A number of NumPy's is an array of shape ().
 
     Args:
         found: what there is.
@@ -106,6 +105,8 @@ def differences(
 
 def _array_differences(found: Any, wanted: Any, where: str, tolerance: float) -> Iterator[str]:
     want = np.asarray(wanted)
+    if is_python(found) != is_python(wanted):
+        yield f"{where}: {told_kind(is_python(found))} for {told_kind(is_python(wanted))}"
     if found is None or isinstance(found, tuple | list | Mapping):
         yield f"{where}: {_brief(found)} for {want.dtype}{list(want.shape)}"
         return
@@ -125,6 +126,16 @@ def _array_differences(found: Any, wanted: Any, where: str, tolerance: float) ->
     compared = compare(where, have, want, allowed)
     if compared.first is not None:
         yield str(compared)
+
+
+def is_python(value: Any) -> bool:
+    """Whether a value is a number of Python, and not one of NumPy."""
+    return isinstance(value, bool | int | float | complex) and not isinstance(value, np.generic)
+
+
+def told_kind(is_of_python: bool) -> str:
+    """What differs, where numbers of Python and of NumPy do."""
+    return "a number of Python" if is_of_python else "a value of NumPy"
 
 
 def _brief(value: Any) -> str:

@@ -301,7 +301,7 @@ def _any(run: Any, values: Any) -> Any:
     if isinstance(values, RunList):
         values = lists.as_array(run, values)
     if isinstance(values, Tensor):
-        return run.call(np.any, [values], {})
+        return _bool(run, run.call(np.any, [values], {}))
     found: Any = False
     for value in static_values(run, values):
         known = run.truth(value)
@@ -309,7 +309,7 @@ def _any(run: Any, values: Any) -> Any:
             return True
         if known is None:
             found = value if found is False else combine(run.tracer, np.logical_or, [found, value])
-    return found
+    return _bool(run, found)
 
 
 @function(builtins.all)
@@ -317,7 +317,7 @@ def _all(run: Any, values: Any) -> Any:
     if isinstance(values, RunList):
         values = lists.as_array(run, values)
     if isinstance(values, Tensor):
-        return run.call(np.all, [values], {})
+        return _bool(run, run.call(np.all, [values], {}))
     found: Any = True
     for value in static_values(run, values):
         known = run.truth(value)
@@ -325,7 +325,7 @@ def _all(run: Any, values: Any) -> Any:
             return False
         if known is None:
             found = value if found is True else combine(run.tracer, np.logical_and, [found, value])
-    return found
+    return _bool(run, found)
 
 
 @function(builtins.isinstance)
@@ -369,7 +369,9 @@ def _float(run: Any, value: Any = 0.0) -> Any:
 def _complex(run: Any, real: Any = 0.0, imaginary: Any = 0.0) -> Any:
     if any(isinstance(v, Tensor | sympy.Basic) for v in (real, imaginary)):
         one = combine(run.tracer, np.multiply, [imaginary, 1j])
-        return combine(run.tracer, np.add, [real, one])
+        both = combine(run.tracer, np.add, [real, one])
+        found = converted(run.tracer, both, np.complex128)
+        return Tensor((), found.dtype, lambda _: found.element((0,) * found.ndim), complex)
     return complex(real, imaginary)
 
 

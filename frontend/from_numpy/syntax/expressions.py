@@ -370,7 +370,7 @@ def _of_tensor(tracer: Tracer, base: Tensor, items: Any) -> Tensor:
         if found is not None:
             return found
     part = indexing.read(tracer, base, items)
-    if isinstance(part, View) and not part.ndim and base.ndim and not _has_ellipsis(items):
+    if isinstance(part, View) and not part.ndim and not _has_ellipsis(items):
         return Tensor((), part.dtype, part.element)
     return part
 

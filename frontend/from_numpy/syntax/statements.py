@@ -169,7 +169,8 @@ def _augment_name(run: Interpreter, node: ast.AugAssign, target: ast.Name) -> No
 
 def _changed(run: Interpreter, old: Any, op: ast.operator, new: Any) -> bool:
     """Change an array or a list in place; False for what is bound anew."""
-    if isinstance(old, View) and old.ndim > 0 and old.weak is None:  # numbers are bound anew
+    is_array = isinstance(old, View) and (old.ndim > 0 or old.container.is_point)
+    if is_array and old.weak is None:  # numbers are bound anew
         _in_place(run, old, op, new)
         return True
     if isinstance(old, RunList):

@@ -1,0 +1,60 @@
+"""How programs are called: what arguments are and are named, and which numbers come back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import dace
+import numpy as np
+import pytest
+from mpi4py import MPI
+
+import distspmd
+from distspmd.errors import ArgumentError
+from distspmd.execution.call_keys import kind_of
+from distspmd.frontend import numpy_program
+from from_numpy import arguments, results
+
+
+@pytest.mark.parametrize("module", [arguments, results])
+def test_arguments_and_results_are_what_they_are_in_numpy(module: Any, launch: Any) -> None:
+    done = launch(Path(__file__).parent / "run_here.py", module.__name__, ranks=2)
+    count = len(module.CASES)
+    assert done.stdout.endswith(f"{count} of {count} right\n"), done.stdout
+
+
+def test_an_array_of_no_dimensions_is_no_number_and_a_number_is_no_array() -> None:
+    assert kind_of(np.array(1.0)) != kind_of(np.float64(1.0)) != kind_of(1.0)
+    lowering = distspmd.lower(numpy_program(arguments.added_to, np.array(1.0)))
+    program = distspmd.compile(lowering, MPI.COMM_SELF)
+    with pytest.raises(ArgumentError, match="array of no dimensions"):
+        program(np.float64(1.0))
+    x = np.array(1.0)
+    assert program(x) == 4
+    assert x == 2
+    x.flags.writeable = False
+    with pytest.raises(ArgumentError, match="can be written"):
+        program(x)
+
+
+def test_names_that_words_of_cpp_have_are_those_that_users_write() -> None:
+    def enum(new: Any, new_: Any) -> Any:
+        return new - new_
+
+    x = np.arange(3.0)
+    lowering = distspmd.lower(numpy_program(enum, x, x), arguments={"new": "replicated"})
+    assert "new" in lowering.call_form.inside
+    with distspmd.compile(lowering, MPI.COMM_SELF) as program:
+        assert list(program(x, new_=x - 1)) == list(program(new=x, new_=x - 1)) == [1, 1, 1]
+        with pytest.raises(ArgumentError, match="given twice"):
+            program(x, x, new=x)
+
+
+def test_check_compares_with_functions_of_such_arguments() -> None:
+    def union(template: dace.float64[5], this: dace.int64) -> Any:
+        template += this
+        return template * 2
+
+    checked = distspmd.check(union, {}, ranks=1, inputs={"template": np.arange(5.0)})
+    assert checked.oracle == "the Python function, run by NumPy"
