@@ -28,7 +28,7 @@ def returned_form(tracer: Tracer, returned: Any) -> Any:
         made == Result(0)
         or (isinstance(made, tuple) and made == tuple(map(Result, range(len(found)))))
     )
-    single = isinstance(made, Result)
+    single = isinstance(made, Result) and len(found) == 1
     for place, tensor in enumerate(found):
         _make_result(tracer, "__return" if single else f"__return_{place}", tensor)
     return None if plain or not found else made

@@ -12,6 +12,7 @@ from distspmd.frontend.from_numpy.arithmetic import choose, combine, converted
 from distspmd.frontend.from_numpy.checks import end_if
 from distspmd.frontend.from_numpy.functions.registry import function
 from distspmd.frontend.from_numpy.functions.sorting import look_up
+from distspmd.frontend.from_numpy.functions.unknown_lengths import length_of_run
 from distspmd.frontend.from_numpy.lines import cpp, flat
 from distspmd.frontend.from_numpy.shapes import reshape
 from distspmd.frontend.from_numpy.values import INT64, Tensor
@@ -33,7 +34,8 @@ def count_into(run: Any, places: Tensor, length: Any, weights: Tensor | None, dt
         dtype: of the result.
     """
     tracer = run.tracer
-    base = run.call(np.zeros, [add(length, 1)], {"dtype": dtype})
+    room = add(tracer.capacity(length), 1)
+    base = run.call(np.zeros, [room], {"dtype": dtype})
     places.is_index = True
     one = tracer.tensor(np.dtype(dtype).type(1))
     value = one if weights is None else tracer.stored_anew(converted(tracer, weights, dtype))
@@ -241,6 +243,8 @@ def _bincount(run: Any, x: Any, weights: Any = None, minlength: Any = 0) -> Tens
     length = tracer.as_whole(minlength, "minlength")
     if isinstance(length, int) and isinstance(x, np.ndarray | list | tuple) and _is_static(x):
         length = max(length, int(np.max(x, initial=-1)) + 1)
+    elif length == 0:
+        length = _greatest_and_one(run, values)
     else:
         length = _length_of_counts(run, values, length)
     weight = None if weights is None else tracer.tensor(weights)
@@ -253,14 +257,22 @@ def _is_static(value: Any) -> bool:
     return isinstance(value, np.ndarray) or not any(isinstance(v, Tensor) for v in value)
 
 
+def _greatest_and_one(run: Any, values: Tensor) -> Any:
+    """The length that the elements decide; the program ends where one is negative."""
+    tracer = run.tracer
+    values = tracer.stored(converted(tracer, values, INT64))
+    negative = run.call(np.any, [combine(tracer, np.less, [values, 0])], {})
+    message = "np.bincount: 'list' argument must have no negative elements"
+    end_if(run, negative, "ValueError", message)
+    greatest = run.call(np.max, [values], {"initial": -1})
+    count = combine(tracer, np.add, [greatest, 1])
+    instead = "write minlength=k with a k that no element reaches, which is checked"
+    return length_of_run(run, count, "np.bincount(x)", instead)
+
+
 def _length_of_counts(run: Any, values: Tensor, length: Any) -> Any:
     """The length that is given; the program ends where an element reaches it."""
     tracer = run.tracer
-    if length == 0:
-        tracer.refuse(
-            "np.bincount: its length is the greatest element and one more, which is known at run "
-            "time only; write minlength=k with a k that no element reaches, which is checked"
-        )
     most = {"b": 2, "u": 2 ** (8 * values.dtype.itemsize)}.get(values.dtype.kind)
     if isinstance(length, int) and most is not None and length >= most:
         return length

@@ -9,9 +9,12 @@ from typing import Any
 import numpy as np
 
 from distspmd.frontend.from_numpy import indexing
+from distspmd.frontend.from_numpy.arithmetic import combine, converted
+from distspmd.frontend.from_numpy.checks import end_if
 from distspmd.frontend.from_numpy.functions.orders import atleast_1d, atleast_2d
 from distspmd.frontend.from_numpy.functions.reductions import finished
 from distspmd.frontend.from_numpy.functions.registry import FUNCTIONS, function
+from distspmd.frontend.from_numpy.functions.unknown_lengths import length_of_run
 from distspmd.frontend.from_numpy.shapes import (
     broadcast_to,
     expand_dims,
@@ -19,7 +22,7 @@ from distspmd.frontend.from_numpy.shapes import (
     reshape,
     size_of,
 )
-from distspmd.frontend.from_numpy.values import Tensor, View, make_view, view_of
+from distspmd.frontend.from_numpy.values import INT64, Tensor, View, make_view, view_of
 from distspmd.frontend.from_numpy.values import axis as axis_symbol
 from distspmd.frontend.tensor_ir.whole_numbers import add, floor_divide, multiply, subtract
 
@@ -219,6 +222,24 @@ def _tile(run: Any, value: Any, reps: Any) -> Any:
     )
 
 
+def _places_of_repeats(run: Any, repeats: Tensor, length: Any) -> Tensor:
+    """Where each element of a result comes from that has elements as often as the run decides."""
+    tracer = run.tracer
+    counts = tracer.stored(broadcast_to(tracer, converted(tracer, repeats, INT64), [length]))
+    negative = run.call(np.any, [combine(tracer, np.less, [counts, 0])], {})
+    end_if(run, negative, "ValueError", "repeats may not contain negative values.")
+    ends = tracer.stored(run.call(np.cumsum, [counts], {}))
+    instead = (
+        "write x[np.searchsorted(np.cumsum(counts), np.arange(n), side='right')] with a length n "
+        "that is known"
+    )
+    n = length_of_run(run, run.call(np.sum, [counts], {}), "np.repeat(x, counts)", instead)
+    found = run.call(np.searchsorted, [ends, run.call(np.arange, [n], {})], {"side": "right"})
+    places = combine(tracer, np.minimum, [found, subtract(length, 1)])
+    places.is_index = True
+    return places
+
+
 @function(np.repeat, method="repeat")
 def _repeat(run: Any, value: Any, repeats: Any, axis: Any = None) -> Any:
     tracer = run.tracer
@@ -231,11 +252,8 @@ def _repeat(run: Any, value: Any, repeats: Any, axis: Any = None) -> Any:
         places = np.repeat(np.arange(len(counts)), counts)
         return indexing.read(tracer, tensor, (*(slice(None),) * d, places))
     if isinstance(repeats, Tensor) and repeats.ndim:
-        tracer.refuse(
-            "np.repeat with counts that are values of the run: the length of its result is known "
-            "at run time only. Write x[np.searchsorted(np.cumsum(counts), np.arange(n), "
-            "side='right')] with a length n that is known"
-        )
+        places = _places_of_repeats(run, repeats, tensor.shape[d])
+        return indexing.read(tracer, tensor, (*(slice(None),) * d, places))
     count = tracer.as_whole(repeats, "the number of repeats")
     wide = expand_dims(tracer, tensor, [d + 1])
     shape = list(wide.shape)

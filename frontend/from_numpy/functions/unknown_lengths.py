@@ -8,10 +8,38 @@ import numpy as np
 
 from distspmd.frontend.from_numpy import indexing
 from distspmd.frontend.from_numpy.arithmetic import combine, converted
+from distspmd.frontend.from_numpy.checks import end_if
 from distspmd.frontend.from_numpy.choosing import BOOL, true_indices, true_places
 from distspmd.frontend.from_numpy.functions.registry import METHODS, function
 from distspmd.frontend.from_numpy.lines import cpp, flat, run_on_lines
 from distspmd.frontend.from_numpy.values import INT64, Tensor
+from distspmd.frontend.tensor_ir.whole_numbers import Whole
+
+
+def length_of_run(run: Any, count: Any, what: str, instead: str) -> Whole:
+    """A number that the run computes as a length: of at most as many elements as lists may have.
+
+    The program ends with a ValueError where it is greater.
+
+    Args:
+        run: the interpreter.
+        count: which is not negative.
+        what: is as long, for messages.
+        instead: what to write where the most is not known, or too little.
+    """
+    tracer = run.tracer
+    if tracer.inner or tracer.own:
+        tracer.refuse(f"{what} has a length that the run decides, in a loop or branch; {instead}")
+    stored = tracer.stored_anew(converted(tracer, tracer.tensor(count), INT64), "length")
+    room = tracer.room
+    end_if(
+        run,
+        combine(tracer, np.greater, [stored, room]),
+        "ValueError",
+        f"{what} has more elements than are provided for; {instead}",
+    )
+    tracer.most[stored.container] = room
+    return tracer.as_whole(stored)
 
 
 @function(np.nonzero, method="nonzero")
