@@ -382,7 +382,7 @@ class Interpreter:
     def _known(self, value: sympy.Basic) -> bool | None:
         if value in (sympy.true, sympy.false):
             return bool(value)
-        if not isinstance(value, sympy.logic.boolalg.Boolean):
+        if value.is_Symbol or not isinstance(value, sympy.logic.boolalg.Boolean):
             if simplified(value) == 0:
                 return False
             return decided(self.tracer, sympy.Ne(value, 0))

@@ -29,6 +29,7 @@ def of_loops(x: Any) -> Any:
         if x[i] > 0.5:
             count += 1
             last = i
+        error += 0.25 if i else 0.5
     while error > 1e-3:
         error = error * 0.5
     return total, count, last, error
@@ -42,6 +43,8 @@ def of_functions(x: Any) -> Any:
 
 def of_containers(x: Any) -> Any:
     listed = x.tolist(), [float(v) for v in x], tuple(int(v * 5) for v in x)
+    one_of = (0.8, 1.3, 2.1)[int(x[0] * 3)], np.allclose(x, x), np.array_equal(x, x)
+    listed += one_of
     return {"n": len(x), "s": x.sum(), "f": 2.5, "m": max(x), "l": listed, "w": np.argmax(x)}
 
 

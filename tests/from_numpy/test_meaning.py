@@ -211,12 +211,3 @@ def test_comprehensions_have_variables_of_their_own(function: Any) -> None:
     every = wanted if isinstance(wanted, tuple) else (wanted,)
     for one, other in zip(found if isinstance(found, tuple) else (found,), every, strict=True):
         np.testing.assert_array_equal(one, other)
-
-
-def test_repeats_that_data_decide_are_refused_by_name() -> None:
-    with pytest.raises(UnsupportedProgram, match="the length of its result is known at run time"):
-        numpy_program(repeated_by_data, np.arange(3.0), np.arange(3))
-
-
-def repeated_by_data(x, n):
-    return np.repeat(x, n)

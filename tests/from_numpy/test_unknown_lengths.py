@@ -7,7 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from mpi4py import MPI
 
+import distspmd
+from distspmd.frontend import numpy_program
 from from_numpy.corpus.registry import Case
 from from_numpy.harness import on_paper, run_here
 from from_numpy.outcomes import RIGHT
@@ -121,7 +124,28 @@ def of_powers(x: Any) -> Any:
     return sums
 
 
+def counted_and_repeated(x: Any) -> Any:
+    k = x.astype(int)
+    counts = np.bincount(k)
+    table = np.repeat(np.outer(x, x)[:, :2], k % 3, axis=0)
+    twice = np.repeat(x, k), np.bincount(k, weights=x), x[:4].repeat(k[:4])
+    return counts, counts.argmax(), len(counts), table, *twice
+
+
+def ranges_of_maps(x: Any) -> Any:
+    """Parallel maps over ranges that data decide, in loops too."""
+    y, k = np.zeros(7), x.astype(int)
+    for i in distspmd.map[k[1] : k[0]]:
+        y[i] += x[i]
+    for start in range(1, 4):
+        for i, j in distspmd.map[k[start] - 1 : 5, 0:2]:
+            y[i + j] += start
+    return y
+
+
 PROGRAMS = [
+    counted_and_repeated,
+    ranges_of_maps,
     of_one_way,
     of_powers,
     chosen,
@@ -141,7 +165,7 @@ def case_of(function: Callable[..., Any]) -> Case:
     return Case(function.__name__, function, "choices", "", lambda _: (VALUES.copy(),), ())
 
 
-@pytest.mark.parametrize("function", [chosen, written])
+@pytest.mark.parametrize("function", [chosen, written, counted_and_repeated, ranges_of_maps])
 @pytest.mark.usefixtures("unoptimised")
 def test_the_caller_gets_what_numpy_gives(function: Callable[..., Any]) -> None:
     found = run_here(case_of(function))
@@ -156,10 +180,26 @@ def test_each_gives_what_numpy_gives(function: Callable[..., Any]) -> None:
     assert found.kind == RIGHT, found
 
 
-@pytest.mark.parametrize("function", [places, rows, of_one_way, of_powers])
+@pytest.mark.parametrize("function", [places, rows, of_one_way, ranges_of_maps])
 def test_plans_of_three_ranks_are_proved(function: Callable[..., Any]) -> None:
     found = on_paper(case_of(function))
     assert found.kind == RIGHT, found
+
+
+@pytest.mark.usefixtures("unoptimised")
+def test_what_has_no_length_ends_the_program() -> None:
+    def both(k: Any) -> Any:
+        return np.bincount(k).sum() + np.repeat(k, k).sum()
+
+    lowering = distspmd.lower(numpy_program(both, np.arange(3)))
+    with distspmd.compile(lowering, MPI.COMM_SELF) as program:
+        assert program(k=np.array([0, 3, 1])) == 3 + 10
+        with pytest.raises(ValueError, match="no negative elements"):
+            program(k=np.array([0, -3, 1]))
+        with pytest.raises(ValueError, match="minlength=k"):
+            program(k=np.array([0, 1 << 30, 1]))
+        with pytest.raises(ValueError, match="a length n that is known"):
+            program(k=np.array([900, 900, 1]))
 
 
 def test_what_may_not_be_there_is_no_index() -> None:

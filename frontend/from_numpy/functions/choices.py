@@ -118,7 +118,7 @@ def _isclose(
 
 @function(np.allclose)
 def _allclose(run: Any, a: Any, b: Any, *rest: Any, **options: Any) -> Any:
-    return run.call(np.all, [_isclose(run, a, b, *rest, **options)], {})
+    return run.call(all, [_isclose(run, a, b, *rest, **options)], {})
 
 
 @function(np.array_equal)
@@ -129,4 +129,4 @@ def _array_equal(run: Any, a: Any, b: Any, **_: Any) -> Any:
         for n, m in zip(one.shape, other.shape, strict=True)
     ):
         return False
-    return run.call(np.all, [combine(run.tracer, np.equal, [one, other])], {})
+    return run.call(all, [combine(run.tracer, np.equal, [one, other])], {})

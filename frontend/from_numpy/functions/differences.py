@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -58,14 +60,77 @@ def _gradient(run: Any, value: Any, *spacing: Any, axis: Any = None, edge_order:
     steps = list(spacing) or [1.0]
     if len(steps) == 1:
         steps = steps * len(axes)
-    if edge_order != 1 or any(tracer.tensor(s).ndim for s in steps):
-        tracer.refuse("np.gradient with other spacings than numbers, or edge_order=2")
+    if edge_order not in (1, 2):
+        tracer.refuse("'edge_order' greater than 2 not supported")
     kind = np.dtype(np.float64) if tensor.dtype.kind in "biu" else tensor.dtype
-    found = [
-        _gradient_along(run, converted(tracer, tensor, kind), d, step)
-        for d, step in zip(axes, steps, strict=True)
-    ]
+    tensor = converted(tracer, tensor, kind)
+    found = []
+    for d, step in zip(axes, steps, strict=True):
+        if edge_order == 2 or tracer.tensor(step).ndim:
+            found.append(_gradient_with_weights(run, tensor, d, step, edge_order))
+        else:
+            found.append(_gradient_along(run, tensor, d, step))
     return found[0] if len(found) == 1 else tuple(found)
+
+
+def _gradient_with_weights(run: Any, tensor: Tensor, d: int, step: Any, order: int) -> Any:
+    """A gradient between points of any distances, or with parabolas at the ends."""
+    tracer = run.tracer
+    steps = tracer.tensor(step)
+    if steps.ndim > 1:
+        tracer.refuse("distances must be either scalars or 1d")
+    if steps.ndim:
+        steps = tracer.stored(_diff(run, steps))
+    shape = [1] * tensor.ndim
+    shape[d] = -1
+
+    def gaps(*ends: Any) -> Any:
+        if not steps.ndim:
+            return steps
+        return reshape(tracer, tracer.stored(indexing.read(tracer, steps, slice(*ends))), shape)
+
+    def along(*ends: Any) -> Any:
+        return indexing.read(tracer, tensor, (*(slice(None),) * d, slice(*ends)))
+
+    before, after = gaps(None, -1), gaps(1, None)
+    inside = [along(None, -2), along(1, -1), along(2, None)]
+    first = _end_slope(run, [along(k, k + 1) for k in range(order + 1)], gaps(0, 1), gaps(1, 2))
+    ends = [along(k - 1, k or None) for k in range(0, -order - 1, -1)]
+    last = _end_slope(run, ends, gaps(-1, None), gaps(-2, -1))
+    middle = _middle_slope(run, inside, before, after)
+    whole = concatenate(run, [first, middle, combine(tracer, np.negative, [last])], d)
+    return converted(tracer, whole, tensor.dtype)
+
+
+def _weighted(run: Any, pairs: Sequence[tuple[Any, Any]]) -> Any:
+    """The sum of values with weights."""
+    terms = [combine(run.tracer, np.multiply, [weight, value]) for weight, value in pairs]
+    return functools.reduce(lambda x, y: combine(run.tracer, np.add, [x, y]), terms)
+
+
+def _over(run: Any, one: Any, *others: Any) -> Any:
+    for other in others:
+        one = combine(run.tracer, np.divide, [one, other])
+    return one
+
+
+def _middle_slope(run: Any, values: Sequence[Any], h: Any, k: Any) -> Any:
+    """The slope in the middle of three points, with the distances before and behind it."""
+    whole, difference = (combine(run.tracer, u, [k, h]) for u in (np.add, np.subtract))
+    minus = combine(run.tracer, np.negative, [k])
+    weights = _over(run, minus, h, whole), _over(run, difference, h, k), _over(run, h, k, whole)
+    return _weighted(run, [*zip(weights, values, strict=True)])
+
+
+def _end_slope(run: Any, values: Sequence[Any], h: Any, k: Any) -> Any:
+    """The slope at the first of two or three points."""
+    if len(values) == 2:
+        return _over(run, combine(run.tracer, np.subtract, [values[1], values[0]]), h)
+    whole = combine(run.tracer, np.add, [h, k])
+    twice = combine(run.tracer, np.negative, [combine(run.tracer, np.add, [whole, h])])
+    minus = combine(run.tracer, np.negative, [h])
+    weights = _over(run, twice, h, whole), _over(run, whole, h, k), _over(run, minus, k, whole)
+    return _weighted(run, [*zip(weights, values, strict=True)])
 
 
 def _gradient_along(run: Any, tensor: Tensor, d: int, step: Any) -> Tensor:

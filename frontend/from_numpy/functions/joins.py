@@ -252,8 +252,8 @@ def _repeat(run: Any, value: Any, repeats: Any, axis: Any = None) -> Any:
         places = np.repeat(np.arange(len(counts)), counts)
         return indexing.read(tracer, tensor, (*(slice(None),) * d, places))
     if isinstance(repeats, Tensor) and repeats.ndim:
-        places = _places_of_repeats(run, repeats, tensor.shape[d])
-        return indexing.read(tracer, tensor, (*(slice(None),) * d, places))
+        decided = _places_of_repeats(run, repeats, tensor.shape[d])
+        return indexing.read(tracer, tensor, (*(slice(None),) * d, decided))
     count = tracer.as_whole(repeats, "the number of repeats")
     wide = expand_dims(tracer, tensor, [d + 1])
     shape = list(wide.shape)

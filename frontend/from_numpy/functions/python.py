@@ -55,7 +55,7 @@ def _range(run: Any, *ends: Any) -> Any:
 def _len(run: Any, value: Any) -> Any:
     if isinstance(value, Tensor):
         if value.mask is not None:
-            return run.call(np.sum, [value.mask], {})
+            return run.call(int, [run.call(np.sum, [value.mask], {})], {})
         if value.ndim == 0:
             run.tracer.refuse("len() of unsized object")
         return value.shape[0]

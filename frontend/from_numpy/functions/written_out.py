@@ -184,7 +184,7 @@ def _place(arr: Any, mask: Any, vals: Any) -> None:
 
 @written_out(np.array_equiv)
 def _array_equiv(a1: Any, a2: Any) -> Any:
-    return np.all(np.equal(a1, a2))
+    return bool(np.all(np.equal(a1, a2)))
 
 
 # -- polynomials ----------------------------------------------------------------------------------

@@ -119,4 +119,5 @@ def relation_text(value: sympy.Basic) -> str:
 
 def relation(value: sympy.Basic) -> sympy.Basic:
     """A whole number as a truth value."""
-    return value if isinstance(value, sympy.logic.boolalg.Boolean) else sympy.Ne(value, 0)
+    is_truth = isinstance(value, sympy.logic.boolalg.Boolean) and not value.is_Symbol
+    return value if is_truth else sympy.Ne(value, 0)  # symbols are both to SymPy

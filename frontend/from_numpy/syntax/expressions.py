@@ -347,7 +347,7 @@ def part_of(run: Interpreter, base: Any, items: Any) -> Any:
     if objects.is_own(base) and not isinstance(base, tuple | list | dict):
         return objects.special(run, base, "getitem", items)
     if has_data(items) and isinstance(base, np.ndarray | list | tuple | range):
-        return indexing.read(tracer, tracer.tensor(base), items)
+        return _of_values(tracer, base, items)
     if has_data(items) and isinstance(base, dict):
         raise CannotRoll("a dictionary is asked for a key that is not known before the run")
     handler = run.functions.get(("subscript", type(base)))
@@ -357,6 +357,16 @@ def part_of(run: Interpreter, base: Any, items: Any) -> Any:
         return base[items]
     except (TypeError, KeyError, IndexError) as problem:
         tracer.refuse(f"{type(problem).__name__}: {problem}")
+
+
+def _of_values(tracer: Tracer, base: Any, items: Any) -> Tensor:
+    """One of several known values; of Python's numbers it is one."""
+    found: Tensor = indexing.read(tracer, tracer.tensor(base), items)
+    kinds = {type(v) for v in base} if isinstance(base, list | tuple | range) else set()
+    if not found.ndim and len(kinds) == 1 and kinds <= {bool, int, float, complex}:
+        (kind,) = kinds
+        return Tensor((), found.dtype, found.element, kind)
+    return found
 
 
 def _is_list(value: Any) -> bool:

@@ -20,7 +20,7 @@ from distspmd.frontend.from_numpy.syntax.conditions import relation_text
 from distspmd.frontend.from_numpy.syntax.generators import Generator
 from distspmd.frontend.from_numpy.syntax.jumps import StoppedFor, StoppedWhile
 from distspmd.frontend.from_numpy.syntax.lists import tested
-from distspmd.frontend.from_numpy.syntax.nested_loops import nested
+from distspmd.frontend.from_numpy.syntax.nested_loops import in_order, nested
 from distspmd.frontend.from_numpy.syntax.ranges import (
     Enumerated,
     Places,
@@ -65,6 +65,10 @@ def for_loop(interpreter: Interpreter, node: StoppedFor) -> None:
     if parameters is not None:
         from distspmd.frontend.from_numpy.syntax import scopes
 
+        loops = in_order(interpreter, node, parameters)
+        if loops is not None:
+            for_loop(interpreter, loops)
+            return
         scopes.map_loop(interpreter, node, parameters)
         return
     if isinstance(node.iter, ast.GeneratorExp):

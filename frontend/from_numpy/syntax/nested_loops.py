@@ -1,4 +1,4 @@
-"""``np.ndindex``, ``np.ndenumerate`` and ``itertools.product`` in a ``for``: loops in loops.
+"""Loops in loops: ``np.ndindex``, ``np.ndenumerate`` and ``itertools.product`` in a ``for``, maps.
 
 before -> after:  ``for (i, j), v in np.ndenumerate(t): ...``  ->  ``for i in range(t.shape[0]):
 for j in range(t.shape[1]): v = t[i, j]; ...``, of which each may stay a loop.
@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from distspmd.frontend.from_numpy.syntax.jumps import StoppedFor
-from distspmd.frontend.from_numpy.syntax.ranges import Places
+from distspmd.frontend.from_numpy.syntax.ranges import Places, SymbolicRange
+from distspmd.frontend.tensor_ir.whole_numbers import Whole
 
 if TYPE_CHECKING:
     from distspmd.frontend.from_numpy.interpreter import Interpreter
@@ -42,6 +43,28 @@ def nested(run: Interpreter, node: StoppedFor, places: Places) -> StoppedFor:
         loop = StoppedFor(
             ast.Name(name, ast.Store()), ast.Name(over, ast.Load()), body, stops=node.stops
         )
+        body = [ast.fix_missing_locations(ast.copy_location(loop, node))]
+    return loop
+
+
+def in_order(
+    run: Interpreter, node: StoppedFor, ranges: Sequence[tuple[Whole, Whole, Whole]]
+) -> StoppedFor | None:
+    """The loops in loops that a parallel map is whose ranges data decide; None for other maps.
+
+    Any order of its iterations is right, and ranges of spaces do not depend on data.
+    """
+    every = [number for each in ranges for number in each]
+    if not run.tracer.is_decided_by_data(*every):
+        return None
+    targets = node.target.elts if isinstance(node.target, ast.Tuple) else [node.target]
+    if len(targets) != len(ranges) or not all(isinstance(t, ast.Name) for t in targets):
+        run.tracer.refuse(f"a map of {len(ranges)} ranges needs as many variables")
+    body = list(node.body)
+    for target, each in reversed([*zip(targets, ranges, strict=True)]):
+        over = run.tracer.unique("__range")
+        run.variables[over] = SymbolicRange(*each)
+        loop = StoppedFor(target, ast.Name(over, ast.Load()), body, stops=())
         body = [ast.fix_missing_locations(ast.copy_location(loop, node))]
     return loop
 

@@ -79,3 +79,15 @@ def scans_in_loops(x, v):
     for row in x:
         row[:] = np.cumsum(row) - row
     return x
+
+
+@program(lambda rng: (np.sort(rng.random(7)), rng.random(7), rng.random((4, 5))))
+def gradients_of_any_spacing(x, y, a):
+    return (
+        np.gradient(y, x),
+        np.gradient(y, x, edge_order=2),
+        np.gradient(y, 0.5, edge_order=2),
+        *np.gradient(a, y[:4], 2.0, edge_order=2),
+        np.gradient(a, x[:5] * 2, axis=1),
+        np.gradient(a[:, :3].astype(np.float32), x[:4], axis=0),
+    )
