@@ -43,7 +43,8 @@ said of the others, with an error that has the source line.
 
 - **Numbers of Python** come back as such (`len(x)`, `float(x[0])`, a count), those of NumPy as
   NumPy's. Where the run decides which of several types a number of Python has, as in
-  `min(float("inf"), 3)` with values of the run, it has the one that holds them all, a float here.
+  `min(float("inf"), 3)` with values of the run, it has the one that holds them all, a float here;
+  what may be a number of either, one of a list that has both say, is one of NumPy.
 - **Random numbers** are not NumPy's: a number is a function of the seed, of which draw of its
   generator it is, and of its place in the array (`distspmd/kernels/counter_rng.hpp`). It is the
   same at any number of ranks, on any grid, and each call is a new draw, in loops too. The seed is

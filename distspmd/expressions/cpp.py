@@ -56,6 +56,9 @@ _SIGNS = {
     "greater": ">",
     "greater_equal": ">=",
 }
+_PART = "{{0}} ? {{type}}({{1}}).{0}() : {{type}}({{2}}).{0}()"
+_EITHER = f"{{type}}({_PART.format('real')}, {_PART.format('imag')})"
+"""A choice by parts, for which compilers need no branch, as they do for one of whole numbers."""
 _BETWEEN = "{0} >= {1} && {0} < {2}"
 _STEPPED = f"{_BETWEEN} && ({{0}} - {{1}}) % {{3}} == 0"
 _NO_SHIFT = "({1} < 0 || {1} >= {bits})"
@@ -98,7 +101,7 @@ FORMS: dict[str, Form] = {
     "is_extreme": "({0} == {1} || {0} != {0})",
     "between": f"({_BETWEEN})",
     "stepped": f"({_STEPPED})",
-    "where": "({0} ? {1} : {2})",
+    "where": {"": "({0} ? {1} : {2})", "c": _EITHER},
     "pick": "({0} == {1} ? {2} : {3})",
     "pick_from": "({0} >= {1} ? {2} : {3})",
     "pick_between": f"({_BETWEEN} ? {{3}} : {{4}})",

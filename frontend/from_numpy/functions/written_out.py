@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -185,6 +186,13 @@ def _place(arr: Any, mask: Any, vals: Any) -> None:
 @written_out(np.array_equiv)
 def _array_equiv(a1: Any, a2: Any) -> Any:
     return bool(np.all(np.equal(a1, a2)))
+
+
+@written_out(math.isclose)
+def _is_close(a: Any, b: Any, *, rel_tol: Any = 1e-09, abs_tol: Any = 0.0) -> Any:
+    gap = np.abs(np.subtract(a, b))
+    most = np.maximum(rel_tol * np.maximum(np.abs(a), np.abs(b)), abs_tol)
+    return bool(np.equal(a, b) | (np.isfinite(gap) & (gap <= most)))
 
 
 # -- polynomials ----------------------------------------------------------------------------------

@@ -160,7 +160,7 @@ def _joined(run: Interpreter, op: ast.boolop, left: Any, right: Any) -> Any:
         (),
         np.dtype(bool),
         lambda _: apply(name, *(truth_of(t.element((0,) * t.ndim)) for t in (one, other))),
-        bool,
+        None if one.weak is other.weak is None and not one.ndim and not other.ndim else bool,
     )
 
 

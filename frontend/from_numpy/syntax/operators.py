@@ -253,7 +253,8 @@ def _is_in(run: Interpreter, op: ast.cmpop, left: Any, right: Any) -> Any:
     if objects.is_own(held):
         found = objects.special(run, held, "contains", left)
         if found is not NotImplemented:
-            return found if isinstance(op, ast.In) else _not(run, run.call(bool, [found], {}))
+            found = run.call(bool, [found], {})
+            return found if isinstance(op, ast.In) else _not(run, found)
     if objects.is_own(held) or any(map(objects.is_own, [left, *_listed(held)])):
         run.tracer.refuse("'in' where objects of the program are compared; write a loop")
     return _membership(run, op, left, held)

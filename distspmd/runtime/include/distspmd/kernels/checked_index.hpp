@@ -17,12 +17,18 @@ inline void distspmd_note(std::int64_t kind, std::int64_t line, std::int64_t fir
   distspmd_noted[4] = second;
 }
 
-/// The place of an index among `count` elements; a negative one is counted from the end.
-inline std::int64_t distspmd_checked_index(std::int64_t index, std::int64_t count, std::int64_t line) {
-  if (__builtin_expect(static_cast<std::uint64_t>(index) < static_cast<std::uint64_t>(count), 1)) return index;
+/// The place of an index that is negative or out of range; out of line, for loops to stay short.
+__attribute__((noinline, cold, unused)) static std::int64_t distspmd_other_index(std::int64_t index, std::int64_t count,
+                                                                                std::int64_t line) {
   if (index < 0 && index + count >= 0) return index + count;
   distspmd_note(0, line, index, count);
   return 0;
+}
+
+/// The place of an index among `count` elements; a negative one is counted from the end.
+inline std::int64_t distspmd_checked_index(std::int64_t index, std::int64_t count, std::int64_t line) {
+  if (__builtin_expect(static_cast<std::uint64_t>(index) < static_cast<std::uint64_t>(count), 1)) return index;
+  return distspmd_other_index(index, count, line);
 }
 
 /// The same for who only looks which elements will be read: an index that is out of range is 0.
