@@ -72,41 +72,43 @@ def outcome_of(name: str, stage: str, error: BaseException) -> Outcome:
 
 
 def differences(
-    found: Any, wanted: Any, where: str = "result", tolerance: float = 0.0
+    found: Any, wanted: Any, where: str = "result", tolerance: float = 0.0, *, kinds: bool = False
 ) -> Iterator[str]:
     """In what a result differs from NumPy's: structure, dtype, shape and values.
 
-    Tuples and lists may stand for each other. A number of NumPy's is an array of shape ().
+    Tuples and lists may stand for each other. A number of NumPy's is an array of shape (). One of
+    NumPy's may stand for one of Python's, as it does where the run decides which of both it is.
 
     Args:
         found: what there is.
         wanted: what NumPy gives.
         where: the value is, in words.
         tolerance: of floating-point values relative to the largest, if their types allow no more.
+        kinds: whether numbers of Python have to be such.
     """
     if isinstance(wanted, tuple | list):
         if not isinstance(found, tuple | list) or len(found) != len(wanted):
             yield f"{where}: {_brief(found)} for {len(wanted)} values"
             return
         for n, (one, other) in enumerate(zip(found, wanted, strict=True)):
-            yield from differences(one, other, f"{where}[{n}]", tolerance)
+            yield from differences(one, other, f"{where}[{n}]", tolerance, kinds=kinds)
     elif isinstance(wanted, Mapping):
         if not isinstance(found, Mapping) or list(found) != list(wanted):
             yield f"{where}: {_brief(found)} for the keys {list(wanted)}"
             return
         for key, value in wanted.items():
-            yield from differences(found[key], value, f"{where}[{key!r}]", tolerance)
+            yield from differences(found[key], value, f"{where}[{key!r}]", tolerance, kinds=kinds)
     elif wanted is None or isinstance(wanted, str):
         if found != wanted:
             yield f"{where}: {_brief(found)} for {_brief(wanted)}"
     else:
+        if is_python(found) > is_python(wanted) or (kinds and is_python(found) < is_python(wanted)):
+            yield f"{where}: {told_kind(is_python(found))} for {told_kind(is_python(wanted))}"
         yield from _array_differences(found, wanted, where, tolerance)
 
 
 def _array_differences(found: Any, wanted: Any, where: str, tolerance: float) -> Iterator[str]:
     want = np.asarray(wanted)
-    if is_python(found) != is_python(wanted):
-        yield f"{where}: {told_kind(is_python(found))} for {told_kind(is_python(wanted))}"
     if found is None or isinstance(found, tuple | list | Mapping):
         yield f"{where}: {_brief(found)} for {want.dtype}{list(want.shape)}"
         return

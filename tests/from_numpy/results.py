@@ -58,4 +58,7 @@ def known(x: Any, n: int = 3) -> Any:
     return n
 
 
-CASES = [Case(f.__name__, f, "", "", lambda rng: (rng.random(7),), ()) for f in (every, known)]
+CASES = [
+    Case(f.__name__, f, "numbers of Python", "", lambda rng: (rng.random(7),), ())
+    for f in (every, known)
+]

@@ -78,7 +78,7 @@ def names(x: Any) -> Any:
     copied = first[:]
     first.reverse()
     if x[0] > 0.2:
-        first.insert(1, x[0] * 0 + 7)
+        first.insert(1, 7.0)
     second.sort()
     return first, copied, first[0], first[-1], first[1:3], copied + first, max(copied), 7.0 in first
 
