@@ -164,8 +164,10 @@ class Dimensions:
         self._parents: dict[Dimension, Dimension] = {}
 
     def _find(self, key: Dimension) -> Dimension:
-        while (parent := self._parents.setdefault(key, key)) != key:
-            key = parent
+        parents = self._parents
+        while (parent := parents.setdefault(key, key)) != key:
+            parents[key] = parents[parent]  # half of the way the next time
+            key = parents[key]
         return key
 
     def add(self, space: IterationSpace, uses: Sequence[Use]) -> None:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from distspmd.analysis.accesses import Access, bound_around
 from distspmd.analysis.constraints import Touched, uses
 from distspmd.analysis.index_bounds import Range, bound_index
-from distspmd.analysis.iteration_spaces import IterationSpace
+from distspmd.analysis.iteration_spaces import IterationSpace, ParameterRange
 from distspmd.analysis.rank_boxes import evaluate, names_in
 from distspmd.analysis.tiling import Tiling
 from distspmd.analysis.uses import Read, Update, Use, Write
@@ -79,25 +79,19 @@ class Tilings:
         first, last = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
         idle = np.zeros(shape[:2], bool)
         parts = np.ones((len(candidates), len(space.ranges)), np.int64)
+        ends = [_Ends.of(extent) for extent in space.ranges]
+        known: dict[tuple[Mesh, int, tuple[str, ...]], _Tiles] = {}
         for number, candidate in enumerate(candidates):
             own, splits = _on(mesh, candidate, len(space.ranges))
             idle[number, own.size :] = True
-            taking_part = min(ranks, own.size)
-            for d, extent in enumerate(space.ranges):
-                begin, end, step = int(extent.begin), int(extent.end), int(extent.step)
-                iterations = max(0, -(-(end - begin) // step))
-                count = math.prod(own[axis] for axis in splits[d])
-                tile = -(-iterations // count)
-                index = np.zeros(ranks, np.int64)
-                for axis in reversed(splits[d]):
-                    index[:taking_part] *= own[axis]
-                    index[:taking_part] += own.grid[axis][:taking_part]
-                low = np.minimum(index * tile, iterations)
-                high = np.minimum(low + tile, iterations)
-                parts[number, d] = count
-                first[number, :, d] = begin + step * low
-                last[number, :, d] = begin + step * (high - 1)
-                idle[number] |= high <= low
+            for d, split in enumerate(splits):
+                key = own, d, split
+                if key not in known:
+                    known[key] = ends[d].tiles(own, split, ranks)
+                tiles = known[key]
+                parts[number, d] = tiles.count
+                first[number, :, d], last[number, :, d] = tiles.first, tiles.last
+                idle[number] |= tiles.idle
         steps = np.array([int(extent.step) for extent in space.ranges], np.int64)
         return cls(tuple(candidates), parts, first, last, idle, steps)
 
@@ -106,6 +100,43 @@ class Tilings:
         """Iterations of each rank: (candidates, ranks)."""
         lengths = ((self.last - self.first) // self.steps + 1).astype(np.float64)
         return np.where(self.idle, 0.0, lengths.prod(axis=2))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Tiles:
+    """Tiles of one parameter: their number, and of each rank its first and last value."""
+
+    count: int
+    first: NDArray[np.int64]
+    last: NDArray[np.int64]
+    idle: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class _Ends:
+    """The values of a parameter as numbers."""
+
+    begin: int
+    step: int
+    iterations: int
+
+    @classmethod
+    def of(cls, extent: ParameterRange) -> _Ends:
+        begin, end, step = int(extent.begin), int(extent.end), int(extent.step)
+        return cls(begin, step, max(0, -(-(end - begin) // step)))
+
+    def tiles(self, mesh: Mesh, split: tuple[str, ...], ranks: int) -> _Tiles:
+        """Tiles along some axes, minor first, of the first ranks."""
+        count = math.prod(mesh[axis] for axis in split)
+        tile = -(-self.iterations // count)
+        index, taking_part = np.zeros(ranks, np.int64), min(ranks, mesh.size)
+        for axis in reversed(split):
+            index[:taking_part] *= mesh[axis]
+            index[:taking_part] += mesh.grid[axis][:taking_part]
+        low = np.minimum(index * tile, self.iterations)
+        high = np.minimum(low + tile, self.iterations)
+        first, last = (self.begin + self.step * number for number in (low, high - 1))
+        return _Tiles(count, first, last, high <= low)
 
 
 def _on(mesh: Mesh, candidate: Candidate, parameters: int) -> tuple[Mesh, Splits]:
