@@ -42,6 +42,8 @@ SECONDS = 60.0
 """Of a search whose budget is not given."""
 MANY = 400
 """Spaces, beyond which those that are alike are tied unless something else is asked for."""
+_HALF = 0.5
+"""Of the time: where communication takes more, fewer ranks may be faster."""
 Progress = Callable[[float, float, float], None]
 
 
@@ -175,20 +177,39 @@ def search_fused(compilation: Compilation, options: Options) -> Found:
                 f"search: the schedule gives the space {name!r} {grid.mesh.size} ranks, but "
                 f"ranks={options.ranks}."
             )
-    best: tuple[Found, Model] | None = None
+
+    def on(mesh: Mesh) -> Found:
+        fixed = {name: candidates.on_mesh(grid, mesh) for name, grid in grids.items()}
+        assert options.memory is None or isinstance(options.memory, int)
+        tied = len(program.footprints) > MANY if options.tied is None else options.tied
+        model = Model(program, mesh, fixed, options.memory, tied)
+        left = max(0.5, options.seconds - (time.monotonic() - begin))
+        found = _solved(model, replace(options, seconds=left))
+        bounds.append(found.bound)
+        return found
+
+    bounds: list[float] = []
     with unchanged_control_flow():
         program = Program.of(compilation)
-        for mesh in _meshes(options, list(grids.values())):
-            fixed = {name: candidates.on_mesh(grid, mesh) for name, grid in grids.items()}
-            assert options.memory is None or isinstance(options.memory, int)
-            tied = len(program.footprints) > MANY if options.tied is None else options.tied
-            model = Model(program, mesh, fixed, options.memory, tied)
-            left = max(0.5, options.seconds - (time.monotonic() - begin))
-            found = _solved(model, replace(options, seconds=left))
-            if best is None or found.cost < best[0].cost:
-                best = found, model
-    assert best is not None
-    return best[0]
+        best = min(map(on, _meshes(options, list(grids.values()))), key=lambda found: found.cost)
+        if options.mesh is None and not grids:
+            best = _on_fewer(best, on, options)
+    return replace(best, bound=min(bounds))
+
+
+def _on_fewer(best: Found, on: Callable[[Mesh], Found], options: Options) -> Found:
+    """The same or a better one with idle ranks, which are tried where moves take long."""
+    ranks = options.ranks
+    while ranks > 1 and (not best.is_split or best.communication > _HALF * best.cost):
+        ranks //= min(candidates.prime_factors(ranks))
+        try:
+            found = on(candidates.mesh_of(ranks))
+        except NoSchedule:
+            break
+        if found.cost >= best.cost:
+            break
+        best = replace(found, ranks=options.ranks)
+    return best
 
 
 def _meshes(options: Options, grids: list[Grid]) -> Iterator[Mesh]:

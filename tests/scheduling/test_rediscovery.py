@@ -89,6 +89,14 @@ def test_no_integer_grid_of_a_product_costs_less(m: int, n: int, k: int, ranks: 
     assert found.cost <= best * (1 + 1e-9)
 
 
+def test_ranks_stay_idle_where_messages_take_longer_than_their_work() -> None:
+    sdfg, machine = product(16, 96, 60), Machine(alpha=1e-7)
+    found = distspmd.search(sdfg, 16, machine=machine)
+    assert parts_of(found)["__return"] == "j/4, k/2"
+    assert found.ranks == 16
+    assert found.bound <= found.cost
+
+
 @pytest.mark.slow
 def test_within_less_memory_no_grid_of_a_product_costs_less() -> None:
     sdfg = product(256, 2048, 2048)
