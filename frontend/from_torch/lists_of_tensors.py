@@ -27,9 +27,13 @@ def _is_list(value: Any) -> bool:
 
 
 def _function(name: str) -> Callable[..., Any]:
+    where: Any
     if name == "norm":
-        return torch.linalg.vector_norm
-    return getattr(torch.Tensor, name, None) or getattr(torch, name)
+        name, where = "vector_norm", torch.linalg
+    else:
+        where = torch.Tensor if hasattr(torch.Tensor, name) else torch
+    found: Callable[..., Any] = getattr(where, name)
+    return found
 
 
 def _with_weight(name: str, own: list[Any]) -> list[Any]:

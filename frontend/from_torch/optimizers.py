@@ -115,37 +115,41 @@ def swapped_optimizers(
 def averages(averaged: AveragedModel, model: torch.nn.Module) -> None:
     """What ``update_parameters`` does, without a look at how often it was called: both are made."""
     count = averaged.n_averaged
-    inner = averaged.module
-    kept, theirs = list(averaged.parameters()), list(model.parameters())
+    inner: torch.nn.Module = averaged.module
+    kept: list[torch.Tensor] = list(averaged.parameters())
+    theirs: list[torch.Tensor] = list(model.parameters())
     if averaged.use_buffers:
         kept, theirs = [*inner.parameters(), *inner.buffers()], [*theirs, *model.buffers()]
+    of_types: defaultdict[torch.dtype, list[tuple[torch.Tensor, torch.Tensor]]]
     of_types = defaultdict(list)
     for mine, other in zip(kept, theirs, strict=False):
         of_types[mine.dtype].append((mine.detach(), other.detach()))
-    of_lists = averaged.multi_avg_fn or (None if averaged.avg_fn else get_swa_multi_avg_fn())
+    of_each: Any = averaged.avg_fn
+    of_lists: Any = averaged.multi_avg_fn or (None if of_each else get_swa_multi_avg_fn())
     for pairs in of_types.values():
         made = [mine.clone() for mine, _ in pairs]
         if of_lists:
             of_lists(made, [other for _, other in pairs], count)
         else:
-            made = [averaged.avg_fn(mine, other, count) for mine, other in pairs]
+            made = [of_each(mine, other, count) for mine, other in pairs]
         for (mine, other), mean in zip(pairs, made, strict=True):
             mine.copy_(torch.where(count == 0, other, mean))
     if not averaged.use_buffers:
-        for mine, other in zip(inner.buffers(), model.buffers(), strict=True):
-            mine.detach().copy_(other.detach())
+        for buffer, source in zip(inner.buffers(), model.buffers(), strict=True):
+            buffer.detach().copy_(source.detach())
     averaged.n_averaged += 1
 
 
 @contextlib.contextmanager
 def traced_averages() -> Iterator[None]:
     """Let averages of models be traced, whose own code decides by a count."""
-    before = AveragedModel.update_parameters
-    AveragedModel.update_parameters = torch.no_grad()(averages)  # type: ignore[method-assign]
+    kind: Any = AveragedModel
+    before = kind.update_parameters
+    kind.update_parameters = torch.no_grad()(averages)
     try:
         yield
     finally:
-        AveragedModel.update_parameters = before  # type: ignore[method-assign]
+        kind.update_parameters = before
 
 
 def _swap_settings(
@@ -255,7 +259,7 @@ def make_state(optimizer: torch.optim.Optimizer) -> None:
         )
     tensors = [tensor for group in optimizer.param_groups for tensor in group["params"]]
     gradients = [tensor.grad for tensor in tensors]
-    init = getattr(optimizer, "_init_group", None)
+    init: Any = getattr(optimizer, "_init_group", None)
     try:
         for tensor in tensors:
             if tensor.requires_grad and tensor.grad is None:
