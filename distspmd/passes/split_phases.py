@@ -25,7 +25,7 @@ from distspmd.analysis.constraints import uses
 from distspmd.analysis.iteration_spaces import IterationSpace, ParameterRange, Source, parameters_of
 from distspmd.analysis.tiling import Tiling
 from distspmd.analysis.uses import Read, Use, Write
-from distspmd.layouts import intervals
+from distspmd.layouts import intervals, relations
 from distspmd.layouts.layout import Layout
 from distspmd.lowering import Choice, Reason
 from distspmd.passes.compilation import Compilation
@@ -171,11 +171,7 @@ class _Phases:
         axes = self._axes(home)
         if axes is None:
             return
-        disjoint = not any(
-            not intervals.is_empty(intervals.intersect(a, b))
-            for n, a in enumerate(distinct)
-            for b in distinct[:n]
-        )
+        disjoint = relations.are_tiles_disjoint(home.core)
         hull = distinct[0]
         for box in distinct:
             hull = intervals.hull(hull, box)
