@@ -13,7 +13,7 @@ from mpi4py import MPI
 
 import distspmd
 from distspmd.codegen.build import load_unlowered
-from distspmd.errors import ArgumentError, UnsupportedProgram
+from distspmd.errors import UnsupportedProgram
 from distspmd.frontend import numpy_program
 
 
@@ -318,11 +318,3 @@ def test_what_is_returned_may_depend_on_the_run(function: Any) -> None:
             else:
                 np.testing.assert_allclose(one, other, strict=isinstance(other, np.ndarray))
     program.close()
-
-
-def test_an_argument_that_is_a_word_of_cpp_is_refused() -> None:
-    def matched(image: Any, template: Any) -> Any:
-        return image - template
-
-    with pytest.raises(ArgumentError, match="'template' is a word of C"):
-        numpy_program(matched, np.ones(3), np.ones(3))
