@@ -59,6 +59,8 @@ _FUNCTIONS: dict[str, Function] = {
     "right_shift": _shift(np.right_shift),
     "rsqrt": lambda a: 1 / np.sqrt(a),
     "reciprocal": lambda a: 1 / a,
+    "erfc": np.vectorize(math.erfc, otypes=[np.float64]),
+    "lgamma": np.vectorize(math.lgamma, otypes=[np.float64]),
     "erf": np.vectorize(math.erf, otypes=[np.float64]),
     "sigmoid": lambda a: 1 / (1 + np.exp(-a)),
     "relu": lambda a: np.where(a < 0, 0 * a, a),

@@ -12,7 +12,10 @@ from distspmd.expressions.printer import Form, Printer
 
 _FUNCTIONS = {
     **{name: name for name in ("exp", "exp2", "expm1", "log", "log1p", "log2", "log10", "sqrt")},
-    **{name: name for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh", "erf", "fmod")},
+    **{
+        name: name
+        for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh", "erf", "erfc", "lgamma", "fmod")
+    },
     **{name: name for name in ("floor", "ceil", "trunc", "sign", "reciprocal")},
     **{f"arc{name}": f"a{name}" for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh", "tan2")},
     "absolute": "abs",

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch._decomp import core_aten_decompositions, get_decompositions
 
-from distspmd.frontend.from_torch import layers, lookups, windows
+from distspmd.frontend.from_torch import layers, lookups, small, windows
 from distspmd.frontend.from_torch.pooling import DECOMPOSITIONS
 
 aten = torch.ops.aten
@@ -54,7 +54,7 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
         for overload in packet.overloads():
             table.pop(getattr(packet, overload), None)
     table.update(DECOMPOSITIONS)
-    for more in (lookups, layers, windows):
+    for more in (lookups, layers, small, windows):
         table.update(more.DECOMPOSITIONS)
     table[aten.var_mean.correction] = _var_mean
     table[aten.var.correction] = lambda *a, **k: _var_mean(*a, **k)[0]

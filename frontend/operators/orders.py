@@ -19,7 +19,12 @@ from distspmd.frontend.tensor_ir.indices import Value
 from distspmd.frontend.tensor_ir.kernels import Builder
 from distspmd.frontend.tensor_ir.lines import run_on_lines
 
-_SCANS = {"cumsum": "a + b", "cumprod": "a * b"}
+_SCANS = {
+    "cumsum": "a + b",
+    "cumprod": "a * b",
+    "logcumsumexp": "a == b && std::isinf(a) ? a "
+    ": (a < b ? b : a) + std::log1p(std::exp(-std::abs(a - b)))",
+}
 """What a scan does with what it has and the next element, in C++."""
 
 

@@ -31,7 +31,10 @@ _ARITHMETIC = {
         for name in ("log1p", "log2", "log10", "sqrt", "rsqrt", "reciprocal", "tanh", "erf")
     },
     **{name: name for name in ("sin", "cos", "tan", "sinh", "cosh", "floor", "ceil", "trunc")},
-    **{name: name for name in ("sigmoid", "relu", "sign", "logical_and", "logical_or")},
+    **{
+        name: name
+        for name in ("sigmoid", "relu", "sign", "erfc", "lgamma", "logical_and", "logical_or")
+    },
     **{name: name for name in ("logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor")},
     **{f"a{n}": f"arc{n}" for n in ("sin", "cos", "tan", "tan2", "sinh", "cosh", "tanh")},
     "sub": "subtract",

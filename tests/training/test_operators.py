@@ -198,6 +198,20 @@ FOURIER: list[Function] = [
     lambda x, y: torch.fft.fft(x) @ torch.fft.fft(y[:, :6]).sgn(),
     lambda x, y: torch.fft.rfftfreq(6) + torch.fft.fft(x)[:, :4].exp().real,
 ]
+SMALL: list[Function] = [
+    lambda x, y: torch.addmv(x[:, 0], x, y[0, :6], beta=2) + x[:, 1],
+    lambda x, y: torch.erfc(x) + torch.lgamma(y.t()[:5, :6].abs() + 1),
+    lambda x, y: torch.fmax(holed(x), y[:5, :6]) + torch.fmin(y[:5, :6], holed(x)),
+    lambda x, y: torch.copysign(x, y[:5, :6]) + torch.signbit(-0.0 * x),
+    lambda x, y: torch.hypot(x, 0 * x) + torch.hypot(1e30 * x, y[:5, :6]) * 1e-30,
+    lambda x, y: x.round(decimals=1) + x.ldexp(y.long()[:5, :6]),
+    lambda x, y: holed(x).median(1, keepdim=True)[1],
+    lambda x, y: x.median(0)[0] + y.median(),
+    lambda x, y: x[torch.tril_indices(4, 3, 1)[0]].sum() + x[torch.triu_indices(5, 3)[1]],
+    lambda x, y: x.diagonal_scatter(y[:5, 0]) + x.diagonal_scatter(y[:3, 1], -2),
+    lambda x, y: x.repeat_interleave(torch.tensor([1, 0, 2, 1, 3]), 0, output_size=7),
+    lambda x, y: (x - torch.where(x > 1, torch.inf, 0.0)).logcumsumexp(1),
+]
 
 
 class Many(nn.Module):
@@ -215,8 +229,19 @@ class Many(nn.Module):
 @pytest.mark.usefixtures("unoptimised")
 @pytest.mark.parametrize(
     "functions",
-    [VIEWS, PLACES, GROUPS, DIVISIONS, NANS, INDICES, ORDERS, SIZES, FOURIER],
-    ids=["views", "places", "groups", "divisions", "nans", "indices", "orders", "sizes", "fourier"],
+    [VIEWS, PLACES, GROUPS, DIVISIONS, NANS, INDICES, ORDERS, SIZES, FOURIER, SMALL],
+    ids=[
+        "views",
+        "places",
+        "groups",
+        "divisions",
+        "nans",
+        "indices",
+        "orders",
+        "sizes",
+        "fourier",
+        "small",
+    ],
 )
 def test_results_are_those_of_torch(functions: list[Function]) -> None:
     torch.manual_seed(3)
