@@ -22,8 +22,10 @@ from distspmd.execution.signature import Signature
 from distspmd.lowering import Lowering
 from distspmd.plans.request_encoding import Fetch
 from distspmd.plans.staged_boxes import staging_table
+from distspmd.runtime import dlpack
 from distspmd.runtime.agreement import Agreement
 from distspmd.runtime.device_arrays import (
+    DeviceArray,
     DeviceView,
     empty_like,
     is_on_device,
@@ -144,10 +146,16 @@ class DeviceExecutable(Executable):
         """
         if stream is not None:
             wait_for(self._device, stream)
-        return {
-            name: view_of(name, value, self._device) if is_on_device(value) else value
-            for name, value in bound.items()
-        }
+        found: dict[str, Any] = {}
+        waited = False
+        for name, value in bound.items():
+            if not is_on_device(value):
+                found[name] = value
+                continue
+            is_tensor = dlpack.is_tensor(value)
+            found[name] = view_of(name, value, self._device, not (is_tensor and waited))
+            waited = waited or is_tensor
+        return found
 
     def new_results(self, signature: Signature, arrays: Mapping[int, Any]) -> list[Any]:
         """New arrays for the results that this rank gets, of the kind of what it passes."""
@@ -158,6 +166,16 @@ class DeviceExecutable(Executable):
             empty_like(passed[0].source, p.shape, p.dtype, self._device) if p.is_here else None
             for p in signature.results
         ]
+
+    def new_tile(self, position: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+        """Zeros in the memory where the program works with an argument.
+
+        Raises:
+            DeviceError: the device has no memory for them.
+        """
+        if not (position in self._nbytes or position in self._anywhere):
+            return super().new_tile(position, shape, dtype)
+        return DeviceArray.of(np.zeros(shape, dtype), self._device.kind)
 
     def memory_of(self, result: Any) -> Any:
         """What :meth:`run` takes for a new array of a result."""

@@ -138,6 +138,10 @@ class Executable:
         """New arrays for the results that this rank gets, for a call with some arguments."""
         return signature.allocate()
 
+    def new_tile(self, position: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+        """Zeros for an argument that stays on the rank between calls, by its position."""
+        return np.zeros(shape, dtype)
+
     def memory_of(self, result: Any) -> Any:
         """What :meth:`run` takes for a new array of a result."""
         return result

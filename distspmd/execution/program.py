@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from distspmd.codegen.build_record import Build
@@ -192,7 +193,21 @@ class Program(Closing):
         mine = set(self._binding.names) if self._binding and self.rank == 0 else set()
         kept = self._agreement.bcast(sorted(mine & self.lowering.held.keys() & known.keys()))
         layouts = {name: self.lowering.held[name] for name in kept}
-        return Residents(self.comm, layouts, {name: known[name].dtype for name in kept})
+        dtypes = {name: known[name].dtype for name in kept}
+
+        def new_tile(name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+            return self._executable.new_tile(known[name].position, shape, dtype)
+
+        found: Residents | None = None
+        error: Exception | None = None
+        try:
+            found = Residents(self.comm, layouts, dtypes, new_tile)
+        except DeviceError as problem:
+            error = problem
+        if kept:
+            self._agreement.check(error)
+        assert found is not None
+        return found
 
     def layout(self, name: str) -> Layout:
         """In which layout the caller holds an argument or a result.
@@ -304,7 +319,10 @@ class Program(Closing):
             return given
         tiles = {n: p.shape for n, p in self.signature.parameters.items() if p.layout}
         arrays = {n: self._binding.given(n, value, tiles.get(n)) for n, value in given.items()}
-        return {**self._binding.arguments(), **self._residents.tiles, **arrays}
+        own = {**self._binding.arguments(), **self._residents.tiles}
+        if self.device:
+            own = self._executable.on_device(own, None)
+        return {**own, **arrays}
 
     def _live(self) -> Mapping[str, NDArray[Any]]:
         """Of what stays on the ranks, the memory behind it on rank 0."""

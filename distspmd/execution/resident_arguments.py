@@ -7,7 +7,7 @@ holds a tile, the live memory has the values after :meth:`Residents.collect`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,12 @@ Arrays = Mapping[str, NDArray[Any]]
 class Residents:
     """The ranks' own storage for arguments that the caller does not pass.
 
+    Args:
+        comm: of the ranks.
+        layouts: by name, in which layout the argument stays.
+        dtypes: likewise, of what.
+        new_tile: gives zeros in the memory where the program wants them.
+
     Attributes:
         tiles: by name, what this rank has besides the live memory.
         layouts: by name, in which layout the argument stays.
@@ -30,7 +36,11 @@ class Residents:
     """
 
     def __init__(
-        self, comm: Any, layouts: Mapping[str, Layout], dtypes: Mapping[str, np.dtype[Any]]
+        self,
+        comm: Any,
+        layouts: Mapping[str, Layout],
+        dtypes: Mapping[str, np.dtype[Any]],
+        new_tile: Callable[[str, tuple[int, ...], np.dtype[Any]], Any],
     ) -> None:
         self._comm = comm
         self._dtypes = dtypes
@@ -38,7 +48,7 @@ class Residents:
         self.current = False
         rank = comm.Get_rank()
         self.tiles: dict[str, NDArray[Any]] = {
-            name: np.zeros(intervals.shape(layout.box(rank)), dtypes[name])
+            name: new_tile(name, intervals.shape(layout.box(rank)), dtypes[name])
             for name, layout in layouts.items()
             if rank < layout.ranks and not (rank == 0 and _all_on_root(layout))
         }

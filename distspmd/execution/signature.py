@@ -315,11 +315,14 @@ class Signature:
         if parameter.layout:
             start += f" on rank {self.rank}, its part of {parameter.layout}"
         if not isinstance(value, np.ndarray):
-            on_device = hasattr(value, "__cuda_array_interface__")
-            other = ", or compile the program with device=" if on_device else ""
-            raise ArgumentError(
-                f"{start}, but {_describe(value)} was given. Pass a NumPy array{other}."
-            )
+            device = getattr(value, "device", None)
+            kind = getattr(device, "type", "cpu")  # of a tensor of PyTorch
+            if hasattr(value, "__cuda_array_interface__") or kind != "cpu":
+                raise ArgumentError(
+                    f"{start}, but it is a {type(value).__name__} on the device {device}. Pass an "
+                    "array of the host, or compile the program with device=."
+                )
+            raise ArgumentError(f"{start}, but {_describe(value)} was given. Pass a NumPy array.")
         if value.dtype != parameter.dtype:
             raise ArgumentError(
                 f"{start}, but it has the type {value.dtype}. "

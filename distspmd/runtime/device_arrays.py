@@ -8,6 +8,7 @@ the only one on an emulated device.
 
 from __future__ import annotations
 
+import sys
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -334,6 +335,12 @@ class DeviceView:
             )
         return ""
 
+    def as_bits(self) -> DeviceView:
+        """The same memory as whole numbers of 16 bits, if its type is one of that many."""
+        if self.lies.type_name not in ("float16", "bfloat16"):
+            return self
+        return replace(self, lies=replace(self.lies, dtype=np.dtype(np.uint16), type_name=""))
+
     def reshape(self, shape: Sequence[int]) -> DeviceView:
         """The same elements in another shape, if they lie one after another; else as it is."""
         if not self.is_contiguous or int(np.prod(shape, dtype=object)) != self.size:
@@ -361,8 +368,10 @@ def stand_in(value: Any) -> Any:
     return np.empty(described.shape, described.dtype)
 
 
-def view_of(name: str, value: Any, device: Device) -> DeviceView:
+def view_of(name: str, value: Any, device: Device, waits: bool = True) -> DeviceView:
     """What a program needs of an array of its device; the program's stream waits for its writer.
+
+    Of a tensor of PyTorch it need not, if it has waited for another one of the same call.
 
     Raises:
         ArgumentError: it lies on another device, or cannot be handed out.
@@ -377,7 +386,7 @@ def view_of(name: str, value: Any, device: Device) -> DeviceView:
             "NumPy array."
         )
     try:
-        lies = _described(source, device)
+        lies = _described(source, device if waits else None)
     except (BufferError, RuntimeError, TypeError, ValueError, AttributeError) as problem:
         raise ArgumentError(
             f"{name!r}, a {type(value).__name__}, cannot be used where it lies: {problem}"
@@ -393,6 +402,10 @@ def view_of(name: str, value: Any, device: Device) -> DeviceView:
 
 def _described(value: Any, device: Device | None) -> Described:
     """What an array says of itself; with a device, its default stream waits for who writes it."""
+    if dlpack.is_tensor(value):
+        if device is not None and value.is_cuda:
+            wait_for_tensors(device, value)
+        return _of_tensor(value)
     if hasattr(value, "__dlpack__") and dlpack.device_of(value) is not None:
         # -1: nobody waits
         return dlpack.take(value, LEGACY if device else -1)
@@ -414,6 +427,25 @@ def _described(value: Any, device: Device | None) -> Described:
     if stream is not None and device is not None:
         _checked(device, device.order(LEGACY, stream), stream)
     return Described(address or 0, shape, strides, dtype, bool(is_read_only), value)
+
+
+def wait_for_tensors(device: Device, tensor: Any) -> None:
+    """Let programs begin when PyTorch has done what is queued on its current stream."""
+    stream = sys.modules["torch"].cuda.current_stream(tensor.device).cuda_stream
+    if stream:  # else it is the one on which programs run
+        _checked(device, device.order(LEGACY, stream), stream)
+
+
+def _of_tensor(tensor: Any) -> Described:
+    """A tensor by its pointer: a step of training has hundreds, and capsules take too long."""
+    strided = sys.modules["torch"].strided
+    if tensor.layout is not strided or tensor.is_conj() or tensor.is_neg():
+        raise ValueError("it is sparse, or says what is yet to be computed of its elements")
+    name = str(tensor.dtype).removeprefix("torch.")
+    known = name in np.sctypeDict and np.dtype(name).kind in "biufc"
+    dtype = np.dtype(name) if known else None
+    shape, strides = tuple(tensor.shape), tuple(tensor.stride())
+    return Described(tensor.data_ptr(), shape, strides, dtype, False, tensor, name)
 
 
 def _checked(device: Device, code: int, stream: int) -> None:
@@ -449,8 +481,8 @@ def empty_like(source: Any, shape: tuple[int, ...], dtype: np.dtype[Any], device
         if not isinstance(kind, torch.dtype):
             raise ArgumentError(f"PyTorch has no tensors of {dtype} for a result.")
         made = torch.empty(shape, dtype=kind, device=source.device)
-        # memory that PyTorch had before may still be in use on its stream
-        wait_for(device, torch.cuda.current_stream(source.device))
+        if made.is_cuda:  # memory that PyTorch had before may still be in use on its stream
+            wait_for(device, torch.cuda.current_stream(source.device))
         return made
     if library == "cupy":
         import cupy  # type: ignore[import-not-found,unused-ignore]

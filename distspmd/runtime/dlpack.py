@@ -7,6 +7,7 @@ it the memory, for as long as it uses either. See https://dmlc.github.io/dlpack.
 from __future__ import annotations
 
 import ctypes
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +23,8 @@ _CODE = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}
 _LETTER = {code: letter for letter, code in _CODE.items()}
 _BFLOAT = 4
 """A kind that NumPy has not."""
+_TENSORS = {"cpu": CPU, "cuda": CUDA, "emulated": EXTENSION}
+"""By the names of PyTorch's devices; its tensors do not hand themselves out on all of them."""
 _READ_ONLY = 1
 _FIRST, _VERSIONED = b"dltensor", b"dltensor_versioned"  # capsules keep the address of their name
 _NEWEST = (1, 0)
@@ -88,8 +91,16 @@ def device_of(value: Any) -> tuple[int, int] | None:
     asked = getattr(value, "__dlpack_device__", None)
     if asked is None:
         return None
+    if is_tensor(value) and value.device.type in _TENSORS:
+        return _TENSORS[value.device.type], value.device.index or 0
     kind, number = asked()
     return int(kind), int(number)
+
+
+def is_tensor(value: Any) -> bool:
+    """Whether something is a tensor of PyTorch."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, getattr(torch, "Tensor", ()))
 
 
 def name_of(device: tuple[int, int]) -> str:
@@ -145,7 +156,10 @@ class LettingGo:
 
 
 def hand_out(described: Described, device: tuple[int, int], by: LettingGo, versioned: bool) -> Any:
-    """A capsule of an array, which keeps its memory until whoever takes it lets it go."""
+    """A capsule of an array, which keeps its memory until whoever takes it lets it go.
+
+    Of a type that NumPy has not, ``dtype`` is one of as many bits, and ``type_name`` is its own.
+    """
     assert described.dtype is not None
     free_returned(by)
     rank = len(described.shape)
@@ -155,7 +169,9 @@ def hand_out(described: Described, device: tuple[int, int], by: LettingGo, versi
     tensor = made.tensor
     tensor.data, tensor.device, tensor.number = described.address, *device
     tensor.dimensions, tensor.lanes, tensor.offset = rank, 1, 0
-    tensor.code, tensor.bits = _CODE[described.dtype.kind], described.dtype.itemsize * 8
+    is_bfloat = described.type_name.startswith("bfloat")
+    tensor.code = _BFLOAT if is_bfloat else _CODE[described.dtype.kind]
+    tensor.bits = described.dtype.itemsize * 8
     tensor.shape = ctypes.cast(shape, ctypes.POINTER(ctypes.c_int64))
     tensor.strides = ctypes.cast(strides, ctypes.POINTER(ctypes.c_int64))
     made.deleter = by.delete

@@ -17,6 +17,7 @@ from distspmd.execution.binding import bind
 from distspmd.expressions.operations import UINT16
 from distspmd.frontend.from_torch.arguments import MemoryBinding
 from distspmd.frontend.from_torch.assumptions import index_ranges
+from distspmd.frontend.from_torch.closures import check_input
 from distspmd.frontend.from_torch.trace import Slot, Trace, trace
 from distspmd.frontend.operators import OPERATORS, evaluate
 from distspmd.frontend.operators.aten_registry import HALVES, element_type, loaded, stored_as
@@ -256,11 +257,7 @@ def _check_inputs(inputs: Sequence[Any], names: Sequence[str]) -> None:
                 f"the example of the argument {name!r} is a {type(value).__name__}; arguments of a "
                 "program are tensors. Let the function close over all else."
             )
-        if value.device.type != "cpu":
-            raise UnsupportedProgram(
-                f"the example of the argument {name!r} is on the device {value.device}; programs "
-                "run on the CPU yet. Pass value.cpu()."
-            )
+        check_input(name, value)
 
 
 def _results(builder: Builder, results: Sequence[Value]) -> list[Kernel]:

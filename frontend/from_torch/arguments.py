@@ -88,6 +88,8 @@ class MemoryBinding:
         if isinstance(value, torch.Tensor):
             value = _memory(name, value)
         on_device = hasattr(value, "misfit")  # a DeviceView
+        if on_device and isinstance(value.source, torch.Tensor):
+            value = value.as_bits()  # as halves are stored
         if not (on_device or isinstance(value, np.ndarray)) or name not in self.expected:
             return value
         for known in self.indices.get(name, ()):
@@ -113,6 +115,8 @@ class MemoryBinding:
     def _result(self, array: NDArray[Any], shape: tuple[int, ...], dtype: torch.dtype) -> Any:
         """A result as a tensor; one in the memory of a device is of the kind that was passed."""
         found = torch.from_numpy(array) if isinstance(array, np.ndarray) else array
+        if getattr(found, "device", None) == "cuda":  # a DeviceArray, of ranks without tensors
+            found = torch.utils.dlpack.from_dlpack(found)
         if dtype in HALVES and isinstance(found, torch.Tensor):
             found = found.view(dtype)
         return found.reshape(shape if math.prod(found.shape) == math.prod(shape) else -1)
@@ -124,20 +128,15 @@ def seed(initial: int, calls: int) -> NDArray[np.int64]:
     return np.array([mixed], np.int64)
 
 
-def _memory(name: str, tensor: torch.Tensor) -> NDArray[Any]:
-    if tensor.device.type != "cpu":
-        raise ArgumentError(
-            f"{name!r} is on the device {tensor.device}, but the program keeps its parameters and "
-            "states in the memory of the host. Pass it "
-            "with .cpu()."
-        )
+def _memory(name: str, tensor: torch.Tensor) -> Any:
+    """The memory of a tensor as an array; of one on a device, a tensor over the same memory."""
     if not tensor.is_contiguous():
         raise ArgumentError(
             f"{name!r} has the strides {tensor.stride()}; pass it with .contiguous()."
         )
     found = tensor.detach()
-    array: NDArray[Any] = (found.view(torch.uint16) if found.dtype in HALVES else found).numpy()
-    return array
+    found = found.view(torch.uint16) if found.dtype in HALVES else found
+    return found.numpy() if found.device.type == "cpu" else found
 
 
 def resident(

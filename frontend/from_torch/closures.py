@@ -14,6 +14,7 @@ import torch
 from torch import nn
 
 from distspmd.errors import UnsupportedProgram
+from distspmd.runtime.devices import KINDS
 
 
 @dataclass
@@ -106,13 +107,34 @@ def _check_owned(closed: Closed) -> None:
                     )
 
 
+DEVICES = ("cpu", *KINDS)
+"""PyTorch's names of the devices on which tensors may be."""
+
+
 def _check_device(closed: Closed) -> None:
     for name, tensor in {**closed.parameters, **closed.buffers}.items():
-        if tensor.device.type != "cpu":
+        if tensor.device.type not in DEVICES:
             raise UnsupportedProgram(
-                f"{name!r} is on the device {tensor.device}; programs run on the CPU yet. Move the "
+                f"{name!r} is on the device {tensor.device}; programs run on {_told()}. Move the "
                 "module: module.to('cpu')."
             )
+
+
+def check_input(name: str, tensor: torch.Tensor) -> None:
+    """Refuse an example on a device on which no program runs.
+
+    Raises:
+        UnsupportedProgram: it is.
+    """
+    if tensor.device.type not in DEVICES:
+        raise UnsupportedProgram(
+            f"the example of the argument {name!r} is on the device {tensor.device}; programs run "
+            f"on {_told()}. Pass value.cpu()."
+        )
+
+
+def _told() -> str:
+    return f"the CPU and, compiled with device=, on {' and '.join(map(repr, KINDS))}"
 
 
 def _inside(module: nn.Module, roots: dict[str, nn.Module]) -> bool:

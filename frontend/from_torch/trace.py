@@ -358,6 +358,7 @@ def _surroundings() -> Iterator[None]:
         with (
             sdpa_kernel(SDPBackend.MATH),  # of the others only the forward is decomposed
             torch.compiler.set_stance("force_eager"),  # what torch compiles runs as it is written
+            torch.backends.cudnn.flags(enabled=False),  # of which nothing is known
             warnings.catch_warnings(),
         ):
             warnings.filterwarnings("ignore", r"Using `torch\.compile\(module\)` when there")
