@@ -18,8 +18,9 @@ from distspmd.lowering import ATTRIBUTE, Lowering, PlannedMemlet
 from distspmd.plans.cost import Cost
 from distspmd.plans.heuristics import HEURISTICS, STAGES
 from distspmd.plans.plan import Plan
-from distspmd.plans.pull_table import received_by_pulls, why_no_pulls
+from distspmd.plans.pull_table import received_by_pulls
 from distspmd.plans.staged_boxes import StagedBoxes
+from distspmd.runtime.device_transports import TRANSPORTS
 from distspmd.tables import Table, as_html, as_text, shorten
 
 if TYPE_CHECKING:
@@ -35,7 +36,8 @@ def explain(lowered: Any) -> Explanation:
     for found in (lowered, getattr(lowered, ATTRIBUTE, None), getattr(lowered, "lowering", None)):
         if isinstance(found, Lowering):
             device = getattr(lowered, "device", None)
-            return Explanation(found, device, getattr(lowered, "staged_because", ""))
+            because = getattr(lowered, "staged_because", "")
+            return Explanation(found, device, because, getattr(lowered, "transport", ""))
     if hasattr(lowered, "at"):
         raise ScheduleError(
             "nothing is decided yet of a program with symbolic sizes. Explain it for some: "
@@ -58,6 +60,7 @@ class Explanation:
     lowering: Lowering
     device: DeviceBuild | None = None
     staged_because: str = ""
+    transport: str = ""
 
     @property
     def nbytes(self) -> int:
@@ -150,36 +153,37 @@ class Explanation:
         ranks = range(self.lowering.ranks)
         most = max((of(plan, rank).nbytes(plan) for plan, of in plans for rank in ranks), default=0)
         return [
-            *self._pulled,
-            "What is not pulled is moved through pinned memory of the host: for each distributed "
+            *self._between_devices,
+            "What is not is moved through pinned memory of the host: for each distributed "
             "memlet a kernel copies what its plan reads, messages carry it, and a kernel copies "
             f"what was written back; at most {most:,} bytes are copied so on a rank at once.",
         ]
 
     @property
-    def _pulled(self) -> list[str]:
-        """Which tiles are pulled from device to device, and why others are not."""
+    def _between_devices(self) -> list[str]:
+        """Which tiles go from device to device, and why others do not."""
         if self.staged_because:
-            return [f"No tile is pulled from device to device: {self.staged_because}."]
+            return [f"No tile goes from device to device: {self.staged_because}."]
+        chosen = TRANSPORTS[self.transport or "pulls"]
         reasons: dict[str, list[str]] = {}
         for memlet in self.lowering.memlets:
-            why = why_no_pulls(memlet.solution.plan)
+            why = chosen.refuses(memlet.solution.plan)
             reasons.setdefault(why, []).append(memlet.data)
         reasons.setdefault("the run decides what moves", []).extend(
             memlet.data for memlet in self.lowering.fetches
         )
-        pulled = ", ".join(dict.fromkeys(reasons.pop("", [])))
+        moved = ", ".join(dict.fromkeys(reasons.pop("", [])))
         said = [
-            "Tiles that lie in the memory of devices on all ranks are pulled by the kernels of who "
-            f"gets them, if the ranks are on one node: {pulled}."
-        ] * bool(pulled)
+            "Tiles that lie in the memory of devices on all ranks go from device to device, by "
+            f"{chosen.name!r}, where {chosen.described}: {moved}."
+        ] * bool(moved)
         if more := self.more_by_pulls:
             said.append(
-                "Who pulls the operands of a small reduction reads all of them: that is at most "
+                "Who gets the operands of a small reduction so gets all of them: that is at most "
                 f"{more:,} bytes more in a run than are explained."
             )
         return said + [
-            f"Not pulled: {', '.join(dict.fromkeys(names))}, because {why}."
+            f"Not so: {', '.join(dict.fromkeys(names))}, because {why}."
             for why, names in reasons.items()
             if names
         ]
@@ -192,7 +196,8 @@ class Explanation:
         """
         if not self.device or self.staged_because:
             return 0
-        pulled = (m for m in self.lowering.memlets if not why_no_pulls(m.solution.plan))
+        chosen = TRANSPORTS[self.transport or "pulls"]
+        pulled = (m for m in self.lowering.memlets if not chosen.refuses(m.solution.plan))
         moves = [(m.solution.plan, 1 if m.times is None else m.times) for m in pulled]
         ranks = range(self.lowering.ranks)
         return sum(

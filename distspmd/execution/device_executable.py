@@ -33,7 +33,7 @@ from distspmd.runtime.device_arrays import (
     wait_for,
 )
 from distspmd.runtime.device_products import VARIABLE, find_products
-from distspmd.runtime.device_transports import use_pulls
+from distspmd.runtime.device_transports import Chosen, use_transport
 from distspmd.runtime.devices import KINDS, Device, Transport
 
 
@@ -53,8 +53,8 @@ class DeviceExecutable(Executable):
         self._device = Device(Path(built.device.library), built.device.kind)
         self._rank, self._agreement = agreement.rank, agreement
         self._takes_part = agreement.rank < lowering.ranks
-        self.staged_because = ""
-        """Why no tiles are pulled from device to device; empty if some may be."""
+        self.transport = Chosen("staged")
+        """How tiles move between devices, where they can."""
         super().__init__(built, lowering, agreement)
         signature = Signature.of(built, lowering, agreement.rank)
         self._name = signature.program
@@ -82,7 +82,7 @@ class DeviceExecutable(Executable):
         engine = self.engine
         self._transport = Transport(self._device, engine.context or 0, engine.end, table)
         held = [(plan, storages) for _, plan, storages in plans]
-        self.staged_because = use_pulls(
+        self.transport = use_transport(
             self._transport, engine, self._agreement, held, self._takes_part
         )
         return self._transport.context
@@ -230,7 +230,7 @@ class DeviceExecutable(Executable):
 
     def _tell_what_is_lent(self) -> None:
         """Arguments may lie elsewhere in the next call, so that nobody may keep their memory."""
-        if self._transport is not None and not self.staged_because:
+        if self._transport is not None and self.transport.name == "pulls":
             self._transport.lend(0)
             for position in self._nbytes.keys() | self._anywhere:
                 self._transport.lend(self.call[position])
@@ -238,6 +238,10 @@ class DeviceExecutable(Executable):
     def pulls(self) -> int:
         """Calls of plans so far in which ranks copied out of each other's devices."""
         return self._transport.pulls() if self._transport else 0
+
+    def messages(self) -> int:
+        """Calls of plans so far whose messages went from device to device."""
+        return self._transport.messages() if self._transport else 0
 
     def _end(self, error: str) -> None:
         message = f"{self._name}: the device says: {error}."

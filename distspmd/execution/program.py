@@ -178,14 +178,24 @@ class Program(Closing):
         self._residents = self._keep()
 
     @property
+    def transport(self) -> str:
+        """How tiles move between devices: ``pulls``, ``nccl``, ``mpi`` or ``staged``."""
+        return str(self._executable.transport.name) if self.device else ""  # type: ignore[attr-defined]
+
+    @property
     def staged_because(self) -> str:
-        """Why the ranks copy nothing out of each other's devices; empty if they may."""
-        return str(getattr(self._executable, "staged_because", ""))
+        """Why no tile goes from device to device; empty if some may."""
+        return str(self._executable.transport.staged_because) if self.device else ""  # type: ignore[attr-defined]
 
     @property
     def pulls(self) -> int:
         """Moves so far in which this rank copied out of other ranks' devices, without the host."""
         return self._executable.pulls() if self.device else 0  # type: ignore[attr-defined]
+
+    @property
+    def device_messages(self) -> int:
+        """Moves so far whose messages went between devices, without the host."""
+        return self._executable.messages() if self.device else 0  # type: ignore[attr-defined]
 
     def _keep(self) -> Residents:
         """Storage of what stays on the ranks between calls: what the binding has, elsewhere."""

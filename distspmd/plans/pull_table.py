@@ -2,19 +2,21 @@
 
 ``device/pulls.hpp`` reads it; it holds, as int64 words in this order::
 
-    table    rank, ranks, plans
-    plan     fits, apart, itemsize, source, target, steps   where an element of each end is, or -1
-    step     received, launches                             elements that come from other ranks
-    launch   operation, dtype, dimensions, boxes            operation 0: nothing is combined
+    table    rank, ranks, bytes of scratch, plans
+    plan     fits, apart, itemsize, source, target, scratch, steps
+    step     received, launches                         elements that come from other ranks
+    launch   operation, dtype, dimensions, end, boxes   operation 0: nothing is combined
     box      0, base, from, to, combines, extents, strides of the source, strides of the target
 
-The base ``2 * rank + end`` is the pointer of a rank's source (0) or target (1). Offsets and strides
-are in elements.
+The base ``3 * rank + end`` is the pointer of a rank's source (0), target (1) or scratch (2), where
+layouts lie through which a plan passes; the words of a plan say where an element of each is, or -1.
+Offsets and strides are in elements.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,8 +37,13 @@ Ends = Sequence[Storage]
 
 def why_no_pulls(plan: Plan) -> str:
     """Why a plan cannot be pulled; empty if it can."""
-    if plan.scratch:
-        return "it passes through other layouts"
+    if any(step.source == step.target and not _is_apart(step) for step in plan.steps):
+        return "a rank writes what another one reads"
+    return why_not_combined(plan)
+
+
+def why_not_combined(plan: Plan) -> str:
+    """Why kernels cannot combine the operands of a plan; empty if they can, or there are none."""
     dtype = plan.redistribution.dtype
     for step in plan.steps:
         if step.reduction:
@@ -44,8 +51,6 @@ def why_no_pulls(plan: Plan) -> str:
                 return f"its operands are combined by {step.reduction}"
             if dtype not in _COMBINED:
                 return f"its operands are {dtype}"
-        if step.source == step.target and not _is_apart(step):
-            return "a rank writes what another one reads"
     return ""
 
 
@@ -74,17 +79,19 @@ def pull_table(
         held: of each rank, and of each plan, the storages of its ends.
         rank: whose table.
     """
-    found = [rank, len(held), len(plans)]
+    most = max((plan.itemsize * scratch_elements(plan, rank) for plan in plans), default=0)
+    found = [rank, len(held), most, len(plans)]
     for number, plan in enumerate(plans):
-        ends = [of_rank[number] for of_rank in held]
+        ends = [[*of_rank[number], *scratch(plan, n)] for n, of_rank in enumerate(held)]
         fits = not why_no_pulls(plan)
         found += [fits, fits and _can_alias(plan, ends), plan.itemsize]
         if not fits:
-            found += [-1, -1, 0]
+            found += [-1, -1, -1, 0]
             continue
         for end in (0, 1):
             box = plan.buffers[end].box(rank)
-            found.append(-1 if intervals.is_empty(box) else _offset(ends[rank][end], box))
+            found.append(-1 if intervals.is_empty(box) else offset_of(ends[rank][end], box))
+        found.append(0 if scratch_elements(plan, rank) else -1)
         found.append(len(plan.steps))
         for step in plan.steps:
             found += _step(plan, step, ends, rank)
@@ -110,11 +117,37 @@ def _is_apart(step: Step) -> bool:
 
 def _can_alias(plan: Plan, ends: Sequence[Ends]) -> bool:
     """Whether source and target may be one memory, in which elements have one place."""
-    same = all((a.origin, a.strides) == (b.origin, b.strides) for a, b in ends)
+    same = all((a.origin, a.strides) == (b.origin, b.strides) for a, b, *_ in ends)
     return same and len(plan.steps) <= 1 and all(map(_is_apart, plan.steps))
 
 
-def _offset(storage: Storage, box: Box) -> int:
+def scratch_elements(plan: Plan, rank: int) -> int:
+    """Elements of a rank in all layouts through which a plan passes."""
+    return sum(intervals.volume(layout.box(rank)) for layout in plan.scratch)
+
+
+def scratch(plan: Plan, rank: int) -> list[Storage]:
+    """Where these layouts lie in the scratch of a rank, one behind the other."""
+    found, begin = [], 0
+    for layout in plan.scratch:
+        box = layout.box(rank)
+        found.append(replace(Storage.of(box), first=begin))
+        begin += intervals.volume(box)
+    return found
+
+
+def end_of(buffer: int) -> int:
+    """The end in which a buffer of a plan lies."""
+    return min(buffer, 2)
+
+
+def place_of(ends: Ends, buffer: int, box: Box) -> int:
+    """Where a box of a buffer begins in its end, in elements."""
+    return offset_of(ends[buffer], box) + (ends[buffer].first if buffer > 1 else 0)
+
+
+def offset_of(storage: Storage, box: Box) -> int:
+    """Where a box begins in a storage, in elements."""
     begins = zip(box, storage.origin, storage.strides, strict=True)
     return sum((lo - origin) * stride for (lo, _), origin, stride in begins)
 
@@ -124,15 +157,15 @@ def _step(plan: Plan, step: Step, ends: Sequence[Ends], rank: int) -> list[int]:
     dimensions = len(plan.redistribution.source.shape(rank))
     received = 0
     code = find_reduction(step.reduction).code if step.reduction else 0
-    head = [code, DTYPES.get(plan.redistribution.dtype, 0), dimensions]
+    head = [code, DTYPES.get(plan.redistribution.dtype, 0), dimensions, end_of(step.target)]
     rows: list[int] = []
     boxes = 0
-    for sender, pieces in _pieces(step, rank):
+    for sender, pieces in pieces_of(step, rank):
         source, target = ends[sender][step.source], ends[rank][step.target]
         for box, combines in pieces:
             received += intervals.volume(box) * (sender != rank)
-            at = (_offset(source, box), _offset(target, box))
-            rows += [0, 2 * sender + step.source, *at, combines]
+            at = (place_of(ends[sender], step.source, box), place_of(ends[rank], step.target, box))
+            rows += [0, 3 * sender + end_of(step.source), *at, combines]
             rows += [*intervals.shape(box), *source.strides, *target.strides]
             boxes += 1
         if step.reduction:  # operands come one after the other
@@ -143,7 +176,7 @@ def _step(plan: Plan, step: Step, ends: Sequence[Ends], rank: int) -> list[int]:
     return [received, len(launches), *(word for launch in launches for word in launch)]
 
 
-def _pieces(step: Step, rank: int) -> Iterator[tuple[int, list[tuple[Box, bool]]]]:
+def pieces_of(step: Step, rank: int) -> Iterator[tuple[int, list[tuple[Box, bool]]]]:
     """Of each message to a rank: who sends it, and what replaces or combines with what is there."""
     reached: list[Box] = []
     for sender, receiver, box in step.table.of_rank(rank):

@@ -77,6 +77,8 @@ class Agreement:
         comm: the duplicate on which they meet.
         standing: what this rank is in; the watchdog reads it.
         kept: what redistributions keep with the communicator.
+        device_groups: of each kind of device, a group of its library of collectives, or why there
+            is none (runtime/device_groups.py).
         programs: how many its ranks have made.
         meets_at_the_end: whether its ranks meet once more when their programs end.
     """
@@ -86,6 +88,7 @@ class Agreement:
         self.rank: int = comm.Get_rank()
         self.standing = Standing(_members(comm))
         self.kept: Any = None
+        self.device_groups: dict[str, tuple[int, str]] = {}
         self.programs = 0
         self._users, self._orphaned = 0, False
         self._word = array("q", [0, 0, 0])

@@ -431,9 +431,9 @@ def _described(value: Any, device: Device | None) -> Described:
 
 def wait_for_tensors(device: Device, tensor: Any) -> None:
     """Let programs begin when PyTorch has done what is queued on its current stream."""
-    stream = sys.modules["torch"].cuda.current_stream(tensor.device).cuda_stream
-    if stream:  # else it is the one on which programs run
-        _checked(device, device.order(LEGACY, stream), stream)
+    stream = sys.modules["torch"].cuda.current_stream(tensor.device)
+    if stream.cuda_stream:  # else it is the one on which programs run
+        wait_for(device, stream)
 
 
 def _of_tensor(tensor: Any) -> Described:

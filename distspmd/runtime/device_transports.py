@@ -1,40 +1,96 @@
-"""Which transport moves the tiles of a program between devices: pulls inside a node, else staging.
+"""Which transport moves the tiles of a program between devices.
 
-A pull copies out of the memory of another rank's device, by CUDA's inter-process handles. Whether
-the ranks of a program can do so is tried once, when the program is made ready; whether a plan can,
-its table says; and whether the tiles of a call can, the ranks tell each other in that call.
+There are four. Which of them the ranks of a program can use is tried once, when the program is made
+ready; whether a plan can, its table says; and whether the tiles of a call lie on devices, the ranks
+tell each other in that call. What cannot is staged.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from distspmd.errors import ArgumentError, DeviceError
 from distspmd.plans.encoding import Storage
+from distspmd.plans.packed_table import packed_table
 from distspmd.plans.plan import Plan
-from distspmd.plans.pull_table import pull_table
+from distspmd.plans.pull_table import pull_table, why_no_pulls, why_not_combined
+from distspmd.runtime import device_groups
 from distspmd.runtime.agreement import Agreement
-from distspmd.runtime.devices import Device, Transport
+from distspmd.runtime.devices import KINDS, Device, Transport
 from distspmd.runtime.engine import Engine
 
 VARIABLE = "DISTSPMD_DEVICE_TRANSPORT"
-"""Environment variable with the transport of tiles between devices: ``pulls`` or ``staged``."""
+"""Environment variable with the name of the transport of tiles between devices."""
 
-_KINDS = ("pulls", "staged")
+MPI_VARIABLE = "DISTSPMD_DEVICE_MPI"
+"""Environment variable: whether MPI knows the memory of devices, ``aware`` or ``staged``."""
+
+PlanAndStorages = tuple[Plan, Sequence[Storage]]
 
 
-def use_pulls(
+@dataclass(frozen=True)
+class DeviceTransport:
+    """A way in which tiles move between devices.
+
+    Attributes:
+        name: as the environment variable has it.
+        described: what it does, for the user.
+        refuses: why it does not carry a plan; empty if it does.
+    """
+
+    name: str
+    described: str
+    refuses: Callable[[Plan], str]
+
+
+TRANSPORTS = {
+    "pulls": DeviceTransport(
+        "pulls", "kernels copy out of the memory of the other ranks' devices", why_no_pulls
+    ),
+    "nccl": DeviceTransport(
+        "nccl", "NCCL carries packed buffers from device to device", why_not_combined
+    ),
+    "mpi": DeviceTransport(
+        "mpi", "MPI carries packed buffers from device to device", why_not_combined
+    ),
+    "staged": DeviceTransport(
+        "staged", "tiles go by way of pinned memory of the host", lambda plan: ""
+    ),
+}
+"""All of them, by their names, in the order in which they are tried."""
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The transport of a program.
+
+    Attributes:
+        name: of it.
+        refused: why those before it in the table are not taken, for the user.
+    """
+
+    name: str
+    refused: tuple[str, ...] = ()
+
+    @property
+    def staged_because(self) -> str:
+        """Why no plan goes from device to device; empty if some may."""
+        return "; ".join(dict.fromkeys(self.refused)) if self.name == "staged" else ""
+
+
+def use_transport(
     transport: Transport,
     engine: Engine,
     agreement: Agreement,
-    plans: Sequence[tuple[Plan, Sequence[Storage]]],
+    plans: Sequence[PlanAndStorages],
     takes_part: bool = True,
-) -> str:
-    """Let a program's plans be pulled where they can; all ranks call it.
+) -> Chosen:
+    """Let a program's plans go from device to device where they can; all ranks call it.
 
     Args:
         transport: of the rank.
@@ -43,28 +99,89 @@ def use_pulls(
         plans: with this rank's storages.
         takes_part: whether this rank runs the plans.
 
-    Returns:
-        why no plan is pulled, for the user; empty if some may be.
-
     Raises:
         ArgumentError: on all ranks; the variable of rank 0 names no transport.
     """
-    asked = agreement.bcast(os.environ.get(VARIABLE) or _KINDS[0])
-    if asked not in _KINDS:
-        raise ArgumentError(f"{VARIABLE} is {asked!r}; there are {', '.join(_KINDS)}.")
+    asked = agreement.bcast(os.environ.get(VARIABLE, ""))
+    if asked and asked not in TRANSPORTS:
+        raise ArgumentError(f"{VARIABLE} is {asked!r}; there are {', '.join(TRANSPORTS)}.")
     if agreement.ranks == 1:
-        return "there is one rank"
-    if asked != _KINDS[0]:
-        return f"{VARIABLE} is {asked!r}"
+        return Chosen("staged", ("there is one rank",))
+    if asked == "staged":
+        return Chosen("staged", (f"{VARIABLE} is {asked!r}",))
     if not all(agreement.allgather(takes_part)):
-        return "some ranks take no part in the program"
+        return Chosen("staged", ("some ranks take no part in the program",))
+    refused: list[str] = []
+    for name, begin in _BEGINNINGS.items():
+        if asked in ("", name):
+            why = begin(transport, engine, agreement, plans)
+            if not why:
+                return Chosen(name, tuple(refused))
+            refused.append(why)
+    return Chosen("staged", tuple(refused))
+
+
+def _use_pulls(
+    transport: Transport, engine: Engine, agreement: Agreement, plans: Sequence[PlanAndStorages]
+) -> str:
     refused = why_no_handles(transport.device, agreement)
-    if refused:
-        return refused
-    held = agreement.allgather([tuple(ends) for _, ends in plans])
-    table = pull_table([plan for plan, _ in plans], held, agreement.rank)
-    transport.use_pulls(engine.meeting, table)
-    return ""
+    if not refused:
+        held = agreement.allgather([tuple(ends) for _, ends in plans])
+        table = pull_table([plan for plan, _ in plans], held, agreement.rank)
+        transport.use_pulls(engine.meeting, table)
+    return refused
+
+
+def _use_groups(
+    transport: Transport, engine: Engine, agreement: Agreement, plans: Sequence[PlanAndStorages]
+) -> str:
+    emulated = KINDS[transport.device.kind].emulation is not None
+    if emulated and len(set(agreement.allgather(_machine()))) > 1:
+        return "the ranks are on several nodes, where an emulated NCCL has no way"
+    group, why = device_groups.join(transport.device, agreement)
+    if group:
+        _use_messages(transport, engine, agreement, plans, group)
+    return why
+
+
+def _use_mpi(
+    transport: Transport, engine: Engine, agreement: Agreement, plans: Sequence[PlanAndStorages]
+) -> str:
+    why = next(filter(None, agreement.allgather(why_mpi_is_blind(transport.device, engine))), "")
+    if not why:
+        _use_messages(transport, engine, agreement, plans, 0)
+    return why
+
+
+def _use_messages(
+    transport: Transport,
+    engine: Engine,
+    agreement: Agreement,
+    plans: Sequence[PlanAndStorages],
+    group: int,
+) -> None:
+    named, held = [plan for plan, _ in plans], [ends for _, ends in plans]
+    table = packed_table(named, held, agreement.rank, agreement.ranks)
+    transport.use_messages(engine.meeting, engine.carrying, group, table)
+
+
+_BEGINNINGS = {"pulls": _use_pulls, "nccl": _use_groups, "mpi": _use_mpi}
+
+
+def why_mpi_is_blind(device: Device, engine: Engine) -> str:
+    """Why MPI of this rank cannot be given addresses of a device; empty if it can."""
+    told = os.environ.get(MPI_VARIABLE)
+    emulated = KINDS[device.kind].emulation is not None
+    if told == "aware":
+        if emulated and os.environ.get("DISTSPMD_EMULATED_GUARD", "1") != "0":
+            return "the memory of the emulated device is guarded (DISTSPMD_EMULATED_GUARD)"
+        return ""
+    if told:
+        return f"{MPI_VARIABLE} is {told!r}"
+    by_cray = os.environ.get("MPICH_GPU_SUPPORT_ENABLED") == "1"
+    if not emulated and (by_cray or engine.mpi_knows_cuda):
+        return ""
+    return "MPI does not say that it knows the memory of devices"
 
 
 def why_no_handles(device: Device, agreement: Agreement) -> str:

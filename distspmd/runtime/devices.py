@@ -12,7 +12,6 @@ import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from distspmd.cache.entries import ensure_entry
 from distspmd.errors import ArgumentError, CompilationError, DeviceError, ToolchainError
 from distspmd.runtime import compiler_processes, cuda_toolkit, dlpack
 from distspmd.runtime.compile_runtime import INCLUDE, version
+from distspmd.runtime.device_library import NUMBERS, load
 from distspmd.runtime.toolchain import Compiler, find_compiler
 
 VARIABLE = "DISTSPMD_DEVICE"
@@ -232,7 +232,7 @@ class Device:
     """
 
     def __init__(self, library: Path, kind: str = "emulated") -> None:
-        self._library = _load(library)
+        self._library = load(library)
         self.kind = kind
         if self._library.distspmd_device_use(cuda_toolkit.rank_on_node()):
             raise DeviceError(f"no device {kind!r} can be used: {self.error() or 'there is none'}.")
@@ -331,6 +331,33 @@ class Device:
         if said is not None:
             raise DeviceError(f"the library of products {path} cannot be used: {said.decode()}.")
 
+    def load_groups(self, path: str) -> None:
+        """Load the library of collectives, once in a process.
+
+        Raises:
+            DeviceError: it cannot be used.
+        """
+        said: bytes | None = self._library.distspmd_nccl_load(path.encode())
+        if said is not None:
+            raise DeviceError(f"NCCL at {path} cannot be used: {said.decode()}.")
+
+    def make_group_id(self, identity: NDArray[np.uint8]) -> str:
+        """Fill in the 128 bytes by which ranks find each other; what failed, or nothing."""
+        said: bytes | None = self._library.distspmd_nccl_make(identity.ctypes.data)
+        return (said or b"").decode()
+
+    def join_group(self, identity: NDArray[np.uint8], ranks: int, rank: int) -> tuple[int, str]:
+        """Join the ranks of an identity, all of which call it: the group, or what failed."""
+        group = ctypes.c_void_p()
+        said: bytes | None = self._library.distspmd_nccl_join(
+            ctypes.byref(group), identity.ctypes.data, ranks, rank
+        )
+        return group.value or 0, (said or b"").decode()
+
+    def leave_group(self, group: int) -> None:
+        """Leave a group again."""
+        self._library.distspmd_nccl_leave(group)
+
     def prepare_reductions(self) -> None:
         """Have memory for parts of reductions, once in a process.
 
@@ -375,7 +402,7 @@ class Transport:
         self._library = device._library
         self.device = device
         self.context: int = self._library.distspmd_transport_create(
-            engine, ctypes.cast(end, ctypes.c_void_p), table.ctypes.data_as(_NUMBERS)
+            engine, ctypes.cast(end, ctypes.c_void_p), table.ctypes.data_as(NUMBERS)
         )
 
     def run(self, plan: int, pointers: Sequence[int | None]) -> None:
@@ -391,8 +418,29 @@ class Transport:
         """
         functions = (ctypes.cast(one, ctypes.c_void_p) for one in meeting)
         self._library.distspmd_transport_use_pulls(
-            self.context, *functions, table.ctypes.data_as(_NUMBERS)
+            self.context, *functions, table.ctypes.data_as(NUMBERS)
         )
+
+    def use_messages(
+        self, meeting: tuple[Any, Any], carrying: Any, group: int, table: NDArray[np.int64]
+    ) -> None:
+        """Let ranks send packed buffers from device to device; all ranks call it.
+
+        Args:
+            meeting: of the engine (:attr:`distspmd.runtime.engine.Engine.meeting`).
+            carrying: likewise, of MPI, if it knows the memory of devices.
+            group: of the library of collectives, which carries; 0: MPI does.
+            table: of :func:`distspmd.plans.packed_table.packed_table`.
+        """
+        functions = (ctypes.cast(one, ctypes.c_void_p) for one in (*meeting, carrying))
+        self._library.distspmd_transport_use_messages(
+            self.context, *functions, group or None, table.ctypes.data_as(NUMBERS)
+        )
+
+    def messages(self) -> int:
+        """Calls of plans so far whose messages went from device to device."""
+        found: int = self._library.distspmd_transport_messages(self.context)
+        return found
 
     def lend(self, address: int) -> None:
         """Tell it of memory that may be freed after a call; 0 takes back all."""
@@ -406,7 +454,7 @@ class Transport:
     def nbytes(self) -> tuple[int, int]:
         """Bytes that were copied from the device to the host so far, and back."""
         both = np.zeros(2, dtype=np.int64)
-        self._library.distspmd_transport_bytes(self.context, both.ctypes.data_as(_NUMBERS))
+        self._library.distspmd_transport_bytes(self.context, both.ctypes.data_as(NUMBERS))
         return int(both[0]), int(both[1])
 
     def close(self) -> None:
@@ -414,54 +462,5 @@ class Transport:
         self._library.distspmd_transport_destroy(self.context)
 
 
-_NUMBER, _NUMBERS = ctypes.c_int64, ctypes.POINTER(ctypes.c_int64)
-_ADDRESS = ctypes.c_void_p
-
-_ABI: dict[str, tuple[Any, tuple[Any, ...]]] = {
-    "device_allocate": (_ADDRESS, (_NUMBER,)),
-    "device_free": (None, (_ADDRESS,)),
-    "device_copy": (ctypes.c_int, (_ADDRESS, _ADDRESS, _NUMBER)),
-    "device_wait": (ctypes.c_int, ()),
-    "device_error": (ctypes.c_char_p, (ctypes.c_int,)),
-    "device_has": (ctypes.c_int, (_ADDRESS,)),
-    "device_use": (ctypes.c_int, (ctypes.c_int,)),
-    "device_number": (ctypes.c_int, ()),
-    "device_export": (ctypes.c_int, (_ADDRESS, _ADDRESS)),
-    "device_try_open": (ctypes.c_int, (_ADDRESS,)),
-    "device_order": (ctypes.c_int, (_ADDRESS, _ADDRESS)),
-    "device_copy_on": (ctypes.c_int, (_ADDRESS, _ADDRESS, _ADDRESS, _NUMBER)),
-    "device_stream_create": (_ADDRESS, ()),
-    "device_stream_destroy": (None, (_ADDRESS,)),
-    "device_let_go": (None, (_ADDRESS,)),
-    "device_drop_capsule": (None, (_ADDRESS,)),
-    "device_next_let_go": (_ADDRESS, ()),
-    "device_stream_wait": (ctypes.c_int, (_ADDRESS,)),
-    "device_prepare_reductions": (ctypes.c_int, ()),
-    "products_load": (ctypes.c_char_p, (ctypes.c_char_p,)),
-    "products_error": (ctypes.c_char_p, ()),
-    "transport_create": (_ADDRESS, (_ADDRESS, _ADDRESS, _NUMBERS)),
-    "transport_destroy": (None, (_ADDRESS,)),
-    "transport_run": (None, (_ADDRESS, _NUMBER, _ADDRESS, _ADDRESS)),
-    "transport_bytes": (None, (_ADDRESS, _NUMBERS)),
-    "transport_use_pulls": (None, (_ADDRESS, _ADDRESS, _ADDRESS, _NUMBERS)),
-    "transport_lend": (None, (_ADDRESS, _ADDRESS)),
-    "transport_pulls": (_NUMBER, (_ADDRESS,)),
-}
-"""Result and arguments of each function of ``device/device.hpp``."""
-
-
 def _address_of(function: Any) -> int:
     return ctypes.cast(function, ctypes.c_void_p).value or 0
-
-
-@cache
-def _load(path: Path) -> ctypes.CDLL:
-    try:
-        library = ctypes.CDLL(str(path))
-    except OSError as error:
-        raise DeviceError(f"the device's library cannot be loaded: {error}") from None
-    for name, (result, arguments) in _ABI.items():
-        function = library[f"distspmd_{name}"]
-        function.restype, function.argtypes = result, arguments
-        setattr(library, f"distspmd_{name}", function)
-    return library

@@ -134,6 +134,19 @@ class Engine(Closing):
         """Functions of C by which the ranks meet for a plan, and count its call."""
         return self._library.distspmd_meet, self._library.distspmd_count
 
+    @property
+    def mpi_knows_cuda(self) -> bool:
+        """Whether MPI says that it takes addresses of CUDA's devices, as Open MPI can say."""
+        try:
+            return bool(self._library["MPIX_Query_cuda_support"]())
+        except AttributeError:
+            return False
+
+    @property
+    def carrying(self) -> Any:
+        """A function of C by which MPI carries buffers of a plan between ranks."""
+        return self._library.distspmd_carry
+
     def share(
         self,
         node: SharedNode,
@@ -362,6 +375,7 @@ ABI: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "use_copy_in_copy_out": (None, (_ADDRESS, _NUMBER, _NUMBER, _NUMBERS)),
     "use_single_copy": (None, (_ADDRESS, _NUMBER, _NUMBER, _NUMBERS)),
     "meet": (None, (_ADDRESS, _NUMBER, _ADDRESS, _NUMBER, _ADDRESS)),
+    "carry": (None, (_ADDRESS, _NUMBER, _NUMBER, _NUMBER, _NUMBERS)),
     "count": (None, (_ADDRESS, _NUMBER, _NUMBER)),
     "use_movements": (None, (_ADDRESS, _NUMBERS)),
     "add_farewell": (None, (_NUMBER,)),

@@ -26,7 +26,7 @@ MUTATIONS = (
     Mutation(
         "for the program",
         f"{HEADERS}/transport.hpp",
-        "      self->wait(nullptr);",
+        "      self->wait(nullptr);  // for what the program does with the tiles",
         "",
     ),
     Mutation("for the kernels", PULLS, "      keep(cudaStreamSynchronize(stream_));", ""),
@@ -67,7 +67,7 @@ def test_without_a_wait_what_is_pulled_is_wrong(
 
 def late(package: Path):
     """One rank pulls later than the other one, in a copy of the package."""
-    start = "    for (const Step &step : plan.steps) {\n      for (const Launch &launch : step"
+    start = "    for (const Step &step : plan.steps) {\n      for (const BoxMove &launch : step"
     return without(package, Mutation("late", PULLS, start, f"    {LATE}\n{start}"))
 
 
@@ -89,7 +89,7 @@ def test_the_same_moves_are_staged_where_that_is_asked_for(
 ) -> None:
     monkeypatch.setenv(VARIABLE, "staged")
     done = launch(HERE / "device_pulls.py", "2", "40", ranks=2)
-    assert "all is right: 0 pulls" in done.stdout
+    assert "all is right: 0 moves" in done.stdout
 
 
 def plan_of(source: str, target: str, **axes: int) -> Plan:
@@ -102,14 +102,14 @@ def test_a_rank_pulls_each_box_from_who_has_it() -> None:
     held = [[[Storage.of(layout.box(rank)) for layout in plan.buffers[:2]]] for rank in range(2)]
     assert why_no_pulls(plan) == ""
     words = pull_table([plan], held, 1).tolist()
-    assert words[:3] == [1, 2, 1]
-    assert words[3:9] == [1, 0, 8, 0, 0, 1], "its memories differ, so they cannot be one"
-    assert words[9:11] == [6, 1], "six elements come from rank 0, in one launch"
-    assert words[11:15] == [0, DTYPE, 2, 2]
-    boxes = [words[15:26], words[26:37]]
+    assert words[:4] == [1, 2, 0, 1]
+    assert words[4:11] == [1, 0, 8, 0, 0, -1, 1], "its memories differ, so they cannot be one"
+    assert words[11:13] == [6, 1], "six elements come from rank 0, in one launch"
+    assert words[13:18] == [0, DTYPE, 2, 1, 2]
+    boxes = [words[18:29], words[29:40]]
     assert sorted(box[1:] for box in boxes) == [
         [0, 3, 0, 0, 2, 3, 6, 1, 3, 1],
-        [2, 3, 6, 0, 2, 3, 6, 1, 3, 1],
+        [3, 3, 6, 0, 2, 3, 6, 1, 3, 1],
     ]
 
 

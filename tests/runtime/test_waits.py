@@ -160,8 +160,12 @@ def test_there_is_a_mutation_for_each_wait(root: Path) -> None:
         if file.name == "transport.hpp":  # test_transport.py mutates the calls of its wait
             text = text.replace("check(cudaStreamSynchronize(stream), ", "")
             text = text.replace("check(cudaMemcpy(part.table, part.boxes.words", "")  # before all
+        if file.name == "box_moves.hpp":
+            text = text.replace("cudaMemcpy(table, rows.data()", "")  # before all
+        if file.name == "messages.hpp":  # test_messages.py takes out the others
+            text = text.replace("keep(cudaMemcpy(bases_", "")  # without it kernels follow anything
+            text = text.replace("keep(cudaStreamSynchronize(stream_", "")
         if file.name == "pulls.hpp":  # test_pulls.py takes out the others
-            text = text.replace("keep(cudaMemcpy(launch.table, launch.rows", "")  # before all
             text = re.sub(r"keep\(cuda(StreamSynchronize\(stream_|Memcpy\(bases_)", "", text)
         own = [one for one in MUTATIONS if str(file).endswith(one.file)]
         for one in own:

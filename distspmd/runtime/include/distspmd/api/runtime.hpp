@@ -20,6 +20,7 @@
 #include <distspmd/shm/copy_in_copy_out.hpp>
 #include <distspmd/shm/mailbox.hpp>
 #include <distspmd/shm/single_copy.hpp>
+#include <distspmd/mpi/buffers.hpp>
 #include <distspmd/mpi/resources.hpp>
 #include <distspmd/plan/step.hpp>
 #include <distspmd/plan/decode.hpp>
@@ -211,6 +212,13 @@ class Context : public Executable {
     const int size = static_cast<int>(bytes);
     check(MPI_Allgather(mine, size, MPI_BYTE, all, size, MPI_BYTE, comm_), comm_, "MPI_Allgather",
           plan_of(number).name);
+    plan_of(number).statistics.seconds += MPI_Wtime() - begin;
+  }
+  /// Carry buffers for such a plan; see carry_buffers.
+  void carry(std::int64_t number, std::int64_t out, std::int64_t in, const std::int64_t *words) {
+    const Movements::Going going(movements_, number);
+    const double begin = MPI_Wtime();
+    carry_buffers(comm_, out, in, words, plan_of(number).name);
     plan_of(number).statistics.seconds += MPI_Wtime() - begin;
   }
   /// Count a call of a plan that somebody else carried out.
@@ -479,6 +487,10 @@ DISTSPMD_EXPORT void distspmd_fetch_statistics(void *context, std::int64_t fetch
 DISTSPMD_EXPORT void distspmd_meet(void *context, std::int64_t plan, const void *mine, std::int64_t bytes,
                                    void *all) {
   static_cast<distspmd::Context *>(context)->meet(plan, mine, bytes, all);
+}
+DISTSPMD_EXPORT void distspmd_carry(void *context, std::int64_t plan, std::int64_t out, std::int64_t in,
+                                    const std::int64_t *words) {
+  static_cast<distspmd::Context *>(context)->carry(plan, out, in, words);
 }
 DISTSPMD_EXPORT void distspmd_count(void *context, std::int64_t plan, std::int64_t received_bytes) {
   static_cast<distspmd::Context *>(context)->count(plan, received_bytes);

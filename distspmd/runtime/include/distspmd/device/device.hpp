@@ -189,6 +189,39 @@ DISTSPMD_DEVICE_EXPORT void distspmd_transport_lend(void *transport, const void 
   if (pulls && at) pulls->lend(at);
   if (pulls && !at) pulls->return_lent();
 }
+/// Let ranks send packed buffers from device to device; see Messages.
+DISTSPMD_DEVICE_EXPORT void distspmd_transport_use_messages(
+    void *transport, distspmd::Pulls::Meet meet, distspmd::Pulls::Count count,
+    distspmd::Messages::Carry carry, void *group, const std::int64_t *words) {
+  static_cast<distspmd::Transport *>(transport)->use_messages(meet, count, carry, group, words);
+}
+/// Calls whose messages went from device to device so far.
+DISTSPMD_DEVICE_EXPORT std::int64_t distspmd_transport_messages(void *transport) {
+  const distspmd::Messages *const found = static_cast<distspmd::Transport *>(transport)->messages();
+  return found ? found->calls : 0;
+}
+/// Load the library of collectives; what failed, null if nothing did.
+DISTSPMD_DEVICE_EXPORT const char *distspmd_nccl_load(const char *path) {
+  static std::string said;
+  said = distspmd::Nccl::of_process().load(path);
+  return said.empty() ? nullptr : said.c_str();
+}
+/// The 128 bytes by which ranks find each other; likewise.
+DISTSPMD_DEVICE_EXPORT const char *distspmd_nccl_make(void *id) {
+  static std::string said;
+  said = distspmd::Nccl::of_process().make(static_cast<distspmd::Nccl::Id *>(id));
+  return said.empty() ? nullptr : said.c_str();
+}
+/// Join a group of ranks, all of which call it; likewise.
+DISTSPMD_DEVICE_EXPORT const char *distspmd_nccl_join(void **group, const void *id, int ranks, int rank) {
+  static std::string said;
+  const auto *known = static_cast<const distspmd::Nccl::Id *>(id);
+  said = distspmd::Nccl::of_process().join(group, *known, ranks, rank);
+  return said.empty() ? nullptr : said.c_str();
+}
+DISTSPMD_DEVICE_EXPORT void distspmd_nccl_leave(void *group) {
+  distspmd::Nccl::of_process().leave(group);
+}
 /// Calls that were pulls so far.
 DISTSPMD_DEVICE_EXPORT std::int64_t distspmd_transport_pulls(void *transport) {
   const distspmd::Pulls *const pulls = static_cast<distspmd::Transport *>(transport)->pulls();

@@ -18,6 +18,8 @@
 #include <map>
 #include <vector>
 
+#include <distspmd/device/box_moves.hpp>
+
 namespace distspmd {
 inline namespace v1 {
 
@@ -46,55 +48,6 @@ inline bool find_allocation(const void *at, char **first, std::uint64_t *number)
 #endif
 }
 
-/// Operations that kernels combine with, by their codes (memory/reductions.hpp, whose meaning they have).
-enum class Combine : std::int64_t { replace, sum, prod, min, max };
-
-template <class T>
-__device__ inline T combined_by(Combine by, T a, T b) {
-  if (by == Combine::sum) return a + b;
-  if (by == Combine::prod) return a * b;
-  if (by == Combine::min) return a <= b || a != a ? a : b;
-  return a >= b || a != a ? a : b;
-}
-
-/// Bring boxes to their places, of elements of so many units each. A row of the table has how many
-/// elements are in those before it, which base it comes from, where it begins there and in the target,
-/// whether it is combined with what is there, its extents, and the strides of both.
-template <class Unit>
-__global__ void pull_boxes(char *const *bases, Unit *to, const std::int64_t *rows, std::int64_t count,
-                           std::int64_t dimensions, std::int64_t elements, std::int64_t units,
-                           Combine by) {
-  const std::int64_t row = 5 + 3 * dimensions;
-  const std::int64_t step = std::int64_t(gridDim.x) * blockDim.x;
-  std::int64_t t = std::int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
-  for (; t < elements * units; t += step) {
-    const std::int64_t element = t / units;
-    std::int64_t low = 0, high = count - 1;  // the last box that begins at the element or before it
-    while (low < high) {
-      const std::int64_t middle = (low + high + 1) / 2;
-      if (rows[middle * row] <= element) {
-        low = middle;
-      } else {
-        high = middle - 1;
-      }
-    }
-    const std::int64_t *const box = rows + low * row;
-    const std::int64_t *const extents = box + 5, *const from_strides = extents + dimensions;
-    const std::int64_t *const to_strides = from_strides + dimensions;
-    std::int64_t rest = element - box[0], from_at = box[2], to_at = box[3];
-    for (std::int64_t d = dimensions - 1; d >= 0; --d) {
-      const std::int64_t index = rest % extents[d];
-      rest /= extents[d];
-      from_at += index * from_strides[d];
-      to_at += index * to_strides[d];
-    }
-    const Unit *const from = reinterpret_cast<const Unit *>(bases[box[1]]);
-    const Unit value = from[from_at * units + t % units];
-    Unit *const into = to + to_at * units + t % units;
-    *into = box[4] ? combined_by(by, *into, value) : value;
-  }
-}
-
 class Pulls {
  public:
   /// How the ranks meet: each gives so many bytes, and gets those of all. The number is that of a plan.
@@ -102,20 +55,18 @@ class Pulls {
   /// Count a call of a plan, and the bytes that came from other ranks.
   using Count = void (*)(void *engine, std::int64_t plan, std::int64_t received);
 
-  /// Words: number of this rank, ranks, plans; of each plan those of plans/pull_table.py.
+  /// Words: number of this rank, ranks, bytes of scratch, plans; of each plan those of
+  /// plans/pull_table.py.
   Pulls(void *engine, Meet meet, Count count, const std::int64_t *words)
       : engine_(engine), meet_(meet), count_(count), rank_(*words++), ranks_(*words++) {
+    const std::int64_t scratch = *words++;
+    if (scratch) keep(cudaMalloc(&scratch_, std::size_t(scratch)));
     for (std::int64_t left = *words++; left > 0; --left) plans_.push_back(Plan::read(words));
-    failed_ = cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking);
-    keep(cudaMalloc(reinterpret_cast<void **>(&bases_), std::size_t(2 * ranks_) * sizeof(char *)));
+    keep(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
+    keep(cudaMalloc(reinterpret_cast<void **>(&bases_), std::size_t(ends * ranks_) * sizeof(char *)));
     for (Plan &plan : plans_)
       for (Step &step : plan.steps)
-        for (Launch &launch : step.launches) {
-          const std::size_t bytes = launch.rows.size() * sizeof(std::int64_t);
-          keep(cudaMalloc(reinterpret_cast<void **>(&launch.table), bytes));
-          if (launch.table)
-            keep(cudaMemcpy(launch.table, launch.rows.data(), bytes, cudaMemcpyHostToDevice));
-        }
+        for (BoxMove &launch : step.launches) keep(launch.upload());
   }
   Pulls(const Pulls &) = delete;
   Pulls &operator=(const Pulls &) = delete;
@@ -123,8 +74,9 @@ class Pulls {
     for (auto &[key, at] : opened_) cudaIpcCloseMemHandle(at.first);
     for (Plan &plan : plans_)
       for (Step &step : plan.steps)
-        for (Launch &launch : step.launches) cudaFree(launch.table);
+        for (BoxMove &launch : step.launches) cudaFree(launch.table);
     cudaFree(bases_);
+    cudaFree(scratch_);
     cudaStreamDestroy(stream_);
   }
 
@@ -152,7 +104,11 @@ class Pulls {
     if (!plan.steps.empty()) find_bases(all, in, out);
     std::int64_t received = 0;
     for (const Step &step : plan.steps) {
-      for (const Launch &launch : step.launches) pull(plan, launch, out);
+      for (const BoxMove &launch : step.launches) {
+        if (failed_ != cudaSuccess) break;
+        void *const target = launch.to == 1 ? out : scratch_;
+        keep(launch.queue(bases_, target, plan.itemsize, stream_));
+      }
       keep(cudaStreamSynchronize(stream_));
       received += step.received;
       if (&step == &plan.steps.back()) close_lent();
@@ -168,19 +124,15 @@ class Pulls {
   cudaError_t error() const { return failed_; }
 
  private:
-  struct Launch {
-    Combine by;
-    std::int64_t dtype, dimensions, count, elements = 0;
-    std::vector<std::int64_t> rows;
-    std::int64_t *table = nullptr;  // on the device
-  };
+  static constexpr int ends = 3;  // source, target, scratch
+
   struct Step {
     std::int64_t received;
-    std::vector<Launch> launches;
+    std::vector<BoxMove> launches;
   };
   struct Plan {
     bool fits, apart;
-    std::int64_t itemsize, touched[2];  // of each end, where an element is; -1: there is none
+    std::int64_t itemsize, touched[ends];  // of each end, where an element is; -1: there is none
     std::vector<Step> steps;
 
     static Plan read(const std::int64_t *&words) {
@@ -191,20 +143,7 @@ class Pulls {
       for (std::int64_t &at : plan.touched) at = *words++;
       for (std::int64_t steps = *words++; steps > 0; --steps) {
         Step step{*words++ * plan.itemsize, {}};
-        for (std::int64_t launches = *words++; launches > 0; --launches) {
-          Launch launch{Combine(words[0]), words[1], words[2], words[3]};
-          words += 4;
-          const std::int64_t row = 5 + 3 * launch.dimensions;
-          launch.rows.assign(words, words + launch.count * row);
-          words += launch.count * row;
-          for (std::int64_t n = 0; n < launch.count; ++n) {
-            std::int64_t *const box = launch.rows.data() + n * row, volume = 1;
-            for (std::int64_t d = 0; d < launch.dimensions; ++d) volume *= box[5 + d];
-            box[0] = launch.elements;
-            launch.elements += volume;
-          }
-          step.launches.push_back(std::move(launch));
-        }
+        step.launches = BoxMove::read_all(words);
         plan.steps.push_back(std::move(step));
       }
       return plan;
@@ -220,23 +159,21 @@ class Pulls {
   };
   struct Record {
     std::int64_t fits, aliased;
-    End ends[2];
+    End of[ends];
   };
 
   Record describe(const Plan &plan, const void *in, void *out) {
     Record record{};
     record.fits = failed_ == cudaSuccess;
     record.aliased = in == out && in;
-    const void *const tiles[] = {in, out};
-    for (int end = 0; end < 2; ++end) {
+    const void *const tiles[] = {in, out, scratch_};
+    for (int end = 0; end < ends; ++end) {
       if (plan.touched[end] < 0) continue;
       const char *const tile = static_cast<const char *>(tiles[end]);
       const char *const at = tile + plan.touched[end] * plan.itemsize;
-      cudaPointerAttributes found;
       char *first = nullptr;
-      End &own = record.ends[end];
-      const bool here = cudaPointerGetAttributes(&found, at) == cudaSuccess &&
-                        found.type == cudaMemoryTypeDevice && find_allocation(at, &first, &own.allocation);
+      End &own = record.of[end];
+      const bool here = is_of_device(at) && find_allocation(at, &first, &own.allocation);
       if (!here || cudaIpcGetMemHandle(&own.handle, first) != cudaSuccess) {
         cudaGetLastError();  // it is told by what follows
         record.fits = 0;
@@ -250,13 +187,14 @@ class Pulls {
 
   /// Where the tiles of all ranks are in this process; known ones are not opened again.
   void find_bases(const std::vector<Record> &all, const void *in, void *out) {
-    std::vector<char *> bases(std::size_t(2 * ranks_), nullptr);
+    const void *const tiles[] = {in, out, scratch_};
+    std::vector<char *> bases(std::size_t(ends * ranks_), nullptr);
     for (std::int64_t rank = 0; rank < ranks_; ++rank)
-      for (int end = 0; end < 2; ++end) {
-        const End &own = all[std::size_t(rank)].ends[end];
-        char *&base = bases[std::size_t(2 * rank + end)];
+      for (int end = 0; end < ends; ++end) {
+        const End &own = all[std::size_t(rank)].of[end];
+        char *&base = bases[std::size_t(ends * rank + end)];
         if (rank == rank_) {
-          base = end ? static_cast<char *>(out) : const_cast<char *>(static_cast<const char *>(in));
+          base = const_cast<char *>(static_cast<const char *>(tiles[end]));
           continue;
         }
         if (!own.allocation) continue;
@@ -281,36 +219,6 @@ class Pulls {
     }
   }
 
-  void pull(const Plan &plan, const Launch &launch, void *out) {
-    if (!launch.elements || failed_ != cudaSuccess) return;
-    if (launch.by != Combine::replace) {
-      if (launch.dtype == 4) return start<std::int32_t>(launch, 1, out);
-      if (launch.dtype == 5) return start<std::int64_t>(launch, 1, out);
-      if (launch.dtype == 10) return start<float>(launch, 1, out);
-      return start<double>(launch, 1, out);
-    }
-    const std::int64_t size = plan.itemsize;
-    if (size % 8 == 0) return start<std::uint64_t>(launch, size / 8, out);
-    if (size % 4 == 0) return start<std::uint32_t>(launch, size / 4, out);
-    if (size % 2 == 0) return start<std::uint16_t>(launch, size / 2, out);
-    start<std::uint8_t>(launch, size, out);
-  }
-
-  template <class Unit>
-  void start(const Launch &launch, std::int64_t units, void *out) {
-    Unit *to = static_cast<Unit *>(out);
-    char *const *bases = bases_;
-    std::int64_t count = launch.count, dimensions = launch.dimensions, elements = launch.elements;
-    const std::int64_t *table = launch.table;
-    Combine by = launch.by;
-    constexpr std::int64_t threads = 256, most_blocks = 1 << 16;
-    const std::int64_t blocks = (elements * units + threads - 1) / threads;
-    void *arguments[] = {(void *)&bases,      (void *)&to,       (void *)&table, (void *)&count,
-                         (void *)&dimensions, (void *)&elements, (void *)&units, (void *)&by};
-    keep(cudaLaunchKernel((void *)pull_boxes<Unit>, dim3(unsigned(std::min(blocks, most_blocks))),
-                          dim3(unsigned(threads)), arguments, 0, stream_));
-  }
-
   void keep(cudaError_t error) {
     if (failed_ == cudaSuccess) failed_ = error;
   }
@@ -323,7 +231,8 @@ class Pulls {
   std::map<std::pair<std::int64_t, std::uint64_t>, std::pair<void *, bool>> opened_;
   std::vector<std::uint64_t> lent_;
   std::vector<char *> known_;
-  char **bases_ = nullptr;  // on the device
+  char **bases_ = nullptr;   // on the device
+  void *scratch_ = nullptr;  // likewise, of plans that pass through other layouts
   cudaStream_t stream_ = nullptr;
   cudaError_t failed_ = cudaSuccess;
 };

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include <distspmd/api/execute.hpp>
+#include <distspmd/device/messages.hpp>
 #include <distspmd/device/pulls.hpp>
 
 namespace distspmd {
@@ -135,6 +136,14 @@ class Transport : public Executable {
   }
   Pulls *pulls() { return pulls_.get(); }
 
+  /// Let ranks send packed buffers from device to device, where they can; see Messages.
+  void use_messages(Pulls::Meet meet, Pulls::Count count, Messages::Carry carry, void *group,
+                    const std::int64_t *words) {
+    messages_ = std::make_unique<Messages>(engine_, meet, count, carry, group, words);
+    check(messages_->error(), "the tables of messages");
+  }
+  Messages *messages() { return messages_.get(); }
+
   /// Bytes that have been copied from the device to the host, and back.
   std::int64_t to_host = 0, to_device = 0;
 
@@ -229,6 +238,13 @@ class Transport : public Executable {
       self->check(self->pulls_->error(), "a pull");
       if (done) return;
     }
+    if (self->messages_) {
+      self->wait(nullptr);  // likewise
+      const bool done = self->messages_->run(plan, in, out);
+      if (!self->messages_->said().empty()) self->end_(engine, self->messages_->said().c_str());
+      self->check(self->messages_->error(), "a message");
+      if (done) return;
+    }
     self->by(self->plans_.at(std::size_t(plan)), in, out,
              [=](const void *from, void *to) { engine->run(engine, plan, from, to); });
   }
@@ -253,6 +269,7 @@ class Transport : public Executable {
   Executable *engine_;
   End end_;
   std::unique_ptr<Pulls> pulls_;
+  std::unique_ptr<Messages> messages_;
   std::vector<Route> plans_, fetches_;
   void *mirrors_[2] = {nullptr, nullptr};
   cudaStream_t stream_ = nullptr;

@@ -1,0 +1,119 @@
+"""Tiles that go from device to device as packed buffers are right, and not without the waits."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import Launch
+from runtime.test_waits import HEADERS, Mutation, copied, mutated, without
+
+import distspmd
+from distspmd.layouts.layout import Layout
+from distspmd.layouts.mesh import Mesh
+from distspmd.plans.encoding import Storage
+from distspmd.plans.packed_table import packed_table
+from distspmd.runtime.device_groups import VARIABLE as NCCL
+from distspmd.runtime.device_transports import MPI_VARIABLE, VARIABLE
+
+__all__ = ["copied", "mutated"]  # fixtures
+
+HERE = Path(__file__).parent
+MOVES, EXCHANGE = HERE / "device_pulls.py", HERE.parent / "ranks" / "pulled.py"
+MESSAGES = f"{HEADERS}/messages.hpp"
+SLOW = pytest.mark.slow
+
+WAIT = "keep(cudaStreamSynchronize(stream_));"
+MUTATIONS = (
+    (
+        "nccl",
+        Mutation(
+            "for the program", f"{HEADERS}/transport.hpp", "self->wait(nullptr);  // likewise", ""
+        ),
+    ),
+    ("nccl", Mutation("for the end", MESSAGES, f"{WAIT}\n    count_", "count_")),
+    ("mpi", Mutation("for what is packed", MESSAGES, f"{WAIT}  // what", "// what")),
+)
+
+
+def use(monkeypatch: pytest.MonkeyPatch, transport: str) -> None:
+    monkeypatch.setenv(VARIABLE, transport)
+    if transport == "mpi":  # as one that knows the device's memory, which the host may read then
+        monkeypatch.setenv(MPI_VARIABLE, "aware")
+        monkeypatch.setenv("DISTSPMD_EMULATED_GUARD", "0")
+
+
+@pytest.mark.parametrize(
+    ("transport", "ranks", "cases"),
+    [
+        ("nccl", 3, 10),
+        *(pytest.param("nccl", n, 150, marks=SLOW) for n in (2, 4)),
+        *(pytest.param("mpi", n, 150, marks=SLOW) for n in (2, 3, 4)),
+    ],
+)
+def test_random_moves_by_messages_between_devices_agree_with_the_simulator(
+    launch: Launch, monkeypatch: pytest.MonkeyPatch, transport: str, ranks: int, cases: int
+) -> None:
+    use(monkeypatch, transport)
+    done = launch(MOVES, str(ranks), str(cases), ranks=ranks)
+    assert "all is right" in done.stdout
+    assert "right: 0 moves" not in done.stdout
+
+
+@SLOW
+@pytest.mark.parametrize("transport", ["nccl", "mpi"])
+def test_with_all_waits_messages_are_right(
+    mutated: Path, monkeypatch: pytest.MonkeyPatch, launch: Launch, transport: str
+) -> None:
+    use(monkeypatch, transport)
+    assert launch(EXCHANGE, ranks=2).stdout.strip() == "what was pulled: right"
+
+
+@SLOW
+@pytest.mark.parametrize(
+    ("transport", "mutation"), MUTATIONS, ids=lambda case: getattr(case, "name", case)
+)
+def test_without_a_wait_messages_are_wrong(
+    mutated: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    launch: Launch,
+    transport: str,
+    mutation: Mutation,
+) -> None:
+    use(monkeypatch, transport)
+    with without(mutated, mutation):
+        done = launch(EXCHANGE, ranks=2, check=False)
+    assert "wrong" in done.stdout, done.stdout + done.stderr
+
+
+@SLOW
+@pytest.mark.parametrize(
+    ("environment", "said"),
+    [
+        ({VARIABLE: "nccl", NCCL: "none"}, "NCCL is not used"),
+        ({VARIABLE: "nccl", "DISTSPMD_EMULATED_GROUPS": "0"}, "NCCL: invalid usage"),
+        ({VARIABLE: "mpi"}, "MPI does not say that it knows the memory of devices"),
+        ({VARIABLE: "mpi", MPI_VARIABLE: "aware"}, "the memory of the emulated device is guarded"),
+    ],
+)
+def test_what_cannot_carry_messages_is_said(
+    launch: Launch, monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], said: str
+) -> None:
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    done = launch(MOVES, "2", "1", ranks=2, check=False)
+    assert done.returncode != 0
+    assert said in done.stderr
+
+
+def test_a_rank_packs_what_it_sends() -> None:
+    mesh = Mesh(p=2)
+    layouts = [Layout.parse(text, mesh) for text in ("[2{p}4, 6]", "[4, 3{p}6]")]
+    plan = distspmd.plan(*layouts, np.dtype(float))
+    held = [Storage.of(layout.box(1)) for layout in plan.buffers[:2]]
+    words = packed_table([plan], [held], 1, 2).tolist()
+    assert words[:3] == [1, 2, 1]
+    assert words[3:12] == [1, 0, 8, 0, 0, 0, 6, 6, 1], "six elements go out, and six come"
+    assert words[12:19] == [6, 1, 0, 0, 6, 1, 0]
+    assert words[19:21] == [0, 6]
+    assert words[21:27] == [1, 0, 11, 2, 3, 1], "one launch packs one box, into the outbox"
+    assert words[27:38] == [0, 0, 0, 0, 0, 2, 3, 6, 1, 3, 1]
