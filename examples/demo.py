@@ -90,5 +90,9 @@ def main() -> None:
 
 if __name__ == "__main__":
     if launched_ranks() is None:
-        sys.exit(launch([Path(__file__).resolve()], ranks=4, timeout=300).returncode)
+        from showing import on_device
+
+        sys.exit(
+            launch([Path(__file__).resolve()], ranks=4, env=on_device(), timeout=300).returncode
+        )
     main()

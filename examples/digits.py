@@ -10,6 +10,7 @@ from pathlib import Path
 
 import torch
 from learning import made, stepped
+from showing import on_device
 from sklearn.datasets import load_digits
 from torch import nn
 
@@ -54,7 +55,7 @@ def train(comm):
 
 if __name__ == "__main__":
     if launched_ranks() is None:
-        sys.exit(launch([Path(__file__).resolve()], ranks=RANKS).returncode)
+        sys.exit(launch([Path(__file__).resolve()], ranks=RANKS, env=on_device()).returncode)
     from mpi4py import MPI
 
     warnings.simplefilter("ignore")

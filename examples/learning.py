@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
+from showing import on_device
 from torch import Tensor, nn
 
 import distspmd
@@ -97,7 +98,9 @@ def show(training: Training, comm: Any) -> bool:
 def main(file: str, training: Training, ranks: int = 4) -> None:
     """Train on ranks that this process starts; it ends with an error if something is wrong."""
     if launched_ranks() is None:
-        sys.exit(launch([Path(file).resolve(), *sys.argv[1:]], ranks=ranks).returncode)
+        sys.exit(
+            launch([Path(file).resolve(), *sys.argv[1:]], ranks=ranks, env=on_device()).returncode
+        )
     from mpi4py import MPI
 
     warnings.simplefilter("ignore")

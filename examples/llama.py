@@ -13,6 +13,7 @@ from pathlib import Path
 
 import torch
 from learning import made
+from showing import on_device
 
 import distspmd
 from distspmd import frontend, launch, launched_ranks
@@ -94,7 +95,11 @@ def train(comm):
 if __name__ == "__main__":
     if launched_ranks() is None:
         print(SCHEDULE)
-        sys.exit(launch([Path(__file__).resolve(), *sys.argv[1:]], ranks=RANKS).returncode)
+        sys.exit(
+            launch(
+                [Path(__file__).resolve(), *sys.argv[1:]], ranks=RANKS, env=on_device()
+            ).returncode
+        )
     from mpi4py import MPI
 
     warnings.simplefilter("ignore")

@@ -20,6 +20,16 @@ SMALL = "--small" in sys.argv
 """Whether sizes that take no time were asked for."""
 
 
+def on_device() -> dict[str, str]:
+    """What ranks get in their environment for ``--device KIND``: on what programs run."""
+    if "--device" not in sys.argv:
+        return {}
+    kinds = sys.argv[sys.argv.index("--device") + 1 :]
+    if not kinds:
+        sys.exit("--device needs the kind of a device: cuda or emulated")
+    return {"DISTSPMD_DEVICE": kinds[0]}
+
+
 @dataclass(frozen=True)
 class Example:
     """A program under one schedule.
@@ -136,7 +146,9 @@ def main(file: str, examples: Sequence[Example], ranks: int = 4) -> None:
     It ends with an error if a result is wrong.
     """
     if launched_ranks() is None:
-        sys.exit(launch([Path(file).resolve(), *sys.argv[1:]], ranks=ranks).returncode)
+        sys.exit(
+            launch([Path(file).resolve(), *sys.argv[1:]], ranks=ranks, env=on_device()).returncode
+        )
     from mpi4py import MPI
 
     every = [*searched(examples), *examples]

@@ -19,6 +19,7 @@ from dace.sdfg import nodes
 from distspmd.cache.entries import ensure_entry
 from distspmd.codegen import compile_program, outline
 from distspmd.codegen.build_record import RECORD, Build, CompiledArgument
+from distspmd.codegen.device_maps import refuse_kernels
 from distspmd.codegen.implementations import blas_header, check_lapack, choose_implementations
 from distspmd.codegen.openmp import keep_apart, keep_on_stack, share_maps
 from distspmd.codegen.reduction_symbols import collect_lambdas
@@ -103,7 +104,9 @@ def build_program(sdfg: SDFG, lowering: Lowering, ranks: int, arithmetic: str = 
         ArgumentError: an unknown kind of arithmetic.
         CompilationError: with the compiler's message.
         ToolchainError: there is no compiler, or no BLAS that the program needs.
+        UnsupportedProgram: it has kernels that were written for a device.
     """
+    refuse_kernels(sdfg)
     if arithmetic not in ARITHMETIC:
         raise ArgumentError(
             f"compile has the arithmetic {', '.join(ARITHMETIC)}, with device='cuda' also "

@@ -19,6 +19,8 @@ from dace.memlet import Memlet as MemletType
 from dace.sdfg import nodes
 from dace.subsets import Range
 
+from distspmd.errors import UnsupportedProgram
+
 BLOCK = 256
 """Threads of a block."""
 
@@ -38,6 +40,38 @@ def host_functions(program: SDFG) -> frozenset[str]:
 _DEFINED = re.compile(r"\b([A-Za-z_]\w*)\s*\([^;{}()]*\)\s*(?:const\s*)?\{")
 _NAMES = re.compile(r"[A-Za-z_]\w*")
 _CONTROL = {"if", "for", "while", "switch"}
+
+
+def is_written_for_devices(state: SDFGState, entry: nodes.MapEntry) -> bool:
+    """Whether a map is a kernel as it stands: a map over blocks, with maps over their threads."""
+    if entry.map.schedule is not dtypes.ScheduleType.GPU_Device:
+        return False
+    inside = [*state.scope_subgraph(entry).nodes()]
+    for sdfg in _nested(state, entry):
+        inside += [node for block in sdfg.states() for node in block.nodes()]
+    return any(
+        isinstance(node, nodes.MapEntry) and node.map.schedule in _OF_THREADS for node in inside
+    )
+
+
+def refuse_kernels(program: SDFG) -> None:
+    """See to it that the host can run a program.
+
+    Raises:
+        UnsupportedProgram: some map was written for a device.
+    """
+    for node, state in program.all_nodes_recursive():
+        if isinstance(node, nodes.MapEntry) and is_written_for_devices(state, node):
+            raise UnsupportedProgram(
+                f"the map {node.map.label!r} was written for GPUs, with threads of its own. "
+                "Compile the program with device='cuda', or with device='emulated' to try it on the host."
+            )
+
+
+_OF_THREADS = (
+    dtypes.ScheduleType.GPU_ThreadBlock,
+    dtypes.ScheduleType.GPU_ThreadBlock_Dynamic,
+)
 
 
 def refusal(

@@ -193,6 +193,7 @@ class _Placing:
         self._by_id: dict[int, SDFG] = {}
         self._on_host: set[_Key] = set()
         self._untouched: set[_Key] = set()
+        self._kept: set[_Key] = set()  # what kernels have that the program itself wrote for devices
         self._host_nodes: set[tuple[int, nodes.Node]] = set()
         for sdfg in self._graphs:  # it grows
             self._by_id[id(sdfg)] = sdfg
@@ -229,6 +230,14 @@ class _Placing:
                     self._decide_node(state, node, shared)
 
     def _decide_node(self, state: SDFGState, node: nodes.Node, shared: set[str]) -> None:
+        if isinstance(node, nodes.MapEntry) and device_maps.is_written_for_devices(state, node):
+            self._kept |= {
+                (id(state.sdfg), inner.data)
+                for inner in state.scope_subgraph(node).nodes()
+                if isinstance(inner, nodes.AccessNode)
+            }
+            self.kernels.append((state, node))
+            return
         if isinstance(node, nodes.MapEntry):
             own = map_stage(state, node, self.exact) is not None
             why = "" if own else device_maps.refusal(state, node, shared, self._functions)
@@ -320,6 +329,8 @@ class _Placing:
         storages = dtypes.StorageType
         for sdfg in self._graphs:
             for name, container in sdfg.arrays.items():
+                if (id(sdfg), name) in self._kept:
+                    continue
                 if isinstance(container, data.Array) and not self.is_on_host(sdfg, name):
                     container.storage = storages.GPU_Global
                 elif isinstance(container, data.Array) and container.transient:
@@ -333,6 +344,10 @@ class _Placing:
     def run(self, state: SDFGState, entry: nodes.MapEntry) -> str:
         """Make a map a kernel; its text if it is one of our own, and empty for DaCe's."""
         label, why = entry.map.label, self.slow.get(entry.map.label, "")
+        if device_maps.is_written_for_devices(state, entry):
+            remark = "a kernel as the program has it, with blocks and threads of its own"
+            self.spaces.append(PlacedSpace(label, "device", remark))
+            return ""
         own = replace_map(state, entry, self.exact)
         if own is not None:
             remark = str(own.remark)
