@@ -64,7 +64,7 @@ def refuse_kernels(program: SDFG) -> None:
         if isinstance(node, nodes.MapEntry) and is_written_for_devices(state, node):
             raise UnsupportedProgram(
                 f"the map {node.map.label!r} was written for GPUs, with threads of its own. "
-                "Compile the program with device='cuda', or with device='emulated' to try it on the host."
+                "Compile the program with device='cuda', or 'emulated' to try it on the host."
             )
 
 

@@ -6,7 +6,7 @@ plans need shapes, strides and addresses alone. The transport brings what they t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,8 +16,10 @@ from distspmd.errors import ArgumentError, DistSPMDError
 from distspmd.layouts.layout import Layout
 from distspmd.plans.staged_boxes import staging_table
 from distspmd.runtime import dlpack
+from distspmd.runtime.agreement import Agreement
 from distspmd.runtime.arrays import Unusable
 from distspmd.runtime.device_arrays import DeviceView, empty_like, is_on_device, view_of
+from distspmd.runtime.device_transports import use_transport
 from distspmd.runtime.devices import KINDS, Device, Transport, check_can_run, device_of_process
 from distspmd.runtime.engine import Engine
 
@@ -130,17 +132,56 @@ class _Addressed:
         }
 
 
-def transport_of(device: Device, engine: Engine) -> Transport:
-    """A transport for the plans of an engine."""
-    table = staging_table([(plan, held) for _, plan, held in engine.plans], [], engine.rank)
-    return Transport(device, engine.context, engine.end, table)
+def transport_between(
+    device: Device | None, engine: Engine, agreement: Agreement, memories: Collection[str]
+) -> Transport | None:
+    """A transport for the plan of an engine; all ranks call it.
+
+    Where all tiles of all ranks lie on devices of one kind, ranks that hold none take part, too, if
+    they have such a device: then tiles may go from device to device.
+
+    Args:
+        device: in whose memory tiles of this rank lie.
+        engine: of the plan.
+        agreement: of the ranks.
+        memories: kinds of devices, and ``host``, in which ranks have tiles.
+
+    Returns:
+        None where the rank moves nothing by a device.
+    """
+    takes_part = len(memories) == 1
+    if takes_part and device is None:
+        try:
+            (kind,) = memories
+            check_can_run(kind, compiles=False)
+            device = device_of_process(KINDS[kind])
+        except DistSPMDError:
+            takes_part = False
+    held = [(plan, ends) for _, plan, ends in engine.plans]
+    takes_part = all(agreement.allgather(takes_part))
+    if device is None:
+        return None
+    table = staging_table(held, [], engine.rank)
+    transport = Transport(device, engine.context, engine.end, table)
+    if takes_part:
+        use_transport(transport, engine, agreement, held)
+    return transport
 
 
-def run_on(transport: Transport, engine: Engine, pointers: Sequence[int | None]) -> None:
+def run_on(
+    transport: Transport,
+    engine: Engine,
+    pointers: Sequence[int | None],
+    tiles: Sequence[Any],
+) -> None:
     """Run the plan of an engine on tiles of which some are a device's; it has ended on return.
 
     An error of the device ends all ranks, with the message of this one.
     """
+    transport.lend(0)
+    for tile in tiles:
+        if tile is not None and tile.size:
+            transport.lend(tile.ctypes.data)  # its owner may free it behind the call
     transport.run(0, pointers)
     error = transport.device.error()
     if error:

@@ -103,7 +103,8 @@ def _redistribute(
     look = known.look
     pointers: tuple[int | None, ...] = ()
     try:
-        asked = (source, target, dtype, solver, max_memory, machine, look(tile), look(out))
+        kind = device.kind if device else ""
+        asked = (source, target, dtype, solver, max_memory, machine, look(tile), look(out), kind)
         ready = known.ready.get(asked, UNKNOWN)
     except TypeError:  # a type that is a list, or what is wrong, as all ranks will hear
         asked, ready = None, UNKNOWN
@@ -116,7 +117,7 @@ def _redistribute(
         tag = REDISTRIBUTION + 1 + ready.serial
         is_met = ready.offsets is not None
         if is_met and agreement.meet(tag) == tag:
-            known.run(ready.serial, pointers, device)
+            known.run(ready.serial, pointers, (tile, out))
             return out
         # A rank that knew an engine has just heard that others do not.
         move, problem = _checked(
@@ -125,12 +126,12 @@ def _redistribute(
         serial = -1 if is_met else agreement.meet(tag, problem) - REDISTRIBUTION - 1
         assert move is not None
         if serial < 0:
-            serial = _engine_of(known, move, solver, max_memory, machine)
+            serial = _engine_of(known, move, solver, max_memory, machine, device)
         engine = known.engines[serial]
         pointers = engine.pointers(0, move.tiles)
         if asked is not None:
             known.ready[asked] = move.ready(serial, pointers)
-        known.run(serial, pointers, device)
+        known.run(serial, pointers, move.tiles)
         return move.tiles[1]
     finally:
         agreement.leave(outer)
@@ -155,6 +156,7 @@ def _engine_of(
     solver: str | Solver | None,
     max_memory: int | None,
     machine: Machine | None,
+    device: Device | None,
 ) -> int:
     """The number of the engine for what all ranks ask for, which is made if it is new.
 
@@ -165,11 +167,13 @@ def _engine_of(
     agreement = known.agreement
     options = {"solver": _name(solver), "max_memory": max_memory, "machine": machine}
     shared = (*move.layouts, move.dtype, *options.values())
-    told = [f"{name}={value}" for name, value in options.items() if value is not None]
-    what = ", ".join([f"{move.layouts[0]} -> {move.layouts[1]}", f"dtype={move.dtype}", *told])
+    named = [f"{name}={value}" for name, value in options.items() if value is not None]
+    what = ", ".join([f"{move.layouts[0]} -> {move.layouts[1]}", f"dtype={move.dtype}", *named])
     agreement.compare(shared, f"redistribute({what})", "ask for different redistributions")
-    mine = (move.strides(), *map(known.place, move.tiles))
-    found = known.find((shared, solver, tuple(agreement.allgather(mine))))
+    memory = device.kind if device else "host" if any(t is not None for t in move.tiles) else ""
+    mine = (move.strides(), *map(known.place, move.tiles), memory)
+    told = agreement.allgather(mine)
+    found = known.find((shared, solver, tuple(told)))
     if agreement.meet(REDISTRIBUTION + 1 + found) > REDISTRIBUTION:
         return found
     model = machine or known.machine
@@ -190,7 +194,13 @@ def _engine_of(
     engine = Engine(comm, [(name, plan, chosen[1])], functions=addresses_of_ufuncs(plan))
     if agreement.ranks > 1:
         engine.share(known.shared_node(), [move.tiles], model)
-    return known.add(engine)
+    serial = known.add(engine)
+    memories = {memory for *_, memory in told if memory}
+    if memories - {"host"}:
+        from distspmd.runtime.device_tiles import transport_between
+
+        known.transports[serial] = transport_between(device, engine, agreement, memories)
+    return serial
 
 
 def _name(solver: str | Solver | None) -> str | None:
@@ -243,7 +253,8 @@ class Known:
         """By the arguments of a call, with tiles as ``look`` sees them."""
         self._by_all: dict[Any, int] = {}
         self._asked: Any = None
-        self._transports: dict[tuple[int, str], Transport] = {}
+        self.transports: dict[int, Transport | None] = {}
+        """Of engines for tiles in the memory of devices; None: this rank holds none there."""
         agreement.at_close(self._close)
 
     def look(self, tile: Any) -> Any:
@@ -261,18 +272,20 @@ class Known:
         self.node = self.node or SharedNode(self.agreement.comm)
         return self.node
 
-    def run(self, serial: int, pointers: Sequence[int | None], device: Device | None) -> None:
+    def run(
+        self,
+        serial: int,
+        pointers: Sequence[int | None],
+        tiles: Sequence[Tile | None],
+    ) -> None:
         """Run the plan of an engine, on tiles of which some may lie in the memory of a device."""
-        engine = self.engines[serial]
-        if device is None:
+        engine, transport = self.engines[serial], self.transports.get(serial)
+        if transport is None:
             engine.run(0, pointers)
             return
-        from distspmd.runtime.device_tiles import run_on, transport_of
+        from distspmd.runtime.device_tiles import run_on
 
-        transport = self._transports.get((serial, device.kind))
-        if transport is None:
-            transport = self._transports[serial, device.kind] = transport_of(device, engine)
-        run_on(transport, engine, pointers)
+        run_on(transport, engine, pointers, tiles)
 
     def find(self, asked: Any) -> int:
         """The number of the engine for what all ranks asked for, or -1."""
@@ -286,7 +299,7 @@ class Known:
         return len(self.engines) - 1
 
     def _close(self) -> None:
-        for transport in self._transports.values():
+        for transport in filter(None, self.transports.values()):
             transport.close()
         for engine in self.engines:
             engine.close()

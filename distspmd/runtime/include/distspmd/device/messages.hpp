@@ -80,10 +80,13 @@ class Messages {
     std::vector<char> all(static_cast<std::size_t>(ranks_));
     meet_(engine_, number, &mine, 1, all.data());
     if (std::find(all.begin(), all.end(), 0) != all.end()) return false;
-    char *const bases[ends] = {const_cast<char *>(static_cast<const char *>(in)),
+    const std::vector<char *> bases{const_cast<char *>(static_cast<const char *>(in)),
                                static_cast<char *>(out), static_cast<char *>(own_[0]),
                                static_cast<char *>(own_[1]), static_cast<char *>(own_[2])};
-    keep(cudaMemcpy(bases_, bases, sizeof bases, cudaMemcpyHostToDevice));
+    if (bases != known_) {
+      known_ = bases;
+      keep(cudaMemcpy(bases_, known_.data(), ends * sizeof(char *), cudaMemcpyHostToDevice));
+    }
     std::int64_t received = 0;
     for (const Step &step : plan.steps) {
       for (const BoxMove &move : step.packs) queue(plan, move, bases);
@@ -136,8 +139,9 @@ class Messages {
     }
   };
 
-  void queue(const Plan &plan, const BoxMove &move, char *const *bases) {
-    if (failed_ == cudaSuccess) keep(move.queue(bases_, bases[move.to], plan.itemsize, stream_));
+  void queue(const Plan &plan, const BoxMove &move, const std::vector<char *> &bases) {
+    if (failed_ != cudaSuccess) return;
+    keep(move.queue(bases_, bases[std::size_t(move.to)], plan.itemsize, stream_));
   }
 
   /// Bring the messages of a step from outboxes to inboxes.
@@ -173,6 +177,7 @@ class Messages {
   std::string said_;
   std::int64_t ranks_ = 0;
   std::vector<Plan> plans_;
+  std::vector<char *> known_;
   char **bases_ = nullptr;                           // on the device
   void *own_[3] = {nullptr, nullptr, nullptr};       // likewise: scratch, outbox, inbox
   cudaStream_t stream_ = nullptr;
