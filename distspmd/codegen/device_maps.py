@@ -61,7 +61,9 @@ def refuse_kernels(program: SDFG) -> None:
         UnsupportedProgram: some map was written for a device.
     """
     for node, state in program.all_nodes_recursive():
-        if isinstance(node, nodes.MapEntry) and is_written_for_devices(state, node):
+        if not (isinstance(node, nodes.MapEntry) and isinstance(state, SDFGState)):
+            continue
+        if is_written_for_devices(state, node):
             raise UnsupportedProgram(
                 f"the map {node.map.label!r} was written for GPUs, with threads of its own. "
                 "Compile the program with device='cuda', or 'emulated' to try it on the host."

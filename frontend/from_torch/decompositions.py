@@ -63,10 +63,6 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
     table[aten.roll.default] = _roll
     table[aten.fft_fftfreq.default] = _frequencies
     table[aten.fft_rfftfreq.default] = _frequencies_of_real
-    table[aten.native_dropout.default] = _dropout
-    table[aten.native_dropout_backward.default] = lambda gradient, kept, scale: (
-        gradient * (kept.to(gradient.dtype) * scale)
-    )
     table[aten.hardtanh.default] = lambda x, low=-1.0, high=1.0: aten.clamp(x, low, high)
     table[aten.native_group_norm.default] = _group_norm
     table[aten.mean.default] = lambda x, **k: _mean(x, None, **k)
@@ -111,15 +107,6 @@ def _group_norm(
     if bias is not None:
         result = result + bias.reshape(each)
     return result, mean.squeeze(2), scale.squeeze(2)
-
-
-def _dropout(x: torch.Tensor, p: float, train: bool | None) -> tuple[torch.Tensor, torch.Tensor]:
-    """What a device has one operator for, as the CPU computes it: with the same random numbers."""
-    if train is False or p in (0.0, 1.0):
-        left = p != 1.0 or train is False
-        return x * float(left), aten.full_like(x, left, dtype=torch.bool)
-    kept = aten.bernoulli.p(aten.empty_like(x), 1 - p)
-    return x * (kept / (1 - p)), kept.to(torch.bool)
 
 
 def _roll(x: torch.Tensor, shifts: Sequence[int], dims: Sequence[int] = ()) -> torch.Tensor:

@@ -57,11 +57,21 @@ def rrelu_backward(
 
 
 def native_dropout(x: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
-    """What is kept of the elements, scaled, and a mask of it."""
+    """What is kept of the elements, scaled, and a mask of it.
+
+    Devices have it as one operator; its random numbers are those of the operators of the CPU.
+    """
     if train is False or p == 0:
         return x.clone(), torch.ones_like(x, dtype=torch.bool)
-    mask = torch.rand_like(x) >= p
-    return x * mask * (0.0 if p == 1 else 1 / (1 - p)), mask
+    if p == 1:
+        return x * 0.0, torch.zeros_like(x, dtype=torch.bool)
+    kept = aten.bernoulli.p(aten.empty_like(x), 1 - p)
+    return x * (kept / (1 - p)), kept.to(torch.bool)
+
+
+def native_dropout_backward(g: Tensor, kept: Tensor, scale: float) -> Tensor:
+    """The gradient of :func:`native_dropout`."""
+    return g * (kept.to(g.dtype) * scale)
 
 
 # -- products and norms ---------------------------------------------------------------------------
@@ -224,6 +234,7 @@ DECOMPOSITIONS: dict[Any, Callable[..., Any]] = {
     aten.rrelu_with_noise_functional.default: rrelu,
     aten.rrelu_with_noise_backward.default: rrelu_backward,
     aten.native_dropout.default: native_dropout,
+    aten.native_dropout_backward.default: native_dropout_backward,
     aten._trilinear.default: trilinear,
     aten._weight_norm_interface_backward.default: weight_norm_backward,
     aten._cdist_forward.default: cdist,

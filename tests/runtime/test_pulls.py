@@ -118,7 +118,7 @@ def test_who_pulls_a_small_reduction_reads_all_its_operands() -> None:
     held = [[[Storage.of(layout.box(rank)) for layout in plan.buffers[:2]]] for rank in range(4)]
     assert sum(plan.received(rank) for rank in range(4)) == 6 * 8, "a ring moves the fewest"
     assert [received_by_pulls(plan, rank) for rank in range(4)] == [3 * 8] * 4
-    assert [pull_table([plan], held, rank)[9] for rank in range(4)] == [3] * 4
+    assert [pull_table([plan], held, rank)[11] for rank in range(4)] == [3] * 4
 
 
 DTYPE = 11
