@@ -3,7 +3,8 @@
 The free ones are neighbours of each other. As long as these parts are solved completely, they grow.
 When they are the whole problem, or do not help any more, the whole problem is tried once, which
 gives the bound, and often a proof. The order is the same each time, and effort is counted in steps
-of the exact method: time decides only when all ends.
+of the exact method: time decides only when all ends. A part that takes too many of them is followed
+by a smaller one, with more.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ from distspmd.wcsp.problem import Choices
 from distspmd.wcsp.run import Run
 from distspmd.wcsp.state import State
 
-_FIRST, _GROWTH, _SHRINKAGE = 40, 1.06, 0.9  # free variables, and factors
-_EFFORT = 1_000  # for a part
+_FIRST, _GROWTH, _SHRINKAGE = 40, 1.06, 0.95  # free variables, and factors
+_EFFORT, _HARDER = 1_000, 1.3  # for a part, and the factor where that was not enough
 _PROOF = 50_000  # for the whole problem
 _FRUITLESS = 200  # parts without success after which the search ends
 _ENOUGH = 30  # parts without success after which the whole problem is tried
-_LARGEST = 400_000  # elements from which on parts do not grow
+_LARGEST, _PATIENCE = 400_000, 8  # elements from which on parts grow only after so many failures
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,32 +66,28 @@ def search(run: Run, method: Exact) -> None:
     run.offer(state.choices)
     random = np.random.default_rng(0)
     variables = np.flatnonzero(problem.sizes > 1)
-    size, fruitless, tried = float(_FIRST), 0, False
+    size, effort, fruitless, tried = float(_FIRST), _EFFORT, 0, False
     while not run.over and fruitless < _FRUITLESS:
         if not tried and _is_time(size, fruitless, state):
             tried = True
             if _solve_whole(run, state, method):
                 return
-            size = min(size, len(variables) / 2)
         part = part_of(state, _region(state, random, int(size), variables))
-        answer = method.improve(part, effort=_EFFORT, seconds=run.left, proof=False)
+        answer = method.improve(part, effort=effort, seconds=run.left, proof=False)
         fruitless += 1
         if answer.choices is not None and _take(state, part, answer.choices):
             fruitless = 0
             run.offer(state.choices)
-        size = _next_size(size, answer, part, len(variables) / 2 if tried else np.inf)
+        if not answer.complete:
+            size, effort = max(10.0, size * _SHRINKAGE), min(_PROOF, int(effort * _HARDER))
+        elif part.elements <= _LARGEST or fruitless > _PATIENCE:
+            size = min(size * _GROWTH, float(len(variables)))
 
 
 def _is_time(size: float, fruitless: int, state: State) -> bool:
     """Whether to try the whole problem: parts are as large, or do not help, or cannot."""
     open_variables = int(np.count_nonzero(state.problem.sizes > 1))
     return size >= open_variables or fruitless >= _ENOUGH or state.overrun() > 0
-
-
-def _next_size(size: float, answer: Answer, part: Part, most: float) -> float:
-    if not answer.complete:
-        return max(10.0, size * _SHRINKAGE)
-    return size if part.elements > _LARGEST else min(size * _GROWTH, most)
 
 
 def _solve_whole(run: Run, state: State, method: Exact) -> bool:
