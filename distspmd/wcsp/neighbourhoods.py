@@ -25,6 +25,7 @@ _FIRST, _GROWTH, _SHRINKAGE = 40, 1.06, 0.95  # free variables, and factors
 _EFFORT, _HARDER = 1_000, 1.3  # for a part, and the factor where that was not enough
 _PROOF = 50_000  # for the whole problem
 _FRUITLESS = 200  # parts without success after which the search ends
+_COVERED = 40.0  # times that each variable was free without success, after which it ends, too
 _ENOUGH = 30  # parts without success after which the whole problem is tried
 _LARGEST, _PATIENCE = 400_000, 8  # elements from which on parts grow only after so many failures
 
@@ -67,16 +68,17 @@ def search(run: Run, method: Exact) -> None:
     random = np.random.default_rng(0)
     variables = np.flatnonzero(problem.sizes > 1)
     size, effort, fruitless, tried = float(_FIRST), _EFFORT, 0, False
-    while not run.over and fruitless < _FRUITLESS:
+    covered = 0.0  # by parts without success: how often each variable was free, on the average
+    while not run.over and fruitless < _FRUITLESS and covered < _COVERED:
         if not tried and _is_time(size, fruitless, state):
             tried = True
             if _solve_whole(run, state, method):
                 return
         part = part_of(state, _region(state, random, int(size), variables))
         answer = method.improve(part, effort=effort, seconds=run.left, proof=False)
-        fruitless += 1
+        fruitless, covered = fruitless + 1, covered + len(part.variables) / len(variables)
         if answer.choices is not None and _take(state, part, answer.choices):
-            fruitless = 0
+            fruitless, covered = 0, 0.0
             run.offer(state.choices)
         if not answer.complete:
             size, effort = max(10.0, size * _SHRINKAGE), min(_PROOF, int(effort * _HARDER))
