@@ -18,7 +18,8 @@ from distspmd.expressions.operations import UINT16
 from distspmd.frontend.from_torch.arguments import MemoryBinding
 from distspmd.frontend.from_torch.assumptions import index_ranges
 from distspmd.frontend.from_torch.closures import check_input
-from distspmd.frontend.from_torch.trace import Slot, Trace, trace
+from distspmd.frontend.from_torch.slots import Slot
+from distspmd.frontend.from_torch.trace import Trace, trace
 from distspmd.frontend.operators import OPERATORS, evaluate
 from distspmd.frontend.operators.aten_registry import HALVES, element_type, loaded, stored_as
 from distspmd.frontend.operators.aten_registry import number as constant

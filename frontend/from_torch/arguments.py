@@ -20,7 +20,7 @@ from distspmd.frontend.operators.aten_registry import HALVES
 if TYPE_CHECKING:
     from dace import SDFG
 
-    from distspmd.frontend.from_torch.trace import Slot
+    from distspmd.frontend.from_torch.slots import Slot
 
 
 @dataclass

@@ -2,7 +2,7 @@
 
 A traced program has the numbers and switches in it that it met: whether a module trains, the weight
 decay, a coefficient in a global variable. Each call compares them with the live objects. Learning
-rates are arguments (see :class:`distspmd.frontend.from_torch.trace.Slot`) and may change.
+rates are arguments (see :class:`distspmd.frontend.from_torch.slots.Slot`) and may change.
 """
 
 from __future__ import annotations
