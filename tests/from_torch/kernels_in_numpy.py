@@ -45,13 +45,13 @@ class Program:
 
     def of(self, module: nn.Module, *inputs: Tensor) -> list[Tensor]:
         """The results of the forward pass of a module."""
-        return self._run(frontend.torch_module(module, *inputs), inputs)[0]
+        return self.run(frontend.torch_module(module, *inputs), inputs)[0]
 
     def step(
         self, step: Callable[..., Any], *inputs: Tensor
     ) -> tuple[list[Tensor], dict[str, Any]]:
         """The results of a training step, and the live tensors after it, by their names."""
-        return self._run(frontend.training_step(step, *inputs), inputs)
+        return self.run(frontend.training_step(step, *inputs), inputs)
 
     def calls(self, step: Callable[..., Any], *inputs: Tensor) -> Callable[..., list[Tensor]]:
         """A step that is traced once; each call updates the live tensors."""
@@ -62,7 +62,7 @@ class Program:
         def call(*given: Tensor) -> list[Tensor]:
             self.kernels = kernels
             binding.arguments()  # which compares what the program assumes
-            results, live = self._run(sdfg, given)
+            results, live = self.run(sdfg, given)
             for slot in binding.live.values():
                 if slot.kind != "rate":
                     with torch.no_grad():
@@ -71,7 +71,7 @@ class Program:
 
         return call
 
-    def _run(self, sdfg: SDFG, inputs: Sequence[Tensor]) -> tuple[list[Tensor], dict[str, Any]]:
+    def run(self, sdfg: SDFG, inputs: Sequence[Tensor]) -> tuple[list[Tensor], dict[str, Any]]:
         binding: Any = binding_of(sdfg)
         shapes = {name: tuple(map(int, array.shape)) for name, array in sdfg.arrays.items()}
         memory = {
