@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import shlex
@@ -37,6 +38,7 @@ from distspmd.runtime.devices import (
 )
 from distspmd.runtime.launch import launch
 from distspmd.runtime.measure import NEVER, measure
+from distspmd.runtime.measure_devices import measure as measure_between_devices
 
 DACE = "2.0.0b1"
 _SECONDS = 60.0
@@ -55,14 +57,21 @@ class Check:
 def check_installation(argv: Sequence[str] = ()) -> int:
     """Print all checks as a table; 0 if nothing is missing, else 1.
 
-    With ``--measure`` also measure what messages and copies cost here, and keep it.
+    With ``--measure`` also measure what messages and copies cost here, and keep it; with
+    ``--device`` and a kind of device behind it, what they cost between devices.
     """
-    if [*argv] not in ([], ["--measure"]):
-        print(f"distspmd doctor takes --measure alone, got: {' '.join(argv)}", file=sys.stderr)
+    kinds = list(argv[2:]) if list(argv[:2]) == ["--measure", "--device"] else []
+    if [*argv] not in ([], ["--measure"]) and (len(kinds) != 1 or kinds[0] not in KINDS):
+        print(
+            "distspmd doctor takes --measure, and behind it --device with "
+            f"{' or '.join(KINDS)}, got: {' '.join(argv)}",
+            file=sys.stderr,
+        )
         return 2
     results = checks()
     if argv and all(check.ok for check in results):
-        results += (_guarded("measurement", _measured),)
+        own = functools.partial(_measured_between_devices, *kinds) if kinds else _measured
+        results += (_guarded("measurement", own),)
     Console().print(table(results))
     return 0 if all(check.ok for check in results) else 1
 
@@ -205,7 +214,7 @@ def _devices() -> Check:
         products.append(_products(kind, device))
     described = zip(ready, products, strict=True)
     kinds = "; ".join(f"{kind.name}: {kind.described}, {by}" for kind, by in described)
-    how = "Tiles of devices are moved through pinned memory of the host"
+    how = "explain(program) says how tiles move between devices"
     return Check("devices", True, f"{kinds}. {how}")
 
 
@@ -255,6 +264,22 @@ def _measured() -> Check:
         f"memory {1e-9 / machine.stream:.1f} GB/s"
     )
     return Check("measurement", True, found, f"kept in {file}")
+
+
+def _measured_between_devices(kind: str) -> Check:
+    """What copies and messages between devices cost, which is kept for the choice of transports."""
+    found = measure_between_devices(kind)
+    file = found.store(kind)
+    said = [
+        f"a copy on the device {1e-9 / found.copy:.1f} GB/s, to the host "
+        f"{1e-9 / found.to_host:.1f}, back {1e-9 / found.to_device:.1f}"
+    ]
+    said += [
+        f"{name} {step * 1e6:.0f} us a step, {1e-9 / byte:.1f} GB/s"
+        for name, (step, byte) in found.transports.items()
+    ]
+    said += [f"{name} refused: {why}" for name, why in found.refused.items()]
+    return Check("measurement", True, "; ".join(said), f"kept in {file}")
 
 
 def _faster(core: str) -> str:

@@ -12,6 +12,7 @@ from distspmd import doctor
 from distspmd.doctor import Check
 from distspmd.plans.machine import Machine
 from distspmd.runtime import toolchain
+from distspmd.runtime.device_machine import DeviceMachine
 from distspmd.runtime.launch import Completed
 
 
@@ -40,6 +41,22 @@ def test_a_measurement_is_told_and_kept(
     assert "shared memory never" in printed
     assert "messages rather than copy-in/copy-out from 65,536 bytes on" in printed
     assert Machine.measured() == found
+
+
+def test_what_devices_cost_is_told_and_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("DISTSPMD_CACHE", str(tmp_path))
+    monkeypatch.setenv("COLUMNS", "400")
+    found = DeviceMachine(1e-12, 2e-11, 4e-11, {"staged": [5e-5, 1e-10]}, {"mpi": "it is blind"})
+    monkeypatch.setattr(doctor, "checks", lambda: (Check("all", True, "well"),))
+    monkeypatch.setattr(doctor, "measure_between_devices", lambda kind: found)
+    assert doctor.check_installation(["--measure", "--device", "emulated"]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "a copy on the device 1000.0 GB/s, to the host 50.0, back 25.0" in printed
+    assert "staged 50 us a step, 10.0 GB/s; mpi refused: it is blind" in printed
+    assert DeviceMachine.measured("emulated") == found
+    assert doctor.check_installation(["--measure", "--device", "abacus"]) == 2
 
 
 def test_a_machine_that_is_not_well_is_not_measured(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -164,8 +164,11 @@ def _parser() -> argparse.ArgumentParser:
     diagnosis.add_argument(
         "--measure", action="store_true", help="measure messages and copies, and keep the figures"
     )
+    diagnosis.add_argument("--device", metavar="KIND", help="measure between devices instead")
     diagnosis.set_defaults(
-        command=lambda given: doctor.check_installation(["--measure"] * given.measure)
+        command=lambda given: doctor.check_installation(
+            ["--measure"] * given.measure + (["--device", given.device] if given.device else [])
+        )
     )
     return parser
 

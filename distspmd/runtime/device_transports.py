@@ -21,6 +21,7 @@ from distspmd.plans.plan import Plan
 from distspmd.plans.pull_table import pull_table, why_no_pulls, why_not_combined
 from distspmd.runtime import device_groups
 from distspmd.runtime.agreement import Agreement
+from distspmd.runtime.device_machine import LAST, DeviceMachine
 from distspmd.runtime.devices import KINDS, Device, Transport
 from distspmd.runtime.engine import Engine
 
@@ -111,14 +112,32 @@ def use_transport(
         return Chosen("staged", (f"{VARIABLE} is {asked!r}",))
     if not all(agreement.allgather(takes_part)):
         return Chosen("staged", ("some ranks take no part in the program",))
+    order = [asked] if asked else _order(transport.device.kind, agreement, plans)
     refused: list[str] = []
-    for name, begin in _BEGINNINGS.items():
-        if asked in ("", name):
-            why = begin(transport, engine, agreement, plans)
-            if not why:
-                return Chosen(name, tuple(refused))
-            refused.append(why)
-    return Chosen("staged", tuple(refused))
+    for name in order:
+        why = _BEGINNINGS[name](transport, engine, agreement, plans)
+        if not why:
+            return Chosen(name, tuple(refused))
+        refused.append(why)
+    return Chosen("staged", tuple(refused or ["that was measured to be the fastest here"]))
+
+
+def _order(kind: str, agreement: Agreement, plans: Sequence[PlanAndStorages]) -> list[str]:
+    """In which order transports are tried: by what was measured, where that holds for all ranks."""
+    nodes = agreement.allgather(_machine())
+    order = list(_BEGINNINGS)
+    figures = DeviceMachine.measured(kind) if agreement.rank == 0 else None
+    if figures is not None and len(set(nodes)) == 1:
+        order = by_figures(figures, [plan for plan, _ in plans])
+    return agreement.bcast(order)  # type: ignore[no-any-return]
+
+
+def by_figures(figures: DeviceMachine, plans: Sequence[Plan]) -> list[str]:
+    """Transports that are faster than staging for some plans, the fastest first."""
+    known = [name for name in figures.transports if name in TRANSPORTS]
+    seconds = {name: figures.seconds(name, plans, TRANSPORTS[name].refuses) for name in known}
+    found = sorted(seconds, key=lambda name: seconds[name])
+    return [name for name in found if name != LAST and seconds[name] < seconds[LAST]]
 
 
 def _use_pulls(

@@ -19,9 +19,11 @@ from distspmd.layouts.layout import Layout
 from distspmd.layouts.mesh import Mesh
 from distspmd.plans.encoding import DTYPES
 from distspmd.runtime.device_arrays import DeviceArray, DeviceStream
+from distspmd.runtime.device_transports import VARIABLE
 from distspmd.runtime.redistribute import known_of
 
 comm = MPI.COMM_WORLD
+os.environ.setdefault(VARIABLE, "pulls")  # whatever was measured here
 DEVICE = os.environ.get("DISTSPMD_TEST_DEVICE", "emulated")
 KINDS = ["layouts", "layouts", "scatter", "gather", "partial", "gathered", "halo"]
 
