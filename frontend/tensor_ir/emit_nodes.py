@@ -19,6 +19,7 @@ from distspmd.expressions.ir import (
     Load,
     Operation,
     cast,
+    parts,
     replace_leaves,
 )
 from distspmd.frontend.tensor_ir.statements import (
@@ -320,11 +321,19 @@ class Indirect:
         ]
         for symbol in places.known.values():
             inner.add_symbol(str(symbol), dtypes.int64)
+        for name in sorted(_index_names(stores) - set(inner.symbols) - used):
+            inner.add_symbol(name, dtypes.int64)  # DaCe looks for no others in code of C++
         _add_tasklet(inner, places.state, stores, kernel, info)
         every = {load.array.name for load in kernel.loads()}
         writes = sorted({s.container.name for s in stores})
         every |= {s.container.name for s in stores if not s.conflict} & every
         return cls(inner, sorted(every), writes)
+
+
+def _index_names(stores: Sequence[Store]) -> set[str]:
+    """The variables of indices whose values are computed with."""
+    values = [part for store in stores for part in parts(store.value)]
+    return {str(v) for part in values if isinstance(part, IndexValue) for v, _ in part.terms}
 
 
 @dataclass
