@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from distspmd.frontend.from_onnx.api import onnx_model
     from distspmd.frontend.from_torch.api import torch_module, training_step
     from distspmd.frontend.from_torch.arguments import parameters, resident
+    from distspmd.frontend.from_torch.partitioned import partitioned
     from distspmd.frontend.presets import (
         data_parallel,
         experts,
@@ -33,6 +34,7 @@ __all__ = [
     "numpy_program",
     "onnx_model",
     "parameters",
+    "partitioned",
     "resident",
     "sequence_parallel",
     "torch_module",
@@ -48,6 +50,7 @@ _LATER = {
     "numpy_program": "distspmd.frontend.from_numpy.program",
     "onnx_model": "distspmd.frontend.from_onnx.api",
     "parameters": "distspmd.frontend.from_torch.arguments",
+    "partitioned": "distspmd.frontend.from_torch.partitioned",
     "resident": "distspmd.frontend.from_torch.arguments",
     "sequence_parallel": "distspmd.frontend.presets",
     "torch_module": "distspmd.frontend.from_torch.api",

@@ -24,6 +24,9 @@ class Binding(Protocol):
     def held(self, names: Collection[str]) -> Mapping[str, NDArray[Any]]:
         """Some of them, as arrays over their own memory."""
 
+    def changed(self, names: Collection[str]) -> Collection[str]:
+        """Which of some of them others have written, or replaced, since this was asked last."""
+
     def elsewhere(self) -> Binding:
         """What stands between the program and its caller on other ranks; it is sent to them."""
 

@@ -275,9 +275,7 @@ class Program(Closing):
                     f"{type(problem).__name__}: {problem}"
                 )
                 error.__cause__ = problem
-        self._agreement.meet(self._call.tag, error)
-        if self._residents.layouts and not self._residents.current:
-            self._residents.distribute(self._live())
+        self._meet(error)
         if self._executable.tells:
             self._run_and_listen(arrays)
         elif self._is_needed:
@@ -287,6 +285,46 @@ class Program(Closing):
         if self._binding:
             return self._binding.returned(results)
         return self.signature.returned(results)
+
+    def _meet(self, error: Exception | None) -> None:
+        """Come together, and give the ranks what has changed in the live memory since."""
+        residents = self._residents
+        if not residents.layouts:
+            self._agreement.meet(self._call.tag, error)
+            return
+        changed = [] if error else self._changed()
+        met = self._agreement.meet(self._call.tag | (not changed), error)
+        if met == self._call.tag:  # rank 0 has what the others have not
+            residents.fresh -= set(self._agreement.bcast(changed))
+        if residents.missing:
+            residents.distribute(self._live())
+
+    def _changed(self) -> list[str]:
+        """What others than this program have written in the live memory, on rank 0."""
+        if self.rank != 0 or not self._binding:
+            return []
+        changed = self._binding.changed(self._residents.layouts.keys())
+        return sorted(self._residents.fresh.intersection(changed))
+
+    @property
+    def holds_values(self) -> bool:
+        """Whether the ranks hold values for it that may count; the same on all ranks."""
+        return bool(self._residents.fresh)
+
+    def take_over(self, other: Program, pairs: Mapping[str, str] | None) -> None:
+        """Begin with what the ranks hold for another program that is bound to the same tensors.
+
+        All ranks call it together; the other one does so before it is called again.
+
+        Args:
+            other: which has not the values that count any more.
+            pairs: on rank 0, names of arguments here, and there.
+        """
+        changed = other._changed()
+        pairs, changed = self._agreement.bcast((pairs, changed))
+        other._residents.fresh -= set(changed)
+        self._residents.take(other._residents, pairs, self._live(), other._live())
+        self._changed()
 
     def _run_and_listen(self, arrays: dict[int, NDArray[Any]]) -> None:
         """Run a program that prints, or that may end with an error, which all ranks raise."""
@@ -348,16 +386,16 @@ class Program(Closing):
         """
         if not self._executable.is_open:
             raise self._closed()
-        if self._residents.current:
-            self._residents.collect(self._live())
+        self._residents.collect(self._live())
 
     def distribute(self) -> None:
         """Let the next call begin with what rank 0 has now; all ranks call it together.
 
-        The first call does so by itself. Later ones need it where parameters or states to which the
-        program is bound have been changed on rank 0.
+        The first call does so by itself, and later ones do where parameters or states to which the
+        program is bound have been changed on rank 0 in a way that torch notes: in place, or by
+        other tensors. What was written through ``.data`` or NumPy needs it.
         """
-        self._residents.current = False
+        self._residents.fresh.clear()
 
     # -- what happened --------------------------------------------------------------------------
 

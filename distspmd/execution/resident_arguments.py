@@ -7,7 +7,7 @@ holds a tile, the live memory has the values after :meth:`Residents.collect`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,7 @@ class Residents:
     Attributes:
         tiles: by name, what this rank has besides the live memory.
         layouts: by name, in which layout the argument stays.
-        current: whether the ranks have had the live values.
+        fresh: names of those of which the ranks have the values that count; the same on all ranks.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class Residents:
         self._comm = comm
         self._dtypes = dtypes
         self.layouts = layouts
-        self.current = False
+        self.fresh: set[str] = set()
         rank = comm.Get_rank()
         self.tiles: dict[str, NDArray[Any]] = {
             name: new_tile(name, intervals.shape(layout.box(rank)), dtypes[name])
@@ -53,21 +53,64 @@ class Residents:
             if rank < layout.ranks and not (rank == 0 and _all_on_root(layout))
         }
 
+    @property
+    def missing(self) -> list[str]:
+        """Those that the ranks have yet to be given, in an order that is the same on all."""
+        return [name for name in self.layouts if name not in self.fresh]
+
     def distribute(self, live: Arrays) -> None:
-        """Give all ranks what the live memory on rank 0 holds; all ranks call it together."""
-        for name, layout in self.layouts.items():
+        """Give all ranks what the live memory on rank 0 holds, where they do not have it yet.
+
+        All ranks call it together.
+        """
+        for name in self.missing:
+            layout = self.layouts[name]
             target = _elsewhere(layout) if _all_on_root(layout) else layout
             self._move(name, live.get(name), Layout.root(layout.extents), target, self.tiles)
-        self.current = True
+            self.fresh.add(name)
 
-    def collect(self, live: Arrays) -> None:
+    def collect(self, live: Arrays, names: Collection[str] | None = None) -> None:
         """Bring what the ranks hold into the live memory on rank 0; all ranks call it together."""
-        if not self.current:
-            return
         for name, layout in self.layouts.items():
-            if not _all_on_root(layout):
+            wanted = name in self.fresh and (names is None or name in names)
+            if wanted and not _all_on_root(layout):
                 root = Layout.root(layout.extents)
                 self._move(name, self.tiles.get(name), layout, root, live)
+
+    def take(self, others: Residents, pairs: Mapping[str, str], live: Arrays, its: Arrays) -> None:
+        """Take over what the ranks hold for another program, of the same live tensors.
+
+        Where both hold it alike, they share it from now on; else it moves from rank to rank. All
+        ranks call it together.
+
+        Args:
+            others: of the other program, which has not the values that count any more.
+            pairs: names here, and there.
+            live: the live memory on rank 0 behind what is here.
+            its: behind what is there.
+        """
+        lost = {theirs for theirs in pairs.values() if theirs in others.fresh}
+        apart = set(lost)
+        for mine, theirs in pairs.items():
+            if theirs not in lost or mine not in self.layouts:
+                continue
+            source, target = others.layouts[theirs], self.layouts[mine]
+            if source == target:
+                shared = others.tiles.get(theirs)
+                if shared is not None:
+                    self.tiles[mine] = shared
+            elif source.extents == target.extents:
+                tile = others.tiles.get(theirs, its.get(theirs))
+                into = self.tiles if mine in self.tiles else live
+                redistribute(
+                    self._comm, tile, source, target, out=into.get(mine), dtype=self._dtypes[mine]
+                )
+            else:  # dimensions are split in other ways: through the live memory
+                continue
+            apart.discard(theirs)
+            self.fresh.add(mine)
+        others.collect(its, apart)
+        others.fresh -= lost
 
     def _move(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -79,6 +79,36 @@ def _input_names(function: Callable[..., Any], count: int) -> list[str]:
     parameters = list(inspect.signature(function).parameters.values())
     names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     return [names[n] if n < len(names) else f"input_{n}" for n in range(count)]
+
+
+def input_names(
+    function: Callable[..., Any] | nn.Module,
+    arguments: Sequence[Any],
+    named: Mapping[str, Any],
+    count: int,
+) -> list[str]:
+    """Names for the tensors of a call: those of the parameters, where each is a tensor."""
+    plain = [isinstance(each, torch.Tensor) for each in (*arguments, *named.values())]
+    forward = function.forward if isinstance(function, nn.Module) else function
+    if not all(plain) or not plain:
+        return [f"input_{number}" for number in range(count)]
+    return [*_input_names(forward, len(arguments)), *named]
+
+
+def traced_program(
+    function: Callable[..., Any],
+    inputs: Sequence[torch.Tensor],
+    names: Sequence[str],
+    title: str,
+    varying: Collection[str] = (),
+) -> SDFG:
+    """The SDFG of a function of tensors, which is traced at some.
+
+    Raises:
+        UnsupportedProgram: an operator that is not covered, or what cannot be traced.
+    """
+    _check_inputs(inputs, names)
+    return program_of(trace(function, inputs, names, varying), title, inputs)
 
 
 def program_of(

@@ -49,6 +49,7 @@ class MemoryBinding:
     indices: Mapping[str, Sequence[IndexRange]] = field(default_factory=dict)
     types: Sequence[torch.dtype] = ()
     calls: int = field(default=0, init=False)
+    marks: dict[str, Any] = field(default_factory=dict, init=False)
 
     def __deepcopy__(self, memo: Any) -> MemoryBinding:
         return self  # a copy of the SDFG is bound to the same tensors
@@ -64,6 +65,13 @@ class MemoryBinding:
             name: _memory(self.live[name].name, self.live[name].fetch()).reshape(self.shapes[name])
             for name in names
         }
+
+    def changed(self, names: Collection[str]) -> list[str]:
+        """Which of the live tensors somebody has written or replaced since this was asked last."""
+        now = {name: self.live[name].mark() for name in names}
+        found = [name for name in names if _differ(self.marks.get(name, now[name]), now[name])]
+        self.marks.update(now)
+        return found
 
     def elsewhere(self) -> MemoryBinding:
         """Without the live tensors."""
@@ -120,6 +128,10 @@ class MemoryBinding:
         if dtype in HALVES and isinstance(found, torch.Tensor):
             found = found.view(dtype)
         return found.reshape(shape if math.prod(found.shape) == math.prod(shape) else -1)
+
+
+def _differ(before: Any, now: Any) -> bool:
+    return before[0] is not now[0] or before[1:] != now[1:]
 
 
 def seed(initial: int, calls: int) -> NDArray[np.int64]:

@@ -75,6 +75,17 @@ class Assumptions:
             if holds() != outcome:
                 yield f"whether {said}", outcome, not outcome
 
+    def changed_settings(self) -> set[str]:
+        """Numbers of optimizers that are others now, by their keys in a parameter group."""
+        changed = {name for name, _, _ in self.changes()}
+        return {
+            key
+            for optimizer, live in self._closed.optimizers.items()
+            for number, group in enumerate(live.param_groups)
+            for key in group
+            if f"{key!r} {_group(number, optimizer)}" in changed
+        }
+
     def _values(self) -> Iterator[tuple[str, Any]]:
         yield from self._of_modules()
         yield from self._of_optimizers()
@@ -99,12 +110,16 @@ class Assumptions:
         for name, optimizer in self._closed.optimizers.items():
             yield f"the parameter groups of {name!r}", len(optimizer.param_groups)
             for number, group in enumerate(optimizer.param_groups):
-                where = f"of group {number} of the optimizer {name!r}"
+                where = _group(number, name)
                 yield f"the parameters {where}", tuple(map(_Identity, group["params"]))
                 read = self._read.get((name, number), ())
                 for key, value in group.items():
                     if key not in ("params", "lr", *BY_SCHEDULERS, *read) and _is_plain(value):
                         yield f"{key!r} {where}", _as_it_is(value)
+
+
+def _group(number: int, optimizer: str) -> str:
+    return f"of group {number} of the optimizer {optimizer!r}"
 
 
 def _of_module(module: nn.Module, where: str) -> Iterator[tuple[str, Any]]:

@@ -323,7 +323,7 @@ def _slots(closed: Closed, varying: Collection[str]) -> Iterator[Slot]:
         yield Slot(name, _live(closed, name, tensor))
     for name, tensor in closed.parameters.items():
         if tensor.requires_grad and closed.optimizers:
-            yield Slot(f"{name}.grad", _gradient(tensor), "gradient")
+            yield Slot(f"{name}.grad", _gradient(tensor), "gradient", _grad_of(tensor))
     yield from optimizer_slots(closed, varying)
 
 
@@ -333,6 +333,10 @@ def _live(closed: Closed, name: str, tensor: torch.Tensor) -> Callable[[], torch
         return lambda: tensor
     owner, key = found
     return lambda: getattr(owner, key)
+
+
+def _grad_of(tensor: torch.Tensor) -> Callable[[], torch.Tensor | None]:
+    return lambda: tensor.grad
 
 
 def _gradient(tensor: torch.Tensor, kept: bool = False) -> Callable[[], torch.Tensor]:

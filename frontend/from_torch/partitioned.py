@@ -1,0 +1,316 @@
+"""Functions of torch that are called as before, and run on all ranks.
+
+A program is made at the first call with some shapes, and kept. So is one for each way in which the
+modules and optimizers stand: training or not, frozen or not. Whatever the ranks hold between calls
+goes from program to program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+from torch.utils import _pytree as pytree
+
+from distspmd import pipeline
+from distspmd.errors import ArgumentError, DistSPMDError, UnsupportedProgram
+from distspmd.execution.binding import binding_of
+from distspmd.execution.call_keys import comparable
+from distspmd.execution.program import Program, compile_together
+from distspmd.frontend.from_torch.api import input_names, traced_program
+from distspmd.frontend.from_torch.arguments import MemoryBinding
+from distspmd.frontend.from_torch.optimizers import FirstStepDiffers
+from distspmd.layouts.mesh import Mesh
+from distspmd.plans.heuristics import HEURISTICS
+from distspmd.runtime.agreement import Agreement, Call
+from distspmd.runtime.collective_resource import Closing
+from distspmd.schedule import Entries, as_entries
+
+_NEW = -1
+"""The number of a program that is still to be made."""
+
+
+@dataclass
+class _Made:
+    """A program, and on rank 0 for which calls it was made."""
+
+    program: Program
+    key: Any = None
+    binding: MemoryBinding | None = None
+
+    def fits(self, key: Any) -> bool:
+        """Whether a call may use it, for what it assumes still holds."""
+        if self.key != key or self.binding is None:
+            return False
+        assumptions = self.binding.assumptions
+        return assumptions is None or next(assumptions.changes(), None) is None
+
+
+def partitioned(
+    function: Callable[..., Any] | nn.Module | None,
+    schedule: Entries | str | None = None,
+    comm: Any = None,
+    *,
+    mesh: Mesh | Mapping[str, int] | None = None,
+    arguments: Mapping[str, str] | None = None,
+    arithmetic: str = "vector",
+    device: str | None = None,
+) -> Partitioned:
+    """A training step or a module that is called as before, by all ranks together.
+
+    It is traced, lowered and compiled at the first call with some shapes, and again where a module
+    or an optimizer stands otherwise than before: another batch, ``eval()``, frozen parameters.
+    What the ranks hold between calls goes from program to program.
+
+    Args:
+        function: as it is; ranks other than 0 may pass None.
+        schedule: as :func:`distspmd.lower` takes it, for instance a preset.
+        comm: a communicator of mpi4py; that of all ranks by default.
+        mesh, arguments: as :func:`distspmd.lower` takes them.
+        arithmetic, device: as :func:`distspmd.compile` takes them.
+    """
+    if comm is None:
+        from mpi4py import MPI
+
+        comm = MPI.COMM_WORLD
+    entries = as_entries(schedule, mesh)
+    return Partitioned(function, entries, comm, dict(arguments or {}), arithmetic, device)
+
+
+class Partitioned(Closing):
+    """A training step or a module that all ranks call together.
+
+    :func:`partitioned` makes it. Rank 0 passes what the function takes: tensors, in tuples, lists
+    and dictionaries, and numbers, which become part of the program. The other ranks pass nothing,
+    and get None.
+
+    Attributes:
+        programs: those that are kept, the last that was used at the end.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any] | nn.Module | None,
+        schedule: Entries,
+        comm: Any,
+        arguments: Mapping[str, str],
+        arithmetic: str,
+        device: str | None,
+    ) -> None:
+        self.function = function
+        self._entries, self._options = schedule, arguments
+        self._arithmetic, self._device = arithmetic, device
+        self._agreement = Agreement.of(comm).hold()
+        name = getattr(function, "__name__", type(function).__name__)
+        self.name: str = self._agreement.bcast(name)
+        wording = f"{self.name}(...), partitioned with {schedule},"
+        self._call = Call.of(f"{self.name}(...)", comparable(self._options), wording=wording)
+        self._made: list[_Made] = []
+        self._varying: set[str] = set()
+        self._eager = False
+        _ALL.setdefault(self._agreement, []).append(self)
+
+    @property
+    def programs(self) -> list[Program]:
+        """What has been made and is kept, the last that was used at the end."""
+        return [made.program for made in self._made]
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """Run the function on all ranks.
+
+        Returns:
+            What the function returns, on rank 0; None elsewhere.
+
+        Raises:
+            ArgumentError: on all ranks, before anything runs.
+            DisagreementError: on all ranks: they call different things, or one of them has ended.
+            ScheduleError, UnsupportedProgram, NoSolver, CompilationError: on all ranks, at the
+                first call of its kind.
+        """
+        agreement = self._agreement
+        with agreement.calling(self._call):
+            error: Exception | None = None
+            given: Given | None = None
+            number = _NEW
+            if agreement.rank == 0:
+                try:
+                    given = Given.of(self.function, arguments, named)
+                    number = self._find(given)
+                except DistSPMDError as problem:
+                    error = problem
+            agreement.check(error)
+            number = agreement.bcast(number)
+            if number == _NEW and not self._make(given):
+                return self._run_in_torch(arguments, named)
+            made = self._made.pop(-1 if number == _NEW else number)
+            self._made.append(made)
+            self._take_over(made)
+            return made.program(*given.tensors) if given else made.program()
+
+    def collect(self) -> None:
+        """Bring parameters and states to the live objects on rank 0; all ranks call it together."""
+        for program in self.programs:
+            program.collect()
+
+    def close(self) -> None:
+        """Collect, and free all programs; all ranks call it together."""
+        for program in self.programs:
+            program.close()
+        self._made.clear()
+        siblings = _ALL.get(self._agreement, [])
+        if self in siblings:
+            siblings.remove(self)
+            self._agreement.release()
+
+    # -- programs -------------------------------------------------------------------------------
+
+    def _find(self, given: Given) -> int:
+        """The program for a call, by its number."""
+        for number, made in enumerate(self._made):
+            if made.fits(given.key):
+                return number
+        for made in self._made:
+            if made.key == given.key and made.binding and made.binding.assumptions:
+                self._varying |= made.binding.assumptions.changed_settings()
+        return _NEW
+
+    def _make(self, given: Given | None) -> bool:
+        """Make a program for a call, as the last one; False if torch shall run it itself."""
+        agreement = self._agreement
+        sdfg, in_torch = None, False
+        error: DistSPMDError | None = None
+        if given is not None:
+            try:
+                sdfg = given.traced(self.name, self._varying)
+                pipeline.lower_numbers(sdfg, self._entries, arguments=self._options)
+            except FirstStepDiffers as problem:
+                in_torch, error = not self._eager, problem if self._eager else None
+                self._eager = True
+            except DistSPMDError as problem:
+                error = problem
+            except Exception as problem:
+                error = UnsupportedProgram(
+                    f"{self.name} cannot be lowered: {type(problem).__name__}: {problem}"
+                )
+                error.__cause__ = problem
+        agreement.wait(error)
+        if agreement.bcast(in_torch):
+            return False
+        program = compile_together(agreement, sdfg, self._arithmetic, self._device)
+        binding = binding_of(sdfg) if sdfg is not None else None
+        assert binding is None or isinstance(binding, MemoryBinding)
+        self._made.append(_Made(program, given and given.key, binding))
+        if len(self._made) > HEURISTICS.programs_kept:
+            self._made.pop(0).program.close()
+        return True
+
+    def _run_in_torch(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        """The first step of an optimizer, where no other one does what it does."""
+        self.collect()
+        error: Exception | None = None
+        result = None
+        if self._agreement.rank == 0:
+            try:
+                assert self.function is not None
+                result = self.function(*arguments, **named)
+            except Exception as problem:
+                error = problem
+        self._agreement.wait(error)
+        return pytree.tree_map(
+            lambda leaf: leaf.detach() if isinstance(leaf, torch.Tensor) else leaf, result
+        )
+
+    def _take_over(self, made: _Made) -> None:
+        """Let a program begin with what others have of the same tensors."""
+        for sibling in _ALL[self._agreement]:
+            for other in sibling._made:
+                if other is not made and other.program.holds_values:
+                    pairs = _pairs(made.binding, other.binding)
+                    made.program.take_over(other.program, pairs)
+
+
+_ALL: dict[Agreement, list[Partitioned]] = {}
+"""By the ranks that they run on; in the order in which they were made, which all ranks share."""
+
+
+@dataclass
+class Given:
+    """A call on rank 0.
+
+    Attributes:
+        function: of the tensors alone.
+        inner: what is called.
+        tensors: all that the call passes.
+        names: of these, in the program.
+        key: what tells calls apart that need programs of their own.
+    """
+
+    function: Callable[..., Any]
+    inner: Callable[..., Any] | nn.Module
+    tensors: list[torch.Tensor]
+    names: list[str]
+    key: Any
+
+    @classmethod
+    def of(cls, inner: Any, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> Given:
+        """Take a call apart.
+
+        Raises:
+            ArgumentError: nothing to call, or something that no program takes.
+        """
+        if not callable(inner):
+            raise ArgumentError(
+                f"partitioned: rank 0 needs a function or a module, but {inner!r} was given."
+            )
+        leaves, structure = pytree.tree_flatten((arguments, dict(named)))
+        places = [n for n, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
+        for leaf in leaves:
+            if not isinstance(leaf, torch.Tensor | bool | int | float | str | None):
+                raise ArgumentError(
+                    f"the function is called with a {type(leaf).__name__}; pass tensors, numbers, "
+                    "texts, and tuples, lists and dictionaries of them. Let the function close "
+                    "over all else."
+                )
+
+        def flat(*tensors: torch.Tensor) -> Any:
+            filled = list(leaves)
+            for place, tensor in zip(places, tensors, strict=True):
+                filled[place] = tensor
+            given, by_name = pytree.tree_unflatten(filled, structure)
+            return inner(*given, **by_name)
+
+        tensors = [leaves[place] for place in places]
+        kinds = [
+            (tuple(leaf.shape), leaf.dtype, leaf.requires_grad)
+            if isinstance(leaf, torch.Tensor)
+            else (type(leaf), leaf)
+            for leaf in leaves
+        ]
+        names = input_names(inner, arguments, named, len(tensors))
+        return cls(flat, inner, tensors, names, (structure, kinds))
+
+    def traced(self, title: str, varying: set[str]) -> Any:
+        """The program of the call, as an SDFG."""
+        with torch.set_grad_enabled(torch.is_grad_enabled() and not self._is_module):
+            return traced_program(self.function, self.tensors, self.names, title, varying)
+
+    @property
+    def _is_module(self) -> bool:
+        return isinstance(self.inner, nn.Module)
+
+
+def _pairs(mine: MemoryBinding | None, theirs: MemoryBinding | None) -> dict[str, str] | None:
+    """Arguments of two programs that are the same tensor; None on ranks that do not know."""
+    if mine is None or theirs is None:
+        return None
+    by_tensor = {id(tensor): name for name, tensor in _lasting(theirs)}
+    return {name: by_tensor[id(t)] for name, t in _lasting(mine) if id(t) in by_tensor}
+
+
+def _lasting(binding: MemoryBinding) -> list[tuple[str, torch.Tensor]]:
+    """The live tensors of a program, but for gradients that are only made for a call."""
+    tensors = [(name, binding.live[name].mark()[0]) for name in binding.names]
+    return [(name, tensor) for name, tensor in tensors if tensor is not None]
