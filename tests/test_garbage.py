@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import distspmd
-from distspmd import Layout, Machine, Mesh, Partial, Redistribution, Split, cli
+from distspmd import Layout, Machine, Mesh, Partial, Redistribution, Split
+from distspmd.cli import options
 from distspmd.errors import DistSPMDError
 from distspmd.layouts import notations, reductions
 from distspmd.layouts.layout import MOST_ELEMENTS
@@ -173,10 +174,10 @@ def _few_ranks(schedule: Any) -> bool:
 @given(st.lists(TEXTS, max_size=3), st.binary(max_size=30))
 @pytest.mark.filterwarnings("ignore")
 def test_options_of_the_command(texts: list[str], content: bytes) -> None:
-    tried(cli.parse_schedule, texts)
-    tried(cli.parse_schedule, [f"y={text}" for text in texts])
-    tried(cli.parse_sizes, texts)
-    tried(cli.parse_sizes, [f"N={text}" for text in texts])
+    tried(options.parse_schedule, texts)
+    tried(options.parse_schedule, [f"y={text}" for text in texts])
+    tried(options.parse_sizes, texts)
+    tried(options.parse_sizes, [f"N={text}" for text in texts])
 
 
 @pytest.mark.parametrize(
@@ -187,7 +188,7 @@ def test_files_of_schedules(content: bytes, tmp_path: Path) -> None:
     file = tmp_path / "schedule.yaml"
     file.write_bytes(content)
     with pytest.raises(DistSPMDError, match="the schedule"):
-        cli.parse_schedule([str(file)])
+        options.parse_schedule([str(file)])
 
 
 @pytest.mark.parametrize(
