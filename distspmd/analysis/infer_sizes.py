@@ -62,7 +62,7 @@ def infer(
         left = []
         for equation in (each.given(sizes) for each in open_equations):
             if len(equation.unknown) == 1:
-                name, value = _solved(program, equation)
+                name, value = solve(program, equation)
                 sizes[name], because[name] = value, str(equation)
             elif equation.unknown:
                 left.append(equation)
@@ -91,8 +91,12 @@ def _equations(
             yield Equation(sympy.sympify(expression), value, data, dimension)
 
 
-def _solved(program: str, equation: Equation) -> tuple[str, int]:
-    """The number of the one symbol of an equation."""
+def solve(program: str, equation: Equation) -> tuple[str, int]:
+    """The one symbol of an equation, and its number.
+
+    Raises:
+        ArgumentError: no whole number solves it, or several do.
+    """
     ((name, symbol),) = equation.unknown.items()
     plain = sympy.Symbol(name)  # DaCe's are integers: without that, sympy solves more
     solutions = sympy.solve(equation.expression.subs(symbol, plain) - equation.value, plain)

@@ -17,6 +17,7 @@ import sympy
 from dace import SDFG, data, dtypes
 from dace.frontend.python.parser import DaceProgram
 
+from distspmd.analysis.infer_sizes import Equation, solve
 from distspmd.errors import ArgumentError, DistSPMDError, UnsupportedProgram
 from distspmd.frontend.from_numpy import dace_parser, functions, syntax
 from distspmd.frontend.from_numpy.functions.registry import FUNCTIONS, METHODS
@@ -309,18 +310,22 @@ class _Reading:
         shape = getattr(example, "shape", None)
         if shape is None or len(shape) != len(described.shape):
             return
-        for extent, found in zip(described.shape, shape, strict=True):
-            names = [s.name for s in sympy.sympify(extent).free_symbols]
-            self.seen |= set(names)
-            if not names or not isinstance(found, int):
+        program, sizes = self.function.__name__, self.interpreter.sizes
+        for dimension, (extent, found) in enumerate(zip(described.shape, shape, strict=True)):
+            given = Equation(sympy.sympify(extent), found, name, dimension)
+            self.seen |= given.unknown.keys()
+            if not given.unknown or not isinstance(found, int):
                 continue
-            if sympy.sympify(extent).is_Symbol:
-                known = self.interpreter.sizes.setdefault(names[0], found)
-                if known != found:
-                    raise ArgumentError(
-                        f"{self.function.__name__}: {names[0]} is {known}, but the example of "
-                        f"{name!r} has {found}."
-                    )
+            equation = given.given(sizes)
+            if len(equation.unknown) == 1 and _is_linear(equation):
+                size, value = solve(program, equation)
+                sizes[size] = value
+            elif not equation.unknown and equation.expression != found:
+                known = ", ".join(f"{each} is {sizes[each]}" for each in sorted(given.unknown))
+                raise ArgumentError(
+                    f"{program}: {known}, but the example of {name!r} has {found} for {extent} "
+                    f"in dimension {dimension}."
+                )
 
     def _annotation(self, parameter: inspect.Parameter) -> Any:
         """What an annotation is; one that is text is read with what the function sees, and DaCe.
@@ -409,6 +414,12 @@ class _Reading:
                 f"{dtype}, which are not covered."
             )
         return self._array(name, [int(n) for n in value.shape], dtype)
+
+
+def _is_linear(equation: Equation) -> bool:
+    """Whether the one symbol of an extent has one value for each number of elements."""
+    (symbol,) = equation.unknown.values()
+    return bool(equation.expression.diff(symbol).is_number)
 
 
 def _described(annotation: Any) -> data.Data | None:

@@ -321,8 +321,6 @@ class Indirect:
         ]
         for symbol in places.known.values():
             inner.add_symbol(str(symbol), dtypes.int64)
-        for name in sorted(_index_names(stores) - set(inner.symbols) - used):
-            inner.add_symbol(name, dtypes.int64)  # DaCe looks for no others in code of C++
         _add_tasklet(inner, places.state, stores, kernel, info)
         every = {load.array.name for load in kernel.loads()}
         writes = sorted({s.container.name for s in stores})
@@ -418,6 +416,8 @@ def _add_tasklet(
     sdfg: SDFG, state: SDFGState, stores: list[Store], kernel: Kernel, info: Any
 ) -> None:
     """Add what writes stores of a kernel to a state of its own, without a map."""
+    for name in sorted(_index_names(stores) - set(sdfg.symbols) - set(sdfg.arrays)):
+        sdfg.add_symbol(name, dtypes.int64)  # DaCe looks for no others in code of C++
     body = Kernel(kernel.label, (), stores, line=kernel.line)
     opened = OpenState(state)
     sources = {n: opened.read(n) for n in sorted({load.array.name for load in body.loads()})}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 from typing import Any
 
 import dace
@@ -11,7 +12,7 @@ from mpi4py import MPI
 
 import distspmd
 from distspmd.codegen.openmp import keep_apart, keep_on_stack, share_maps
-from distspmd.errors import ProgramIndexError
+from distspmd.errors import ArgumentError, ProgramIndexError
 from distspmd.frontend import numpy_program
 
 
@@ -59,6 +60,59 @@ def test_maps_in_maps_have_the_indices_of_python(program: Any, make: Any) -> Non
     arguments = make(np.random.default_rng(0))
     compiled = distspmd.compile(distspmd.lower(numpy_program(program, *arguments)), MPI.COMM_SELF)
     np.testing.assert_allclose(compiled(*arguments), program(*arguments), rtol=1e-14)
+
+
+N, M, K, L = (dace.symbol(name) for name in "NMKL")
+
+
+def product_of_any_size(
+    row: dace.int32[N + 1], column: dace.int32[K], value: dace.float64[K], b: dace.float64[M, L]
+):
+    y = np.zeros((N, L), dtype=np.float64)
+    for i, j in distspmd.map[0:N, 0:L]:
+        for k in distspmd.map[row[i] : row[i + 1]]:
+            y[i, j] += value[k] * b[column[k], j]
+    return y
+
+
+def assembled(e):
+    stiffness, element = np.zeros((5, 5)), np.array([[1.0, -1], [-1, 1]])
+    for n in range(4):
+        ends = [n, n + 1]
+        stiffness[np.ix_(ends, ends)] += e * element * (n + 1)
+    return stiffness
+
+
+def of_any_size(rng: Any) -> tuple[Any, ...]:
+    row, column, value, _ = of_product(rng)
+    return row.astype(np.int32), column.astype(np.int32), value, rng.random((5, 3))
+
+
+@pytest.mark.parametrize(
+    ("program", "make"), [(product_of_any_size, of_any_size), (assembled, lambda rng: (2.5,))]
+)
+def test_code_of_places_has_the_symbols_that_it_names(program: Any, make: Any) -> None:
+    arguments = make(np.random.default_rng(0))
+    examples = arguments if program is assembled else ()
+    compiled = distspmd.compile(distspmd.lower(numpy_program(program, *examples)), MPI.COMM_SELF)
+    numbers = program.__globals__ | {"N": 4, "L": 3}
+    wanted = types.FunctionType(program.__code__, numbers)(*arguments)
+    np.testing.assert_allclose(compiled(*arguments), wanted, rtol=1e-14)
+
+
+def test_examples_decide_the_sizes_of_all_extents_that_are_annotated() -> None:
+    examples = of_any_size(np.random.default_rng(0))
+    sdfg = numpy_program(product_of_any_size, *examples)
+    assert not sdfg.free_symbols
+    assert tuple(sdfg.arrays["__return"].shape) == (4, 3)
+    row = examples[0]
+    with pytest.raises(ArgumentError, match="N is 4, but the example"):
+        numpy_program(row_and_more, row, np.zeros(5))
+    assert tuple(numpy_program(row_and_more, row, np.zeros(4)).arrays["more"].shape) == (4,)
+
+
+def row_and_more(row: dace.int32[N + 1], more: dace.float64[N]):
+    return row[:N] + more
 
 
 def test_only_what_indices_in_inner_maps_name_is_fetched() -> None:

@@ -233,6 +233,23 @@ def transfer_matrices(wavelengths, layers=((1.38, 99.6), (2.1, 65.0)), n_sub=1.5
     return np.array(R)
 
 
+@program("course of structures", lambda rng, n: (rng.random(n) + 1, n), 5)
+def truss(load, n, E=210.0, A=0.01):
+    """Axial displacements of a chain of bars, assembled with np.ix_."""
+    K = np.zeros((n + 1, n + 1))
+    ke = E * A * np.array([[1, -1], [-1, 1]])
+    for e in range(n):
+        dofs = [e, e + 1]
+        K[np.ix_(dofs, dofs)] += ke * (e + 1)
+    f = np.zeros(n + 1)
+    f[1:] = load
+    free = np.arange(1, n + 1)
+    u = np.zeros(n + 1)
+    u[free] = np.linalg.solve(K[np.ix_(free, free)], f[free])
+    reaction = K @ u - f
+    return u, reaction[0], np.allclose(reaction[free], 0, atol=1e-9)
+
+
 @program("course of control", lambda rng, n: (np.linspace(0, 3, n),), 61)
 def pid_controller(t, setpoint=1.0, **gains):
     gains = {"kp": 2.0, "ki": 1.0, "kd": 0.05, **gains}
