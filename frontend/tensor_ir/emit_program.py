@@ -52,7 +52,8 @@ from distspmd.frontend.tensor_ir.statements import (
     Table,
     Tell,
 )
-from distspmd.frontend.tensor_ir.whole_numbers import CheckedIndex, text
+from distspmd.frontend.tensor_ir.variables import find_variables, own_containers
+from distspmd.frontend.tensor_ir.whole_numbers import CheckedIndex, among, text
 from distspmd.lowering import CallForm, set_call_form
 from distspmd.nodes.contraction import Contraction
 from distspmd.nodes.tell import Told
@@ -71,11 +72,15 @@ def emit_program(
         arguments: what the caller passes, in order; results are not among them.
         form: in which the caller passes arguments and gets results.
     """
-    sdfg = SDFG(name)
+    with among(find_variables(program)):
+        return _emitted(SDFG(name), program, arguments, form or CallForm())
+
+
+def _emitted(sdfg: SDFG, program: Block, arguments: Sequence[Container], form: CallForm) -> SDFG:
     known: dict[str, Container] = {a.name: a for a in arguments}
     for container in program.containers():
         known.setdefault(container.name, container)
-    inner = _own(program)
+    inner = own_containers(program)
     for container in known.values():
         if container.name not in inner:
             _declare(sdfg, container, transient=not container.is_argument)
@@ -87,7 +92,6 @@ def emit_program(
         sdfg.append_global_code((_KERNELS / header).read_text())
     sdfg.arg_names = [a.name for a in arguments]
     _declare_symbols(sdfg, program)
-    form = form or CallForm()
     numbers = {c.name for c in known.values() if c.is_argument and not c.shape}
     set_call_form(sdfg, replace(form, scalars=frozenset(numbers - form.points)))
     return sdfg
@@ -113,17 +117,6 @@ def _operations(block: Block) -> set[str]:
             found.add("checked_index")
         for inner in statement.blocks():
             found |= _operations(inner)
-    return found
-
-
-def _own(block: Block) -> set[str]:
-    """Names of containers that belong to scopes."""
-    found: set[str] = set()
-    for statement in block.statements:
-        if isinstance(statement, Scope):
-            found |= statement.own
-        for inner in statement.blocks():
-            found |= _own(inner)
     return found
 
 
@@ -405,7 +398,7 @@ class _Emitter:
         self.open = None
 
     def scope(self, scope: Scope) -> None:
-        of_inner = _own(scope.body)
+        of_inner = own_containers(scope.body)
         used = {c.name: c for c in scope.body.containers() if c.name not in of_inner}
         outside = {n: c for n, c in used.items() if n not in scope.own}
         read, written = _touched(scope.body)

@@ -5,7 +5,9 @@ Sizes are at least one; variables of loops lie between bounds.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterator, Mapping
+from contextvars import ContextVar
 from typing import Any, TypeAlias
 
 import sympy
@@ -166,23 +168,40 @@ def _sign(coefficient: sympy.Expr) -> int | None:
     return -1 if value.is_negative else None
 
 
+_VARIABLES: ContextVar[Bounds | None] = ContextVar("variables", default=None)
+
+
+@contextlib.contextmanager
+def among(variables: Bounds) -> Iterator[None]:
+    """Within it, texts know the values of a program's variables; other symbols are sizes."""
+    before = _VARIABLES.set(variables)
+    try:
+        yield
+    finally:
+        _VARIABLES.reset(before)
+
+
 def text(value: Any, bounds: Bounds | None = None) -> str:
-    """A value in the syntax that DaCe reads."""
+    """A value in the syntax that DaCe reads.
+
+    DaCe's quotients round towards zero, and its remainders have the sign of the dividend: here they
+    are written so that no dividend is negative, as far as that is not known anyway.
+    """
     if isinstance(value, int):
         return str(value)
-    return _Text(bounds or {}).of(sympy.sympify(value))
+    known = _VARIABLES.get() if bounds is None else bounds
+    return _Text(known).of(sympy.sympify(value))
 
 
 class _Text:
-    def __init__(self, bounds: Bounds) -> None:
+    def __init__(self, bounds: Bounds | None) -> None:
         self.bounds = bounds
 
     def of(self, value: sympy.Basic) -> str:
         if isinstance(value, sympy.Mod):
-            a, b = map(self.of, value.args)
-            if is_at_least(value.args[0], 0, self.bounds):
-                return f"(({a}) % ({b}))"
-            return f"(((({a}) % ({b})) + ({b})) % ({b}))"
+            return self._remainder(*value.args)
+        if isinstance(value, int_floor):
+            return self._quotient(*value.args)
         if isinstance(value, CheckedIndex):
             return f"distspmd_checked_index({', '.join(map(self.of, value.args))})"
         if isinstance(value, sympy.Add):
@@ -191,10 +210,40 @@ class _Text:
             return "(" + " * ".join(map(self.of, value.args)) + ")"
         if isinstance(value, sympy.Pow):
             return f"({self.of(value.args[0])} ** {self.of(value.args[1])})"
-        if isinstance(value, sympy.Min | sympy.Max | int_floor):
+        if isinstance(value, sympy.Min | sympy.Max):
             name = type(value).__name__
             found = self.of(value.args[0])
             for other in value.args[1:]:
                 found = f"{name}({found}, {self.of(other)})"
             return found
         return str(value)
+
+    def _remainder(self, a: sympy.Expr, b: sympy.Expr) -> str:
+        if self._is_positive(b) and self._is_whole(a):
+            return f"(({self.of(a)}) % ({self.of(b)}))"
+        return f"({self.of(a)} + (-1) * {self.of(b)} * {self._quotient(a, b)})"
+
+    def _quotient(self, a: sympy.Expr, b: sympy.Expr) -> str:
+        if b.is_Integer and b < 0:
+            a, b = sympy.expand(-a), -b
+        over, under = self.of(a), self.of(b)
+        if self._is_whole(a):
+            return f"int_floor({over}, {under})"
+        least = None if self.bounds is None else bound(a, self.bounds, least=True)
+        if isinstance(least, int) and b.is_Integer:
+            more = -(least // int(b))
+            return f"(int_floor({self.of(a + more * b)}, {under}) + ({-more}))"
+        below = self.of(sympy.expand(-a))
+        return (
+            f"(int_floor(Max({over}, 0), {under}) + (-1) * "
+            f"int_floor((Max({below}, 0) + {under} + (-1)), {under}))"
+        )
+
+    def _is_whole(self, value: sympy.Expr) -> bool:
+        """Whether a value is known not to be negative."""
+        if value.is_Integer:
+            return bool(value >= 0)
+        return self.bounds is not None and is_at_least(value, 0, self.bounds)
+
+    def _is_positive(self, value: sympy.Expr) -> bool:
+        return bool(value > 0) if value.is_Integer else self._is_whole(value)
