@@ -64,6 +64,10 @@ def test_an_architecture_means_what_it_does_in_torch(
     keys = [key for key in wanted if key in given]
     assert len(keys) > 5
     worst = max(difference(given[key], wanted[key]) for key in keys)
-    if worst > tolerance:  # norms of few elements amplify rounding, in torch too
+    if name in MORE and not example.is_single:  # none of these amplifies rounding
+        assert len(keys) > 11
+        assert difference(loss, wanted[""]) < 1e-9
+        assert worst < 1e-8
+    elif worst > tolerance:  # norms of few elements amplify rounding, in torch too
         again = after(other, inputs)
         assert worst < 10 * max(difference(again[key], wanted[key]) for key in keys) < 1e-2
