@@ -14,7 +14,7 @@ import shutil
 import site
 import subprocess
 import sysconfig
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -101,6 +101,43 @@ def library_folders(environ: Mapping[str, str] = os.environ) -> Iterator[Path]:
         yield from (prefix / place for place in _PLACES)
     for folder in dict.fromkeys([sysconfig.get_path("purelib"), *site.getsitepackages()]):
         yield from sorted(Path(folder).glob("nvidia/*/lib"), reverse=True)
+
+
+def find_library(
+    what: str, names: Sequence[str], variable: str, environ: Mapping[str, str] = os.environ
+) -> str:
+    """The path of a library of CUDA, or its name where the linker of the site finds it.
+
+    Args:
+        what: the library, as messages call it.
+        names: of the file, the best first.
+        variable: of the environment, with its path; ``none`` for programs without it.
+        environ: the environment.
+
+    Raises:
+        ToolchainError: there is none; what was looked at.
+    """
+    asked = environ.get(variable, "")
+    if asked == "none":
+        raise ToolchainError(f"{what} is not used, since {variable} is 'none'")
+    if asked:
+        if not Path(asked).is_file():
+            raise ToolchainError(f"{variable} is {asked!r}, which is no file")
+        return asked
+    for folder in library_folders(environ):
+        for name in names:
+            if (folder / name).is_file():
+                return str(folder / name)
+    for name in names:
+        try:
+            ctypes.CDLL(name)
+        except OSError:
+            continue
+        return name
+    raise ToolchainError(
+        f"{what} was not found: neither {variable}, nor the folders of CUDA, nor the packages of "
+        f"pip, nor the linker has {' or '.join(names)}"
+    )
 
 
 def _inspect(prefix: Path, origin: str) -> CudaToolkit | str:

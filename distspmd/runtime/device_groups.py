@@ -6,7 +6,6 @@ order of ranks, so that results have the same bits however tiles move.
 
 from __future__ import annotations
 
-import ctypes
 import hashlib
 import os
 import shlex
@@ -16,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from distspmd.cache.entries import ensure_entry
-from distspmd.errors import CompilationError, DistSPMDError, ToolchainError
+from distspmd.errors import CompilationError, DistSPMDError
 from distspmd.runtime import compiler_processes, cuda_toolkit, toolchain
 from distspmd.runtime.agreement import Agreement
 from distspmd.runtime.compile_runtime import version
@@ -36,26 +35,9 @@ def find_library(kind: DeviceKind, environ: Mapping[str, str] = os.environ) -> s
         ToolchainError: there is none; what was looked at.
         CompilationError: the one of the emulated device does not compile.
     """
-    asked = environ.get(VARIABLE, "")
-    if asked == "none":
-        raise ToolchainError(f"NCCL is not used, since {VARIABLE} is 'none'")
-    if kind.emulation:
+    if kind.emulation and environ.get(VARIABLE) != "none":
         return str(_build_emulated(kind))
-    if asked:
-        if not Path(asked).is_file():
-            raise ToolchainError(f"{VARIABLE} is {asked!r}, which is no file")
-        return asked
-    for folder in cuda_toolkit.library_folders(environ):
-        if (folder / _NAME).is_file():
-            return str(folder / _NAME)
-    try:
-        ctypes.CDLL(_NAME)
-    except OSError:
-        raise ToolchainError(
-            f"NCCL was not found: neither {VARIABLE}, nor the folders of CUDA, nor the packages of "
-            f"pip, nor the linker has {_NAME}"
-        ) from None
-    return _NAME
+    return cuda_toolkit.find_library("NCCL", (_NAME,), VARIABLE, environ)
 
 
 def join(device: Device, agreement: Agreement) -> tuple[int, str]:

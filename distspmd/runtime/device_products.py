@@ -6,7 +6,6 @@ device a library with its interface calls the BLAS of the host.
 
 from __future__ import annotations
 
-import ctypes
 import hashlib
 import os
 import shlex
@@ -14,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from distspmd.cache.entries import ensure_entry
-from distspmd.errors import CompilationError, ToolchainError
+from distspmd.errors import CompilationError
 from distspmd.runtime import compiler_processes, cuda_toolkit, toolchain
 from distspmd.runtime.compile_runtime import version
 from distspmd.runtime.devices import EMULATION, DeviceKind, build_device_library
@@ -33,29 +32,9 @@ def find_products(kind: DeviceKind, environ: Mapping[str, str] = os.environ) -> 
         ToolchainError: there is none; what was looked at.
         CompilationError: the one of the emulated device does not compile.
     """
-    asked = environ.get(VARIABLE, "")
-    if asked == "none":
-        raise ToolchainError(f"no library of products is used, since {VARIABLE} is 'none'")
-    if kind.emulation:
+    if kind.emulation and environ.get(VARIABLE) != "none":
         return str(_build_emulated(kind))
-    if asked:
-        if not Path(asked).is_file():
-            raise ToolchainError(f"{VARIABLE} is {asked!r}, which is no file")
-        return asked
-    for folder in cuda_toolkit.library_folders(environ):
-        for name in _NAMES:
-            if (folder / name).is_file():
-                return str(folder / name)
-    for name in _NAMES:  # where the linker of the site finds it
-        try:
-            ctypes.CDLL(name)
-        except OSError:
-            continue
-        return name
-    raise ToolchainError(
-        f"no library of products was found: neither {VARIABLE}, nor the folders of CUDA, nor the "
-        f"packages of pip have {' or '.join(_NAMES)}"
-    )
+    return cuda_toolkit.find_library("the library of products", _NAMES, VARIABLE, environ)
 
 
 def _build_emulated(kind: DeviceKind) -> Path:

@@ -22,6 +22,21 @@ __device__ inline T combined_by(Combine by, T a, T b) {
   return a >= b || a != a ? a : b;
 }
 
+/// The row of the box that an element is in. Rows begin with how many elements are in those before.
+__device__ inline const std::int64_t *find_box(const std::int64_t *rows, std::int64_t row,
+                                               std::int64_t count, std::int64_t element) {
+  std::int64_t low = 0, high = count - 1;  // the last box that begins at the element or before it
+  while (low < high) {
+    const std::int64_t middle = (low + high + 1) / 2;
+    if (rows[middle * row] <= element) {
+      low = middle;
+    } else {
+      high = middle - 1;
+    }
+  }
+  return rows + low * row;
+}
+
 /// Bring boxes to their places, of elements of so many units each. A row of the table has how many
 /// elements are in those before it, which base it comes from, where it begins there and in the target,
 /// whether it is combined with what is there, its extents, and the strides of both.
@@ -34,16 +49,7 @@ __global__ void pull_boxes(char *const *bases, Unit *to, const std::int64_t *row
   std::int64_t t = std::int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
   for (; t < elements * units; t += step) {
     const std::int64_t element = t / units;
-    std::int64_t low = 0, high = count - 1;  // the last box that begins at the element or before it
-    while (low < high) {
-      const std::int64_t middle = (low + high + 1) / 2;
-      if (rows[middle * row] <= element) {
-        low = middle;
-      } else {
-        high = middle - 1;
-      }
-    }
-    const std::int64_t *const box = rows + low * row;
+    const std::int64_t *const box = find_box(rows, row, count, element);
     const std::int64_t *const extents = box + 5, *const from_strides = extents + dimensions;
     const std::int64_t *const to_strides = from_strides + dimensions;
     std::int64_t rest = element - box[0], from_at = box[2], to_at = box[3];

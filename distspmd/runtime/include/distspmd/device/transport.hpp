@@ -17,6 +17,7 @@
 #include <vector>
 
 #include <distspmd/api/execute.hpp>
+#include <distspmd/device/box_moves.hpp>
 #include <distspmd/device/messages.hpp>
 #include <distspmd/device/pulls.hpp>
 
@@ -68,16 +69,7 @@ __global__ void move_boxes(const Unit *from, Unit *to, const std::int64_t *words
   std::int64_t t = std::int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
   for (; t < elements * units; t += step) {
     const std::int64_t element = t / units;
-    std::int64_t low = 0, high = count - 1;  // the last box that begins at the element or before it
-    while (low < high) {
-      const std::int64_t middle = (low + high + 1) / 2;
-      if (boxes[middle * row] <= element) {
-        low = middle;
-      } else {
-        high = middle - 1;
-      }
-    }
-    const std::int64_t *const box = boxes + low * row;
+    const std::int64_t *const box = find_box(boxes, row, count, element);
     std::int64_t rest = element - box[0], at = box[1];
     for (std::int64_t d = dimensions - 1; d >= 0; --d) {
       at += rest % box[2 + d] * strides[d];
