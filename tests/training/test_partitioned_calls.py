@@ -85,7 +85,6 @@ def test_calls_that_differ_in_shape_or_number_need_programs_of_their_own() -> No
         Given.of(inner, ({1},), {})
 
 
-@pytest.mark.slow
 def test_ranks_follow_batches_modes_settings_and_state_dicts() -> None:
     code = (
         "import training.test_partitioned_calls as t\n"
