@@ -275,8 +275,10 @@ def _measured_between_devices(kind: str) -> Check:
         f"{1e-9 / found.to_host:.1f}, back {1e-9 / found.to_device:.1f}"
     ]
     said += [
-        f"{name} {step * 1e6:.0f} us a step, {1e-9 / byte:.1f} GB/s"
-        for name, (step, byte) in found.transports.items()
+        f"{name}{where} {step * 1e6:.0f} us a step, {message * 1e6:.0f} us a further message, "
+        f"{1e-9 / byte:.1f} GB/s"
+        for where, ways in (("", found.transports), (" between nodes", found.far))
+        for name, (step, byte, message) in ways.items()
     ]
     said += [f"{name} refused: {why}" for name, why in found.refused.items()]
     return Check("measurement", True, "; ".join(said), f"kept in {file}")

@@ -20,6 +20,7 @@ from distspmd.plans.heuristics import HEURISTICS, STAGES
 from distspmd.plans.plan import Plan
 from distspmd.plans.pull_table import received_by_pulls
 from distspmd.plans.staged_boxes import StagedBoxes
+from distspmd.runtime.device_machine import LAST as STAGED
 from distspmd.runtime.device_transports import TRANSPORTS
 from distspmd.tables import Table, as_html, as_text, shorten
 
@@ -37,7 +38,8 @@ def explain(lowered: Any) -> Explanation:
         if isinstance(found, Lowering):
             device = getattr(lowered, "device", None)
             because = getattr(lowered, "staged_because", "")
-            return Explanation(found, device, because, getattr(lowered, "transport", ""))
+            ways = (getattr(lowered, name, ()) for name in ("transports", "piece_bytes"))
+            return Explanation(found, device, because, *ways)
     if hasattr(lowered, "at"):
         raise ScheduleError(
             "nothing is decided yet of a program with symbolic sizes. Explain it for some: "
@@ -60,7 +62,8 @@ class Explanation:
     lowering: Lowering
     device: DeviceBuild | None = None
     staged_because: str = ""
-    transport: str = ""
+    transports: tuple[str, ...] = ()
+    piece_bytes: tuple[int, ...] = ()
 
     @property
     def nbytes(self) -> int:
@@ -154,29 +157,42 @@ class Explanation:
         most = max((of(plan, rank).nbytes(plan) for plan, of in plans for rank in ranks), default=0)
         return [
             *self._between_devices,
-            "What is not is moved through pinned memory of the host: for each distributed "
-            "memlet a kernel copies what its plan reads, messages carry it, and a kernel copies "
-            f"what was written back; at most {most:,} bytes are copied so on a rank at once.",
+            "What is not is moved by way of mirrors in pinned memory of the host: for each "
+            "distributed memlet a kernel copies what its plan reads, messages carry it, and a "
+            "kernel copies what was written back; at most "
+            f"{most:,} bytes are copied so on a rank at once.",
         ]
+
+    @property
+    def _ways(self) -> list[tuple[PlannedMemlet, str, int]]:
+        """Each distributed memlet with its transport, and the bytes of its pieces."""
+        memlets = self.lowering.memlets
+        names = self.transports or (STAGED,) * len(memlets)
+        return list(zip(memlets, names, self.piece_bytes or (0,) * len(memlets), strict=True))
 
     @property
     def _between_devices(self) -> list[str]:
         """Which tiles go from device to device, and why others do not."""
+        said = []
         if self.staged_because:
-            return [f"No tile goes from device to device: {self.staged_because}."]
-        chosen = TRANSPORTS[self.transport or "pulls"]
+            said = [f"No tile goes from device to device: {self.staged_because}."]
+        moved: dict[tuple[str, int], list[str]] = {}
         reasons: dict[str, list[str]] = {}
-        for memlet in self.lowering.memlets:
-            why = chosen.refuses(memlet.solution.plan)
-            reasons.setdefault(why, []).append(memlet.data)
+        for memlet, name, piece in self._ways:
+            why = TRANSPORTS[name].refuses(memlet.solution.plan)
+            if why:
+                reasons.setdefault(why, []).append(memlet.data)
+            elif name != STAGED or piece:
+                moved.setdefault((name, piece), []).append(memlet.data)
         reasons.setdefault("the run decides what moves", []).extend(
             memlet.data for memlet in self.lowering.fetches
         )
-        moved = ", ".join(dict.fromkeys(reasons.pop("", [])))
-        said = [
-            "Tiles that lie in the memory of devices on all ranks go from device to device, by "
-            f"{chosen.name!r}, where {chosen.described}: {moved}."
-        ] * bool(moved)
+        for (name, piece), data in moved.items():
+            how = f"in pieces of up to {piece:,} bytes" if piece else "from device to device"
+            said.append(
+                f"Tiles that lie in the memory of devices on all ranks go {how}, by {name!r}, "
+                f"where {TRANSPORTS[name].described}: {', '.join(dict.fromkeys(data))}."
+            )
         if more := self.more_by_pulls:
             said.append(
                 "Who gets the operands of a small reduction so gets all of them: that is at most "
@@ -192,12 +208,15 @@ class Explanation:
     def more_by_pulls(self) -> int:
         """Bytes at most that all ranks of a device receive in a run beyond ``nbytes``.
 
-        Who pulls the operands of a reduction reads all of them.
+        Where kernels combine the operands of a reduction, a rank reads all of them.
         """
-        if not self.device or self.staged_because:
+        if not self.device:
             return 0
-        chosen = TRANSPORTS[self.transport or "pulls"]
-        pulled = (m for m in self.lowering.memlets if not chosen.refuses(m.solution.plan))
+        pulled = [
+            memlet
+            for memlet, name, piece in self._ways
+            if (name != STAGED or piece) and not TRANSPORTS[name].refuses(memlet.solution.plan)
+        ]
         moves = [(m.solution.plan, 1 if m.times is None else m.times) for m in pulled]
         ranks = range(self.lowering.ranks)
         return sum(

@@ -48,13 +48,18 @@ def test_what_devices_cost_is_told_and_kept(
 ) -> None:
     monkeypatch.setenv("DISTSPMD_CACHE", str(tmp_path))
     monkeypatch.setenv("COLUMNS", "400")
-    found = DeviceMachine(1e-12, 2e-11, 4e-11, {"staged": [5e-5, 1e-10]}, {"mpi": "it is blind"})
+    found = DeviceMachine(
+        1e-12, 2e-11, 4e-11, {"staged": [5e-5, 1e-10, 2e-6]}, {"mpi": "it is blind"}
+    )
     monkeypatch.setattr(doctor, "checks", lambda: (Check("all", True, "well"),))
     monkeypatch.setattr(doctor, "measure_between_devices", lambda kind: found)
     assert doctor.check_installation(["--measure", "--device", "emulated"]) == 0
     printed = " ".join(capsys.readouterr().out.split())
     assert "a copy on the device 1000.0 GB/s, to the host 50.0, back 25.0" in printed
-    assert "staged 50 us a step, 10.0 GB/s; mpi refused: it is blind" in printed
+    assert (
+        "staged 50 us a step, 2 us a further message, 10.0 GB/s; mpi refused: it is blind"
+        in printed
+    )
     assert DeviceMachine.measured("emulated") == found
     assert doctor.check_installation(["--measure", "--device", "abacus"]) == 2
 

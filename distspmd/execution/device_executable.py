@@ -53,7 +53,7 @@ class DeviceExecutable(Executable):
         self._device = Device(Path(built.device.library), built.device.kind)
         self._rank, self._agreement = agreement.rank, agreement
         self._takes_part = agreement.rank < lowering.ranks
-        self.transport = Chosen("staged")
+        self.transport = Chosen()
         """How tiles move between devices, where they can."""
         super().__init__(built, lowering, agreement)
         signature = Signature.of(built, lowering, agreement.rank)
@@ -230,7 +230,7 @@ class DeviceExecutable(Executable):
 
     def _tell_what_is_lent(self) -> None:
         """Arguments may lie elsewhere in the next call, so that nobody may keep their memory."""
-        if self._transport is not None and self.transport.name == "pulls":
+        if self._transport is not None and "pulls" in self.transport.of_plans:
             self._transport.lend(0)
             for position in self._nbytes.keys() | self._anywhere:
                 self._transport.lend(self.call[position])
@@ -242,6 +242,10 @@ class DeviceExecutable(Executable):
     def messages(self) -> int:
         """Calls of plans so far whose messages went from device to device."""
         return self._transport.messages() if self._transport else 0
+
+    def in_pieces(self) -> int:
+        """Calls of plans so far whose tiles went through pinned memory in pieces."""
+        return self._transport.in_pieces() if self._transport else 0
 
     def _end(self, error: str) -> None:
         message = f"{self._name}: the device says: {error}."

@@ -179,8 +179,18 @@ class Program(Closing):
 
     @property
     def transport(self) -> str:
-        """How tiles move between devices: ``pulls``, ``nccl``, ``mpi`` or ``staged``."""
+        """How tiles move between devices: those of ``pulls, nccl, mpi, staged`` that plans use."""
         return str(self._executable.transport.name) if self.device else ""  # type: ignore[attr-defined]
+
+    @property
+    def transports(self) -> tuple[str, ...]:
+        """How the tiles of each distributed memlet move between devices; empty without one."""
+        return tuple(self._executable.transport.of_plans) if self.device else ()  # type: ignore[attr-defined]
+
+    @property
+    def piece_bytes(self) -> tuple[int, ...]:
+        """Of each memlet, bytes of the pieces in which it passes through the host, or 0."""
+        return tuple(self._executable.transport.portions) if self.device else ()  # type: ignore[attr-defined]
 
     @property
     def staged_because(self) -> str:
@@ -196,6 +206,11 @@ class Program(Closing):
     def device_messages(self) -> int:
         """Moves so far whose messages went between devices, without the host."""
         return self._executable.messages() if self.device else 0  # type: ignore[attr-defined]
+
+    @property
+    def staged_pieces(self) -> int:
+        """Moves so far in which tiles went through pinned memory of the host in pieces."""
+        return self._executable.in_pieces() if self.device else 0  # type: ignore[attr-defined]
 
     def _keep(self) -> Residents:
         """Storage of what stays on the ranks between calls: what the binding has, elsewhere."""

@@ -70,7 +70,10 @@ def received_by_pulls(plan: Plan, rank: int) -> int:
 
 
 def pull_table(
-    plans: Sequence[Plan], held: Sequence[Sequence[Ends]], rank: int
+    plans: Sequence[Plan],
+    held: Sequence[Sequence[Ends]],
+    rank: int,
+    carried: Sequence[bool] | None = None,
 ) -> NDArray[np.int64]:
     """The table of a rank.
 
@@ -78,12 +81,14 @@ def pull_table(
         plans: that all ranks run.
         held: of each rank, and of each plan, the storages of its ends.
         rank: whose table.
+        carried: of each plan, whether it is pulled where it can be; left out, all are.
     """
     most = max((plan.itemsize * scratch_elements(plan, rank) for plan in plans), default=0)
+    carried = carried or [True] * len(plans)
     found = [rank, len(held), most, len(plans)]
     for number, plan in enumerate(plans):
         ends = [[*of_rank[number], *scratch(plan, n)] for n, of_rank in enumerate(held)]
-        fits = not why_no_pulls(plan)
+        fits = carried[number] and not why_no_pulls(plan)
         found += [fits, fits and _can_alias(plan, ends), plan.itemsize]
         if not fits:
             found += [-1, -1, -1, 0]

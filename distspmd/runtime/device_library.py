@@ -41,9 +41,9 @@ _ABI: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "transport_use_pulls": (None, (_ADDRESS, _ADDRESS, _ADDRESS, NUMBERS)),
     "transport_use_messages": (
         None,
-        (_ADDRESS, _ADDRESS, _ADDRESS, _ADDRESS, _ADDRESS, NUMBERS),
+        (_ADDRESS, _ADDRESS, _ADDRESS, ctypes.POINTER(_ADDRESS), _ADDRESS, ctypes.c_int, NUMBERS),
     ),
-    "transport_messages": (_NUMBER, (_ADDRESS,)),
+    "transport_messages": (_NUMBER, (_ADDRESS, ctypes.c_int)),
     "nccl_load": (ctypes.c_char_p, (ctypes.c_char_p,)),
     "nccl_make": (ctypes.c_char_p, (_ADDRESS,)),
     "nccl_join": (

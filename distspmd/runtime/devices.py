@@ -422,24 +422,37 @@ class Transport:
         )
 
     def use_messages(
-        self, meeting: tuple[Any, Any], carrying: Any, group: int, table: NDArray[np.int64]
+        self,
+        meeting: tuple[Any, Any],
+        by_mpi: tuple[Any, Any, Any],
+        table: NDArray[np.int64],
+        group: int = 0,
+        pinned: bool = False,
     ) -> None:
-        """Let ranks send packed buffers from device to device; all ranks call it.
+        """Let ranks send packed buffers; all ranks call it.
 
         Args:
             meeting: of the engine (:attr:`distspmd.runtime.engine.Engine.meeting`).
-            carrying: likewise, of MPI, if it knows the memory of devices.
-            group: of the library of collectives, which carries; 0: MPI does.
+            by_mpi: likewise (:attr:`distspmd.runtime.engine.Engine.by_mpi`).
             table: of :func:`distspmd.plans.packed_table.packed_table`.
+            group: of the library of collectives, which carries; 0: MPI does.
+            pinned: whether buffers lie in pinned memory of the host, for any MPI; else in the
+                memory of the device, which MPI has to know.
         """
-        functions = (ctypes.cast(one, ctypes.c_void_p) for one in (*meeting, carrying))
+        functions = (ctypes.cast(one, ctypes.c_void_p) for one in meeting)
+        carriers = (ctypes.c_void_p * 3)(*map(_address_of, by_mpi))
         self._library.distspmd_transport_use_messages(
-            self.context, *functions, group or None, table.ctypes.data_as(NUMBERS)
+            self.context, *functions, carriers, group or None, pinned, table.ctypes.data_as(NUMBERS)
         )
 
     def messages(self) -> int:
         """Calls of plans so far whose messages went from device to device."""
-        found: int = self._library.distspmd_transport_messages(self.context)
+        found: int = self._library.distspmd_transport_messages(self.context, 0)
+        return found
+
+    def in_pieces(self) -> int:
+        """Calls of plans so far whose tiles went through pinned memory in pieces."""
+        found: int = self._library.distspmd_transport_messages(self.context, 1)
         return found
 
     def lend(self, address: int) -> None:

@@ -143,9 +143,10 @@ class Engine(Closing):
             return False
 
     @property
-    def carrying(self) -> Any:
-        """A function of C by which MPI carries buffers of a plan between ranks."""
-        return self._library.distspmd_carry
+    def by_mpi(self) -> tuple[Any, Any, Any]:
+        """Functions of C by which MPI carries buffers: post one, is it done, finish all."""
+        library = self._library
+        return library.distspmd_post, library.distspmd_is_done, library.distspmd_finish
 
     def share(
         self,
@@ -375,7 +376,9 @@ ABI: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "use_copy_in_copy_out": (None, (_ADDRESS, _NUMBER, _NUMBER, _NUMBERS)),
     "use_single_copy": (None, (_ADDRESS, _NUMBER, _NUMBER, _NUMBERS)),
     "meet": (None, (_ADDRESS, _NUMBER, _ADDRESS, _NUMBER, _ADDRESS)),
-    "carry": (None, (_ADDRESS, _NUMBER, _NUMBER, _NUMBER, _NUMBERS)),
+    "post": (_NUMBER, (_ADDRESS, _NUMBER, _NUMBER, _NUMBER, _ADDRESS, _NUMBER)),
+    "is_done": (_NUMBER, (_ADDRESS, _NUMBER, _NUMBER, _NUMBER)),
+    "finish": (None, (_ADDRESS, _NUMBER)),
     "count": (None, (_ADDRESS, _NUMBER, _NUMBER)),
     "use_movements": (None, (_ADDRESS, _NUMBERS)),
     "add_farewell": (None, (_NUMBER,)),

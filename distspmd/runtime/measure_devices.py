@@ -9,20 +9,27 @@ import json
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
 
+from distspmd.layouts import intervals
 from distspmd.layouts.layout import Layout
 from distspmd.layouts.mesh import Mesh
 from distspmd.planning.planner import plan as make_plan
 from distspmd.plans.encoding import Storage
 from distspmd.plans.staged_boxes import staging_table
 from distspmd.runtime.agreement import Agreement
+from distspmd.runtime.allocation import allocated_tasks, ranks_of_node
 from distspmd.runtime.device_arrays import DeviceArray
-from distspmd.runtime.device_machine import DeviceMachine
-from distspmd.runtime.device_transports import TRANSPORTS, VARIABLE, use_transport
+from distspmd.runtime.device_machine import DeviceMachine, Figures
+from distspmd.runtime.device_transports import (
+    TRANSPORTS,
+    VARIABLE,
+    is_on_several_nodes,
+    use_transport,
+)
 from distspmd.runtime.devices import Device, Transport, device_kind, device_of_process
 from distspmd.runtime.engine import Engine, runnable
 from distspmd.runtime.launch import launch
@@ -31,18 +38,31 @@ from distspmd.runtime.measure import _least
 _REPEAT = 10
 
 
-def measure(kind: str, ranks: int = 2, timeout: float = 300) -> DeviceMachine:
-    """Start ranks that measure.
+def measure(kind: str, ranks: int = 3, timeout: float = 300) -> DeviceMachine:
+    """Start ranks that measure; in a job of several nodes also ranks on all of these.
 
     Args:
         kind: of device.
-        ranks: how many; those of a node take its devices in turn.
+        ranks: how many, if a node has so many; those of a node take its devices in turn.
         timeout: in seconds.
 
     Raises:
         LaunchError: the ranks failed.
         ToolchainError: there is no MPI.
     """
+    tasks = allocated_tasks() or [ranks]
+    found = DeviceMachine()
+    if tasks[0] > 1:
+        found = _launched(kind, min(ranks, tasks[0]), timeout)
+    if len(tasks) == 1:
+        return found
+    far = _launched(kind, sum(tasks), timeout)
+    further = {f"{name} between nodes": why for name, why in far.refused.items()}
+    refused = {**found.refused, **further}
+    return replace(far, transports=found.transports, refused=refused)
+
+
+def _launched(kind: str, ranks: int, timeout: float) -> DeviceMachine:
     argv = ["-m", "distspmd.runtime.measure_devices", kind]
     done = launch(argv, ranks=ranks, threads=1, capture=True, timeout=timeout).check()
     return DeviceMachine(**json.loads(done.stdout.splitlines()[-1]))
@@ -64,30 +84,50 @@ def measured_on(comm: Any, kind: str) -> DeviceMachine:
         rate(lambda: device.download(one.address, host)),
         rate(lambda: device.upload(host, one.address)),
     )
-    transports: dict[str, tuple[float, float]] = {}
+    ways: dict[str, Figures] = {}
     refused: dict[str, str] = {}
     for name in TRANSPORTS:
-        least, why = _seconds(comm, device, name, 1)
+        least, why = _seconds(comm, device, name, _neighbours(comm, 1))
         if why:
             refused[name] = why
             continue
-        most, _ = _seconds(comm, device, name, large // 8)
-        transports[name] = least, max(1e-15, (most - least) / large)
-    return DeviceMachine(*rates, transports, refused)
+        most, _ = _seconds(comm, device, name, _neighbours(comm, large // 8))
+        all_to_all, _ = _seconds(comm, device, name, _everybody(comm))
+        further = max(0.0, all_to_all - least) / max(1, comm.size - 2)
+        ways[name] = least, max(1e-15, (most - least) / large), further
+    if is_on_several_nodes(kind, Agreement.of(comm)):
+        return DeviceMachine(*rates, refused=refused, far=ways)
+    return DeviceMachine(*rates, ways, refused)
 
 
-def _seconds(comm: Any, device: Device, name: str, elements: int) -> tuple[float, str]:
-    """How long ranks take to get their neighbours' tiles by a transport; or why they cannot."""
+def _neighbours(comm: Any, elements: int) -> tuple[Layout, Layout]:
+    """Ranks get each other's tiles: of a rank of another node, if there are several."""
     mesh = Mesh(x=comm.size)
     rows = Layout.parse(f"[1{{x}}{comm.size}, {elements}]", mesh)
-    turned = tuple(rows.box((rank + 1) % comm.size) for rank in mesh)
-    target = Layout(mesh, rows.extents, explicit=turned)
-    plan = runnable(make_plan(rows, target, np.dtype(float), None, None, None))
-    ends = [Storage.of(layout.box(comm.rank)) for layout in (rows, target)]
+    of_node = max(1, ranks_of_node(comm.size) % comm.size)
+    turned = tuple(rows.box((rank + of_node) % comm.size) for rank in mesh)
+    return rows, Layout(mesh, rows.extents, explicit=turned)
+
+
+def _everybody(comm: Any) -> tuple[Layout, Layout]:
+    """Each rank gets an element of each other one."""
+    mesh, ranks = Mesh(x=comm.size), comm.size
+    texts = f"[1{{x}}{ranks}, {ranks}]", f"[{ranks}, 1{{x}}{ranks}]"
+    rows, columns = (Layout.parse(text, mesh) for text in texts)
+    return rows, columns
+
+
+def _seconds(
+    comm: Any, device: Device, name: str, layouts: tuple[Layout, Layout]
+) -> tuple[float, str]:
+    """How long ranks take to bring tiles to another layout by a transport; or why they cannot."""
+    plan = runnable(make_plan(*layouts, np.dtype(float), None, None, None))
+    ends = [Storage.of(layout.box(comm.rank)) for layout in layouts]
     engine = Engine(comm, [("measurement", plan, ends)])
     table = staging_table([(plan, ends)], [], comm.rank)
     transport = Transport(device, engine.context, engine.end, table)
-    tiles = [DeviceArray.of(np.zeros((1, elements)), device.kind) for _ in range(2)]
+    shapes = [intervals.shape(layout.box(comm.rank)) for layout in layouts]
+    tiles = [DeviceArray.of(np.zeros(shape), device.kind) for shape in shapes]
     os.environ[VARIABLE] = name
     chosen = use_transport(transport, engine, Agreement.of(comm), [(plan, ends)])
     why = chosen.staged_because or name if chosen.name != name else ""

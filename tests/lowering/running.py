@@ -10,7 +10,6 @@ import numpy as np
 
 import distspmd
 from distspmd.errors import DistSPMDError
-from distspmd.plans.plan import Plan
 from distspmd.plans.pull_table import received_by_pulls
 from distspmd.runtime.device_arrays import DeviceArray
 from distspmd.runtime.engine import runnable
@@ -136,16 +135,23 @@ def outcome(ready: Prepared | None, comm: Any) -> str:
 
 
 def _miscounted(program: distspmd.Program) -> list[str]:
-    """Memlets that received other bytes than their plan says; at most those if data decide."""
-    received = received_by_pulls if program.pulls else Plan.received
-    return [
-        f"rank {program.rank} received {counted.received_bytes} bytes in {counted.calls} calls of "
-        f"{memlet.layouts}"
-        for memlet, counted in program.statistics()
-        for planned in (counted.calls * received(runnable(memlet.solution.plan), program.rank),)
-        if counted.received_bytes > planned
-        or (counted.received_bytes < planned and not memlet.asked)
-    ]
+    """Memlets that received other bytes than their plan says; at most those if data decide.
+
+    Where kernels combined operands, each rank received all of them.
+    """
+    by_kernels = program.pulls or program.device_messages or program.staged_pieces
+    found = []
+    for memlet, counted in program.statistics():
+        plan = runnable(memlet.solution.plan)
+        least = most = counted.calls * plan.received(program.rank)
+        if by_kernels:
+            most = max(most, counted.calls * received_by_pulls(plan, program.rank))
+        if counted.received_bytes > most or (counted.received_bytes < least and not memlet.asked):
+            found.append(
+                f"rank {program.rank} received {counted.received_bytes} bytes in {counted.calls} "
+                f"calls of {memlet.layouts}"
+            )
+    return found
 
 
 def _misexplained(program: distspmd.Program, runs: int, comm: Any) -> list[str]:

@@ -11,9 +11,9 @@ import distspmd
 from distspmd.layouts.layout import Layout
 from distspmd.layouts.mesh import Mesh
 from distspmd.plans.encoding import Storage
-from distspmd.plans.packed_table import packed_table
+from distspmd.plans.packed_table import MOST_BYTES, packed_table
 from distspmd.runtime.device_groups import VARIABLE as NCCL
-from distspmd.runtime.device_transports import MPI_VARIABLE, VARIABLE
+from distspmd.runtime.device_transports import MPI_VARIABLE, PIECE_VARIABLE, VARIABLE
 
 __all__ = ["copied", "mutated"]  # fixtures
 
@@ -22,7 +22,8 @@ MOVES, EXCHANGE = HERE / "device_pulls.py", HERE.parent / "ranks" / "pulled.py"
 MESSAGES = f"{HEADERS}/messages.hpp"
 SLOW = pytest.mark.slow
 
-WAIT = "keep(cudaStreamSynchronize(stream_));"
+END = "    keep(cudaStreamSynchronize(stream_));\n    count_"
+PACKED = "own_.keep(cudaEventSynchronize(own_.packed_[packed++]));"
 MUTATIONS = (
     (
         "nccl",
@@ -30,13 +31,16 @@ MUTATIONS = (
             "for the program", f"{HEADERS}/transport.hpp", "self->wait(nullptr);  // likewise", ""
         ),
     ),
-    ("nccl", Mutation("for the end", MESSAGES, f"{WAIT}\n    count_", "count_")),
-    ("mpi", Mutation("for what is packed", MESSAGES, f"{WAIT}  // what", "// what")),
+    ("nccl", Mutation("for the end", MESSAGES, END, "    count_")),
+    ("staged", Mutation("for the end", MESSAGES, END, "    count_")),
+    ("mpi", Mutation("for what is packed", MESSAGES, PACKED, "++packed;")),
+    ("staged", Mutation("for what is packed", MESSAGES, PACKED, "++packed;")),
 )
 
 
 def use(monkeypatch: pytest.MonkeyPatch, transport: str) -> None:
     monkeypatch.setenv(VARIABLE, transport)
+    monkeypatch.setenv(PIECE_VARIABLE, "48")  # a few elements
     if transport == "mpi":  # as one that knows the device's memory, which the host may read then
         monkeypatch.setenv(MPI_VARIABLE, "aware")
         monkeypatch.setenv("DISTSPMD_EMULATED_GUARD", "0")
@@ -46,6 +50,8 @@ def use(monkeypatch: pytest.MonkeyPatch, transport: str) -> None:
     ("transport", "ranks", "cases"),
     [
         ("nccl", 3, 10),
+        ("staged", 3, 15),
+        *(pytest.param("staged", n, 150, marks=SLOW) for n in (1, 2, 4)),
         *(pytest.param("nccl", n, 150, marks=SLOW) for n in (2, 4)),
         *(pytest.param("mpi", n, 150, marks=SLOW) for n in (2, 3, 4)),
     ],
@@ -60,7 +66,7 @@ def test_random_moves_by_messages_between_devices_agree_with_the_simulator(
 
 
 @SLOW
-@pytest.mark.parametrize("transport", ["nccl", "mpi"])
+@pytest.mark.parametrize("transport", ["nccl", "mpi", "staged"])
 def test_with_all_waits_messages_are_right(
     mutated: Path, monkeypatch: pytest.MonkeyPatch, launch: Launch, transport: str
 ) -> None:
@@ -112,8 +118,33 @@ def test_a_rank_packs_what_it_sends() -> None:
     held = [Storage.of(layout.box(1)) for layout in plan.buffers[:2]]
     words = packed_table([plan], [held], 1, 2).tolist()
     assert words[:3] == [1, 2, 1]
-    assert words[3:12] == [1, 0, 8, 0, 0, 0, 6, 6, 1], "six elements go out, and six come"
-    assert words[12:19] == [6, 1, 0, 0, 6, 1, 0]
-    assert words[19:21] == [0, 6]
-    assert words[21:27] == [1, 0, 11, 2, 3, 1], "one launch packs one box, into the outbox"
-    assert words[27:38] == [0, 0, 0, 0, 0, 2, 3, 6, 1, 3, 1]
+    assert words[3:7] == [1, 0, 8, MOST_BYTES // 8]
+    assert words[7:13] == [0, 0, 0, 6, 6, 1], "six elements go out, and six come"
+    assert words[13:18] == [6, 1, 0, 0, 6]
+    assert words[18:24] == [2, 1, 0, 0, 0, -1], "first its own part goes from tile to tile"
+    assert words[24:29] == [0, 0, 6, 1, 0], "then what has come, from the first element on"
+    assert words[29:35] == [1, 0, 11, 2, 3, 1], "one launch packs one box, into the outbox"
+    assert words[35:46] == [0, 0, 0, 0, 0, 2, 3, 6, 1, 3, 1]
+
+
+def test_pieces_of_a_message_are_unpacked_each_for_itself() -> None:
+    mesh = Mesh(p=2)
+    layouts = [Layout.parse(text, mesh) for text in ("[2{p}4, 6]", "[4, 3{p}6]")]
+    plan = distspmd.plan(*layouts, np.dtype(float))
+    held = [Storage.of(layout.box(1)) for layout in plan.buffers[:2]]
+    words = packed_table([plan], [held], 1, 2, [32]).tolist()
+    assert words[6] == 4
+    assert words[14:21] == [2, 0, 0, 4, 0, 4, 2], "six elements go as four and two"
+    assert words[27:37] == [0, 0, 4, 1, 0, 0, 4, 2, 1, 4]
+    assert packed_table([plan], [held], 1, 2, [0]).tolist()[3] == 0, "it goes otherwise"
+
+
+def test_what_several_ranks_get_is_packed_once() -> None:
+    mesh = Mesh(p=4)
+    plan = distspmd.plan(
+        *(Layout.parse(text, mesh) for text in ("[2{p}8]", "[8]")), np.dtype(float)
+    )
+    held = [Storage.of(layout.box(1)) for layout in plan.buffers[:2]]
+    words = packed_table([plan], [held], 1, 4).tolist()
+    assert words[10] == 2, "the outbox has two elements"
+    assert words[14:24] == [3, 0, 0, 2, 2, 0, 2, 3, 0, 2], "which three ranks get"

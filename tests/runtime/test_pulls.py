@@ -11,9 +11,10 @@ import distspmd
 from distspmd.layouts.layout import Layout
 from distspmd.layouts.mesh import Mesh
 from distspmd.plans.encoding import Storage
+from distspmd.plans.packed_table import packed_table
 from distspmd.plans.plan import Plan
 from distspmd.plans.pull_table import pull_table, received_by_pulls, why_no_pulls
-from distspmd.runtime.device_transports import VARIABLE
+from distspmd.runtime.engine import runnable
 
 __all__ = ["copied", "mutated"]  # fixtures
 
@@ -83,15 +84,6 @@ def test_random_moves_that_are_pulled_agree_with_the_simulator(
     assert "all is right" in done.stdout
 
 
-@pytest.mark.slow
-def test_the_same_moves_are_staged_where_that_is_asked_for(
-    launch: Launch, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(VARIABLE, "staged")
-    done = launch(HERE / "device_pulls.py", "2", "40", ranks=2)
-    assert "all is right: 0 moves" in done.stdout
-
-
 def plan_of(source: str, target: str, **axes: int) -> Plan:
     mesh = Mesh(**axes)
     return distspmd.plan(Layout.parse(source, mesh), Layout.parse(target, mesh), np.dtype(float))
@@ -119,6 +111,17 @@ def test_who_pulls_a_small_reduction_reads_all_its_operands() -> None:
     assert sum(plan.received(rank) for rank in range(4)) == 6 * 8, "a ring moves the fewest"
     assert [received_by_pulls(plan, rank) for rank in range(4)] == [3 * 8] * 4
     assert [pull_table([plan], held, rank)[11] for rank in range(4)] == [3] * 4
+
+
+def test_large_reductions_move_as_few_bytes_between_devices_as_a_ring() -> None:
+    elements, ranks = 1 << 16, 4
+    plan = runnable(plan_of(f"[{elements}] + partial(sum){{p}}", f"[{elements}]", p=ranks))
+    assert len(plan.steps) == 2, "a reduce-scatter, and an all-gather of the pieces"
+    ring = 2 * (ranks - 1) * elements * 8 // ranks
+    assert [received_by_pulls(plan, rank) for rank in range(ranks)] == [ring] * ranks
+    held = [Storage.of(layout.box(1)) for layout in plan.buffers[:2]]
+    words = packed_table([plan], [held], 1, ranks).tolist()
+    assert words[13] == ring // 2 // 8, "of a step, likewise by packed messages"
 
 
 DTYPE = 11

@@ -7,6 +7,8 @@
 //
 // It lies in a file without a name, so that another process can map an allocation to addresses of its
 // own, as CUDA's inter-process handles do; its pages go when no process has them any more.
+//
+// Where it is compiled with the address sanitizer, each byte beside an allocation is an error.
 #pragma once
 
 #include <fcntl.h>
@@ -19,6 +21,13 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#else
+#define ASAN_POISON_MEMORY_REGION(at, bytes) ((void)0)
+#define ASAN_UNPOISON_MEMORY_REGION(at, bytes) ((void)0)
+#endif
 
 namespace emulated {
 
@@ -55,6 +64,8 @@ class Arena {
     std::memset(block, 0xFF, whole);
     char *at = block + (whole - bytes) / alignment * alignment;
     held_[at] = {block, whole, bytes, place};
+    ASAN_POISON_MEMORY_REGION(block, std::size_t(at - block));  // what the pages have besides
+    ASAN_POISON_MEMORY_REGION(at + bytes, std::size_t(block + whole - at) - bytes);
     held_bytes_ += bytes;
     if (guarded_ && !working_) mprotect(block, whole, PROT_NONE);
     return at;
@@ -102,6 +113,7 @@ class Arena {
     const auto found = held_.find(static_cast<char *>(at));
     if (found == held_.end() || found->second.imported != imported) return false;
     const Held &held = found->second;
+    ASAN_UNPOISON_MEMORY_REGION(held.block, held.whole);
     if (!imported)
       fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, off_t(held.place), off_t(held.whole));
     mmap(held.block, held.whole, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,

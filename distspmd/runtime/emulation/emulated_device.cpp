@@ -189,7 +189,9 @@ cudaError_t cudaFreeAsync(void *at, cudaStream_t stream) {
   });
 }
 cudaError_t cudaMallocHost(void **to, std::size_t bytes) {
-  *to = aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
+  const std::size_t whole = (bytes + 4095) / 4096 * 4096;
+  *to = aligned_alloc(4096, whole);
+  if (*to) std::memset(*to, 0xFF, whole);  // as memory of the device that nobody wrote
   return *to ? cudaSuccess : told(cudaErrorMemoryAllocation);
 }
 cudaError_t cudaHostAlloc(void **to, std::size_t bytes, unsigned) {

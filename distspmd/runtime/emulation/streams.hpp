@@ -102,6 +102,7 @@ class Streams {
   void destroy(Stream *stream) {
     stream->run_all();
     others_.erase(std::find(others_.begin(), others_.end(), stream));
+    ended_.push_back(stream);
   }
 
  private:
@@ -117,7 +118,7 @@ class Streams {
 
   Arena &arena_;
   Stream legacy_;
-  std::vector<Stream *> others_;
+  std::vector<Stream *> others_, ended_;
   Stream *per_thread_;  // one of the others: the device has one thread
   Order order_ = Order::lazy;
   std::mt19937 draw_;

@@ -10,7 +10,9 @@
 VARIANTS
 
 struct Join {  // neither associative nor commutative: an order that differs is seen
-  __device__ void operator()(std::int64_t &a, std::int64_t b) const { a = 31 * a + 7 * b; }
+  __device__ void operator()(std::int64_t &a, std::int64_t b) const {
+    a = std::int64_t(31 * std::uint64_t(a) + 7 * std::uint64_t(b));
+  }
 };
 
 #define CHECK(SPACE)                                                                               \

@@ -91,7 +91,7 @@ class Context : public Executable {
     check(MPI_Comm_dup(comm, &comm_), comm, "MPI_Comm_dup", creation);
     check(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), comm_, "MPI_Comm_set_errhandler",
           creation);
-    resources_.comm = comm_;
+    resources_.comm = buffers_.comm = comm_;
     const Table table = Reader(comm_, words, count, std::move(functions)).table();
     agree(table);
     for (const Family &family : table.families) split(family);
@@ -214,11 +214,21 @@ class Context : public Executable {
           plan_of(number).name);
     plan_of(number).statistics.seconds += MPI_Wtime() - begin;
   }
-  /// Carry buffers for such a plan; see carry_buffers.
-  void carry(std::int64_t number, std::int64_t out, std::int64_t in, const std::int64_t *words) {
+  /// Send or receive a buffer for such a plan; see Buffers.
+  std::int64_t post(std::int64_t number, bool sends, std::int64_t rank, void *at, std::int64_t bytes) {
+    return buffers_.post(sends, static_cast<int>(rank), at, static_cast<int>(bytes), plan_of(number).name);
+  }
+  bool is_done(std::int64_t number, std::int64_t message, bool waits) {
     const Movements::Going going(movements_, number);
     const double begin = MPI_Wtime();
-    carry_buffers(comm_, out, in, words, plan_of(number).name);
+    const bool done = buffers_.is_done(message, waits, plan_of(number).name);
+    plan_of(number).statistics.seconds += MPI_Wtime() - begin;
+    return done;
+  }
+  void finish(std::int64_t number) {
+    const Movements::Going going(movements_, number);
+    const double begin = MPI_Wtime();
+    buffers_.finish(plan_of(number).name);
     plan_of(number).statistics.seconds += MPI_Wtime() - begin;
   }
   /// Count a call of a plan that somebody else carried out.
@@ -375,6 +385,7 @@ class Context : public Executable {
   std::vector<std::unique_ptr<CountedFetch>> fetches_;
   Memory send_staging_, receive_staging_, scratch_;
   Movements movements_;
+  Buffers buffers_;
 };
 
 /// The communicator whose handle mpi4py gives as a number: a pointer in Open MPI, an int in MPICH.
@@ -488,9 +499,17 @@ DISTSPMD_EXPORT void distspmd_meet(void *context, std::int64_t plan, const void 
                                    void *all) {
   static_cast<distspmd::Context *>(context)->meet(plan, mine, bytes, all);
 }
-DISTSPMD_EXPORT void distspmd_carry(void *context, std::int64_t plan, std::int64_t out, std::int64_t in,
-                                    const std::int64_t *words) {
-  static_cast<distspmd::Context *>(context)->carry(plan, out, in, words);
+/// The number of a message of a buffer, that it is done (1) or not, and that all are; see Buffers.
+DISTSPMD_EXPORT std::int64_t distspmd_post(void *context, std::int64_t plan, std::int64_t sends,
+                                           std::int64_t rank, void *at, std::int64_t bytes) {
+  return static_cast<distspmd::Context *>(context)->post(plan, sends != 0, rank, at, bytes);
+}
+DISTSPMD_EXPORT std::int64_t distspmd_is_done(void *context, std::int64_t plan, std::int64_t message,
+                                              std::int64_t waits) {
+  return static_cast<distspmd::Context *>(context)->is_done(plan, message, waits != 0);
+}
+DISTSPMD_EXPORT void distspmd_finish(void *context, std::int64_t plan) {
+  static_cast<distspmd::Context *>(context)->finish(plan);
 }
 DISTSPMD_EXPORT void distspmd_count(void *context, std::int64_t plan, std::int64_t received_bytes) {
   static_cast<distspmd::Context *>(context)->count(plan, received_bytes);

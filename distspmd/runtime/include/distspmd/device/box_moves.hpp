@@ -39,15 +39,16 @@ __device__ inline const std::int64_t *find_box(const std::int64_t *rows, std::in
 
 /// Bring boxes to their places, of elements of so many units each. A row of the table has how many
 /// elements are in those before it, which base it comes from, where it begins there and in the target,
-/// whether it is combined with what is there, its extents, and the strides of both.
+/// whether it is combined with what is there, its extents, and the strides of both. Elements of all boxes
+/// are counted through; those from the first to the last one are brought.
 template <class Unit>
 __global__ void pull_boxes(char *const *bases, Unit *to, const std::int64_t *rows, std::int64_t count,
-                           std::int64_t dimensions, std::int64_t elements, std::int64_t units,
-                           Combine by) {
+                           std::int64_t dimensions, std::int64_t first, std::int64_t last,
+                           std::int64_t units, Combine by) {
   const std::int64_t row = 5 + 3 * dimensions;
   const std::int64_t step = std::int64_t(gridDim.x) * blockDim.x;
-  std::int64_t t = std::int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
-  for (; t < elements * units; t += step) {
+  std::int64_t t = first * units + std::int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
+  for (; t < last * units; t += step) {
     const std::int64_t element = t / units;
     const std::int64_t *const box = find_box(rows, row, count, element);
     const std::int64_t *const extents = box + 5, *const from_strides = extents + dimensions;
@@ -101,32 +102,47 @@ struct BoxMove {
 
   /// Queue it; the bases lie on the device, and what is written is given as an address, too.
   cudaError_t queue(char *const *bases, void *target, std::int64_t itemsize, cudaStream_t stream) const {
-    if (!elements) return cudaSuccess;
+    return queue_part(bases, target, itemsize, stream, 0, elements);
+  }
+
+  /// Likewise, of its elements from the first to the last one.
+  cudaError_t queue_part(char *const *bases, void *target, std::int64_t itemsize, cudaStream_t stream,
+                         std::int64_t first, std::int64_t last) const {
+    if (first >= last) return cudaSuccess;
+    const Part part{bases, target, stream, first, last};
     if (by != Combine::replace) {
-      if (dtype == 4) return start<std::int32_t>(bases, 1, target, stream);
-      if (dtype == 5) return start<std::int64_t>(bases, 1, target, stream);
-      if (dtype == 10) return start<float>(bases, 1, target, stream);
-      return start<double>(bases, 1, target, stream);
+      if (dtype == 4) return start<std::int32_t>(part, 1);
+      if (dtype == 5) return start<std::int64_t>(part, 1);
+      if (dtype == 10) return start<float>(part, 1);
+      return start<double>(part, 1);
     }
-    if (itemsize % 8 == 0) return start<std::uint64_t>(bases, itemsize / 8, target, stream);
-    if (itemsize % 4 == 0) return start<std::uint32_t>(bases, itemsize / 4, target, stream);
-    if (itemsize % 2 == 0) return start<std::uint16_t>(bases, itemsize / 2, target, stream);
-    return start<std::uint8_t>(bases, itemsize, target, stream);
+    if (itemsize % 8 == 0) return start<std::uint64_t>(part, itemsize / 8);
+    if (itemsize % 4 == 0) return start<std::uint32_t>(part, itemsize / 4);
+    if (itemsize % 2 == 0) return start<std::uint16_t>(part, itemsize / 2);
+    return start<std::uint8_t>(part, itemsize);
   }
 
  private:
+  struct Part {
+    char *const *bases;
+    void *target;
+    cudaStream_t stream;
+    std::int64_t first, last;
+  };
+
   template <class Unit>
-  cudaError_t start(char *const *bases, std::int64_t units, void *target, cudaStream_t stream) const {
-    Unit *to_units = static_cast<Unit *>(target);
-    std::int64_t boxes = count, dims = dimensions, all = elements;
+  cudaError_t start(const Part &part, std::int64_t units) const {
+    char *const *bases = part.bases;
+    Unit *to = static_cast<Unit *>(part.target);
     const std::int64_t *words = table;
+    std::int64_t boxes = count, dims = dimensions, first = part.first, last = part.last;
     Combine how = by;
     constexpr std::int64_t threads = 256, most_blocks = 1 << 16;
-    const std::int64_t blocks = (elements * units + threads - 1) / threads;
-    void *arguments[] = {(void *)&bases, (void *)&to_units, (void *)&words, (void *)&boxes,
-                         (void *)&dims,  (void *)&all,      (void *)&units, (void *)&how};
+    const std::int64_t blocks = ((last - first) * units + threads - 1) / threads;
+    void *arguments[] = {(void *)&bases, (void *)&to,   (void *)&words, (void *)&boxes, (void *)&dims,
+                         (void *)&first, (void *)&last, (void *)&units, (void *)&how};
     return cudaLaunchKernel((void *)pull_boxes<Unit>, dim3(unsigned(std::min(blocks, most_blocks))),
-                            dim3(unsigned(threads)), arguments, 0, stream);
+                            dim3(unsigned(threads)), arguments, 0, part.stream);
   }
 };
 

@@ -174,8 +174,8 @@ DISTSPMD_DEVICE_EXPORT void distspmd_transport_run(void *transport, std::int64_t
 /// Bytes that it has copied from the device to the host, and back.
 DISTSPMD_DEVICE_EXPORT void distspmd_transport_bytes(void *transport, std::int64_t *both) {
   const auto *found = static_cast<distspmd::Transport *>(transport);
-  both[0] = found->to_host;
-  both[1] = found->to_device;
+  both[0] = found->copied(false);
+  both[1] = found->copied(true);
 }
 /// Let ranks pull out of the memory of each other's devices; see Pulls.
 DISTSPMD_DEVICE_EXPORT void distspmd_transport_use_pulls(void *transport, distspmd::Pulls::Meet meet,
@@ -189,16 +189,15 @@ DISTSPMD_DEVICE_EXPORT void distspmd_transport_lend(void *transport, const void 
   if (pulls && at) pulls->lend(at);
   if (pulls && !at) pulls->return_lent();
 }
-/// Let ranks send packed buffers from device to device; see Messages.
+/// Let ranks send packed buffers; see Messages.
 DISTSPMD_DEVICE_EXPORT void distspmd_transport_use_messages(
     void *transport, distspmd::Pulls::Meet meet, distspmd::Pulls::Count count,
-    distspmd::Messages::Carry carry, void *group, const std::int64_t *words) {
-  static_cast<distspmd::Transport *>(transport)->use_messages(meet, count, carry, group, words);
+    const distspmd::ByMpi *mpi, void *group, int pinned, const std::int64_t *words) {
+  static_cast<distspmd::Transport *>(transport)->use_messages(meet, count, *mpi, group, pinned, words);
 }
-/// Calls whose messages went from device to device so far.
-DISTSPMD_DEVICE_EXPORT std::int64_t distspmd_transport_messages(void *transport) {
-  const distspmd::Messages *const found = static_cast<distspmd::Transport *>(transport)->messages();
-  return found ? found->calls : 0;
+/// Calls of plans so far whose packed messages lay in pinned memory of the host, or in that of devices.
+DISTSPMD_DEVICE_EXPORT std::int64_t distspmd_transport_messages(void *transport, int pinned) {
+  return static_cast<distspmd::Transport *>(transport)->calls(pinned);
 }
 /// Load the library of collectives; what failed, null if nothing did.
 DISTSPMD_DEVICE_EXPORT const char *distspmd_nccl_load(const char *path) {

@@ -1,4 +1,5 @@
-// Device tiles move by way of pinned memory of the host, in which the engine of the plans finds them.
+// Device tiles move from device to device where they can (pulls.hpp, messages.hpp), else by way of mirrors in
+// pinned memory of the host, in which the engine of the plans finds them.
 //
 // A transport stands between a program and the engine. Of each end of a plan that lies in the
 // device's memory it has a mirror: one kernel copies what the plan reads into the mirror, the engine
@@ -90,23 +91,17 @@ class Transport : public Executable {
         engine_(static_cast<Executable *>(engine)),
         end_(end) {
     const std::int64_t plans = *words++, fetches = *words++;
-    std::int64_t bytes[2] = {0, 0};
     for (std::int64_t n = 0; n < plans + fetches; ++n) {
       Route route;
       route.itemsize = *words++;
       for (Part *part : {&route.read, &route.kept, &route.written}) {
         part->boxes = Boxes::read(words);
         upload(*part);
-        std::int64_t &most = bytes[part == &route.read ? 0 : 1];
+        std::int64_t &most = reach_[part == &route.read ? 0 : 1];
         most = std::max(most, part->boxes.reach * route.itemsize);
       }
       (n < plans ? plans_ : fetches_).push_back(route);
     }
-    for (const int side : {0, 1})
-      if (bytes[side])
-        check(cudaHostAlloc(&mirrors_[side], std::size_t(std::max(bytes[0], bytes[1])),
-                            cudaHostAllocMapped),
-              "cudaHostAlloc");
     check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate");
   }
   Transport(const Transport &) = delete;
@@ -129,15 +124,27 @@ class Transport : public Executable {
   Pulls *pulls() { return pulls_.get(); }
 
   /// Let ranks send packed buffers from device to device, where they can; see Messages.
-  void use_messages(Pulls::Meet meet, Pulls::Count count, Messages::Carry carry, void *group,
+  void use_messages(Pulls::Meet meet, Pulls::Count count, ByMpi mpi, void *group, bool pinned,
                     const std::int64_t *words) {
-    messages_ = std::make_unique<Messages>(engine_, meet, count, carry, group, words);
-    check(messages_->error(), "the tables of messages");
+    messages_.push_back(std::make_unique<Messages>(engine_, meet, count, mpi, group, pinned, words));
+    check(messages_.back()->error(), "the tables of messages");
   }
-  Messages *messages() { return messages_.get(); }
 
-  /// Bytes that have been copied from the device to the host, and back.
-  std::int64_t to_host = 0, to_device = 0;
+  /// Calls of plans whose packed messages lay in pinned memory of the host, or in that of devices.
+  std::int64_t calls(bool pinned) const {
+    std::int64_t found = 0;
+    for (const auto &messages : messages_) found += messages->is_pinned() == pinned ? messages->calls : 0;
+    return found;
+  }
+
+  /// Bytes that have been copied from the device to the host, or back.
+  std::int64_t copied(bool back) const {
+    std::int64_t found = back ? to_device : to_host;
+    for (const auto &messages : messages_) found += back ? messages->to_device : messages->to_host;
+    return found;
+  }
+
+  std::int64_t to_host = 0, to_device = 0;  // by way of mirrors
 
  private:
   struct Part {
@@ -154,6 +161,11 @@ class Transport : public Executable {
     wait(nullptr);  // for what the program does with the tiles
     const bool from_device = is_on_device(route.itemsize, in, {&route.read});
     const bool to_device = is_on_device(route.itemsize, out, {&route.kept, &route.written});
+    for (const int side : {0, 1})  // the first time; programs whose tiles go otherwise have none
+      if (reach_[side] && !mirrors_[side])
+        check(cudaHostAlloc(&mirrors_[side], std::size_t(std::max(reach_[0], reach_[1])),
+                            cudaHostAllocMapped),
+              "cudaHostAlloc");
     const bool in_place = in == out && mirrors_[0];  // else nothing is read
     char *const source = static_cast<char *>(mirrors_[0]);
     char *const target = static_cast<char *>(mirrors_[in_place ? 0 : 1]);
@@ -230,11 +242,11 @@ class Transport : public Executable {
       self->check(self->pulls_->error(), "a pull");
       if (done) return;
     }
-    if (self->messages_) {
+    for (const auto &messages : self->messages_) {
       self->wait(nullptr);  // likewise
-      const bool done = self->messages_->run(plan, in, out);
-      if (!self->messages_->said().empty()) self->end_(engine, self->messages_->said().c_str());
-      self->check(self->messages_->error(), "a message");
+      const bool done = messages->run(plan, in, out);
+      if (!messages->said().empty()) self->end_(engine, messages->said().c_str());
+      self->check(messages->error(), "a message");
       if (done) return;
     }
     self->by(self->plans_.at(std::size_t(plan)), in, out,
@@ -261,8 +273,9 @@ class Transport : public Executable {
   Executable *engine_;
   End end_;
   std::unique_ptr<Pulls> pulls_;
-  std::unique_ptr<Messages> messages_;
+  std::vector<std::unique_ptr<Messages>> messages_;  // a plan goes by one of them at most
   std::vector<Route> plans_, fetches_;
+  std::int64_t reach_[2] = {0, 0};  // bytes of a mirror that has all boxes of a source, of a target
   void *mirrors_[2] = {nullptr, nullptr};
   cudaStream_t stream_ = nullptr;
 };

@@ -3,7 +3,6 @@
 
 #include <mpi.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -13,30 +12,40 @@
 namespace distspmd {
 inline namespace v1 {
 
-/// Send and receive buffers, and wait for all: of each a rank, an address and bytes; first those that
-/// go out. Those of a pair of ranks have the same order on both.
-inline void carry_buffers(MPI_Comm comm, std::int64_t out, std::int64_t in, const std::int64_t *words,
-                          const std::string &name) {
-  constexpr std::int64_t most = std::int64_t(1) << 30;  // MPI counts in int
-  constexpr int tag = 7;
-  std::vector<MPI_Request> requests;
-  for (const bool sends : {false, true}) {  // who receives is there first
-    for (std::int64_t n = sends ? 0 : out; n < (sends ? out : out + in); ++n) {
-      const int rank = static_cast<int>(words[3 * n]);
-      char *const at = reinterpret_cast<char *>(static_cast<std::intptr_t>(words[3 * n + 1]));
-      for (std::int64_t begin = 0; begin < words[3 * n + 2]; begin += most) {
-        const int bytes = static_cast<int>(std::min(most, words[3 * n + 2] - begin));
-        requests.emplace_back();
-        const int error =
-            sends ? MPI_Isend(at + begin, bytes, MPI_BYTE, rank, tag, comm, &requests.back())
-                  : MPI_Irecv(at + begin, bytes, MPI_BYTE, rank, tag, comm, &requests.back());
-        check(error, comm, sends ? "MPI_Isend" : "MPI_Irecv", name);
-      }
-    }
+/// The messages of a plan that are on their way. Those of a pair of ranks have the same order on both.
+class Buffers {
+ public:
+  MPI_Comm comm = MPI_COMM_NULL;
+
+  /// Send a buffer to a rank, or receive one from it; the number of the message. MPI counts in int.
+  std::int64_t post(bool sends, int rank, void *at, int bytes, const std::string &name) {
+    constexpr int tag = 7;
+    requests_.emplace_back();
+    check(sends ? MPI_Isend(at, bytes, MPI_BYTE, rank, tag, comm, &requests_.back())
+                : MPI_Irecv(at, bytes, MPI_BYTE, rank, tag, comm, &requests_.back()),
+          comm, sends ? "MPI_Isend" : "MPI_Irecv", name);
+    return std::int64_t(requests_.size()) - 1;
   }
-  check(MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE), comm,
-        "MPI_Waitall", name);
-}
+
+  /// Whether a message has gone, or come; with `waits` it has when the call returns.
+  bool is_done(std::int64_t message, bool waits, const std::string &name) {
+    MPI_Request *const request = &requests_[std::size_t(message)];
+    int done = 1;
+    check(waits ? MPI_Wait(request, MPI_STATUS_IGNORE) : MPI_Test(request, &done, MPI_STATUS_IGNORE),
+          comm, waits ? "MPI_Wait" : "MPI_Test", name);
+    return done != 0;
+  }
+
+  /// Wait for all of them.
+  void finish(const std::string &name) {
+    check(MPI_Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE), comm,
+          "MPI_Waitall", name);
+    requests_.clear();
+  }
+
+ private:
+  std::vector<MPI_Request> requests_;
+};
 
 }  // namespace v1
 }  // namespace distspmd
