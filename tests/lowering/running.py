@@ -143,9 +143,10 @@ def _miscounted(program: distspmd.Program) -> list[str]:
     found = []
     for memlet, counted in program.statistics():
         plan = runnable(memlet.solution.plan)
-        least = most = counted.calls * plan.received(program.rank)
-        if by_kernels:
-            most = max(most, counted.calls * received_by_pulls(plan, program.rank))
+        planned = {plan.received(program.rank)}
+        if by_kernels:  # where tiles of the host take part, operands go as they do there
+            planned.add(received_by_pulls(plan, program.rank))
+        least, most = counted.calls * min(planned), counted.calls * max(planned)
         if counted.received_bytes > most or (counted.received_bytes < least and not memlet.asked):
             found.append(
                 f"rank {program.rank} received {counted.received_bytes} bytes in {counted.calls} "
