@@ -13,6 +13,7 @@ from dace.sdfg import nodes
 from distspmd.analysis.control_values import is_control_value
 from distspmd.analysis.iteration_spaces import IterationSpaces, spaces_of
 from distspmd.analysis.meanings import meanings_of
+from distspmd.dace_compat.fast_graphs import quick_graphs
 from distspmd.dace_compat.settings import placed_by_us
 from distspmd.dace_compat.swap import take_content
 from distspmd.errors import ArgumentError, ScheduleError, UnsupportedProgram, describe
@@ -212,12 +213,13 @@ def run_passes(compilation: Compilation, stop_after: str | None = None) -> None:
         raise ScheduleError(
             f"there is no pass {stop_after!r}; the passes are, in order: {', '.join(names)}."
         )
-    for each in PIPELINE:
-        each.apply(compilation)
-        if observe is not None:
-            observe(each, compilation)
-        if each.name == stop_after:
-            return
+    with quick_graphs():
+        for each in PIPELINE:
+            each.apply(compilation)
+            if observe is not None:
+                observe(each, compilation)
+            if each.name == stop_after:
+                return
 
 
 def check_not_lowered(sdfg: SDFG) -> None:

@@ -70,6 +70,16 @@ class UseArrays:
         """Whether it only reads."""
         return isinstance(self.slot.use, Read)
 
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """All that its costs depend on; tiles that are equal are one array, which is kept."""
+        use = self.slot.use
+        arrays = self.tiles, self.written, *self.parts
+        kind: tuple[Any, ...] = type(use), use.needs_values
+        if isinstance(use, Read):
+            kind = *kind, bool(use.approximate), use.sweeps, use.inspection is None
+        return tuple(map(id, arrays)), self.operands.tobytes(), self.axes, self.times, kind
+
 
 Members = Sequence[tuple[UseArrays, int]]
 """Uses, each with one candidate of its space."""

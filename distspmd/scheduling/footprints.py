@@ -49,6 +49,7 @@ class Tilings:
         last: last value.
         idle: whether a rank runs nothing: (candidates, ranks).
         steps: between values of each parameter.
+        known: boxes that were found under them: what several spaces touch alike is kept once.
     """
 
     candidates: tuple[Candidate, ...]
@@ -57,6 +58,7 @@ class Tilings:
     last: NDArray[np.int64]
     idle: NDArray[np.bool_]
     steps: NDArray[np.int64]
+    known: dict[Any, Stack] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(
@@ -315,12 +317,13 @@ class Footprint:
         """Hull of some accesses to one container on each rank, under each candidate."""
         if self.like is not self:
             return self.like.boxes(accesses, tilings)
-        found: Stack | None = None
-        for access in accesses:
-            own = self._boxes(access, tilings)
-            found = own if found is None else boxes.hull(found, own)
-        assert found is not None
-        return found
+        ends = tuple((self.extents(a.data), tuple(self._ends_of(a))) for a in accesses)
+        key = self.space.parameters, ends
+        if key not in tilings.known:
+            tilings.known[key] = functools.reduce(
+                boxes.hull, (self._boxes(access, tilings) for access in accesses)
+            )
+        return tilings.known[key]
 
     def _boxes(self, access: Access, tilings: Tilings) -> Stack:
         extents = self.extents(access.data)

@@ -211,7 +211,7 @@ class Model:
             program.itemsizes[data],
             extents,
             (seen, kind, is_loaded),
-            tuple((id(use.tiles), id(use.written), use.times) for use in uses),
+            tuple(use.key for use in uses),
         )
         if key in self._dwellings:
             like = self._dwellings[key]

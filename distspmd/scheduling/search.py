@@ -12,6 +12,7 @@ from typing import Any
 from dace import SDFG
 
 from distspmd.analysis.whole_program import unchanged_control_flow
+from distspmd.dace_compat.fast_graphs import quick_graphs
 from distspmd.dace_compat.settings import placed_by_us
 from distspmd.errors import ArgumentError, NoSchedule, describe
 from distspmd.layouts.dimension import is_count
@@ -189,7 +190,7 @@ def search_fused(compilation: Compilation, options: Options) -> Found:
         return found
 
     bounds: list[float] = []
-    with unchanged_control_flow():
+    with unchanged_control_flow(), quick_graphs():
         program = Program.of(compilation)
         best = min(map(on, _meshes(options, list(grids.values()))), key=lambda found: found.cost)
         if options.mesh is None and not grids:

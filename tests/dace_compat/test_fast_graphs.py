@@ -28,3 +28,42 @@ def test_the_quick_answers_are_the_slow_ones_and_nothing_stays() -> None:
             sdfg.node_id(dace.SDFGState("of another program"))
     assert slow == quick
     assert (type(sdfg).node_id, type(sdfg).sink_nodes) == before
+
+
+def test_scopes_are_those_of_dace() -> None:
+    sdfg = dace.SDFG("scopes")
+    for name in "xy":
+        sdfg.add_array(name, [4, 6], dace.float64)
+    state = sdfg.add_state()
+    state.add_mapped_tasklet(
+        "flat", {"i": "0:4"}, {"a": dace.Memlet("x[i, 0]")}, "b = a",
+        {"b": dace.Memlet("y[i, 0]")}, external_edges=True,
+    )  # fmt: skip
+    outer, leave = state.add_map("outer", {"i": "0:4"})
+    inner, back = state.add_map("inner", {"j": "0:6"})
+    tasklet = state.add_tasklet("body", {"a"}, {"b"}, "b = a + 1")
+    x, y = state.add_read("x"), state.add_write("y")
+    state.add_memlet_path(x, outer, inner, tasklet, dst_conn="a", memlet=dace.Memlet("x[i, j]"))
+    state.add_memlet_path(tasklet, back, leave, y, src_conn="b", memlet=dace.Memlet("y[i, j]"))
+
+    def asked() -> list[object]:
+        entries = [n for n in state.nodes() if isinstance(n, dace.nodes.EntryNode)]
+        views = [
+            state.scope_subgraph(entry, include_entry=a, include_exit=b)
+            for entry in entries
+            for a in (True, False)
+            for b in (True, False)
+        ]
+        found = [(view.nodes(), view.edges(), view.entry) for view in views]
+        return [found, [*map(state.entry_node, state.nodes())], [*map(state.exit_node, entries)]]
+
+    slow = asked()
+    before = type(state).scope_subgraph
+    with quick_graphs():
+        assert type(state).scope_subgraph is not before
+        assert asked() == slow
+        state.remove_node(state.add_access("x"))  # what is known of scopes is found again
+        assert asked() == slow
+        with pytest.raises(TypeError, match="should be dace.nodes.EntryNode"):
+            state.scope_subgraph(tasklet)
+    assert type(state).scope_subgraph is before
