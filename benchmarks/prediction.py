@@ -6,6 +6,11 @@ of a schedule is the fastest of its calls, each as long as the slowest rank take
 what the model predicts, on a machine that is measured first, by other programs on as many ranks,
 with the cores that these share. Bytes of plans are compared with those that the runtime counts.
 
+Compiling takes longer than timing: ``--prepare`` compiles all programs and times none, so that
+later only calls are left, with the same ``DISTSPMD_CACHE`` and the same ``--machine FILE``, the
+machine for which schedules are searched and plans are chosen. It is measured where there is no such
+file. What is predicted is predicted with the machine as it is when programs are timed.
+
 Where the machine has other work, ``--first`` lets the ranks run before it in what is timed: by the
 priority of real time, for which the system wants a right, and yields to nobody but the others.
 
@@ -26,12 +31,12 @@ import random
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from schedule_programs import CASES, MEASURED, Case
+from schedule_programs import CASES, MEASURED, TURNED, Case
 
 import distspmd
 from distspmd.errors import DistSPMDError
@@ -55,6 +60,7 @@ class Figure:
         measured: seconds of the fastest call, of the slowest rank.
         planned: bytes of the plans of a call.
         counted: bytes that all ranks received in a call, as the runtime counted them.
+        parts: seconds of each space, and of what moves of each array.
     """
 
     schedule: str
@@ -63,6 +69,7 @@ class Figure:
     measured: float
     planned: float
     counted: float
+    parts: dict[str, float] = field(default_factory=dict)
 
 
 # -- schedules --
@@ -186,20 +193,27 @@ def measured_machine(comm: Any, rounds: int) -> Machine:
 
     with running_first(comm.rank):
         machine = measured_on(comm)
-    together = {name: of_work(case, comm, comm.size, rounds) for name, case in MEASURED.items()}
-    alone = {name: of_work(case, comm, 1, rounds) for name, case in MEASURED.items()}
+    together = {
+        name: of_work(case, comm, last(case, comm.size), rounds) for name, case in MEASURED.items()
+    }
+    alone = {name: of_work(case, comm, last(case, 1), rounds) for name, case in MEASURED.items()}
+    rows, columns = (comm.size, 1), (1, comm.size)
+    stays = of_work(TURNED, comm, {"b": rows, "a": rows}, rounds)
+    turns = of_work(TURNED, comm, {"b": rows, "a": columns}, rounds)
     if comm.rank == 0:
         faster = [
             alone[name].seconds / together[name].seconds
             for name in ("filled", "computed", "squared")
         ]
+        most = float(min(comm.size, len(os.sched_getaffinity(0))))
         machine = replace(
             machine,
-            cores=min(float(comm.size), max(1.0, math.prod(faster) ** (1 / len(faster)))),
+            cores=min(most, max(1.0, math.prod(faster) ** (1 / len(faster)))),
             stream=alone["filled"].seconds / alone["filled"].nbytes,
             operation=alone["computed"].seconds / alone["computed"].operations,
             product=alone["squared"].seconds / alone["squared"].operations,
             alpha=max(machine.alpha, together["swept"].seconds / 100 / ALPHA_MESSAGES),
+            beta=max(machine.beta, (turns.seconds - stays.seconds) / turns.received),
         )
     found: Machine = comm.bcast(machine)
     return found
@@ -207,25 +221,39 @@ def measured_machine(comm: Any, rounds: int) -> Machine:
 
 @dataclass(frozen=True)
 class OfWork:
-    """Seconds of a program, and the operations and bytes of the busiest rank."""
+    """Seconds of a program, and the operations and bytes of the busiest rank.
+
+    Attributes:
+        received: bytes that the busiest rank of each move receives, of all moves.
+    """
 
     seconds: float
     operations: float
     nbytes: float
+    received: float
 
 
-def of_work(case: Case, comm: Any, ranks: int, rounds: int) -> OfWork:
-    """Time a program whose last space is split along its first parameter among some ranks."""
-    sdfg, work = None, []
+COUNTED = Machine(alpha=0, beta=1, copy=0)
+"""On which the seconds of a move are the bytes of its busiest rank."""
+
+
+def last(case: Case, ranks: int) -> dict[str, tuple[int, ...]]:
+    """A schedule that splits the last space of a program along its first parameter."""
+    space = distspmd.iteration_spaces(case.sdfg())[-1]
+    return {space.name: (ranks, *[1] * (len(space.parameters) - 1))}
+
+
+def of_work(case: Case, comm: Any, schedule: dict[str, Any], rounds: int) -> OfWork:
+    """Time a program with a schedule."""
+    sdfg, work, received = None, [], 0.0
     if comm.rank == 0:
         sdfg = case.sdfg()
-        space = distspmd.iteration_spaces(sdfg)[-1]
-        parts = (ranks, *[1] * (len(space.parameters) - 1))
-        distspmd.lower(sdfg, {space.name: parts}, arguments=case.arguments(sdfg))
+        distspmd.lower(sdfg, schedule, arguments=case.arguments(sdfg))
         work = [space.work for space in _record(sdfg).spaces]
+        received = distspmd.predict(sdfg, COUNTED).communication
     with distspmd.compile(sdfg, comm) as program:
         seconds = timed([program], drawn(case), comm, rounds)[0][0]
-    return OfWork(seconds, sum(w.operations for w in work), sum(w.nbytes for w in work))
+    return OfWork(seconds, sum(w.operations for w in work), sum(w.nbytes for w in work), received)
 
 
 def drawn(case: Case) -> dict[str, np.ndarray]:
@@ -242,44 +270,61 @@ def drawn(case: Case) -> dict[str, np.ndarray]:
     }
 
 
-def on_ranks(names: list[str], schedules: int, rounds: int, out: Path | None) -> None:
+def on_ranks(options: argparse.Namespace) -> None:
     """Print figures of all programs on the ranks that were started, and keep them."""
     from mpi4py import MPI
 
     comm = MPI.COMM_WORLD
-    machine = measured_machine(comm, rounds)
+    lowered_for = kept_machine(options.machine, comm, options.rounds)
+    machine = lowered_for if options.prepare else measured_machine(comm, options.rounds)
     kept: dict[str, Any] = {"ranks": comm.size, "machine": asdict(machine), "programs": {}}
-    for name in names:
+    for name in options.programs or list(CASES):
         begin = time.perf_counter()
         case = CASES[name]
-        sdfgs = lowered(case, schedules, comm.size, machine) if comm.rank == 0 else []
+        sdfgs = lowered(case, options.schedules, comm.size, lowered_for) if comm.rank == 0 else []
         count = comm.bcast(len(sdfgs))
         sdfgs = sdfgs or [None] * count
         programs = [distspmd.compile(sdfg, comm) for sdfg in sdfgs]
         ready = time.perf_counter()
-        found = timed(programs, drawn(case), comm, rounds)
+        found = [] if options.prepare else timed(programs, drawn(case), comm, options.rounds)
         for program in programs:
             program.close()
-        if comm.rank == 0:
+        if comm.rank == 0 and options.prepare:
+            print(f"{name}: {count} schedules in {ready - begin:.0f} s", flush=True)
+        elif comm.rank == 0:
             own = [
-                Figure(
-                    " ".join(str(_record(sdfg).schedule).split()),
-                    number == 0,
-                    distspmd.predict(sdfg, machine).seconds,
-                    seconds,
-                    planned_bytes(sdfg, machine),
-                    counted,
-                )
-                for number, (sdfg, (seconds, counted)) in enumerate(zip(sdfgs, found, strict=True))
+                _figure(sdfg, machine, number == 0, *times)
+                for number, (sdfg, times) in enumerate(zip(sdfgs, found, strict=True))
             ]
             kept["programs"][name] = [asdict(figure) for figure in own]
-            if out:
-                out.write_text(json.dumps(kept, indent=1) + "\n")
+            if options.out:
+                options.out.write_text(json.dumps(kept, indent=1) + "\n")
             print(
                 f"{line(name, comm.size, own)}  ({ready - begin:.0f} s to compile, "
                 f"{time.perf_counter() - ready:.0f} s to run)",
                 flush=True,
             )
+
+
+def kept_machine(file: Path | None, comm: Any, rounds: int) -> Machine:
+    """The machine that a file keeps; it is measured and kept where there is none."""
+    held = comm.bcast(file.read_text() if comm.rank == 0 and file and file.exists() else None)
+    if held is not None:
+        return Machine(**json.loads(held))
+    machine = measured_machine(comm, rounds)
+    if comm.rank == 0 and file:
+        file.write_text(json.dumps(asdict(machine), indent=1) + "\n")
+    return machine
+
+
+def _figure(sdfg: Any, machine: Machine, is_found: bool, seconds: float, counted: float) -> Figure:
+    predicted = distspmd.predict(sdfg, machine)
+    parts = dict(predicted.spaces)
+    for data, _, _, taken in predicted.moves:
+        parts[f"-> {data}"] = parts.get(f"-> {data}", 0.0) + taken
+    schedule = " ".join(str(_record(sdfg).schedule).split())
+    planned = planned_bytes(sdfg, machine)
+    return Figure(schedule, is_found, predicted.seconds, seconds, planned, counted, parts)
 
 
 def planned_bytes(sdfg: Any, machine: Machine) -> float:
@@ -366,22 +411,26 @@ def main() -> None:
     parser.add_argument("--ranks", type=int, nargs="*", default=[4, 8])
     parser.add_argument("--out", type=Path)
     parser.add_argument("--first", action="store_true", help="run before other work")
+    parser.add_argument("--prepare", action="store_true", help="compile only")
+    parser.add_argument("--machine", type=Path, help="for which programs are lowered: a file")
     parser.add_argument("--plot", nargs="+", type=Path, metavar=("PICTURE", "FILE"))
     options = parser.parse_args()
     if options.plot:
         draw(options.plot[1:], options.plot[0])
         return
-    names = options.programs or list(CASES)
     if launched_ranks() is not None:
-        on_ranks(names, options.schedules, options.rounds, options.out)
+        on_ranks(options)
         return
-    print(f"{HEAD}\n|{'---|' * 7}", flush=True)
+    if not options.prepare:
+        print(f"{HEAD}\n|{'---|' * 7}", flush=True)
     if options.first:
         os.environ[FIRST] = "1"
     for ranks in options.ranks:
-        argv = [*names, f"--schedules={options.schedules}", f"--rounds={options.rounds}"]
-        if options.out:
-            argv.append(f"--out={options.out.with_stem(f'{options.out.stem}-{ranks}')}")
+        argv = [*options.programs, f"--schedules={options.schedules}", f"--rounds={options.rounds}"]
+        argv += ["--prepare"] * options.prepare
+        for key in ("out", "machine"):
+            if file := getattr(options, key):
+                argv.append(f"--{key}={file.with_stem(f'{file.stem}-{ranks}')}")
         done = launch([Path(__file__).resolve(), *argv], ranks=ranks, threads=1)
         if done.returncode:
             sys.exit(done.returncode)

@@ -115,6 +115,12 @@ def swept(a: f8[4096]):
         a[1:-1] = 0.5 * (a[:-2] + a[2:])
 
 
+def turned(a: f8[1024, 1024]):
+    for _ in range(10):
+        b = a * 0.5
+        a[:] = b + 1.0
+
+
 @dataclass(frozen=True)
 class Case:
     """A program, and where the caller holds what.
@@ -158,3 +164,4 @@ CASES = {
 }
 
 MEASURED = {case.function.__name__: case for case in map(Case, (filled, computed, squared, swept))}
+TURNED = Case(turned)
