@@ -64,6 +64,6 @@ def test_scopes_are_those_of_dace() -> None:
         assert asked() == slow
         state.remove_node(state.add_access("x"))  # what is known of scopes is found again
         assert asked() == slow
-        with pytest.raises(TypeError, match="should be dace.nodes.EntryNode"):
+        with pytest.raises(TypeError, match=r"should be dace\.nodes\.EntryNode"):
             state.scope_subgraph(tasklet)
     assert type(state).scope_subgraph is before

@@ -12,7 +12,7 @@ from distspmd.scheduling import candidates
 from distspmd.scheduling.footprints import Footprint, Tilings
 from distspmd.scheduling.likeness import tied_variables
 from distspmd.scheduling.model import Model, Program
-from scheduling.programs import FAST, perceptron
+from scheduling.programs import FAST, adam, perceptron
 
 
 def program() -> Program:
@@ -30,7 +30,7 @@ def test_what_is_found_of_a_space_holds_for_those_that_are_like_it() -> None:
     for footprint in alike:
         alone = Footprint(footprint.space, footprint.touched)
         every = candidates.canonical_splits(footprint.space, mesh, range(len(mesh.axes)))[:4]
-        tilings = Tilings.of(footprint.space, mesh, every)
+        tilings, again = (Tilings.of(footprint.space, mesh, every) for _ in range(2))
         for splits in every:
             assert footprint.partials(footprint.split(splits)) == alone.partials(
                 alone.split(splits)
@@ -39,9 +39,27 @@ def test_what_is_found_of_a_space_holds_for_those_that_are_like_it() -> None:
         for slot, own in pairs:
             assert slot.data == own.data
             mine, theirs = (
-                one.boxes(of.touched, tilings) for one, of in ((footprint, slot), (alone, own))
+                footprint.boxes(slot.touched, tilings),
+                alone.boxes(own.touched, again),
             )
+            assert mine is not theirs
             assert np.array_equal(mine, theirs)
+
+
+def test_containers_that_are_used_alike_share_what_their_homes_cost() -> None:
+    compilation = begin_compilation(adam(64, 32, 64), {}, machine=FAST)
+    run_passes(compilation, stop_after="align-maps")
+    compilation.spaces = as_tiled(compilation.spaces)
+    homes = {
+        home.dwelling.data: home
+        for home in Model(Program.of(compilation), candidates.mesh_of(4), {}).homes
+    }
+    for gradient, state in (("g1", "m1"), ("g2", "m2")):
+        assert homes[gradient].own is not homes[state].own
+    moments = (homes["m1"], homes["s1"])
+    assert moments[0].own is moments[1].own
+    uses = zip(*(home.dwelling.uses for home in moments), strict=True)
+    assert all(a.tiles is b.tiles for a, b in uses)
 
 
 def test_layers_in_the_middle_are_tied_and_those_at_the_ends_are_not() -> None:
