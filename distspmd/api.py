@@ -22,7 +22,7 @@ from distspmd.explanation import Explanation, explain
 from distspmd.frontend.from_numpy.syntax.sources import globals_of
 from distspmd.layouts.mesh import Mesh
 from distspmd.lowering import ATTRIBUTE, CallForm, Lowering
-from distspmd.placement.argument_layouts import DISTRIBUTED
+from distspmd.placement.argument_layouts import IN_TILES
 from distspmd.plans.machine import Machine
 from distspmd.plans.solver import Solver
 from distspmd.runtime.agreement import Agreement, Call
@@ -75,8 +75,8 @@ def lower(
         mesh: sizes of axes by name, major first, ``{"x": 8, "y": 4}``, which spaces share that the
             schedule gives axes.
         arguments: where the caller holds an argument or a result (``"__return"``): ``"root"``, all
-            of it on rank 0 (default); ``"replicated"``, all of it on every rank of the grids; or
-            ``"distributed"``, on each rank its tile of ``program.layout(name)``.
+            of it on rank 0 (default); ``"replicated"``, all of it on every rank of the grids; or in
+            tiles of ``program.layout(name)``: ``"distributed"``; ``"gathered"`` frees copies of it.
         solvers: asked for plans in this order (default: all).
         machine: decides between plans; as measured on this host where left out.
         deterministic: whether results shall have the same bits on any number of ranks, with the
@@ -429,7 +429,7 @@ class PartitionedFunction:
             from distspmd.runtime.device_arrays import stand_in
 
             given = {name: stand_in(value) for name, value in given.items()}
-        tiles = {n for n, kind in (self._options["arguments"] or {}).items() if kind == DISTRIBUTED}
+        tiles = {n for n, kind in (self._options["arguments"] or {}).items() if kind in IN_TILES}
         return _parse(self.function, {n: value for n, value in given.items() if n not in tiles})
 
     def _bind(

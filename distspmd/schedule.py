@@ -271,7 +271,7 @@ class Patterns(Schedule):
     __repr__ = __str__
 
 
-_KINDS = ("root", "replicated", "distributed")
+_KINDS = ("root", "replicated", "distributed", "gathered")
 """Ways to hold arguments; of two factors of a product the later one counts."""
 
 

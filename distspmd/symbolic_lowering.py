@@ -20,7 +20,7 @@ from distspmd.analysis.infer_sizes import Shape
 from distspmd.errors import ArgumentError, ScheduleError
 from distspmd.lowering import ATTRIBUTE, Lowering, call_form_of
 from distspmd.pipeline import list_spaces
-from distspmd.placement.argument_layouts import DISTRIBUTED, check_arguments
+from distspmd.placement.argument_layouts import IN_TILES, check_arguments
 from distspmd.placement.schedule import resolve
 from distspmd.schedule import Entries, Grid
 from distspmd.scheduling.search import Options, lower_searched
@@ -61,7 +61,7 @@ class SymbolicLowering:
             for name, container in self.sdfg.arrays.items()
             if not container.transient
             and not name.startswith("__return")
-            and held.get(name) != DISTRIBUTED
+            and held.get(name) not in IN_TILES
         }
 
     def at(self, **sizes: int) -> Lowering:

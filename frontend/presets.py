@@ -15,6 +15,10 @@ UPDATES = "*.update"
 """The pattern of the updates of parameters."""
 
 
+_TENSOR = {"heads": "model", "hidden": "model", "vocabulary": "model"}
+"""What tensor parallelism splits."""
+
+
 def data_parallel(n: int) -> Patterns:
     """Each rank has all parameters and a part of the batch; gradients are summed over ranks.
 
@@ -26,15 +30,19 @@ def data_parallel(n: int) -> Patterns:
 
 
 def megatron(n: int) -> Patterns:
-    """Tensor parallel: each rank has a part of the heads, and of the hidden units."""
+    """Tensor parallel: each rank has a part of the heads, of the hidden units, and of the words.
+
+    Of the logits no rank has more than those of its words; for a loss, ranks exchange a few numbers
+    for each token.
+    """
     held = {"parameters": "distributed", "states": "distributed"}
-    return Patterns({ANY: {"heads": "model", "hidden": "model"}}, {"model": _count(n)}, held)
+    return Patterns({ANY: _TENSOR}, {"model": _count(n)}, held)
 
 
 def sequence_parallel(n: int) -> Patterns:
-    """As :func:`megatron`; what has neither heads nor hidden units is split along the sequence."""
+    """As :func:`megatron`; what has none of these dimensions is split along the sequence."""
     held = {"parameters": "distributed", "states": "distributed"}
-    split = {"heads": "model", "hidden": "model", "sequence": "model"}
+    split = {**_TENSOR, "sequence": "model"}
     return Patterns({ANY: split}, {"model": _count(n)}, held)
 
 
@@ -48,7 +56,7 @@ def zero(stage: int, n: int) -> Patterns:
     """
     if stage not in (1, 2, 3):
         raise ScheduleError(f"zero(stage={stage!r}): there are the stages 1, 2 and 3.")
-    kind = "distributed" if stage == 3 else "replicated"
+    kind = "gathered" if stage == 3 else "replicated"
     split = {UPDATES: {ANY: "data"}, ANY: {"batch": "data"}}
     return Patterns(split, {"data": _count(n)}, {"parameters": kind, "states": "distributed"})
 

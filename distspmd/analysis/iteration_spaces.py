@@ -169,7 +169,7 @@ def spaces_of(sdfg: SDFG) -> IterationSpaces:
     Raises:
         UnsupportedProgram: a library node without a pure expansion.
     """
-    found = list(_spaces(sdfg))
+    found = list(program_order(sdfg))
     known = meanings_of(sdfg)
     written: dict[str, int] = {}
     named = []
@@ -202,7 +202,7 @@ def spaces_of(sdfg: SDFG) -> IterationSpaces:
     return IterationSpaces(named)
 
 
-def _spaces(sdfg: SDFG) -> Iterator[tuple[SDFGState, nodes.MapEntry | nodes.LibraryNode]]:
+def program_order(sdfg: SDFG) -> Iterator[tuple[SDFGState, nodes.MapEntry | nodes.LibraryNode]]:
     """Top-level maps and library nodes in program order."""
     for block in _program_order(sdfg):
         for node in in_order(block):
@@ -211,7 +211,7 @@ def _spaces(sdfg: SDFG) -> Iterator[tuple[SDFGState, nodes.MapEntry | nodes.Libr
             if isinstance(node, (nodes.MapEntry, nodes.LibraryNode)):
                 yield block, node
             elif isinstance(node, nodes.NestedSDFG):
-                yield from _spaces(node.sdfg)
+                yield from program_order(node.sdfg)
 
 
 def in_order(state: SDFGState) -> Iterator[nodes.Node]:

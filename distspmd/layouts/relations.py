@@ -192,6 +192,27 @@ def stretched(layout: Layout) -> Layout:
     return Layout.of_bounds(layout.mesh, layout.extents, bounds)
 
 
+def shared_out(layout: Layout) -> Layout:
+    """Less than the tiles: ranks with the same tile share it out, along its longest dimension.
+
+    One that splits evenly comes first.
+    """
+    bounds = layout.bounds.copy()
+    groups: dict[bytes, list[int]] = {}
+    for rank in np.flatnonzero(layout.volumes):
+        groups.setdefault(bounds[rank].tobytes(), []).append(int(rank))
+    for ranks in groups.values():
+        box = bounds[ranks[0]]
+        sides = box[:, 1] - box[:, 0]
+        if len(ranks) == 1 or not len(sides):
+            continue
+        d = max(range(len(sides)), key=lambda d: (sides[d] % len(ranks) == 0, sides[d]))
+        size = -(-int(sides[d]) // len(ranks))
+        low = np.minimum(box[d, 0] + size * np.arange(len(ranks)), box[d, 1])
+        bounds[ranks, d, 0], bounds[ranks, d, 1] = low, np.minimum(low + size, box[d, 1])
+    return Layout.of_bounds(layout.mesh, layout.extents, bounds)
+
+
 def leaves_stale(written: Layout, held: Layout) -> bool:
     """Whether another rank holds what a rank writes, and does not write it, too."""
     if written is held:

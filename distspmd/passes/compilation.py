@@ -16,7 +16,7 @@ from distspmd.layouts.layout import Layout
 from distspmd.lowering import CallForm, FusedSpace, Lowering
 from distspmd.passes.movement import Movement
 from distspmd.passes.tiles import Symbols
-from distspmd.placement.argument_layouts import DISTRIBUTED, ROOT, held_by_caller
+from distspmd.placement.argument_layouts import GATHERED, IN_TILES, ROOT, held_by_caller
 from distspmd.placement.homes import Home, choose, question
 from distspmd.placement.propagation import Tiled
 from distspmd.planning.select import Solution
@@ -95,13 +95,15 @@ class Compilation:
         """The home of a container that the caller holds in one way or another."""
         kind = self.arguments.get(name, ROOT)
         held = held_by_caller(kind, uses[0].layout.extents, ranks)
-        return self.choose(
+        home = self.choose(
             name,
             uses,
             caller=None if self.sdfg.arrays[name].transient else held,
-            distributed=kind == DISTRIBUTED,
+            distributed=kind in IN_TILES,
             result=name.startswith("__return"),
+            parted=kind == GATHERED,
         )
+        return replace(home, is_gathered=kind == GATHERED)
 
     def choose(
         self,
@@ -110,13 +112,20 @@ class Compilation:
         caller: Layout | None = None,
         distributed: bool = False,
         result: bool = False,
+        parted: bool = False,
     ) -> Home:
         """The home of a container; where layers are alike, those of the first serve them all."""
         dtype = self.dtype(name)
-        key = question(dtype, uses, caller, distributed, result)
+        key = question(dtype, uses, caller, distributed, result, parted)
         if key not in self._homes:
             self._homes[key] = choose(
-                name, dtype, uses, caller=caller, distributed=distributed, result=result
+                name,
+                dtype,
+                uses,
+                caller=caller,
+                distributed=distributed,
+                result=result,
+                parted=parted,
             )
         return replace(self._homes[key], data=name, uses=tuple(uses))
 

@@ -19,8 +19,10 @@ from distspmd.analysis.uses import Read, Update, Use, Write
 from distspmd.lowering import CONTEXT
 from distspmd.passes.allocate_tiles import allocate_tiles, scalar_to_array
 from distspmd.passes.compilation import Compilation
+from distspmd.passes.gathered_copies import GatheredCopies
 from distspmd.passes.graph_queries import state_before
-from distspmd.passes.insert_memlets import Inserter, dtype_of, reads_through
+from distspmd.passes.insert_memlets import Inserter, reads_through
+from distspmd.passes.movement import dtype_of
 from distspmd.passes.rename_uses import rename_control_values, rename_edges, rename_nodes
 from distspmd.passes.tiles import Symbols
 from distspmd.placement.homes import Home, load, plan_fetch, store, stores, works_in_place
@@ -52,9 +54,10 @@ def distribute(
     for name in homes:
         scalar_to_array(sdfg, name)
     containers = {name: sdfg.arrays[name] for name in homes}
+    gathered = GatheredCopies.of(sdfg, homes, containers)
     sdfg.add_scalar(CONTEXT, dtypes.int64)
     tiles = allocate_tiles(sdfg, homes, symbols, tilings)
-    inserter = Inserter(sdfg, homes, tiles)
+    inserter = Inserter(sdfg, homes, tiles, gathered)
     uses = [use for home in homes.values() for use in home.uses]
     uses.sort(key=_depth)
     rename_nodes(sdfg, tiles)
@@ -62,6 +65,7 @@ def distribute(
     _load(inserter, containers)
     for use in uses:
         _redirect(inserter, use, containers[use.data])
+    gathered.keep_in_order()
     _store(inserter, containers)
     for name, home in homes.items():
         if not home.at_caller and containers[name].transient:
@@ -86,7 +90,7 @@ def _redirect(inserter: Inserter, use: Use, container: data.Data) -> None:
     match use:
         case Read(inspection=asked) if asked and use.is_asked_for(home.is_written):
             inserter.read_fetched(use, asked, container)
-        case Read() if not home.is_written:
+        case Read() if not home.is_written and not home.is_gathered:
             inserter.read_shared(use, container)
         case Read():
             move = plan_fetch(use, home, dtype)

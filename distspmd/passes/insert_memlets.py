@@ -7,9 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
-import numpy as np
 from dace import SDFG, Memlet, SDFGState, data, dtypes
 from dace.properties import CodeBlock
 from dace.sdfg import nodes
@@ -23,9 +21,10 @@ from distspmd.lowering import CONTEXT, layout_text
 from distspmd.nodes.distributed_memlet import DistributedMemlet
 from distspmd.nodes.fetched_memlet import FetchedMemlet
 from distspmd.passes.allocate_tiles import AllocatedTiles
+from distspmd.passes.gathered_copies import GatheredCopies
 from distspmd.passes.graph_queries import last, latest_before, node_of
 from distspmd.passes.inspector_code import Pointer, inspection_code
-from distspmd.passes.movement import Movement
+from distspmd.passes.movement import Movement, dtype_of
 from distspmd.passes.neutral_fill import add_identity
 from distspmd.passes.rename_uses import rename_edges
 from distspmd.placement.homes import Home
@@ -39,6 +38,7 @@ class Inserter:
     sdfg: SDFG
     homes: Mapping[str, Home]
     tiles: AllocatedTiles
+    gathered: GatheredCopies
     movements: list[Movement] = field(default_factory=list)
     fetches: list[Movement] = field(default_factory=list)
     """Movements of what data decide, which have numbers of their own."""
@@ -79,13 +79,25 @@ class Inserter:
     def read_copy(self, use: Read, container: data.Data, move: Redistribution) -> None:
         """Read from a copy that is made after the last node that the use reads from."""
         state = use.space.state
-        origin = _last_reader(use)
-        key = (origin, use.layout.boxes)
+        origin, run = _last_reader(use), self.gathered.of_reads.get(use)
+        key = (origin, run or use.layout.boxes)
         if key not in self._fetched:
-            copy = state.add_access(self.tiles.add(f"{use.data}_copy", container, use.layout))
+            copy = state.add_access(self._copy_of(use, container))
             self._fetched[key] = copy
-            self.move(state, origin, copy, use.data, move, use.space.source)
+            node = self.move(state, origin, copy, use.data, move, use.space.source)
+            if run is not None:
+                run.gather = node
         self._reroute(use, state, self._fetched[key], use.edges)
+
+    def _copy_of(self, use: Read, container: data.Data) -> str:
+        """The container of a copy: a new one, or the memory that gathered ones share."""
+        run = self.gathered.of_reads.get(use)
+        if run is None:
+            return self.tiles.add(f"{use.data}_copy", container, use.layout)
+        key, names = (run.form, run.memory), self.gathered.names
+        if key not in names:
+            names[key] = self.tiles.add(f"{use.data}_copy", container, use.layout)
+        return names[key]
 
     def read_fetched(self, use: Read, asked: Inspection, container: data.Data) -> None:
         """Read from a copy of what the use touches, which is found out when the program runs.
@@ -291,12 +303,6 @@ class Inserter:
         state.add_node(node)
         context = state.add_read(CONTEXT)
         state.add_edge(context, None, node, "_context", Memlet(data=CONTEXT, subset="0"))
-
-
-def dtype_of(container: data.Data) -> np.dtype[Any]:
-    """The NumPy type of the elements of a container."""
-    dtype: np.dtype[Any] = np.dtype(container.dtype.as_numpy_dtype())
-    return dtype
 
 
 def reads_through(use: Use) -> tuple[Edge, ...]:

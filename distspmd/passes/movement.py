@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from dace import data
 
 from distspmd.analysis.inspectors import Inspection
 from distspmd.analysis.iteration_spaces import Source
@@ -27,3 +31,9 @@ class Movement:
     """How often it is made in a run; None where that is not known."""
     inspection: Inspection | None = None
     """How the ranks find out what of it they fetch; None where they get all of it."""
+
+
+def dtype_of(container: data.Data) -> np.dtype[Any]:
+    """The NumPy type of the elements of a container."""
+    dtype: np.dtype[Any] = np.dtype(container.dtype.as_numpy_dtype())
+    return dtype

@@ -1,4 +1,8 @@
-"""Where the caller holds arguments and results at a call: on rank 0, on every rank, or in tiles."""
+"""Where the caller holds arguments and results at a call: on rank 0, on every rank, or in tiles.
+
+What is `"gathered"` is in tiles, as what is `"distributed"`; copies that ranks gather of it are
+freed while others are gathered, and made again (:mod:`distspmd.passes.gathered_copies`).
+"""
 
 from __future__ import annotations
 
@@ -10,8 +14,9 @@ from distspmd.layouts import intervals
 from distspmd.layouts.layout import Layout
 from distspmd.layouts.mesh import Mesh
 
-ROOT, REPLICATED, DISTRIBUTED = "root", "replicated", "distributed"
-KINDS = (ROOT, REPLICATED, DISTRIBUTED)
+ROOT, REPLICATED, DISTRIBUTED, GATHERED = "root", "replicated", "distributed", "gathered"
+KINDS = (ROOT, REPLICATED, DISTRIBUTED, GATHERED)
+IN_TILES = (DISTRIBUTED, GATHERED)
 
 
 def check_arguments(program: str, names: Sequence[str], arguments: object) -> None:
@@ -45,7 +50,7 @@ def check_arguments(program: str, names: Sequence[str], arguments: object) -> No
 
 def held_by_caller(kind: str, extents: tuple[int, ...], ranks: int) -> Layout | None:
     """The layout in which the caller holds an argument; None where the home decides it."""
-    if kind == DISTRIBUTED:
+    if kind in IN_TILES:
         return None
     if kind == ROOT:
         return Layout.root(extents)

@@ -25,7 +25,7 @@ from distspmd.analysis.uses import Read, Update, Use, Write
 from distspmd.layouts import intervals, relations
 from distspmd.layouts.layout import Layout
 from distspmd.layouts.mesh import Mesh
-from distspmd.layouts.relations import covers, leaves_stale, lies_within, stretched
+from distspmd.layouts.relations import covers, leaves_stale, lies_within, shared_out, stretched
 from distspmd.plans.heuristics import HEURISTICS
 from distspmd.plans.machine import Machine
 from distspmd.plans.redistribution import Redistribution
@@ -47,6 +47,7 @@ class Home:
         store: whether the values of the home must go to the caller when it ends.
         traffic: bytes that ranks receive because of the home, and those that they copy, by weight.
         over: the layouts that it was chosen over, each with its traffic.
+        is_gathered: whether copies of it are freed after use, and made again.
     """
 
     data: str
@@ -60,6 +61,7 @@ class Home:
     store: bool
     traffic: float = 0.0
     over: tuple[tuple[Layout, float], ...] = ()
+    is_gathered: bool = False
 
     @property
     def entrance(self) -> Layout:
@@ -86,9 +88,10 @@ def question(
     caller: Layout | None,
     distributed: bool = False,
     result: bool = False,
+    parted: bool = False,
 ) -> tuple[Any, ...]:
     """All that decides :func:`choose`: containers of which it is the same have the same home."""
-    return dtype, caller, distributed, result, *map(_asked_of, uses)
+    return dtype, caller, distributed, result, parted, *map(_asked_of, uses)
 
 
 def _asked_of(use: Use) -> tuple[Any, ...]:
@@ -124,6 +127,7 @@ def choose(
     caller: Layout | None,
     distributed: bool = False,
     result: bool = False,
+    parted: bool = False,
 ) -> Home:
     """The home of least traffic.
 
@@ -134,10 +138,14 @@ def choose(
         caller: the layout in which the caller holds it; None for a transient.
         distributed: whether the caller holds it in whatever layout its home has.
         result: whether it is made for the caller, so that it holds nothing before.
+        parted: whether no two ranks shall hold the same element.
     """
     weighed: list[tuple[float, Home]] = []
     partial = None if distributed else operand_layout(uses)
-    for layout in (*_candidates(uses, caller, distributed), *([partial] if partial else [])):
+    possible = list(_candidates(uses, caller, distributed))
+    if parted:
+        possible = list(dict.fromkeys(shared_out(layout) for layout in possible))
+    for layout in (*possible, *([partial] if partial else [])):
         if not all(works_in_place(use, layout) for use in _reads_of_operands(uses)):
             continue
         at_caller = caller is not None and layout.same_tiles(caller)

@@ -16,7 +16,7 @@ from distspmd.analysis.uses import Read, Update
 from distspmd.analysis.work import Work, work_of
 from distspmd.layouts.mesh import Mesh
 from distspmd.passes.compilation import Compilation
-from distspmd.placement.argument_layouts import DISTRIBUTED, REPLICATED, ROOT
+from distspmd.placement.argument_layouts import IN_TILES, REPLICATED, ROOT
 from distspmd.placement.homes import needs_load
 from distspmd.plans.machine import Machine
 from distspmd.schedule import Grid
@@ -223,8 +223,8 @@ class Model:
             program.itemsizes[data],
             extents,
             uses,
-            self._caller(kind, extents) if seen and kind != DISTRIBUTED else None,
-            seen and kind == DISTRIBUTED,
+            self._caller(kind, extents) if seen and kind not in IN_TILES else None,
+            seen and kind in IN_TILES,
             is_loaded,
             program.machine,
         )

@@ -158,8 +158,8 @@ def resident(
 
     Args:
         sdfg: what a front end made.
-        parameters: how parameters and buffers are held: ``"replicated"``, ``"distributed"``, or
-            ``"root"``, in the caller's memory on rank 0.
+        parameters: how parameters and buffers are held: ``"replicated"``, ``"distributed"``,
+            ``"gathered"``, or ``"root"``, in the caller's memory on rank 0.
         states: likewise, of the optimizer, and gradients that are kept; as the parameters if None.
 
     Returns:

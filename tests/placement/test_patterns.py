@@ -154,7 +154,7 @@ def test_presets_print_as_the_patterns_that_they_are(named):
     assert str(zero(1, 4) * megatron(2)) == (
         "{\n"
         "    '*.update': {'*': 'data'},\n"
-        "    '*': {'batch': 'data', 'heads': 'model', 'hidden': 'model'},\n"
+        "    '*': {'batch': 'data', 'heads': 'model', 'hidden': 'model', 'vocabulary': 'model'},\n"
         "}, mesh={'data': 4, 'model': 2}\n"
         "parameters distributed, states distributed"
     )
@@ -169,7 +169,7 @@ def test_presets_say_how_parameters_are_held(named):
     assert moved == {"x", "__return"}
     other = distspmd.lower(copy.deepcopy(named), megatron(2), arguments={"w": "root"})
     assert set(other.held) == {"v"}
-    assert fsdp(2).held["parameters"] == zero(3, 2).held["parameters"] == "distributed"
+    assert fsdp(2).held["parameters"] == zero(3, 2).held["parameters"] == "gathered"
     assert zero(1, 2).held["parameters"] == "replicated"
 
 

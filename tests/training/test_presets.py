@@ -14,15 +14,15 @@ from torch import Tensor, nn
 import distspmd
 from distspmd import frontend
 from distspmd.frontend.tensor_ir.kernels import identifier
+from distspmd.nodes.distributed_memlet import DistributedMemlet
 from distspmd.runtime.launch import launch
-from distspmd.schedule import Patterns
 from training.models import Block, Rotary, speak
 
 BATCH, LENGTH, WIDTH, HEADS, SHARED, WORDS, RANKS = 4, 8, 16, 8, 4, 20, 4
 ACTIVATIONS = 4 * BATCH * LENGTH * WIDTH
 """Bytes."""
-SPLIT = ("attention_q", "attention_k", "attention_v", "attention_out", "up_w", "up_b", "down_w")
-"""Parameters with heads or hidden units, by parts of their names."""
+SPLIT = ("attention_", "up_", "down_w", "words", "head")
+"""Parameters with heads, hidden units or words, by parts of their names."""
 Moves = dict[str, list[tuple[str, int]]]
 
 
@@ -95,15 +95,22 @@ def test_dimensions_have_the_names_of_the_field(step: SDFG) -> None:
 
 
 def test_tensor_parallel_needs_two_all_reduces_a_layer_each_way(step: SDFG) -> None:
+    """And one for the words of each end; of the logits three numbers of each token are reduced."""
     found = moved(step, frontend.megatron(RANKS))
-    assert of_all(found) == [2 * (RANKS - 1) * ACTIVATIONS] * 4
-    assert not any(name.startswith(("head", "words")) for name in found)
+    each = 2 * (RANKS - 1)
+    numbers = [each * ACTIVATIONS // WIDTH] * 3
+    assert of_all(found) == sorted(numbers + [each * ACTIVATIONS] * 6)
+    assert not any(name.startswith("head_mm") and "backward" not in name for name in found)
 
 
 @pytest.mark.slow
 def test_patterns_by_hand_do_what_the_preset_does(step: SDFG) -> None:
     found = moved(step, frontend.megatron(RANKS))
-    by_hand = {"*.attention.*": {"heads": RANKS}, "*.layers.*": {"hidden": RANKS}}
+    by_hand = {
+        "*.attention.*": {"heads": RANKS},
+        "*.layers.*": {"hidden": RANKS},
+        "*": {"vocabulary": RANKS},
+    }
     assert found.items() <= moved(step, by_hand).items()
 
 
@@ -112,8 +119,8 @@ def test_sequence_parallel_scatters_and_gathers_in_their_place(step: SDFG) -> No
     found = moved(step, frontend.sequence_parallel(RANKS))
     calls = [call for calls in found.values() for call in calls]
     scattered = [call for call in calls if call == ("reduce_scatter", (RANKS - 1) * ACTIVATIONS)]
-    assert len(scattered) == 4
-    assert sum(nbytes == (RANKS - 1) * ACTIVATIONS for _, nbytes in calls) >= 2 * 4
+    assert len(scattered) == 6
+    assert sum(nbytes == (RANKS - 1) * ACTIVATIONS for _, nbytes in calls) >= 2 * 6
     assert max(of_all(found)) <= 2 * (RANKS - 1) * ACTIVATIONS
     for name, nbytes in parameters().items():
         if not any(part in name for part in SPLIT):
@@ -121,18 +128,50 @@ def test_sequence_parallel_scatters_and_gathers_in_their_place(step: SDFG) -> No
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("preset", [frontend.zero(1, RANKS), frontend.fsdp(RANKS)])
-def test_zero_scatters_each_gradient_and_gathers_each_parameter(
-    step: SDFG, preset: Patterns
-) -> None:
-    found = moved(step, preset)
+def test_zero_scatters_each_gradient_and_gathers_each_parameter(step: SDFG) -> None:
+    found = moved(step, frontend.zero(1, RANKS))
     whole = parameters()
-    for name, nbytes in whole.items():  # of fsdp once, or for either pass
-        gathered = [own for _, own in found.pop(name)]
-        assert set(gathered) == {(RANKS - 1) * nbytes}
-        assert len(gathered) <= (2 if preset.held["parameters"] == "distributed" else 1)
+    for name, nbytes in whole.items():
+        assert [own for _, own in found.pop(name)] == [(RANKS - 1) * nbytes]
     assert {call for calls in found.values() for call, _ in calls} == {"reduce_scatter"}
     assert of_all(found) == sorted((RANKS - 1) * nbytes for nbytes in whole.values())
+
+
+def test_fsdp_gathers_each_parameter_for_either_pass(step: SDFG) -> None:
+    """But what only one pass reads, and what the last layer reads again at once."""
+    found = moved(step, frontend.fsdp(RANKS))
+    whole = parameters()
+    for name, nbytes in whole.items():
+        gathered = [own for _, own in found.pop(name)]
+        is_sum = name.endswith("bias") and "up" not in name  # a derivative of GELU needs its bias
+        times = 1 if is_sum or name.startswith(("words", "head", "layers_0_down")) else 2
+        assert gathered == [(RANKS - 1) * nbytes] * times, name
+    assert {call for calls in found.values() for call, _ in calls} == {"reduce_scatter"}
+    assert of_all(found) == sorted((RANKS - 1) * nbytes for nbytes in whole.values())
+
+
+def copied(sdfg: SDFG) -> int:
+    """Bytes on each rank, of a lowered program, for what is gathered of parameters."""
+    known = set(frontend.parameters(sdfg))
+    copies = {
+        edge.data.data
+        for node, state in sdfg.all_nodes_recursive()
+        if isinstance(node, DistributedMemlet) and node.array in known
+        for edge in state.out_edges(node)
+    } - known
+    return sum(sdfg.arrays[name].total_size * sdfg.arrays[name].dtype.bytes for name in copies)
+
+
+def test_what_fsdp_gathers_is_freed_for_other_layers() -> None:
+    """Four layers take as much memory for gathered parameters as two."""
+    found = []
+    for layers in (2, 4):
+        module = Decoder(layers)
+        step = speak(module, torch.optim.SGD(module.parameters(), lr=0.1))
+        given = frontend.training_step(step, *batch())
+        distspmd.lower(given, frontend.fsdp(RANKS))
+        found.append(copied(given))
+    assert 0 < found[0] == found[1]
 
 
 def test_products_reduce_activations_in_groups_and_gradients_between_them(step: SDFG) -> None:
@@ -141,7 +180,9 @@ def test_products_reduce_activations_in_groups_and_gradients_between_them(step: 
         nbytes * (1 if any(part in name for part in SPLIT) else 2)  # by the ranks of a group
         for name, nbytes in parameters().items()
     ]
-    assert of_all(found) == sorted([2 * ACTIVATIONS] * 4 + [2 * nbytes for nbytes in held])
+    numbers = [2 * ACTIVATIONS // WIDTH] * 3  # of each token, for the loss
+    activations = [2 * ACTIVATIONS] * 6
+    assert of_all(found) == sorted([*numbers, *activations, *(2 * nbytes for nbytes in held)])
 
 
 @pytest.mark.slow

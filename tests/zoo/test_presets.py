@@ -59,18 +59,29 @@ def moved(sdfg: SDFG, schedule: Any) -> Counter[int]:
     return Counter(nbytes for nbytes in found if nbytes >= 4 * WIDTH)
 
 
+def test_fsdp_gathers_each_parameter_twice(step: SDFG, llama: Any) -> None:
+    """But the table and the head, each of which only one pass reads, or both at once."""
+    found = moved(step, frontend.fsdp(RANKS))
+    once = Counter((RANKS - 1) * nbytes for nbytes in gradients(llama))
+    ends = Counter({(RANKS - 1) * 4 * WORDS * WIDTH: 2})
+    assert found == once + once + once - ends
+
+
 def gradients(llama: Any) -> list[int]:
     """Bytes of each."""
     return [4 * p.numel() for p in llama.parameters()]
 
 
 def test_tensor_parallel_needs_two_all_reduces_a_layer_each_way(step: SDFG) -> None:
-    assert moved(step, frontend.megatron(RANKS)) == {2 * (RANKS - 1) * ACTIVATIONS: 4 * LAYERS}
+    """And one for the words of each end; of the logits three numbers of each token are reduced."""
+    each = 2 * (RANKS - 1)
+    wanted = {each * ACTIVATIONS: 4 * LAYERS + 2, each * ACTIVATIONS // WIDTH: 3}
+    assert moved(step, frontend.megatron(RANKS)) == wanted
 
 
 def test_sequence_parallel_needs_as_many_scatters_and_gathers(step: SDFG) -> None:
     found = moved(step, frontend.sequence_parallel(RANKS))
-    assert found[(RANKS - 1) * ACTIVATIONS] == 8 * LAYERS
+    assert found[(RANKS - 1) * ACTIVATIONS] == 8 * LAYERS + 4
 
 
 def test_data_parallel_reduces_each_gradient_once(step: SDFG, llama: Any) -> None:
