@@ -3,11 +3,11 @@
 before -> after:  one copy for all readers  ->  one for each run of uses, in memory that others have
 before and after it
 
-The caller asks for it by ``"gathered"``. A copy lasts until others of its own size have been gathered
-since it was last read. So parameters of all but the last layers are gathered for the forward pass,
-and again for the backward pass, as in ZeRO-3 (Rajbhandari et al., arXiv 1910.02054). Copies of one
-form that are there at different times are one container: what reads the first comes before what
-gathers the second.
+The caller asks for it by ``"gathered"``. A copy lasts until others of its own size have been
+gathered since it was last read. So parameters of all but the last layers are gathered for the
+forward pass, and again for the backward pass, as in ZeRO-3 (Rajbhandari et al., arXiv 1910.02054).
+Copies of one form that are there at different times are one container: what reads the first comes
+before what gathers the second.
 """
 
 from __future__ import annotations
