@@ -14,6 +14,7 @@ import numpy as np
 from distspmd.expressions.ir import Expression, apply
 from distspmd.frontend.from_numpy.elements import truth_of
 from distspmd.frontend.from_numpy.indexing import moved, read
+from distspmd.frontend.from_numpy.lengths import check_lengths
 from distspmd.frontend.from_numpy.lines import cpp, flat, run_on_lines
 from distspmd.frontend.from_numpy.shapes import reshape, size_of
 from distspmd.frontend.from_numpy.tracer import Tracer
@@ -116,15 +117,22 @@ def _has_choice(value: Any) -> bool:
 
 
 def ranked(tracer: Tracer, mask: Tensor, values: Tensor) -> Tensor:
-    """The values, or rows, that the true elements of a mask get in reading order, in its shape."""
+    """The values, or rows, that the true elements of a mask get in reading order, in its shape.
+
+    The program ends with a ``ValueError`` where there are more or fewer of them.
+    """
     line = _line_of(tracer, mask)
     (length,) = line.shape
     code = (
         f"int64_t count = 0; for (int64_t i = 0; i < {cpp(length)}; ++i)"
-        "{ _result0[i] = count; count += _line0[i]; }"
+        "{ _result0[i] = count; count += _line0[i]; } *_result1 = count;"
     )
     with tracer.named("ranks"):
-        (ranks,) = run_on_lines(tracer, "ranks", (), [line], [], [(length, INT64)], code)
+        ranks, count = run_on_lines(
+            tracer, "ranks", (), [line], [], [(length, INT64), (None, INT64)], code
+        )
+    if not tracer.own:
+        check_lengths(tracer, tracer.read_whole(count), values.shape[0])
     shaped = reshape(tracer, ranks, list(mask.shape))
     stored = tracer.stored_anew(values, "values")
     last = whole_expression(add(values.shape[0], -1))

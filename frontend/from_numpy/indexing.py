@@ -64,16 +64,19 @@ def write(tracer: Tracer, base: Any, items: Any, value: Any) -> None:
     if any(isinstance(x, Masked) for x in found):
         _write_masked(tracer, base, found, value)
     elif any(isinstance(x, Picked) for x in found):
-        _scatter(tracer, base, found, tracer.tensor(value), None)
+        _scatter(tracer, base, found, _array_of(tracer, value), None)
     else:
         target = _basic(base, found)
         assert isinstance(target, View)
-        tensor = tracer.tensor(value)
-        if tensor.mask is not None:
-            from distspmd.frontend.from_numpy.choosing import chosen
+        tracer.assign(target, _array_of(tracer, value))
 
-            tensor = chosen(tracer, tensor)
-        tracer.assign(target, tensor)
+
+def _array_of(tracer: Tracer, value: Any) -> Tensor:
+    """A value that is assigned, in which elements that a mask chooses are an array."""
+    from distspmd.frontend.from_numpy.choosing import chosen
+
+    tensor = tracer.tensor(value)
+    return tensor if tensor.mask is None else chosen(tracer, tensor)
 
 
 def accumulate(tracer: Tracer, base: Any, items: Any, value: Any, operation: str) -> None:
@@ -84,11 +87,11 @@ def accumulate(tracer: Tracer, base: Any, items: Any, value: Any, operation: str
     if any(isinstance(x, Masked) for x in found):
         found = _as_picked(tracer, found)
     if any(isinstance(x, Picked) for x in found):
-        _scatter(tracer, base, found, tracer.tensor(value), operation)
+        _scatter(tracer, base, found, _array_of(tracer, value), operation)
         return
     target = _basic(base, found)
     assert isinstance(target, View)
-    tensor = tracer.stored(tracer.broadcast(tracer.tensor(value), target.shape))
+    tensor = tracer.stored(tracer.broadcast(_array_of(tracer, value), target.shape))
     tracer.write(target, tensor, operation)
 
 
@@ -391,13 +394,10 @@ def _read_masked(tracer: Tracer, base: Tensor, found: Sequence[Any]) -> Tensor:
 
 
 def _write_masked(tracer: Tracer, base: View, found: Sequence[Any], value: Any) -> None:
-    from distspmd.frontend.from_numpy.choosing import chosen, ranked
+    from distspmd.frontend.from_numpy.choosing import ranked
 
     if not _stays(found):
-        tensor = tracer.tensor(value)
-        if tensor.mask is not None:
-            tensor = chosen(tracer, tensor)
-        _scatter(tracer, base, _as_picked(tracer, found), tensor, None)
+        _scatter(tracer, base, _as_picked(tracer, found), _array_of(tracer, value), None)
         return
     part, mask = _split_mask(tracer, base, found)
     assert isinstance(part, View)
@@ -406,8 +406,7 @@ def _write_masked(tracer: Tracer, base: View, found: Sequence[Any], value: Any) 
     if tensor.mask is not None and any(same_mask(tensor.mask, m) for m in (mask, own)):
         tensor = Tensor(tensor.shape, tensor.dtype, tensor.element)
     else:
-        if tensor.mask is not None:
-            tensor = chosen(tracer, tensor)
+        tensor = _array_of(tracer, tensor)
         rest = part.ndim - own.ndim
         if tensor.ndim == rest + 1 and not is_one(tensor.shape[0]):
             tensor = ranked(tracer, own, tensor)

@@ -14,7 +14,7 @@ from typing import Any
 import sympy
 
 from distspmd.expressions.ir import Expression, Load, apply, replace_leaves
-from distspmd.frontend.from_numpy.transcript import CannotRoll
+from distspmd.frontend.from_numpy.transcript import CannotRoll, Transcript, shape_text
 from distspmd.frontend.from_numpy.values import (
     Tensor,
     View,
@@ -33,6 +33,7 @@ from distspmd.frontend.tensor_ir.whole_numbers import (
     is_at_least,
     multiply,
     remainder,
+    same,
     subtract,
 )
 
@@ -100,6 +101,45 @@ def _fold(kind: Any, values: Sequence[Length]) -> Length:
     if all(isinstance(v, int) for v in values):
         return (max if kind is sympy.Max else min)(values)
     return kind(*map(sympy.sympify, values))
+
+
+def common_length(
+    tracer: Transcript, one: Length, other: Length, shapes: Sequence[Sequence[Length]]
+) -> Length:
+    """The length of a dimension that has two in operands, neither of which is known to be 1.
+
+    Where data decide them, the program ends with a ``ValueError`` where they differ.
+
+    Args:
+        tracer: gets the check.
+        one: of them.
+        other: the second one.
+        shapes: of all operands.
+
+    Raises:
+        Refusal: they differ.
+    """
+    if same(one, other):
+        return one
+    if isinstance(one, int) and isinstance(other, int):
+        texts = " ".join(map(shape_text, shapes))
+        tracer.refuse(f"operands could not be broadcast together: shapes {texts}")
+    check_lengths(tracer, one, other)
+    return one if isinstance(one, int) or not isinstance(other, int) else other
+
+
+def check_lengths(tracer: Transcript, one: Length, other: Length) -> None:
+    """End the program where two lengths differ that data decide; of 1 nothing is broadcast."""
+    if tracer.ends_if is None or tracer.guarded or tracer.parallel or tracer.straight is not None:
+        return
+    if not any(is_decided_by_data(n, tracer.bounds) for n in (one, other)) or same(one, other):
+        return
+    from distspmd.frontend.from_numpy.checks import Part, Text
+
+    lengths = [str(n) if isinstance(n, int) else Part(n) for n in (one, other)]
+    head = "operands could not be broadcast together: values decide their lengths, which are "
+    message = Text.of([head, lengths[0], " and ", lengths[1]])
+    tracer.ends_if(sympy.Ne(one, other), "ValueError", message, can_go_on=True)
 
 
 def inside(expression: Expression, bounds: Bounds) -> Expression:

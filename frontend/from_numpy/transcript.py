@@ -273,7 +273,7 @@ class Transcript:
     changing: frozenset[int] = frozenset()
     counted: list[Container] = field(default_factory=list)
     inner: int = 0
-    ends_if: Callable[[Any, str, str], None] | None = None
+    ends_if: Callable[..., None] | None = None
     made: dict[int, Any] = field(default_factory=dict)
     ended: bool = False
     known_lists: Mapping[Any, Any] = field(default_factory=dict)

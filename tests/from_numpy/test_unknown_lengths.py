@@ -10,6 +10,7 @@ import pytest
 from mpi4py import MPI
 
 import distspmd
+from distspmd.errors import UnsupportedProgram
 from distspmd.frontend import numpy_program
 from from_numpy.corpus.registry import Case
 from from_numpy.harness import on_paper, run_here
@@ -161,11 +162,24 @@ PROGRAMS = [
 ]
 
 
+def between_places(x: Any) -> Any:
+    some, others, table = x > 3, x <= 4, np.zeros((4, 4))
+    others[3] = False
+    i = np.flatnonzero(np.diff(x, prepend=0) > 0)
+    rows, columns = (x % 4).astype(int), (x % 3).astype(int)
+    table[rows[some], columns[some]] = x[:-2][some[:-2] | others[:-2]][: some.sum()]
+    sums = np.add.reduceat(x, i), np.maximum.reduceat(np.outer(x, x), i[::-1], axis=1)
+    counted = np.fromiter((v * v for v in x), dtype=float, count=3), np.fromiter(range(4), int)
+    return table, sums, counted, np.fromiter((v for v in x if v > 3), float)
+
+
 def case_of(function: Callable[..., Any]) -> Case:
     return Case(function.__name__, function, "choices", "", lambda _: (VALUES.copy(),), ())
 
 
-@pytest.mark.parametrize("function", [chosen, written, counted_and_repeated, ranges_of_maps])
+@pytest.mark.parametrize(
+    "function", [chosen, written, counted_and_repeated, ranges_of_maps, between_places]
+)
 @pytest.mark.usefixtures("unoptimised")
 def test_the_caller_gets_what_numpy_gives(function: Callable[..., Any]) -> None:
     found = run_here(case_of(function))
@@ -200,6 +214,37 @@ def test_what_has_no_length_ends_the_program() -> None:
             program(k=np.array([0, 1 << 30, 1]))
         with pytest.raises(ValueError, match="a length n that is known"):
             program(k=np.array([900, 900, 1]))
+
+
+@pytest.mark.usefixtures("unoptimised")
+def test_lengths_that_values_decide_are_compared() -> None:
+    def program_of_masks(x: Any, m: Any, i: Any) -> Any:
+        y = x[m] + x[np.flatnonzero(i)]
+        z = x.copy()
+        z[i > 1] = x[i == 1]
+        return y, z, np.stack([x[i > 1], x[i == 1]])
+
+    x, m, i = np.arange(5.0), np.array([1, 0, 1, 1, 0], bool), np.array([2, 1, 1, 2, 0])
+    lowering = distspmd.lower(numpy_program(program_of_masks, x, m, i))
+    with distspmd.compile(lowering, MPI.COMM_SELF) as program:
+        with pytest.raises(ValueError, match=r"x\[np.flatnonzero\(i\)\](.|\n)*") as found:
+            program(x=x, m=m, i=i)
+        assert "lengths, which are 3 and 4" in str(found.value)
+        m[1] = True
+        results = program(x=x, m=m, i=i)
+        for one, other in zip(results, program_of_masks(x, m, i), strict=True):
+            np.testing.assert_array_equal(one, other)
+        i[4] = m[4] = 1
+        with pytest.raises(ValueError, match=r"which are 2 and 3\n *z\[i > 1\] = x"):
+            program(x=x, m=m, i=i)
+
+
+def test_what_is_joined_has_to_match() -> None:
+    def joined_rows(x: Any) -> Any:
+        return np.concatenate((np.outer(x, x[:3]), np.outer(x, x[:4])))
+
+    with pytest.raises(UnsupportedProgram, match="must match: 3 and 4 elements in dimension 1"):
+        numpy_program(joined_rows, VALUES)
 
 
 def test_what_may_not_be_there_is_no_index() -> None:

@@ -9,7 +9,9 @@ import numpy as np
 import sympy
 
 from distspmd.expressions.ir import Expression, apply, cast
+from distspmd.frontend.from_numpy import indexing
 from distspmd.frontend.from_numpy.arithmetic import converted
+from distspmd.frontend.from_numpy.checks import end_if
 from distspmd.frontend.from_numpy.functions.registry import function
 from distspmd.frontend.from_numpy.kinds import has_data
 from distspmd.frontend.from_numpy.transcript import Refusal, told
@@ -155,6 +157,28 @@ def _as_array(run: Any, value: Any, dtype: Any = None, **_: Any) -> Any:
     if dtype is None or dtype_of(run, dtype) == tensor.dtype:
         return tensor
     return run.tracer.stored_anew(converted(run.tracer, tensor, dtype_of(run, dtype)))
+
+
+@function(np.fromiter)
+def _from_iterator(run: Any, iter: Any, dtype: Any, count: Any = -1, **_: Any) -> Any:
+    """The values that an iterator gives, of which a number of them may be asked for."""
+    tracer = run.tracer
+    kind = dtype_of(run, dtype)
+    values = run.call(list, [iter], {})
+    if isinstance(values, list):
+        length: Any = len(values)
+        found = _stored_array(run, values, kind) if values else tracer.table(np.empty(0, kind))
+    else:
+        found = _stored_array(run, values, kind)
+        length = found.shape[0]
+    if isinstance(count, int) and count < 0:
+        return found
+    count = tracer.as_whole(count)
+    if isinstance(length, int) and isinstance(count, int) and length < count:
+        tracer.refuse(f"iterator too short: Expected {count} but iterator had only {length} items.")
+    if not isinstance(length, int) or not isinstance(count, int):
+        end_if(run, sympy.Lt(length, count), "ValueError", "np.fromiter: iterator too short")
+    return indexing.read(tracer, found, slice(0, count))
 
 
 @function(np.copy, method="copy")

@@ -15,6 +15,7 @@ from distspmd.frontend.from_numpy.functions.orders import atleast_1d, atleast_2d
 from distspmd.frontend.from_numpy.functions.reductions import finished
 from distspmd.frontend.from_numpy.functions.registry import FUNCTIONS, function
 from distspmd.frontend.from_numpy.functions.unknown_lengths import length_of_run
+from distspmd.frontend.from_numpy.lengths import check_lengths
 from distspmd.frontend.from_numpy.shapes import (
     broadcast_to,
     expand_dims,
@@ -27,6 +28,8 @@ from distspmd.frontend.from_numpy.values import axis as axis_symbol
 from distspmd.frontend.tensor_ir.whole_numbers import add, floor_divide, multiply, subtract
 
 # -- joins ----------------------------------------------------------------------------------------
+
+_DO_NOT_MATCH = "all the input array dimensions except for the concatenation axis must match"
 
 
 @function(np.concatenate, np.concat)
@@ -42,8 +45,14 @@ def concatenate(
     if any(t.ndim == 0 for t in tensors):
         tracer.refuse("zero-dimensional arrays cannot be concatenated")
     if any(t.ndim != tensors[0].ndim for t in tensors):
-        tracer.refuse("all the input array dimensions except for the concatenation axis must match")
+        tracer.refuse(_DO_NOT_MATCH)
     d = normal_axis(tracer, axis, tensors[0].ndim)
+    for tensor in tensors[1:]:
+        for k, (n, first) in enumerate(zip(tensor.shape, tensors[0].shape, strict=True)):
+            if k != d and n != first and isinstance(n, int) and isinstance(first, int):
+                tracer.refuse(f"{_DO_NOT_MATCH}: {first} and {n} elements in dimension {k}")
+            if k != d:
+                check_lengths(tracer, first, n)
     kind = np.dtype(dtype) if dtype is not None else np.result_type(*(t.dtype for t in tensors))
     shape = list(tensors[0].shape)
     begins: list[Any] = []

@@ -15,6 +15,7 @@ from distspmd.frontend.from_numpy.einsum_text import parse_subscripts
 from distspmd.frontend.from_numpy.elements import is_one, substitute
 from distspmd.frontend.from_numpy.functions.reductions import finished
 from distspmd.frontend.from_numpy.functions.registry import function
+from distspmd.frontend.from_numpy.lengths import check_lengths
 from distspmd.frontend.from_numpy.shapes import normal_axis, reshape, size_of
 from distspmd.frontend.from_numpy.transcript import shape_text
 from distspmd.frontend.from_numpy.values import Tensor, View
@@ -102,11 +103,11 @@ def _extents(run: Any, terms: Sequence[str], operands: Sequence[Tensor]) -> dict
             old = found.get(letter)
             if old is None or is_one(old):
                 found[letter] = n
-            elif not is_one(n) and not same(old, n) and isinstance(old, int) and isinstance(n, int):
-                run.tracer.refuse(
-                    f"the shapes {' and '.join(shape_text(t.shape) for t in operands)} do not fit: "
-                    f"{old} and {n} elements"
-                )
+            elif not is_one(n) and not same(old, n):
+                if isinstance(old, int) and isinstance(n, int):
+                    shapes = " and ".join(shape_text(t.shape) for t in operands)
+                    run.tracer.refuse(f"the shapes {shapes} do not fit: {old} and {n} elements")
+                check_lengths(run.tracer, old, n)
     return found
 
 

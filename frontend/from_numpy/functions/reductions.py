@@ -14,7 +14,7 @@ from distspmd.frontend.from_numpy.arithmetic import apply_ufunc, choose, combine
 from distspmd.frontend.from_numpy.choosing import chosen
 from distspmd.frontend.from_numpy.elements import truth_of
 from distspmd.frontend.from_numpy.functions.creation import dtype_of
-from distspmd.frontend.from_numpy.functions.registry import FUNCTIONS, function, ufunc_method
+from distspmd.frontend.from_numpy.functions.registry import function, ufunc_method
 from distspmd.frontend.from_numpy.shapes import expand_dims, normal_axis, size_of
 from distspmd.frontend.from_numpy.values import Tensor, View, number, view_of
 from distspmd.frontend.tensor_ir.statements import Library
@@ -310,7 +310,6 @@ def _ufunc_outer(run: Any, ufunc: np.ufunc, a: Any, b: Any, **keywords: Any) -> 
 
 @ufunc_method("at")
 def _ufunc_at(run: Any, ufunc: np.ufunc, base: Any, items: Any, value: Any = None) -> None:
-    from distspmd.frontend.from_numpy import indexing
 
     tracer = run.tracer
     if ufunc in (np.subtract,):
@@ -328,23 +327,3 @@ def _ufunc_at(run: Any, ufunc: np.ufunc, base: Any, items: Any, value: Any = Non
             f"{kind}; convert the array first: astype({kind})"
         )
     indexing.accumulate(tracer, base, items, value, ufunc.__name__)
-
-
-@ufunc_method("reduceat")
-def _reduceat(
-    run: Any, ufunc: np.ufunc, value: Any, indices: Any, axis: Any = 0, **options: Any
-) -> Any:
-    tracer = run.tracer
-    tensor = tracer.tensor(value)
-    if isinstance(indices, View) and indices.is_whole:
-        indices = tracer.tables.get(indices.container, indices)
-    if isinstance(indices, Tensor):
-        tracer.refuse(f"np.{ufunc.__name__}.reduceat at places that are not known before the run")
-    d = normal_axis(tracer, axis, tensor.ndim)
-    places = [int(i) for i in indices]
-    parts = []
-    for first, after in zip(places, [*places[1:], None], strict=True):
-        end = first + 1 if after is not None and after <= first else after
-        part = indexing.read(tracer, tensor, (*(slice(None),) * d, slice(first, end)))
-        parts.append(FUNCTIONS["ufunc", "reduce"](run, ufunc, part, d, **options))
-    return run.call(np.stack, [parts, d], {})

@@ -1,4 +1,4 @@
-"""Scans: cumulative sums and products, and what universal functions accumulate."""
+"""Scans: cumulative sums and products, what universal functions accumulate, and ``reduceat``."""
 
 from __future__ import annotations
 
@@ -7,12 +7,16 @@ from typing import Any
 import numpy as np
 
 from distspmd.expressions.operations import DType
+from distspmd.frontend.from_numpy import indexing
 from distspmd.frontend.from_numpy.arithmetic import choose, combine, converted
+from distspmd.frontend.from_numpy.checks import end_if
 from distspmd.frontend.from_numpy.functions.creation import dtype_of
 from distspmd.frontend.from_numpy.functions.reductions import finished
-from distspmd.frontend.from_numpy.functions.registry import function, ufunc_method
+from distspmd.frontend.from_numpy.functions.registry import FUNCTIONS, function, ufunc_method
+from distspmd.frontend.from_numpy.kinds import has_data
 from distspmd.frontend.from_numpy.lines import along_axis, cpp, line_axis
-from distspmd.frontend.from_numpy.values import Tensor, View
+from distspmd.frontend.from_numpy.shapes import normal_axis
+from distspmd.frontend.from_numpy.values import INT64, Tensor, View
 
 _CODE = {
     "add": "a + b",
@@ -146,3 +150,62 @@ def _accumulate(
     except (TypeError, ValueError) as problem:
         run.tracer.refuse(str(problem))
     return finished(run, scan(run, ufunc.__name__, tensor, axis, kind), out)
+
+
+# -- reductions between places --------------------------------------------------------------------
+
+
+@ufunc_method("reduceat")
+def _reduceat(
+    run: Any,
+    ufunc: np.ufunc,
+    value: Any,
+    indices: Any,
+    axis: Any = 0,
+    dtype: Any = None,
+    out: Any = None,
+) -> Any:
+    tracer = run.tracer
+    tensor = tracer.tensor(value)
+    d = normal_axis(tracer, axis, tensor.ndim)
+    if isinstance(indices, View) and indices.is_whole:
+        indices = tracer.tables.get(indices.container, indices)
+    if has_data(indices):
+        return finished(run, _between_places(run, ufunc, tensor, indices, d, dtype), out)
+    places = [int(i) for i in indices]
+    parts = []
+    for first, after in zip(places, [*places[1:], None], strict=True):
+        end = first + 1 if after is not None and after <= first else after
+        part = indexing.read(tracer, tensor, (*(slice(None),) * d, slice(first, end)))
+        parts.append(FUNCTIONS["ufunc", "reduce"](run, ufunc, part, d, dtype))
+    return finished(run, run.call(np.stack, [parts, d], {}), out)
+
+
+def _between_places(
+    run: Any, ufunc: np.ufunc, tensor: Tensor, indices: Any, d: int, dtype: Any
+) -> Tensor:
+    """What ``reduceat`` gives where the places are those of the run; a line is on one rank."""
+    tracer, name = run.tracer, ufunc.__name__
+    if name not in _CODE or (tensor.dtype.kind == "c" and name not in ("add", "multiply")):
+        tracer.refuse(
+            f"np.{name}.reduceat of {tensor.dtype} at places that are not known before the run: "
+            "write a loop over the places, with a slice in it"
+        )
+    places = tracer.stored(converted(tracer, tracer.tensor(indices), INT64))
+    if places.ndim != 1:
+        tracer.refuse("the places of reduceat have to have one dimension")
+    length = tensor.shape[d]
+    is_low = combine(tracer, np.less, [places, 0])
+    is_high = combine(tracer, np.greater_equal, [places, length])
+    outside = run.call(np.any, [combine(tracer, np.logical_or, [is_low, is_high])], {})
+    message = f"index out-of-bounds in {name}.reduceat [0, {length})"
+    end_if(run, outside, "IndexError", message)
+    given = dtype and dtype_of(run, dtype)
+    kind = ufunc.reduceat(np.ones(1, tensor.dtype), [0], dtype=given).dtype
+    code = (
+        f"distspmd::lines::reduce_between(_line0, _whole0, _result0, {cpp(places.shape[0])}, "
+        f"{cpp(length)}, [](auto a, auto b) {{ return {_CODE[name]}; }});"
+    )
+    tensor = converted(tracer, tensor, kind)
+    (found,) = along_axis(tracer, name, tensor, d, [(places.shape[0], kind)], code, [places])
+    return found

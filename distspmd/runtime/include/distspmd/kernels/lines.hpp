@@ -118,6 +118,19 @@ inline void scan(const In *in, Out *out, int64_t n, Operation operation) {
   for (int64_t k = 1; k < n; ++k) out[k] = sum = static_cast<Out>(operation(sum, static_cast<Out>(in[k])));
 }
 
+/// For each of some places the elements up to the next one combined, or the element if that is not
+/// behind it.
+template <class T, class Operation>
+inline void reduce_between(const T *in, const int64_t *places, T *out, int64_t count, int64_t n,
+                           Operation operation) {
+  for (int64_t j = 0; j < count; ++j) {
+    const int64_t first = places[j], end = j + 1 < count ? places[j + 1] : n;
+    T sum = in[first];
+    for (int64_t k = first + 1; k < end; ++k) sum = static_cast<T>(operation(sum, in[k]));
+    out[j] = sum;
+  }
+}
+
 /// The extreme of the elements so far, and the last place of it; a NaN wins, and then the next one.
 template <class T, class Wins>
 inline void running(const T *in, T *out, int64_t *places, int64_t n, Wins wins) {
