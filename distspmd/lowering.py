@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from distspmd.errors import ProgramError
 from distspmd.layouts import intervals
 from distspmd.layouts.layout import Layout
 from distspmd.layouts.mesh import Mesh
@@ -37,11 +38,15 @@ class Result:
         lengths: dimensions of which data decide how many elements there are, each with the place
             of the result that says so; the caller gets so many.
         is_python: whether it is a number of Python, and not one of NumPy.
+        types: between which the run decides: their names, each with whether it is Python's.
+        of_type: the place of the result that says which of these it has.
     """
 
     number: int
     lengths: tuple[tuple[int, int], ...] = ()
     is_python: bool = False
+    types: tuple[tuple[str, bool], ...] = ()
+    of_type: int | None = None
 
     def of(self, results: Sequence[Any]) -> Any:
         """The array among some results; None where there is none."""
@@ -50,7 +55,21 @@ class Result:
             if found is not None:
                 whole = (slice(None),) * dimension
                 found = found[(*whole, slice(int(results[place])))].copy()
-        return found.item() if self.is_python and found is not None else found
+        is_python = self.is_python
+        if self.of_type is not None and found is not None:
+            name, is_python = self.types[int(results[self.of_type])]
+            found = _of_type(found, name)
+        return found.item() if is_python and found is not None else found
+
+
+def _of_type(value: Any, name: str) -> Any:
+    """A number in the type that it has in Python; none that may have been rounded is whole."""
+    found, kind = np.asarray(value), np.dtype(name)
+    is_whole = kind.kind in "iu" and found.dtype.kind in "fc"
+    if is_whole and abs(found) > 2 ** (np.finfo(found.dtype).nmant + 1):
+        what = f"the whole number {found} is kept as {found.dtype}, and may be rounded"
+        raise ProgramError(f"{what}: it may be one with a point; return float(...)")
+    return (found if kind.kind == "c" else found.real).astype(kind)[()]
 
 
 @dataclass(frozen=True)

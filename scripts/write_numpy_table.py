@@ -42,9 +42,12 @@ said of the others, with an error that has the source line.
 ## What is different
 
 - **Numbers of Python** come back as such (`len(x)`, `float(x[0])`, a count), those of NumPy as
-  NumPy's. Where the run decides which of several types a number of Python has, as in
-  `min(float("inf"), 3)` with values of the run, it has the one that holds them all, a float here;
-  what may be a number of either, one of a list that has both say, is one of NumPy.
+  NumPy's. A number of which the run decides the type, as of `best = inf` that a loop or a
+  branch makes a whole number, and of `min(best, n)`, is returned in the type that it has in
+  Python; where it is computed with, it has the type that holds them all, a float here, and so
+  does what is computed. It has no text, for which `int(...)` or `float(...)` is written. What is
+  changed in each iteration of a loop has the type behind one, also where there is none. What may
+  be a number of either, one of a list that has both say, is one of NumPy.
 - **Random numbers** are not NumPy's: a number is a function of the seed, of which draw of its
   generator it is, and of its place in the array (`distspmd/kernels/counter_rng.hpp`). It is the
   same at any number of ranks, on any grid, and each call is a new draw, in loops too. The seed is

@@ -291,6 +291,10 @@ def _tell(run: Any, head: dict[str, Any], parts: Sequence[Any]) -> None:
 def _value(run: Any, part: Part, containers: list[Container]) -> dict[str, Any]:
     tracer = run.tracer
     tensor = tracer.tensor(as_arrays(tracer, part.value))
+    if tensor.run_type is not None:
+        tracer.refuse(
+            "the text of a number of which the run decides the type; write int(...) or float(...)"
+        )
     count = 1
     for n in tensor.shape:
         if not isinstance(n, int):

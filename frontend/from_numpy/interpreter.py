@@ -342,7 +342,7 @@ class Interpreter:
             isinstance(old, View)
             and old.is_whole
             and not old.container.is_argument
-            and old.dtype == value.dtype
+            and (old.dtype, old.run_type) == (value.dtype, value.run_type)
             and len(old.shape) == len(value.shape)
             and all(same(a, b) for a, b in zip(old.shape, value.shape, strict=True))
             and references(tracer, old.container) == 1

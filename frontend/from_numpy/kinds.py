@@ -27,6 +27,13 @@ def joined_type(one: Tensor, other: Tensor) -> DType:
     return np.result_type(strong.dtype, weak.dtype)
 
 
+def joined_weak(one: Tensor, other: Tensor) -> type | None:
+    """The type of Python of a variable that is one value here, and another one there."""
+    if one.weak is None or other.weak is None:
+        return None
+    return one.weak if one.weak is other.weak else type(one.weak(0) + other.weak(0))
+
+
 def is_array(value: Any) -> bool:
     """Whether a value is an array."""
     return isinstance(value, Tensor | np.ndarray)

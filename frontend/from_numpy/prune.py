@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
+import sympy
+
+from distspmd.expressions.ir import parts
 from distspmd.frontend.tensor_ir.statements import (
     Block,
     Branch,
@@ -11,32 +16,77 @@ from distspmd.frontend.tensor_ir.statements import (
     Loop,
     Routine,
     Scope,
+    Store,
     Table,
+    loads_of,
 )
 
 
 def without_unread(program: Block) -> None:
-    """Leave out what nothing reads, in place."""
+    """Leave out what nothing reads but itself, in place."""
     while _prune(program, _used(program)):
         pass
 
 
+@dataclass
+class _Uses:
+    """What a program uses.
+
+    Attributes:
+        roots: names of containers and symbols that decide what it does or returns.
+        sources: of which containers each one is made.
+        checked: containers that get what may end the program.
+    """
+
+    roots: set[str] = field(default_factory=set)
+    sources: dict[str, set[str]] = field(default_factory=dict)
+    checked: set[str] = field(default_factory=set)
+
+    def collect(self, block: Block) -> None:
+        """Add what the statements of a block use."""
+        for statement in block.statements:
+            if isinstance(statement, Kernel):
+                for store in statement.stores:
+                    self._add_store(store)
+                continue
+            reads, writes = ({c.name for c in cs} for cs in (statement.reads(), statement.writes()))
+            for name in writes:
+                self.sources.setdefault(name, set()).update(reads)
+            self.roots |= {c.name for c in statement.writes() if c.is_argument}
+            if not writes:
+                self.roots |= reads
+            if isinstance(statement, Loop | Branch) and statement.condition:
+                self.roots |= _words(statement.condition)
+            for inner in statement.blocks():
+                self.collect(inner)
+
+    def _add_store(self, store: Store) -> None:
+        name = store.container.name
+        every = [store.value, *(i for i in store.index if not isinstance(i, int | sympy.Basic))]
+        reads = {load.array.name for each in every for load in loads_of(each)}
+        self.sources.setdefault(name, set()).update(reads)
+        if store.container.is_argument:
+            self.roots.add(name)
+        if any(getattr(p, "name", None) in _CHECKS for each in every for p in parts(each)):
+            self.checked.add(name)
+
+
+_CHECKS = ("checked", "checked_index")
+"""Operations that may end the program; they stay where anything reads what is made of them."""
+
+
 def _used(program: Block) -> set[str]:
-    """Names of containers that are read, or that the caller sees, and of symbols."""
+    """Names of containers that decide what the program does or returns, and of symbols."""
+    uses = _Uses()
+    uses.collect(program)
+    read = set().union(*uses.sources.values())
     found: set[str] = set()
-    for statement in program.statements:
-        found |= {c.name for c in statement.reads()}
-        found |= {c.name for c in statement.writes() if c.is_argument}
-        if isinstance(statement, Loop) and statement.condition:
-            found |= _words(statement.condition)
-        if isinstance(statement, Branch):
-            found |= _words(statement.condition)
-        if isinstance(statement, Kernel):
-            for store in statement.stores:
-                if store.container.is_argument:
-                    found.add(store.container.name)
-        for block in statement.blocks():
-            found |= _used(block)
+    left = [*uses.roots, *(uses.checked & read)]
+    while left:
+        name = left.pop()
+        if name not in found:
+            found.add(name)
+            left += uses.sources.get(name, ())
     return found
 
 

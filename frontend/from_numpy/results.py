@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import sympy
 
 from distspmd.frontend.from_numpy.choosing import as_arrays
 from distspmd.frontend.from_numpy.run_lists import RunList, element_of, leaves
+from distspmd.frontend.from_numpy.run_types import TYPES
 from distspmd.frontend.from_numpy.syntax import variables
 from distspmd.frontend.from_numpy.syntax.lists import columns_of
 from distspmd.frontend.from_numpy.tracer import Tracer
@@ -52,7 +54,11 @@ def _form(tracer: Tracer, value: Any, found: list[Any]) -> Any:
         tracer.refuse(value.reason)
     if value is None or isinstance(value, str):
         return value
-    return _place(tracer, as_arrays(tracer, tracer.tensor(value)), found, _is_python(value))
+    made = _place(tracer, as_arrays(tracer, tracer.tensor(value)), found, _is_python(value))
+    if isinstance(value, Tensor) and value.run_type is not None:
+        found.append(tracer.stored_anew(value.run_type, "type"))
+        return replace(made, types=TYPES, of_type=len(found) - 1)
+    return made
 
 
 def _is_python(value: Any) -> bool:

@@ -41,6 +41,8 @@ from distspmd.frontend.from_numpy.kinds import has_data
 from distspmd.frontend.from_numpy.known_contractions import contract_known
 from distspmd.frontend.from_numpy.lengths import (
     capacity,
+    check_lengths,
+    common_length,
     is_decided_by_data,
     over_container,
     with_capacity,
@@ -189,6 +191,7 @@ class Tracer(Transcript):
         most = self._most_of(tensor)
         self.write(view, tensor, is_new=True)
         view.weak = tensor.weak
+        view.run_type = tensor.run_type and self.stored(tensor.run_type, "type")
         if most is not None:
             self.most[view.container] = most
         return view
@@ -319,11 +322,8 @@ class Tracer(Transcript):
                 old = result[d]
                 if is_one(old):
                     result[d] = n
-                elif not is_one(n) and not same(old, n):
-                    if isinstance(old, int) and isinstance(n, int):
-                        texts = " ".join(shape_text(s) for s in shapes)
-                        self.refuse(f"operands could not be broadcast together: shapes {texts}")
-                    result[d] = old if isinstance(old, int) else n if isinstance(n, int) else old
+                elif not is_one(n):
+                    result[d] = common_length(self, old, n, shapes)
         return tuple(result)
 
     def broadcast(self, value: Tensor, shape: Sequence[Length]) -> Tensor:
@@ -331,14 +331,11 @@ class Tracer(Transcript):
         if value.mask is not None:
             self.refuse("elements that a mask chooses are assigned to another choice of elements")
         extra = value.ndim - len(shape)
-        if extra > 0 and all(is_one(n) for n in value.shape[:extra]):
-            lead = extra
-        elif extra > 0:
+        lead = max(extra, 0)
+        if not all(is_one(n) for n in value.shape[:lead]):
             self.refuse(
                 f"could not broadcast the shape {shape_text(value.shape)} into {shape_text(shape)}"
             )
-        else:
-            lead = 0
         own = value.shape[lead:]
         for n, wanted in zip(reversed(own), reversed(shape), strict=False):
             if not is_one(n) and isinstance(n, int) and isinstance(wanted, int) and n != wanted:
@@ -346,6 +343,8 @@ class Tracer(Transcript):
                     f"could not broadcast the shape {shape_text(value.shape)} into "
                     f"{shape_text(shape)}"
                 )
+            if not is_one(n):
+                check_lengths(self, n, wanted)
         if (
             not lead
             and len(own) == len(shape)

@@ -36,6 +36,7 @@ class Tensor:
         mask: where elements are left out: those that a boolean index chose, in reading order.
         is_index: whether no element is negative, so that it may be an index as it is.
         is_mixed: whether it has another type in Python for some elements of a list.
+        run_type: of a number of which the run decides the type, which it is.
     """
 
     shape: tuple[Length, ...]
@@ -46,6 +47,7 @@ class Tensor:
     is_on_demand: bool = False
     is_index: bool = False
     is_mixed: bool = False
+    run_type: Tensor | None = None
 
     @property
     def ndim(self) -> int:

@@ -203,7 +203,7 @@ def _form_differences(
 def _container_differences(container: Any, form: Result, wanted: Any, where: str) -> Iterator[str]:
     value = np.asarray(wanted)
     dtype = np.dtype(container.dtype.as_numpy_dtype())
-    if dtype != value.dtype:
+    if dtype != value.dtype and not form.types:
         yield f"{where}: dtype {dtype} for {value.dtype}"
     if form.is_python and not is_python(wanted):
         yield f"{where}: {told_kind(form.is_python)} for {told_kind(is_python(wanted))}"

@@ -9,6 +9,7 @@ import pytest
 from mpi4py import MPI
 
 import distspmd
+from distspmd.errors import ProgramError, UnsupportedProgram
 from distspmd.frontend import numpy_program
 from from_numpy.corpus.registry import Case
 from from_numpy.harness import run_here
@@ -181,3 +182,64 @@ def test_none_that_is_computed_with_ends_the_program() -> None:
         pytest.raises(TypeError, match=r"'result' is None or .* it is None"),
     ):
         program(x=np.zeros(3))
+
+
+def lowest(x: Any, limit: int) -> Any:
+    """Numbers of which the run decides whether they are whole, and whether Python's."""
+    best = first = float("inf")
+    largest, half = 0, 0
+    for v in x:
+        if v < best:
+            best = v
+        first = min(first, int(v))
+        if v > largest:
+            largest = v / 2
+    if x[0] > limit:
+        half = 0.5
+    pair = (float("inf"), None)
+    for i in range(len(x) - 1):
+        if abs(x[i] - x[i + 1]) < pair[0]:
+            pair = (abs(x[i] - x[i + 1]), i)
+    below = x[0] if x[0] < limit else limit + 0.5
+    return best, first, largest, half, pair, below, best / 2
+
+
+@pytest.mark.usefixtures("unoptimised")
+def test_the_run_decides_types() -> None:
+    x = np.array([5, 2, 8, 2])
+    lowering = distspmd.lower(numpy_program(lowest, x, limit=4))
+    with distspmd.compile(lowering, MPI.COMM_SELF) as program:
+        for values in (x, -x, x * 0 + 9, x * 0):
+            found, wanted = program(x=values), lowest(values, 4)
+            assert str(found) == str(wanted)  # np.int64(2), and 2, and 2.0
+        with pytest.raises(ProgramError, match=r"9.22.*e.18 is kept as float64, and may be"):
+            program(x=x * 0 + (2**63 - 1))
+
+
+def test_numbers_of_types_that_the_run_decides_have_no_text() -> None:
+    def told(x: Any) -> Any:
+        best = np.inf
+        for v in x:
+            if v < best:
+                best = v
+        print(f"the least is {best}")
+        return best
+
+    with pytest.raises(UnsupportedProgram, match="the run decides the type; write int"):
+        numpy_program(told, np.arange(3))
+
+
+def test_numbers_are_copied_and_typed_only_where_it_is_seen() -> None:
+    def orbit(x: Any) -> Any:
+        z, best = x[0], np.inf
+        for n in range(9):
+            if z < 4.0:
+                t = z * z
+                z = t
+            if n * 2 > best:
+                best = n
+        return z, best + 0.5
+
+    arrays = set(numpy_program(orbit, np.ones(3)).arrays)
+    assert "z" in arrays or "__return_0" in arrays
+    assert not arrays & {"z_1", "best_type", "best_type_1"}

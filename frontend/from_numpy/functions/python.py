@@ -18,6 +18,7 @@ from distspmd.frontend.from_numpy.choosing import as_arrays
 from distspmd.frontend.from_numpy.failures import checked_result, checked_whole
 from distspmd.frontend.from_numpy.functions.registry import function
 from distspmd.frontend.from_numpy.run_lists import RunList
+from distspmd.frontend.from_numpy.run_types import choose_type
 from distspmd.frontend.from_numpy.syntax import generators, list_changes, lists
 from distspmd.frontend.from_numpy.syntax.calls import Closure
 from distspmd.frontend.from_numpy.syntax.generators import Generator
@@ -263,7 +264,8 @@ def _extreme(run: Any, values: Any, *, least: bool, key: Any = None, default: An
 
         test = compared(run, ast.Lt() if least else ast.Gt(), other, found)
         one, two = run.tracer.tensor(other), run.tracer.tensor(found)
-        found = choose(run.tracer, run.tracer.tensor(test), one, two)
+        holds = run.tracer.tensor(test)
+        found = choose_type(holds, one, two, choose(run.tracer, holds, one, two))
     return found
 
 

@@ -102,7 +102,7 @@ def accumulating(
         value = tracer.tensor(run.variables[name])
         own = known.get(name) or Accumulated(name, value.dtype, value.weak)
         view = tracer.stored_anew(converted(tracer, value, own.dtype), name)
-        view.weak = own.weak
+        view.weak, view.run_type = own.weak, None
         made[name] = run.variables[name] = view
         tracer.accumulated[view.container] = own
     try:

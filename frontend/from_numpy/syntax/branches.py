@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import sympy
 
+from distspmd.frontend.from_numpy import run_types
 from distspmd.frontend.from_numpy.choosing import chosen
-from distspmd.frontend.from_numpy.kinds import is_whole, joined_type
+from distspmd.frontend.from_numpy.kinds import is_whole, joined_type, joined_weak
 from distspmd.frontend.from_numpy.syntax import absence
 from distspmd.frontend.from_numpy.syntax.conditions import condition_text, facts_of
 from distspmd.frontend.from_numpy.syntax.lists import tested
 from distspmd.frontend.from_numpy.syntax.mutation import Around, join_contents, watched
+from distspmd.frontend.from_numpy.syntax.sharing import is_own, references
 from distspmd.frontend.from_numpy.syntax.variables import (
     ABSENT,
     OneOf,
@@ -93,9 +95,36 @@ def branch(interpreter: Interpreter, node: ast.If) -> None:
 
     for name in sorted(changed(first, second)):
         one, other = first.get(name, ABSENT), second.get(name, ABSENT)
-        interpreter.variables[name] = join(name, one, other)
+        kept = _written_in_place(tracer, name, (first, second), (then, otherwise))
+        interpreter.variables[name] = join(name, one, other) if kept is None else kept
     join_contents(interpreter, contents[0], contents[1], join)
     tracer.add(Branch(condition, then, otherwise))
+
+
+def _written_in_place(
+    tracer: Tracer, name: str, ways: Sequence[dict[str, Any]], blocks: Sequence[Block]
+) -> View | None:
+    """A number that one way leaves as it was, where the other way can write its new value there.
+
+    So a number of a loop is copied only where it changes. None where something else sees it.
+    """
+    values = [way.get(name, ABSENT) for way in ways]
+    for old, new, block in zip(values, reversed(values), reversed(blocks), strict=True):
+        if not isinstance(old, View) or not isinstance(new, Tensor) or old.ndim or new.ndim:
+            continue
+        container = old.container
+        is_free = old.is_whole and not container.is_argument and is_own(tracer, container)
+        if (
+            is_free
+            and (new.dtype, new.weak) == (old.dtype, old.weak)
+            and not run_types.differ(old, new)
+            and not references(tracer, container, {**ways[0], name: None})
+            and not references(tracer, container, {**ways[1], name: None})
+        ):
+            with tracer.within(block):
+                tracer.assign(old, new)
+            return old
+    return None
 
 
 def _end_of_block(tracer: Tracer) -> bool:
@@ -133,12 +162,22 @@ def _join(
         same(a, b) for a, b in zip(*shapes, strict=True)
     ):
         return _one_of(tracer, name, (one, other), (then, otherwise))
-    dtype = joined_type(*tensors)
-    container = tracer.container(name, shapes[0], dtype)
-    place = view_of(container)
-    place.weak = tensors[0].weak if tensors[0].weak is tensors[1].weak else None
-    for block, tensor in ((then, tensors[0]), (otherwise, tensors[1])):
+    return _join_tensors(tracer, name, tensors, (then, otherwise))
+
+
+def _join_tensors(
+    tracer: Tracer, name: str, tensors: Sequence[Tensor], blocks: Sequence[Block]
+) -> View:
+    """An array, or a number, of two ways, which has one shape on both."""
+    place = view_of(tracer.container(name, tensors[0].shape, joined_type(*tensors)))
+    place.weak = joined_weak(*tensors)
+    types = None
+    if run_types.differ(*tensors):
+        place.run_type = types = view_of(tracer.container(f"{name}_type", (), INT64))
+    for block, tensor in zip(blocks, tensors, strict=True):
         with tracer.within(block):
+            if types is not None:
+                tracer.write(types, run_types.type_of(tensor))
             tracer.write(place, tensor)
     return place
 

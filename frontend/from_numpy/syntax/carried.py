@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import sympy
 
+from distspmd.frontend.from_numpy import run_types
 from distspmd.frontend.from_numpy.choosing import chosen
-from distspmd.frontend.from_numpy.kinds import is_whole, joined_type
+from distspmd.frontend.from_numpy.kinds import is_whole, joined_type, joined_weak
 from distspmd.frontend.from_numpy.run_lists import RunList
 from distspmd.frontend.from_numpy.syntax.bindings import bound_names, is_written_first
 from distspmd.frontend.from_numpy.syntax.carried_lists import is_other_list, move_lists, own_list
@@ -218,9 +219,15 @@ def _place(interpreter: Interpreter, name: str, before: Any, kinds: dict[str, An
         raise CannotRoll(f"{name!r} is a choice by a mask")
     if isinstance(before, View) and kind is None:
         return before
-    dtype, weak = kind if isinstance(kind, tuple) else (tensor.dtype, tensor.weak)
+    is_typed = tensor.run_type is not None
+    dtype, weak = tensor.dtype, tensor.weak
+    if isinstance(kind, tuple):
+        dtype, weak, is_typed = kind
     view = view_of(tracer.container(readable(name), tensor.shape, dtype))
     view.weak = weak
+    if is_typed:
+        view.run_type = types = view_of(tracer.container(f"{readable(name)}_type", (), INT64))
+        tracer.write(types, run_types.type_of(tensor))
     tracer.write(view, tensor)
     return view
 
@@ -260,7 +267,7 @@ def _part_shared(carried: Sequence[Carried], kinds: dict[str, Any]) -> None:
         others = [c for c in carried if c is not one and isinstance(c.value, View)]
         is_shared = any(c.value.container is place.container for c in others)
         if is_shared and not alike(place, one.now):
-            raise ReadAgain(one.name, (place.dtype, place.weak))
+            raise ReadAgain(one.name, (place.dtype, place.weak, place.run_type is not None))
 
 
 def leave_loop(interpreter: Interpreter, loop: Loop) -> tuple[str | None, list[Any]]:
@@ -392,6 +399,8 @@ def _moves(
     kind = kinds.get(name)
     found = _next_tensor(tracer, name, place, now, kind, before)
     moves += moves_of(place, found, kind) if isinstance(kind, Varying) else [(place, found)]
+    if place.run_type is not None:
+        moves.append((place.run_type, run_types.type_of(found)))
 
 
 def _next_whole(tracer: Tracer, name: str, now: Any, before: Any) -> Whole:
@@ -409,19 +418,10 @@ def _next_whole(tracer: Tracer, name: str, now: Any, before: Any) -> Whole:
     scalar = isinstance(now, Tensor) and now.ndim == 0
     if scalar or isinstance(now, float | complex | np.generic):
         tensor = tracer.tensor(now)
-        raise ReadAgain(name, (_type_from(before, tensor), tensor.weak))
+        raise ReadAgain(
+            name, (run_types.type_from(before, tensor), tensor.weak, bool(tensor.run_type))
+        )
     raise CannotRoll(f"{name!r} is no number any more in the loop")
-
-
-def _type_from(before: Any, tensor: Tensor) -> Any:
-    """The type of what begins as a whole number of Python, and goes on as a tensor."""
-    if tensor.weak is None and isinstance(before, int):
-        try:
-            np.array(before, dtype=tensor.dtype)
-        except OverflowError:
-            return np.result_type(tensor.dtype, INT64)
-        return np.result_type(tensor.dtype, 0)
-    return np.result_type(tensor.dtype, INT64)
 
 
 def _next_tensor(
@@ -447,12 +447,15 @@ def _next_tensor(
             raise ReadAgain(name, "shape")
         refuse_shape(tracer, name, place, tensor)
     joined = joined_type(tensor, place)
+    is_typed = place.run_type is not None or run_types.is_joined(tensor, joined)
     if kind is None and not _is_free(tracer, place, before):
-        raise ReadAgain(name, (joined, place.weak if place.weak is tensor.weak else None))
+        raise ReadAgain(name, (joined, joined_weak(place, tensor), is_typed))
     if tensor.weak is None and place.weak is not None and kind is None:
-        raise ReadAgain(name, (joined, None))
+        raise ReadAgain(name, (joined, None, is_typed))
     if joined != place.dtype:
-        raise ReadAgain(name, (joined, tensor.weak))
+        raise ReadAgain(name, (joined, joined_weak(place, tensor), is_typed))
+    if is_typed and place.run_type is None:
+        raise ReadAgain(name, (joined, place.weak, True))
     return tensor
 
 

@@ -22,6 +22,7 @@ from distspmd.frontend.from_numpy.run_lists import (
     UnknownElement,
     decided_by_run,
 )
+from distspmd.frontend.from_numpy.run_types import choose_type
 from distspmd.frontend.from_numpy.syntax import (
     generators,
     list_changes,
@@ -227,9 +228,9 @@ def _chosen(run: Interpreter, node: ast.IfExp) -> Any:
         other = run.value(node.orelse)
     if not _have_one_form(run, one, other):
         return _by_branches(run, node)
-    tensors = [run.tracer.tensor(v) for v in (one, other)]
+    first, second = (run.tracer.tensor(v) for v in (one, other))
     scalar = Tensor((), test.dtype, lambda _: test.element((0,) * test.ndim))
-    return choose(run.tracer, scalar, *tensors)
+    return choose_type(scalar, first, second, choose(run.tracer, scalar, first, second))
 
 
 def _changes_list(node: ast.expr) -> bool:

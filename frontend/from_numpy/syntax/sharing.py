@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,11 +21,17 @@ from distspmd.frontend.tensor_ir.whole_numbers import same, simplified, symbol
 # -- what is known of containers ------------------------------------------------------------------
 
 
-def references(tracer: Tracer, container: Container) -> int:
-    """How many variables, of all functions that are being read, see a container."""
-    return sum(
-        _sees(value, container) for frame in tracer.frames for value in frame.variables.values()
-    )
+def references(tracer: Tracer, container: Container, own: Mapping[str, Any] | None = None) -> int:
+    """How many variables, of all functions that are being read, see a container.
+
+    Args:
+        tracer: has the functions.
+        container: that is seen.
+        own: variables of the innermost function, where they are not those that it has now.
+    """
+    *outer, last = [frame.variables for frame in tracer.frames]
+    every = [*outer, last if own is None else own]
+    return sum(_sees(value, container) for variables in every for value in variables.values())
 
 
 def _sees(value: Any, container: Container) -> int:

@@ -1,0 +1,74 @@
+"""Numbers of which the run decides the type, as of ``best = inf`` that a loop makes a whole number.
+
+Such a number is kept in the type that holds all its types. Beside it there is the number of the
+type that it has in Python, as long as it is assigned and chosen; the caller gets it in that type.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from distspmd.expressions.ir import Expression, apply
+from distspmd.expressions.operations import DType
+from distspmd.frontend.from_numpy.transcript import PYTHON_TYPES
+from distspmd.frontend.from_numpy.values import INT64, Tensor, number
+from distspmd.frontend.tensor_ir.statements import Index
+
+TYPES: tuple[tuple[str, bool], ...] = (
+    *((dtype.name, True) for dtype in PYTHON_TYPES.values()),
+    *(
+        (np.dtype(letter).name, False)
+        for letter in (*np.typecodes["AllInteger"], "?", "f", "d", "F", "D")
+    ),
+)
+"""Types of numbers, by name, and whether they are Python's; a number of a type is its place."""
+
+
+def differ(one: Tensor, other: Tensor) -> bool:
+    """Whether a number that is one of two has no type before the run."""
+    if one.ndim or other.ndim:
+        return False
+    if one.run_type is not None or other.run_type is not None:
+        return True
+    if one.dtype.kind != other.dtype.kind:
+        return True
+    return one.dtype != other.dtype and one.weak is None and other.weak is None
+
+
+def type_of(value: Tensor) -> Tensor:
+    """The number of the type that a number has."""
+    if value.run_type is not None:
+        return value.run_type
+    known = number(TYPES.index((value.dtype.name, value.weak is not None)), INT64)
+    return Tensor((), INT64, lambda _: known)
+
+
+def is_joined(value: Tensor, kept: DType) -> bool:
+    """Whether a number may have another type than the one that it is kept in."""
+    return value.run_type is not None or (not value.ndim and value.dtype != kept)
+
+
+def choose_type(holds: Tensor, one: Tensor, other: Tensor, found: Tensor) -> Tensor:
+    """A number that is one of two where a condition holds, with the type that it has then."""
+    if not differ(one, other):
+        return found
+    types = [type_of(each) for each in (one, other)]
+
+    def element(index: tuple[Index, ...]) -> Expression:
+        return apply("where", holds.element(index), *(t.element(index) for t in types))
+
+    found.run_type = Tensor((), INT64, element)
+    return found
+
+
+def type_from(before: Any, tensor: Tensor) -> DType:
+    """The type of what begins as a whole number of Python, and goes on as a tensor."""
+    if tensor.weak is None and isinstance(before, int):
+        try:
+            np.array(before, dtype=tensor.dtype)
+        except OverflowError:
+            return np.result_type(tensor.dtype, INT64)
+        return np.result_type(tensor.dtype, 0)
+    return np.result_type(tensor.dtype, INT64)
