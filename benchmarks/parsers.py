@@ -3,9 +3,9 @@
 ``python benchmarks/parsers.py [kernel ...] [--ranks 1 2] [--keep FILE]`` builds each kernel twice,
 at sizes of its own, and starts its ranks, of one thread each. Both programs are lowered under the
 same schedule and compiled with the same compiler and flags; arrays come from rank 0, and calls of
-the two alternate. It prints the best time of a call of each, how many times as fast ours is, and
-whether the two agree; then how long both take to read 100 statements. The file that is kept gets a
-line of JSON for each row.
+the two alternate. It prints the best time of the processor for a call of each, how many times as
+fast ours is, and whether the two agree; then how long both take to read 100 statements. The file
+that is kept gets a line of JSON for each row.
 """
 
 import argparse
@@ -187,14 +187,18 @@ def build(name: str, frontend: str, ranks: int) -> str:
 
 
 def _call(program: Any, given: Mapping[str, Any] | None, comm: Any) -> tuple[float, Any]:
-    """Seconds of a call with copies of arguments, the slowest rank's; and what it gives."""
+    """Seconds of the processor for a call with copies of arguments, of all ranks together.
+
+    Those that a clock on the wall shows are of what else the machine does, too. With them comes
+    what the call gives.
+    """
     from mpi4py import MPI
 
     own = copy.deepcopy(dict(given)) if given else {}
     comm.Barrier()
-    start = time.perf_counter()
+    start = time.process_time()
     result = program(**own)
-    seconds = comm.allreduce(time.perf_counter() - start, MPI.MAX)
+    seconds = comm.allreduce(time.process_time() - start, MPI.SUM)
     return seconds, (result, own)
 
 
