@@ -14,12 +14,12 @@ from typing import Any
 import dace
 import numpy as np
 import sympy
-from dace import SDFG, data, dtypes
+from dace import SDFG, data
 from dace.frontend.python.parser import DaceProgram
 
 from distspmd.analysis.infer_sizes import Equation, solve
 from distspmd.errors import ArgumentError, DistSPMDError, UnsupportedProgram
-from distspmd.frontend.from_numpy import dace_parser, functions, syntax
+from distspmd.frontend.from_numpy import annotation_types, dace_parser, functions, syntax
 from distspmd.frontend.from_numpy.functions.registry import FUNCTIONS, METHODS
 from distspmd.frontend.from_numpy.interpreter import HOLE, PLACE, Interpreter
 from distspmd.frontend.from_numpy.prune import without_unread
@@ -279,8 +279,8 @@ class _Reading:
 
     def _argument(self, parameter: inspect.Parameter, given: Mapping[str, Any]) -> Any:
         name = parameter.name
-        annotation = self._annotation(parameter)
-        described = _described(annotation)
+        annotation = self._annotation(parameter, is_needed=name not in given)
+        described = annotation_types.described(annotation)
         if name in given and not (described is not None and _is_number(given[name])):
             if described is not None:
                 self._sizes_of(name, described, given[name])
@@ -327,10 +327,17 @@ class _Reading:
                     f"in dimension {dimension}."
                 )
 
-    def _annotation(self, parameter: inspect.Parameter) -> Any:
+    def _annotation(self, parameter: inspect.Parameter, *, is_needed: bool) -> Any:
         """What an annotation is; one that is text is read with what the function sees, and DaCe.
 
         So a program whose annotations are text need not import DaCe where it is not parsed.
+
+        Args:
+            parameter: that has it.
+            is_needed: whether there is no example.
+
+        Raises:
+            ArgumentError: it is needed, and not to be read.
         """
         annotation = parameter.annotation
         if not isinstance(annotation, str):
@@ -338,9 +345,13 @@ class _Reading:
         try:
             return eval(annotation, {"dace": dace, **globals_of(inspect.unwrap(self.function))})
         except Exception as problem:
+            found = annotation_types.described_by_text(annotation)
+            if found is not None or not is_needed or parameter.default is not parameter.empty:
+                return found
             raise ArgumentError(
                 f"{self.function.__name__}: the annotation {annotation!r} of {parameter.name!r} is "
-                f"not to be read: {problem}."
+                f'not to be read: {problem}. Write {parameter.name}: "float64[N, 20]", or pass an '
+                "array of its type and shape after the function."
             ) from None
 
     def _described(self, name: str, described: data.Data) -> Any:
@@ -420,19 +431,6 @@ def _is_linear(equation: Equation) -> bool:
     """Whether the one symbol of an extent has one value for each number of elements."""
     (symbol,) = equation.unknown.values()
     return bool(equation.expression.diff(symbol).is_number)
-
-
-def _described(annotation: Any) -> data.Data | None:
-    """The description of an annotation of DaCe; None for others."""
-    if isinstance(annotation, data.Data):
-        return annotation
-    if isinstance(annotation, dtypes.typeclass) and annotation.type not in (None,):
-        if annotation in (dtypes.pyobject(),):
-            return None
-        return data.Scalar(annotation)
-    if isinstance(annotation, type) and issubclass(annotation, np.generic):
-        return data.Scalar(dtypes.dtype_to_typeclass(annotation))
-    return None
 
 
 def _is_python_type(annotation: Any) -> bool:

@@ -58,3 +58,30 @@ def test_check_compares_with_functions_of_such_arguments() -> None:
 
     checked = distspmd.check(union, {}, ranks=1, inputs={"template": np.arange(5.0)})
     assert checked.oracle == "the Python function, run by NumPy"
+
+
+@pytest.mark.parametrize(
+    ("annotation", "shape"),
+    [
+        ("float64[N, M + 1]", "(N, M + 1)"),
+        ("dace.float64[N, 20]", "(N, 20)"),
+        ("Float64[Array, 'N 2*N 4']", "(N, 2*N, 4)"),
+        ("Float[Array, 'N 4']", None),
+        ("Float64[Array, '*batch N']", None),
+        ("npt.NDArray[np.float64]", None),
+        (type("Float64", (), {"dtypes": ("float64",), "dim_str": "rows 3"}), "(rows, 3)"),
+        (type("Float", (), {"dtypes": ("float32", "float64"), "dim_str": "rows"}), None),
+    ],
+)
+def test_annotations_name_sizes_as_those_of_jaxtyping_do(annotation: Any, shape: Any) -> None:
+    def doubled(x):
+        return x * 2
+
+    doubled.__annotations__["x"] = annotation
+    if shape is None:
+        with pytest.raises(ArgumentError, match="of its type and shape after the function"):
+            numpy_program(doubled)
+    else:
+        container = numpy_program(doubled).arrays["x"]
+        assert (container.dtype, str(container.shape)) == (dace.float64, shape)
+    assert numpy_program(doubled, np.ones((3, 4), np.float32)).arrays["x"].dtype == dace.float32
