@@ -39,6 +39,7 @@ from distspmd.runtime.devices import (
 from distspmd.runtime.launch import launch
 from distspmd.runtime.measure import NEVER, measure
 from distspmd.runtime.measure_devices import measure as measure_between_devices
+from distspmd.runtime.measure_devices import tried as tried_between_devices
 
 DACE = "2.0.0b1"
 _SECONDS = 60.0
@@ -78,17 +79,7 @@ def check_installation(argv: Sequence[str] = ()) -> int:
 
 def checks() -> tuple[Check, ...]:
     """All checks, in the order in which they build on each other."""
-    return (
-        _python(),
-        _dace(),
-        _guarded("cache", _cache),
-        _guarded("compiler", _compiler),
-        _guarded("MPI", _mpi),
-        _guarded("MPI ranks", _ranks),
-        _guarded("BLAS", _blas),
-        _guarded("devices", _devices),
-        _guarded("CUDA", _cuda),
-    )
+    return tuple(_guarded(name, check) for name, check in CHECKS.items())
 
 
 def table(results: Sequence[Check]) -> Table:
@@ -214,8 +205,7 @@ def _devices() -> Check:
         products.append(_products(kind, device))
     described = zip(ready, products, strict=True)
     kinds = "; ".join(f"{kind.name}: {kind.described}, {by}" for kind, by in described)
-    how = "explain(program) says how tiles move between devices"
-    return Check("devices", True, f"{kinds}. {how}")
+    return Check("devices", True, kinds)
 
 
 def _products(kind: DeviceKind, device: Device) -> str:
@@ -234,6 +224,19 @@ def _missing(kind: DeviceKind) -> str:
     except DeviceError as problem:
         return str(problem)
     return ""
+
+
+def _between_devices() -> Check:
+    """How two ranks bring tiles to each other's devices; each way is tried."""
+    said = []
+    for kind in KINDS.values():
+        if _missing(kind):
+            continue
+        ways = tried_between_devices(kind.name)
+        works = ", ".join(name for name, why in ways.items() if not why)
+        refused = [f"not {name}: {why}" for name, why in ways.items() if why]
+        said.append("; ".join([f"{kind.name}: {works}", *refused]))
+    return Check("between devices", True, ". ".join(said), "")
 
 
 def _cuda() -> Check:
@@ -282,6 +285,21 @@ def _measured_between_devices(kind: str) -> Check:
     ]
     said += [f"{name} refused: {why}" for name, why in found.refused.items()]
     return Check("measurement", True, "; ".join(said), f"kept in {file}")
+
+
+CHECKS: dict[str, Callable[[], Check]] = {
+    "Python": _python,
+    "DaCe": _dace,
+    "cache": _cache,
+    "compiler": _compiler,
+    "MPI": _mpi,
+    "MPI ranks": _ranks,
+    "BLAS": _blas,
+    "devices": _devices,
+    "between devices": _between_devices,
+    "CUDA": _cuda,
+}
+"""All checks, by their names, in the order in which they build on each other."""
 
 
 def _faster(core: str) -> str:

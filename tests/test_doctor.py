@@ -17,8 +17,7 @@ from distspmd.runtime.launch import Completed
 
 
 def named(name: str) -> Check:
-    (check,) = (check for check in doctor.checks() if check.name == name)
-    return check
+    return doctor._guarded(name, doctor.CHECKS[name])
 
 
 def test_a_machine_that_runs_the_tests_is_well(capsys: pytest.CaptureFixture[str]) -> None:
@@ -62,6 +61,20 @@ def test_what_devices_cost_is_told_and_kept(
     )
     assert DeviceMachine.measured("emulated") == found
     assert doctor.check_installation(["--measure", "--device", "abacus"]) == 2
+
+
+def test_what_carries_tiles_between_devices_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DISTSPMD_EMULATED_GROUPS", "0")
+    found = named("between devices").found
+    assert "emulated: pulls, staged; not nccl: NCCL: invalid usage" in found
+    assert "; not mpi: MPI does not say that it knows the memory of devices" in found
+
+
+def test_a_way_that_brings_other_values_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    ways = {"pulls": "it brings other values", "staged": ""}
+    monkeypatch.setattr(doctor, "tried_between_devices", lambda kind: ways)
+    found = named("between devices").found
+    assert found == "emulated: staged; not pulls: it brings other values"
 
 
 def test_a_machine_that_is_not_well_is_not_measured(monkeypatch: pytest.MonkeyPatch) -> None:

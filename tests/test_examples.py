@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -10,13 +11,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import TEST_DEVICE
 
 from distspmd.runtime.cuda_toolkit import missing_for_runs
 
 
 def printed_by(folder: Path, *argv: str) -> str:
     done = subprocess.run(
-        [sys.executable, *argv], cwd=folder, capture_output=True, text=True, timeout=300
+        [sys.executable, *argv], cwd=folder, capture_output=True, text=True, timeout=900
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
@@ -113,3 +115,22 @@ def test_programs_on_devices_are_timed_and_what_is_not_here_is_said(
         printed = printed_by(tmp_path, file, "call", "--small")
         assert "not here: device 'cuda': device='cuda' was asked for" in printed
         assert missing in printed
+
+
+EXAMPLES = sorted(
+    file.name
+    for file in (Path(__file__).parents[1] / "examples").glob("*.py")
+    if file.name not in ("showing.py", "learning.py")  # what the others share
+)
+
+
+@pytest.mark.gpu
+@pytest.mark.slow
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_examples_run_on_devices(root: Path, tmp_path: Path, name: str) -> None:
+    if name == "llama.py":
+        pytest.importorskip("transformers")
+    if name == "digits.py":
+        pytest.importorskip("sklearn")
+    device = os.environ.get(TEST_DEVICE, "emulated")
+    printed_by(tmp_path, str(root / "examples" / name), "--small", "--device", device)

@@ -1,6 +1,7 @@
 """Measures how fast ranks of this host copy on their devices, and bring tiles to each other's.
 
-Each rank runs ``python -m distspmd.runtime.measure_devices KIND``; rank 0 prints figures as JSON.
+Each rank runs ``python -m distspmd.runtime.measure_devices KIND [try]``; rank 0 prints figures as
+JSON, or only which ways work.
 """
 
 from __future__ import annotations
@@ -62,10 +63,29 @@ def measure(kind: str, ranks: int = 3, timeout: float = 300) -> DeviceMachine:
     return replace(far, transports=found.transports, refused=refused)
 
 
+def tried(kind: str, timeout: float = 120) -> dict[str, str]:
+    """Start two ranks that bring tiles to each other's devices in each way.
+
+    Returns:
+        Why a way is not taken here, by its name; empty if it brings what it should.
+
+    Raises:
+        LaunchError: the ranks failed.
+        ToolchainError: there is no MPI.
+    """
+    return dict(_printed([kind, "try"], 2, timeout))
+
+
 def _launched(kind: str, ranks: int, timeout: float) -> DeviceMachine:
-    argv = ["-m", "distspmd.runtime.measure_devices", kind]
+    return DeviceMachine(**_printed([kind], ranks, timeout))
+
+
+def _printed(arguments: list[str], ranks: int, timeout: float) -> dict[str, Any]:
+    """What rank 0 of a launch of this module prints at last."""
+    argv = ["-m", "distspmd.runtime.measure_devices", *arguments]
     done = launch(argv, ranks=ranks, threads=1, capture=True, timeout=timeout).check()
-    return DeviceMachine(**json.loads(done.stdout.splitlines()[-1]))
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
 
 
 def measured_on(comm: Any, kind: str) -> DeviceMachine:
@@ -118,7 +138,7 @@ def _everybody(comm: Any) -> tuple[Layout, Layout]:
 
 
 def _seconds(
-    comm: Any, device: Device, name: str, layouts: tuple[Layout, Layout]
+    comm: Any, device: Device, name: str, layouts: tuple[Layout, Layout], repeat: int = _REPEAT
 ) -> tuple[float, str]:
     """How long ranks take to bring tiles to another layout by a transport; or why they cannot."""
     plan = runnable(make_plan(*layouts, np.dtype(float), None, None, None))
@@ -126,29 +146,40 @@ def _seconds(
     engine = Engine(comm, [("measurement", plan, ends)])
     table = staging_table([(plan, ends)], [], comm.rank)
     transport = Transport(device, engine.context, engine.end, table)
-    shapes = [intervals.shape(layout.box(comm.rank)) for layout in layouts]
-    tiles = [DeviceArray.of(np.zeros(shape), device.kind) for shape in shapes]
+    whole = np.arange(float(np.prod(layouts[0].extents))).reshape(layouts[0].extents)
+    held, wanted = (whole[intervals.slices(layout.box(comm.rank))] for layout in layouts)
+    tiles = [DeviceArray.of(array, device.kind) for array in (held.copy(), np.zeros(wanted.shape))]
     os.environ[VARIABLE] = name
     chosen = use_transport(transport, engine, Agreement.of(comm), [(plan, ends)])
     why = chosen.staged_because or name if chosen.name != name else ""
     found = 0.0
     if not why:
         addresses = [tile.address for tile in tiles]
-        found = _least(comm, lambda: transport.run(0, addresses), _REPEAT)
+        found = _least(comm, lambda: transport.run(0, addresses), repeat)
+        right = comm.allgather(bool(np.array_equal(tiles[1].numpy(), wanted)))
+        why = "" if all(right) else "it brings other values"
     comm.Barrier()
     transport.close()
     engine.close()
     return found, why
 
 
-def measure_and_print(kind: str) -> None:
-    """Measure on all ranks of the launch; rank 0 prints."""
+def tried_on(comm: Any, kind: str) -> dict[str, str]:
+    """Which ways work, as :func:`tried` gives them; all ranks call it."""
+    device = device_of_process(device_kind(kind))
+    layouts = _neighbours(comm, 100)
+    return {name: _seconds(comm, device, name, layouts, 1)[1] for name in TRANSPORTS}
+
+
+def print_all(kind: str, how: str = "") -> None:
+    """Measure, or try, on all ranks of the launch; rank 0 prints."""
     from mpi4py import MPI
 
-    found = measured_on(MPI.COMM_WORLD, kind)
-    if MPI.COMM_WORLD.rank == 0:
-        print(json.dumps(asdict(found)), flush=True)
+    comm = MPI.COMM_WORLD
+    found = tried_on(comm, kind) if how else asdict(measured_on(comm, kind))
+    if comm.rank == 0:
+        print(json.dumps(found), flush=True)
 
 
 if __name__ == "__main__":
-    measure_and_print(sys.argv[1])
+    print_all(*sys.argv[1:])
