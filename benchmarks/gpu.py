@@ -12,6 +12,7 @@ nothing.
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import os
 import sys
@@ -39,6 +40,8 @@ Row = dict[str, Any]
 LINE = "row: "
 PEERS = ("torch eager", "torch.compile", "JAX")
 STEPS_CHECKED = 3
+TRAINING = "training"
+"""The name of a training step of a GPT (`gpu_training.py`), which needs PyTorch."""
 
 
 def best(call: Callable[[], Any], repeat: int, slowest: Callable[[float], float]) -> float:
@@ -121,6 +124,20 @@ class Ranks:
             row = row_of(name, f"distspmd, {self.comm.size} rank(s)", how, seconds)
             row["bytes"] = program.bytes_moved(shapes, numbers)
             row["operations"] = program.operations(shapes)
+            print(LINE + json.dumps(row), flush=True)
+
+    def train(self, small: bool) -> None:
+        """Check a training step of a GPT, and print a row for it."""
+        import gpu_training
+
+        far = gpu_training.difference(self.comm, self.device)
+        assert far < 1e-4, f"losses are {far} from those of PyTorch"
+        size = gpu_training.SMALL if small else gpu_training.Size()
+        program, batch = gpu_training.compiled(self.comm, self.device, size)
+        with program:
+            seconds = best(lambda: program(*batch), self.repeat, self.slowest)
+        if self.comm.rank == 0:
+            row = row_of(TRAINING, f"distspmd, {self.comm.size} rank(s)", "vector", seconds)
             print(LINE + json.dumps(row), flush=True)
 
     def copies(self, small: bool) -> None:
@@ -206,6 +223,15 @@ def of_torch(name: str, compiles: bool, arithmetic: str, repeat: int) -> float:
         return best(call, repeat, float)
 
 
+def trained(peer: str, repeat: int) -> float:
+    """Seconds of a training step of PyTorch, as it is or compiled, in full float32."""
+    import torch
+    from gpu_training import Size, of_torch
+
+    torch.backends.cuda.matmul.allow_tf32 = False
+    return best(of_torch(peer == "torch.compile", Size()), repeat, float)
+
+
 def of_jax(name: str, arithmetic: str, repeat: int) -> float:
     import jax
 
@@ -228,6 +254,10 @@ def peers(names: list[str], repeat: int) -> tuple[list[Row], list[str]]:
             missing.append(f"{peer}: {why}")
             continue
         for name in names:
+            if name == TRAINING:
+                if peer != "JAX":
+                    rows.append(row_of(name, peer, "vector", trained(peer, repeat)))
+                continue
             for arithmetic in PROGRAMS[name].arithmetic:
                 if peer == "JAX":
                     seconds = of_jax(name, arithmetic, repeat)
@@ -260,9 +290,20 @@ def table(rows: list[Row]) -> str:
     return as_text([Table("", head, tuple(lines))])
 
 
+def inside(options: argparse.Namespace, names: list[str]) -> None:
+    """What each rank does."""
+    ranks = Ranks(options.device, options.repeat)
+    ranks.copies(options.small)
+    for name in names:
+        if name == TRAINING:
+            ranks.train(options.small)
+        else:
+            ranks.run(name, options.small)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("programs", nargs="*", metavar="program", choices=[*PROGRAMS, []])
+    parser.add_argument("programs", nargs="*", metavar="program", choices=[*PROGRAMS, TRAINING, []])
     parser.add_argument("--device", default="cuda", choices=["cuda", "emulated"])
     parser.add_argument("--ranks", type=int, nargs="*", default=[1])
     parser.add_argument("--repeat", type=int, default=10)
@@ -270,15 +311,15 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="a file for the results")
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    names = options.programs or list(PROGRAMS)
+    names = options.programs or [*PROGRAMS, TRAINING]
     if options.inside:
-        ranks = Ranks(options.device, options.repeat)
-        ranks.copies(options.small)
-        for name in names:
-            ranks.run(name, options.small)
+        inside(options, names)
         return
     rows: list[Row] = []
-    missing = ["a training step of a GPT: parameters of modules stay in the memory of the host"]
+    missing: list[str] = []
+    if TRAINING in names and importlib.util.find_spec("torch") is None:
+        names.remove(TRAINING)
+        missing.append("a training step of a GPT: PyTorch is not installed")
     try:
         check_can_run(options.device, compiles=True)
     except DeviceError as problem:
@@ -287,8 +328,8 @@ def main() -> None:
         passed = [*names, "--device", options.device, "--repeat", str(options.repeat)]
         passed += ["--small"] * options.small
         for count in options.ranks:
-            inside = [Path(__file__).resolve(), "--inside", *passed]
-            done = launch(inside, ranks=count, capture=True).check()
+            started = [Path(__file__).resolve(), "--inside", *passed]
+            done = launch(started, ranks=count, capture=True).check()
             found = (line for line in done.stdout.splitlines() if line.startswith(LINE))
             rows += [json.loads(line.removeprefix(LINE)) for line in found]
     if options.device == "cuda":

@@ -106,13 +106,16 @@ def show(example: Example, comm: Any) -> bool:
             for tile in (program.tile(name, array),)
             if tile.size
         ]
-        planned = distspmd.explain(program).nbytes
+        explained = distspmd.explain(program)
+        planned, more = explained.nbytes, explained.more_by_pulls
         counted = comm.allreduce(sum(s.received_bytes for _, s in program.statistics()))
     difference = max(comm.allgather(max(differences, default=0.0)))
     if comm.rank == 0:
         print(f"  {seconds * 1e3:.1f} ms, {counted:,} bytes received, planned {planned:,}")
+        if counted > planned:
+            print("  (devices read all operands of a small reduction)")
         print(f"  largest difference from NumPy {difference:.1e}")
-    return difference < 1e-4 and counted == planned
+    return difference < 1e-4 and 0 <= counted - planned <= more
 
 
 def _lowered_and_printed(example: Example, ranks: int) -> Any:

@@ -98,12 +98,15 @@ def test_programs_on_devices_are_timed_and_what_is_not_here_is_said(
     file = str(root / "benchmarks" / "gpu.py")
     results = tmp_path / "results.json"
     how = ("--device", "emulated", "--small", "--repeat", "1", "--ranks", "2")
-    printed = printed_by(tmp_path, file, "total", "matmul", *how, "--json", str(results))
+    printed = printed_by(
+        tmp_path, file, "total", "matmul", "training", *how, "--json", str(results)
+    )
     found = json.loads(results.read_text())
     assert {(row["program"], row["arithmetic"]) for row in found["rows"]} >= {
         ("copy on the device", ""),
         ("tiles, rows to columns", ""),
         ("total", "vector"),
+        ("training", "vector"),
         ("matmul", "vector"),
         ("matmul", "tf32"),
         ("matmul", "bfloat16"),

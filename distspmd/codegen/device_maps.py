@@ -97,6 +97,10 @@ def refusal(
     nodes_of = [(node, state.sdfg) for node in inside]
     for sdfg in _nested(state, entry):
         nodes_of += [(node, sdfg) for block in sdfg.states() for node in block.nodes()]
+        for edge in sdfg.all_interstate_edges():
+            texts = [*edge.data.assignments.values(), edge.data.condition.as_string]
+            if why := _calls(" ".join(texts), functions):
+                return why
     found = (_refusal_of(node, sdfg, functions) for node, sdfg in nodes_of)
     common = (
         f"its body has a node of {node.data}, which it shares with others"
@@ -111,10 +115,8 @@ def _refusal_of(node: nodes.Node, sdfg: SDFG, functions: frozenset[str]) -> str:
         return f"it has the node {node.label!r}, which is a function of the host"
     if isinstance(node, nodes.Tasklet) and (node.side_effects or node.code_global.as_string):
         return f"{node.label!r} is a function of the host"
-    if isinstance(node, nodes.Tasklet) and functions:
-        called = functions.intersection(_NAMES.findall(node.code.as_string))
-        if called:
-            return f"its body calls {min(called)}, which is compiled for the host"
+    if isinstance(node, nodes.Tasklet) and (why := _calls(node.code.as_string, functions)):
+        return why
     if isinstance(node, nodes.AccessNode) and node.data in sdfg.arrays:
         container = sdfg.arrays[node.data]
         if not isinstance(container, data.Array | data.Scalar):
@@ -122,6 +124,12 @@ def _refusal_of(node: nodes.Node, sdfg: SDFG, functions: frozenset[str]) -> str:
         if container.transient and not _fits_a_thread(container):
             return f"each iteration has {node.data} of {container.total_size} elements for itself"
     return ""
+
+
+def _calls(code: str, functions: frozenset[str]) -> str:
+    """What code calls that only the host has, as a reason; empty if nothing."""
+    called = functions.intersection(_NAMES.findall(code))
+    return f"its body calls {min(called)}, which is compiled for the host" if called else ""
 
 
 def _is_positive(step: object) -> bool:

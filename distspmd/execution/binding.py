@@ -30,6 +30,10 @@ class Binding(Protocol):
     def elsewhere(self) -> Binding:
         """What stands between the program and its caller on other ranks; it is sent to them."""
 
+    @property
+    def is_on_device(self) -> bool:
+        """Whether the objects to which the SDFG is bound live on a device."""
+
     def arguments(self) -> Mapping[str, NDArray[Any]]:
         """Arguments that the caller does not pass, as arrays over their own memory."""
 

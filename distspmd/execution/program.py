@@ -370,7 +370,11 @@ class Program(Closing):
         arrays = self.signature.check(self._completed(bound))
         if self._binding is None:
             self.signature.check_apart(arrays)
-        results = self._executable.new_results(self.signature, arrays)
+        passed = arrays
+        if self.device and self._binding and not self._binding.is_on_device:
+            kept = {self.signature.parameters[name].position for name in self._residents.tiles}
+            passed = {at: array for at, array in arrays.items() if at not in kept}
+        results = self._executable.new_results(self.signature, passed)
         for parameter, result in zip(self.signature.results, results, strict=True):
             if result is not None:
                 arrays[parameter.position] = self._executable.memory_of(result)

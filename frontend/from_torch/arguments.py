@@ -37,6 +37,7 @@ class MemoryBinding:
         assumptions: what else of the caller's the program has in it.
         indices: what the values of arguments may be that are indices.
         types: of the results, as the caller sees them.
+        lived_on_device: whether the live tensors were on a device when this was sent from them.
     """
 
     live: Mapping[str, Slot]
@@ -48,6 +49,7 @@ class MemoryBinding:
     assumptions: Assumptions | None = None
     indices: Mapping[str, Sequence[IndexRange]] = field(default_factory=dict)
     types: Sequence[torch.dtype] = ()
+    lived_on_device: bool = False
     calls: int = field(default=0, init=False)
     marks: dict[str, Any] = field(default_factory=dict, init=False)
 
@@ -75,7 +77,14 @@ class MemoryBinding:
 
     def elsewhere(self) -> MemoryBinding:
         """Without the live tensors."""
-        return replace(self, live={}, draws=False, assumptions=None)
+        placed = self.is_on_device
+        return replace(self, live={}, draws=False, assumptions=None, lived_on_device=placed)
+
+    @property
+    def is_on_device(self) -> bool:
+        """Whether the live tensors are on a device: a module is there as a whole."""
+        first = next(iter(self.names), None)
+        return self.lived_on_device if first is None else not self.live[first].fetch().is_cpu
 
     def arguments(self) -> dict[str, NDArray[Any]]:
         """Arguments that the caller does not pass.

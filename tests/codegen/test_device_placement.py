@@ -28,13 +28,36 @@ Placed = Callable[..., tuple[SDFG, Placement]]
 def placed() -> Placed:
     def make(name: str, **options: str) -> tuple[SDFG, Placement]:
         (case,) = (case for case in CASES if case.name == name)
-        sdfg = copy.deepcopy(case.lowered(parsed(case.program)))
-        choose_implementations(sdfg)
-        with for_cuda():
-            slow = expand_for_device(sdfg, **options)
-            return sdfg, place(sdfg, slow)
+        return on_device(copy.deepcopy(case.lowered(parsed(case.program))), **options)
 
     return make
+
+
+def on_device(sdfg: SDFG, **options: str) -> tuple[SDFG, Placement]:
+    """A lowered program, placed."""
+    choose_implementations(sdfg)
+    with for_cuda():
+        slow = expand_for_device(sdfg, **options)
+        return sdfg, place(sdfg, slow)
+
+
+def rows_of_sums(row: dace.int64[9], col: dace.int32[20], val: dace.float64[20]):
+    y = np.empty(8)
+    for i in distspmd.map[0:8]:
+        total = 0.0
+        for k in range(row[i], row[i + 1]):
+            total += val[col[k]]
+        y[i] = total
+    return y
+
+
+def test_indices_that_are_checked_between_states_keep_a_map_on_the_host() -> None:
+    sdfg = distspmd.frontend.numpy_program(rows_of_sums)
+    distspmd.lower(sdfg, {"__return": (4,)})
+    _, placement = on_device(sdfg)
+    said = {(space.place, space.remark) for space in placement.spaces}
+    why = "its body calls distspmd_checked_index, which is compiled for the host"
+    assert ("host", why) in said
 
 
 def kernels(sdfg: SDFG) -> list[nodes.Map]:

@@ -93,6 +93,21 @@ def train(kinds, dtype=torch.float32):
             torch.testing.assert_close(a.cpu(), b, **near)
 
 
+def of_host():
+    """Results are tensors of the host where the module is there, though its parts are not."""
+    found = []
+    for device in (None, DEVICE):
+        made = build("cpu")
+        sdfg = prepared(made, {"parameters": "distributed"}, "cpu") if comm.rank == 0 else None
+        torch.manual_seed(3)
+        batch = (torch.randn(5, 9), torch.randint(0, 3, (5,))) if comm.rank == 0 else ()
+        with distspmd.compile(sdfg, comm, device=device) as program:
+            found.append(program(*batch))
+    if comm.rank == 0:
+        assert all(isinstance(loss, torch.Tensor) and loss.is_cpu for loss in found)
+        torch.testing.assert_close(*found, rtol=1e-4, atol=1e-5)
+
+
 PLACEMENTS = {
     "replicated": ({"parameters": "replicated"}, torch.float32),
     "distributed": ({"parameters": "distributed"}, torch.float32),
@@ -113,6 +128,7 @@ def refuse():
 
 if sys.argv[1:] == ["replicated"]:
     refuse()
+    of_host()
 for placement in sys.argv[1:]:
     train(*PLACEMENTS[placement])
     if comm.rank == 0:
