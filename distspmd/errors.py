@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import ParamSpec, TypeVar
 
 import numpy as np
@@ -146,6 +146,12 @@ def error_of_program(kind: str) -> type[ProgramError]:
     assert issubclass(found, ProgramError)
     known: type[ProgramError] = found
     return known
+
+
+def listed(names: Sequence[str], most: int = 4) -> str:
+    """Some names as a sentence begins with them: the first few, and how many more there are."""
+    shown = ", ".join(map(repr, names[:most]))
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
 
 
 def shorten(text: str, most: int = 10_000) -> str:

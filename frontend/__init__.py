@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from distspmd.frontend.from_onnx.api import onnx_model
     from distspmd.frontend.from_torch.api import torch_module, training_step
     from distspmd.frontend.from_torch.arguments import parameters, resident
+    from distspmd.frontend.from_torch.checkpoints import initialize, load, save
+    from distspmd.frontend.from_torch.initialisers import deferred
     from distspmd.frontend.from_torch.partitioned import partitioned
     from distspmd.frontend.presets import (
         data_parallel,
@@ -28,14 +30,18 @@ if TYPE_CHECKING:
 
 __all__ = [
     "data_parallel",
+    "deferred",
     "experts",
     "fsdp",
+    "initialize",
+    "load",
     "megatron",
     "numpy_program",
     "onnx_model",
     "parameters",
     "partitioned",
     "resident",
+    "save",
     "sequence_parallel",
     "torch_module",
     "training_step",
@@ -44,14 +50,18 @@ __all__ = [
 
 _LATER = {
     "data_parallel": "distspmd.frontend.presets",
+    "deferred": "distspmd.frontend.from_torch.initialisers",
     "experts": "distspmd.frontend.presets",
     "fsdp": "distspmd.frontend.presets",
+    "initialize": "distspmd.frontend.from_torch.checkpoints",
+    "load": "distspmd.frontend.from_torch.checkpoints",
     "megatron": "distspmd.frontend.presets",
     "numpy_program": "distspmd.frontend.from_numpy.program",
     "onnx_model": "distspmd.frontend.from_onnx.api",
     "parameters": "distspmd.frontend.from_torch.arguments",
     "partitioned": "distspmd.frontend.from_torch.partitioned",
     "resident": "distspmd.frontend.from_torch.arguments",
+    "save": "distspmd.frontend.from_torch.checkpoints",
     "sequence_parallel": "distspmd.frontend.presets",
     "torch_module": "distspmd.frontend.from_torch.api",
     "training_step": "distspmd.frontend.from_torch.api",

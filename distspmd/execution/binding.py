@@ -21,6 +21,10 @@ class Binding(Protocol):
     def names(self) -> Collection[str]:
         """Arguments that the caller does not pass and that may stay on the ranks between calls."""
 
+    @property
+    def without_memory(self) -> Collection[str]:
+        """Those of ``names`` that rank 0 has no memory for: only the ranks' parts have values."""
+
     def held(self, names: Collection[str]) -> Mapping[str, NDArray[Any]]:
         """Some of them, as arrays over their own memory."""
 

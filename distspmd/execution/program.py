@@ -6,7 +6,7 @@ would take longer than all else of their start.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from distspmd.errors import (
     DeviceError,
     DistSPMDError,
     ScheduleError,
+    listed,
 )
 from distspmd.execution.binding import Binding, binding_of
 from distspmd.execution.executable import load_executable
@@ -171,11 +172,12 @@ class Program(Closing):
         text = f"{self.signature.program}(...)"
         wording = f"{text}, program {number} of the communicator, lowered with {grids},"
         self._call = Call.of(text, built.library, number, wording=wording)
-        self._binding = binding
+        self.binding = binding
         self.device = built.device
         """What was decided for a device, if the program runs on one."""
         self._executable = load_executable(built, lowering, self._agreement)
-        self._residents = self._keep()
+        self.residents = self._keep()
+        """What stays on the ranks between calls."""
 
     @property
     def transport(self) -> str:
@@ -215,8 +217,23 @@ class Program(Closing):
     def _keep(self) -> Residents:
         """Storage of what stays on the ranks between calls: what the binding has, elsewhere."""
         known = self.signature.parameters
-        mine = set(self._binding.names) if self._binding and self.rank == 0 else set()
-        kept = self._agreement.bcast(sorted(mine & self.lowering.held.keys() & known.keys()))
+        mine = set(self.binding.names) if self.binding and self.rank == 0 else set()
+        mine &= known.keys()
+        alone = mine.intersection(self.binding.without_memory) if self.binding else set()
+        kept, alone, lost = self._agreement.bcast(
+            (
+                sorted(mine & self.lowering.held.keys()),
+                sorted(alone),
+                sorted(alone - self.lowering.held.keys()),
+            )
+        )
+        if lost:
+            raise ArgumentError(
+                f"{listed(lost)}: no memory is behind these (their device is 'meta'), but the "
+                "program is lowered for rank 0 to hold them. Lower it with "
+                "arguments=frontend.resident(sdfg, parameters='distributed'), or with a preset "
+                "such as frontend.fsdp(4)."
+            )
         layouts = {name: self.lowering.held[name] for name in kept}
         dtypes = {name: known[name].dtype for name in kept}
 
@@ -226,7 +243,7 @@ class Program(Closing):
         found: Residents | None = None
         error: Exception | None = None
         try:
-            found = Residents(self.comm, layouts, dtypes, new_tile)
+            found = Residents(self.comm, layouts, dtypes, new_tile, alone)
         except DeviceError as problem:
             error = problem
         if kept:
@@ -297,13 +314,13 @@ class Program(Closing):
             self._executable.run(arrays)
         if not self.signature.gets_results:
             return None
-        if self._binding:
-            return self._binding.returned(results)
+        if self.binding:
+            return self.binding.returned(results)
         return self.signature.returned(results)
 
     def _meet(self, error: Exception | None) -> None:
         """Come together, and give the ranks what has changed in the live memory since."""
-        residents = self._residents
+        residents = self.residents
         if not residents.layouts:
             self._agreement.meet(self._call.tag, error)
             return
@@ -312,19 +329,39 @@ class Program(Closing):
         if met == self._call.tag:  # rank 0 has what the others have not
             residents.fresh -= set(self._agreement.bcast(changed))
         if residents.missing:
-            residents.distribute(self._live())
+            residents.distribute(self.live())
 
     def _changed(self) -> list[str]:
         """What others than this program have written in the live memory, on rank 0."""
-        if self.rank != 0 or not self._binding:
+        if self.rank != 0 or not self.binding:
             return []
-        changed = self._binding.changed(self._residents.layouts.keys())
-        return sorted(self._residents.fresh.intersection(changed))
+        changed = self.binding.changed(self.residents.layouts.keys())
+        return sorted(self.residents.fresh.intersection(changed))
+
+    def refresh(self) -> None:
+        """Let the ranks hold the values that count; all ranks call it together.
+
+        Raises:
+            ArgumentError: nobody has values for some tensors.
+        """
+        if not self._executable.is_open:
+            raise self._closed()
+        self.residents.fresh -= set(self._agreement.bcast(self._changed()))
+        if self.residents.missing:
+            self.residents.distribute(self.live())
+
+    def now_holds(self, names: Collection[str]) -> None:
+        """Note that the ranks have been given values of some arguments; all ranks call it together.
+
+        These count from now on, of others what was written in the live memory since.
+        """
+        self.residents.fresh -= set(self._agreement.bcast(self._changed()))
+        self.residents.fresh.update(names)
 
     @property
     def holds_values(self) -> bool:
         """Whether the ranks hold values for it that may count; the same on all ranks."""
-        return bool(self._residents.fresh)
+        return bool(self.residents.fresh)
 
     def take_over(self, other: Program, pairs: Mapping[str, str] | None) -> None:
         """Begin with what the ranks hold for another program that is bound to the same tensors.
@@ -337,8 +374,8 @@ class Program(Closing):
         """
         changed = other._changed()
         pairs, changed = self._agreement.bcast((pairs, changed))
-        other._residents.fresh -= set(changed)
-        self._residents.take(other._residents, pairs, self._live(), other._live())
+        other.residents.fresh -= set(changed)
+        self.residents.take(other.residents, pairs, self.live(), other.live())
         self._changed()
 
     def _run_and_listen(self, arrays: dict[int, NDArray[Any]]) -> None:
@@ -368,7 +405,7 @@ class Program(Closing):
         if self.device:
             bound = self._executable.on_device(bound, stream)
         arrays = self.signature.check(self._completed(bound))
-        if self._binding is None:
+        if self.binding is None:
             self.signature.check_apart(arrays)
         passed = arrays
         if self.device and self._binding and not self._binding.is_on_device:
@@ -382,20 +419,20 @@ class Program(Closing):
 
     def _completed(self, given: dict[str, Any]) -> dict[str, Any]:
         """What the caller passed, as arrays, with what it need not pass."""
-        if not self._binding:
+        if not self.binding:
             return given
         tiles = {n: p.shape for n, p in self.signature.parameters.items() if p.layout}
-        arrays = {n: self._binding.given(n, value, tiles.get(n)) for n, value in given.items()}
-        own = {**self._binding.arguments(), **self._residents.tiles}
+        arrays = {n: self.binding.given(n, value, tiles.get(n)) for n, value in given.items()}
+        own = {**self.binding.arguments(), **self.residents.tiles}
         if self.device:
             own = self._executable.on_device(own, None)
         return {**own, **arrays}
 
-    def _live(self) -> Mapping[str, NDArray[Any]]:
+    def live(self) -> Mapping[str, NDArray[Any]]:
         """Of what stays on the ranks, the memory behind it on rank 0."""
-        if self.rank != 0 or not self._binding:
+        if self.rank != 0 or not self.binding:
             return {}
-        return self._binding.held(self._residents.layouts.keys())
+        return self.binding.held(self.residents.layouts.keys())
 
     def collect(self) -> None:
         """Bring what stays on the ranks between calls to rank 0; all ranks call it together.
@@ -405,7 +442,7 @@ class Program(Closing):
         """
         if not self._executable.is_open:
             raise self._closed()
-        self._residents.collect(self._live())
+        self.residents.collect(self.live())
 
     def distribute(self) -> None:
         """Let the next call begin with what rank 0 has now; all ranks call it together.
@@ -414,7 +451,7 @@ class Program(Closing):
         program is bound have been changed on rank 0 in a way that torch notes: in place, or by
         other tensors. What was written through ``.data`` or NumPy needs it.
         """
-        self._residents.fresh.clear()
+        self.residents.fresh &= self.residents.without_memory
 
     # -- what happened --------------------------------------------------------------------------
 

@@ -2,7 +2,8 @@
 
 Each rank has its box of the layout in which the caller holds the argument. If rank 0 holds the
 whole argument, its box is the live memory itself, which has the values after each call. If rank 0
-holds a tile, the live memory has the values after :meth:`Residents.collect`.
+holds a tile, the live memory has the values after :meth:`Residents.collect`. Of some there is no
+live memory: what the ranks hold is all there is.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from distspmd.errors import ArgumentError, listed
 from distspmd.layouts import intervals
 from distspmd.layouts.layout import Layout
 from distspmd.runtime.redistribute import redistribute
@@ -28,10 +30,12 @@ class Residents:
         layouts: by name, in which layout the argument stays.
         dtypes: likewise, of what.
         new_tile: gives zeros in the memory where the program wants them.
+        without_memory: names of those that have no live memory.
 
     Attributes:
         tiles: by name, what this rank has besides the live memory.
         layouts: by name, in which layout the argument stays.
+        without_memory: names of those that have no live memory.
         fresh: names of those of which the ranks have the values that count; the same on all ranks.
     """
 
@@ -41,17 +45,23 @@ class Residents:
         layouts: Mapping[str, Layout],
         dtypes: Mapping[str, np.dtype[Any]],
         new_tile: Callable[[str, tuple[int, ...], np.dtype[Any]], Any],
+        without_memory: Collection[str] = (),
     ) -> None:
         self._comm = comm
         self._dtypes = dtypes
         self.layouts = layouts
+        self.without_memory = frozenset(without_memory)
         self.fresh: set[str] = set()
         rank = comm.Get_rank()
         self.tiles: dict[str, NDArray[Any]] = {
             name: new_tile(name, intervals.shape(layout.box(rank)), dtypes[name])
             for name, layout in layouts.items()
-            if rank < layout.ranks and not (rank == 0 and _all_on_root(layout))
+            if rank < layout.ranks and not (rank == 0 and self.is_live(name))
         }
+
+    def is_live(self, name: str) -> bool:
+        """Whether what rank 0 has of an argument is the live memory itself."""
+        return name not in self.without_memory and _all_on_root(self.layouts[name])
 
     @property
     def missing(self) -> list[str]:
@@ -62,7 +72,17 @@ class Residents:
         """Give all ranks what the live memory on rank 0 holds, where they do not have it yet.
 
         All ranks call it together.
+
+        Raises:
+            ArgumentError: nobody has values for some of them.
         """
+        lacking = [name for name in self.missing if name in self.without_memory]
+        if lacking:
+            raise ArgumentError(
+                f"{listed(lacking)}: nobody has values of these yet, for their device is 'meta'. "
+                "All ranks call frontend.initialize(program), or frontend.load(program, path), "
+                "before they call the program."
+            )
         for name in self.missing:
             layout = self.layouts[name]
             target = _elsewhere(layout) if _all_on_root(layout) else layout
@@ -73,7 +93,7 @@ class Residents:
         """Bring what the ranks hold into the live memory on rank 0; all ranks call it together."""
         for name, layout in self.layouts.items():
             wanted = name in self.fresh and (names is None or name in names)
-            if wanted and not _all_on_root(layout):
+            if wanted and not _all_on_root(layout) and name not in self.without_memory:
                 root = Layout.root(layout.extents)
                 self._move(name, self.tiles.get(name), layout, root, live)
 
@@ -102,15 +122,24 @@ class Residents:
             elif source.extents == target.extents:
                 tile = others.tiles.get(theirs, its.get(theirs))
                 into = self.tiles if mine in self.tiles else live
-                redistribute(
-                    self._comm, tile, source, target, out=into.get(mine), dtype=self._dtypes[mine]
-                )
-            else:  # dimensions are split in other ways: through the live memory
+                self._move(mine, tile, source, target, into)
+            elif mine in self.without_memory:  # dimensions are split in other ways
+                self._move_whole(mine, others.tiles.get(theirs), source)
+            else:  # through the live memory
                 continue
             apart.discard(theirs)
             self.fresh.add(mine)
         others.collect(its, apart)
         others.fresh -= lost
+
+    def _move_whole(self, name: str, tile: NDArray[Any] | None, source: Layout) -> None:
+        """Take over what is held with other dimensions: as a whole on rank 0, for a moment."""
+        dtype, target = self._dtypes[name], self.layouts[name]
+        root = Layout.root(source.extents)
+        whole = redistribute(self._comm, tile, source, root, dtype=dtype)
+        if whole is not None:
+            whole = np.asarray(whole).reshape(target.extents)
+        self._move(name, whole, Layout.root(target.extents), target, self.tiles)
 
     def _move(
         self,

@@ -189,8 +189,18 @@ def _program_of(
         if node in ranges
     }
     _tell_meanings(sdfg, builder, traced, [*early, *late], containers, expected)
+    alone = [name for name, slot in live.items() if slot.fetch().is_meta]
     binding = bound(
-        live, shapes, expected, shown, structure, draws, traced.assumptions, indices, types
+        live,
+        shapes,
+        expected,
+        shown,
+        structure,
+        draws,
+        traced.assumptions,
+        indices,
+        types,
+        without_memory=alone,
     )
     bind(sdfg, binding)
     return sdfg

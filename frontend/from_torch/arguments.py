@@ -38,6 +38,7 @@ class MemoryBinding:
         indices: what the values of arguments may be that are indices.
         types: of the results, as the caller sees them.
         lived_on_device: whether the live tensors were on a device when this was sent from them.
+        without_memory: arguments whose tensors are on the device ``meta``: ranks hold all values.
     """
 
     live: Mapping[str, Slot]
@@ -50,6 +51,7 @@ class MemoryBinding:
     indices: Mapping[str, Sequence[IndexRange]] = field(default_factory=dict)
     types: Sequence[torch.dtype] = ()
     lived_on_device: bool = False
+    without_memory: Collection[str] = ()
     calls: int = field(default=0, init=False)
     marks: dict[str, Any] = field(default_factory=dict, init=False)
 
@@ -62,11 +64,23 @@ class MemoryBinding:
         return [name for name, slot in self.live.items() if slot.kind != "rate"]
 
     def held(self, names: Collection[str]) -> dict[str, NDArray[Any]]:
-        """Some of the live tensors."""
-        return {
-            name: _memory(self.live[name].name, self.live[name].fetch()).reshape(self.shapes[name])
-            for name in names
-        }
+        """Some of the live tensors; not those without memory.
+
+        Raises:
+            ArgumentError: one that had no memory has some now.
+        """
+        found = {}
+        for name in names:
+            tensor = self.live[name].fetch()
+            if name not in self.without_memory:
+                found[name] = memory_of(self.live[name].name, tensor).reshape(self.shapes[name])
+            elif not tensor.is_meta:
+                raise ArgumentError(
+                    f"{self.live[name].name!r} was on the device 'meta' when the function was "
+                    f"traced, and is on {tensor.device} now. Trace it again, or give the ranks its "
+                    "values with frontend.load."
+                )
+        return found
 
     def changed(self, names: Collection[str]) -> list[str]:
         """Which of the live tensors somebody has written or replaced since this was asked last."""
@@ -78,12 +92,19 @@ class MemoryBinding:
     def elsewhere(self) -> MemoryBinding:
         """Without the live tensors."""
         placed = self.is_on_device
-        return replace(self, live={}, draws=False, assumptions=None, lived_on_device=placed)
+        return replace(
+            self,
+            live={},
+            draws=False,
+            assumptions=None,
+            lived_on_device=placed,
+            without_memory=(),
+        )
 
     @property
     def is_on_device(self) -> bool:
         """Whether the live tensors are on a device: a module is there as a whole."""
-        first = next(iter(self.names), None)
+        first = next((name for name in self.names if name not in self.without_memory), None)
         return self.lived_on_device if first is None else not self.live[first].fetch().is_cpu
 
     def arguments(self) -> dict[str, NDArray[Any]]:
@@ -103,7 +124,7 @@ class MemoryBinding:
     def given(self, name: str, value: Any, tile: tuple[int, ...] | None = None) -> Any:
         """What the caller passed, in the program's shape, or in that of a tile."""
         if isinstance(value, torch.Tensor):
-            value = _memory(name, value)
+            value = memory_of(name, value)
         on_device = hasattr(value, "misfit")  # a DeviceView
         if on_device and isinstance(value.source, torch.Tensor):
             value = value.as_bits()  # as halves are stored
@@ -149,7 +170,7 @@ def seed(initial: int, calls: int) -> NDArray[np.int64]:
     return np.array([mixed], np.int64)
 
 
-def _memory(name: str, tensor: torch.Tensor) -> Any:
+def memory_of(name: str, tensor: torch.Tensor) -> Any:
     """The memory of a tensor as an array; of one on a device, a tensor over the same memory."""
     if not tensor.is_contiguous():
         raise ArgumentError(

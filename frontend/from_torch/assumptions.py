@@ -36,7 +36,7 @@ class Assumptions:
         varying: Collection[str] = (),
         guards: Sequence[Guard] = (),
     ) -> None:
-        self._closed = closed
+        self.closed = closed
         self._guards = guards
         self._read = {
             (name, number): {key for key, _ in varying_settings(group, varying)}
@@ -80,7 +80,7 @@ class Assumptions:
         changed = {name for name, _, _ in self.changes()}
         return {
             key
-            for optimizer, live in self._closed.optimizers.items()
+            for optimizer, live in self.closed.optimizers.items()
             for number, group in enumerate(live.param_groups)
             for key in group
             if f"{key!r} {_group(number, optimizer)}" in changed
@@ -97,8 +97,8 @@ class Assumptions:
     def _of_modules(self) -> Iterator[tuple[str, Any]]:
         for where, module in self._modules:
             yield from _of_module(module, where)
-        for name, tensor in self._closed.parameters.items():
-            owner, key = self._closed.owners[name]
+        for name, tensor in self.closed.parameters.items():
+            owner, key = self.closed.owners[name]
             live = owner._parameters.get(key)
             yield f"the parameter {name!r}", _Identity(live)
             yield f"requires_grad of {name!r}", tensor.requires_grad
@@ -107,7 +107,7 @@ class Assumptions:
             yield f"the hooks of {name!r}", tuple(map(_Identity, hooks))
 
     def _of_optimizers(self) -> Iterator[tuple[str, Any]]:
-        for name, optimizer in self._closed.optimizers.items():
+        for name, optimizer in self.closed.optimizers.items():
             yield f"the parameter groups of {name!r}", len(optimizer.param_groups)
             for number, group in enumerate(optimizer.param_groups):
                 where = _group(number, name)

@@ -28,6 +28,8 @@ class Closed:
         buffers: likewise.
         owners: the module that holds a tensor, and the key there.
         names: name of each tensor, by its identity.
+        others: further names of tensors that have several places, by the first.
+        passing: names of buffers that no state dictionary has.
     """
 
     modules: dict[str, nn.Module]
@@ -36,6 +38,8 @@ class Closed:
     buffers: dict[str, torch.Tensor] = field(default_factory=dict)
     owners: dict[str, tuple[nn.Module, str]] = field(default_factory=dict)
     names: dict[int, str] = field(default_factory=dict)
+    others: dict[str, list[str]] = field(default_factory=dict)
+    passing: set[str] = field(default_factory=set)
 
     def prefix(self, root: str) -> str:
         """What the names in a module start with: its own, where several modules have tensors."""
@@ -78,20 +82,29 @@ def closed_over(function: Callable[..., Any]) -> Closed:
             optimizers[name] = value
     closed = Closed(modules, optimizers)
     for root, module in modules.items():
-        for path, owner in module.named_modules():
-            for table, found in (
-                (owner._parameters, closed.parameters),
-                (owner._buffers, closed.buffers),
-            ):
-                for key, tensor in table.items():
-                    if tensor is not None and id(tensor) not in closed.names:
-                        name = ".".join(filter(None, [closed.prefix(root), path, key]))
-                        closed.names[id(tensor)] = name
-                        closed.owners[name] = owner, key
-                        found[name] = tensor
+        for path, owner in module.named_modules(remove_duplicate=False):
+            _take_tensors(closed, owner, closed.prefix(root), path)
     _check_owned(closed)
     _check_device(closed)
     return closed
+
+
+def _take_tensors(closed: Closed, owner: nn.Module, prefix: str, path: str) -> None:
+    """Note the tensors that a module has itself."""
+    tables = (owner._parameters, closed.parameters), (owner._buffers, closed.buffers)
+    for table, found in tables:
+        for key, tensor in table.items():
+            if tensor is None:
+                continue
+            name = ".".join(filter(None, [prefix, path, key]))
+            first = closed.names.setdefault(id(tensor), name)
+            if first != name:
+                closed.others.setdefault(first, []).append(name)
+                continue
+            closed.owners[name] = owner, key
+            found[name] = tensor
+            if key in owner._non_persistent_buffers_set:
+                closed.passing.add(name)
 
 
 def _check_owned(closed: Closed) -> None:
@@ -113,7 +126,7 @@ DEVICES = ("cpu", *KINDS)
 
 def _check_device(closed: Closed) -> None:
     for name, tensor in {**closed.parameters, **closed.buffers}.items():
-        if tensor.device.type not in DEVICES:
+        if tensor.device.type not in (*DEVICES, "meta"):
             raise UnsupportedProgram(
                 f"{name!r} is on the device {tensor.device}; programs run on {_told()}. Move the "
                 "module: module.to('cpu')."

@@ -109,6 +109,7 @@ class Partitioned(Closing):
         wording = f"{self.name}(...), partitioned with {schedule},"
         self._call = Call.of(f"{self.name}(...)", comparable(self._options), wording=wording)
         self._made: list[_Made] = []
+        self._waiting: list[Callable[[Program], None]] = []
         self._varying: set[str] = set()
         self._eager = False
         _ALL.setdefault(self._agreement, []).append(self)
@@ -148,7 +149,20 @@ class Partitioned(Closing):
             made = self._made.pop(-1 if number == _NEW else number)
             self._made.append(made)
             self._take_over(made)
+            while self._waiting:
+                self._waiting.pop(0)(made.program)
             return made.program(*given.tensors) if given else made.program()
+
+    def when_made(self, action: Callable[[Program], None]) -> None:
+        """Do something with the program that was used last, or with the first, once it is made.
+
+        All ranks call it together.
+        """
+        if not self._made:
+            self._waiting.append(action)
+            return
+        self._take_over(self._made[-1])
+        action(self._made[-1].program)
 
     def collect(self) -> None:
         """Bring parameters and states to the live objects on rank 0; all ranks call it together."""

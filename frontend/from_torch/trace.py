@@ -15,8 +15,10 @@ from typing import Any
 
 import torch
 from torch import fx, nn
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx import traceback as fx_traceback
 from torch.fx.experimental.proxy_tensor import make_fx
+from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils import _pytree as pytree
 
@@ -76,7 +78,7 @@ def trace(
     warm_up()
     closed = closed_over(function)
     slots = list(_slots(closed, varying))
-    examples = [slot.fetch().detach() for slot in slots]
+    examples = _with_a_device([slot.fetch().detach() for slot in slots])
     state = _Run(closed, slots, function, varying)
     with _surroundings(), fx_traceback.preserve_node_meta():
         try:
@@ -109,6 +111,22 @@ def trace(
         if node.op == "get_attr"
     }
     return Trace(second.graph, slots, list(names), state.results, assumptions, constants)
+
+
+def _with_a_device(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    """Tensors without memory as the tracer knows those that have some: on the CPU."""
+    if not any(tensor.is_meta for tensor in tensors):
+        return list(tensors)
+    mode = FakeTensorMode(
+        allow_fallback_kernels=True, shape_env=ShapeEnv(), static_shapes=True
+    )  # as make_fx has it
+    with mode:
+        return [
+            torch.empty(tensor.shape, dtype=tensor.dtype)
+            if tensor.is_meta
+            else mode.from_tensor(tensor, static_shapes=True)
+            for tensor in tensors
+        ]
 
 
 def _forget_aliases(graph: fx.Graph) -> None:
