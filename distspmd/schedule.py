@@ -29,14 +29,14 @@ class Grid:
         mesh: the ranks.
         splits: axes that split each parameter, minor first, in the order of the parameters.
         is_of_space: whether the mesh is the space's own, with an axis for each parameter.
-        is_of_element: whether it splits the dimensions of the one element that each run of the
-            space writes.
+        is_of_place: whether it splits dimensions of what the space writes in which loops choose
+            the index.
     """
 
     mesh: Mesh
     splits: tuple[tuple[str, ...], ...]
     is_of_space: bool = False
-    is_of_element: bool = False
+    is_of_place: bool = False
 
     @classmethod
     def of_parts(cls, parameters: Sequence[str], parts: Sequence[int]) -> Grid:

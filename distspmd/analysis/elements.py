@@ -1,6 +1,8 @@
-"""Maps of one iteration that write the element of which a loop chooses the place."""
+"""Maps that write where a loop chooses the place: an element, a row, a column, a panel."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import sympy
 from dace import SDFGState, subsets
@@ -13,30 +15,43 @@ CHOSEN = "__k"
 """What begins the name of a parameter of which one value runs: that which loops choose."""
 
 
-def written_element(
-    state: SDFGState, entry: nodes.MapEntry
-) -> tuple[Edge, dict[str, tuple[int, sympy.Expr]]] | None:
-    """The write of such a map, and by which parameter it could index each dimension.
+@dataclass(frozen=True, eq=False)
+class ChosenPlace:
+    """The write of such a map, and by which parameters it could index each dimension.
 
-    Returns:
-        the edge, and by the name of the parameter its dimension and the index that loops choose;
-        None for any other map.
+    Attributes:
+        write: the edge at the end of the map.
+        kept: parameters of the map that stay; none of a map of one iteration.
+        indices: by the name of a new parameter its dimension, and the index that loops choose.
     """
+
+    write: Edge
+    kept: tuple[str, ...]
+    indices: dict[str, tuple[int, sympy.Expr]]
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """All parameters of the map that indexes with them, in order."""
+        return (*self.kept, *self.indices)
+
+
+def chosen_place(state: SDFGState, entry: nodes.MapEntry) -> ChosenPlace | None:
+    """Where a map writes, if loops choose some of its indices; None for any other map."""
     inside = state.scope_subgraph(entry, include_entry=False, include_exit=False).nodes()
     writes = list(state.in_edges(state.exit_node(entry)))
     if (
-        any(size != 1 for size in entry.map.range.size())
-        or not all(isinstance(node, nodes.Tasklet | nodes.AccessNode) for node in inside)
+        not all(isinstance(node, nodes.Tasklet | nodes.AccessNode) for node in inside)
         or len(writes) != 1
         or not isinstance(writes[0].data.subset, subsets.Range)
     ):
         return None
     scope, own = bound_around(state), set(entry.map.params)
-    found = {}
+    found, kept = {}, any(size != 1 for size in entry.map.range.size())
     for d, (at, end, _) in enumerate(writes[0].data.subset.ranges):
         names = {symbol.name for symbol in at.free_symbols}
         if names & own:
-            return None
-        if at == end and names & scope.keys() and bound_index(at, scope) is not None:
+            kept = True
+        elif at == end and names & scope.keys() and bound_index(at, scope) is not None:
             found[f"{CHOSEN}{d}"] = d, at
-    return (writes[0], found) if found else None
+    parameters = tuple(map(str, entry.map.params)) if kept else ()
+    return ChosenPlace(writes[0], parameters, found) if found else None

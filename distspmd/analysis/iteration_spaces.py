@@ -109,13 +109,12 @@ class IterationSpace:
         return tuple((p, str(r)) for p, r in zip(names, self.ranges, strict=True))
 
     @property
-    def is_element(self) -> bool:
-        """Whether each run of the space is one iteration, which loops around it choose."""
-        return (
-            isinstance(self.node, nodes.MapEntry)
-            and len(self.moving) == len(self.parameters)
-            and all(size == 1 for size in self.node.map.range.size())
-        )
+    def is_placed(self) -> bool:
+        """Whether each run of the space has one value of some parameter, which loops choose."""
+        if not isinstance(self.node, nodes.MapEntry):
+            return False
+        sizes = zip(map(str, self.node.map.params), self.node.map.range.size(), strict=True)
+        return any(name in self.moving and size == 1 for name, size in sizes)
 
     @property
     def where(self) -> str:

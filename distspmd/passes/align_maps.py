@@ -1,9 +1,10 @@
 """Maps run over the indices that they write, if a loop chooses the place of the write.
 
 before -> after:  ``for k: map i in 0:n-k: a[i + k] = x[i]``  ->  ``map i in k:n: a[i] = x[i - k]``;
-``for k: a[k, 0] = f(a[k, 0])``  ->  ``map i in k:k+1: a[i, 0] = f(a[i, 0])``.
+``for k: a[k, 0] = f(a[k, 0])``  ->  ``map i in k:k+1: a[i, 0] = f(a[i, 0])``;
+``for k: map i: a[i, k] = f(a[i, k])``  ->  ``map i, j in k:k+1: a[i, j] = f(a[i, j])``.
 The part of the map that a rank runs is then the part that it writes, in each iteration of the loop:
-who holds an element computes it.
+who holds an element, or a panel, computes it.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from dace.sdfg.replace import replace_dict
 
 from distspmd.analysis.accesses import Access, bound_around, map_accesses
 from distspmd.analysis.control_values import is_control_value
-from distspmd.analysis.elements import written_element
+from distspmd.analysis.elements import chosen_place
 from distspmd.analysis.iteration_spaces import IterationSpace, parameters_of
 from distspmd.analysis.whole_program import unchanged_control_flow
 from distspmd.passes.compilation import Compilation
@@ -34,15 +35,15 @@ class AlignMaps:
     def apply(self, compilation: Compilation) -> None:
         """Shift the parameters of maps at the top level, and add some, in place.
 
-        A space that the schedule names keeps its parameters, unless it names those of the element.
+        A space that the schedule names keeps its parameters, unless it names those of its place.
         """
         align_maps(compilation.sdfg)
         spaces = []
         for space in compilation.spaces:
             grid = compilation.grids.get(space.name)
-            free = (grid is None or grid.is_of_element) and not is_control_value(space.node)
+            free = (grid is None or grid.is_of_place) and not is_control_value(space.node)
             if free and isinstance(space.node, nodes.MapEntry):
-                space = _of_element(space, space.node)
+                space = _at_place(space, space.node)
             spaces.append(space)
         compilation.spaces = spaces
 
@@ -81,31 +82,36 @@ def _align(state: SDFGState, entry: nodes.MapEntry, loops: Iterable[str]) -> Non
                 edge.data.subset.ranges = [tuple(map(_one, r)) for r in edge.data.subset.ranges]
 
 
-def _of_element(space: IterationSpace, entry: nodes.MapEntry) -> IterationSpace:
-    """Let a map of one iteration run over the element that it writes, if a loop chooses that."""
-    state, found = space.state, written_element(space.state, entry)
+def _at_place(space: IterationSpace, entry: nodes.MapEntry) -> IterationSpace:
+    """Let a map run over the indices of its write that loops choose, too."""
+    state, found = space.state, chosen_place(space.state, entry)
     if found is None:
         return space
-    write, indices = found
-    starts = {str(p): one[0] for p, one in zip(entry.map.params, entry.map.range, strict=True)}
+    pairs = zip(map(str, entry.map.params), entry.map.range.ranges, strict=True)
+    ranges = {name: extent for name, extent in pairs if name in found.kept}
+    starts = dict(zip(map(str, entry.map.params), entry.map.range.min_element(), strict=True))
+    for name in ranges:
+        del starts[name]
     replace_dict(
         state.scope_subgraph(entry),
         {name: str(at) for name, at in starts.items()},
         {symbolic.pystr_to_symbolic(name): at for name, at in starts.items()},
     )
-    entry.map.params = list(indices)
-    entry.map.range = subsets.Range([(at, at, 1) for _, at in indices.values()])
-    place = list(write.data.subset.ranges)
+    ranges |= {name: (at, at, 1) for name, (_, at) in found.indices.items()}
+    entry.map.params = list(found.parameters)
+    entry.map.range = subsets.Range([ranges[name] for name in found.parameters])
+    place = list(found.write.data.subset.ranges)
     own = list(place)
-    for name, (d, _) in indices.items():
+    for name, (d, _) in found.indices.items():
         index = symbolic.pystr_to_symbolic(name)
         own[d] = (index, index, 1)
-    for edge in [write, *state.out_edges(entry)]:
-        if edge.data.data == write.data.data and edge.data.subset.ranges == place:
+    for edge in [found.write, *state.out_edges(entry)]:
+        if edge.data.data == found.write.data.data and edge.data.subset.ranges == place:
             edge.data = copy.deepcopy(edge.data)
             edge.data.subset = subsets.Range(own)
-    parameters, ranges = parameters_of(entry)
-    return replace(space, parameters=parameters, ranges=ranges, dimensions=())
+    parameters, extents = parameters_of(entry)
+    dimensions = (*space.dimensions, *found.indices) if found.kept and space.dimensions else ()
+    return replace(space, parameters=parameters, ranges=extents, dimensions=dimensions)
 
 
 def _sum(a: sympy.Expr, b: sympy.Expr) -> sympy.Expr:

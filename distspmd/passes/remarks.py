@@ -85,5 +85,5 @@ def _sentence(
 
 def _ones(space: IterationSpace) -> str:
     """Parts of one for each parameter that the program gave the space."""
-    element = any(parameter.startswith(CHOSEN) for parameter in space.parameters)
-    return str((1,) * (1 if element else len(space.parameters)))
+    own = sum(not parameter.startswith(CHOSEN) for parameter in space.parameters)
+    return str((1,) * max(1, own))

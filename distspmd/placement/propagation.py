@@ -49,10 +49,10 @@ def propagate(spaces: Sequence[IterationSpace], tilings: Mapping[str, Tiling]) -
     known = {space.name: touched_by(space) for space in spaces}
     why = Choice(Reason.SCHEDULE)
     done: dict[str, Tiled] = {}
-    for space in sorted(spaces, key=lambda space: space.is_element):  # which lie beside others
+    for space in sorted(spaces, key=lambda space: space.is_placed):  # which lie beside others
         if space.name in tilings:
             tiling, own = tilings[space.name], known[space.name]
-            if space.is_element and any(tiling.splits):
+            if space.is_placed and any(tiling.splits):
                 tiling = _beside(space, tiling, uses(space, _alone(space), own), done.values())
             done[space.name] = Tiled(tiling, uses(space, tiling, own), why)
     waiting = {
@@ -66,7 +66,7 @@ def propagate(spaces: Sequence[IterationSpace], tilings: Mapping[str, Tiling]) -
         if offer:
             _, space, mesh, splits, why = offer
             tiling = Tiling.of(space.ranges, mesh, splits)
-            if why.neighbour and space.is_element:
+            if why.neighbour and space.is_placed:
                 tiling = _beside(space, tiling, waiting[space.name][1], [done[why.neighbour]])
             made = _tiled(space, known[space.name], tiling, why)
         else:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from dace.sdfg.nodes import MapEntry
 
-from distspmd.analysis.elements import written_element
+from distspmd.analysis.elements import chosen_place
 from distspmd.analysis.iteration_spaces import IterationSpace, IterationSpaces
 from distspmd.errors import ScheduleError, ScheduleWarning
 from distspmd.layouts.mesh import MOST_RANKS, Mesh
@@ -104,20 +104,21 @@ def _grid(space: IterationSpace, asked: Any) -> Grid:
     if isinstance(asked, OnMesh):
         what = f"the schedule gives the space {space.name!r} ({space.where}) the axes {asked}"
         asked = _by_parameter(space, asked)
-        if own := _of_element(space, asked):
-            return replace(_grid_on(asked, own, what, _iterates(space)), is_of_element=True)
+        if own := _of_place(space, asked):
+            return replace(_grid_on(asked, own, what, _iterates(space)), is_of_place=True)
         return _grid_on(asked, space.parameters, what, _iterates(space))
     return Grid.of_parts(space.parameters, _parts(space, asked))
 
 
-def _of_element(space: IterationSpace, asked: OnMesh) -> tuple[str, ...]:
-    """Parameters of the element that a space writes, as a record of a lowering names them."""
+def _of_place(space: IterationSpace, asked: OnMesh) -> tuple[str, ...]:
+    """Parameters of the place that a space writes, as a record of a lowering names them."""
     if not asked.split or not isinstance(asked.split, Mapping) or space.expansion is not None:
         return ()
-    known = {*asked.split} & {*space.parameters}
     entry = space.node
-    found = written_element(space.state, entry) if isinstance(entry, MapEntry) else None
-    return tuple(found[1]) if found and not known and {*asked.split} <= {*found[1]} else ()
+    found = chosen_place(space.state, entry) if isinstance(entry, MapEntry) else None
+    if found is None or not (found.kept or {*asked.split} & found.indices.keys()):
+        return ()
+    return found.parameters if {*asked.split} <= {*found.parameters} else ()
 
 
 def _by_parameter(space: IterationSpace, asked: OnMesh) -> OnMesh:

@@ -1,7 +1,9 @@
-"""Who holds an element that a loop chooses computes it: nothing else moves for it."""
+"""Who holds an element or a panel that a loop chooses computes it: nothing else moves for it."""
 
 from __future__ import annotations
 
+import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -58,7 +60,29 @@ def test_a_search_splits_it_by_itself() -> None:
     )
     names, parts = spaces_of(lowering)["a"]
     assert names == ("__k0", "__k1")
-    assert sorted(parts) == [1, 4]
+    assert math.prod(parts) == 4
+
+
+@pytest.mark.parametrize("parts", [(4, 1), (1, 4), (2, 3)])
+def test_a_column_is_computed_where_it_lies(parts: tuple[int, ...]) -> None:
+    lowering = distspmd.lower(numpy_program(cholesky, np.eye(N)), {"a.3": parts})
+    assert spaces_of(lowering)["a.2"] == (("__i0", "__k1"), parts)
+    assert all(memlet.times == 1 for memlet in lowering.memlets)
+
+
+def test_a_column_is_given_back_from_a_file_with_its_place(tmp_path: Path) -> None:
+    lowering = distspmd.lower(numpy_program(cholesky, np.eye(N)), {"a.3": (2, 3)})
+    lowering.schedule.save(tmp_path / "schedule.yaml")
+    again = distspmd.lower(numpy_program(cholesky, np.eye(N)), str(tmp_path / "schedule.yaml"))
+    assert spaces_of(again) == spaces_of(lowering)
+    assert again.schedule == lowering.schedule
+    assert [home.layout for home in again.homes] == [home.layout for home in lowering.homes]
+
+
+def test_parts_of_a_column_keep_its_parameters() -> None:
+    schedule = {"a.2": (4,), "a.3": (4, 1)}
+    lowering = distspmd.lower(numpy_program(cholesky, np.eye(N)), schedule)
+    assert spaces_of(lowering)["a.2"] == (("__i0",), (4,))
 
 
 def test_what_is_read_beside_the_element_is_fetched_as_before() -> None:
