@@ -30,7 +30,7 @@ CASES = (
     *(f"jacobi-{ranks}" for ranks in (64, 4096)),
     "maps-30",
     "maps-100",
-    "gpt-12-64",
+    *(f"gpt-12-{ranks}" for ranks in (64, 512, 4096)),
     "gather-512",
     "gather-4096",
     "start-64",
@@ -123,7 +123,7 @@ def gpt(layers: int, ranks: int) -> Callable[[], Any]:
         optimizer.step()
         return loss
 
-    words = torch.randint(0, 1000, (16, 64))
+    words = torch.randint(0, 1000, (max(16, ranks // 8), 64))
     traced = training_step(step, words, words)
     schedule = data_parallel(ranks // 8) * megatron(8)
     return lambda: distspmd.lower(traced, schedule)

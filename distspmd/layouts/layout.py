@@ -375,8 +375,9 @@ class Layout:
 
     def storage_shape(self) -> tuple[int, ...]:
         """Extents of what holds any rank's tile: at least 1, so that strides are valid."""
-        held = [intervals.shape(box) for box in self.boxes if not intervals.is_empty(box)]
-        return tuple(max((shape[d] for shape in held), default=1) for d in range(len(self.extents)))
+        held = self.bounds[self.volumes > 0]
+        sides = (held[:, :, 1] - held[:, :, 0]).max(axis=0, initial=1)
+        return tuple(sides.tolist())
 
     def nbytes(self, rank: int, itemsize: int) -> int:
         """Bytes of the rank's tile."""

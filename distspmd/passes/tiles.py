@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+import numpy as np
 import sympy
 from dace import SDFG, data, dtypes, subsets, symbolic
 from dace.sdfg import nodes
+from numpy.typing import NDArray
 
 from distspmd.analysis.accesses import Edge
 from distspmd.analysis.tiling import Tiling
-from distspmd.layouts import intervals
 from distspmd.layouts.layout import Layout
 
 End: TypeAlias = sympy.Expr
@@ -72,40 +73,41 @@ class Symbols:
 
     sdfg: SDFG
     values: dict[str, list[int]] = field(default_factory=dict)
-    _named: dict[tuple[int, ...], str] = field(default_factory=dict)
+    _named: dict[bytes, str] = field(default_factory=dict)
+    _windows: dict[tuple[int, bytes], TileWindow] = field(default_factory=dict)
 
-    def end(self, name: str, values: Sequence[int]) -> End:
+    def end(self, name: str, values: NDArray[np.int64]) -> End:
         """A symbol with these values, or the number that they all are."""
-        known = tuple(values)
-        while known and known[-1] == 0:
-            known = known[:-1]
-        if not known:
+        used = np.flatnonzero(values)
+        if not len(used):
             return sympy.Integer(0)
-        if known not in self._named:
+        known = values[: used[-1] + 1]
+        key = known.tobytes()
+        if key not in self._named:
             unique = new_name(name, {*self.sdfg.arrays, *self.sdfg.symbols})
             self.sdfg.add_symbol(unique, dtypes.int64)
-            self.values[unique] = list(known)
-            self._named[known] = unique
-        return symbolic.pystr_to_symbolic(self._named[known])
+            self.values[unique] = known.tolist()
+            self._named[key] = unique
+        return symbolic.pystr_to_symbolic(self._named[key])
 
     def window(self, name: str, layout: Layout) -> TileWindow:
         """The box of each rank, as symbols."""
-        boxes = [
-            intervals.empty(len(layout.extents)) if intervals.is_empty(box) else box
-            for box in layout.boxes
-        ]
-        dimensions = range(len(layout.extents))
-        return TileWindow(
-            tuple(self.end(f"{name}_lo{d}", [box[d][0] for box in boxes]) for d in dimensions),
-            tuple(self.end(f"{name}_hi{d}", [box[d][1] for box in boxes]) for d in dimensions),
-        )
+        key = len(layout.extents), layout.bounds.tobytes()
+        if key not in self._windows:
+            bounds = layout.bounds * (layout.volumes > 0)[:, None, None]
+            dimensions = range(len(layout.extents))
+            self._windows[key] = TileWindow(
+                tuple(self.end(f"{name}_lo{d}", bounds[:, d, 0]) for d in dimensions),
+                tuple(self.end(f"{name}_hi{d}", bounds[:, d, 1]) for d in dimensions),
+            )
+        return self._windows[key]
 
     def part(self, name: str, parameter: str, d: int, tiling: Tiling) -> tuple[End, End]:
         """The part of a parameter of a space that each rank runs: its first value, and its end."""
         busy = ~tiling.idle
         stem = f"{name}_{parameter.strip('_')}"
-        lower = self.end(f"{stem}_lo", (tiling.lower[:, d] * busy).tolist())
-        upper = self.end(f"{stem}_hi", (tiling.upper[:, d] * busy).tolist())
+        lower = self.end(f"{stem}_lo", tiling.lower[:, d] * busy)
+        upper = self.end(f"{stem}_hi", tiling.upper[:, d] * busy)
         return lower, upper
 
     def tile_map(self, name: str, tiling: Tiling, entry: nodes.MapEntry) -> None:
