@@ -68,17 +68,22 @@ class Explanation:
     @property
     def nbytes(self) -> int:
         """Bytes that all ranks receive in a run, of the memlets whose number of moves is known."""
-        return sum(times * price.nbytes for times, price in self._counted)
+        foreseen = sum(memlet.received or 0 for memlet in self._foreseen)
+        return foreseen + sum(times * price.nbytes for times, price in self._counted)
 
     @property
     def least(self) -> int:
         """The fewest bytes that all ranks must receive in the moves of ``nbytes``, by any plan."""
-        return sum(m.times * _least(m.solution.plan) for m in self.lowering.memlets if m.times)
+        foreseen = sum(memlet.received or 0 for memlet in self._foreseen)
+        memlets = self.lowering.memlets
+        return foreseen + sum(m.times * _least(m.solution.plan) for m in memlets if m.times)
 
     @property
     def seconds(self) -> float:
         """Predicted seconds of a run in the memlets whose number of moves is known."""
-        return sum(times * price.seconds for times, price in self._counted)
+        machine = self.lowering.machine
+        foreseen = sum(machine.passing(m.times or 0, m.received or 0) for m in self._foreseen)
+        return foreseen + sum(times * price.seconds for times, price in self._counted)
 
     @property
     def peak(self) -> int:
@@ -99,6 +104,11 @@ class Explanation:
     def _counted(self) -> list[tuple[int, Cost]]:
         memlets = self.lowering.memlets
         return [(m.times, m.solution.cost) for m in memlets if m.times is not None]
+
+    @property
+    def _foreseen(self) -> list[PlannedMemlet]:
+        """What is fetched of which the bytes are known before the run."""
+        return [memlet for memlet in self.lowering.fetches if memlet.received is not None]
 
     # -- text -----------------------------------------------------------------------------------
 
@@ -131,11 +141,15 @@ class Explanation:
 
     @property
     def _fetches(self) -> list[str]:
-        """What is resolved at run time, as sentences; no total has it."""
+        """What is resolved at run time, as sentences; totals have what is known before."""
         return [
             f"{memlet.data} at {memlet.source or 'the program'}, {_times(memlet)}: "
-            f"{shorten(memlet.layouts, _LAYOUT)}, only {memlet.inspection}, resolved at run time: "
-            f"at most {memlet.solution.cost.nbytes:,} bytes received"
+            f"{shorten(memlet.layouts, _LAYOUT)}, only {memlet.inspection}, {memlet.found}: "
+            + (
+                f"at most {memlet.solution.cost.nbytes:,} bytes received"
+                if memlet.received is None
+                else f"{memlet.received:,} bytes received in a run"
+            )
             for memlet in self.lowering.fetches
         ]
 

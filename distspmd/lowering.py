@@ -320,6 +320,10 @@ class PlannedMemlet:
     """Dimensions in which only what data decide is fetched, of what the plan could bring."""
     inspection: str = ""
     """What the ranks compute to find that out."""
+    foreseen_by: tuple[str, ...] | None = None
+    """Symbols by which each rank foresees that for all ranks; None where they ask each other."""
+    received: int | None = None
+    """Bytes that all ranks together receive in a run, where that is foreseen."""
 
     @property
     def from_caller(self) -> bool:
@@ -350,10 +354,24 @@ class PlannedMemlet:
         return "+>" if move.accumulate else "=>" if move.in_place else "->"
 
     @property
+    def found(self) -> str:
+        """How its plan was found, or what it fetches."""
+        if not self.asked:
+            return self.solution.plan.solver
+        return "resolved at run time" if self.foreseen_by is None else "foreseen by all ranks"
+
+    @property
+    def bytes_text(self) -> str:
+        """The bytes that ranks receive each time, or in a run."""
+        if self.received is not None:
+            return f"{self.received:,} in a run"
+        return f"{'at most ' * bool(self.asked)}{self.solution.cost.nbytes:,}"
+
+    @property
     def steps(self) -> str:
         """Calls of the plan."""
         if self.asked:
-            return f"ask for, fetch {self.inspection}"
+            return f"{'ask for, ' if self.foreseen_by is None else ''}fetch {self.inspection}"
         return " + ".join(str(step.kind) for step in self.solution.plan.steps)
 
 
@@ -444,9 +462,9 @@ class Lowering:
             (
                 memlet.data,
                 memlet.layouts,
-                "resolved at run time" if memlet.asked else memlet.solution.plan.solver,
+                memlet.found,
                 memlet.steps,
-                f"{'at most ' * bool(memlet.asked)}{memlet.solution.cost.nbytes:,}",
+                memlet.bytes_text,
                 memlet.source,
             )
             for memlet in self.memlets + self.fetches

@@ -113,17 +113,24 @@ def times(block: ControlFlowBlock) -> int:
 
 def times_exactly(state: SDFGState) -> int | None:
     """How often a state runs in every run of the program; None where that is not known before."""
+    lengths = [_iterations(loop) for loop in loops_around(state)]
+    known = [length for length in lengths if length is not None]
+    if len(known) < len(lengths) or not runs_in_each_iteration(state):
+        return None
+    return math.prod(known)
+
+
+def runs_in_each_iteration(state: SDFGState) -> bool:
+    """Whether a state runs in each iteration of the loops around it, in every run."""
     regions = list(_regions(state))
     loops = [region for region in regions if isinstance(region, LoopRegion)]
-    lengths = [_iterations(loop) for loop in loops]
     branches = any(isinstance(region, ConditionalBlock) for region in regions)
     leaves = any(loop.has_break or loop.has_return or loop.has_continue for loop in loops)
     nested = state.sdfg is not state.sdfg.cfg_list[0]
     ends_early = returns(state.sdfg) and state is not state.sdfg.start_block
-    known = [length for length in lengths if length is not None]
-    if branches or leaves or nested or ends_early or len(known) < len(lengths):
-        return None
-    return math.prod(known) if all(map(_runs_always, [state, *regions])) else None
+    if branches or leaves or nested or ends_early:
+        return False
+    return all(map(_runs_always, [state, *regions]))
 
 
 def _iterations(loop: LoopRegion) -> int | None:

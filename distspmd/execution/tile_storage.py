@@ -28,7 +28,8 @@ def resolve_memlet(
 def resolve_fetch(memlet: PlannedMemlet, lowering: Lowering, rank: int) -> Fetch:
     """A memlet that is resolved at run time, as the engine takes it."""
     storages = _storages(memlet, lowering, rank)
-    return Fetch(_title(memlet), memlet.solution.plan, memlet.asked, storages)
+    ends = tuple(lowering.symbols[name] for name in memlet.foreseen_by or ())
+    return Fetch(_title(memlet), memlet.solution.plan, memlet.asked, storages, ends)
 
 
 def _title(memlet: PlannedMemlet) -> str:

@@ -35,7 +35,13 @@ class ExpandToFetch(ExpandTransformation):
             for edge in state.out_edges(node)
         }
         code = ""
-        if node.asks:
+        if node.asks and node.foresees:
+            parameters = "const std::int64_t *ends, distspmd::TouchedBoxes &touched"
+            code += (
+                f"distspmd::foresee(_context, {node.index}, [&]({parameters}) {{\n"
+                f"(void)ends;\n{node.inspection.as_string}\n}});\n"
+            )
+        elif node.asks:
             code += (
                 f"{{\ndistspmd::Touched &touched = distspmd::touched(_context, {node.index});\n"
                 f"{node.inspection.as_string}\n}}\ndistspmd::ask(_context, {node.index});\n"
@@ -70,8 +76,10 @@ class FetchedMemlet(CommNode):
     source = Property(dtype=str, default="", desc="Layout that the array is in")
     target = Property(dtype=str, default="", desc="Layout of what could be fetched")
     asks = Property(dtype=bool, default=False, desc="Find what is touched, and ask for it")
+    foresees = Property(dtype=bool, default=False, desc="Find what all ranks touch, and ask nobody")
     inspection = CodeProperty(
-        default=CodeBlock("", dtypes.Language.CPP), desc="Code that finds what is touched"
+        default=CodeBlock("", dtypes.Language.CPP),
+        desc="Code that finds what is touched: if it foresees, by a rank with given ends",
     )
 
     def __init__(self, name: str = "fetched_memlet", **keywords: Any) -> None:
@@ -79,6 +87,11 @@ class FetchedMemlet(CommNode):
 
     def __str__(self) -> str:
         what = " and ".join(
-            word for word, does in (("asks", self.asks), ("fetches", self.out_connectors)) if does
+            word
+            for word, does in (
+                ("foresees" if self.foresees else "asks", self.asks),
+                ("fetches", self.out_connectors),
+            )
+            if does
         )
         return f"{self.array}: {self.source} -> {self.target} ({what} at run time)"

@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+import sympy
 from dace import SDFG, Memlet, SDFGState, data, dtypes
 from dace.properties import CodeBlock
 from dace.sdfg import nodes
 
 from distspmd.analysis.accesses import Edge, bound_around, times_exactly
+from distspmd.analysis.foresight import Foreseen, foresee, received_in_a_run
 from distspmd.analysis.inspectors import Inspection
 from distspmd.analysis.iteration_spaces import Source
 from distspmd.analysis.uses import Read, Update, Use, Write
@@ -23,7 +25,7 @@ from distspmd.nodes.fetched_memlet import FetchedMemlet
 from distspmd.passes.allocate_tiles import AllocatedTiles
 from distspmd.passes.gathered_copies import GatheredCopies
 from distspmd.passes.graph_queries import last, latest_before, node_of
-from distspmd.passes.inspector_code import Pointer, inspection_code
+from distspmd.passes.inspector_code import Pointer, foreseen_code, inspection_code
 from distspmd.passes.movement import Movement, dtype_of
 from distspmd.passes.neutral_fill import add_identity
 from distspmd.passes.rename_uses import rename_edges
@@ -132,13 +134,18 @@ class Inserter:
                 move,
                 use.space.source,
             )
-        self.fetches.append(replace(made, inspection=asked))
+        foreseen = foresee(asked, _steps(use), self.tiles.symbols.values.keys())
+        self.fetches.append(self._with_foresight(made, asked, foreseen, state))
         if fixed and home.is_written:
             fetching, node = node, FetchedMemlet(f"ask_for_{use.data}")
             node.index, node.array = fetching.index, use.data
             node.source, node.target = fetching.source, fetching.target
             self._connect_context(self.start(), node)
-        self._ask(self.start() if fixed else state, node, use, asked)
+        if foreseen is not None:
+            node.asks, node.foresees = True, True
+            node.inspection = CodeBlock(foreseen_code(foreseen), dtypes.Language.CPP)
+        else:
+            self._ask(self.start() if fixed else state, node, use, asked)
         self._reroute(use, state, copy, use.edges)
 
     def _ask(self, state: SDFGState, node: FetchedMemlet, use: Use, asked: Inspection) -> None:
@@ -160,11 +167,19 @@ class Inserter:
             pointers[id(read.edge)] = Pointer(
                 connectors[origin.data], window, tuple(container.strides)
             )
-        entry = use.space.node
-        assert isinstance(entry, nodes.MapEntry)
-        steps = dict(zip(entry.map.params, entry.map.range.ranges, strict=True))
-        code = inspection_code(asked, steps, pointers)
+        code = inspection_code(asked, _steps(use), pointers)
         node.asks, node.inspection = True, CodeBlock(code, dtypes.Language.CPP)
+
+    def _with_foresight(
+        self, made: Movement, asked: Inspection, foreseen: Foreseen | None, state: SDFGState
+    ) -> Movement:
+        """A movement of what an inspection finds, with what is known of it before the run."""
+        made = replace(made, inspection=asked, foreseen=foreseen)
+        symbols = self.tiles.symbols.values
+        known = foreseen and received_in_a_run(
+            foreseen, state, symbols, asked.dimensions, made.redistribution
+        )
+        return replace(made, times=known[0], received=known[1]) if known else made
 
     def _reroute(
         self, use: Use, state: SDFGState, copy: nodes.AccessNode, edges: Sequence[Edge]
@@ -303,6 +318,13 @@ class Inserter:
         state.add_node(node)
         context = state.add_read(CONTEXT)
         state.add_edge(context, None, node, "_context", Memlet(data=CONTEXT, subset="0"))
+
+
+def _steps(use: Use) -> dict[str, tuple[sympy.Expr, sympy.Expr, sympy.Expr]]:
+    """What the parameters of a tiled map run over: the first and the last value, and the step."""
+    entry = use.space.node
+    assert isinstance(entry, nodes.MapEntry)
+    return dict(zip(entry.map.params, entry.map.range.ranges, strict=True))
 
 
 def reads_through(use: Use) -> tuple[Edge, ...]:

@@ -13,6 +13,7 @@ import sympy
 from dace.codegen.common import sym2cpp
 
 from distspmd.analysis.accesses import Dimension
+from distspmd.analysis.foresight import Foreseen
 from distspmd.analysis.inspectors import Inspection, Let, Loop, Touch
 from distspmd.analysis.symbol_values import PLACE, ElementValue
 from distspmd.passes.tiles import TileWindow
@@ -46,6 +47,28 @@ def inspection_code(asked: Inspection, steps: Steps, pointers: Mapping[int, Poin
     )
     touched = "\n".join(_nest(touch, steps, pointers) for touch in asked.touches)
     return f"if ({runs or 'true'}) {{\n{touched}\n}}"
+
+
+def foreseen_code(foreseen: Foreseen) -> str:
+    """C++ that calls ``touched(first, last)`` with all that a rank with these ``ends`` touches."""
+    own = {name: f"__end{place}" for place, name in enumerate(foreseen.ends)}
+    lines = [f"const std::int64_t __end{n} = ends[{n}];" for n in range(len(own))]
+    for box in foreseen.boxes:
+        ranges, runs = (
+            [Dimension(*(_renamed(end, own) for end in interval)) for interval in intervals]
+            for intervals in (box.ranges, box.runs)
+        )
+        condition = " && ".join(
+            f"std::int64_t({sym2cpp(d.first)}) <= std::int64_t({sym2cpp(d.last)})" for d in runs
+        )
+        lines.append(f"if ({condition or 'true'}) {_call(Touch((), tuple(ranges)), {}, {})}")
+    return "\n".join(lines)
+
+
+def _renamed(expression: sympy.Expr, names: Mapping[str, str]) -> sympy.Expr:
+    """An expression with symbols that no pass knows, so that none puts numbers in their place."""
+    own = [symbol for symbol in expression.free_symbols if symbol.name in names]
+    return expression.subs({symbol: sympy.Symbol(names[symbol.name]) for symbol in own})
 
 
 def _nest(touch: Touch, steps: Steps, pointers: Mapping[int, Pointer]) -> str:

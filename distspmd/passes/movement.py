@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from dace import data
 
+from distspmd.analysis.foresight import Foreseen
 from distspmd.analysis.inspectors import Inspection
 from distspmd.analysis.iteration_spaces import Source
 from distspmd.layouts.layout import Layout
@@ -31,6 +32,10 @@ class Movement:
     """How often it is made in a run; None where that is not known."""
     inspection: Inspection | None = None
     """How the ranks find out what of it they fetch; None where they get all of it."""
+    foreseen: Foreseen | None = None
+    """What each rank fetches, where nothing but loops and the ends of tiles decides that."""
+    received: int | None = None
+    """Bytes that ranks receive in a run, where that is foreseen."""
 
 
 def dtype_of(container: data.Data) -> np.dtype[Any]:

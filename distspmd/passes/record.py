@@ -146,6 +146,8 @@ def _record_fetch(movement: Movement, machine: Machine | None) -> PlannedMemlet:
         movement.times,
         movement.inspection.dimensions,
         str(movement.inspection),
+        movement.foreseen.ends if movement.foreseen else None,
+        movement.received,
     )
 
 

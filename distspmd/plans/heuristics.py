@@ -28,6 +28,10 @@ class Heuristics:
             the copy takes memory, and a prediction may be off.
         inspected_share: of what could be fetched, the part that a read is taken to fetch if data
             decide it. It is between nothing and all, and neither is known.
+        foreseen_boxes: that a space reads of an array in each iteration, up to which ranks foresee
+            what others read; of more the differences would take longer than to ask.
+        foreseen_iterations: of loops, times ranks, up to which what they receive is counted before
+            the run. That takes a second at most.
         split_reduction_bytes: of a box, from which on its reduction is a reduce-scatter and a
             gather of the pieces: each element is then combined once, by one rank, and two calls
             cost less than one.
@@ -81,6 +85,8 @@ class Heuristics:
     unknown_loop: int = _number(10, "homes")
     phase_gain: float = _number(0.2, "homes")
     inspected_share: float = _number(0.5, "homes")
+    foreseen_boxes: int = _number(4, "plans")
+    foreseen_iterations: int = _number(1 << 21, "plans")
     split_reduction_bytes: int = _number(1 << 18, "plans")
     listed_messages: int = _number(1 << 20, "plans")
     most_messages: int = _number(1 << 24, "plans")

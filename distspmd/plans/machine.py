@@ -65,6 +65,10 @@ class Machine:
                 "where all are on one node."
             )
 
+    def passing(self, messages: int, nbytes: int) -> float:
+        """Seconds of so many messages one after the other, of so many bytes together."""
+        return messages * self.alpha + nbytes * self.beta
+
     def computing(
         self, operations: float, nbytes: float, is_product: bool, working: int = 1
     ) -> float:

@@ -96,7 +96,10 @@ def predict(lowered: Any, machine: Machine | None = None) -> Prediction:
     moves = []
     for memlet in found.memlets + found.fetches:
         times = HEURISTICS.unknown_loop if memlet.times is None else memlet.times
-        seconds = times * cost(memlet.solution.plan, model).seconds
+        if memlet.received is None:
+            seconds = times * cost(memlet.solution.plan, model).seconds
+        else:
+            seconds = model.passing(times, memlet.received)
         moves.append((memlet.data, memlet.layouts, times, seconds))
     return Prediction(
         tuple((space.name, space.work.seconds(model)) for space in found.spaces), tuple(moves)

@@ -164,7 +164,9 @@ def _misexplained(program: distspmd.Program, runs: int, comm: Any) -> list[str]:
         if memlet.times is not None
         and counted.calls != (runs * memlet.times if program.rank < program.lowering.ranks else 0)
     ]
-    planned = [counted for memlet, counted in statistics if not memlet.asked]
+    planned = [
+        counted for memlet, counted in statistics if not memlet.asked or memlet.received is not None
+    ]
     received = comm.allreduce(sum(counted.received_bytes for counted in planned))
     more = received - runs * explained.nbytes
     if not explained.undetermined and not 0 <= more <= runs * explained.more_by_pulls:

@@ -19,6 +19,7 @@ struct Executable {
   Touched *(*touched)(Executable *context, std::int64_t fetch);
   void (*ask)(Executable *context, std::int64_t fetch);
   void (*fetch)(Executable *context, std::int64_t fetch, const void *in, void *out);
+  void (*foresee)(Executable *context, std::int64_t fetch, Foresight finds, const void *code);
 };
 
 inline Executable *executable(std::int64_t context) {
@@ -44,7 +45,16 @@ inline void ask(std::int64_t context, std::int64_t fetch) {
   executable(context)->ask(executable(context), fetch);
 }
 
-/// Bring what was asked for from the tiles of all ranks.
+/// Find out what of it each rank touches, where `code(ends, touched)` can tell that of all of them.
+template <class Code>
+inline void foresee(std::int64_t context, std::int64_t fetch, const Code &code) {
+  const Foresight finds = [](const void *code, const std::int64_t *ends, TouchedBoxes &touched) {
+    (*static_cast<const Code *>(code))(ends, touched);
+  };
+  executable(context)->foresee(executable(context), fetch, finds, &code);
+}
+
+/// Bring what was asked for, or foreseen, from the tiles of all ranks.
 inline void fetch(std::int64_t context, std::int64_t fetch, const void *in, void *out) {
   executable(context)->fetch(executable(context), fetch, in, out);
 }

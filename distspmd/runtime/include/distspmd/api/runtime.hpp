@@ -87,7 +87,7 @@ class Context : public Executable {
  public:
   Context(MPI_Comm comm, const std::int64_t *words, std::int64_t count,
           std::vector<Reduction> functions = {})
-      : Executable{run_plan, touched_by, ask_for, run_fetch} {
+      : Executable{run_plan, touched_by, ask_for, run_fetch, foresee_of} {
     check(MPI_Comm_dup(comm, &comm_), comm, "MPI_Comm_dup", creation);
     check(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), comm_, "MPI_Comm_set_errhandler",
           creation);
@@ -247,6 +247,13 @@ class Context : public Executable {
     found.statistics.seconds += MPI_Wtime() - begin;
   }
 
+  void foresee(std::int64_t number, Foresight finds, const void *code) {
+    CountedFetch &found = fetch_of(number);
+    const double begin = MPI_Wtime();
+    found.fetch.foresee(finds, code);
+    found.statistics.seconds += MPI_Wtime() - begin;
+  }
+
   void fetch(std::int64_t number, const void *in, void *out) {
     CountedFetch &found = fetch_of(number);
     const Movements::Going going(movements_, -1 - number);
@@ -279,6 +286,9 @@ class Context : public Executable {
   }
   static void run_fetch(Executable *context, std::int64_t fetch, const void *in, void *out) {
     static_cast<Context *>(context)->fetch(fetch, in, out);
+  }
+  static void foresee_of(Executable *context, std::int64_t fetch, Foresight finds, const void *code) {
+    static_cast<Context *>(context)->foresee(fetch, finds, code);
   }
 
   CountedFetch &fetch_of(std::int64_t number) {

@@ -5,6 +5,9 @@
 // needs, the program finds out when it runs (irregular/index_set.hpp). To ask is one message of runs of indices
 // to each such rank; to fetch is one message of elements back. What was asked for once can be
 // fetched often, as long as the same indices are touched.
+//
+// Where only loops and the ends of tiles decide what is touched, nobody asks: each rank foresees it
+// for all ranks that it may send to, and sends what they will touch.
 #pragma once
 
 #include <mpi.h>
@@ -33,6 +36,9 @@ class Fetch {
       : name_(table.name),
         itemsize_(table.itemsize),
         dimensions_(table.dimensions),
+        source_(table.source),
+        target_(table.target),
+        ends_(table.ends),
         touched_(extents_of(table)),
         comm_(comm) {
     if (!table.receives.empty()) slab_ = slab_of(table);
@@ -46,6 +52,12 @@ class Fetch {
     for (const Part &part : table.sends)
       askers_[static_cast<int>(part.peer)].pieces.push_back(
           piece(part.box, &table.source, nullptr));
+    for (auto &[peer, far] : askers_) {
+      const auto ends = table.peer_ends.find(peer);
+      if (ends != table.peer_ends.end()) far.ends = ends->second;
+      if (far.ends.size() != ends_.size())
+        fail(comm_, name_ + ": the ends of the tile of rank " + std::to_string(peer) + " are missing.");
+    }
   }
 
   /// The indices of which the rank needs elements.
@@ -69,16 +81,36 @@ class Fetch {
       checked("MPI_Isend", MPI_Isend(far.request.data(), counted(far.request.size()), MPI_INT64_T,
                                      peer, asks, comm_, &requests.back()));
     }
-    if (found != wanted)
-      fail(comm_, name_ + ": " + std::to_string(wanted) + " elements are touched, but of " +
-                      std::to_string(found) + " there is a rank to ask.");
+    check_found(wanted, found);
     for (auto &[peer, far] : askers_) bytes += listen(peer, far);
     finish(requests);
     touched_.clear();
+    foreseen_ = false;
     return bytes;
   }
 
-  /// Bring the elements that were asked for last; returns the bytes that came from others.
+  /// Find what this rank touches, and what those touch that it may send to.
+  void foresee(Foresight finds, const void *code) {
+    const auto boxes_of = [&](const std::vector<std::int64_t> &ends) {
+      TouchedBoxes touched(touched_.extents());
+      finds(code, ends.data(), touched);
+      return touched.boxes();
+    };
+    const std::vector<Box> boxes = boxes_of(ends_);
+    std::int64_t wanted = 0, found = 0;  // elements
+    for (const Box &box : boxes) wanted += volume(box) * slab_;
+    for (Piece &piece : own_) found += cut(piece, boxes);
+    for (auto &[peer, far] : owners_)
+      for (Piece &piece : far.pieces) found += cut(piece, boxes);
+    check_found(wanted, found);
+    for (auto &[peer, far] : askers_) {
+      const std::vector<Box> theirs = boxes_of(far.ends);
+      for (Piece &piece : far.pieces) cut(piece, theirs);
+    }
+    foreseen_ = true;
+  }
+
+  /// Bring the elements that were asked for, or foreseen, last; returns the bytes that came from others.
   std::int64_t run(const void *in, void *out) {
     const char *from = static_cast<const char *>(in);
     char *to = static_cast<char *>(out);
@@ -136,12 +168,14 @@ class Fetch {
 
   /// A box that one rank may ask of one rank.
   struct Piece {
+    Box box;
     Box chosen;           // in the dimensions that data decide
     std::int64_t nslab;   // bytes of the elements of one index
     End from, to;
     bool dense;           // the elements of a run are one run of bytes at both ends
     Move slab;            // brings the elements of one index
-    std::vector<Run> runs;
+    std::vector<Run> runs;     // of what was asked for
+    std::vector<Move> moves;  // of what is foreseen
     std::int64_t indices = 0;
 
     std::int64_t nbytes() const { return indices * nslab; }
@@ -150,7 +184,7 @@ class Fetch {
   /// All that goes to, or comes from, one other rank.
   struct Far {
     std::vector<Piece> pieces;
-    std::vector<std::int64_t> request;
+    std::vector<std::int64_t> request, ends;
     std::vector<char> elements;
 
     std::int64_t resize() {
@@ -194,7 +228,8 @@ class Fetch {
     const End goal = end(target, slab, to == nullptr, nslab);
     const bool dense = source.contiguous(slab) && target.contiguous(slab) &&
                        begin.strides.back() == nslab && goal.strides.back() == nslab;
-    return {chosen, nslab, begin, goal, dense, Move(source, 0, target, 0, slab, itemsize_), {}};
+    return {box, chosen, nslab, begin, goal, dense, Move(source, 0, target, 0, slab, itemsize_),
+            {}, {}};
   }
 
   End end(const Storage &storage, const Box &slab, bool packed, std::int64_t nslab) const {
@@ -210,6 +245,27 @@ class Fetch {
     piece.indices = 0;
     rows(piece, 0, 0);
     return piece.indices * (piece.nslab / itemsize_);
+  }
+
+  /// Find what boxes have of a piece; returns the number of its elements.
+  std::int64_t cut(Piece &piece, const std::vector<Box> &boxes) const {
+    piece.moves.clear();
+    piece.indices = 0;
+    std::int64_t packed = 0;  // elements
+    for (const Box &touched : boxes) {
+      const Box common = intersect(touched, piece.chosen);
+      if (is_empty(common)) continue;
+      Box box = piece.box;
+      for (std::size_t c = 0; c < dimensions_.size(); ++c) box[dimensions_[c]] = common[c];
+      const Storage line = Storage::of(box);
+      const Storage &source = piece.from.packed ? line : source_;
+      const Storage &target = piece.to.packed ? line : target_;
+      piece.moves.push_back(Move(source, piece.from.packed ? packed : 0, target,
+                                 piece.to.packed ? packed : 0, box, itemsize_));
+      packed += volume(box);
+      piece.indices += volume(common);
+    }
+    return packed;
   }
 
   void rows(Piece &piece, std::size_t d, std::int64_t base) {
@@ -277,6 +333,10 @@ class Fetch {
 
   /// Bring the elements that were asked for of a piece.
   void transfer(const Piece &piece, const char *from, char *to) const {
+    if (foreseen_) {
+      for (const Move &move : piece.moves) move(from, to);
+      return;
+    }
     const std::int64_t from_step = piece.from.strides.back(), to_step = piece.to.strides.back();
     std::int64_t packed = 0;
     for (const Run &run : piece.runs) {
@@ -291,6 +351,12 @@ class Fetch {
       for (std::int64_t i = 0; i < run.length; ++i)
         piece.slab(source + i * from_step, target + i * to_step);
     }
+  }
+
+  void check_found(std::int64_t wanted, std::int64_t found) const {
+    if (found != wanted)
+      fail(comm_, name_ + ": " + std::to_string(wanted) + " elements are touched, but of " +
+                      std::to_string(found) + " there is a rank to ask.");
   }
 
   int counted(std::size_t words) const {
@@ -312,6 +378,9 @@ class Fetch {
   std::int64_t itemsize_;
   std::vector<std::size_t> dimensions_;  // those that data decide
   std::int64_t slab_ = 1;
+  Storage source_, target_;
+  std::vector<std::int64_t> ends_;  // by which all ranks foresee what this one touches
+  bool foreseen_ = false;
   Touched touched_;
   MPI_Comm comm_;
   std::vector<Piece> own_;

@@ -13,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include <distspmd/plan/boxes.hpp>
+
 namespace distspmd {
 inline namespace v1 {
 
@@ -92,6 +94,30 @@ class Touched {
   std::int64_t volume_ = 1, lowest_ = INT64_MAX, highest_ = 0;
   char *marks_;
 };
+
+/// What a rank touches where only loops and the ends of its tile decide: boxes, none in another.
+class TouchedBoxes {
+ public:
+  explicit TouchedBoxes(const std::vector<std::int64_t> &extents) : extents_(extents) {}
+
+  /// Touch all indices from `first` to `last`, both included; those outside the array do not count.
+  template <std::size_t D>
+  void operator()(const std::array<std::int64_t, D> &first, const std::array<std::int64_t, D> &last) {
+    Box box;
+    for (std::size_t d = 0; d < D; ++d)
+      box.push_back({std::max<std::int64_t>(first[d], 0), std::min(last[d] + 1, extents_[d])});
+    for (Box &piece : subtract_all(box, boxes_)) boxes_.push_back(std::move(piece));
+  }
+
+  const std::vector<Box> &boxes() const { return boxes_; }
+
+ private:
+  std::vector<std::int64_t> extents_;
+  std::vector<Box> boxes_;
+};
+
+/// Code of a program that tells what the rank with these ends of its tile touches.
+using Foresight = void (*)(const void *code, const std::int64_t *ends, TouchedBoxes &touched);
 
 }  // namespace v1
 }  // namespace distspmd

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -53,6 +54,8 @@ struct FetchTable {
   std::vector<std::size_t> dimensions;  // those in which data decide
   Storage source, target;
   std::vector<Part> sends, receives;
+  std::vector<std::int64_t> ends;  // of the tile by which all ranks foresee what this one touches
+  std::map<int, std::vector<std::int64_t>> peer_ends;  // those of the ranks that it sends to
 };
 
 struct Table {
@@ -118,6 +121,14 @@ class Reader {
     const std::int64_t receives = count("receives", 1 + 2 * dimensions);
     for (std::int64_t i = 0; i < receives; ++i)
       fetch.receives.push_back(part(everyone, fetch.target.tile));
+    const std::int64_t ends = count("ends", 1);
+    for (std::int64_t e = 0; e < ends; ++e) fetch.ends.push_back(next());
+    const std::int64_t peers = count("peers", 1 + ends);
+    for (std::int64_t p = 0; p < peers; ++p) {
+      std::vector<std::int64_t> &own =
+          fetch.peer_ends[static_cast<int>(within(0, ranks - 1, "peer"))];
+      for (std::int64_t e = 0; e < ends; ++e) own.push_back(next());
+    }
     if (at_ != count_) wrong("words are left over");
     return fetch;
   }
