@@ -33,8 +33,11 @@ def problems(lowering: Lowering) -> Iterator[str]:
         (m.times or 0) * sum(map(runnable(m.solution.plan).received, range(lowering.ranks)))
         for m in lowering.memlets
     )
-    if told.nbytes != counted:
-        yield f"{told.nbytes} bytes are explained, {counted} are in the plans"
+    foreseen = sum(memlet.received or 0 for memlet in lowering.fetches)
+    if told.nbytes != counted + foreseen:
+        yield (
+            f"{told.nbytes} bytes are explained, {counted} are in the plans and {foreseen} foreseen"
+        )
 
 
 def _misplaced(plan: Plan) -> Iterator[str]:
