@@ -19,6 +19,7 @@ from distspmd.layouts.layout import Layout
 from distspmd.layouts.mesh import Mesh
 from distspmd.planning.select import Solution
 from distspmd.plans.machine import Machine
+from distspmd.plans.tile_work import TileWork
 from distspmd.schedule import OnMesh, Schedule
 from distspmd.tables import Table, as_html, as_text
 
@@ -224,31 +225,6 @@ class Choice:
     def __str__(self) -> str:
         follows = f" {self.neighbour}" if self.neighbour else ""
         return f"{self.reason.value}{follows}{', whole on each rank' * self.whole}"
-
-
-@dataclass(frozen=True)
-class TileWork:
-    """What the largest tile of a space computes, as estimated.
-
-    Attributes:
-        operations: of floating point.
-        nbytes: that it reads and writes.
-        is_product: whether BLAS runs it.
-        times: how often the space runs, as far as loops around it tell.
-        working: ranks that run a tile.
-    """
-
-    operations: float = 0.0
-    nbytes: float = 0.0
-    is_product: bool = False
-    times: int = 1
-    working: int = 1
-
-    def seconds(self, machine: Machine) -> float:
-        """Predicted seconds of a run."""
-        return self.times * machine.computing(
-            self.operations, self.nbytes, self.is_product, self.working
-        )
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,6 @@ from distspmd.lowering import (
     PlannedMemlet,
     SpaceOrigin,
     TiledSpace,
-    TileWork,
 )
 from distspmd.nodes.distributed_memlet import DistributedMemlet
 from distspmd.passes.compilation import Compilation
@@ -33,6 +32,7 @@ from distspmd.placement.propagation import Tiled
 from distspmd.planning.select import Solution, select_plan
 from distspmd.plans.machine import Machine
 from distspmd.plans.redistribution import Redistribution
+from distspmd.plans.tile_work import TileWork
 from distspmd.solvers.exchange import Exchange
 
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 
 from distspmd.analysis.elements import CHOSEN
 from distspmd.analysis.iteration_spaces import IterationSpace
-from distspmd.lowering import TileWork
 from distspmd.passes.compilation import Compilation
 from distspmd.placement.homes import Home, moves
+from distspmd.plans.tile_work import TileWork
 
 
 def remarks(compilation: Compilation, work: Mapping[str, TileWork]) -> list[str]:
