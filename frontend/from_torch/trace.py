@@ -27,6 +27,7 @@ from distspmd.errors import UnsupportedProgram
 from distspmd.frontend.from_torch.assumptions import Assumptions
 from distspmd.frontend.from_torch.closures import Closed, closed_over
 from distspmd.frontend.from_torch.decompositions import decompositions
+from distspmd.frontend.from_torch.fitting_numbers import check_numbers
 from distspmd.frontend.from_torch.optimizers import (
     INSIDE,
     optimizer_slots,
@@ -79,10 +80,12 @@ def trace(
     closed = closed_over(function)
     slots = list(_slots(closed, varying))
     examples = _with_a_device([slot.fetch().detach() for slot in slots])
-    state = _Run(closed, slots, function, varying)
     with _surroundings(), fx_traceback.preserve_node_meta():
         try:
-            first = make_fx(state, tracing_mode="fake")(examples, list(inputs))
+            first, state = _run(
+                lambda: _Run(closed, slots, function, varying), examples, list(inputs)
+            )
+            check_numbers(first.graph)
             _forget_aliases(first.graph)
             leaves = [*examples, *inputs]
             pure = torch.func.functionalize(
@@ -127,6 +130,26 @@ def _with_a_device(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
             else mode.from_tensor(tensor, static_shapes=True)
             for tensor in tensors
         ]
+
+
+def _run(
+    make: Callable[[], _Run], examples: list[torch.Tensor], inputs: list[Any]
+) -> tuple[fx.GraphModule, _Run]:
+    """Trace as if torch compiled; where that fails, for a library takes another way, as run."""
+    state = make()
+    try:
+        return make_fx(state, tracing_mode="fake")(examples, inputs), state
+    except UnsupportedProgram:
+        raise
+    except Exception as error:
+        torch.compiler._is_compiling_flag = False
+        state = make()
+        try:
+            return make_fx(state, tracing_mode="fake")(examples, inputs), state
+        except Exception:
+            raise error from None
+        finally:
+            torch.compiler._is_compiling_flag = True
 
 
 def _forget_aliases(graph: fx.Graph) -> None:
@@ -198,6 +221,33 @@ def _explained(error: Exception) -> str:
             f"({name}: {text}). Write it without: torch.where for a choice, masks for a shape."
         )
     return f"the function cannot be traced: {name}: {text}"
+
+
+@contextlib.contextmanager
+def _conversions_as_they_are() -> Iterator[None]:
+    """Where ``module.to(dtype)`` in a forward pass changes nothing, it does nothing.
+
+    Torch would swap parameters for equal ones, which traced ones cannot be.
+    """
+    convert = nn.Module._apply
+
+    def apply(module: nn.Module, function: Callable[..., Any], recurse: bool = True) -> nn.Module:
+        tensors = [*module.parameters(recurse), *module.buffers(recurse)]
+        if all(function(tensor) is tensor for tensor in tensors):
+            return module
+        try:
+            return convert(module, function, recurse)
+        except RuntimeError as error:
+            raise UnsupportedProgram(
+                f"the function converts a module that it closes over, {type(module).__name__}, to "
+                "another type or device. Convert it before, or the tensors that it is called with."
+            ) from error
+
+    nn.Module._apply = apply  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        nn.Module._apply = convert  # type: ignore[method-assign]
 
 
 @contextlib.contextmanager
@@ -378,6 +428,7 @@ def _surroundings() -> Iterator[None]:
     torch.compiler._is_compiling_flag = True
     try:
         with (
+            _conversions_as_they_are(),
             sdpa_kernel(SDPBackend.MATH),  # of the others only the forward is decomposed
             torch.compiler.set_stance("force_eager"),  # what torch compiles runs as it is written
             torch.backends.cudnn.flags(enabled=False),  # of which nothing is known

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 import distspmd
 from distspmd import frontend
+from distspmd.errors import UnsupportedProgram
 from distspmd.runtime.launch import launch
 from from_torch.kernels_in_numpy import Program
 
@@ -87,6 +88,41 @@ def test_a_layer_of_halves_trains_as_in_torch(half: torch.dtype, program: Progra
     for name, parameter in same.named_parameters():
         assert live[name].dtype == half
         assert close(live[name], parameter, half)
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda x: x.masked_fill(x > 0, -1e9),
+        lambda x: torch.full_like(x, 1e9) + x,
+        lambda x: nn.functional.pad(x, (1, 1), value=-1e9),
+        lambda x: x.clamp(-1e9, 1e9),
+    ],
+)
+def test_numbers_that_a_type_cannot_hold_are_refused_as_by_torch(
+    write: Callable[[Tensor], Tensor], program: Program
+) -> None:
+    class Masked(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return write(x)
+
+    x = torch.tensor([1.0, -2.0])
+    with pytest.raises(RuntimeError, match="without overflow"):
+        Masked()(x.half())
+    with pytest.raises(UnsupportedProgram, match=r"float16, whose numbers end at 65504; torch"):
+        program.of(Masked(), x.half())
+    for fitting in (x, x.bfloat16()):
+        (found,) = program.of(Masked(), fitting)
+        assert torch.equal(found, Masked()(fitting))
+
+
+def test_infinite_numbers_fit_all_types(program: Program) -> None:
+    class Masked(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return x.masked_fill(x > 0, -torch.inf).masked_fill(x < 0, torch.finfo(x.dtype).min)
+
+    x = torch.tensor([1.0, -2.0]).half()
+    assert torch.equal(program.of(Masked(), x)[0], Masked()(x))
 
 
 def test_autocast_is_traced_as_it_is(program: Program) -> None:
