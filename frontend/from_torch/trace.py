@@ -229,7 +229,7 @@ def _conversions_as_they_are() -> Iterator[None]:
 
     Torch would swap parameters for equal ones, which traced ones cannot be.
     """
-    convert = nn.Module._apply
+    convert: Callable[..., nn.Module] = nn.Module._apply
 
     def apply(module: nn.Module, function: Callable[..., Any], recurse: bool = True) -> nn.Module:
         tensors = [*module.parameters(recurse), *module.buffers(recurse)]
