@@ -128,8 +128,8 @@ def build_program(sdfg: SDFG, lowering: Lowering, ranks: int, arithmetic: str = 
     flags = EXACT if lowering.deterministic else ARITHMETIC[arithmetic]
     share_maps(program)
     keep_on_stack(program)
-    keep_apart(program)
     with quick_graphs():
+        keep_apart(program)
         key = key_of(program, str(compiler_found), str(blas), flags)
 
     def make(folder: Path) -> list[str]:

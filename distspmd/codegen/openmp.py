@@ -76,18 +76,19 @@ def keep_apart(sdfg: SDFG) -> None:
     So it is where an index of the element is a parameter that the threads share, and nothing that
     iterations of one thread set: ``y[i] += a[i, j]`` in a map over ``i``, whatever is inside.
     """
+    known = {str(s) for s in sdfg.free_symbols}  # DaCe looks at the whole program for them
     for state in sdfg.states():
         for entry in state.nodes():
             if not isinstance(entry, nodes.MapEntry) or state.entry_node(entry) is not None:
                 continue
             if entry.map.schedule != dtypes.ScheduleType.Sequential:
-                _keep_apart(state, entry)
+                _keep_apart(state, entry, known)
 
 
-def _keep_apart(state: SDFGState, entry: nodes.MapEntry) -> None:
+def _keep_apart(state: SDFGState, entry: nodes.MapEntry, known: Set[str]) -> None:
     inside = state.scope_subgraph(entry, include_entry=False, include_exit=False)
     shared = entry.map.params[: max(1, entry.map.collapse)]
-    own = {str(s) for s in state.sdfg.free_symbols} - _set_inside(inside) - set(entry.map.params)
+    own = known - _set_inside(inside) - set(entry.map.params)
     for node in inside.nodes():
         if not isinstance(node, nodes.CodeNode):
             continue
