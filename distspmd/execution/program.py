@@ -408,8 +408,8 @@ class Program(Closing):
         if self.binding is None:
             self.signature.check_apart(arrays)
         passed = arrays
-        if self.device and self._binding and not self._binding.is_on_device:
-            kept = {self.signature.parameters[name].position for name in self._residents.tiles}
+        if self.device and self.binding and not self.binding.is_on_device:
+            kept = {self.signature.parameters[name].position for name in self.residents.tiles}
             passed = {at: array for at, array in arrays.items() if at not in kept}
         results = self._executable.new_results(self.signature, passed)
         for parameter, result in zip(self.signature.results, results, strict=True):
