@@ -8,6 +8,8 @@ the only one on an emulated device.
 
 from __future__ import annotations
 
+import math
+import operator
 import sys
 import weakref
 from collections.abc import Sequence
@@ -50,12 +52,12 @@ class DeviceArray:
     """
 
     def __init__(self, shape: int | Sequence[int], dtype: DTypeLike, device: str) -> None:
-        extents = (shape,) if isinstance(shape, int) else tuple(shape)
+        extents = (shape,) if isinstance(shape, int) else tuple(map(operator.index, shape))
         kind = np.dtype(dtype)
         if kind.kind not in "biufc" or not kind.isnative:
             raise ArgumentError(f"a device has no arrays of {kind}. Use numbers of this machine.")
         found = device_of_process(device_kind(device))
-        nbytes = int(np.prod(extents, dtype=object)) * kind.itemsize
+        nbytes = math.prod(extents) * kind.itemsize
         held = _Memory(found, nbytes)
         strides = dlpack.contiguous(extents)
         self._lies = Described(held.address, extents, strides, kind, False, held)
@@ -91,7 +93,7 @@ class DeviceArray:
     @property
     def nbytes(self) -> int:
         """Bytes of its elements."""
-        return int(np.prod(self.shape, dtype=object)) * self.dtype.itemsize
+        return math.prod(self.shape) * self.dtype.itemsize
 
     @property
     def address(self) -> int:
@@ -293,7 +295,7 @@ class DeviceView:
     @property
     def size(self) -> int:
         """The number of its elements."""
-        return int(np.prod(self.shape, dtype=object))
+        return math.prod(self.shape)
 
     @property
     def nbytes(self) -> int:
@@ -343,7 +345,7 @@ class DeviceView:
 
     def reshape(self, shape: Sequence[int]) -> DeviceView:
         """The same elements in another shape, if they lie one after another; else as it is."""
-        if not self.is_contiguous or int(np.prod(shape, dtype=object)) != self.size:
+        if not self.is_contiguous or math.prod(shape) != self.size:
             return self
         extents = tuple(shape)
         lies = replace(self.lies, shape=extents, strides=dlpack.contiguous(extents))

@@ -380,12 +380,17 @@ class Device:
 
 
 def device_of_process(kind: DeviceKind) -> Device:
-    """The device of a kind on which this process works.
+    """The device of a kind on which this process works; arrays ask for it, so it is found once.
 
     Raises:
         CompilationError, ToolchainError, DeviceError: its library cannot be made or loaded.
     """
-    return Device(build_device_library(kind), kind.name)
+    if kind.name not in _OF_PROCESS:
+        _OF_PROCESS[kind.name] = Device(build_device_library(kind), kind.name)
+    return _OF_PROCESS[kind.name]
+
+
+_OF_PROCESS: dict[str, Device] = {}
 
 
 class Transport:

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from conftest import UNOPTIMISED, Launch
 
+from distspmd.runtime import devices
+
 RANKS = Path(__file__).parents[1] / "ranks"
 
 
@@ -85,3 +87,9 @@ def test_a_library_of_products_that_fails_is_an_error_on_all_ranks(
     assert "the first call is right" in done.stdout
     assert done.returncode != 0
     assert "the device says: a product: the function failed to launch" in done.stderr
+
+
+def test_the_device_of_a_process_is_found_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = devices.device_of_process(devices.KINDS["emulated"])
+    monkeypatch.setattr(devices, "build_device_library", lambda kind: pytest.fail("asked again"))
+    assert devices.device_of_process(devices.KINDS["emulated"]) is first
