@@ -45,14 +45,15 @@ def values(model, optimizer):
     return [*model.parameters(), *(t for own in optimizer.state.values() for t in own.values())]
 
 
-def prepared(made, kinds, device):
-    """The lowered step of rank 0."""
+def prepared(made, kinds, device, split=0):
+    """The lowered step of rank 0, with a parameter of the first product split: its batch."""
     x = torch.randn(5, 9).to(next(made[0].parameters()).dtype)
     examples = x.to(device), torch.randint(0, 3, (5,)).to(device)
     sdfg = frontend.training_step(made[2], *examples, name=f"step_{x.dtype}".replace(".", "_"))
     held = frontend.resident(sdfg, **kinds)
-    batch = next(s for s in distspmd.iteration_spaces(sdfg) if s.name == "t_0_addmm").parameters[0]
-    distspmd.lower(sdfg, {"t_0_addmm": {batch: comm.size}}, arguments=held)
+    product = next(s for s in distspmd.iteration_spaces(sdfg) if s.name == "t_0_addmm")
+    parts = {product.parameters[split]: comm.size}
+    distspmd.lower(sdfg, {"t_0_addmm": parts}, arguments=held)
     return sdfg
 
 
@@ -98,7 +99,8 @@ def of_host():
     found = []
     for device in (None, DEVICE):
         made = build("cpu")
-        sdfg = prepared(made, {"parameters": "distributed"}, "cpu") if comm.rank == 0 else None
+        kinds = {"parameters": "distributed"}  # kernels use the tiles of those that units split
+        sdfg = prepared(made, kinds, "cpu", split=1) if comm.rank == 0 else None
         torch.manual_seed(3)
         batch = (torch.randn(5, 9), torch.randint(0, 3, (5,))) if comm.rank == 0 else ()
         with distspmd.compile(sdfg, comm, device=device) as program:
