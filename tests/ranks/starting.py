@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import dace
 
 comm = MPI.COMM_WORLD
-COMPILER = ("dace", "sympy", "networkx", "distspmd.pipeline", "distspmd.codegen.build")
+COMPILER = ("dace", "sympy", "networkx", "torch", "distspmd.pipeline", "distspmd.codegen.build")
 SCHEDULE = {"hidden": {"i": comm.size}}
 
 
