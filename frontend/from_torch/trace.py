@@ -135,7 +135,10 @@ def _with_a_device(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
 def _run(
     make: Callable[[], _Run], examples: list[torch.Tensor], inputs: list[Any]
 ) -> tuple[fx.GraphModule, _Run]:
-    """Trace as if torch compiled; where that fails, for a library takes another way, as run."""
+    """Trace as if torch compiled; where that fails, for a library takes another way, as run.
+
+    Of two failures the first is told, unless the second is that data decide what is run.
+    """
     state = make()
     try:
         return make_fx(state, tracing_mode="fake")(examples, inputs), state
@@ -146,8 +149,8 @@ def _run(
         state = make()
         try:
             return make_fx(state, tracing_mode="fake")(examples, inputs), state
-        except Exception:
-            raise error from None
+        except Exception as other:
+            raise (other if _is_of_data(other) else error) from None
         finally:
             torch.compiler._is_compiling_flag = True
 
@@ -212,10 +215,16 @@ def _check_rates(graph: fx.Graph, slots: Sequence[Slot]) -> None:
             raise UnsupportedProgram(INSIDE)
 
 
+def _is_of_data(error: Exception) -> bool:
+    """Whether values of tensors would decide what is run, or a shape."""
+    name = type(error).__name__
+    return "DataDependent" in name or "GuardOn" in name or "data-dependent" in str(error)
+
+
 def _explained(error: Exception) -> str:
     name = type(error).__name__
     text = str(error).strip().split("\n")[0]
-    if "DataDependent" in name or "data-dependent" in str(error) or "GuardOn" in name:
+    if _is_of_data(error):
         return (
             "the function's control flow, or a shape in it, depends on the values of tensors "
             f"({name}: {text}). Write it without: torch.where for a choice, masks for a shape."
@@ -390,7 +399,7 @@ def _slots(closed: Closed, varying: Collection[str]) -> Iterator[Slot]:
     for name, tensor in {**closed.parameters, **closed.buffers}.items():
         yield Slot(name, _live(closed, name, tensor))
     for name, tensor in closed.parameters.items():
-        if tensor.requires_grad and closed.optimizers:
+        if tensor.requires_grad and (closed.optimizers or tensor.grad is not None):
             yield Slot(f"{name}.grad", _gradient(tensor), "gradient", _grad_of(tensor))
     yield from optimizer_slots(closed, varying)
 

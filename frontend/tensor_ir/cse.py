@@ -10,9 +10,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from distspmd.errors import UnsupportedProgram
 from distspmd.expressions.ir import Expression, IndexValue, Load
 from distspmd.frontend.tensor_ir.indices import (
     Array,
+    Crossing,
     Index,
     Variable,
     element,
@@ -35,7 +37,10 @@ def settle(kernels: Iterable[Kernel]) -> None:
         return element(load.array, list(map(_without_ones, current_indices(load))))
 
     for kernel in kernels:
-        kernel.results = [(a, replace_loads(e, settled, done)) for a, e in kernel.results]
+        try:
+            kernel.results = [(a, replace_loads(e, settled, done)) for a, e in kernel.results]
+        except Crossing as crossing:
+            raise UnsupportedProgram(f"{kernel.results[0][0].name!r}: {crossing}") from None
         arrays.update({array.name: array for array, _ in kernel.results})
         if kernel.picked:
             kernel.picked = kernel.picked[0], settled(kernel.picked[1])

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Callable
+
 import pytest
 import torch
 from torch import Tensor, nn
@@ -67,3 +70,38 @@ def test_a_conversion_in_a_forward_pass_that_changes_nothing_is_none(
 def test_a_conversion_that_changes_a_module_of_the_caller_is_refused() -> None:
     with pytest.raises(UnsupportedProgram, match="Linear, to another type or device"):
         frontend.torch_module(Converts(), torch.randn(2, 3, dtype=torch.float64))
+
+
+def test_modules_are_traced_that_have_gradients_of_earlier_steps(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    module, x = nn.Linear(3, 2), torch.randn(4, 3)
+    module(x).sum().backward()
+    (found,) = Program(monkeypatch).of(module, x)
+    torch.testing.assert_close(found, module(x))
+    assert module.weight.grad is not None
+
+
+def test_a_step_by_hand_adds_to_the_gradients_that_there_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    module, x = nn.Linear(3, 2), torch.randn(4, 3)
+    module.weight.grad = torch.ones(2, 3)
+    same = copy.deepcopy(module)
+    same.weight.grad = torch.ones(2, 3)
+
+    def by_hand(of: nn.Linear) -> Callable[[Tensor], Tensor]:
+        def step(x: Tensor) -> Tensor:
+            loss = of(x).square().mean()
+            loss.backward()
+            with torch.no_grad():
+                for parameter in of.parameters():
+                    parameter -= 0.1 * parameter.grad
+                    parameter.grad = None
+            return loss
+
+        return step
+
+    (loss,), live = Program(monkeypatch).step(by_hand(module), x)
+    torch.testing.assert_close(loss, by_hand(same)(x).detach())
+    torch.testing.assert_close(live["weight"], same.weight.detach())
