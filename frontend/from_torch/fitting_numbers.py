@@ -1,6 +1,8 @@
-"""Numbers that an operator writes into tensors, which torch refuses where they do not fit the type.
+"""Numbers that operators write into tensors of 16 bits, which torch refuses where they do not fit.
 
-On tensors without data torch does not look at them, and what does not fit would become infinite.
+On tensors without data torch does not look at them, and what does not fit would become infinite,
+for programs compute such tensors in single precision. Of other types the operators themselves know
+(:func:`distspmd.frontend.operators.aten_registry.fitting`).
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import torch
 from torch import fx
 
 from distspmd.errors import UnsupportedProgram
+from distspmd.frontend.operators.aten_registry import HALVES
 
 _CONVERTS = frozenset(
     {
@@ -33,28 +36,15 @@ def check_numbers(graph: fx.Graph) -> None:
             continue
         name = node.target._schema.name.partition("::")[2]
         made = node.meta.get("val")
-        if name not in _CONVERTS or not isinstance(made, torch.Tensor):
+        if name not in _CONVERTS or getattr(made, "dtype", None) not in HALVES:
             continue
+        largest = torch.finfo(made.dtype).max
         for parameter, value in zip(node.target._schema.arguments, node.args, strict=False):
             is_number = "number" in str(parameter.type) and isinstance(value, int | float)
-            if is_number and not _fits(value, made.dtype):
+            if is_number and math.isfinite(value) and abs(value) > largest:
                 where = node.meta.get("custom", {}).get("path") or "of the step itself"
                 raise UnsupportedProgram(
                     f"{name} in the module {where!r} writes {value:g} into a tensor of "
-                    f"{made.dtype}, whose numbers end at {_largest(made.dtype):g}; torch refuses "
+                    f"{made.dtype}, whose numbers end at {largest:g}; torch refuses "
                     "that, too. Write torch.finfo(x.dtype).min, or float('-inf')."
                 )
-
-
-def _largest(dtype: torch.dtype) -> float:
-    return (torch.finfo if dtype.is_floating_point else torch.iinfo)(dtype).max
-
-
-def _fits(value: float, dtype: torch.dtype) -> bool:
-    """Whether torch converts a number to a type; infinite ones it does, and wraps negative ones."""
-    if dtype == torch.bool or dtype.is_complex or not math.isfinite(value):
-        return True
-    if not dtype.is_floating_point and isinstance(value, float):
-        return True  # of which it takes the whole part
-    largest = _largest(dtype)
-    return -largest - (not dtype.is_floating_point) <= value <= largest
