@@ -20,6 +20,7 @@ from dace.frontend.python.parser import DaceProgram
 from distspmd.analysis.infer_sizes import Equation, solve
 from distspmd.errors import ArgumentError, DistSPMDError, UnsupportedProgram
 from distspmd.frontend.from_numpy import annotation_types, dace_parser, functions, syntax
+from distspmd.frontend.from_numpy.frames import Frame
 from distspmd.frontend.from_numpy.functions.registry import FUNCTIONS, METHODS
 from distspmd.frontend.from_numpy.interpreter import HOLE, PLACE, Interpreter
 from distspmd.frontend.from_numpy.prune import without_unread
@@ -37,7 +38,6 @@ from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.transcript import (
     PYTHON_TYPES,
     CannotRoll,
-    Frame,
     TableChanges,
     is_word_of_cpp,
 )

@@ -16,6 +16,7 @@ import sympy
 from distspmd.errors import DistSPMDError
 from distspmd.frontend.from_numpy import checks, indexing
 from distspmd.frontend.from_numpy.choosing import as_arrays
+from distspmd.frontend.from_numpy.frames import Frame
 from distspmd.frontend.from_numpy.kinds import dace_symbol, has_data
 from distspmd.frontend.from_numpy.run_lists import (
     Known,
@@ -44,7 +45,7 @@ from distspmd.frontend.from_numpy.syntax.sharing import is_own, reads_in_place, 
 from distspmd.frontend.from_numpy.syntax.sources import globals_of, read_source
 from distspmd.frontend.from_numpy.syntax.variables import OneOf, Undecided
 from distspmd.frontend.from_numpy.tracer import Tracer
-from distspmd.frontend.from_numpy.transcript import CannotRoll, Frame, Refusal, told
+from distspmd.frontend.from_numpy.transcript import CannotRoll, Refusal, told
 from distspmd.frontend.from_numpy.values import Tensor, View
 from distspmd.frontend.tensor_ir.whole_numbers import Whole, same, simplified
 
@@ -299,7 +300,7 @@ class Interpreter:
             targets = [t.value if isinstance(t, ast.Starred) else t for t in targets]
         if len(values) != len(targets):
             self.tracer.refuse(f"{len(values)} values for {len(targets)} variables")
-        settled = [self._settled(v) for v in values]
+        settled = [self.settled_parts(v) for v in values]
         for target, value in zip(targets, settled, strict=True):
             self.bind(target, value)
 

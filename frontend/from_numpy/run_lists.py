@@ -259,10 +259,15 @@ def element_of(form: Form, values: list[Any]) -> Any:
 
 
 def site_of(tracer: Tracer, node: Any) -> Site:
-    """The place in the source of an expression."""
+    """The place in the source of an expression; in our functions also that of their call."""
     names = ("lineno", "col_offset", "end_lineno", "end_col_offset")
-    file = tracer.frames[-1].file if tracer.frames else ""
-    return (file, type(node).__name__, *(getattr(node, name, 0) for name in names))
+    found: Site = ()
+    for frame in reversed(tracer.frames):
+        found += (frame.file, type(node).__name__, *(getattr(node, name, 0) for name in names))
+        node = frame.called_at
+        if node is None:
+            break
+    return found
 
 
 def note(tracer: Tracer, own: RunList, value: Any) -> None:

@@ -7,7 +7,6 @@ import errno
 import functools
 import re
 import signal
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -20,6 +19,7 @@ import sympy
 from distspmd.errors import UnsupportedProgram
 from distspmd.expressions.ir import Expression, apply
 from distspmd.expressions.operations import DType
+from distspmd.frontend.from_numpy.frames import Frame, in_program
 from distspmd.frontend.from_numpy.values import INT64, Tensor
 from distspmd.frontend.tensor_ir.statements import (
     Block,
@@ -94,107 +94,6 @@ def is_word_of_cpp(name: str) -> bool:
     These are keywords, functions that emitted code calls, and macros of the headers.
     """
     return name in _WORDS_OF_CPP or _MACROS_OF_LIMITS.match(name) is not None
-
-
-@dataclass
-class Handlers:
-    """Those of a ``try`` whose body is being read.
-
-    Attributes:
-        kinds: the classes of errors that each one takes.
-        flags: the variables that say which one runs.
-    """
-
-    kinds: Sequence[tuple[type[BaseException], ...]]
-    flags: Sequence[str]
-
-    def flag_of(self, error: type[BaseException]) -> str | None:
-        """The flag of the handler that takes an error; None if no one does."""
-        pairs = zip(self.kinds, self.flags, strict=True)
-        return next((flag for kinds, flag in pairs if issubclass(error, kinds)), None)
-
-
-@dataclass(frozen=True)
-class Origin:
-    """Where syntax comes from that is read in another function than its own."""
-
-    file: str
-    first_line: int
-    source: Sequence[str]
-
-    def __deepcopy__(self, memo: Any) -> Origin:
-        return self
-
-
-@dataclass
-class Yielded:
-    """What a generator that is read to its end has given so far.
-
-    Attributes:
-        at_once: whether the program reads it to its end at this place too.
-        inner: how many blocks are around the place.
-        block: where statements were added there.
-        statements: how many there were.
-        values: that it has given.
-    """
-
-    at_once: bool
-    inner: int
-    block: Block
-    statements: int
-    values: list[Any] = field(default_factory=list)
-
-    def has_only_given(self, block: Block) -> bool:
-        """Whether it has computed nothing but values that are known."""
-        return block is self.block and len(block.statements) == self.statements
-
-
-@dataclass
-class Frame:
-    """The variables of a function that is being read.
-
-    Attributes:
-        variables: by name.
-        file: of the function.
-        first_line: where it begins there.
-        source: its lines.
-        target: what its result is called.
-        written_into: names of variables of which it assigns parts.
-        changed_in_place: these, and those that it changes as ``x += 1`` and ``x.sort()`` do.
-        attempts: the handlers of the ``try`` statements around, the innermost one last.
-        statement: that is being read.
-        block: where statements are added there.
-        of_outer: names of variables that are those of the function around.
-        outside: what the function sees of its module, and of functions that have ended.
-        receiver: its first argument, which is the object of a method.
-        around: the frame of the function in which it was defined.
-        yielded: what a generator has given so far that is read to its end.
-        comprehensions: those around, with the last values of their variables once they are done.
-        reads: how often the function reads each variable; None where that is not known.
-    """
-
-    variables: dict[str, Any] = field(default_factory=dict)
-    file: str = ""
-    first_line: int = 0
-    source: Sequence[str] = ()
-    target: str | None = None
-    written_into: frozenset[str] = frozenset()
-    changed_in_place: frozenset[str] = frozenset()
-    attempts: list[Handlers] = field(default_factory=list)
-    statement: Any = None
-    block: Block | None = None
-    of_outer: set[str] = field(default_factory=set)
-    receiver: Any = None
-    outside: Mapping[str, Any] = field(default_factory=dict)
-    around: Frame | None = None
-    yielded: Yielded | None = None
-    comprehensions: list[dict[str, Any]] = field(default_factory=list)
-    reads: Counter[str] | None = None
-
-    def flag_of(self, error: type[BaseException]) -> str | None:
-        """The flag of the handler in this function that takes an error; None if none does."""
-        found = (handlers.flag_of(error) for handlers in reversed(self.attempts))
-        return next((flag for flag in found if flag is not None), None)
 
 
 class MapOfIndices(Protocol):
@@ -293,7 +192,8 @@ class Transcript:
         """The line that is being read."""
         if not self.frames or self.node is None:
             return None
-        return getattr(self.node, "origin", self.frames[-1]).file, self.node.lineno
+        node, frame = in_program(self.node, self.frames)
+        return frame.file, node.lineno
 
     def refuse(self, what: str) -> NoReturn:
         """Refuse what is being read.
@@ -340,10 +240,10 @@ class Transcript:
         if line is None:
             return what
         file, number_ = line
-        frame = getattr(self.node, "origin", self.frames[-1])
+        node, frame = in_program(self.node, self.frames)
         place = number_ - frame.first_line
         text = frame.source[place].rstrip() if 0 <= place < len(frame.source) else ""
-        caret = " " * self.node.col_offset + "^"
+        caret = " " * node.col_offset + "^"
         return f"{Path(file).name}:{number_}: {what}\n    {text}\n    {caret}"
 
     def is_not_negative(self, value: Whole) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections import deque
 from collections.abc import Callable
 from typing import Any
@@ -150,6 +151,28 @@ def rows(x: Any) -> Any:
     return points, np.array(points), points[1][0], arrays, np.array(arrays)
 
 
+def swapped(x: Any) -> Any:
+    pairs = [(v, 2 * v) for v in x]
+    rows = [[v, 1.0, 2.0] for v in x]
+    k = int(x[0] * 8)
+    pairs[k], pairs[0] = pairs[0], pairs[k]
+    pairs[k - 1] = (pairs[k - 1][1], pairs[k - 1][0])
+    rows[k], rows[1] = rows[1], rows[k]
+    rows[k] = [rows[k][2], rows[k][1], rows[k][0]]
+    return pairs, rows
+
+
+def heaps(x: Any) -> Any:
+    heap = [v for v in x if v > 0.2]
+    heapq.heapify(heap)
+    first = list(heap)
+    heapq.heappush(heap, x[1])
+    pairs: list[Any] = []
+    for i, v in enumerate(x):
+        heapq.heappush(pairs, (v, -i))
+    return first, heap, heapq.heappop(heap), pairs, pairs[1] < pairs[2], pairs[2] <= pairs[2]
+
+
 PROGRAMS: dict[Callable[..., Any], Any] = {
     grows: X,
     stack: X,
@@ -159,6 +182,8 @@ PROGRAMS: dict[Callable[..., Any], Any] = {
     tables: EDGES,
     shorter: X,
     rows: X,
+    swapped: X,
+    heaps: X,
 }
 
 
@@ -175,7 +200,7 @@ def test_lists_have_the_results_of_python_on_paper(function: Callable[..., Any])
 
 def everything(x: Any, edges: Any) -> Any:
     first = grows(x), stack(x), queue(edges), names(x)
-    return first, sets(x), tables(edges), shorter(x), rows(x)
+    return first, sets(x), tables(edges), shorter(x), rows(x), swapped(x), heaps(x)
 
 
 def test_lists_have_the_results_of_python() -> None:
@@ -217,6 +242,17 @@ def two_forms(x: Any) -> Any:
     return values
 
 
+def no_heap(x: Any) -> Any:
+    heap = tuple(x)
+    heapq.heappush(heap, x[0])  # type: ignore[arg-type]
+    return heap
+
+
+def empty_heap(x: Any) -> Any:
+    heap: list[Any] = []
+    return heapq.heappop(heap) + x[0]
+
+
 def set_returned(x: Any) -> Any:
     return {int(v * 10) for v in x}
 
@@ -237,6 +273,8 @@ def element_changed(x: Any) -> Any:
         (several_types, "several types"),
         (grows_while_iterated, "while a loop iterates over it"),
         (two_forms, "different forms"),
+        (no_heap, r"test_lists.py:\d+: .*the heap has to be a list"),
+        (empty_heap, r"test_lists.py:\d+: .*index out of range"),
         (set_returned, r"sorted\(...\)"),
         (element_changed, "put another one in its place"),
     ],

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from distspmd.frontend.from_numpy.frames import Frame
 from distspmd.frontend.from_numpy.functions.registry import function
 from distspmd.frontend.from_numpy.kinds import has_data
-from distspmd.frontend.from_numpy.transcript import Frame
 
 
 def written_out(*objects: Any, method: str | None = None) -> Callable[[Any], Any]:

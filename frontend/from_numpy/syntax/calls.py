@@ -6,6 +6,7 @@ import ast
 import copy
 import datetime
 import functools
+import heapq
 import inspect
 import operator
 import random
@@ -21,8 +22,10 @@ from dace.frontend.python.parser import DaceProgram
 from distspmd.frontend.from_numpy.arithmetic import apply_ufunc, converted
 from distspmd.frontend.from_numpy.checks import by_format
 from distspmd.frontend.from_numpy.choosing import as_arrays
+from distspmd.frontend.from_numpy.frames import Frame
 from distspmd.frontend.from_numpy.functions.registry import by_name
 from distspmd.frontend.from_numpy.kinds import has_arrays, has_data
+from distspmd.frontend.from_numpy.library import is_of_library
 from distspmd.frontend.from_numpy.run_lists import decided_by_run
 from distspmd.frontend.from_numpy.syntax import (
     generators,
@@ -33,9 +36,10 @@ from distspmd.frontend.from_numpy.syntax import (
 )
 from distspmd.frontend.from_numpy.syntax.lists import ListMethod
 from distspmd.frontend.from_numpy.syntax.mutation import MUTABLE
+from distspmd.frontend.from_numpy.syntax.sources import globals_of, read_source
 from distspmd.frontend.from_numpy.syntax.tables_of_lists import RowMethod
 from distspmd.frontend.from_numpy.tracer import Tracer
-from distspmd.frontend.from_numpy.transcript import CannotRoll, Frame, Refusal
+from distspmd.frontend.from_numpy.transcript import CannotRoll, Refusal
 from distspmd.frontend.from_numpy.values import Tensor, View
 
 if TYPE_CHECKING:
@@ -126,6 +130,7 @@ OF_LISTS: frozenset[Any] = frozenset(
         *(len, list, tuple, sorted, enumerate, zip, reversed, isinstance, type, print, bool, any),
         *(copy.copy, copy.deepcopy, operator.add, operator.mul),
         *(all, map, sum, min, max, hasattr, callable, set, frozenset, deque),
+        *(heapq.heappush, heapq.heappop, heapq.heapify, heapq.heapreplace, heapq.heappushpop),
     ]
 )
 """Functions that take lists whose content the run decides; others get them as arrays."""
@@ -142,6 +147,8 @@ def _of_arrays(
 
 
 def _is_numpy(function: Any) -> bool:
+    if is_of_library(function):
+        return False
     module = str(getattr(function, "__module__", "") or "")
     return module.split(".")[0] in ("numpy", "scipy", "dace", "distspmd", "math", "cmath")
 
@@ -355,7 +362,19 @@ def _python(
     except TypeError as problem:
         run.tracer.refuse(f"{function.__name__}: {problem}")
     bound.apply_defaults()
+    if is_of_library(wrapped):
+        return of_library(run, wrapped, dict(bound.arguments))
     return run.run_function(wrapped, dict(bound.arguments))
+
+
+def of_library(run: Interpreter, function: Any, arguments: Mapping[str, Any]) -> Any:
+    """What a function of ours gives that stands for one of Python's."""
+    node, lines, first = read_source(function)
+    assert node is not None
+    file = function.__code__.co_filename
+    frame = Frame({**globals_of(function), **arguments}, file, first, lines)
+    frame.called_at = run.tracer.node
+    return run.run_body(node, frame)
 
 
 def _closure(

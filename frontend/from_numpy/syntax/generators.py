@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from distspmd.frontend.from_numpy.frames import Frame, Origin, Yielded
 from distspmd.frontend.from_numpy.syntax.bindings import bound_names, changed_in_place, written_into
 from distspmd.frontend.from_numpy.syntax.jumps import Given, StoppedFor, without_jumps
-from distspmd.frontend.from_numpy.transcript import CannotRoll, Frame, Origin, Yielded
+from distspmd.frontend.from_numpy.transcript import CannotRoll
 
 if TYPE_CHECKING:
     from distspmd.frontend.from_numpy.interpreter import Interpreter

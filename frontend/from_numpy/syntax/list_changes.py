@@ -51,12 +51,13 @@ from distspmd.frontend.from_numpy.values import (
     index_expression,
     whole_expression,
 )
-from distspmd.frontend.tensor_ir.statements import Block, Branch, Index
+from distspmd.frontend.tensor_ir.statements import Block, Branch, Index, loads_of
 from distspmd.frontend.tensor_ir.whole_numbers import (
     Whole,
     add,
     is_at_least,
     subtract,
+    symbol,
 )
 
 if TYPE_CHECKING:
@@ -119,9 +120,18 @@ def _put(run: Interpreter, own: RunList, place: Whole, value: Any) -> None:
     tracer = run.tracer
     if not _has_form(tracer, own, value):
         return  # the next reading knows the form
-    for column, part in zip(own.columns, parts_of(own.form, value), strict=True):
-        target = indexing.read(tracer, column, place)
-        tracer.assign(target, tracer.tensor(part))  # type: ignore[arg-type]
+    parts = [tracer.tensor(part) for part in parts_of(own.form, value)]
+    if len(parts) > 1:  # the first may change what the others read
+        parts = [tracer.stored_anew(p) if _reads(own, p) else p for p in parts]
+    for column, part in zip(own.columns, parts, strict=True):
+        tracer.assign(indexing.read(tracer, column, place), part)  # type: ignore[arg-type]
+
+
+def _reads(own: RunList, part: Tensor) -> bool:
+    """Whether a value is computed of elements of a list."""
+    index = tuple(symbol(f"__probe{d}") for d in range(part.ndim))
+    containers = {column.container for column in own.columns}
+    return any(load.array in containers for load in loads_of(part.element(index)))
 
 
 def _has_form(tracer: Tracer, own: RunList, value: Any) -> bool:

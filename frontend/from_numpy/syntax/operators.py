@@ -234,7 +234,11 @@ def _is_one_of(run: Interpreter, left: Any, values: Sequence[Any]) -> Any:
 
 def _equal(run: Interpreter, left: Any, right: Any) -> Any:
     """``left == right`` as a known truth value, or one of a tensor."""
-    found = compared(run, ast.Eq(), left, right)
+    return _known_or_tensor(run, compared(run, ast.Eq(), left, right))
+
+
+def _known_or_tensor(run: Interpreter, found: Any) -> Any:
+    """A truth value that is known, or one of a tensor."""
     if isinstance(found, Tensor):
         if found.ndim:
             run.tracer.refuse("arrays in a list: their truth is ambiguous; use np.array_equal")
@@ -299,7 +303,7 @@ def _compared_symbols(run: Interpreter, op: ast.cmpop, left: Any, right: Any) ->
 
 def _same_tuples(run: Interpreter, op: ast.cmpop, left: Sequence[Any], right: Sequence[Any]) -> Any:
     if not isinstance(op, ast.Eq | ast.NotEq):
-        run.tracer.refuse("tuples of sizes are compared by their order")
+        return _in_order(run, op, left, right)
     found: Any = type(left) is type(right) and len(left) == len(right)
     for one, other in zip(left, right, strict=True) if found else ():
         if isinstance(one, sympy.Basic | int) and isinstance(other, sympy.Basic | int):
@@ -310,6 +314,26 @@ def _same_tuples(run: Interpreter, op: ast.cmpop, left: Sequence[Any], right: Se
             alike = _equal(run, one, other)
         found = _both(run, found, alike)
     return found if isinstance(op, ast.Eq) else _not(run, found)
+
+
+_STRICT: dict[type[ast.cmpop], type[ast.cmpop]] = {ast.LtE: ast.Lt, ast.GtE: ast.Gt}
+
+
+def _in_order(run: Interpreter, op: ast.cmpop, left: Sequence[Any], right: Sequence[Any]) -> Any:
+    """``left < right`` and its like: what differs first decides."""
+    if isinstance(left, list) != isinstance(right, list):
+        kinds = " and ".join(repr(type(side).__name__) for side in (left, right))
+        run.tracer.refuse(f"TypeError: the order of instances of {kinds} is not defined")
+    found: Any = PYTHON[type(op)](len(left), len(right))
+    strict, is_python = _STRICT.get(type(op), type(op))(), True
+    for one, other in reversed(list(zip(left, right, strict=False))):
+        is_first = _known_or_tensor(run, compared(run, strict, one, other))
+        is_python &= not isinstance(is_first, Tensor) or is_first.weak is not None
+        rest = _both(run, _equal(run, one, other), found)
+        found = _not(run, _both(run, _not(run, is_first), _not(run, rest)))
+    if is_python or not isinstance(found, Tensor):
+        return found
+    return Tensor((), found.dtype, found.element)  # what decides may be a number of NumPy
 
 
 def _changes(run: Interpreter, value: Any) -> bool:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from distspmd.frontend.from_numpy.frames import Frame, Handlers
 from distspmd.frontend.from_numpy.syntax.jumps import error_of, may_raise, without_jumps
-from distspmd.frontend.from_numpy.transcript import Frame, Handlers
 
 if TYPE_CHECKING:
     from distspmd.frontend.from_numpy.interpreter import Interpreter

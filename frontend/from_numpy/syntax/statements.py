@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from distspmd.frontend.from_numpy import checks, indexing
+from distspmd.frontend.from_numpy.frames import Handlers
 from distspmd.frontend.from_numpy.kinds import has_data
 from distspmd.frontend.from_numpy.run_lists import RunList, decided_by_run
 from distspmd.frontend.from_numpy.subscripts import is_basic
@@ -38,7 +39,7 @@ from distspmd.frontend.from_numpy.syntax.operators import UFUNCS
 from distspmd.frontend.from_numpy.syntax.registry import statement
 from distspmd.frontend.from_numpy.syntax.sharing import combined_with, conflict_of
 from distspmd.frontend.from_numpy.syntax.variables import OneOf
-from distspmd.frontend.from_numpy.transcript import Handlers, told
+from distspmd.frontend.from_numpy.transcript import told
 from distspmd.frontend.from_numpy.values import View
 
 if TYPE_CHECKING:

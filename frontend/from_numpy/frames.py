@@ -1,0 +1,126 @@
+"""Functions that are being read: their variables, their handlers, their place in the source."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from distspmd.frontend.tensor_ir.statements import Block
+
+
+@dataclass
+class Handlers:
+    """Those of a ``try`` whose body is being read.
+
+    Attributes:
+        kinds: the classes of errors that each one takes.
+        flags: the variables that say which one runs.
+    """
+
+    kinds: Sequence[tuple[type[BaseException], ...]]
+    flags: Sequence[str]
+
+    def flag_of(self, error: type[BaseException]) -> str | None:
+        """The flag of the handler that takes an error; None if no one does."""
+        pairs = zip(self.kinds, self.flags, strict=True)
+        return next((flag for kinds, flag in pairs if issubclass(error, kinds)), None)
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where syntax comes from that is read in another function than its own."""
+
+    file: str
+    first_line: int
+    source: Sequence[str]
+
+    def __deepcopy__(self, memo: Any) -> Origin:
+        return self
+
+
+@dataclass
+class Yielded:
+    """What a generator that is read to its end has given so far.
+
+    Attributes:
+        at_once: whether the program reads it to its end at this place too.
+        inner: how many blocks are around the place.
+        block: where statements were added there.
+        statements: how many there were.
+        values: that it has given.
+    """
+
+    at_once: bool
+    inner: int
+    block: Block
+    statements: int
+    values: list[Any] = field(default_factory=list)
+
+    def has_only_given(self, block: Block) -> bool:
+        """Whether it has computed nothing but values that are known."""
+        return block is self.block and len(block.statements) == self.statements
+
+
+@dataclass
+class Frame:
+    """The variables of a function that is being read.
+
+    Attributes:
+        variables: by name.
+        file: of the function.
+        first_line: where it begins there.
+        source: its lines.
+        target: what its result is called.
+        written_into: names of variables of which it assigns parts.
+        changed_in_place: these, and those that it changes as ``x += 1`` and ``x.sort()`` do.
+        attempts: the handlers of the ``try`` statements around, the innermost one last.
+        statement: that is being read.
+        block: where statements are added there.
+        of_outer: names of variables that are those of the function around.
+        outside: what the function sees of its module, and of functions that have ended.
+        receiver: its first argument, which is the object of a method.
+        around: the frame of the function in which it was defined.
+        yielded: what a generator has given so far that is read to its end.
+        comprehensions: those around, with the last values of their variables once they are done.
+        reads: how often the function reads each variable; None where that is not known.
+        called_at: the syntax of the call, of a function of ours that stands for one of Python's.
+    """
+
+    variables: dict[str, Any] = field(default_factory=dict)
+    file: str = ""
+    first_line: int = 0
+    source: Sequence[str] = ()
+    target: str | None = None
+    written_into: frozenset[str] = frozenset()
+    changed_in_place: frozenset[str] = frozenset()
+    attempts: list[Handlers] = field(default_factory=list)
+    statement: Any = None
+    block: Block | None = None
+    of_outer: set[str] = field(default_factory=set)
+    receiver: Any = None
+    outside: Mapping[str, Any] = field(default_factory=dict)
+    around: Frame | None = None
+    yielded: Yielded | None = None
+    comprehensions: list[dict[str, Any]] = field(default_factory=list)
+    reads: Counter[str] | None = None
+    called_at: Any = None
+
+    def flag_of(self, error: type[BaseException]) -> str | None:
+        """The flag of the handler in this function that takes an error; None if none does."""
+        found = (handlers.flag_of(error) for handlers in reversed(self.attempts))
+        return next((flag for flag in found if flag is not None), None)
+
+
+def in_program(node: Any, frames: Sequence[Frame]) -> tuple[Any, Any]:
+    """Syntax in the innermost function, and that function, as the user sees them.
+
+    Args:
+        node: the syntax that is being read.
+        frames: the functions; of ours that stand for Python's the user sees the call.
+    """
+    place = len(frames) - 1
+    while place and frames[place].called_at is not None:
+        node, place = frames[place].called_at, place - 1
+    return node, getattr(node, "origin", frames[place])
