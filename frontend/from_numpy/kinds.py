@@ -64,6 +64,11 @@ def has_data(value: Any) -> bool:
     return isinstance(value, Tensor | sympy.Basic | RunList)
 
 
+def of_numpy(value: Tensor) -> Tensor:
+    """What a function of NumPy gives: never a number of Python, whatever it was given."""
+    return value if value.weak is None else Tensor(value.shape, value.dtype, value.element)
+
+
 def is_of_python(value: Any) -> bool:
     """Whether a value is a number of Python, not one of NumPy."""
     if isinstance(value, Tensor):

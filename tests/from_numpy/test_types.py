@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from distspmd.errors import UnsupportedProgram
 from distspmd.frontend import numpy_program
+from distspmd.lowering import call_form_of
 
 KINDS = "?bhilBHILfdFD"
 SHAPES = [(3,), (2, 3), (1, 3), (2, 1), ()]
@@ -92,3 +93,26 @@ def test_arguments_may_have_names_alone_and_defaults() -> None:
     assert described(keywords, single) == (np.float32, (3,))
     sdfg = numpy_program(keywords, single, scale=np.float64(3))
     assert np.dtype(sdfg.arrays["__return"].dtype.as_numpy_dtype()) == np.float64
+
+
+def test_functions_of_numpy_give_no_numbers_of_python() -> None:
+    def of_numbers(x):
+        a = float(x[0])
+        chosen = np.where(a > 0, a, 1.0)
+        found = (
+            chosen,
+            np.select([a > 0], [a], 1.0),
+            np.clip(a, 0, 1),
+            np.dot(a, 2.0),
+            np.isclose(a, 1),
+        )
+        return chosen * x, np.clip(a, 0, 1) + x, np.angle(complex(a, 2)) * x, *found
+
+    x = np.ones(3, np.float32)
+    arrays = numpy_program(of_numbers, x).arrays
+    wanted = of_numbers(x)
+    for n, value in enumerate(wanted):
+        assert np.dtype(arrays[f"__return_{n}"].dtype.as_numpy_dtype()) == np.asarray(value).dtype
+    assert wanted[0].dtype == np.float64  # a number of Python would leave it float32
+    form = call_form_of(numpy_program(of_numbers, x)).returned
+    assert form is None or not any(part.is_python for part in form)

@@ -10,6 +10,7 @@ from distspmd.frontend.from_numpy.arithmetic import choose, combine
 from distspmd.frontend.from_numpy.choosing import true_indices
 from distspmd.frontend.from_numpy.functions.reductions import finished
 from distspmd.frontend.from_numpy.functions.registry import METHODS, function
+from distspmd.frontend.from_numpy.kinds import of_numpy
 
 # -- choices --------------------------------------------------------------------------------------
 
@@ -19,7 +20,7 @@ def _where(run: Any, condition: Any, *values: Any) -> Any:
     if not values:
         return true_indices(run.tracer, run.tracer.tensor(condition))
     one, other = (run.tracer.tensor(v) for v in values)
-    return choose(run.tracer, run.tracer.tensor(condition), one, other)
+    return of_numpy(choose(run.tracer, run.tracer.tensor(condition), one, other))
 
 
 @function(np.select)
@@ -31,7 +32,7 @@ def _select(run: Any, conditions: Any, values: Any, default: Any = 0) -> Any:
     )
     for condition, value in reversed(list(zip(conditions, values, strict=True))):
         found = choose(tracer, tracer.tensor(condition), tracer.tensor(value), found, kind)
-    return found
+    return of_numpy(found)
 
 
 @function(np.clip)
@@ -44,7 +45,7 @@ def _clip(
         found = combine(run.tracer, np.maximum, [found, low])
     if high is not None:
         found = combine(run.tracer, np.minimum, [found, high])
-    return finished(run, run.tracer.tensor(found), out)
+    return finished(run, of_numpy(run.tracer.tensor(found)), out)
 
 
 def _method_clip(
@@ -63,7 +64,7 @@ METHODS["clip"] = _method_clip
 @function(np.round, np.around, method="round")
 def _round(run: Any, value: Any, decimals: Any = 0, out: Any = None) -> Any:
     tracer = run.tracer
-    tensor = tracer.tensor(value)
+    tensor = of_numpy(tracer.tensor(value))
     if tensor.dtype.kind in "biu":
         return finished(run, tensor, out)
     if decimals == 0:
@@ -113,7 +114,7 @@ def _isclose(
             [combine(tracer, np.isnan, [a]), combine(tracer, np.isnan, [b])],
         )
         found = combine(tracer, np.logical_or, [found, both])
-    return found
+    return of_numpy(found)
 
 
 @function(np.allclose)

@@ -13,6 +13,7 @@ from distspmd.frontend.from_numpy.choosing import as_arrays
 from distspmd.frontend.from_numpy.elements import is_one
 from distspmd.frontend.from_numpy.functions.creation import dtype_of, shape_of
 from distspmd.frontend.from_numpy.functions.registry import METHODS, attribute, function
+from distspmd.frontend.from_numpy.kinds import of_numpy
 from distspmd.frontend.from_numpy.shapes import (
     broadcast_to,
     expand_dims,
@@ -94,7 +95,7 @@ def _imag(run: Any, value: Any) -> Any:
 def _angle(run: Any, value: Any, deg: bool = False) -> Any:
     tensor = run.tracer.tensor(value)
     found = combine(run.tracer, np.arctan2, [apply_imag(tensor), apply_real(tensor)])
-    return combine(run.tracer, np.degrees, [found]) if deg else found
+    return of_numpy(combine(run.tracer, np.degrees, [found]) if deg else found)
 
 
 @function(np.shape)

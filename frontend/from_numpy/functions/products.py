@@ -15,6 +15,7 @@ from distspmd.frontend.from_numpy.einsum_text import parse_subscripts
 from distspmd.frontend.from_numpy.elements import is_one, substitute
 from distspmd.frontend.from_numpy.functions.reductions import finished
 from distspmd.frontend.from_numpy.functions.registry import function
+from distspmd.frontend.from_numpy.kinds import of_numpy
 from distspmd.frontend.from_numpy.lengths import check_lengths
 from distspmd.frontend.from_numpy.shapes import normal_axis, reshape, size_of
 from distspmd.frontend.from_numpy.transcript import shape_text
@@ -132,7 +133,7 @@ def dot(run: Any, a: Any, b: Any, out: Any = None) -> Any:
     tracer = run.tracer
     one, other = tracer.tensor(a), tracer.tensor(b)
     if not one.ndim or not other.ndim:
-        return finished(run, combine(tracer, np.multiply, [one, other]), out)
+        return finished(run, of_numpy(combine(tracer, np.multiply, [one, other])), out)
     left = ascii_letters[: one.ndim - 1]
     right = ascii_letters[one.ndim : one.ndim + other.ndim - 1]
     terms = [left + "Z", right[:-1] + "Z" + right[-1:]]
@@ -156,7 +157,7 @@ def _inner(run: Any, a: Any, b: Any) -> Any:
     tracer = run.tracer
     one, other = tracer.tensor(a), tracer.tensor(b)
     if not one.ndim or not other.ndim:
-        return combine(tracer, np.multiply, [one, other])
+        return of_numpy(combine(tracer, np.multiply, [one, other]))
     left = ascii_letters[: one.ndim - 1]
     right = ascii_letters[one.ndim : one.ndim + other.ndim - 1]
     return contract(run, [left + "Z", right + "Z"], left + right, [one, other])
