@@ -7,9 +7,9 @@ what the model predicts, on a machine that is measured first, by other programs 
 with the cores that these share. Bytes of plans are compared with those that the runtime counts.
 
 Compiling takes longer than timing: ``--prepare`` compiles all programs and times none, so that
-later only calls are left, with the same ``DISTSPMD_CACHE`` and the same ``--machine FILE``, the
-machine for which schedules are searched and plans are chosen. It is measured where there is no such
-file. What is predicted is predicted with the machine as it is when programs are timed.
+later little else is left than calls, with the same ``DISTSPMD_CACHE`` and the same ``--machine
+FILE``, the machine for which plans are chosen. It is measured where there is no such file. What is
+searched for and predicted is so with the machine as it is when programs are timed.
 
 Where the machine has other work, ``--first`` lets the ranks run before it in what is timed: by the
 priority of real time, for which the system wants a right, and yields to nobody but the others.
@@ -92,12 +92,15 @@ def _random_parts(parameters: int, ranks: int, rng: random.Random) -> tuple[int,
     return tuple(parts)
 
 
-def lowered(case: Case, schedules: int, ranks: int, machine: Machine) -> list[Any]:
+def lowered(
+    case: Case, schedules: int, ranks: int, machine: Machine, searched_for: Machine
+) -> list[Any]:
     """SDFGs that are lowered: the one of the search first, then random ones, each once."""
     base = case.sdfg()
     arguments = case.arguments(base)
     found = copy.deepcopy(base)
-    distspmd.lower(found, ranks=ranks, machine=machine, arguments=arguments)
+    best = distspmd.search(base, ranks, machine=searched_for, arguments=arguments)
+    distspmd.lower(found, best, machine=machine, arguments=arguments)
     sdfgs, seen = [found], {str(distspmd.predict(found).spaces) + _grids(found)}
     rng = random.Random(0)
     spaces = [(s.name, len(s.parameters)) for s in distspmd.iteration_spaces(base) if s.parameters]
@@ -281,7 +284,9 @@ def on_ranks(options: argparse.Namespace) -> None:
     for name in options.programs or list(CASES):
         begin = time.perf_counter()
         case = CASES[name]
-        sdfgs = lowered(case, options.schedules, comm.size, lowered_for) if comm.rank == 0 else []
+        sdfgs = []
+        if comm.rank == 0:
+            sdfgs = lowered(case, options.schedules, comm.size, lowered_for, machine)
         count = comm.bcast(len(sdfgs))
         sdfgs = sdfgs or [None] * count
         programs = [distspmd.compile(sdfg, comm) for sdfg in sdfgs]

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from distspmd.errors import MeshError, ScheduleError
+from distspmd.errors import LayoutError, MeshError, ScheduleError
+from distspmd.layouts.layout import Layout
 from distspmd.layouts.mesh import Mesh
 
 Axes = str | Sequence[str]
@@ -137,14 +138,19 @@ class Schedule(dict[str, Any]):
     ``Lowering.schedule`` is one.
 
     Attributes:
-        places: of the spaces that come from a file: ``"schedule.yaml:7"``.
+        places: of the spaces and arrays that come from a file: ``"schedule.yaml:7"``.
+        homes: layouts in which arrays live between their uses; those of the others are chosen.
     """
 
     def __init__(
-        self, spaces: Mapping[str, Any] | None = None, places: Mapping[str, str] | None = None
+        self,
+        spaces: Mapping[str, Any] | None = None,
+        places: Mapping[str, str] | None = None,
+        homes: Mapping[str, Layout] | None = None,
     ) -> None:
         super().__init__(spaces or {})
         self.places = dict(places or {})
+        self.homes = dict(homes or {})
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a file that :func:`distspmd.lower` reads.
@@ -167,7 +173,8 @@ class Schedule(dict[str, Any]):
         return _read(Path(path))
 
     def __str__(self) -> str:
-        return "\n".join(f"{name}: {asked}" for name, asked in self.items())
+        spaces = [f"{name}: {asked}" for name, asked in self.items()]
+        return "\n".join([*spaces, *(f"{name} in {home}" for name, home in self.homes.items())])
 
 
 def as_entries(
@@ -210,7 +217,9 @@ def as_entries(
     made: dict[Any, Any] = {
         key: OnMesh(mesh, dict(asked)) if is_of_axes(asked) else asked for key, asked in items
     }
-    return made if not isinstance(schedule, Schedule) else Schedule(made, schedule.places)
+    if not isinstance(schedule, Schedule):
+        return made
+    return Schedule(made, schedule.places, schedule.homes)
 
 
 class Patterns(Schedule):
@@ -304,10 +313,16 @@ def _written(schedule: Schedule) -> str:
         mesh = meshes.setdefault(asked.mesh, f"mesh{len(meshes) + 1}")
         split = {each: list(axes_of(asked.mesh, a, name)) for each, a in asked.split.items()}
         spaces[name] = {"mesh": mesh, **({"split": split} if split else {})}
+    homes = {}
+    for name, home in schedule.homes.items():
+        if home.mesh.axes:
+            mesh = meshes.setdefault(home.mesh, f"mesh{len(meshes) + 1}")
+        homes[name] = {"mesh": mesh if home.mesh.axes else ROOT, "layout": str(home)}
     content = {
         "version": VERSION,
         "meshes": {name: dict(mesh.axes) for mesh, name in meshes.items()},
         "spaces": spaces,
+        **({"homes": homes} if homes else {}),
     }
     text: str = yaml.safe_dump(content, sort_keys=False, default_flow_style=None)
     return text
@@ -328,7 +343,7 @@ def _read(path: Path) -> Schedule:
     if "version" not in content:
         return Schedule(content, _places(path, node))
     entries = {key.value: value for key, value in node.value}
-    unknown = [key for key in content if key not in ("version", "meshes", "spaces")]
+    unknown = [key for key in content if key not in ("version", "meshes", "spaces", "homes")]
     if content["version"] != VERSION or unknown or not isinstance(content.get("spaces"), dict):
         raise ScheduleError(
             f"{path}:{node.start_mark.line + 1}: a schedule of version {content['version']!r} with "
@@ -336,10 +351,19 @@ def _read(path: Path) -> Schedule:
         )
     places = _places(path, entries["spaces"])
     meshes = _meshes(path, content.get("meshes") or {}, entries.get("meshes"))
-    return Schedule(
-        {name: _entry(places[name], asked, meshes) for name, asked in content["spaces"].items()},
-        places,
-    )
+    spaces = {
+        name: _entry(places[name], asked, meshes) for name, asked in content["spaces"].items()
+    }
+    if not (given := content.get("homes")):
+        return Schedule(spaces, places)
+    if not isinstance(given, dict):
+        line = entries["homes"].start_mark.line + 1
+        raise ScheduleError(
+            f"{path}:{line}: homes is no mapping. Write w: {{mesh: mesh1, layout: '[4{{x}}8]'}}."
+        )
+    at = _places(path, entries["homes"])
+    homes = {name: _home(at[name], asked, meshes) for name, asked in given.items()}
+    return Schedule(spaces, {**{f"home of {n}": where for n, where in at.items()}, **places}, homes)
 
 
 def _places(path: Path, node: Any) -> dict[str, str]:
@@ -368,13 +392,28 @@ def _entry(place: str, asked: Any, meshes: Mapping[str, Mesh]) -> Any:
     unknown = [key for key in asked if key not in ("mesh", "split")]
     if unknown:
         raise ScheduleError(f"{place}: {unknown[0]!r} is neither 'mesh' nor 'split'.")
-    mesh, split = asked["mesh"], asked.get("split") or {}
-    if mesh not in meshes and mesh != ROOT:
-        raise ScheduleError(
-            f"{place}: there is no mesh {mesh!r}; there are {', '.join(meshes) or 'none'}, and "
-            f"{ROOT!r}, rank 0 alone."
-        )
+    mesh, split = _known_mesh(place, asked["mesh"], meshes), asked.get("split") or {}
     if not isinstance(split, dict):
         raise ScheduleError(f"{place}: split is no mapping. Write split: {{i: x, j: [y, z]}}.")
     axes = {name: tuple(a) if isinstance(a, list) else a for name, a in split.items()}
-    return OnMesh(meshes.get(mesh, Mesh()), axes)
+    return OnMesh(mesh, axes)
+
+
+def _known_mesh(place: str, name: Any, meshes: Mapping[str, Mesh]) -> Mesh:
+    if name not in meshes and name != ROOT:
+        raise ScheduleError(
+            f"{place}: there is no mesh {name!r}; there are {', '.join(meshes) or 'none'}, and "
+            f"{ROOT!r}, rank 0 alone."
+        )
+    return meshes.get(name, Mesh())
+
+
+def _home(place: str, asked: Any, meshes: Mapping[str, Mesh]) -> Layout:
+    if not isinstance(asked, dict) or {*asked} != {"mesh", "layout"}:
+        raise ScheduleError(
+            f"{place}: {asked!r} is no home. Write {{mesh: mesh1, layout: '[4{{x}}8]'}}."
+        )
+    try:
+        return Layout.parse(asked["layout"], _known_mesh(place, asked["mesh"], meshes))
+    except LayoutError as error:
+        raise ScheduleError(f"{place}: {error}") from None

@@ -23,7 +23,7 @@ from distspmd.planning.select import Solution
 from distspmd.plans.machine import Machine
 from distspmd.plans.redistribution import Redistribution
 from distspmd.plans.solver import Solver
-from distspmd.schedule import Entries, Grid
+from distspmd.schedule import Entries, Grid, Schedule
 
 
 @dataclass
@@ -102,8 +102,14 @@ class Compilation:
             distributed=kind in IN_TILES,
             result=name.startswith("__return"),
             parted=kind == GATHERED,
+            given=self.given_homes.get(name),
         )
         return replace(home, is_gathered=kind == GATHERED)
+
+    @property
+    def given_homes(self) -> Mapping[str, Layout]:
+        """Layouts of arrays that the schedule gives."""
+        return self.schedule.homes if isinstance(self.schedule, Schedule) else {}
 
     def choose(
         self,
@@ -113,10 +119,11 @@ class Compilation:
         distributed: bool = False,
         result: bool = False,
         parted: bool = False,
+        given: Layout | None = None,
     ) -> Home:
         """The home of a container; where layers are alike, those of the first serve them all."""
         dtype = self.dtype(name)
-        key = question(dtype, uses, caller, distributed, result, parted)
+        key = question(dtype, uses, caller, distributed, result, parted, given)
         if key not in self._homes:
             self._homes[key] = choose(
                 name,
@@ -126,6 +133,7 @@ class Compilation:
                 distributed=distributed,
                 result=result,
                 parted=parted,
+                given=given,
             )
         return replace(self._homes[key], data=name, uses=tuple(uses))
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from distspmd.analysis.uses import Use
 from distspmd.analysis.whole_program import unchanged_control_flow
-from distspmd.errors import NoSolver
+from distspmd.errors import NoSolver, ScheduleError
 from distspmd.lowering import call_form_of
 from distspmd.passes.compilation import Compilation
 from distspmd.placement.homes import moves
@@ -25,11 +25,30 @@ class ChooseHomes:
     name: str = "choose-homes"
 
     def apply(self, compilation: Compilation) -> None:
-        """Choose by the traffic that a layout causes."""
+        """Choose by the traffic that a layout causes, what the schedule does not say.
+
+        Raises:
+            ScheduleError: a home that the schedule gives is of no array, or on ranks that no space
+                has, or no array fits into it.
+        """
+        uses_of = _uses_of_containers(compilation.tiled)
+        places = getattr(compilation.schedule, "places", {})
+        for name, home in compilation.given_homes.items():
+            place = places.get(f"home of {name}", "the schedule")
+            if name not in uses_of:
+                raise ScheduleError(
+                    f"{place}: there is no array {name!r} that iteration spaces touch. Leave its "
+                    "home out."
+                )
+            if home.mesh.size > compilation.ranks:
+                raise ScheduleError(
+                    f"{place}: {name!r} lives on {home.mesh.size} ranks, but iteration spaces run "
+                    f"on {compilation.ranks}. Write a layout on so many ranks, or leave it out."
+                )
         with unchanged_control_flow():
             compilation.homes = {
                 name: compilation.choose_home(name, uses, compilation.ranks)
-                for name, uses in _uses_of_containers(compilation.tiled).items()
+                for name, uses in uses_of.items()
             }
         compilation.dtypes = {name: compilation.dtype(name) for name in compilation.homes}
         compilation.call_form = call_form_of(compilation.sdfg)

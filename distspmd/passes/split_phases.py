@@ -98,7 +98,12 @@ class _Phases:
         return found
 
     def best(self, name: str) -> _Phase | None:
-        """The loop in which a container had best live elsewhere; None if it had better stay."""
+        """The loop in which a container had best live elsewhere; None if it had better stay.
+
+        One that the schedule gives a home stays there: a copy would take memory beside it.
+        """
+        if name in self.compilation.given_homes:
+            return None
         known = self.uses().get(name, [])
         loops = [loop for loop in _loops(known) if self._is_inner(name, known, loop)]
         if not loops or not self._may_move(name, known):

@@ -22,7 +22,9 @@ from typing import Any
 import numpy as np
 
 from distspmd.analysis.uses import Read, Update, Use, Write
+from distspmd.errors import ScheduleError
 from distspmd.layouts import intervals, relations
+from distspmd.layouts.intervals import Numbers
 from distspmd.layouts.layout import Layout
 from distspmd.layouts.mesh import Mesh
 from distspmd.layouts.relations import covers, leaves_stale, lies_within, shared_out, stretched
@@ -89,9 +91,10 @@ def question(
     distributed: bool = False,
     result: bool = False,
     parted: bool = False,
+    given: Layout | None = None,
 ) -> tuple[Any, ...]:
     """All that decides :func:`choose`: containers of which it is the same have the same home."""
-    return dtype, caller, distributed, result, parted, *map(_asked_of, uses)
+    return dtype, caller, distributed, result, parted, given, *map(_asked_of, uses)
 
 
 def _asked_of(use: Use) -> tuple[Any, ...]:
@@ -128,8 +131,9 @@ def choose(
     distributed: bool = False,
     result: bool = False,
     parted: bool = False,
+    given: Layout | None = None,
 ) -> Home:
-    """The home of least traffic.
+    """The home of least traffic, or one that a schedule gives.
 
     Args:
         data: the container.
@@ -139,10 +143,17 @@ def choose(
         distributed: whether the caller holds it in whatever layout its home has.
         result: whether it is made for the caller, so that it holds nothing before.
         parted: whether no two ranks shall hold the same element.
+        given: the layout that a schedule gives; operands of a reduction may stay apart instead.
+
+    Raises:
+        ScheduleError: the layout that is given lacks what some use needs.
     """
     weighed: list[tuple[float, Home]] = []
     partial = None if distributed else operand_layout(uses)
-    possible = list(_candidates(uses, caller, distributed))
+    if given is None:
+        possible = list(_candidates(uses, caller, distributed))
+    else:
+        possible = [_checked(given, data, uses, distributed)]
     if parted:
         possible = list(dict.fromkeys(shared_out(layout) for layout in possible))
     for layout in (*possible, *([partial] if partial else [])):
@@ -245,11 +256,7 @@ def _candidates(uses: Sequence[Use], caller: Layout | None, whole: bool) -> Iter
     ordered: list[Use] = [*_writes_of_values(uses)]
     ordered += [u for u in uses if isinstance(u, Read) and not u.is_asked_for(written)]
     ordered += [u for u in uses if u.layout.partial]
-    extents = uses[0].layout.extents
-    needed = [layout.tiles.bounds for layout in dict.fromkeys(use.tiles for use in uses)]
-    if whole:
-        needed.append(np.array([intervals.whole(extents)], np.int64))
-    boxes = np.concatenate(needed)
+    extents, boxes = uses[0].layout.extents, _needed(uses, whole)
     plain = [Layout.of_bounds(u.layout.mesh, extents, u.layout.bounds) for u in ordered]
     seen: set[bytes] = set()
     for layout in (c for own in (*plain, *_hulls(uses)) for c in (own, stretched(own))):
@@ -262,6 +269,33 @@ def _candidates(uses: Sequence[Use], caller: Layout | None, whole: bool) -> Iter
     elif not seen:
         mesh = uses[0].layout.mesh
         yield Layout.of_boxes(mesh, extents, [intervals.whole(extents)] * mesh.size)
+
+
+def _needed(uses: Sequence[Use], whole: bool) -> Numbers:
+    """The boxes that a home must hold: those of all uses, and of the whole array if wanted."""
+    found = [layout.tiles.bounds for layout in dict.fromkeys(use.tiles for use in uses)]
+    if whole:
+        found.append(np.array([intervals.whole(uses[0].layout.extents)], np.int64))
+    return np.concatenate(found)
+
+
+def _checked(given: Layout, data: str, uses: Sequence[Use], whole: bool) -> Layout:
+    """The layout that a schedule gives, if an array can live in it.
+
+    Raises:
+        ScheduleError: it cannot.
+    """
+    extents = uses[0].layout.extents
+    said = f"the schedule lets {data!r} live in {given}, but "
+    leave = "Leave its home out, and one is chosen."
+    if given.extents != extents:
+        raise ScheduleError(f"{said}its extents are {extents}. {leave}")
+    if given.partial or given.is_block_cyclic:
+        raise ScheduleError(f"{said}tiles of a home are boxes of values. {leave}")
+    if not covers(given, _needed(uses, whole)):
+        where = uses[0].space.where
+        raise ScheduleError(f"{where}: {said}its tiles lack elements that are used. {leave}")
+    return given
 
 
 def operand_layout(uses: Sequence[Use]) -> Layout | None:

@@ -159,11 +159,15 @@ class Settled:
         seconds: of all that it makes necessary in a run.
         nbytes: that all ranks receive.
         tile: bytes of the largest tile.
+        bounds: its tiles: (ranks, dimensions, 2).
+        is_given: whether the schedule has to say so, because the lowering would choose another.
     """
 
     seconds: float
     nbytes: float
     tile: int
+    bounds: NDArray[np.int64] = field(repr=False)
+    is_given: bool = False
 
 
 @dataclass(eq=False)
@@ -236,7 +240,8 @@ class Dwelling:
             costs.add(alone.pair(use)[:, 0], np.True_)
         at = int(costs.traffic.argmin())  # of equals the first
         tile = int(alone.layouts.volumes[at].max()) * self.itemsize
-        return Settled(float(costs.seconds[at]), float(costs.nbytes[at]), tile)
+        bounds = alone.lodgings[at].bounds
+        return Settled(float(costs.seconds[at]), float(costs.nbytes[at]), tile, bounds)
 
     def renamed(self, data: str, uses: Sequence[UseArrays]) -> Dwelling:
         """The same for another container that is used alike."""

@@ -9,8 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from distspmd.charts import Bars, Chart, Line, as_svg
+from distspmd.layouts.layout import Layout
 from distspmd.layouts.mesh import Mesh
 from distspmd.schedule import Grid, OnMesh, Schedule
 from distspmd.scheduling.candidates import coarsened
@@ -183,8 +185,13 @@ def found_on(model: Model, solution: Solution, ranks: int) -> Found:
         own = next(rest) if isinstance(pick, tuple) else pick
         if space.name in model.program.compilation.named:
             schedule[space.name] = _on_mesh(model, space.name, mesh, own)
+    given = {
+        home.dwelling.data: _layout(home.dwelling.extents, settled.bounds, mesh, model.mesh)
+        for home, settled in zip(model.homes, homes, strict=True)
+        if settled.is_given
+    }
     return Found(
-        Schedule(schedule),
+        Schedule(schedule, homes=given),
         ranks,
         compute + communication,
         min(solution.bound, compute + communication),
@@ -197,6 +204,12 @@ def found_on(model: Model, solution: Solution, ranks: int) -> Found:
         tuple((step.seconds, step.cost, step.bound) for step in solution.history),
         _why_whole(model),
     )
+
+
+def _layout(extents: tuple[int, ...], bounds: NDArray[np.int64], *meshes: Mesh) -> Layout:
+    """The layout of some tiles on the first of the meshes whose axes split them."""
+    found = [Layout.of_bounds(mesh, extents, bounds) for mesh in meshes]
+    return next((layout for layout in found if layout.splits is not None), found[0])
 
 
 def _why_whole(model: Model) -> str:

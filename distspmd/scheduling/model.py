@@ -95,6 +95,17 @@ class HomeVariable:
     own: Costs
     pairs: list[tuple[str, Costs]]
 
+    def given(self, choice: int, chosen: Mapping[str, int]) -> Settled:
+        """What one layout costs, which a schedule gives, for the candidate of each space."""
+        seconds = float(self.own.seconds[choice])
+        nbytes = float(self.own.nbytes[choice])
+        for name, costs in self.pairs:
+            seconds += float(costs.seconds[choice, chosen[name]])
+            nbytes += float(costs.nbytes[choice, chosen[name]])
+        bounds = self.dwelling.lodgings[choice].bounds
+        tile = int(self.dwelling.layouts.volumes[choice].max()) * self.dwelling.itemsize
+        return Settled(seconds, nbytes, tile, bounds, is_given=True)
+
 
 @dataclass(eq=False)
 class Model:
@@ -314,9 +325,18 @@ class Model:
         return bool(self.least_loads.max(initial=0) <= capacity)
 
     def settled(self, chosen: Sequence[int]) -> list[Settled]:
-        """What the homes cost that the lowering chooses for candidates of all spaces."""
+        """What the homes cost for choices of all spaces and homes.
+
+        The home is the one that the lowering chooses by itself, unless memory is limited and that
+        of the choices takes less of it: then the schedule gives it.
+        """
         by_name = {space.name: chosen[number] for number, space in enumerate(self.spaces)}
-        return [home.dwelling.settled(by_name) for home in self.homes]
+        found = []
+        for number, home in enumerate(self.homes, len(self.spaces)):
+            own, given = home.dwelling.settled(by_name), home.given(chosen[number], by_name)
+            smaller = self.capacity is not None and given.tile < own.tile
+            found.append(given if smaller else own)
+        return found
 
     @property
     def _limits(self) -> tuple[Limit, ...]:

@@ -9,6 +9,7 @@ import pytest
 import distspmd
 from distspmd import Mesh, OnMesh, Schedule
 from distspmd.errors import MeshError, ScheduleError
+from distspmd.layouts.layout import Layout
 from distspmd.pipeline import list_spaces
 from distspmd.placement.schedule import resolve
 from distspmd.schedule import Grid, as_entries
@@ -130,6 +131,60 @@ def test_what_does_not_fit_is_refused_with_the_line(spaces, message, tmp_path):
     path.write_text(f"version: 1\nmeshes:\n  rows: {{x: 4, y: 2}}\nspaces:\n{spaces}")
     with pytest.raises(ScheduleError, match=message):
         distspmd.lower(chain.to_sdfg(), path)
+
+
+def test_homes_that_a_schedule_gives_are_kept_in_files_and_taken(tmp_path):
+    split = {
+        "hidden": OnMesh(Mesh(x=4), {"__i0": "x"}),
+        "__return": OnMesh(Mesh(x=4), {"__i0": "x"}),
+    }
+    own = distspmd.lower(chain.to_sdfg(), split)
+    home = next(home.layout for home in own.homes if home.data == "hidden")
+    assert home.splits
+    assert home.splits[0].axes == ("x",)
+    mesh = Mesh(a=2, b=2)
+    other = Layout.parse("[10, 4{a}8]", mesh)
+    given = Schedule(split, homes={"hidden": other})
+    assert "hidden in [" in str(given)
+    given.save(tmp_path / "schedule.yaml")
+    for schedule in (given, tmp_path / "schedule.yaml"):
+        lowering = distspmd.lower(chain.to_sdfg(), schedule)
+        assert {h.data: h.layout for h in lowering.homes}["hidden"] == other
+        counts = [[m.data for m in each.memlets].count("hidden") for each in (own, lowering)]
+        assert counts[0] == 0 < counts[1]  # no space works on these tiles
+
+
+@pytest.mark.parametrize(
+    ("homes", "message"),
+    [
+        ("[1]", "schedule.yaml:6: homes is no mapping"),
+        ("\n  hidden: '[4]'", "schedule.yaml:7: '.4.' is no home"),
+        ("\n  hidden: {mesh: rows, layout: '[3{z}12]'}", "schedule.yaml:7: .* no axis 'z'"),
+        ("\n  hidden: {mesh: columns, layout: '[12]'}", "schedule.yaml:7: there is no mesh"),
+        ("\n  hiden: {mesh: rows, layout: '[3{x}12]'}", "schedule.yaml:7: there is no array 'hid"),
+        ("\n  hidden: {mesh: rows, layout: '[3{x}12]'}", "live in .* but its extents are"),
+        ("\n  hidden: {mesh: more, layout: '[2{x}10, 8]'}", "schedule.yaml:7: .* on 5 ranks, but"),
+    ],
+)
+def test_homes_that_do_not_fit_are_refused(homes, message, tmp_path):
+    path = tmp_path / "schedule.yaml"
+    path.write_text(
+        "version: 1\nmeshes: {rows: {x: 4}, more: {x: 5}}\n\nspaces:\n  hidden: [4, 1]\n"
+        f"homes: {homes}\n"
+    )
+    with pytest.raises(ScheduleError, match=message):
+        distspmd.lower(chain.to_sdfg(), path)
+
+
+def test_a_home_that_lacks_what_is_used_is_refused():
+    parts = {"hidden": OnMesh(Mesh(x=2), {"__i0": "x"})}
+    home = next(
+        h.layout for h in distspmd.lower(chain.to_sdfg(), parts).homes if h.data == "hidden"
+    )
+    _, columns = home.extents
+    less = Layout.of_boxes(Mesh(x=2), home.extents, [((0, 1), (0, columns))] * 2)
+    with pytest.raises(ScheduleError, match="its tiles lack elements that are used"):
+        distspmd.lower(chain.to_sdfg(), Schedule(parts, homes={"hidden": less}))
 
 
 def test_other_versions_and_meshes_that_are_none_are_refused(tmp_path):

@@ -16,7 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import distspmd
+from distspmd.layouts.mesh import Mesh
 from distspmd.plans.machine import Machine
+from distspmd.schedule import OnMesh
 from scheduling.programs import FAST, adam, attention, heat, powers, product, training_step
 from scheduling.test_search import grids
 
@@ -117,10 +119,11 @@ BY_BYTES = Machine(alpha=1e-9, beta=1e-9, product=1e-10, operation=1e-13, stream
     ("ranks", "memory", "parts"),
     [
         (8, None, [2, 4]),  # 2-D: whole rows of one operand and columns of the other
-        (8, 4_000_000, [2, 2, 2]),  # 3-D: blocks of both, and summands
+        (8, 2_400_000, [2, 4]),  # the matrix lives in smaller tiles than its readers have
+        (8, 2_250_000, [2, 2, 2]),  # 3-D: blocks of both, and summands
         (64, None, [4, 4, 4]),
     ],
-    ids=["2-D", "3-D for want of memory", "3-D"],
+    ids=["2-D", "2-D in smaller tiles", "3-D for want of memory", "3-D"],
 )
 def test_products_in_turn_are_cut_as_pays_and_as_the_memory_allows(
     ranks: int, memory: int | None, parts: list[int]
@@ -235,6 +238,51 @@ def test_states_of_large_batches_are_split_as_zero_does() -> None:
     assert all(parts[name].endswith("/8") for name in ("m1", "m2", "s1", "s2", "w1", "w2"))
     # one reduce-scatter of each gradient and one all-gather of each parameter
     assert found.nbytes == 2 * (ranks - 1) * 2 * (512 * 2048 * 4)
+
+
+def test_within_less_memory_parameters_are_split_and_gathered_as_zero_does() -> None:
+    sdfg, ranks = adam(16384, 512, 2048), 8
+    options: dict[str, Any] = {"machine": Machine(), "arguments": held(sdfg)}
+    free = distspmd.search(sdfg, ranks, **options)
+    tight = distspmd.search(sdfg, ranks, memory=int(0.95 * free.peak), **options)
+    assert tight.peak <= 0.95 * free.peak < free.peak
+    assert parts_of(tight) == parts_of(free)  # the batch, and a part of each state
+    # both parameters live in tiles; one that is read twice is gathered more often for it
+    assert {*tight.schedule.homes} == {"w1", "w2"}
+    assert all(home.volumes.max() < 512 * 2048 for home in tight.schedule.homes.values())
+    assert free.cost < tight.cost < 1.001 * free.cost
+    lowering = distspmd.lower(sdfg, tight, **options)
+    homes = {home.data: home.layout for home in lowering.homes}
+    assert all(homes[name] == home for name, home in tight.schedule.homes.items())
+    assert sum(memlet.solution.cost.nbytes for memlet in lowering.memlets) <= tight.nbytes
+
+
+def test_units_are_split_in_a_node_and_the_batch_across_nodes() -> None:
+    sdfg, ranks = training_step(8192, 2048), 16
+    machine = Machine(node_ranks=8, far_alpha=2e-5, far_beta=1e-9)
+    options: dict[str, Any] = {"machine": machine, "arguments": held(sdfg)}
+    found = distspmd.search(sdfg, ranks, **options)
+
+    def on(mesh: Mesh, **split: str) -> OnMesh:
+        return OnMesh(mesh, split)
+
+    every = [
+        {
+            "x_matmul_w1": on(mesh, i="d", j="m"),
+            "h": on(mesh, __i0="d", __i1="m"),
+            "y": on(mesh, i="d", k="m"),
+            "dy_matmul_w2_T": on(mesh, i="d", j="m"),
+            "dh": on(mesh, __i0="d", __i1="m"),
+        }
+        for data in (1, 2, 4, 8, 16)
+        for mesh in (Mesh(d=data, m=ranks // data), Mesh(m=ranks // data, d=data))
+    ]
+    best, grid = cheapest(sdfg, ranks, every, **options)
+    assert found.cost <= best * (1 + 1e-9)
+    assert str(grid["h"].mesh) == "d=8,m=2"  # neighbours, which share a node, have the units
+    chosen = found.schedule["h"]
+    assert (chosen.split["__i0"], chosen.split["__i1"]) == (("x",), ("y",))
+    assert str(chosen.mesh) == "x=8,y=2"
 
 
 # -- attention ---
