@@ -74,14 +74,6 @@ MUTATIONS = (
         "return int(cudaStreamSynchronize(static_cast<cudaStream_t>(stream)));",
         "return stream == nullptr;",
     ),
-    Mutation("before a plan", f"{HEADERS}/transport.hpp", "    wait(nullptr);", "    ", "tiles"),
-    Mutation(
-        "for the mirror",
-        f"{HEADERS}/transport.hpp",
-        "    wait(stream_);\n    go(",
-        "    go(",
-        "tiles",
-    ),
     Mutation(
         "array",
         "runtime/device_arrays.py",
