@@ -116,3 +116,10 @@ def test_functions_of_numpy_give_no_numbers_of_python() -> None:
     assert wanted[0].dtype == np.float64  # a number of Python would leave it float32
     form = call_form_of(numpy_program(of_numbers, x)).returned
     assert form is None or not any(part.is_python for part in form)
+
+
+def test_a_negative_count_leaves_out_the_last_bits() -> None:
+    def bits(x):
+        return np.unpackbits(x, axis=1, count=-3)
+
+    assert described(bits, np.ones((3, 1), np.uint8)) == (np.dtype(np.uint8), (3, 5))

@@ -330,6 +330,8 @@ def _unpackbits(a: Any, axis: Any = None, count: Any = None, bitorder: str = "bi
     bits = (lines[..., np.newaxis] >> shifts) & np.uint8(1)
     flat = bits.reshape((*lines.shape[:-1], lines.shape[-1] * 8))
     flat = np.moveaxis(flat, -1, axis)
+    if count is not None and count < 0:  # so many are left out in the end
+        count = flat.shape[axis] + count
     return flat if count is None else np.take(flat, np.arange(count), axis)
 
 
