@@ -9,6 +9,7 @@ import pkgutil
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import dace
@@ -105,18 +106,30 @@ def _settled(
     readings = 0
     while found is None:
         reading = _Reading(function, changing, fixes_numbers, known)
-        lists = len(known)
+        before = _told(known)
         found = _read(reading, changing, known, examples, sizes, is_last=readings > _READINGS)
-        readings = readings + 1 if len(known) == lists else 0
+        readings = readings + 1 if _told(known) == before else 0
     return found
 
 
+def _told(known: Mapping[Any, Facts]) -> tuple[int, int]:
+    """How many lists have a content that the run decides, and how many of these a length."""
+    return len(known), sum(facts.grows for facts in known.values())
+
+
 _READINGS = 20
-"""How often a program is read, at most, after the last list was found whose content it decides."""
+"""How often a program is read, at most, after the last list was found whose content it decides, or
+whose length."""
 
 
 _UNSETTLED = (
     "{}: what its lists hold is not known: some are read that get no elements before; write arrays"
+)
+
+
+_ENDLESS = (
+    "{}: what the list holds that is made here is decided by the run, in a way that is not "
+    "understood; write an array"
 )
 
 
@@ -147,7 +160,11 @@ def _read(
         known.update(more)
         return None if more else found
     except DecidedByRun as problem:
-        known[problem.site] = replace(known.get(problem.site, Facts()), grows=problem.site in known)
+        facts = replace(known.get(problem.site, Facts()), grows=problem.site in known)
+        if known.get(problem.site) == facts:  # which the next reading would say again
+            place = f"{Path(problem.site[0]).name}:{problem.site[2]}"
+            raise UnsupportedProgram(_ENDLESS.format(place)) from None
+        known[problem.site] = facts
         return None
     except (UnsupportedProgram, Known) as problem:
         more = settle(reading.tracer)
@@ -209,7 +226,7 @@ class _Reading:
         self.fixed = {
             name: value
             for name, value in values.items()
-            if not isinstance(value, Tensor) and value != () and value != {}
+            if not isinstance(value, Tensor) and not (type(value) in (tuple, dict) and not value)
         }
         self.tracer.frames.append(Frame({}))
         elements = [size_of(each.shape) for each in self.arguments]

@@ -18,6 +18,7 @@ from distspmd.frontend.from_numpy import checks, indexing
 from distspmd.frontend.from_numpy.choosing import as_arrays
 from distspmd.frontend.from_numpy.frames import Frame
 from distspmd.frontend.from_numpy.kinds import dace_symbol, has_data
+from distspmd.frontend.from_numpy.known_keys import known_key
 from distspmd.frontend.from_numpy.run_lists import (
     Known,
     RunList,
@@ -45,7 +46,7 @@ from distspmd.frontend.from_numpy.syntax.sharing import is_own, reads_in_place, 
 from distspmd.frontend.from_numpy.syntax.sources import globals_of, read_source
 from distspmd.frontend.from_numpy.syntax.variables import OneOf, Undecided
 from distspmd.frontend.from_numpy.tracer import Tracer
-from distspmd.frontend.from_numpy.transcript import CannotRoll, Refusal, told
+from distspmd.frontend.from_numpy.transcript import Refusal, told
 from distspmd.frontend.from_numpy.values import Tensor, View
 from distspmd.frontend.tensor_ir.whole_numbers import Whole, same, simplified
 
@@ -232,10 +233,8 @@ class Interpreter:
             return
         if isinstance(base, list) and has_data(items):
             decided_by_run(self, base)
-        if isinstance(base, dict) and has_data(items):
-            raise CannotRoll("a dictionary gets a key that is not known before the run")
-        if isinstance(base, list | dict) and not has_data(items):
-            before_change(self, base, items)
+        if isinstance(base, dict) or (isinstance(base, list) and not has_data(items)):
+            before_change(self, base, known_key(items))
             base[items] = self.settled_parts(value)
             return
         if tracer.straight is not None and tracer.straight.write(base, items, value):

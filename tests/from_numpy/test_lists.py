@@ -14,6 +14,7 @@ from mpi4py import MPI
 import distspmd
 from distspmd.errors import ProgramIndexError, ProgramRuntimeError, UnsupportedProgram
 from distspmd.frontend import numpy_program
+from distspmd.frontend.from_numpy.run_lists import DecidedByRun
 from from_numpy.corpus.registry import Case
 from from_numpy.harness import on_paper, run_here
 from from_numpy.outcomes import RIGHT
@@ -283,6 +284,34 @@ def element_changed(x: Any) -> Any:
 def test_what_lists_cannot_be_is_refused_by_name(function: Callable[..., Any], said: str) -> None:
     with pytest.raises(UnsupportedProgram, match=said):
         numpy_program(function, X)
+
+
+def test_a_list_of_which_each_reading_says_the_same_is_refused_by_its_line(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    readings = []
+
+    def reading(*_: Any) -> Any:
+        readings.append(1)
+        assert len(readings) < 9
+        raise DecidedByRun(("/folder/lists.py", "List", 12, 4, 12, 6))
+
+    monkeypatch.setattr("distspmd.frontend.from_numpy.api._Reading.sdfg", reading)
+    with pytest.raises(UnsupportedProgram, match=r"^lists.py:12: what the list holds"):
+        numpy_program(grows, X)
+
+
+def pascal(n: Any) -> Any:
+    rows = [[1]]
+    for _ in range(n - 1):
+        last = rows[-1]
+        rows.append([1, *[last[i] + last[i + 1] for i in range(len(last) - 1)], 1])
+    return rows[-1]
+
+
+def test_a_program_is_made_for_a_number_of_numpy_on_which_its_lists_depend() -> None:
+    outcome = run_here(Case("pascal", pascal, "", "", lambda _: (np.int64(6),), ()))
+    assert outcome.kind == RIGHT, outcome.reason
 
 
 def ends_early(x: Any) -> Any:

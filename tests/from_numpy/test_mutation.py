@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections import deque
+from collections import defaultdict, deque
 from typing import Any
 
 import numpy as np
@@ -266,6 +266,61 @@ def grows_in_a_map(x):
     return x * len(found)
 
 
+def counts_keys_of_the_run(x):
+    found = defaultdict(int)
+    for v in x:
+        found[int(v)] += 1
+    return len(found)
+
+
+def asks_for_a_key_of_the_run(x):
+    return {0: 1.0, 1: 2.0}.get(int(x[0]), 5.0)
+
+
+def takes_a_key_of_the_run(x):
+    found = {0: 1.0, 1: 2.0}
+    return found.pop(int(x[0]), 5.0)
+
+
+def groups_by_a_key_of_the_run(x):
+    found = {}
+    for i in range(len(x)):
+        found.setdefault(int(x[i]), []).append(i)
+    return len(found)
+
+
+def keys_of_the_run(x):
+    return len({int(x[0]): 1.0, int(x[1]): 2.0})
+
+
+def keys_of_a_comprehension(x):
+    return len({int(v): 1.0 for v in x})
+
+
+def keys_of_pairs(x):
+    pairs = [(int(v), 1) for v in x]
+    return len(dict(pairs))
+
+
+def keys_of_more_pairs(x):
+    found = {0: 1.0}
+    found.update([(int(x[0]), 2.0)])
+    return len(found)
+
+
+def loses_a_key_of_the_run(x):
+    found = {0: 1.0, 1: 2.0}
+    del found[int(x[0])]
+    return len(found)
+
+
+def gets_what_it_is_asked_for(x):
+    found = defaultdict(int)
+    if x[0] > 0:
+        found["a"] += 1
+    return len(found)
+
+
 def shape_by_iteration(x):
     part = x * 3
     for k in range(int(x[0])):
@@ -279,6 +334,16 @@ def shape_by_iteration(x):
         (text_or_array, "'found' is an array of the shape .* or "),
         (grows_by_a_condition, "a dict has 2 or 1 entries"),
         (grows_in_a_long_loop, "a dictionary gets a key that is not known .* or large"),
+        (counts_keys_of_the_run, "a dictionary gets a key that is not known .*write an array"),
+        (asks_for_a_key_of_the_run, "a dictionary is asked for a key that is not known"),
+        (takes_a_key_of_the_run, "a dictionary is asked for a key that is not known"),
+        (groups_by_a_key_of_the_run, "a dictionary gets a key that is not known"),
+        (keys_of_the_run, "a dictionary gets a key that is not known"),
+        (keys_of_a_comprehension, "a dictionary gets a key that is not known"),
+        (keys_of_pairs, "a dictionary gets a key that is not known"),
+        (keys_of_more_pairs, "a dictionary gets a key that is not known"),
+        (loses_a_key_of_the_run, "a dictionary loses a key that is not known"),
+        (gets_what_it_is_asked_for, "a defaultdict has 1 or 0 entries"),
         (grows_in_a_map, "'found' is changed in a map"),
         (shape_by_iteration, "'part' is .* if the loop has no iteration"),
     ],
@@ -287,6 +352,19 @@ def test_what_depends_on_the_run_is_refused_with_the_line(function: Any, message
     with pytest.raises(UnsupportedProgram, match=message) as refused:
         numpy_program(function, np.zeros(8))
     assert "test_mutation.py:" in str(refused.value)
+
+
+def adds_by_place(x):
+    found = defaultdict(float)
+    for i in range(len(x)):
+        found[i % 3] += x[i]
+    return found[0], found[1], len(found)
+
+
+def test_keys_of_a_loop_that_is_written_out_are_known() -> None:
+    program = load_unlowered(numpy_program(adds_by_place, np.zeros(8)))
+    x = np.arange(8.0)
+    assert program(x=x) == adds_by_place(x)
 
 
 def test_what_is_not_read_after_a_loop_does_not_matter() -> None:

@@ -16,6 +16,7 @@ import numpy as np
 
 from distspmd.expressions.ir import apply, cast
 from distspmd.frontend.from_numpy.functions.registry import function
+from distspmd.frontend.from_numpy.known_keys import known_pairs
 from distspmd.frontend.from_numpy.run_lists import RunList
 from distspmd.frontend.from_numpy.syntax import lists
 from distspmd.frontend.from_numpy.syntax.expressions import part_of
@@ -57,7 +58,7 @@ def _super(run: Any, *given: Any) -> Any:
 @function(builtins.dict)
 def _dict(run: Any, values: Any = (), **named: Any) -> dict[Any, Any]:
     if not isinstance(values, dict):
-        values = [tuple(static_values(run, pair)) for pair in static_values(run, values)]
+        values = known_pairs(tuple(static_values(run, p)) for p in static_values(run, values))
     return {name: run.settled_parts(value) for name, value in dict(values, **named).items()}
 
 

@@ -25,6 +25,7 @@ from distspmd.frontend.from_numpy.choosing import as_arrays
 from distspmd.frontend.from_numpy.frames import Frame
 from distspmd.frontend.from_numpy.functions.registry import by_name
 from distspmd.frontend.from_numpy.kinds import has_arrays, has_data
+from distspmd.frontend.from_numpy.known_keys import check_call
 from distspmd.frontend.from_numpy.library import is_of_library
 from distspmd.frontend.from_numpy.run_lists import decided_by_run
 from distspmd.frontend.from_numpy.syntax import (
@@ -328,6 +329,8 @@ def _of_container(
     if has_data(arguments) and isinstance(owner, set):
         decided_by_run(run, owner)
         raise CannotRoll("a set of values that are not known before the run")
+    if isinstance(owner, dict):
+        check_call(function.__name__, arguments)
     if run.tracer.inner and function.__name__ in _TAKING:
         return _taken(run, function, arguments, keywords)
     return _static(run.tracer, function, arguments, keywords)

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from distspmd.frontend.from_numpy.kinds import has_data
+from distspmd.frontend.from_numpy.known_keys import known_key
 from distspmd.frontend.from_numpy.run_lists import DecidedByRun, site_of
 from distspmd.frontend.from_numpy.syntax import list_changes, lists
 from distspmd.frontend.from_numpy.syntax.jumps import StoppedFor
@@ -91,7 +92,7 @@ def _dict_comprehension(run: Interpreter, node: ast.DictComp) -> Any:
     try:
         with _own_variables(run, node.generators):
             every = _generated(run, node.generators)
-            return {run.value(node.key): run.value(node.value) for _ in every}
+            return {known_key(run.value(node.key)): run.value(node.value) for _ in every}
     except _OfRun:
         run.tracer.refuse("a dictionary of as many entries as the run decides; use arrays")
 

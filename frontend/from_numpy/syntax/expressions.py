@@ -17,6 +17,7 @@ from distspmd.frontend.from_numpy import checks, indexing
 from distspmd.frontend.from_numpy.arithmetic import choose, combine
 from distspmd.frontend.from_numpy.elements import truth_of
 from distspmd.frontend.from_numpy.kinds import has_data, joined_type
+from distspmd.frontend.from_numpy.known_keys import known_key
 from distspmd.frontend.from_numpy.run_lists import (
     RunList,
     UnknownElement,
@@ -39,12 +40,13 @@ from distspmd.frontend.from_numpy.syntax.absence import (
 from distspmd.frontend.from_numpy.syntax.branches import branch
 from distspmd.frontend.from_numpy.syntax.calls import Closure, name_of
 from distspmd.frontend.from_numpy.syntax.conditions import goes_on, relation
+from distspmd.frontend.from_numpy.syntax.mutation import before_missing
 from distspmd.frontend.from_numpy.syntax.operators import compared
 from distspmd.frontend.from_numpy.syntax.registry import expression
 from distspmd.frontend.from_numpy.syntax.tables_of_lists import RunTable
 from distspmd.frontend.from_numpy.syntax.variables import OneOf, Undecided
 from distspmd.frontend.from_numpy.tracer import Tracer
-from distspmd.frontend.from_numpy.transcript import CannotRoll, Refusal
+from distspmd.frontend.from_numpy.transcript import Refusal
 from distspmd.frontend.from_numpy.values import Tensor, View
 from distspmd.frontend.tensor_ir.whole_numbers import multiply, same
 
@@ -349,8 +351,8 @@ def part_of(run: Interpreter, base: Any, items: Any) -> Any:
         return objects.special(run, base, "getitem", items)
     if has_data(items) and isinstance(base, np.ndarray | list | tuple | range):
         return _of_values(tracer, base, items)
-    if has_data(items) and isinstance(base, dict):
-        raise CannotRoll("a dictionary is asked for a key that is not known before the run")
+    if isinstance(base, dict):
+        before_missing(run, base, known_key(items, "is asked for"))
     handler = run.functions.get(("subscript", type(base)))
     if handler is not None:
         return handler(run, base, items)
@@ -413,7 +415,7 @@ def _dict(run: Interpreter, node: ast.Dict) -> Any:
         if key is None:
             found.update(run.value(value))
         else:
-            found[run.value(key)] = run.value(value)
+            found[known_key(run.value(key))] = run.value(value)
     return found
 
 

@@ -9,7 +9,7 @@ a loop carries the entry, or is unrolled; a branch keeps both contents; a map re
 from __future__ import annotations
 
 import copy
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -172,6 +172,16 @@ def before_change(run: Interpreter, value: Any, *keys: Any) -> None:
             raise CarryEntry(journal, value, keys[0])
 
 
+def before_missing(run: Interpreter, value: dict[Any, Any], key: Any) -> None:
+    """Say that a dictionary is about to get an entry since it is asked for one that it has not.
+
+    Raises:
+        CannotRoll: a loop that stays one cannot do that.
+    """
+    if isinstance(value, defaultdict) and key not in value:
+        before_change(run, value)
+
+
 def is_outside(run: Interpreter, value: Any) -> bool:
     """Whether a list is one of a module's or a class's, so that it outlives the program."""
     outside = [frame.outside for frame in run.tracer.frames]
@@ -182,6 +192,8 @@ def is_outside(run: Interpreter, value: Any) -> bool:
 
 def _has(value: Any, key: Any) -> bool:
     try:
+        if isinstance(value, dict):
+            return key in value
         value[key]
     except (LookupError, TypeError):
         return False

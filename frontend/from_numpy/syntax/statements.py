@@ -15,6 +15,7 @@ import numpy as np
 from distspmd.frontend.from_numpy import checks, indexing
 from distspmd.frontend.from_numpy.frames import Handlers
 from distspmd.frontend.from_numpy.kinds import has_data
+from distspmd.frontend.from_numpy.known_keys import known_key
 from distspmd.frontend.from_numpy.run_lists import RunList, decided_by_run
 from distspmd.frontend.from_numpy.subscripts import is_basic
 from distspmd.frontend.from_numpy.syntax import generators, list_changes, lists, objects
@@ -34,7 +35,7 @@ from distspmd.frontend.from_numpy.syntax.jumps import (
 )
 from distspmd.frontend.from_numpy.syntax.loops import for_loop, while_loop
 from distspmd.frontend.from_numpy.syntax.map_indices import where_in_range
-from distspmd.frontend.from_numpy.syntax.mutation import before_change
+from distspmd.frontend.from_numpy.syntax.mutation import before_change, before_missing
 from distspmd.frontend.from_numpy.syntax.operators import UFUNCS
 from distspmd.frontend.from_numpy.syntax.registry import statement
 from distspmd.frontend.from_numpy.syntax.sharing import combined_with, conflict_of
@@ -210,6 +211,8 @@ def _augment_part(run: Interpreter, node: ast.AugAssign, target: ast.Subscript) 
     if isinstance(base, list) and has_data(items):
         decided_by_run(run, base)
     if isinstance(base, list | dict):
+        if isinstance(base, dict):
+            before_missing(run, base, known_key(items))
         old = base[items]
         if not _changed(run, old, node.op, new):
             before_change(run, base, items)
@@ -334,9 +337,12 @@ def _delete(run: Interpreter, node: ast.Delete) -> None:
             continue
         if not isinstance(target, ast.Subscript) or not isinstance(base, list | dict | deque):
             run.tracer.refuse(f"del {ast.unparse(target)}")
+        items = run.subscript(target.slice)
+        if isinstance(base, dict):
+            known_key(items, "loses")
         before_change(run, base)
         try:
-            del base[run.subscript(target.slice)]
+            del base[items]
         except (TypeError, LookupError) as problem:
             run.tracer.refuse(f"{type(problem).__name__}: {problem}")
 
