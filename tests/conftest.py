@@ -133,6 +133,20 @@ def launch(tmp_path: Path) -> Launch:
     return run
 
 
+def call_on_ranks(module: str, call: str, ranks: int) -> None:
+    """Call a function of a module of tests on ranks; the test fails if a rank does.
+
+    Args:
+        module: as it is imported from the folder of tests.
+        call: the function with its arguments, in which ``comm`` is the communicator of all ranks.
+        ranks: number of ranks.
+    """
+    code = f"from mpi4py.MPI import COMM_WORLD as comm\nimport {module} as module\nmodule.{call}\n"
+    path = os.pathsep.join(filter(None, [str(Path(__file__).parent), os.environ.get("PYTHONPATH")]))
+    found = {**UNOPTIMISED, "PYTHONPATH": path}
+    launch_ranks(["-c", code], ranks=ranks, timeout=900, capture=True, env=found).check()
+
+
 @pytest.fixture(autouse=True, scope="session")
 def every_lowering_is_watched() -> Iterator[None]:
     """Lowering leaves valid SDFGs, and one that is refused leaves the SDFG as it was."""

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import copy
-import os
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from conftest import UNOPTIMISED
+from conftest import call_on_ranks
 from torch import Tensor, nn
 
 import distspmd
 from distspmd import frontend
 from distspmd.errors import UnsupportedProgram
-from distspmd.runtime.launch import launch
 from from_torch.kernels_in_numpy import Program
-
-TESTS = Path(__file__).resolve().parent.parent
 
 HALVES = [torch.bfloat16, torch.float16]
 EPSILON = {torch.bfloat16: 2**-8, torch.float16: 2**-11}
@@ -143,14 +138,7 @@ def test_autocast_is_traced_as_it_is(program: Program) -> None:
     "half", [torch.bfloat16, pytest.param(torch.float16, marks=pytest.mark.slow)]
 )
 def test_halves_train_on_ranks(half: torch.dtype) -> None:
-    code = (
-        "import torch, from_torch.test_precision as t\n"
-        "from mpi4py import MPI\n"
-        f"t.train({half}, MPI.COMM_WORLD)\n"
-    )
-    path = os.pathsep.join(filter(None, [str(TESTS), os.environ.get("PYTHONPATH")]))
-    found = {**UNOPTIMISED, "PYTHONPATH": path}
-    launch(["-c", code], ranks=2, timeout=600, capture=True, env=found).check()
+    call_on_ranks("from_torch.test_precision", f"train(module.{half}, comm)", ranks=2)
 
 
 def stepped(module: nn.Module) -> Callable[..., Tensor]:

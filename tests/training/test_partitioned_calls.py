@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import copy
-import os
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from conftest import UNOPTIMISED
+from conftest import call_on_ranks
 from torch import Tensor, nn
 
 from distspmd import frontend
@@ -18,9 +16,6 @@ from distspmd.errors import ArgumentError
 from distspmd.execution.binding import binding_of
 from distspmd.frontend.from_torch.arguments import MemoryBinding
 from distspmd.frontend.from_torch.partitioned import Given
-from distspmd.runtime.launch import launch
-
-TESTS = Path(__file__).resolve().parent.parent
 
 
 def build() -> tuple[nn.Module, torch.optim.Optimizer, Callable[..., Tensor]]:
@@ -86,14 +81,7 @@ def test_calls_that_differ_in_shape_or_number_need_programs_of_their_own() -> No
 
 
 def test_ranks_follow_batches_modes_settings_and_state_dicts() -> None:
-    code = (
-        "import training.test_partitioned_calls as t\n"
-        "from mpi4py import MPI\n"
-        "t.follow(MPI.COMM_WORLD)\n"
-    )
-    path = os.pathsep.join(filter(None, [str(TESTS), os.environ.get("PYTHONPATH")]))
-    found = {**UNOPTIMISED, "PYTHONPATH": path}
-    launch(["-c", code], ranks=2, timeout=900, capture=True, env=found).check()
+    call_on_ranks("training.test_partitioned_calls", "follow(comm)", ranks=2)
 
 
 def follow(comm: Any) -> None:

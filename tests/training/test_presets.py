@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from conftest import UNOPTIMISED
+from conftest import call_on_ranks
 from dace import SDFG
 from torch import Tensor, nn
 
@@ -15,7 +15,6 @@ import distspmd
 from distspmd import frontend
 from distspmd.frontend.tensor_ir.kernels import identifier
 from distspmd.nodes.distributed_memlet import DistributedMemlet
-from distspmd.runtime.launch import launch
 from training.models import Block, Rotary, speak
 
 BATCH, LENGTH, WIDTH, HEADS, SHARED, WORDS, RANKS = 4, 8, 16, 8, 4, 20, 4
@@ -187,8 +186,7 @@ def test_products_reduce_activations_in_groups_and_gradients_between_them(step: 
 
 @pytest.mark.slow
 def test_presets_train_as_torch_does() -> None:
-    code = "import training.test_presets as t\nfrom mpi4py import MPI\nt.train(MPI.COMM_WORLD)\n"
-    launch(["-c", code], ranks=RANKS, timeout=900, capture=True, env=UNOPTIMISED).check()
+    call_on_ranks("training.test_presets", "train(comm)", RANKS)
 
 
 def train(comm: Any) -> None:

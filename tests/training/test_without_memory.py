@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,15 +10,13 @@ from typing import Any
 
 import pytest
 import torch
-from conftest import UNOPTIMISED
+from conftest import call_on_ranks
 from torch import Tensor, nn
 
 from distspmd import frontend
 from distspmd.errors import ArgumentError
 from distspmd.frontend.from_torch.tensor_files import Reader, find_tensors
-from distspmd.runtime.launch import launch
 
-TESTS = Path(__file__).resolve().parent.parent
 WIDTH, HIDDEN, WORDS = 12, 20, 14
 
 
@@ -84,14 +81,7 @@ def batches(made: int = 0) -> Iterator[tuple[Tensor, Tensor]]:
 
 
 def on_ranks(function: str, folder: Path, ranks: int) -> None:
-    code = (
-        "import training.test_without_memory as t\n"
-        "from mpi4py import MPI\n"
-        f"t.{function}(MPI.COMM_WORLD, {str(folder)!r})\n"
-    )
-    path = os.pathsep.join(filter(None, [str(TESTS), os.environ.get("PYTHONPATH")]))
-    found = {**UNOPTIMISED, "PYTHONPATH": path}
-    launch(["-c", code], ranks=ranks, timeout=900, capture=True, env=found).check()
+    call_on_ranks("training.test_without_memory", f"{function}(comm, {str(folder)!r})", ranks)
 
 
 def trained(comm: Any, schedule: Any) -> tuple[Any, Callable[[int, int], list[float]]]:
