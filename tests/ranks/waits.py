@@ -1,11 +1,13 @@
 """What is wrong on the emulated device when a wait is missing; each line names what was looked at.
 
-Usage: waits.py arrays|tiles|program. Streams are lazy: what nobody waits for does not happen.
+Usage: waits.py arrays|tiles|program|moved|mirrored. Streams are lazy: what nobody waits
+for does not happen.
 """
 
 import ctypes
 import sys
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -84,6 +86,28 @@ def tiles() -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
     yield "a tile that a program writes", read_on(DeviceStream("emulated"), out), GIVEN
 
 
+def moved(by_host: bool = False) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+    """Tiles of one rank or two, which a program writes just before they move; twice the same ones.
+
+    What a transport knows of tiles it learns the first time, for which it waits for the program.
+    """
+    comm = MPI.COMM_WORLD
+    texts = {1: ("[8, 8]", "[8, 8]"), 2: ("[4{p}8, 8]", "[8, 4{p}8]")}[comm.size]
+    layouts = [Layout.parse(text, Mesh(p=comm.size)) for text in texts]
+    places = [tuple(slice(*ends) for ends in layout.box(comm.rank)) for layout in layouts]
+    whole = np.arange(1.0, 65).reshape(8, 8)
+    given = [np.ascontiguousarray((whole + 64 * time)[places[0]]) for time in range(2)]
+    tile = DeviceArray.of(given[0] * 0, "emulated")
+    empty = np.zeros(whole[places[1]].shape)
+    on_host = by_host and comm.rank == 1
+    out: Any = empty if on_host else DeviceArray.of(empty, "emulated")
+    for time, values in enumerate(given):
+        DEVICE.copy_on(LEGACY, tile.address, values)
+        distspmd.redistribute(comm, tile, *layouts, out=out)
+        found = out if on_host else read_on(DeviceStream("emulated"), out)
+        yield f"tiles that move, time {time}", found, (whole + 64 * time)[places[1]]
+
+
 def chosen(x, limit):
     if np.sum(x) > limit:
         return x * 2
@@ -106,9 +130,20 @@ def program() -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
 
 
 def main(parts: Any) -> None:
+    comm = MPI.COMM_WORLD
     for name, found, wanted in parts:
-        print(f"{name}: {'right' if np.array_equal(found, wanted) else 'wrong'}", flush=True)
-    print("done")
+        right = all(comm.allgather(np.array_equal(found, wanted)))
+        if comm.rank == 0:
+            print(f"{name}: {'right' if right else 'wrong'}", flush=True)
+    if comm.rank == 0:
+        print("done")
 
 
-main({"arrays": arrays, "tiles": tiles, "program": program}[sys.argv[1]]())
+PARTS = {
+    "arrays": arrays,
+    "tiles": tiles,
+    "program": program,
+    "moved": moved,
+    "mirrored": partial(moved, by_host=True),
+}
+main(PARTS[sys.argv[1]]())

@@ -18,6 +18,8 @@ import pytest
 from conftest import Launch
 from runtime.test_pieces import WAITS as OF_MESSAGES
 
+from distspmd.runtime.device_transports import VARIABLE
+
 PROGRAM = Path(__file__).parents[1] / "ranks" / "waits.py"
 HEADERS = "runtime/include/distspmd/device"
 
@@ -32,6 +34,8 @@ class Mutation:
         wait: its text, once in the file.
         instead: what the mutated package has.
         part: of the program that must be wrong.
+        ranks: of the program.
+        transport: that tiles take, where there are several.
     """
 
     name: str
@@ -39,7 +43,37 @@ class Mutation:
     wait: str
     instead: str
     part: str = "arrays"
+    ranks: int = 1
+    transport: str = ""
 
+
+TRANSPORT = f"{HEADERS}/transport.hpp"
+MOVES = (
+    Mutation(
+        "before pulls",
+        TRANSPORT,
+        "self->wait(nullptr);  // for what the program does with the tiles",
+        "",
+        "moved",
+        2,
+        "pulls",
+    ),
+    *(
+        Mutation(
+            f"before messages {name or 'of one rank'}",
+            TRANSPORT,
+            "self->wait(nullptr);  // likewise",
+            "",
+            "moved",
+            ranks,
+            name,
+        )
+        for name, ranks in (("", 1), ("staged", 2), ("nccl", 2))
+    ),
+    Mutation("for the mirror", TRANSPORT, "    wait(stream_);\n    go(", "    go(", "mirrored", 2),
+)
+"""Waits without which tiles are wrong that users move. Mirrors have two more, without which no such
+program is wrong, since other waits hide them; test_transport.py takes out each."""
 
 MUTATIONS = (
     Mutation(
@@ -108,6 +142,7 @@ MUTATIONS = (
         '        super().run(host)\n        error = ""',
         "program",
     ),
+    *MOVES,
 )
 
 WAITS = re.compile(r"\bcuda(?:Memcpy\w*(?<!Async)|Memset|\w*Synchronize|StreamWaitEvent)\(")
@@ -169,9 +204,20 @@ def test_there_is_a_mutation_for_each_wait(root: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", ["arrays", "tiles", "program"])
-def test_with_all_waits_the_programs_are_right(mutated: Path, launch: Launch, part: str) -> None:
-    done = launch(PROGRAM, part, ranks=1)
+@pytest.mark.parametrize(
+    ("part", "ranks", "transport"),
+    dict.fromkeys((one.part, one.ranks, one.transport) for one in MUTATIONS),
+)
+def test_with_all_waits_the_programs_are_right(
+    mutated: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    launch: Launch,
+    part: str,
+    ranks: int,
+    transport: str,
+) -> None:
+    monkeypatch.setenv(VARIABLE, transport)
+    done = launch(PROGRAM, part, ranks=ranks)
     assert "wrong" not in done.stdout
     assert done.stdout.endswith("done\n")
 
@@ -182,8 +228,9 @@ def test_with_all_waits_the_programs_are_right(mutated: Path, launch: Launch, pa
     ids=lambda mutation: mutation.name,
 )
 def test_without_a_wait_something_is_wrong(
-    mutated: Path, launch: Launch, mutation: Mutation
+    mutated: Path, monkeypatch: pytest.MonkeyPatch, launch: Launch, mutation: Mutation
 ) -> None:
+    monkeypatch.setenv(VARIABLE, mutation.transport)
     with without(mutated, mutation):
-        done = launch(PROGRAM, mutation.part, ranks=1, check=False)
+        done = launch(PROGRAM, mutation.part, ranks=mutation.ranks, check=False)
     assert ": wrong" in done.stdout or done.returncode < 0, done.stdout + done.stderr
