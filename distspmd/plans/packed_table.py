@@ -5,7 +5,7 @@ message behind the other, and what it receives in its inbox; both are memory of 
 table holds, as int64 words in this order::
 
     table    rank, ranks, plans
-    plan     fits, apart, itemsize, portion, source, target, scratch, outbox, inbox, steps
+    plan     fits, apart, itemsize, source, target, scratch, outbox, inbox, portion, steps
     step     received, messages out, (rank, begin, elements)*,
              messages in, (rank, begin, elements, launch, first)*,
              launches that pack, launches that unpack
@@ -73,7 +73,7 @@ def packed_table(
         fits = most > 0 and not why_not_combined(plan)
         same = (own[0].origin, own[0].strides) == (own[1].origin, own[1].strides)
         portion = max(1, min(most, MOST_BYTES) // plan.itemsize)
-        found += [fits, same and len(plan.steps) <= 1, plan.itemsize, portion]
+        found += [fits, same and len(plan.steps) <= 1, plan.itemsize]
         for end in (0, 1):
             box = plan.buffers[end].box(rank)
             found.append(-1 if intervals.is_empty(box) else offset_of(own[end], box))
@@ -82,6 +82,7 @@ def packed_table(
             scratch_elements(plan, rank),
             max((step.outbox for step in steps), default=0),
             max((step.inbox for step in steps), default=0),
+            portion,
             len(steps),
         ]
         for step in steps:

@@ -21,6 +21,7 @@
 
 #include <distspmd/device/box_moves.hpp>
 #include <distspmd/device/nccl.hpp>
+#include <distspmd/device/plan_tables.hpp>
 #include <distspmd/device/pulls.hpp>
 
 namespace distspmd {
@@ -46,11 +47,11 @@ class Messages {
     ranks_ = *words++;
     std::int64_t most[3] = {0, 0, 0};
     std::size_t portions = 0;
-    for (std::int64_t left = *words++; left > 0; --left) {
-      plans_.push_back(Plan::read(words));
+    plans_ = Plan::read_all(words);
+    for (const Plan &plan : plans_) {
       for (int end = 0; end < 3; ++end)
-        most[end] = std::max(most[end], plans_.back().own[end] * plans_.back().itemsize);
-      for (const Step &step : plans_.back().steps) portions = std::max(portions, step.portions.size());
+        most[end] = std::max(most[end], plan.numbers[Step::own + end] * plan.itemsize);
+      for (const Step &step : plan.steps) portions = std::max(portions, step.portions.size());
     }
     keep(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
     keep(cudaMalloc(reinterpret_cast<void **>(&bases_), ends * sizeof(char *)));
@@ -58,18 +59,12 @@ class Messages {
       if (most[end]) keep(allocate(&own_[end], std::size_t(most[end]), pinned && end > 0));
     packed_.resize(group ? 0 : portions);
     for (cudaEvent_t &event : packed_) keep(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
-    for (Plan &plan : plans_)
-      for (Step &step : plan.steps)
-        for (auto *moves : {&step.packs, &step.unpacks})
-          for (BoxMove &move : *moves) keep(move.upload());
+    keep(Plan::upload(plans_));
   }
   Messages(const Messages &) = delete;
   Messages &operator=(const Messages &) = delete;
   ~Messages() {
-    for (Plan &plan : plans_)
-      for (Step &step : plan.steps)
-        for (auto *moves : {&step.packs, &step.unpacks})
-          for (BoxMove &move : *moves) cudaFree(move.table);
+    Plan::free(plans_);
     for (int end = 0; end < 3; ++end)
       if (own_[end]) pinned_ && end > 0 ? cudaFreeHost(own_[end]) : cudaFree(own_[end]);
     for (cudaEvent_t event : packed_) cudaEventDestroy(event);
@@ -90,8 +85,8 @@ class Messages {
     const void *const tiles[] = {in, out};
     char mine = failed_ == cudaSuccess && (in != out || !in || plan.apart);
     for (int end = 0; end < 2; ++end)
-      if (plan.touched[end] >= 0 &&
-          !is_of_device(static_cast<const char *>(tiles[end]) + plan.touched[end] * plan.itemsize))
+      if (plan.numbers[end] >= 0 &&
+          !is_of_device(static_cast<const char *>(tiles[end]) + plan.numbers[end] * plan.itemsize))
         mine = 0;
     std::vector<char> all(static_cast<std::size_t>(ranks_));
     meet_(engine_, number, &mine, 1, all.data());
@@ -138,11 +133,38 @@ class Messages {
     std::int64_t rank, begin, elements, launch, first;
   };
   struct Step {
+    /// Where an element of the source and of the target is, or -1; elements of the rank's own scratch,
+    /// outbox and inbox; those of a portion.
+    static constexpr int numbers = 6, own = 2, portion = 5;
     std::int64_t received = 0;
     std::vector<Out> out;
     std::vector<In> in;
     std::vector<BoxMove> packs, unpacks;
     std::vector<std::int64_t> portions;  // where each ends in the outbox
+
+    static Step read(const std::int64_t *&words, const PlanTable<Step> &plan) {
+      Step step;
+      step.received = *words++;
+      for (std::int64_t left = *words++; left > 0; --left, words += 3)
+        step.out.push_back({words[0], words[1], words[2]});
+      for (std::int64_t left = *words++; left > 0; --left, words += 5)
+        step.in.push_back({words[0], words[1], words[2], words[3], words[4]});
+      step.packs = BoxMove::read_all(words);
+      step.unpacks = BoxMove::read_all(words);
+      std::int64_t begin = 0, end = 0;  // messages that are small have a portion together
+      for (const Out &one : step.out) {
+        end = std::max(end, one.begin + one.elements);
+        if (end - begin < plan.numbers[portion]) continue;
+        step.portions.push_back(begin = end);
+      }
+      if (end > begin) step.portions.push_back(end);
+      return step;
+    }
+    template <class Do>
+    void each_launch(Do act) {
+      for (auto *moves : {&packs, &unpacks})
+        for (BoxMove &move : *moves) act(move);
+    }
 
     std::int64_t packed(std::int64_t itemsize) const {
       std::int64_t elements = 0;
@@ -156,40 +178,7 @@ class Messages {
       return elements * itemsize;
     }
   };
-  struct Plan {
-    bool fits, apart;
-    std::int64_t itemsize, portion, touched[2], own[3];
-    std::vector<Step> steps;
-
-    static Plan read(const std::int64_t *&words) {
-      Plan plan{};
-      plan.fits = *words++;
-      plan.apart = *words++;
-      plan.itemsize = *words++;
-      plan.portion = *words++;
-      for (std::int64_t &at : plan.touched) at = *words++;
-      for (std::int64_t &elements : plan.own) elements = *words++;
-      for (std::int64_t steps = *words++; steps > 0; --steps) {
-        Step step;
-        step.received = *words++;
-        for (std::int64_t left = *words++; left > 0; --left, words += 3)
-          step.out.push_back({words[0], words[1], words[2]});
-        for (std::int64_t left = *words++; left > 0; --left, words += 5)
-          step.in.push_back({words[0], words[1], words[2], words[3], words[4]});
-        step.packs = BoxMove::read_all(words);
-        step.unpacks = BoxMove::read_all(words);
-        std::int64_t begin = 0, end = 0;  // messages that are small have a portion together
-        for (const Out &one : step.out) {
-          end = std::max(end, one.begin + one.elements);
-          if (end - begin < plan.portion) continue;
-          step.portions.push_back(begin = end);
-        }
-        if (end > begin) step.portions.push_back(end);
-        plan.steps.push_back(std::move(step));
-      }
-      return plan;
-    }
-  };
+  using Plan = PlanTable<Step>;
 
   /// A step that MPI carries.
   class Exchange {

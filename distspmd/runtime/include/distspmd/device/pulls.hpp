@@ -19,6 +19,7 @@
 #include <vector>
 
 #include <distspmd/device/box_moves.hpp>
+#include <distspmd/device/plan_tables.hpp>
 
 namespace distspmd {
 inline namespace v1 {
@@ -61,20 +62,16 @@ class Pulls {
       : engine_(engine), meet_(meet), count_(count), rank_(*words++), ranks_(*words++) {
     const std::int64_t scratch = *words++;
     if (scratch) keep(cudaMalloc(&scratch_, std::size_t(scratch)));
-    for (std::int64_t left = *words++; left > 0; --left) plans_.push_back(Plan::read(words));
+    plans_ = Plan::read_all(words);
     keep(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
     keep(cudaMalloc(reinterpret_cast<void **>(&bases_), std::size_t(ends * ranks_) * sizeof(char *)));
-    for (Plan &plan : plans_)
-      for (Step &step : plan.steps)
-        for (BoxMove &launch : step.launches) keep(launch.upload());
+    keep(Plan::upload(plans_));
   }
   Pulls(const Pulls &) = delete;
   Pulls &operator=(const Pulls &) = delete;
   ~Pulls() {
     for (auto &[key, at] : opened_) cudaIpcCloseMemHandle(at.first);
-    for (Plan &plan : plans_)
-      for (Step &step : plan.steps)
-        for (BoxMove &launch : step.launches) cudaFree(launch.table);
+    Plan::free(plans_);
     cudaFree(bases_);
     cudaFree(scratch_);
     cudaStreamDestroy(stream_);
@@ -127,28 +124,21 @@ class Pulls {
   static constexpr int ends = 3;  // source, target, scratch
 
   struct Step {
-    std::int64_t received;
+    static constexpr int numbers = ends;  // of each end, where an element is; -1: there is none
+    std::int64_t received;                // bytes
     std::vector<BoxMove> launches;
-  };
-  struct Plan {
-    bool fits, apart;
-    std::int64_t itemsize, touched[ends];  // of each end, where an element is; -1: there is none
-    std::vector<Step> steps;
 
-    static Plan read(const std::int64_t *&words) {
-      Plan plan{};
-      plan.fits = *words++;
-      plan.apart = *words++;
-      plan.itemsize = *words++;
-      for (std::int64_t &at : plan.touched) at = *words++;
-      for (std::int64_t steps = *words++; steps > 0; --steps) {
-        Step step{*words++ * plan.itemsize, {}};
-        step.launches = BoxMove::read_all(words);
-        plan.steps.push_back(std::move(step));
-      }
-      return plan;
+    static Step read(const std::int64_t *&words, const PlanTable<Step> &plan) {
+      Step step{*words++ * plan.itemsize, {}};
+      step.launches = BoxMove::read_all(words);
+      return step;
+    }
+    template <class Do>
+    void each_launch(Do act) {
+      for (BoxMove &launch : launches) act(launch);
     }
   };
+  using Plan = PlanTable<Step>;
 
   /// Where a tile lies, for the other ranks.
   struct End {
@@ -168,9 +158,9 @@ class Pulls {
     record.aliased = in == out && in;
     const void *const tiles[] = {in, out, scratch_};
     for (int end = 0; end < ends; ++end) {
-      if (plan.touched[end] < 0) continue;
+      if (plan.numbers[end] < 0) continue;
       const char *const tile = static_cast<const char *>(tiles[end]);
-      const char *const at = tile + plan.touched[end] * plan.itemsize;
+      const char *const at = tile + plan.numbers[end] * plan.itemsize;
       char *first = nullptr;
       End &own = record.of[end];
       const bool here = is_of_device(at) && find_allocation(at, &first, &own.allocation);
