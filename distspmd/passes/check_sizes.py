@@ -10,13 +10,19 @@ _OF_SCALAR = "__sym_"
 """How DaCe begins the symbols of scalars that bound slices."""
 
 
-def check_sizes(sdfg: SDFG) -> None:
+def check_sizes(sdfg: SDFG, *, of_temporaries: bool = True) -> None:
     """Look at the shapes of all containers.
+
+    Args:
+        sdfg: the program.
+        of_temporaries: whether those that the caller does not see have to have numbers, too; before
+            a program is normalised, loops may decide theirs.
 
     Raises:
         UnsupportedProgram: a size that has no number.
     """
-    sizes = sorted({str(s) for container in sdfg.arrays.values() for s in container.free_symbols})
+    seen = [each for each in sdfg.arrays.values() if of_temporaries or not each.transient]
+    sizes = sorted({str(symbol) for container in seen for symbol in container.free_symbols})
     named = (size.removeprefix(_OF_SCALAR) for size in sizes if size.startswith(_OF_SCALAR))
     taken = [name for name in named if name in sdfg.arglist()]
     if taken:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from string import ascii_letters
 from typing import Any
 
 import numpy as np
 import sympy
 
-from distspmd.expressions.ir import Argument, Expression, Load, Operation
+from distspmd.expressions.ir import Argument, Expression, IndexValue, Load, Operation, parts
 from distspmd.expressions.operations import DType
 from distspmd.frontend.tensor_ir.statements import Length, Window
 from distspmd.frontend.tensor_ir.whole_numbers import subtract
@@ -30,9 +30,23 @@ class NoWindow(Exception):
 
 
 def window_of(
-    load: Load, lengths: Mapping[str, Length], letters: Mapping[str, str]
+    load: Load,
+    lengths: Mapping[str, Length],
+    letters: Mapping[str, str],
+    counted: Collection[str] = (),
 ) -> tuple[str, Window]:
-    """The letters of a load, and the window that they run over."""
+    """The letters of a load, and the window that they run over.
+
+    Args:
+        load: at indices.
+        lengths: of the indices, by name.
+        letters: of the indices, by name.
+        counted: indices whose values are computed with: a node counts them in the whole container,
+            so their windows begin where it does.
+
+    Raises:
+        NoWindow: the elements are no window, or one that begins elsewhere.
+    """
     term, first, extents = "", [], []
     for index in load.index:
         if not isinstance(index, int | sympy.Basic):
@@ -49,12 +63,17 @@ def window_of(
         rest = subtract(index, variable)
         if isinstance(rest, sympy.Basic) and variable in rest.free_symbols:
             raise NoWindow
-        if letters[variable.name] in term:
+        if letters[variable.name] in term or (variable.name in counted and rest != 0):
             raise NoWindow
         term += letters[variable.name]
         first.append(rest)
         extents.append(lengths[variable.name])
     return term, Window(load.array, tuple(first), tuple(extents))
+
+
+def counted_in(expression: Expression) -> set[str]:
+    """Indices whose values an expression computes with."""
+    return {v for p in parts(expression) if isinstance(p, IndexValue) for v, _ in p.terms}
 
 
 def is_product(expression: Expression, count: int) -> bool:

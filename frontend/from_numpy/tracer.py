@@ -22,6 +22,7 @@ from distspmd.expressions.ir import (
 from distspmd.expressions.operations import DType
 from distspmd.frontend.from_numpy.contractions import (
     NoWindow,
+    counted_in,
     is_product,
     letters_of,
     window_of,
@@ -451,7 +452,7 @@ class Tracer(Transcript):
         if self.is_decided_by_data(*extents) or any(n == 0 for _, n in gone):
             return contract_known(self, kept, gone, expression, operation, name)
         lengths = {s.name: n for s, n in (*kept, *gone)}
-        letters = letters_of(list(lengths))
+        letters, counted = letters_of(list(lengths)), counted_in(expression)
         found: dict[Any, tuple[str, str, Window]] = {}
 
         def windows(leaf: Expression) -> Expression:
@@ -465,7 +466,7 @@ class Tracer(Transcript):
                 return leaf
             key = leaf.array.name, tuple(map(str, leaf.index))
             if key not in found:
-                term, window = window_of(leaf, lengths, letters)
+                term, window = window_of(leaf, lengths, letters, counted)
                 found[key] = f"_v{len(found)}", term, window
             return Argument(found[key][0], leaf.dtype)
 

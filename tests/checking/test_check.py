@@ -53,6 +53,17 @@ def test_a_program_that_is_right_is_compared_on_all_arrays() -> None:
     assert sdfg.to_json()["attributes"] == before["attributes"]
 
 
+def pivots(x: dace.float64[11, 7]):
+    found = np.zeros(7, np.int64)
+    for k in range(7):
+        found[k] = k + np.argmax(np.abs(x[k:, k]))
+    return found
+
+
+def test_loops_may_decide_sizes_of_temporaries() -> None:
+    assert distspmd.check(pivots, {}, 2, runs=1).difference is None
+
+
 @dace.program
 def shifted(x: dace.float32[11, 4], y: dace.float32[11, 4], s: dace.float32):
     x[1:10] = y[:9] * s

@@ -81,6 +81,15 @@ def arranged(x: Any) -> Any:
     return blocks, lines, crossed, np.cross(a, b, 0, 0), np.cross(x[:3], x[1:4])
 
 
+def places_in_slices(x: Any) -> Any:
+    t = np.outer(x, x[::-1]) - 7
+    pivots = np.zeros(7, np.int64)
+    for i in range(2, 6):
+        pivots[i] = i + np.argmax(np.abs(t[i:, i]))
+    several = t[2:, 1:].argmax(axis=1), t[2:, 1:].argmin(axis=0), t[2:, 1:].argmax()
+    return x[1:].argmax(), (x * x)[3:-1].argmin(), x[1::2].argmax(), several, pivots
+
+
 PROGRAMS = [arranged, places, parts, polynomials, numbers, in_order, blurred]
 
 
@@ -101,6 +110,12 @@ def test_plans_of_what_is_written_out_are_proved(function: Callable[..., Any]) -
 @pytest.mark.parametrize("function", PROGRAMS)
 def test_what_is_written_out_gives_what_numpy_gives(function: Callable[..., Any]) -> None:
     found = run_here(case_of(function))
+    assert found.kind == RIGHT, found
+
+
+@pytest.mark.usefixtures("unoptimised")
+def test_places_of_extremes_count_from_where_a_slice_begins() -> None:
+    found = run_here(case_of(places_in_slices))
     assert found.kind == RIGHT, found
 
 
