@@ -330,3 +330,25 @@ def test_errors_of_the_run_are_those_of_python_or_name_the_room() -> None:
         with pytest.raises(ProgramRuntimeError, match="room for"):
             program(X)
         np.testing.assert_array_equal(program(X * 0.1), ends_early(X * 0.1))
+
+
+def equals(x: Any) -> Any:
+    known, mixed = np.array([3, 4, 4]).tolist(), [x[0], x[3], 0.9, x[4]]
+    pairs = [(x[0], 2.0), (0.5, 2.0), (x[1], 2.0)]
+    left = [x[0], x[1], 0.9]
+    left.remove(0.1)
+    return (
+        known.count(4),
+        known.index(4),
+        mixed.count(0.4),
+        mixed.index(0.4),
+        pairs.count((0.5, 2.0)),
+        left,
+    )
+
+
+@pytest.mark.parametrize("program", [equals])
+def test_equal_elements_are_counted_and_found_where_the_run_decides_them(program: Any) -> None:
+    case = Case(program.__name__, program, "", "", lambda _: (X,), ())
+    for found in (on_paper(case), run_here(case)):
+        assert found.kind == RIGHT, found.reason

@@ -33,6 +33,7 @@ from distspmd.frontend.from_numpy.syntax import (
     list_changes,
     lists,
     objects,
+    operators,
     tables_of_lists,
 )
 from distspmd.frontend.from_numpy.syntax.lists import ListMethod
@@ -331,6 +332,12 @@ def _of_container(
         raise CannotRoll("a set of values that are not known before the run")
     if isinstance(owner, dict):
         check_call(function.__name__, arguments)
+    compares = function.__name__ in ("count", "index", "remove") and isinstance(owner, list | deque)
+    if compares and len(arguments) == 1 and has_data((arguments, list(owner))):
+        if function.__name__ != "remove":
+            return operators.looked_for(run, function.__name__, list(owner), arguments[0])
+        decided_by_run(run, owner)
+        run.tracer.refuse("list.remove where the run decides which element it is; use a mask")
     if run.tracer.inner and function.__name__ in _TAKING:
         return _taken(run, function, arguments, keywords)
     return _static(run.tracer, function, arguments, keywords)

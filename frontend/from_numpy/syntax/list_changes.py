@@ -318,6 +318,11 @@ def _index(run: Interpreter, own: RunList, value: Any) -> Any:
     there = tracer.stored(
         tracer.tensor(combine(tracer, np.equal, [columns_of(tracer, own)[0], value]))
     )
+    return first_place(run, there)
+
+
+def first_place(run: Interpreter, there: Any) -> Any:
+    """The first place where a value is; an error of the run where there is none."""
     found = run.call(np.any, [there], {})
     missing = run.call(np.logical_not, [found], {})
     checks.end_if(run, missing, "ValueError", "the value is not in the list")
@@ -330,6 +335,11 @@ def _count(run: Interpreter, own: RunList, value: Any) -> Any:
     if not isinstance(own.form, Leaf) or own.form.shape:
         tracer.refuse("the number of tuples in a list; use np.sum of a comparison")
     there = combine(tracer, np.equal, [columns_of(tracer, own)[0], value])
+    return number_of(run, there)
+
+
+def number_of(run: Interpreter, there: Any) -> Any:
+    """How many truth values hold, as a number of Python."""
     found = run.call(np.count_nonzero, [there], {})
     return run.call(int, [found], {})
 

@@ -220,16 +220,36 @@ def _is_one_of(run: Interpreter, left: Any, values: Sequence[Any]) -> Any:
         run.tracer.refuse("an array in a list: the truth of an array is ambiguous; use np.any(...)")
     found: Any = False
     for value in values:
-        if isinstance(value, Tensor) and value.ndim:
-            run.tracer.refuse("'in' of a list of arrays: their truth is ambiguous; use np.any(...)")
-        if value is None or isinstance(value, str | dict | set):
-            continue
-        if isinstance(left, tuple | list) != isinstance(value, tuple | list):
-            continue
-        found = _not(run, _both(run, _not(run, found), _not(run, _equal(run, left, value))))
+        found = _not(run, _both(run, _not(run, found), _not(run, _is_alike(run, left, value))))
         if found is True:
             return True
     return found
+
+
+def _is_alike(run: Interpreter, left: Any, value: Any) -> Any:
+    """Whether an element of a list is what is looked for."""
+    if isinstance(value, Tensor) and value.ndim:
+        run.tracer.refuse("'in' of a list of arrays: their truth is ambiguous; use np.any(...)")
+    if value is None or isinstance(value, str | dict | set):
+        return False
+    if isinstance(left, tuple | list) != isinstance(value, tuple | list):
+        return False
+    return _equal(run, left, value)
+
+
+def looked_for(run: Interpreter, method: str, values: Sequence[Any], value: Any) -> Any:
+    """``values.count(value)`` or ``values.index(value)``, where some are known at run time only."""
+    if isinstance(value, Tensor) and value.ndim:
+        run.tracer.refuse(f"list.{method} of an array: its truth is ambiguous; use np.any(...)")
+    alike = [_is_alike(run, value, each) for each in values]
+    if all(isinstance(each, bool) for each in alike):
+        alike = [bool(each) for each in alike]
+        if method == "count":
+            return alike.count(True)
+        return alike.index(True) if True in alike else run.tracer.refuse("ValueError: not in list")
+    there = run.tracer.stored(run.tracer.tensor(run.call(np.array, [alike], {})))
+    found = list_changes.number_of if method == "count" else list_changes.first_place
+    return found(run, there)
 
 
 def _equal(run: Interpreter, left: Any, right: Any) -> Any:
