@@ -28,6 +28,7 @@ from distspmd.frontend.tensor_ir.whole_numbers import (
     ceil_divide,
     int_floor,
     is_at_least,
+    multiply,
     remainder,
     same,
     subtract,
@@ -290,8 +291,12 @@ def _must_be_linear(tracer: Tracer, *values: Whole) -> None:
 def _end(tracer: Tracer, value: Whole, length: Length, least: int) -> Whole:
     """An end of a slice, kept within the dimension where it could be outside."""
     bounds = tracer.bounds
-    if not is_at_least(value, 0, bounds) and is_at_least(subtract(-1, value), 0, bounds):
-        value = add(length, value)
+    if not is_at_least(value, 0, bounds):
+        if is_at_least(subtract(-1, value), 0, bounds):
+            value = add(length, value)
+        elif not _by_sizes(tracer, value):
+            is_negative = sympy.Min(1, sympy.Max(0, multiply(-1, value)))
+            value = add(value, sympy.Mul(sympy.sympify(length), is_negative))
     last = add(length, least)  # counting down, one before the end is the last that is possible
     inside = subtract(last, value)
     if _by_sizes(tracer, value):

@@ -1,9 +1,9 @@
 """A case by NumPy and by distspmd: parsed, lowered under a schedule of all its spaces, and run.
 
-Two modes. On paper nothing is compiled: results have NumPy's shapes and types, and the plans are
-proved and simulated. On ranks the program runs, and its results and the arrays that it changes in
-place are compared with those of the plain function. Results of one rank need no launch:
-:func:`run_here`.
+Two modes. On paper nothing is compiled: results have NumPy's shapes and types, and its values where
+NumPy can evaluate the statements of the program; the plans are proved and simulated. On ranks the
+program runs, and its results and the arrays that it changes in place are compared with those of the
+plain function. Results of one rank need no launch: :func:`run_here`.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ from distspmd.lowering import ATTRIBUTE, Lowering, Result, call_form_of
 from from_numpy.corpus.registry import Case
 from from_numpy.following import tell
 from from_numpy.outcomes import (
+    NOT_COMPARED,
+    NOT_SPLIT,
     RIGHT,
     WRONG,
     Outcome,
@@ -36,6 +38,7 @@ from from_numpy.outcomes import (
     outcome_of,
     told_kind,
 )
+from from_numpy.statements_in_numpy import NotOnPaper, Programs, WrongOnPaper
 
 Arguments = dict[str, Any]
 NUMBERS_OF_PYTHON = "numbers of Python"
@@ -64,8 +67,13 @@ class _Stages:
         told = "; ".join(wrong)
         if told:
             raise _Differs(told)
-        if refused and not self.outcome.reason:
-            self.outcome = replace(self.outcome, reason=f"not split: {self._where}{refused}")
+        if refused and NOT_SPLIT not in self.outcome.reason:
+            said = f"{NOT_SPLIT}{self._where}{refused}"
+            self.outcome = replace(self.outcome, reason=_both(said, self.outcome.reason))
+
+    def remark(self, said: str) -> None:
+        """Keep what is to be known of a case that is right."""
+        self.outcome = replace(self.outcome, reason=_both(self.outcome.reason, said))
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> bool:
         if isinstance(error, KeyboardInterrupt):
@@ -79,6 +87,10 @@ class _Stages:
             self.outcome = replace(self.outcome, reason=self._where + self.outcome.reason)
         self.outcome = replace(self.outcome, seconds=round(seconds, 2))
         return True
+
+
+def _both(one: str, other: str) -> str:
+    return "; ".join(filter(None, (one, other)))
 
 
 class _Differs(Exception):
@@ -157,15 +169,35 @@ def lower(parsed: SDFG, ranks: int, dimension: int = 0) -> Lowered:
 
 
 def on_paper(case: Case, ranks: int = 3, dimension: int = 0) -> Outcome:
-    """What can be seen without a compiler: shapes and types of the results, and proved plans."""
+    """What can be seen without a compiler: the results, and proved plans.
+
+    A remark says why values are not compared where they are not.
+    """
     with _Stages(case.name) as stages:
-        parsed = parse(case)
-        wrong = list(_described_differences(parsed, expected(case).result))
-        stages.end(wrong)
+        wanted, programs = expected(case), Programs()
+        with programs.kept():
+            parsed = parse(case)
+        stages.end(_described_differences(parsed, wanted.result))
+        try:
+            stages.end(_evaluated_differences(case, wanted, programs, parsed))
+        except NotOnPaper as unknown:
+            stages.remark(f"{NOT_COMPARED}{unknown}")
         stages.enter("lower", f"{ranks} ranks: ")
         lowered = lower(parsed, ranks, dimension)
         stages.end(problems(lowered.lowering), lowered.refused)
     return stages.outcome
+
+
+def _evaluated_differences(
+    case: Case, wanted: Expected, programs: Programs, parsed: SDFG
+) -> list[str]:
+    """In what the values differ that the statements of a program compute."""
+    after = case.bound_to(*case.arguments())
+    try:
+        result = programs.run(parsed, {**case.defaults(), **after})
+    except WrongOnPaper as wrong:
+        return [str(wrong)]
+    return _wrong(wanted, result, after, case.tolerance(), kinds=case.field == NUMBERS_OF_PYTHON)
 
 
 def _described_differences(sdfg: SDFG, wanted: Any) -> list[str]:

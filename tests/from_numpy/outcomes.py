@@ -21,6 +21,8 @@ from distspmd.errors import (
 )
 
 NO_LINE = "(no source line) "
+NOT_SPLIT = "not split: "
+NOT_COMPARED = "values are not compared: "
 RIGHT, REFUSED, WRONG, FOREIGN = KINDS = ("right", "refused", "wrong", "foreign")
 
 _OF_FAULTS = (
@@ -161,8 +163,10 @@ def counts(outcomes: list[Outcome]) -> str:
     found = {kind: sum(each.kind == kind for each in outcomes) for kind in KINDS}
     text = ", ".join(f"{number} {kind}" for kind, number in found.items())
     nowhere = sum(NO_LINE in each.reason for each in outcomes)
-    unsplit = sum(each.reason.startswith("not split") for each in outcomes if each.kind == RIGHT)
+    right = [each for each in outcomes if each.kind == RIGHT]
+    unsplit, unseen = (sum(t in each.reason for each in right) for t in (NOT_SPLIT, NOT_COMPARED))
     return (
         f"{len(outcomes)} cases: {text}; {nowhere} refusals name no source line; "
         f"{unsplit} of the right ones run only where some spaces are not split"
+        + (f"; of {unseen} the values are not compared" if unseen else "")
     )
