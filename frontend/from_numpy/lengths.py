@@ -8,7 +8,7 @@ the index lies in the part. So no range of a space depends on data.
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import sympy
@@ -180,9 +180,12 @@ def with_capacity(tensor: Tensor, shape: Sequence[Length], bounds: Bounds) -> Te
 
 
 def neutral_outside(
-    tensor: Tensor, shape: Sequence[Length], neutral: Expression, bounds: Bounds
+    tensor: Tensor,
+    shape: Sequence[Length],
+    neutral: Callable[[tuple[Index, ...]], Expression],
+    bounds: Bounds,
 ) -> Tensor:
-    """A tensor in the shape of its capacities; what lies outside of it is a neutral number."""
+    """A tensor in the shape of its capacities; what lies outside of it are neutral numbers."""
     whole = with_capacity(tensor, shape, bounds)
 
     def element(index: tuple[Index, ...]) -> Expression:
@@ -190,7 +193,7 @@ def neutral_outside(
         for i, own, n in zip(index, tensor.shape, shape, strict=True):
             if own is not n and is_decided_by_data(own, bounds):
                 there = apply("less", index_expression(i), whole_expression(own))
-                found = apply("where", there, found, neutral)
+                found = apply("where", there, found, neutral(index))
         return found
 
     return Tensor(tuple(shape), tensor.dtype, element)

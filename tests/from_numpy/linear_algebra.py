@@ -188,6 +188,17 @@ def _complex(rng: Generator, *shape: int) -> Any:
     return rng.standard_normal(shape) + 1j * rng.standard_normal(shape)
 
 
+def inner_nodes(a, b, fixed):
+    """Matrices of which the data decide the size."""
+    free = np.setdiff1d(np.arange(len(a)), fixed)
+    inner = a[np.ix_(free, free)]
+    x = np.zeros(len(a))
+    x[free] = np.linalg.solve(inner, b[free])
+    root = np.linalg.cholesky(inner @ inner.T)
+    back = np.linalg.inv(inner) @ np.linalg.solve(inner, a[free])
+    return x, np.linalg.det(inner), back.sum(axis=0), (root**2).sum()
+
+
 PROGRAMS = {
     equations: lambda r: (
         *(_matrix(r, 5, 5), _matrix(r, 5, 4), _matrix(r, 5)),
@@ -211,6 +222,7 @@ PROGRAMS = {
         *(_complex(r, 3, 4), r.integers(-9, 9, (3, 3))),
     ),
     by_scipy: lambda r: (_matrix(r, 5, 5), _matrix(r, 5, 2), _matrix(r, 5)),
+    inner_nodes: lambda r: (_matrix(r, 7, 7), _matrix(r, 7), np.array([6, 2, 0, 2])),
     iteration: lambda r: (_matrix(r, 4, 3, 3), _matrix(r, 4, 3), 4),
 }
 

@@ -7,11 +7,20 @@ from typing import Any
 
 import numpy as np
 
+from distspmd.expressions.ir import Expression, apply
 from distspmd.expressions.operations import DType
 from distspmd.frontend.from_numpy.arithmetic import converted
+from distspmd.frontend.from_numpy.lengths import neutral_outside
 from distspmd.frontend.from_numpy.transcript import shape_text
-from distspmd.frontend.from_numpy.values import INT64, Tensor, View, view_of
-from distspmd.frontend.tensor_ir.statements import Container, Length, Library
+from distspmd.frontend.from_numpy.values import (
+    INT64,
+    Tensor,
+    View,
+    index_expression,
+    number,
+    view_of,
+)
+from distspmd.frontend.tensor_ir.statements import Container, Index, Length, Library
 from distspmd.frontend.tensor_ir.whole_numbers import same
 from distspmd.nodes.lapack import FUNCTIONS, INFO, Lapack
 
@@ -65,6 +74,39 @@ def whole_container(run: Any, tensor: Tensor, dtype: DType) -> Container:
     return stored.container
 
 
+BY_BLOCKS = frozenset(["solve", "inverse", "cholesky", "logarithm_of_determinant"])
+"""What gives the same of a matrix, and the identity, if an identity is beside it in a block."""
+
+
+def _in_room(run: Any, function: str, tensor: Tensor, dtype: DType, term: str) -> Tensor:
+    """An operand of which data decide the size, in a container of the size that it can have.
+
+    Outside of it there is the identity, or zero in what is no square matrix.
+
+    Raises:
+        Refusal: the function gives something else of such a matrix.
+    """
+    tracer = run.tracer
+    core = tensor.shape[tensor.ndim - len(term) :]
+    if tracer.is_decided_by_data(*core) and function not in BY_BLOCKS:
+        tracer.refuse(
+            f"a matrix of which the run decides the size, in {function!r} of LAPACK; write zeros "
+            "or ones outside of it, in a matrix whose size is known"
+        )
+
+    def neutral(index: tuple[Index, ...]) -> Expression:
+        if term != "nn":
+            return number(0, dtype)
+        row, column = index[-2:]
+        if isinstance(row, int) and isinstance(column, int):
+            return number(int(row == column), dtype)
+        equal = apply("equal", index_expression(row), index_expression(column))
+        return apply("where", equal, number(1, dtype), number(0, dtype))
+
+    room = [tracer.capacity(n) for n in tensor.shape]
+    return neutral_outside(converted(tracer, tensor, dtype), room, neutral, tracer.bounds)
+
+
 def spread(run: Any, tensor: Tensor, batch: Sequence[Length]) -> Tensor:
     """A stack of matrices for another stack, which it is broadcast to."""
     core = tensor.shape[-2:]
@@ -100,10 +142,15 @@ def call(
         label: of the iteration space.
     """
     tracer = run.tracer
-    inputs = {f"_in{n}": whole_container(run, t, d) for n, (t, d) in enumerate(operands)}
+    terms = subscripts.split("->")[0].split(",")
+    given = [
+        (_in_room(run, function, t, d, term) if tracer.is_decided_by_data(*t.shape) else t, d)
+        for (t, d), term in zip(operands, terms, strict=True)
+    ]
+    inputs = {f"_in{n}": whole_container(run, t, d) for n, (t, d) in enumerate(given)}
     name = label or tracer.target or function
-    made = [tracer.container(name, (*batch, *shape), dtype) for shape, dtype in results]
-    outputs = {f"_out{n}": c for n, c in enumerate(made)}
+    made = [tracer.fresh(name, (*batch, *shape), dtype) for shape, dtype in results]
+    outputs = {f"_out{n}": view.container for n, view in enumerate(made)}
     letter = FUNCTIONS[function].columns
     columns: tuple[Length, ...] = ()
     if letter:
@@ -115,12 +162,12 @@ def call(
         )[:1]
     checked = bool(error) and not tracer.parallel
     if checked:
-        outputs[INFO] = tracer.container("reported", (*batch, *columns), INT64)
+        outputs[INFO] = tracer.fresh("reported", (*batch, *columns), INT64).container
     make = _maker(name, function, subscripts, len(batch), options, numbers, checked)
     tracer.add(Library(make, inputs, outputs))
     if checked:
         _check(run, view_of(outputs[INFO]), error)
-    return [view_of(c) for c in made]
+    return made
 
 
 def _maker(
