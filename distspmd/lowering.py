@@ -20,6 +20,7 @@ from distspmd.layouts.mesh import Mesh
 from distspmd.planning.select import Solution
 from distspmd.plans.machine import Machine
 from distspmd.plans.tile_work import TileWork
+from distspmd.runtime.portable import portable
 from distspmd.schedule import OnMesh, Schedule
 from distspmd.tables import Table, as_html, as_text
 
@@ -148,6 +149,10 @@ class CallForm:
     parameters: tuple[str, ...] = ()
     inside: Mapping[str, str] = field(default_factory=dict)
     points: frozenset[str] = frozenset()
+
+    def __getstate__(self) -> dict[str, Any]:
+        sent = {"fixed": portable(self.fixed), "returned": portable(self.returned)}
+        return {**vars(self), **sent}
 
     def as_inside(self, named: Mapping[str, Any]) -> dict[str, Any]:
         """What is given by the names of arguments, by their names in the SDFG."""

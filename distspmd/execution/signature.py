@@ -18,6 +18,7 @@ from distspmd.errors import ArgumentError
 from distspmd.layouts import intervals
 from distspmd.layouts.layout import Layout
 from distspmd.lowering import CONTEXT, CallForm, Lowering
+from distspmd.runtime.portable import Unsent
 
 
 @dataclass(frozen=True)
@@ -360,6 +361,8 @@ def _describe(value: Any) -> str:
 
 
 def _is_same(given: Any, fixed: Any) -> bool:
+    if isinstance(fixed, Unsent):
+        return fixed.may_be(given)
     try:
         return given is fixed or (type(given) is type(fixed) and bool(given == fixed))
     except (TypeError, ValueError):

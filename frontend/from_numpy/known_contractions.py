@@ -37,7 +37,9 @@ def contract_known(
         lambda index: substitute(expression, dict(zip(by, index, strict=True))),
     )
     room = [tracer.capacity(n) for _, n in every]
-    padded = tracer.stored_anew(neutral_outside(tensor, room, lambda _: neutral, tracer.bounds), "operand")
+    padded = tracer.stored_anew(
+        neutral_outside(tensor, room, lambda _: neutral, tracer.bounds), "operand"
+    )
     known = list(zip(by, room, strict=True))
     found = tracer.contract(
         known[: len(kept)], known[len(kept) :], padded.element(tuple(by)), operation, name

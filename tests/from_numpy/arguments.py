@@ -77,7 +77,33 @@ def _points(rng: Any, count: int) -> tuple[Any, ...]:
     return tuple(np.array(number) for number in rng.random(count))
 
 
+def by_default(x: Any, f: Any = lambda x: np.sin(np.pi * x)) -> Any:
+    return f(x), {"f": f(x[0])}
+
+
+def begun_in_a_branch(x: Any) -> Any:
+    """``i`` is set on one way only, in each of the iterations that a list writes out."""
+    found = []
+    for k in range(3):
+        if x[k] > 0.5:
+            i = 0
+            while x[i] < 0.9:
+                i += 1
+            x[k] = i
+        found.append(x.sum())
+    return np.array(found)
+
+
 CASES = [
+    Case("by_default", by_default, "", "", lambda rng: (rng.random(5),), ()),
+    Case(
+        "begun_in_a_branch",
+        begun_in_a_branch,
+        "",
+        "",
+        lambda rng: (np.array([0.2, 0.7, 0.6, 0.1, 0.95]),),
+        (),
+    ),
     Case("points", points, "", "", lambda rng: (*_points(rng, 8), rng.random(3)), ()),
     Case("indexed", indexed, "", "", lambda rng: (np.array(1), rng.random(5)), ()),
     Case("union", union, "", "", lambda rng: (*rng.random((2, 3)), *_points(rng, 1), 3), ()),
