@@ -52,7 +52,7 @@ from distspmd.frontend.tensor_ir.statements import (
     Table,
     Tell,
 )
-from distspmd.frontend.tensor_ir.variables import find_variables, own_containers
+from distspmd.frontend.tensor_ir.variables import begin_with, find_variables, own_containers
 from distspmd.frontend.tensor_ir.whole_numbers import CheckedIndex, among, text
 from distspmd.lowering import CallForm, set_call_form
 from distspmd.nodes.contraction import Contraction
@@ -134,21 +134,10 @@ def _declare_symbols(sdfg: SDFG, program: Block) -> None:
     """Sizes, and what loops and edges set."""
     types: dict[str, Any] = {}
     _set_in(program, types)
-    _begin_with(sdfg, sorted(set(map(str, sdfg.free_symbols)) & set(types)))
+    begin_with(sdfg, sorted(set(map(str, sdfg.free_symbols)) & set(types)))
     for found in map(str, sdfg.free_symbols | set(types)):
         if found not in sdfg.symbols and found not in sdfg.arrays:
             sdfg.add_symbol(found, types.get(found, dtypes.int64))
-
-
-def _begin_with(sdfg: SDFG, names: Sequence[str]) -> None:
-    """Give symbols a number that are set on some ways only, and kept on others.
-
-    The program does not compute with them there. Without a number they would be sizes.
-    """
-    if names:
-        first = sdfg.start_block
-        begin = sdfg.add_state("begin", is_start_block=True)
-        sdfg.add_edge(begin, first, InterstateEdge(assignments=dict.fromkeys(names, "0")))
 
 
 def _declare_set(sdfg: SDFG, block: Block) -> None:

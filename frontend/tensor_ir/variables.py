@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+
+from dace import SDFG, InterstateEdge
 
 from distspmd.frontend.tensor_ir.statements import Block, Loop, Scope, SetSymbol
 from distspmd.frontend.tensor_ir.whole_numbers import Bounds, Whole, add, same
@@ -68,3 +70,14 @@ def own_containers(block: Block) -> set[str]:
         for inner in statement.blocks():
             found |= own_containers(inner)
     return found
+
+
+def begin_with(sdfg: SDFG, names: Sequence[str]) -> None:
+    """Give symbols a number that are set on some ways only, and kept on others.
+
+    The program does not compute with them there. Without a number they would be sizes.
+    """
+    if names:
+        first = sdfg.start_block
+        begin = sdfg.add_state("begin", is_start_block=True)
+        sdfg.add_edge(begin, first, InterstateEdge(assignments=dict.fromkeys(names, "0")))
