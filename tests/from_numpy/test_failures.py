@@ -100,6 +100,10 @@ def growing(x, a: float):
     return x * a**200 * 1e-300
 
 
+def modular(x, a: float):
+    return x * pow(3, 5, int(a)) + pow(int(a), 20, 1_000_003)
+
+
 def caught(x, a: float):
     try:
         y = 1.0 / a
@@ -112,7 +116,7 @@ def of_numpy(x, a: float):
     return x / a, x[0] / x[1], np.divide(1.0, a), np.float64(1) / a, np.sqrt(a - 2), 1 / x[2]
 
 
-QUICK = (quotient, in_a_loop, root_of_elements, exponential, whole_of_elements)
+QUICK = (quotient, modular, in_a_loop, root_of_elements, exponential, whole_of_elements)
 X = np.array([1.0, 0.25, 0.75, 0.125])
 CASES: list[tuple[Any, Any, Any]] = [  # a program, a number at which it works, one at which not
     (quotient, 2.0, 0.0),
@@ -127,6 +131,7 @@ CASES: list[tuple[Any, Any, Any]] = [  # a program, a number at which it works, 
     (whole, 2.0, np.nan),
     (whole_of_elements, 5.5, np.inf),
     (growing, 30.0, 100.0),
+    (modular, -7.0, 0.0),
 ]
 
 

@@ -33,6 +33,11 @@ def quotients(f8, g8, z8, f4):
     return whole, f8, g8 // 0.1, f4 // np.float32(0.1), g8 // z8, ends // 0.1, g8 // np.inf
 
 
+def extremes_of_many(f8):
+    values = [f8[i % 6] * (i - 14) for i in range(32)]
+    return max(values), min(values), max(f8[0], f8[1]), min(v for v in values if v is not None)
+
+
 def carried_by_loops(f4, i32, i8, b):
     total, count, product, least, few = 0.0, 0, 1, 1e30, 0
     for v in f4:
@@ -78,7 +83,7 @@ def case_of(function: Callable[..., Any]) -> Case:
     return Case(function.__name__, function, "", "", make, (), warns=True)
 
 
-EVERY = [quotients, carried_by_loops, decided, real_parts]
+EVERY = [quotients, extremes_of_many, carried_by_loops, decided, real_parts]
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -225,13 +225,6 @@ def _abs(run: Any, value: Any) -> Any:
     return sympy.Max(value, -value) if isinstance(value, sympy.Basic) else abs(value)
 
 
-@function(builtins.pow)
-def _pow(run: Any, a: Any, b: Any) -> Any:
-    import ast
-
-    return run.binary(ast.Pow(), a, b)
-
-
 @function(builtins.divmod)
 def _divmod(run: Any, a: Any, b: Any) -> Any:
     import ast
@@ -265,7 +258,10 @@ def _extreme(run: Any, values: Any, *, least: bool, key: Any = None, default: An
         test = compared(run, ast.Lt() if least else ast.Gt(), other, found)
         one, two = run.tracer.tensor(other), run.tracer.tensor(found)
         holds = run.tracer.tensor(test)
-        found = choose_type(holds, one, two, choose(run.tracer, holds, one, two))
+        # Stored, since the next comparison and the next choice both read it: unstored, the
+        # expression of n values would have 2^n parts.
+        chosen = choose_type(holds, one, two, choose(run.tracer, holds, one, two))
+        found = run.tracer.stored(chosen) if len(values) > 3 else chosen
     return found
 
 
