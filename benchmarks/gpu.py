@@ -1,12 +1,12 @@
-"""Programs on devices, beside PyTorch (eager and compiled) and JAX where these have a GPU.
+"""Programs on devices, beside PyTorch (eager and compiled) and JAX where these are installed.
 
 ``python benchmarks/gpu.py [program ...] [--device cuda|emulated] [--ranks 1 2] [--small]
 [--json FILE]`` starts its own ranks. Arguments lie in the memory of the device; a time is the best
 of a call that is waited for, of the slowest rank. Each program is compared with NumPy at small
 sizes before it is timed. Rates are of the bytes that any way to compute it moves, or of its
 operations; they stand beside the rate of a copy on the device. What is not here, is said, and is no
-error: on a machine without a GPU ``--device emulated --small`` runs all of it, and its times say
-nothing.
+error: on a machine without a GPU ``--device emulated --small`` runs all of it, the others on the
+host, and its times say nothing.
 """
 
 from __future__ import annotations
@@ -14,16 +14,15 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import json
-import os
 import sys
-import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from gpu_programs import PROGRAMS, Program, drawn, in_jax, in_torch
+from gpu_peers import Peers, best
+from gpu_programs import PROGRAMS, STEPS_CHECKED, TRAINING, Program, drawn, row_of, work_of
 
 import distspmd
 from distspmd.errors import DeviceError
@@ -38,21 +37,6 @@ from distspmd.tables import Table, as_text
 
 Row = dict[str, Any]
 LINE = "row: "
-PEERS = ("torch eager", "torch.compile", "JAX")
-STEPS_CHECKED = 3
-TRAINING = "training"
-"""The name of a training step of a GPT (`gpu_training.py`), which needs PyTorch."""
-
-
-def best(call: Callable[[], Any], repeat: int, slowest: Callable[[float], float]) -> float:
-    """Seconds of the fastest call, of the slowest rank."""
-    call()
-    found = []
-    for _ in range(repeat):
-        start = time.perf_counter()
-        call()
-        found.append(slowest(time.perf_counter() - start))
-    return min(found)
 
 
 # -- ours, on ranks -------------------------------------------------------------------------------
@@ -115,16 +99,13 @@ class Ranks:
                 }
                 call = partial(compiled, **mine, **numbers)
                 seconds = best(call, self.repeat, self.slowest)
-            self.say(name, arithmetic, seconds, program, shapes, numbers)
+            self.say(name, arithmetic, seconds, **work_of(name, small))
 
-    def say(
-        self, name: str, how: str, seconds: float, program: Program, shapes: Any, numbers: Any
-    ) -> None:
+    def say(self, name: str, how: str, seconds: float, **work: int) -> None:
+        """Print a row of the results, on rank 0."""
         if self.comm.rank == 0:
-            row = row_of(name, f"distspmd, {self.comm.size} rank(s)", how, seconds)
-            row["bytes"] = program.bytes_moved(shapes, numbers)
-            row["operations"] = program.operations(shapes)
-            print(LINE + json.dumps(row), flush=True)
+            by = f"distspmd, {self.comm.size} rank(s)"
+            print(LINE + json.dumps({**row_of(name, by, how, seconds), **work}), flush=True)
 
     def train(self, small: bool) -> None:
         """Check a training step of a GPT, and print a row for it."""
@@ -136,9 +117,7 @@ class Ranks:
         program, batch = gpu_training.compiled(self.comm, self.device, size)
         with program:
             seconds = best(lambda: program(*batch), self.repeat, self.slowest)
-        if self.comm.rank == 0:
-            row = row_of(TRAINING, f"distspmd, {self.comm.size} rank(s)", "vector", seconds)
-            print(LINE + json.dumps(row), flush=True)
+        self.say(TRAINING, "vector", seconds)
 
     def copies(self, small: bool) -> None:
         """The rates of copies on the device, to and from it, and of tiles between ranks."""
@@ -152,13 +131,12 @@ class Ranks:
             ("copy from the device", lambda: device.download(here, host), nbytes),
         ]
         for name, call, moved in pieces:
-            seconds = best(call, self.repeat, self.slowest)
-            if self.comm.rank == 0:
-                row = row_of(name, f"distspmd, {self.comm.size} rank(s)", "", seconds)
-                print(LINE + json.dumps({**row, "bytes": moved}), flush=True)
+            self.say(name, "", best(call, self.repeat, self.slowest), bytes=moved)
         for address in (here, there):
             device.free(address)
         self._tiles(64 if small else 8192)
+        for run in (4, 16, 64, 256, 4096):
+            self._runs(run, nbytes)
 
     def _tiles(self, extent: int) -> None:
         """Rows to columns: all ranks exchange what they do not keep."""
@@ -172,99 +150,29 @@ class Ranks:
         )
         source.write(np.ones(source.shape, np.float32))
 
+        self._move("tiles, rows to columns", (source, rows), (target, columns))
+
+    def _runs(self, run: int, nbytes: int) -> None:
+        """Every other run of so many bytes, out of a tile with gaps into one without."""
+        count, mine = self.comm.size, max(1, nbytes // run)
+        layout = Layout.parse(f"[{mine}{{p}}{mine * count}, {run // 4}]", Mesh(p=count))
+        whole = DeviceArray((mine, run // 2), np.float32, self.device)
+        target = DeviceArray((mine, run // 4), np.float32, self.device)
+        whole.write(np.ones(whole.shape, np.float32))
+        self._move(f"runs of {run} bytes", (whole[:, : run // 4], layout), (target, layout))
+
+    def _move(
+        self, name: str, source: tuple[DeviceArray, Layout], target: tuple[DeviceArray, Layout]
+    ) -> None:
+        """Bring tiles of ones to others, and see that they are there."""
+        (tile, layout), (out, wanted) = source, target
+
         def call() -> None:
-            distspmd.redistribute(self.comm, source, rows, columns, out=target)
+            distspmd.redistribute(self.comm, tile, layout, wanted, out=out)
 
         seconds = best(call, self.repeat, self.slowest)
-        if self.comm.rank == 0:
-            row = row_of("tiles, rows to columns", f"distspmd, {size} rank(s)", "", seconds)
-            print(LINE + json.dumps({**row, "bytes": 2 * source.nbytes}), flush=True)
-
-
-def row_of(program: str, by: str, arithmetic: str, seconds: float) -> Row:
-    return {"program": program, "by": by, "arithmetic": arithmetic, "seconds": seconds}
-
-
-# -- others, in this process ----------------------------------------------------------------------
-
-
-def why_no_peer(peer: str) -> str:
-    """Why a peer is not measured; empty if it is."""
-    if peer.startswith("torch"):
-        try:
-            import torch
-        except ImportError:
-            return "PyTorch is not installed"
-        return "" if torch.cuda.is_available() else "this PyTorch has no GPU"
-    try:
-        import jax
-
-        return "" if jax.default_backend() == "gpu" else "this JAX has no GPU"
-    except ImportError:
-        return "JAX is not installed"
-
-
-def of_torch(name: str, compiles: bool, arithmetic: str, repeat: int) -> float:
-    import torch
-
-    program = PROGRAMS[name]
-    torch.backends.cuda.matmul.allow_tf32 = arithmetic == "tf32"
-    given = {n: torch.from_numpy(a).cuda() for n, a in drawn(name, program.shapes).items()}
-    if arithmetic == "bfloat16":
-        given = {n: tensor.bfloat16() for n, tensor in given.items()}
-    function = in_torch(name if name != "call" else "pointwise")
-    function = torch.compile(function) if compiles else function
-
-    def call() -> None:
-        function(*given.values(), **program.numbers)
-        torch.cuda.synchronize()
-
-    with torch.no_grad():
-        return best(call, repeat, float)
-
-
-def trained(peer: str, repeat: int) -> float:
-    """Seconds of a training step of PyTorch, as it is or compiled, in full float32."""
-    import torch
-    from gpu_training import Size, of_torch
-
-    torch.backends.cuda.matmul.allow_tf32 = False
-    return best(of_torch(peer == "torch.compile", Size()), repeat, float)
-
-
-def of_jax(name: str, arithmetic: str, repeat: int) -> float:
-    import jax
-
-    program = PROGRAMS[name]
-    precision = {"vector": "highest", "tf32": "tensorfloat32", "bfloat16": "bfloat16"}[arithmetic]
-    given = [jax.device_put(array) for array in drawn(name, program.shapes).values()]
-    function = jax.jit(in_jax(name if name != "call" else "pointwise"))
-    with jax.default_matmul_precision(precision):
-        numbers = program.numbers.values()
-        return best(lambda: jax.block_until_ready(function(*given, *numbers)), repeat, float)
-
-
-def peers(names: list[str], repeat: int) -> tuple[list[Row], list[str]]:
-    """Rows of those that have a GPU, and why the others have none."""
-    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
-    rows, missing = [], []
-    for peer in PEERS:
-        why = why_no_peer(peer)
-        if why:
-            missing.append(f"{peer}: {why}")
-            continue
-        for name in names:
-            if name == TRAINING:
-                if peer != "JAX":
-                    rows.append(row_of(name, peer, "vector", trained(peer, repeat)))
-                continue
-            for arithmetic in PROGRAMS[name].arithmetic:
-                if peer == "JAX":
-                    seconds = of_jax(name, arithmetic, repeat)
-                else:
-                    seconds = of_torch(name, peer == "torch.compile", arithmetic, repeat)
-                rows.append(row_of(name, peer, arithmetic, seconds))
-    return rows, missing
+        assert np.all(out.numpy() == 1), name
+        self.say(name, "", seconds, bytes=2 * out.nbytes)
 
 
 # -- all together ---------------------------------------------------------------------------------
@@ -332,12 +240,9 @@ def main() -> None:
             done = launch(started, ranks=count, capture=True).check()
             found = (line for line in done.stdout.splitlines() if line.startswith(LINE))
             rows += [json.loads(line.removeprefix(LINE)) for line in found]
-    if options.device == "cuda":
-        of_peers, without = peers(names, options.repeat)
-        rows += of_peers
-        missing += without
-    else:
-        missing.append("PyTorch and JAX: they have no emulated device")
+    of_peers, without = Peers(options.device, options.small, options.repeat).rows(names)
+    rows += of_peers
+    missing += without
     print(table(rows))
     for line in missing:
         print(f"not here: {line}")

@@ -9,6 +9,10 @@ from typing import Any
 import numpy as np
 
 Shapes = dict[str, tuple[int, ...]]
+STEPS_CHECKED = 3
+"""Steps of programs that make some, where they are compared with NumPy."""
+TRAINING = "training"
+"""The name of a training step of a GPT (`gpu_training.py`), which needs PyTorch."""
 
 
 def pointwise(x, y):
@@ -34,6 +38,10 @@ def jacobi(x, steps):
     for _ in range(steps):
         x[1:-1, 1:-1] = np.float32(0.25) * (x[:-2, 1:-1] + x[2:, 1:-1] + x[1:-1, :-2] + x[1:-1, 2:])
     return x
+
+
+def transpose(x):
+    return x.T.copy()
 
 
 def matmul(x, w):
@@ -73,11 +81,12 @@ def in_torch(name: str) -> Callable[..., Any]:
             x, x.shape[-1:], scale, shift, 1e-5
         ),
         "total": torch.sum,
+        "transpose": lambda x: x.T.contiguous(),
         "jacobi": stepped,
         "matmul": lambda x, w: x @ w,
         "attention": by_hand,
     }
-    return found[name]
+    return found["pointwise" if name == "call" else name]
 
 
 def in_jax(name: str) -> Callable[..., Any]:
@@ -108,11 +117,12 @@ def in_jax(name: str) -> Callable[..., Any]:
         "softmax": lambda x: jax.nn.softmax(x, axis=-1),
         "layer_norm": normalised,
         "total": jnp.sum,
+        "transpose": lambda x: x.T.copy(),
         "jacobi": stepped,
         "matmul": lambda x, w: x @ w,
         "attention": by_hand,
     }
-    return found[name]
+    return found["pointwise" if name == "call" else name]
 
 
 @dataclass(frozen=True)
@@ -168,6 +178,7 @@ PROGRAMS = {
         {"x": (10, 7), "scale": (7,), "shift": (7,)},
         _bytes(2),
     ),
+    "transpose": Program(transpose, {"x": (1 << 14, 1 << 14)}, {"x": (10, 7)}, _bytes(2)),
     "jacobi": Program(
         jacobi, {"x": (8192, 8192)}, {"x": (20, 20)}, _bytes(2), numbers={"steps": 100}
     ),
@@ -193,4 +204,21 @@ def drawn(name: str, shapes: Shapes) -> dict[str, np.ndarray]:
     rng = np.random.default_rng(0)
     return {
         argument: rng.standard_normal(shape, np.float32) / 8 for argument, shape in shapes.items()
+    }
+
+
+def row_of(program: str, by: str, arithmetic: str, seconds: float) -> dict[str, Any]:
+    """What a row of the results has in each case."""
+    return {"program": program, "by": by, "arithmetic": arithmetic, "seconds": seconds}
+
+
+def work_of(name: str, small: bool) -> dict[str, int]:
+    """Bytes that any way to compute a program moves, and operations; 0 where they are no bound."""
+    program = PROGRAMS[name]
+    shapes, numbers = program.shapes, program.numbers
+    if small:
+        shapes, numbers = program.small, dict.fromkeys(numbers, STEPS_CHECKED)
+    return {
+        "bytes": program.bytes_moved(shapes, numbers),
+        "operations": program.operations(shapes),
     }

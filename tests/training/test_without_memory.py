@@ -12,6 +12,7 @@ import pytest
 import torch
 from conftest import call_on_ranks
 from torch import Tensor, nn
+from training.models import speak
 
 from distspmd import frontend
 from distspmd.errors import ArgumentError
@@ -60,15 +61,7 @@ class Speaker(nn.Module):
 
 def step_of(module: nn.Module) -> tuple[torch.optim.Optimizer, Callable[..., Tensor]]:
     optimizer = torch.optim.AdamW(module.parameters(), lr=0.01)
-
-    def step(x: Tensor, y: Tensor) -> Tensor:
-        optimizer.zero_grad()
-        loss = nn.functional.cross_entropy(module(x).flatten(0, 1), y.flatten())
-        loss.backward()
-        optimizer.step()
-        return loss
-
-    return optimizer, step
+    return optimizer, speak(module, optimizer)
 
 
 def batches(made: int = 0) -> Iterator[tuple[Tensor, Tensor]]:
