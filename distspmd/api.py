@@ -426,7 +426,7 @@ class PartitionedFunction:
     def _parse(self, examples: Sequence[Any], named: Mapping[str, Any]) -> SDFG:
         given = self._bind(examples, named, partial=True)
         if self._on_device():
-            from distspmd.runtime.device_arrays import stand_in
+            from distspmd.runtime.device_views import stand_in
 
             given = {name: stand_in(value) for name, value in given.items()}
         tiles = {n for n, kind in (self._options["arguments"] or {}).items() if kind in IN_TILES}
@@ -464,7 +464,7 @@ class PartitionedFunction:
     def _key(self, given: Mapping[str, Any]) -> Any:
         """What tells calls apart that need programs of their own."""
         if self._on_device():
-            from distspmd.runtime.device_arrays import stand_in
+            from distspmd.runtime.device_views import stand_in
 
             given = {name: stand_in(value) for name, value in given.items()}
         return tuple(

@@ -24,16 +24,16 @@ from distspmd.plans.request_encoding import Fetch
 from distspmd.plans.staged_boxes import staging_table
 from distspmd.runtime import dlpack
 from distspmd.runtime.agreement import Agreement
-from distspmd.runtime.device_arrays import (
-    DeviceArray,
+from distspmd.runtime.device_arrays import DeviceArray, free_kept
+from distspmd.runtime.device_products import VARIABLE, find_products
+from distspmd.runtime.device_transports import Chosen, use_transport
+from distspmd.runtime.device_views import (
     DeviceView,
     empty_like,
     is_on_device,
     view_of,
     wait_for,
 )
-from distspmd.runtime.device_products import VARIABLE, find_products
-from distspmd.runtime.device_transports import Chosen, use_transport
 from distspmd.runtime.devices import KINDS, Device, Transport
 
 
@@ -47,6 +47,7 @@ class DeviceExecutable(Executable):
 
     def __init__(self, built: Build, lowering: Lowering, agreement: Agreement) -> None:
         assert built.device is not None
+        free_kept()  # a program is loaded into as much memory as there is
         self._transport: Transport | None = None
         self._memory: dict[int, int] = {}
         self._nbytes: dict[int, int] = {}

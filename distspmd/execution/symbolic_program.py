@@ -162,7 +162,7 @@ class SymbolicProgram(Closing):
             if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
                 raise ArgumentError(f"{name}: the size {symbol} is {value!r}; pass an integer.")
         if self._device:
-            from distspmd.runtime.device_arrays import stand_in
+            from distspmd.runtime.device_views import stand_in
 
             bound = {data: stand_in(value) for data, value in bound.items()}
         found = {

@@ -15,6 +15,7 @@ _ADDRESS = ctypes.c_void_p
 _ABI: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "device_allocate": (_ADDRESS, (_NUMBER,)),
     "device_free": (None, (_ADDRESS,)),
+    "device_give_up": (None, (_ADDRESS, _NUMBER)),
     "device_copy": (ctypes.c_int, (_ADDRESS, _ADDRESS, _NUMBER)),
     "device_wait": (ctypes.c_int, ()),
     "device_error": (ctypes.c_char_p, (ctypes.c_int,)),

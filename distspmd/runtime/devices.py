@@ -263,6 +263,10 @@ class Device:
         """Give memory back."""
         self._library.distspmd_device_free(address)
 
+    def give_up(self, address: int, nbytes: int) -> None:
+        """Wait for whoever may still use memory, as if it were freed; somebody else may have it."""
+        self._library.distspmd_device_give_up(address, nbytes)
+
     def upload(self, array: NDArray[Any], address: int) -> None:
         """Copy a contiguous array into the device's memory, and wait for it."""
         self._library.distspmd_device_copy(address, array.ctypes.data, array.nbytes)

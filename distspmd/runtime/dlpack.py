@@ -7,9 +7,11 @@ it the memory, for as long as it uses either. See https://dmlc.github.io/dlpack.
 from __future__ import annotations
 
 import ctypes
+import math
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -84,6 +86,22 @@ class Described:
     is_read_only: bool
     keep: Any
     type_name: str = ""
+
+    @cached_property
+    def size(self) -> int:
+        """The number of its elements."""
+        return math.prod(self.shape)
+
+    @cached_property
+    def nbytes(self) -> int:
+        """Bytes of its elements."""
+        return self.size * (self.dtype.itemsize if self.dtype else 1)
+
+    @cached_property
+    def is_contiguous(self) -> bool:
+        """Whether its elements lie one after another."""
+        steps = zip(self.shape, self.strides, contiguous(self.shape), strict=True)
+        return not self.size or all(n == 1 or own == whole for n, own, whole in steps)
 
 
 def device_of(value: Any) -> tuple[int, int] | None:

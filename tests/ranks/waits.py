@@ -33,6 +33,14 @@ class Interface:
         self.__dlpack_device__ = array.__dlpack_device__
 
 
+class Capsule:
+    """What another library's array says by ``__dlpack__`` alone."""
+
+    def __init__(self, array: DeviceArray) -> None:
+        self.__dlpack__ = array.__dlpack__
+        self.__dlpack_device__ = array.__dlpack_device__
+
+
 def empty() -> DeviceArray:
     made = DeviceArray(N, float, "emulated")
     made.write(np.zeros(N))
@@ -49,12 +57,16 @@ def queued(values: np.ndarray, stream: DeviceStream) -> DeviceArray:
 def read_on(stream: DeviceStream, array: DeviceArray) -> np.ndarray:
     """What a reader on a stream of its own finds, who waits for that alone."""
     found = np.zeros(array.shape, array.dtype)
+    queue_read(stream, array, found)
+    DEVICE.wait_for_stream(stream.handle)
+    return found
+
+
+def queue_read(stream: DeviceStream, array: DeviceArray, found: np.ndarray) -> None:
     code = DEVICE._library.distspmd_device_copy_on(
         ctypes.c_void_p(stream.handle), found.ctypes.data, array.address, found.nbytes
     )
     assert code == 0
-    DEVICE.wait_for_stream(stream.handle)
-    return found
 
 
 def arrays() -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
@@ -69,12 +81,19 @@ def arrays() -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
     found = np.zeros(N)
     DEVICE.download(waited.address, found)
     yield "a stream that was waited for", found, GIVEN
+    given_away = DeviceArray.of(GIVEN, "emulated")
+    found, address = np.zeros(N), given_away.address
+    queue_read(stream, given_away, found)
+    del given_away
+    assert empty().address == address, "memory of arrays is kept for others of their size"
+    stream.wait()
+    yield "what was queued to be read before somebody else had the memory", found, GIVEN
 
 
 def tiles() -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
     held: list[Any] = []  # whatever is freed waits for the device
     whole = Layout.parse(f"[{N}]", Mesh(p=1))
-    for name, wrap in (("DLPack", lambda a: a), ("the interface of CUDA", Interface)):
+    for name, wrap in (("DLPack", Capsule), ("the interface of CUDA", Interface)):
         stream, out = DeviceStream("emulated"), empty()
         tile = wrap(queued(GIVEN, stream))
         held += [tile, out]

@@ -12,11 +12,11 @@ import pytest
 import torch
 from conftest import call_on_ranks
 from torch import Tensor, nn
-from training.models import speak
 
 from distspmd import frontend
 from distspmd.errors import ArgumentError
 from distspmd.frontend.from_torch.tensor_files import Reader, find_tensors
+from training.models import speak
 
 WIDTH, HIDDEN, WORDS = 12, 20, 14
 

@@ -60,6 +60,15 @@ DISTSPMD_DEVICE_EXPORT void *distspmd_device_allocate(std::int64_t bytes) {
 }
 DISTSPMD_DEVICE_EXPORT void distspmd_device_free(void *at) { cudaFree(at); }
 
+/// Wait for whoever may still use memory that somebody else gets, as cudaFree does.
+DISTSPMD_DEVICE_EXPORT void distspmd_device_give_up(void *at, std::int64_t bytes) {
+  cudaDeviceSynchronize();  // for streams of others; an error stays the device's last one
+#ifdef DISTSPMD_EMULATED_DEVICE  // as memory that nobody wrote
+  cudaMemsetAsync(at, 0xFF, std::size_t(bytes), nullptr);
+  cudaStreamSynchronize(nullptr);
+#endif
+  (void)at, (void)bytes;
+}
 /// Copy between any memories, and wait for it.
 DISTSPMD_DEVICE_EXPORT int distspmd_device_copy(void *to, const void *from, std::int64_t bytes) {
   return int(cudaMemcpy(to, from, std::size_t(bytes), cudaMemcpyDefault));
