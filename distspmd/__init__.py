@@ -30,6 +30,7 @@ from distspmd.errors import (
     ToolchainError,
     UnsupportedProgram,
 )
+from distspmd.layouts.dealing import Cyclic, cyclic
 from distspmd.layouts.dimension import Partial, Split
 from distspmd.layouts.layout import Layout
 from distspmd.layouts.mesh import Mesh
@@ -72,6 +73,7 @@ __all__ = [
     "CacheError",
     "CheckError",
     "CompilationError",
+    "Cyclic",
     "DeviceArray",
     "DeviceError",
     "DeviceStream",
@@ -105,6 +107,7 @@ __all__ = [
     "allocate",
     "check",
     "compile",
+    "cyclic",
     "explain",
     "iteration_spaces",
     "launch",

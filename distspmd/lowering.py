@@ -21,7 +21,7 @@ from distspmd.planning.select import Solution
 from distspmd.plans.machine import Machine
 from distspmd.plans.tile_work import TileWork
 from distspmd.runtime.portable import portable
-from distspmd.schedule import OnMesh, Schedule
+from distspmd.schedule import Axes, OnMesh, Schedule
 from distspmd.tables import Table, as_html, as_text
 
 ATTRIBUTE = "_distspmd_lowering"
@@ -141,6 +141,8 @@ class CallForm:
             where they are those of the SDFG.
         inside: what arguments are called in the SDFG whose own names are words of C++.
         points: names of arguments that are arrays of no dimensions, into which a program writes.
+        shapes: of arguments and results of which the program folds dimensions: those that the
+            caller knows.
     """
 
     scalars: frozenset[str] = frozenset()
@@ -149,6 +151,7 @@ class CallForm:
     parameters: tuple[str, ...] = ()
     inside: Mapping[str, str] = field(default_factory=dict)
     points: frozenset[str] = frozenset()
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
     def __getstate__(self) -> dict[str, Any]:
         sent = {"fixed": portable(self.fixed), "returned": portable(self.returned)}
@@ -249,6 +252,8 @@ class TiledSpace:
     source: str
     origin: SpaceOrigin = SpaceOrigin.PROGRAM
     work: TileWork = field(default_factory=TileWork)
+    asked: Mapping[str, Axes] | None = field(default_factory=dict)
+    """Axes by parameter, as a schedule asks for them; None where none can say it."""
 
 
 @dataclass(frozen=True)
@@ -405,16 +410,9 @@ class Lowering:
         """Where each space of the program runs, named or not: a schedule that names them all."""
         return Schedule(
             {
-                space.name: OnMesh(
-                    space.mesh,
-                    {
-                        parameter: axes
-                        for (parameter, _), axes in zip(space.iterates, space.splits, strict=True)
-                        if axes
-                    },
-                )
+                space.name: OnMesh(space.mesh, space.asked)
                 for space in self.spaces
-                if space.origin is SpaceOrigin.PROGRAM
+                if space.origin is SpaceOrigin.PROGRAM and space.asked is not None
             }
         )
 

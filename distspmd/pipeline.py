@@ -21,6 +21,7 @@ from distspmd.lowering import ATTRIBUTE, CONTEXT, Lowering, call_form_of
 from distspmd.passes.align_maps import AlignMaps
 from distspmd.passes.check_sizes import check_sizes
 from distspmd.passes.compilation import Compilation, Pass, Rewrite
+from distspmd.passes.deal_blocks import DealBlocks
 from distspmd.passes.distribute import InsertMemlets
 from distspmd.passes.fuse_maps import FuseMaps
 from distspmd.passes.normalize.pipeline import NORMALIZE, normalize
@@ -76,6 +77,7 @@ PIPELINE: tuple[Pass, ...] = (
     FindSpaces(),
     FuseMaps(),
     AlignMaps(),
+    DealBlocks(),
     TileNamedSpaces(),
     PropagateTilings(),
     SumOperands(),

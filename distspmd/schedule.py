@@ -13,11 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from distspmd.errors import LayoutError, MeshError, ScheduleError
+from distspmd.layouts.dealing import Cyclic
 from distspmd.layouts.layout import Layout
 from distspmd.layouts.mesh import Mesh
 
-Axes = str | Sequence[str]
-"""Axes of a mesh, minor first, as in layouts: ``"x"``, ``("x", "y")``, or ``"xy"`` of letters."""
+Axes = str | Sequence[str | Cyclic]
+"""Axes of a mesh, minor first, as in layouts: ``"x"``, ``("x", "y")``, or ``"xy"`` of letters.
+
+Those of a space that is named may end with :func:`distspmd.cyclic`.
+"""
 
 
 @dataclass(frozen=True)
@@ -32,12 +36,14 @@ class Grid:
         is_of_space: whether the mesh is the space's own, with an axis for each parameter.
         is_of_place: whether it splits dimensions of what the space writes in which loops choose
             the index.
+        dealt: how parameters are dealt; None for one whose parts are blocks, empty for none at all.
     """
 
     mesh: Mesh
     splits: tuple[tuple[str, ...], ...]
     is_of_space: bool = False
     is_of_place: bool = False
+    dealt: tuple[Cyclic | None, ...] = ()
 
     @classmethod
     def of_parts(cls, parameters: Sequence[str], parts: Sequence[int]) -> Grid:
@@ -53,7 +59,10 @@ class Grid:
     def __str__(self) -> str:
         if self.is_of_space:
             return str(self.parts)
-        splits = ", ".join("".join(s) if _are_letters(s) else str(s) for s in self.splits)
+        texts = ["".join(s) if _are_letters(s) else str(s) for s in self.splits]
+        for d, dealt in enumerate(self.dealt):
+            texts[d] += f" {dealt}" if dealt else ""
+        splits = ", ".join(texts)
         return f"({splits}) of {self.mesh}"
 
 
@@ -99,12 +108,17 @@ def axes_of(mesh: Mesh, axes: Axes, what: str) -> tuple[str, ...]:
         what: begins the messages.
 
     Raises:
-        ScheduleError: one that the mesh has not.
+        ScheduleError: one that the mesh has not, or blocks that are dealt.
     """
     if isinstance(axes, str):
         found = (axes,) if axes in mesh.names else tuple(axes)
     elif _is_axes(axes) and all(isinstance(axis, str) for axis in axes):
-        found = tuple(axes)
+        found = tuple(map(str, axes))
+    elif _is_axes(axes) and any(isinstance(axis, Cyclic) for axis in axes):
+        raise ScheduleError(
+            f"{what}, which deals blocks: only spaces that are named do so, and no pattern, with "
+            "one cyclic() behind the axes."
+        )
     else:
         raise ScheduleError(f"{what}; write axes of the mesh {mesh}, such as {mesh.names[:1]}.")
     for axis in found:
@@ -112,6 +126,14 @@ def axes_of(mesh: Mesh, axes: Axes, what: str) -> tuple[str, ...]:
             names = ", ".join(mesh.names) or "none: it is rank 0 alone"
             raise ScheduleError(f"{what}, but the mesh has no axis {axis!r}; it has {names}.")
     return found
+
+
+def dealt_of(axes: Axes) -> tuple[Axes, Cyclic | None]:
+    """Axes, and how what they split is dealt."""
+    if isinstance(axes, str) or not _is_axes(axes) or not axes:
+        return axes, None
+    *before, last = axes
+    return (tuple(before), last) if isinstance(last, Cyclic) else (axes, None)
 
 
 Asked = Sequence[int] | Mapping[str, int] | Mapping[str, Axes] | OnMesh | Grid
@@ -311,7 +333,7 @@ def _written(schedule: Schedule) -> str:
             spaces[name] = {"mesh": ROOT}
             continue
         mesh = meshes.setdefault(asked.mesh, f"mesh{len(meshes) + 1}")
-        split = {each: list(axes_of(asked.mesh, a, name)) for each, a in asked.split.items()}
+        split = {each: _axes_written(asked.mesh, a, name) for each, a in asked.split.items()}
         spaces[name] = {"mesh": mesh, **({"split": split} if split else {})}
     homes = {}
     for name, home in schedule.homes.items():
@@ -326,6 +348,11 @@ def _written(schedule: Schedule) -> str:
     }
     text: str = yaml.safe_dump(content, sort_keys=False, default_flow_style=None)
     return text
+
+
+def _axes_written(mesh: Mesh, axes: Axes, name: str) -> list[str]:
+    axes, dealt = dealt_of(axes)
+    return [*axes_of(mesh, axes, name), *([str(dealt)] if dealt else [])]
 
 
 def _read(path: Path) -> Schedule:
@@ -395,7 +422,13 @@ def _entry(place: str, asked: Any, meshes: Mapping[str, Mesh]) -> Any:
     mesh, split = _known_mesh(place, asked["mesh"], meshes), asked.get("split") or {}
     if not isinstance(split, dict):
         raise ScheduleError(f"{place}: split is no mapping. Write split: {{i: x, j: [y, z]}}.")
-    axes = {name: tuple(a) if isinstance(a, list) else a for name, a in split.items()}
+    try:
+        axes = {
+            name: tuple(map(Cyclic.parse, a)) if isinstance(a, list) else a
+            for name, a in split.items()
+        }
+    except ScheduleError as error:
+        raise ScheduleError(f"{place}: {error}") from None
     return OnMesh(mesh, axes)
 
 

@@ -13,7 +13,7 @@ _VIEWS_ARE_ARRAYS = "inline-nested"
 """DaCe's parser leaves some views that its own validation refuses; this pass removes all views."""
 
 
-_HALVES = {"align-maps", "record"}
+_HALVES = {"deal-blocks", "record"}
 """The last pass before spaces are tiled, and the last of all."""
 
 

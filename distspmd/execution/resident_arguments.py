@@ -8,6 +8,7 @@ live memory: what the ranks hold is all there is.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
@@ -149,8 +150,21 @@ class Residents:
         target: Layout,
         into: Arrays,
     ) -> None:
-        dtype = self._dtypes[name]
-        redistribute(self._comm, tile, source, target, out=into.get(name), dtype=dtype)
+        dtype, rank = self._dtypes[name], self._comm.Get_rank()
+        own, out = _folded(tile, source, rank), _folded(into.get(name), target, rank)
+        redistribute(self._comm, own, source, target, out=out, dtype=dtype)
+
+
+def _folded(array: Any, layout: Layout, rank: int) -> Any:
+    """The same memory with the dimensions of a layout, which may split some of those it has."""
+    if not isinstance(array, np.ndarray) or rank >= layout.ranks:
+        return array
+    shape = intervals.shape(layout.box(rank))
+    if array.shape == shape or array.size != math.prod(shape):
+        return array
+    view = array.view()
+    view.shape = shape  # which raises where the memory would be copied
+    return view
 
 
 def _all_on_root(layout: Layout) -> bool:

@@ -83,13 +83,16 @@ class Signature:
             if argument.name in internal:
                 continue
             layout = lowering.held.get(argument.name)
+            extents = lowering.call_form.shapes.get(
+                argument.name, layout.extents if layout else argument.shape
+            )
             found.append(
                 Parameter(
                     argument.name,
                     position,
                     np.dtype(argument.dtype),
-                    argument.shape,
-                    intervals.shape(layout.box(rank)) if layout else argument.shape,
+                    extents,
+                    extents if layout is None else _shape_of(layout, rank, extents),
                     layout,
                     is_here=rank < layout.ranks if layout else rank == 0,
                     is_scalar=argument.name in lowering.call_form.scalars,
@@ -140,12 +143,15 @@ class Signature:
             ArgumentError: the program has none of that name, or the array has another shape.
         """
         layout = self.layout(name)
-        if np.shape(array) != layout.extents:
+        own = next(p for p in (*self.parameters.values(), *self.results) if p.name == name)
+        if np.shape(array) != own.extents:
             raise ArgumentError(
-                f"{self.program}: {name!r} has the shape {list(layout.extents)}, but the "
+                f"{self.program}: {name!r} has the shape {list(own.extents)}, but the "
                 f"array given to cut a tile from has {list(np.shape(array))}."
             )
-        return np.array(array[intervals.slices(layout.box(self.rank))], order="C")
+        folded = np.reshape(array, layout.extents)  # of which dimensions were dealt
+        tile = np.array(folded[intervals.slices(layout.box(self.rank))], order="C")
+        return tile.reshape(own.shape)
 
     def bind(self, arguments: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
         """Give positional arguments their names.
@@ -347,6 +353,12 @@ class Signature:
             f"{start}, C-contiguous, but it has the strides {value.strides} (bytes). Pass "
             f"np.ascontiguousarray({name})."
         )
+
+
+def _shape_of(layout: Layout, rank: int, extents: tuple[int, ...]) -> tuple[int, ...]:
+    """What a rank passes: the whole as the caller knows it, or a tile as the program folds it."""
+    is_whole = layout.box(rank) == intervals.whole(layout.extents)
+    return extents if is_whole else intervals.shape(layout.box(rank))
 
 
 def _begin(array: Any) -> int:

@@ -14,6 +14,7 @@ from distspmd.analysis.tiling import Tiling
 from distspmd.analysis.uses import Use
 from distspmd.layouts.layout import Layout
 from distspmd.lowering import CallForm, FusedSpace, Lowering
+from distspmd.passes.fold_indices import Fold
 from distspmd.passes.movement import Movement
 from distspmd.passes.tiles import Symbols
 from distspmd.placement.argument_layouts import GATHERED, IN_TILES, ROOT, held_by_caller
@@ -43,6 +44,8 @@ class Compilation:
         grids: of the spaces that the schedule names.
         remarks: what the schedule leaves idle, as sentences.
         fused: spaces that run in others.
+        folded: of spaces with parameters that are dealt, or follow such: how each was folded, and
+            its digits.
         tilings: of the spaces whose grid does not follow from their neighbours.
         tiled: every space with its tiling and what each rank reads and writes.
         homes: the placement of each container between its uses.
@@ -66,6 +69,7 @@ class Compilation:
     grids: dict[str, Grid] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
     fused: tuple[FusedSpace, ...] = ()
+    folded: dict[str, dict[str, tuple[Fold, tuple[str, ...]]]] = field(default_factory=dict)
     tilings: dict[str, Tiling] = field(default_factory=dict)
     tiled: dict[str, Tiled] = field(default_factory=dict)
     homes: dict[str, Home] = field(default_factory=dict)

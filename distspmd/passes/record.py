@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from distspmd.analysis.accesses import times
 from distspmd.analysis.control_values import is_control_value
 from distspmd.analysis.iteration_spaces import IterationSpace
+from distspmd.analysis.tiling import Tiling
 from distspmd.analysis.uses import Read, Write
 from distspmd.analysis.work import Kind, work_of
 from distspmd.layouts.layout import Layout
@@ -24,6 +25,7 @@ from distspmd.lowering import (
 )
 from distspmd.nodes.distributed_memlet import DistributedMemlet
 from distspmd.passes.compilation import Compilation
+from distspmd.passes.deal_blocks import asked_by
 from distspmd.passes.movement import Movement
 from distspmd.passes.remarks import remarks
 from distspmd.placement.argument_layouts import ROOT
@@ -33,6 +35,7 @@ from distspmd.planning.select import Solution, select_plan
 from distspmd.plans.machine import Machine
 from distspmd.plans.redistribution import Redistribution
 from distspmd.plans.tile_work import TileWork
+from distspmd.schedule import Axes
 from distspmd.solvers.exchange import Exchange
 
 
@@ -50,7 +53,10 @@ class RecordDecisions:
         work = {space.name: _work(space, tiled[space.name], dtypes) for space in compilation.spaces}
         lowering = Lowering(
             spaces=tuple(
-                _record_space(space, tiled[space.name], space.name in named, work[space.name])
+                replace(
+                    _record_space(space, tiled[space.name], space.name in named, work[space.name]),
+                    asked=_asked(space, tiled[space.name].tiling, compilation),
+                )
                 for space in compilation.spaces
             ),
             homes=tuple(_record_home(home, dtypes[home.data]) for home in homes.values()),
@@ -111,6 +117,13 @@ def _record_space(
         origin,
         work,
     )
+
+
+def _asked(
+    space: IterationSpace, tiling: Tiling, compilation: Compilation
+) -> Mapping[str, Axes] | None:
+    """What a schedule would ask of a space; None where none can say it."""
+    return asked_by(space, tiling.splits, tiling.parts, compilation.folded.get(space.name, {}))
 
 
 def _record_home(home: Home, dtype: np.dtype[Any]) -> Dwelling:

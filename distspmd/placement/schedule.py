@@ -19,7 +19,7 @@ from distspmd.analysis.iteration_spaces import IterationSpace, IterationSpaces
 from distspmd.errors import ScheduleError, ScheduleWarning
 from distspmd.layouts.mesh import MOST_RANKS, Mesh
 from distspmd.placement.patterns import parameter_of, pattern_grids
-from distspmd.schedule import Entries, Grid, OnMesh, Patterns, axes_of, is_pattern
+from distspmd.schedule import Entries, Grid, OnMesh, Patterns, axes_of, dealt_of, is_pattern
 
 
 def resolve(schedule: Entries, spaces: IterationSpaces) -> dict[str, Grid]:
@@ -148,14 +148,17 @@ def _grid_on(asked: OnMesh, parameters: Sequence[str], what: str, iterates: str)
         raise ScheduleError(
             f"{what}, but it has no parameter {unknown[0]!r}; it iterates over {iterates}."
         )
-    by_name = {name: axes_of(asked.mesh, axes, what) for name, axes in asked.split.items()}
+    apart = {name: dealt_of(axes) for name, axes in asked.split.items()}
+    by_name = {name: axes_of(asked.mesh, axes, what) for name, (axes, _) in apart.items()}
     used = [axis for axes in by_name.values() for axis in axes]
     twice = [axis for axis in dict.fromkeys(used) if used.count(axis) > 1]
     if twice:
         raise ScheduleError(
             f"{what}, where the axis {twice[0]!r} splits twice; give each axis to one parameter."
         )
-    return Grid(asked.mesh, tuple(by_name.get(name, ()) for name in parameters))
+    splits = tuple(by_name.get(name, ()) for name in parameters)
+    dealt = tuple(apart[name][1] if name in apart else None for name in parameters)
+    return Grid(asked.mesh, splits, dealt=dealt if any(dealt) else ())
 
 
 def _iterates(space: IterationSpace) -> str:

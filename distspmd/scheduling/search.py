@@ -14,7 +14,7 @@ from dace import SDFG
 from distspmd.analysis.whole_program import unchanged_control_flow
 from distspmd.dace_compat.fast_graphs import quick_graphs
 from distspmd.dace_compat.settings import placed_by_us
-from distspmd.errors import ArgumentError, NoSchedule, describe
+from distspmd.errors import ArgumentError, NoSchedule, ScheduleError, describe
 from distspmd.layouts.dimension import is_count
 from distspmd.layouts.mesh import MOST_RANKS, Mesh
 from distspmd.lowering import ATTRIBUTE, Lowering
@@ -127,6 +127,12 @@ def search_numbers(
         fuse=fuse,
     )
     run_passes(compilation, stop_after="align-maps")
+    for name, grid in compilation.grids.items():
+        if any(grid.dealt):
+            raise ScheduleError(
+                f"the schedule gives the space {name!r} {grid}, but a search deals no blocks. "
+                "Leave cyclic() out, or leave ranks= out and write what a search found beside it."
+            )
     compilation.spaces = as_tiled(compilation.spaces)
     return search_fused(compilation, options)
 

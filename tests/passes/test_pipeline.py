@@ -14,7 +14,7 @@ from dace.libraries.standard.nodes import Reduce
 from dace.sdfg.state import LoopRegion
 from parsed_by_dace import numpy_program
 
-from distspmd import pipeline
+from distspmd import Mesh, OnMesh, cyclic, pipeline
 from distspmd.errors import ScheduleError
 from distspmd.passes.compilation import Compilation
 from distspmd.plans.machine import Machine
@@ -26,6 +26,12 @@ Golden = Callable[[str, str], None]
 def scaled_product(a: dace.float64[12, 6], b: dace.float64[6, 8]):
     shifted = a * 2 + 1
     return np.exp(shifted @ b)
+
+
+@dace.program
+def in_columns(x: dace.float64[3, 8], out: dace.float64[3, 4]):
+    y = 2 * x
+    out[:] = y[:, :4] + y[:, 4:]
 
 
 @dace.program
@@ -185,6 +191,7 @@ EXAMPLES: dict[str, tuple[Any, Any]] = {
     "find-spaces": PRODUCT,
     "fuse-maps": PRODUCT,
     "align-maps": (eliminated, {}),
+    "deal-blocks": (in_columns, {"y": OnMesh(Mesh(x=2), {"__i1": ("x", cyclic(2))})}),
     "tile-named-spaces": PRODUCT,
     "propagate-tilings": PRODUCT,
     "sum-operands": (summed_parts, {"a_matmul_b": (1, 1, 2), "c_matmul_c": (1, 1, 2)}),
