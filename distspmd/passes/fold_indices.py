@@ -269,36 +269,53 @@ def _from_parameter(
     folding: Folding, space: IterationSpace, parameter: str
 ) -> Iterator[tuple[str, int]]:
     """Dimensions of which a parameter runs over whole rounds."""
-    length = folding.fold.round
     if isinstance(space.node, nodes.MapEntry):
-        values = values_in(space)
-        if parameter not in values or not _is_whole(values[parameter], length):
-            extent = space.ranges[space.parameters.index(parameter)]
-            raise folding.refuse(space, f"runs over {extent}, which is no number of whole rounds")
-        for memlet_data, subset in _leaves(folding, space):
-            for dimension, (begin, end, _) in enumerate(subset.ranges):
-                terms = terms_of(begin, values) if begin == end else None
-                if terms is None or terms[0].get(parameter) != 1:
-                    continue
-                others = [f for name, f in terms[0].items() if name != parameter]
-                extent = sympy.sympify(folding.sdfg.arrays[memlet_data].shape[dimension])
-                fits = extent.is_Integer and extent % length == 0 and terms[1] % length == 0
-                if fits and not any(f % length for f in others):
-                    yield memlet_data, dimension
-        return
-    if not isinstance(space.node, Contraction):
+        yield from _indexed_by(folding, space, parameter)
+    elif isinstance(space.node, Contraction):
+        yield from _windows_of(folding, space, parameter)
+    else:
         raise folding.refuse(space, f"is a {type(space.node).__name__}")
+
+
+def _indexed_by(
+    folding: Folding, space: IterationSpace, parameter: str
+) -> Iterator[tuple[str, int]]:
+    """Dimensions that a parameter of a map indexes, beside whole rounds."""
+    length, values = folding.fold.round, values_in(space)
+    if parameter not in values or not _is_whole(values[parameter], length):
+        extent = space.ranges[space.parameters.index(parameter)]
+        raise folding.refuse(space, f"runs over {extent}, which is no number of whole rounds")
+    for container, subset in _leaves(folding, space):
+        for dimension, (begin, end, _) in enumerate(subset.ranges):
+            terms = terms_of(begin, values) if begin == end else None
+            if terms is None or terms[0].get(parameter) != 1:
+                continue
+            others = [f for name, f in terms[0].items() if name != parameter]
+            extent = sympy.sympify(folding.sdfg.arrays[container].shape[dimension])
+            rounds = extent.is_Integer and not extent % length and not terms[1] % length
+            if rounds and not any(f % length for f in others):
+                yield container, dimension
+
+
+def _windows_of(
+    folding: Folding, space: IterationSpace, parameter: str
+) -> Iterator[tuple[str, int]]:
+    """Dimensions that a letter of a contraction indexes."""
+    assert isinstance(space.node, Contraction)
     pick = space.node.pick
     if pick and parameter_of_letter(pick.letter) == parameter:
         raise folding.refuse(space, f"looks {parameter} up in data")
     for edge, term in operands(space):
         for dimension, own in enumerate(term):
-            letters = {parameter_of_letter(x) for x, _ in own}
-            if parameter not in letters:
+            if parameter not in {parameter_of_letter(x) for x, _ in own}:
                 continue
             begin, end, _ = edge.data.subset.ranges[dimension]
             known = sympy.sympify(begin).is_Integer and sympy.sympify(end).is_Integer
-            if not plain_letter(own) or not known or not _is_whole((begin, end), length):
+            if (
+                not plain_letter(own)
+                or not known
+                or not _is_whole((begin, end), folding.fold.round)
+            ):
                 raise folding.refuse(
                     space, f"reaches across rounds in {edge.data.data}[{begin}:{end + 1}]"
                 )

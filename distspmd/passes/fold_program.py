@@ -61,9 +61,9 @@ def fold_containers(sdfg: SDFG, folding: Folding) -> dict[str, tuple[int, ...]]:
 
 def fold_space(space: IterationSpace, folding: Folding) -> IterationSpace:
     """Rewrite a space in place; the space as it is then."""
-    if not any(name in folding.dimensions for name in containers_of(space)):
-        if space.name not in folding.parameters:
-            return space
+    touches = any(name in folding.dimensions for name in containers_of(space))
+    if not touches and space.name not in folding.parameters:
+        return space
     if isinstance(space.node, nodes.MapEntry):
         return _fold_map(space, folding)
     return _fold_contraction(space, folding)

@@ -33,6 +33,14 @@ def layers(x: dace.float64[6, 8], w: dace.float64[8, 10], v: dace.float64[10, 8]
     return np.tanh(x @ w) @ v + x
 
 
+def check_refused(text, message, folder) -> None:
+    """See to it that a file is refused, with a message."""
+    path = folder / "schedule.yaml"
+    path.write_text(text)
+    with pytest.raises(ScheduleError, match=message):
+        distspmd.lower(chain.to_sdfg(), path)
+
+
 def moved(lowering) -> list[str]:
     return [f"{m.data}: {m.layouts} {m.solution.cost.nbytes}" for m in lowering.memlets]
 
@@ -127,10 +135,8 @@ def test_a_file_is_edited_and_names_meshes(tmp_path):
     ],
 )
 def test_what_does_not_fit_is_refused_with_the_line(spaces, message, tmp_path):
-    path = tmp_path / "schedule.yaml"
-    path.write_text(f"version: 1\nmeshes:\n  rows: {{x: 4, y: 2}}\nspaces:\n{spaces}")
-    with pytest.raises(ScheduleError, match=message):
-        distspmd.lower(chain.to_sdfg(), path)
+    text = f"version: 1\nmeshes:\n  rows: {{x: 4, y: 2}}\nspaces:\n{spaces}"
+    check_refused(text, message, tmp_path)
 
 
 def test_homes_that_a_schedule_gives_are_kept_in_files_and_taken(tmp_path):
@@ -167,13 +173,9 @@ def test_homes_that_a_schedule_gives_are_kept_in_files_and_taken(tmp_path):
     ],
 )
 def test_homes_that_do_not_fit_are_refused(homes, message, tmp_path):
-    path = tmp_path / "schedule.yaml"
-    path.write_text(
-        "version: 1\nmeshes: {rows: {x: 4}, more: {x: 5}}\n\nspaces:\n  hidden: [4, 1]\n"
-        f"homes: {homes}\n"
-    )
-    with pytest.raises(ScheduleError, match=message):
-        distspmd.lower(chain.to_sdfg(), path)
+    meshes = "meshes: {rows: {x: 4}, more: {x: 5}}"
+    text = f"version: 1\n{meshes}\n\nspaces:\n  hidden: [4, 1]\nhomes: {homes}\n"
+    check_refused(text, message, tmp_path)
 
 
 def test_a_home_that_lacks_what_is_used_is_refused():
