@@ -81,7 +81,8 @@ class DeviceExecutable(Executable):
             self._rank,
         )
         engine = self.engine
-        self._transport = Transport(self._device, engine.context or 0, engine.end, table)
+        names = [*(name for name, _, _ in plans), *(fetch.name for fetch in fetches)]
+        self._transport = Transport(self._device, engine.context or 0, engine.end, table, names)
         held = [(plan, storages) for _, plan, storages in plans]
         self.transport = use_transport(
             self._transport, engine, self._agreement, held, self._takes_part

@@ -36,6 +36,7 @@ _ABI: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "products_load": (ctypes.c_char_p, (ctypes.c_char_p,)),
     "products_error": (ctypes.c_char_p, ()),
     "transport_create": (_ADDRESS, (_ADDRESS, _ADDRESS, NUMBERS)),
+    "transport_name": (None, (_ADDRESS, ctypes.c_char_p)),
     "transport_destroy": (None, (_ADDRESS,)),
     "transport_run": (None, (_ADDRESS, _NUMBER, _ADDRESS, _ADDRESS)),
     "transport_bytes": (None, (_ADDRESS, NUMBERS)),

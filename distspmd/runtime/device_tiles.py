@@ -162,7 +162,8 @@ def transport_between(
     if device is None:
         return None
     table = staging_table(held, [], engine.rank)
-    transport = Transport(device, engine.context, engine.end, table)
+    names = [name for name, _, _ in engine.plans]
+    transport = Transport(device, engine.context, engine.end, table, names)
     if takes_part:
         use_transport(transport, engine, agreement, held)
     return transport

@@ -405,14 +405,24 @@ class Transport:
         engine: the context of an engine.
         end: ends all ranks with a message; a function of C, of a context and a text.
         table: of :func:`distspmd.plans.staged_boxes.staging_table`.
+        names: of its plans and then of its fetches, for messages about errors.
     """
 
-    def __init__(self, device: Device, engine: int, end: Any, table: NDArray[np.int64]) -> None:
+    def __init__(
+        self,
+        device: Device,
+        engine: int,
+        end: Any,
+        table: NDArray[np.int64],
+        names: Sequence[str] = (),
+    ) -> None:
         self._library = device._library
         self.device = device
         self.context: int = self._library.distspmd_transport_create(
             engine, ctypes.cast(end, ctypes.c_void_p), table.ctypes.data_as(NUMBERS)
         )
+        for name in names:
+            self._library.distspmd_transport_name(self.context, name.encode())
 
     def run(self, plan: int, pointers: Sequence[int | None]) -> None:
         """Run a plan of the engine on tiles, each in the memory of the device or of the host."""

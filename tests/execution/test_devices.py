@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 from conftest import UNOPTIMISED, Launch
 
 from distspmd.runtime import devices
+from distspmd.runtime.device_transports import VARIABLE as TRANSPORT
 
 RANKS = Path(__file__).parents[1] / "ranks"
 
@@ -93,3 +95,30 @@ def test_the_device_of_a_process_is_found_once(monkeypatch: pytest.MonkeyPatch) 
     first = devices.device_of_process(devices.KINDS["emulated"])
     monkeypatch.setattr(devices, "build_device_library", lambda kind: pytest.fail("asked again"))
     assert devices.device_of_process(devices.KINDS["emulated"]) is first
+
+
+@pytest.mark.parametrize(
+    ("failure", "transport"),
+    [
+        ("launch:2", "staged"),
+        *(
+            pytest.param(f"{kind}:{count}", way, marks=pytest.mark.slow)
+            for kind, counts in (("launch", (1, 4, 7)), ("kernel", (1, 4, 7)))
+            for count in counts
+            for way in ("staged", "nccl", "pulls")
+        ),
+    ],
+)
+def test_a_call_of_the_device_that_fails_on_one_rank_ends_all(
+    launch: Launch, monkeypatch: pytest.MonkeyPatch, failure: str, transport: str
+) -> None:
+    monkeypatch.setenv(TRANSPORT, transport)
+    done = launch(RANKS / "device_failures.py", failure, ranks=2, check=False, timeout=120)
+    assert "the first call is right" in done.stdout
+    assert "there are fewer" not in done.stdout
+    assert done.returncode != 0
+    assert not done.timed_out
+    why = {"launch": "invalid configuration argument", "kernel": "unspecified launch failure"}
+    place = r"(smoothed|the distributed memlet .* of device_failures\.py:\d+): the device"
+    found = rf"distspmd: rank 1: {place}[^\n]*: {why[failure.partition(':')[0]]}"
+    assert re.search(found, done.stderr), done.stderr

@@ -37,6 +37,7 @@ enum cudaError_t {
   cudaErrorInvalidDevice = 101,
   cudaErrorInvalidResourceHandle = 400,
   cudaErrorNotReady = 600,
+  cudaErrorLaunchFailure = 719,
 };
 enum cudaMemcpyKind {
   cudaMemcpyHostToHost,

@@ -10,6 +10,7 @@
 
 #include "arena.hpp"
 #include "blocks.hpp"
+#include "failures.hpp"
 #include "streams.hpp"
 
 uint3 threadIdx, blockIdx;
@@ -22,6 +23,7 @@ struct Device {
   Arena arena;
   Streams streams{arena};
   Block block;
+  Failures failures;
   cudaError_t error = cudaSuccess;
 };
 
@@ -37,6 +39,14 @@ cudaError_t told(cudaError_t error) {
   return error;
 }
 
+/// Of a call that would succeed: after a kernel that faulted none does.
+cudaError_t done() { return device().failures.broken ? told(cudaErrorLaunchFailure) : cudaSuccess; }
+
+/// The error of a call that is asked to fail, else none.
+cudaError_t asked(const char *kind, cudaError_t error) {
+  return device().failures.now(kind) ? told(error) : done();
+}
+
 bool fits_direction(const void *to, const void *from, cudaMemcpyKind kind) {
   if (kind == cudaMemcpyDefault) return true;
   const bool into = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
@@ -48,14 +58,14 @@ cudaError_t push(Stream *handle, std::function<void()> operation) {
   Stream *stream = device().streams.of(handle);
   if (!stream) return told(cudaErrorInvalidResourceHandle);
   device().streams.push(*stream, std::move(operation));
-  return cudaSuccess;
+  return done();
 }
 
 cudaError_t finish(Stream *handle) {
   Stream *stream = device().streams.of(handle);
   if (!stream) return told(cudaErrorInvalidResourceHandle);
   stream->run_all();
-  return cudaSuccess;
+  return done();
 }
 
 }  // namespace
@@ -66,7 +76,12 @@ cudaError_t enqueue(dim3 grid, dim3 block, Stream *stream, std::function<void()>
                          grid.z <= 65535;
   if (!grid_fits || !threads || threads > 1024 || block.z > 64)
     return told(cudaErrorInvalidConfiguration);
+  const cudaError_t error = asked("launch", cudaErrorInvalidConfiguration);
+  if (error != cudaSuccess) return error;
+  const bool faults = device().failures.now("kernel");
   return push(stream, [=] {
+    if (faults) device().failures.broken = true;
+    if (device().failures.broken) return;
     gridDim = grid;
     blockDim = block;
     for (unsigned z = 0; z < grid.z; ++z)
@@ -102,6 +117,7 @@ const char *cudaGetErrorName(cudaError_t error) {
     case cudaErrorInvalidDevice: return "cudaErrorInvalidDevice";
     case cudaErrorInvalidResourceHandle: return "cudaErrorInvalidResourceHandle";
     case cudaErrorNotReady: return "cudaErrorNotReady";
+    case cudaErrorLaunchFailure: return "cudaErrorLaunchFailure";
   }
   return "an unknown error";
 }
@@ -116,6 +132,7 @@ const char *cudaGetErrorString(cudaError_t error) {
     case cudaErrorInvalidDevice: return "invalid device ordinal";
     case cudaErrorInvalidResourceHandle: return "invalid resource handle";
     case cudaErrorNotReady: return "device not ready";
+    case cudaErrorLaunchFailure: return "unspecified launch failure";
   }
   return "an unknown error";
 }
@@ -152,6 +169,9 @@ cudaError_t cudaMemGetInfo(std::size_t *free, std::size_t *total) {
 }
 
 cudaError_t cudaMalloc(void **to, std::size_t bytes) {
+  *to = nullptr;
+  const cudaError_t error = emulated::asked("allocation", cudaErrorMemoryAllocation);
+  if (error != cudaSuccess) return error;
   *to = bytes ? device().arena.allocate(bytes) : nullptr;
   return *to || !bytes ? cudaSuccess : told(cudaErrorMemoryAllocation);
 }
@@ -189,6 +209,9 @@ cudaError_t cudaFreeAsync(void *at, cudaStream_t stream) {
   });
 }
 cudaError_t cudaMallocHost(void **to, std::size_t bytes) {
+  *to = nullptr;
+  const cudaError_t error = emulated::asked("allocation", cudaErrorMemoryAllocation);
+  if (error != cudaSuccess) return error;
   const std::size_t whole = (bytes + 4095) / 4096 * 4096;
   *to = aligned_alloc(4096, whole);
   if (*to) std::memset(*to, 0xFF, whole);  // as memory of the device that nobody wrote
@@ -216,6 +239,8 @@ cudaError_t cudaMemcpy2DAsync(void *to, std::size_t to_pitch, const void *from,
   if (width > to_pitch || width > from_pitch) return told(cudaErrorInvalidValue);
   if (width && height && !emulated::fits_direction(to, from, kind))
     return told(cudaErrorInvalidMemcpyDirection);
+  const cudaError_t error = emulated::asked("copy", cudaErrorInvalidValue);
+  if (error != cudaSuccess) return error;
   return emulated::push(stream, [=] {
     for (std::size_t row = 0; row < height; ++row)
       std::memcpy(static_cast<char *>(to) + row * to_pitch,
@@ -237,6 +262,8 @@ cudaError_t cudaMemcpy(void *to, const void *from, std::size_t bytes, cudaMemcpy
 }
 cudaError_t cudaMemsetAsync(void *to, int value, std::size_t bytes, cudaStream_t stream) {
   if (bytes && !device().arena.has(to)) return told(cudaErrorInvalidValue);
+  const cudaError_t error = emulated::asked("copy", cudaErrorInvalidValue);
+  if (error != cudaSuccess) return error;
   return emulated::push(stream, [=] { std::memset(to, value, bytes); });
 }
 cudaError_t cudaMemset(void *to, int value, std::size_t bytes) {
@@ -245,7 +272,7 @@ cudaError_t cudaMemset(void *to, int value, std::size_t bytes) {
 
 cudaError_t cudaDeviceSynchronize() {
   device().streams.run_all();
-  return cudaSuccess;
+  return emulated::done();
 }
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *to, unsigned flags) {
   *to = device().streams.create(!(flags & cudaStreamNonBlocking));
@@ -276,13 +303,20 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t handle) {
   emulated::Stream *stream = device().streams.of(handle);
   if (!stream) return told(cudaErrorInvalidResourceHandle);
+  const cudaError_t error = emulated::asked("event", cudaErrorInvalidResourceHandle);
+  if (error != cudaSuccess) return error;
   *event = {stream, stream->last};
   return cudaSuccess;
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   if (event->stream) event->stream->run_until(event->upto);
-  return cudaSuccess;
+  return emulated::done();
 }
 cudaError_t cudaEventQuery(cudaEvent_t event) {
   return !event->stream || event->stream->done >= event->upto ? cudaSuccess : cudaErrorNotReady;
+}
+
+/// Let a call fail, as DISTSPMD_EMULATED_FAILS does, counted from now.
+extern "C" __attribute__((used, visibility("default"))) void distspmd_emulated_fail(const char *text) {
+  device().failures.arm(text);
 }

@@ -174,6 +174,10 @@ DISTSPMD_DEVICE_EXPORT void *distspmd_transport_create(void *engine,
 DISTSPMD_DEVICE_EXPORT void distspmd_transport_destroy(void *transport) {
   delete static_cast<distspmd::Transport *>(transport);
 }
+/// The name of its next plan, or of its next fetch behind all plans, for messages about errors.
+DISTSPMD_DEVICE_EXPORT void distspmd_transport_name(void *transport, const char *name) {
+  static_cast<distspmd::Transport *>(transport)->name(name);
+}
 /// Run a plan on tiles that lie in the memory of the device or of the host.
 DISTSPMD_DEVICE_EXPORT void distspmd_transport_run(void *transport, std::int64_t plan,
                                                    const void *in, void *out) {

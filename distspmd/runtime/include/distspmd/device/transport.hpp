@@ -116,6 +116,9 @@ class Transport : public Executable {
     cudaStreamDestroy(stream_);
   }
 
+  /// Let messages about errors name what moved: plans first, then fetches.
+  void name(const char *one) { names_.emplace_back(one); }
+
   /// Let ranks pull out of the memory of each other's devices, where they can; see Pulls.
   void use_pulls(Pulls::Meet meet, Pulls::Count count, const std::int64_t *words) {
     pulls_ = std::make_unique<Pulls>(engine_, meet, count, words);
@@ -211,12 +214,16 @@ class Transport : public Executable {
             "cudaMemcpy");
   }
 
+  void end(const std::string &message) {
+    const bool knows = moving_ < names_.size();
+    end_(engine_, ((knows ? names_[moving_] + ": " : std::string()) + message).c_str());
+  }
+
   void wait(cudaStream_t stream) { check(cudaStreamSynchronize(stream), "cudaStreamSynchronize"); }
 
   void check(cudaError_t error, const char *what) {
     if (error == cudaSuccess) return;
-    const std::string text = std::string("the device: ") + what + ": " + cudaGetErrorString(error) + ".";
-    end_(engine_, text.c_str());
+    end(std::string("the device: ") + what + ": " + cudaGetErrorString(error) + ".");
   }
 
   /// Whether a tile is in the memory of the device, of which parts are touched; its storage may begin
@@ -236,6 +243,7 @@ class Transport : public Executable {
   static void run_plan(Executable *own, std::int64_t plan, const void *in, void *out) {
     Transport *self = static_cast<Transport *>(own);
     Executable *engine = self->engine_;
+    self->moving_ = std::size_t(plan);
     if (self->pulls_) {
       self->wait(nullptr);  // for what the program does with the tiles
       const bool done = self->pulls_->run(plan, in, out);
@@ -245,7 +253,7 @@ class Transport : public Executable {
     for (const auto &messages : self->messages_) {
       self->wait(nullptr);  // likewise
       const bool done = messages->run(plan, in, out);
-      if (!messages->said().empty()) self->end_(engine, messages->said().c_str());
+      if (!messages->said().empty()) self->end(messages->said());
       self->check(messages->error(), "a message");
       if (done) return;
     }
@@ -267,6 +275,7 @@ class Transport : public Executable {
   static void run_fetch(Executable *own, std::int64_t fetch, const void *in, void *out) {
     Transport *self = static_cast<Transport *>(own);
     Executable *engine = self->engine_;
+    self->moving_ = self->plans_.size() + std::size_t(fetch);
     self->by(self->fetches_.at(std::size_t(fetch)), in, out,
              [=](const void *from, void *to) { engine->fetch(engine, fetch, from, to); });
   }
@@ -279,6 +288,8 @@ class Transport : public Executable {
   std::unique_ptr<Pulls> pulls_;
   std::vector<std::unique_ptr<Messages>> messages_;  // a plan goes by one of them at most
   std::vector<Route> plans_, fetches_;
+  std::vector<std::string> names_;
+  std::size_t moving_ = std::size_t(-1);  // which of them moves, or has moved last
   std::int64_t reach_[2] = {0, 0};  // bytes of a mirror that has all boxes of a source, of a target
   void *mirrors_[2] = {nullptr, nullptr};
   cudaStream_t stream_ = nullptr;
