@@ -28,7 +28,6 @@ from distspmd.lowering import ATTRIBUTE, Lowering, Result, call_form_of
 from from_numpy.corpus.registry import Case
 from from_numpy.following import tell
 from from_numpy.outcomes import (
-    NOT_COMPARED,
     NOT_SPLIT,
     RIGHT,
     WRONG,
@@ -67,13 +66,13 @@ class _Stages:
         told = "; ".join(wrong)
         if told:
             raise _Differs(told)
-        if refused and NOT_SPLIT not in self.outcome.reason:
+        if refused and not self.outcome.reason:
             said = f"{NOT_SPLIT}{self._where}{refused}"
-            self.outcome = replace(self.outcome, reason=_both(said, self.outcome.reason))
+            self.outcome = replace(self.outcome, reason=said)
 
-    def remark(self, said: str) -> None:
-        """Keep what is to be known of a case that is right."""
-        self.outcome = replace(self.outcome, reason=_both(self.outcome.reason, said))
+    def leave_values(self, said: str) -> None:
+        """Keep why values are not compared."""
+        self.outcome = replace(self.outcome, uncompared=said)
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> bool:
         if isinstance(error, KeyboardInterrupt):
@@ -87,10 +86,6 @@ class _Stages:
             self.outcome = replace(self.outcome, reason=self._where + self.outcome.reason)
         self.outcome = replace(self.outcome, seconds=round(seconds, 2))
         return True
-
-
-def _both(one: str, other: str) -> str:
-    return "; ".join(filter(None, (one, other)))
 
 
 class _Differs(Exception):
@@ -171,7 +166,7 @@ def lower(parsed: SDFG, ranks: int, dimension: int = 0) -> Lowered:
 def on_paper(case: Case, ranks: int = 3, dimension: int = 0) -> Outcome:
     """What can be seen without a compiler: the results, and proved plans.
 
-    A remark says why values are not compared where they are not.
+    The outcome says why values are not compared where they are not.
     """
     with _Stages(case.name) as stages:
         wanted, programs = expected(case), Programs()
@@ -181,7 +176,7 @@ def on_paper(case: Case, ranks: int = 3, dimension: int = 0) -> Outcome:
         try:
             stages.end(_evaluated_differences(case, wanted, programs, parsed))
         except NotOnPaper as unknown:
-            stages.remark(f"{NOT_COMPARED}{unknown}")
+            stages.leave_values(str(unknown))
         stages.enter("lower", f"{ranks} ranks: ")
         lowered = lower(parsed, ranks, dimension)
         stages.end(problems(lowered.lowering), lowered.refused)

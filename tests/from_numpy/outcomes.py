@@ -22,7 +22,6 @@ from distspmd.errors import (
 
 NO_LINE = "(no source line) "
 NOT_SPLIT = "not split: "
-NOT_COMPARED = "values are not compared: "
 RIGHT, REFUSED, WRONG, FOREIGN = KINDS = ("right", "refused", "wrong", "foreign")
 
 _OF_FAULTS = (
@@ -46,6 +45,7 @@ class Outcome:
         reason: what was refused, what differs, or the foreign error; of what is right, a remark.
         stage: where it ended: parse, lower, compile or run.
         seconds: of all its stages.
+        uncompared: why values are not compared, where they are not.
     """
 
     name: str
@@ -53,6 +53,7 @@ class Outcome:
     reason: str = ""
     stage: str = ""
     seconds: float = 0.0
+    uncompared: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -164,7 +165,8 @@ def counts(outcomes: list[Outcome]) -> str:
     text = ", ".join(f"{number} {kind}" for kind, number in found.items())
     nowhere = sum(NO_LINE in each.reason for each in outcomes)
     right = [each for each in outcomes if each.kind == RIGHT]
-    unsplit, unseen = (sum(t in each.reason for each in right) for t in (NOT_SPLIT, NOT_COMPARED))
+    unsplit = sum(each.reason.startswith(NOT_SPLIT) for each in right)
+    unseen = sum(bool(each.uncompared) for each in right)
     return (
         f"{len(outcomes)} cases: {text}; {nowhere} refusals name no source line; "
         f"{unsplit} of the right ones run only where some spaces are not split"
