@@ -72,8 +72,8 @@ MOVES = (
     ),
     Mutation("for the mirror", TRANSPORT, "    wait(stream_);\n    go(", "    go(", "mirrored", 2),
 )
-"""Waits without which tiles are wrong that users move. Mirrors have two more, without which no such
-program is wrong, since other waits hide them; test_transport.py takes out each."""
+"""Waits without which tiles are wrong that users move. Mirrors have two more, without which this
+program is still right, presumably since others hide them; test_transport.py takes out each."""
 
 MUTATIONS = (
     Mutation(
