@@ -117,25 +117,25 @@ class _Kernel:
         combine = loops.combine.format("__a", "__b")
         start = f"const {ctype} __value = {loops.start};\n" if loops.start else ""
         start += loops.combine.format("__part", "__value") if loops.start else ""
-        store = f"{self._decoded(loops.kept, '__e')}\n{start}\n{loops.target} = __part;"
+        store = f"{self._decoded(loops.kept, '__element')}\n{start}\n{loops.target} = __part;"
         shape, neutral = "distspmd::ReductionShape __shape", f"{ctype}({loops.neutral})"
-        span = f"{_INT} __e, {_INT} __first, {_INT} __end, {_INT} __step, {ctype} &__part"
+        span = f"{_INT} __element, {_INT} __first, {_INT} __end, {_INT} __step, {ctype} &__part"
         combining = f"[]({ctype} &__a, {ctype} __b) {{ {combine} }}"
         part = loops.combine.format("__part", "__value")
-        each = f"for ({_INT} __r = __first; __r < __end; __r += __step) {{"
+        each = f"for ({_INT} __term = __first; __term < __end; __term += __step) {{"
         launching = "dim3 __grid, dim3 __block"
         return f"""namespace {{
 __global__ void NAME_terms({own}, {shape}, {ctype} *__parts) {{
 const {_INT} __elements = {self._count(loops.kept)}, __terms = {self._count(loops.terms)};
 distspmd::reduce_elements(__elements, __terms, __shape, {neutral}, [&]({span}) {{
-{self._decoded(loops.kept, "__e")}
+{self._decoded(loops.kept, "__element")}
 {each}
-{self._decoded(loops.terms, "__r")}
+{self._decoded(loops.terms, "__term")}
 {loops.body}
 }}
-}}, {combining}, [&]({_INT} __e, {_INT} __chunk, {ctype} __part) {{
+}}, {combining}, [&]({_INT} __element, {_INT} __chunk, {ctype} __part) {{
 if (__shape.chunks > 1) {{
-__parts[__e * __shape.chunks + __chunk] = __part;
+__parts[__element * __shape.chunks + __chunk] = __part;
 return;
 }}
 {store}
@@ -145,10 +145,10 @@ __global__ void NAME_parts({own}, {_INT} __chunks, {shape}, const {ctype} *__par
 const {_INT} __elements = {self._count(loops.kept)};
 distspmd::reduce_elements(__elements, __chunks, __shape, {neutral}, [&]({span}) {{
 {each}
-const {ctype} __value = __parts[__e * __chunks + __r];
+const {ctype} __value = __parts[__element * __chunks + __term];
 {part}
 }}
-}}, {combining}, [&]({_INT} __e, {_INT}, {ctype} __part) {{
+}}, {combining}, [&]({_INT} __element, {_INT}, {ctype} __part) {{
 {store}
 }});
 }}

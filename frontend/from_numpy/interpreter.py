@@ -41,6 +41,7 @@ from distspmd.frontend.from_numpy.syntax.map_indices import where_in_range
 from distspmd.frontend.from_numpy.syntax.mutation import before_change, may_change
 from distspmd.frontend.from_numpy.syntax.operators import binary
 from distspmd.frontend.from_numpy.syntax.passed_errors import read_body
+from distspmd.frontend.from_numpy.syntax.ranges import Enumerated, Places, Zipped, static_values
 from distspmd.frontend.from_numpy.syntax.registry import EXPRESSIONS, STATEMENTS
 from distspmd.frontend.from_numpy.syntax.sharing import is_own, reads_in_place, references
 from distspmd.frontend.from_numpy.syntax.sources import globals_of, read_source
@@ -309,10 +310,10 @@ class Interpreter:
             return list(value)
         if isinstance(value, generators.Generator):
             return generators.collect(self, value, at_once=True)
+        if isinstance(value, Zipped | Enumerated | Places):
+            return list(static_values(self, value))
         if isinstance(value, RunList) and isinstance(value.count, int):
             return [lists.read(self, value, n) for n in range(value.count)]
-        if isinstance(value, np.ndarray):
-            return list(value)
         if isinstance(value, Tensor):
             if value.ndim == 0 or not isinstance(value.shape[0], int):
                 self.tracer.refuse(f"{told(value)} is not unpacked: its length is not known")

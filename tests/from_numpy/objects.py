@@ -15,6 +15,18 @@ import numpy as np
 from from_numpy.corpus.registry import Case
 
 
+class Slots:
+    __slots__ = ("least", "n")
+
+    def __init__(self) -> Any:
+        self.n, self.least = 0, 1e9
+
+    def push(self, v: Any) -> Any:
+        self.n += 1
+        if v < self.least:
+            self.least = v
+
+
 class Sum:
     scale = 2.0
 
@@ -204,9 +216,19 @@ def shaped(x: Any) -> Any:
     return a, b + 1
 
 
+def slots_and_unzipped(x: Any) -> Any:
+    one, path = Slots(), [(0, 1.0)]
+    for v in x:
+        one.push(v)
+        path.append((path[-1][0] + 1, path[-1][1] * v))
+    places, values = zip(*path, strict=False)
+    (n, first), (m, second) = enumerate(x[:2])
+    return one.n, one.least, np.array(places), np.array(values), first + second, n + m
+
+
 def of_objects(x: Any) -> Any:
     found = in_a_branch(x), in_a_loop(x), set_in_a_loop(x), specials(x), inherit(x)
-    return *found, of_fields(x), while_obj(x)
+    return *found, of_fields(x), while_obj(x), slots_and_unzipped(x)
 
 
 def of_python(x: Any) -> Any:

@@ -15,7 +15,7 @@ import pytest
 
 from distspmd.errors import UnsupportedProgram
 from distspmd.frontend import numpy_program
-from from_numpy.objects import CASES, Sum
+from from_numpy.objects import CASES, Slots, Sum
 
 
 def test_python_has_its_meaning_in_programs(launch: Any) -> None:
@@ -29,6 +29,12 @@ def test_generators_do_their_steps_between_those_of_loops(launch: Any) -> None:
 
 
 OUTSIDE = Sum(3)
+
+
+def sets_what_is_no_slot(x):
+    one = Slots()
+    one.most = x[0]
+    return one.n
 
 
 def changes_what_is_outside(x):
@@ -165,6 +171,7 @@ def asks_the_clock(x):
 @pytest.mark.parametrize(
     ("function", "message"),
     [
+        (sets_what_is_no_slot, "AttributeError: 'Slots' has no slot 'most'"),
         (zips_what_changes, "its steps would not be between those of the program"),
         (reads_a_generator_twice, "a generator that was read before"),
         (takes_the_next_in_a_branch, "made outside of it is read in it"),

@@ -46,6 +46,14 @@ OTHERS = {
 }
 
 
+def of_letters(n, m):
+    """Whole numbers, which the library does not take, over letters that kernels have had, too."""
+    return np.einsum("re,en->rn", n, m), np.einsum("re,er->e", n, m), np.einsum("ar,rb->ab", n, m)
+
+
+LETTERS = {"n": RNG.integers(-9, 9, (6, 5)), "m": RNG.integers(-9, 9, (5, 6))}
+
+
 def compiled(function: Any, given: dict[str, Any], split: bool, **options: Any) -> Any:
     lowered = None
     if rank == 0:
@@ -121,6 +129,7 @@ if "DISTSPMD_EMULATED_PRODUCTS" in os.environ:
 else:
     split = comm.size > 1
     right(batches, BATCHES, split, 2)
+    right(of_letters, LETTERS, split, 0)
     if "all" in sys.argv:
         right(of_doubles, DOUBLES, split, 4)
         right(of_others, OTHERS, split, 2)

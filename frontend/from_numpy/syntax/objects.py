@@ -93,7 +93,7 @@ def make(
             tracer.refuse(f"{kind.__name__}: {problem}")
     if kind.__new__ is not object.__new__ or type(kind) is not type:
         tracer.refuse(f"objects of {kind.__name__}, which makes them in a way of its own")
-    made = object.__new__(kind)
+    made = object.__new__(_with_room(kind))
     tracer.made[id(vars(made))] = made
     init: Any = kind.__init__
     if dataclasses.is_dataclass(kind) and "__init__" in vars(kind) and _is_generated(init):
@@ -103,6 +103,14 @@ def make(
     elif given or named:
         tracer.refuse(f"{kind.__name__}() takes no arguments")
     return made
+
+
+@functools.cache
+def _with_room(kind: type) -> type:
+    """The class, or one below it of which objects have a ``__dict__``, not slots alone."""
+    if kind.__dictoffset__:
+        return kind
+    return type(kind.__name__, (kind,), {"__module__": kind.__module__, "__doc__": kind.__doc__})
 
 
 def _is_generated(function: Any) -> bool:
@@ -166,6 +174,9 @@ def set_attribute(run: Interpreter, base: Any, name: str, value: Any) -> None:
         run.call(found.fset, [base, value], {})
         return
     sets_itself = inspect.getattr_static(kind, "__setattr__") != vars(object)["__setattr__"]
+    has_slots = kind.__base__ is not None and kind is _with_room(kind.__base__)
+    if has_slots and not inspect.ismemberdescriptor(found):
+        run.tracer.refuse(f"AttributeError: {kind.__name__!r} has no slot {name!r}")
     if sets_itself or isinstance(found, property):
         run.tracer.refuse(f"{name!r} of {kind.__name__} cannot be set")
     before_change(run, vars(base), name)
