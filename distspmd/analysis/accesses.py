@@ -26,7 +26,7 @@ from dace.sdfg.state import (
 )
 from dace.transformation.passes.analysis import loop_analysis
 
-from distspmd.analysis.index_bounds import Range
+from distspmd.analysis.index_bounds import Range, stepping
 from distspmd.analysis.scopes import edges_at, nodes_inside
 from distspmd.analysis.symbol_values import (
     ElementValue,
@@ -54,11 +54,14 @@ _NO_EDGE: Edge = MultiConnectorEdge(
 
 @dataclass(frozen=True, slots=True)
 class Dimension:
-    """Indices ``first..last`` (both included) in one dimension; ``dense`` where the step is 1."""
+    """Indices ``first..last`` (both included) in one dimension.
+
+    These are each ``step``-th, ``last`` too; a step of None is not known, or does not lead there.
+    """
 
     first: sympy.Expr
     last: sympy.Expr
-    dense: bool = True
+    step: int | None = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,11 +190,7 @@ class _Walk:
         if isinstance(node, nodes.NestedSDFG) and _same_shape(state, container, node, connector):
             for access in self._nested(node, connector, is_write, scope):
                 inner = _values_outside(access.values, state, node)
-                yield _sparse(
-                    replace(access, data=container.data, edge=border, values={**values, **inner}),
-                    state,
-                    node,
-                )
+                yield replace(access, data=container.data, edge=border, values={**values, **inner})
             return
         subset = (
             edge.data.get_dst_subset(edge, state)
@@ -210,7 +209,7 @@ class _Walk:
         )
         if isinstance(node, nodes.Tasklet) and not is_write:
             access = self._indexed(access, state, node, edge)
-        yield _sparse(access, state, node)
+        yield access
 
     def _indexed(
         self, access: Access, state: SDFGState, tasklet: nodes.Tasklet, edge: Edge
@@ -244,11 +243,8 @@ class _Walk:
         for entry in reversed(_maps_around(state, node)):
             dynamic = {c for c in entry.in_connectors if not c.startswith("IN_")}
             scope.update(dict.fromkeys(dynamic))
-            for name, (begin, end, step) in zip(
-                entry.map.params, entry.map.range.ranges, strict=True
-            ):
-                low, high = (begin, end) if (sympy.sympify(step) > 0) != False else (end, begin)  # noqa: E712
-                scope[name] = Range(sympy.sympify(low), sympy.sympify(high))
+            for name, values in zip(entry.map.params, entry.map.range.ranges, strict=True):
+                scope[name] = stepping(*values)
         return scope
 
     def _nested(
@@ -298,11 +294,11 @@ class _Walk:
             return expression.subs(found, simultaneous=True)
 
         inner = {
-            names[name]: values and Range(moved(values.lower), moved(values.upper))
+            names[name]: values and Range(moved(values.lower), moved(values.upper), values.step)
             for name, values in access.scope.items()
         }
         dimensions = tuple(
-            d and Dimension(moved(d.first), moved(d.last), d.dense) for d in access.dimensions
+            d and Dimension(moved(d.first), moved(d.last), d.step) for d in access.dimensions
         )
         values = {
             names[name]: replace(value, indices=tuple(map(moved, value.indices)))
@@ -346,28 +342,6 @@ def _maps_around(state: SDFGState, node: nodes.Node) -> list[nodes.MapEntry]:
     return entries
 
 
-def _sparse(access: Access, state: SDFGState, node: nodes.Node) -> Access:
-    """The access, not dense where the maps around it take steps of more than one."""
-    stepped = {
-        name
-        for entry in _maps_around(state, node)
-        for name, (_, _, step) in zip(entry.map.params, entry.map.range.ranges, strict=True)
-        if step != 1
-    }
-    if not stepped:
-        return access
-    dimensions = tuple(
-        d
-        and replace(
-            d,
-            dense=d.dense
-            and not stepped & {s.name for s in d.first.free_symbols | d.last.free_symbols},
-        )
-        for d in access.dimensions
-    )
-    return replace(access, dimensions=dimensions)
-
-
 def _enters(node: nodes.Node, inside: set[nodes.Node], sdfg: SDFG) -> bool:
     return isinstance(node, nodes.AccessNode) and node not in inside
 
@@ -405,11 +379,12 @@ def _dimensions(
     if not isinstance(subset, subsets.Range):
         return (None,) * len(shape)
     found: list[Dimension | None] = []
-    for (begin, end, step), tile in zip(subset.ranges, subset.tile_sizes, strict=True):
-        begin, end, step = map(sympy.sympify, (begin, end, step))
-        if step.is_negative:
-            begin, end = end, begin
-        found.append(Dimension(begin, end + sympy.sympify(tile) - 1, bool(abs(step) == 1)))
+    for ends, tile in zip(subset.ranges, subset.tile_sizes, strict=True):
+        values = stepping(*ends)
+        step = values.step
+        if step is not None and tile != 1:
+            step = 1 if (sympy.sympify(tile) - step).is_nonnegative else None
+        found.append(Dimension(values.lower, values.upper + sympy.sympify(tile) - 1, step))
     return tuple(found)
 
 
@@ -486,8 +461,6 @@ def _loop_range(loop: LoopRegion) -> Range | None:
     if start is None or end is None or stride is None:
         return None
     stride = sympy.sympify(stride)
-    if stride.is_positive:
-        return Range(sympy.sympify(start), sympy.sympify(end))
-    if stride.is_negative:
-        return Range(sympy.sympify(end), sympy.sympify(start))
+    if stride.is_positive or stride.is_negative:
+        return stepping(start, end, stride)
     return None

@@ -19,15 +19,28 @@ import sympy
 class Range:
     """Values of a symbol: ``lower`` to ``upper``, both included; ends may name outer symbols.
 
-    ``None`` stands for a symbol that is bound, but to values that nothing is known of.
+    The symbol takes each ``step``-th of them, ``upper`` too; a step of None is not known, or
+    does not lead to ``upper``. ``None`` in place of a range stands for a symbol that is bound, but
+    to values that nothing is known of.
     """
 
     lower: sympy.Expr
     upper: sympy.Expr
+    step: int | None = 1
 
 
 Scope = dict[str, Range | None]
 """Bound symbols in the order of their binding, outermost first. Other symbols are constants."""
+
+
+def stepping(begin: sympy.Expr, end: sympy.Expr, step: sympy.Expr) -> Range:
+    """Values from ``begin`` in steps to ``end``: a range of DaCe, whose step may miss its end."""
+    begin, end, step = map(sympy.sympify, (begin, end, step))
+    known, length = constant(step), constant(sympy.expand(end - begin))
+    if known not in (1, -1) and (not known or length is None or length % known):
+        known = None
+    low, high = (end, begin) if step.is_negative else (begin, end)
+    return Range(low, high, known and abs(known))
 
 
 def bound_index(expression: sympy.Expr, scope: Scope) -> Range | None:
@@ -158,37 +171,3 @@ def constant(expression: sympy.Expr) -> int | None:
     """The integer that the expression is, if it is one."""
     expression = sympy.sympify(expression)
     return int(expression) if expression.is_Integer else None
-
-
-def is_dense(first: sympy.Expr, last: sympy.Expr, scope: Scope) -> bool:
-    """Whether the windows ``first..last`` over a scope leave no hole.
-
-    Ends of a range that are no numbers stand for any ends. True for windows that move by at most
-    their own length when a symbol advances by one, symbols of smaller coefficient filling the steps
-    of larger ones (a mixed radix: ``4 * i + j``, j in 0:4).
-    """
-    window = constant(sympy.expand(last - first))
-    if window is None:
-        return not any(symbol.name in scope for symbol in first.free_symbols | last.free_symbols)
-    reach = window + 1
-    first = sympy.expand(first)
-    steps = []
-    for name in scope:
-        symbol = _symbol(first, name)
-        if symbol is None:
-            continue
-        step = constant(first.coeff(symbol, 1))
-        if step is None or symbol in sympy.expand(first - step * symbol).free_symbols:
-            return False
-        steps.append((abs(step), name))
-    for position, (step, name) in enumerate(sorted(steps)):
-        if step > reach:
-            return False
-        if position == len(steps) - 1:
-            break
-        values = scope[name]
-        length = None if values is None else constant(sympy.expand(values.upper - values.lower))
-        if length is None:
-            return False
-        reach += step * length
-    return True

@@ -9,8 +9,12 @@ from dace import SDFG, SDFGState
 from dace.sdfg import nodes
 
 from distspmd.analysis.accesses import Access, Dimension, Edge, map_accesses
+from distspmd.analysis.index_bounds import constant, stepping
 from distspmd.analysis.iteration_spaces import IterationSpace, main_map, window_name
 from distspmd.errors import UnsupportedProgram
+
+Window = tuple[sympy.Expr, sympy.Expr, sympy.Expr]
+"""First and last index, both included, and step: a dimension of a subset in DaCe."""
 
 
 def library_accesses(space: IterationSpace) -> tuple[list[Access], set[str]]:
@@ -73,17 +77,30 @@ def _initialises(state: SDFGState, node: nodes.AccessNode, main: nodes.MapEntry)
 
 def _in_window(access: Access, edge: Edge) -> Access:
     """Shift an access to a window of a container to the container."""
-    starts = [sympy.sympify(begin) for begin, _, _ in edge.data.subset.ranges]
+    windows = edge.data.subset.ranges
     sizes = [sympy.sympify(size) for size in edge.data.subset.size()]
-    kept = list(range(len(starts)))
-    if len(access.dimensions) != len(starts):
+    kept = list(range(len(windows)))
+    if len(access.dimensions) != len(windows):
         kept = [d for d, size in enumerate(sizes) if size != 1]
-    shifted: list[Dimension | None] = [
-        Dimension(start, start + size - 1) for start, size in zip(starts, sizes, strict=True)
-    ]
+    shifted: list[Dimension | None] = [_whole(window) for window in windows]
     if len(kept) == len(access.dimensions):
         for d, inner in zip(kept, access.dimensions, strict=True):
-            shifted[d] = inner and Dimension(
-                inner.first + starts[d], inner.last + starts[d], inner.dense
-            )
+            shifted[d] = inner and _inside(inner, windows[d])
     return replace(access, data=edge.data.data, edge=edge, dimensions=tuple(shifted))
+
+
+def _whole(window: Window) -> Dimension:
+    values = stepping(*window)
+    return Dimension(values.lower, values.upper, values.step)
+
+
+def _inside(inner: Dimension, window: Window) -> Dimension:
+    """Indices of a window, as indices of the container."""
+    begin, _, step = map(sympy.sympify, window)
+    stride = constant(step)
+    if not stride:
+        return _whole(window)
+    first, last = (begin + stride * end for end in (inner.first, inner.last))
+    if stride < 0:
+        first, last = last, first
+    return Dimension(first, last, inner.step and abs(stride) * inner.step)

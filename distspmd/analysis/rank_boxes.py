@@ -7,6 +7,7 @@ expression is therefore an array with one number for each rank.
 from __future__ import annotations
 
 import functools
+import itertools
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -18,8 +19,9 @@ from dace import SDFG
 from numpy.typing import NDArray
 
 from distspmd.analysis.accesses import Access, bound_around, loops_around, times
-from distspmd.analysis.index_bounds import Range, Scope, bound_index, is_dense
+from distspmd.analysis.index_bounds import Range, bound_index, constant
 from distspmd.analysis.iteration_spaces import IterationSpace
+from distspmd.analysis.mixed_radix import digits_of, ends_of, is_filled
 from distspmd.analysis.tiling import Tiling
 from distspmd.errors import UnsupportedProgram
 from distspmd.layouts.intervals import Numbers
@@ -33,12 +35,13 @@ class OnRanks:
         self.around = bound_around(space.state)
         self.ends: dict[str, Range | None] = {}
         values = {}
+        steps = [constant(extent.step) for extent in space.ranges]
         for d, (name, parts) in enumerate(zip(space.parameters, tiling.parts, strict=True)):
             first, last = sympy.Symbol(f"{name}__first"), sympy.Symbol(f"{name}__last")
             values[first.name], values[last.name] = tiling.lower[:, d], tiling.last[:, d]
             if parts == 1:
                 first, last = (sympy.Integer(ends[0, d]) for ends in (tiling.lower, tiling.last))
-            self.ends[name] = Range(first, last)
+            self.ends[name] = Range(first, last, steps[d])
         self.values = values
 
     def extents(self, data: str) -> tuple[int, ...]:
@@ -89,23 +92,22 @@ class OnRanks:
 
     def is_exact(self, access: Access) -> bool:
         """Whether the accesses of a rank touch each element of their box."""
-        if access.conditional or any(d is None or not d.dense for d in access.dimensions):
-            return False
-        if self.is_moved(access) or not self._surely_runs(access):
+        if access.conditional or self.is_moved(access) or not self._surely_runs(access):
             return False
         scope = self._scope(access)
         seen: set[str] = set()
         for dimension in access.dimensions:
-            assert dimension is not None
-            names = {s.name for s in dimension.first.free_symbols | dimension.last.free_symbols}
-            names &= scope.keys()
-            if names & seen or not is_dense(dimension.first, dimension.last, scope):
+            if dimension is None:
                 return False
-            if any(_depends(scope[name], scope) for name in names):
+            names = names_in(replace(access, dimensions=(dimension,), scope=scope)) & scope.keys()
+            indices = Range(dimension.first, dimension.last, dimension.step)
+            digits = digits_of(indices, scope)
+            if names & seen or digits is None:
+                return False
+            if not (is_filled(digits, self._evaluate) | self.tiling.idle).all():
                 return False
             seen |= names
-        steps = dict(zip(self.space.parameters, self.space.ranges, strict=True))
-        return all(name not in steps or steps[name].step == 1 for name in seen)
+        return True
 
     def _surely_runs(self, access: Access) -> bool:
         """Whether no range that moves, or is inside, may be empty where a rank has a part."""
@@ -115,9 +117,12 @@ class OnRanks:
                 return False
             if name in self.space.parameters:
                 continue
-            length = values and bound_index(values.upper - values.lower, scope)
-            if length is None or (self._evaluate(length.lower) < 0)[~self.tiling.idle].any():
+            if values is None:
                 return False
+            for lower, upper in itertools.product(*ends_of(values)):
+                length = bound_index(upper - lower, scope)
+                if length is None or (self._evaluate(length.lower) < 0)[~self.tiling.idle].any():
+                    return False
         return True
 
     def is_moved(self, access: Access) -> bool:
@@ -166,13 +171,6 @@ def names_in(access: Access) -> set[str]:
             more = {s.name for s in values.lower.free_symbols | values.upper.free_symbols}
             pending |= more - found
     return found
-
-
-def _depends(values: Range | None, scope: Scope) -> bool:
-    """Whether a range has ends that vary within the scope, or no known ends."""
-    if values is None:
-        return True
-    return any(s.name in scope for s in values.lower.free_symbols | values.upper.free_symbols)
 
 
 _FUNCTIONS: dict[str, Callable[..., Any]] = {

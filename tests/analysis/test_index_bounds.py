@@ -1,6 +1,5 @@
 """Bounds of index expressions against all values that they take."""
 
-import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -10,7 +9,7 @@ from dace import symbolic
 from hypothesis import given
 from hypothesis import strategies as st
 
-from distspmd.analysis.index_bounds import Range, bound_index, constant, is_dense
+from distspmd.analysis.index_bounds import Range, bound_index, constant, stepping
 
 FUNCTIONS = {
     "min": min,
@@ -204,56 +203,20 @@ def test_only_integers_are_constants():
     assert constant(sympy.Rational(1, 2)) is None
 
 
-@given(
-    coefficients=st.tuples(*[st.integers(-6, 6)] * 3),
-    extents=st.tuples(*[st.integers(1, 4)] * 3),
-    length=st.integers(1, 4),
-    ranks=st.integers(1, 3),
-)
-def test_dense_windows_have_no_hole_whatever_part_is_taken(coefficients, extents, length, ranks):
-    tile = Range(sympy.Symbol("first"), sympy.Symbol("last"))  # of a rank, in the range of i
-    scope = {"i": tile} | {
-        name: Range(sympy.Integer(0), sympy.Integer(extent - 1))
-        for name, extent in zip("jk", extents[1:], strict=True)
-    }
-    first = sum(a * sympy.Symbol(n) for a, n in zip(coefficients, "ijk", strict=True))
-    if not is_dense(sympy.sympify(first), first + length - 1, scope):
-        return
-    outermost = range(extents[0])
-    for part in range(ranks):
-        block = outermost[part * extents[0] // ranks : (part + 1) * extents[0] // ranks]
-        touched = {
-            sum(a * x for a, x in zip(coefficients, at, strict=True)) + d
-            for at in itertools.product(block, *map(range, extents[1:]))
-            for d in range(length)
-        }
-        if touched:
-            assert touched == set(range(min(touched), max(touched) + 1))
+@given(begin=st.integers(-5, 5), length=st.integers(0, 12), step=st.integers(-4, 4).filter(bool))
+def test_the_step_of_a_range_is_known_where_it_leads_to_the_end(begin, length, step):
+    end = begin + (length if step > 0 else -length)
+    taken = range(begin, end + (1 if step > 0 else -1), step)
+    found = stepping(begin, end, step)
+    assert (found.lower, found.upper) == (min(begin, end), max(begin, end))
+    assert found.step == (abs(step) if taken[-1] == end else None)
 
 
-@given(coefficient=st.integers(-3, 3), length=st.integers(1, 4), extent=st.integers(2, 5))
-def test_one_moving_window_is_dense_exactly_if_it_has_no_hole(coefficient, length, extent):
-    i = sympy.Symbol("i")
-    first = coefficient * i + sympy.Integer(0)
-    touched = {coefficient * x + d for x in range(extent) for d in range(length)}
-    whole = touched == set(range(min(touched), max(touched) + 1))
-    scope = {"i": Range(sympy.Integer(0), sympy.Integer(extent - 1))}
-    assert is_dense(first, first + length - 1, scope) == whole
-
-
-def test_a_mixed_radix_is_dense_and_a_stride_is_not():
-    i, j = sympy.symbols("i j")
-    scope = {name: Range(sympy.Integer(0), sympy.Integer(3)) for name in "ij"}
-    assert is_dense(4 * i + j, 4 * i + j, scope)
-    assert is_dense(i + 4 * j, i + 4 * j, scope)
-    assert not is_dense(5 * i + j, 5 * i + j, scope)
-    assert not is_dense(2 * i, 2 * i, scope)
-    assert is_dense(2 * i, 2 * i + 1, scope)
-
-
-def test_windows_of_unknown_length_are_not_dense():
+def test_ranges_of_unknown_length_keep_the_ends_that_they_may_miss():
     i, n = sympy.symbols("i n")
-    scope = {"i": Range(sympy.Integer(0), sympy.Integer(3))}
-    assert not is_dense(i, i + n, scope)
-    assert not is_dense(n * i, n * i, scope)
-    assert is_dense(sympy.Integer(2), n, scope)
+    assert stepping(i, n, 1) == Range(i, n)
+    assert stepping(i, n, 2) == Range(i, n, None)
+    assert stepping(n, i, -2) == Range(i, n, None)
+    assert stepping(i, i + 7, 4) == Range(i, i + 7, None)
+    assert stepping(i, i + 8, 4) == Range(i, i + 8, 4)
+    assert stepping(0, 7, n) == Range(0, 7, None)

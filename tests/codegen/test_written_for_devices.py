@@ -28,6 +28,19 @@ def test_a_softmax_of_warps_is_cut_over_its_outer_dimensions(root: Path, tmp_pat
     assert "x: scatter, 12,288 bytes" in done.stdout, "three of four ranks get 16 rows of 64"
 
 
+@pytest.mark.parametrize("ranks", range(1, 9))
+def test_ranks_of_a_softmax_of_warps_exchange_their_rows_with_the_root_alone(
+    softmax, ranks: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(softmax, "B", 7)
+    lowering = distspmd.lower(softmax.warp_softmax(), {"y": {"b": ranks}})
+    one = softmax.H * softmax.S * softmax.T * 4
+    received = (7 - -(-7 // ranks)) * one  # the first rank, which is the root, has the largest tile
+    moved = [(m.data, m.steps, m.solution.cost.nbytes) for m in lowering.memlets]
+    between = [("x", "scatter", received), ("y", "gather", received)]
+    assert moved == (between if ranks > 1 else [])
+
+
 def test_the_host_has_no_such_kernel(softmax) -> None:
     with pytest.raises(UnsupportedProgram, match=r"'blocks' was written for GPUs.*device='cuda'"):
         build_for(softmax.lowered(), 4)
