@@ -25,7 +25,7 @@ from distspmd.frontend.from_numpy.run_lists import (
     UnknownElement,
     decided_by_run,
 )
-from distspmd.frontend.from_numpy.syntax import generators, list_changes, lists, objects
+from distspmd.frontend.from_numpy.syntax import generators, lists, objects, run_dicts
 from distspmd.frontend.from_numpy.syntax.absence import known_value, may_be_none, present
 from distspmd.frontend.from_numpy.syntax.bindings import (
     changed_in_place,
@@ -227,7 +227,7 @@ class Interpreter:
         base = self.writable(target.value)
         items = self.subscript(target.slice)
         if isinstance(base, RunList):
-            list_changes.write(self, base, items, value)
+            run_dicts.write(self, base, items, value)
             return
         if objects.is_own(base) and not isinstance(base, list | dict):
             objects.special(self, base, "setitem", items, value)
@@ -235,7 +235,8 @@ class Interpreter:
         if isinstance(base, list) and has_data(items):
             decided_by_run(self, base)
         if isinstance(base, dict) or (isinstance(base, list) and not has_data(items)):
-            before_change(self, base, known_key(items))
+            key = known_key(self, base, items) if isinstance(base, dict) else items
+            before_change(self, base, key)
             base[items] = self.settled_parts(value)
             return
         if tracer.straight is not None and tracer.straight.write(base, items, value):

@@ -7,54 +7,52 @@ key, which is equal to no other one: each ``found[int(x[i])]`` would be an entry
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from distspmd.frontend.from_numpy.kinds import has_data
+from distspmd.frontend.from_numpy.run_lists import decided_by_run
 from distspmd.frontend.from_numpy.transcript import CannotRoll
 
+OF_RUN = (
+    "a dictionary {} a key that is not known before the run (write an array instead, with the keys "
+    "as its indices)"
+)
 
-def known_key(key: Any, does: str = "gets") -> Any:
+
+def known_key(run: Any, holder: dict[Any, Any], key: Any, does: str = "gets") -> Any:
     """A key of a dictionary.
 
     Args:
+        run: the reading.
+        holder: the dictionary.
         key: of it.
         does: what the dictionary does with the key: it gets it, or is asked for it.
 
     Raises:
-        CannotRoll: it is not known, unless a loop is written out.
+        DecidedByRun: it is not known; the program is read again, with a dictionary of the run.
+        CannotRoll: the same in a loop, which may be written out; or nothing says where the
+            dictionary is made.
     """
     if has_data(key):
-        raise CannotRoll(
-            f"a dictionary {does} a key that is not known before the run (write an array instead, "
-            "with the keys as its indices)"
-        )
+        if not run.tracer.loops:
+            decided_by_run(run, holder)
+        raise CannotRoll(OF_RUN.format(does), holder)
     return key
 
 
-def known_pairs(pairs: Iterable[Any]) -> list[Any]:
-    """Pairs of keys and values, as ``dict`` takes them.
-
-    Raises:
-        CannotRoll: a key is not known.
-    """
-    found = list(pairs)
-    for pair in found:
-        if isinstance(pair, Sequence) and pair:
-            known_key(pair[0])
-    return found
-
-
-def check_call(method: str, arguments: Sequence[Any]) -> None:
+def check_call(run: Any, holder: dict[Any, Any], method: str, arguments: Sequence[Any]) -> None:
     """Look at what a method of a dictionary is given.
 
     Raises:
-        CannotRoll: a key is not known.
+        DecidedByRun, CannotRoll: as of :func:`known_key`.
     """
     if not arguments:
         return
     if method == "update":
-        if isinstance(arguments[0], list | tuple):
-            known_pairs(arguments[0])
+        pairs = arguments[0] if isinstance(arguments[0], list | tuple) else ()
+        for pair in pairs:
+            if isinstance(pair, Sequence) and pair:
+                known_key(run, holder, pair[0])
     else:
-        known_key(arguments[0], "gets" if method == "setdefault" else "is asked for")
+        known_key(run, holder, arguments[0], "gets" if method == "setdefault" else "is asked for")

@@ -13,7 +13,7 @@ begins with; it is settled when nothing new is found.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -111,9 +111,16 @@ def decided_by_run(run: Any, value: Any) -> None:
     Raises:
         DecidedByRun: the program is read again.
     """
+    if isinstance(value, dict) and has_names(value):
+        return
     known = run.tracer.born.get(id(value))
     if known is not None and known[0] is value and known[1] not in run.tracer.known_lists:
         raise DecidedByRun(known[1])
+
+
+def has_names(keys: Iterable[Any]) -> bool:
+    """Whether some keys are texts, as those of a structure are; or None."""
+    return any(key is None or isinstance(key, str) for key in keys)
 
 
 class UnknownElement(Exception):
@@ -170,6 +177,61 @@ class RunList:
     is_copy: bool = False
 
 
+@dataclass(eq=False)
+class RunDict(RunList):
+    """A dictionary whose keys the run decides: its elements are pairs, in order.
+
+    Attributes:
+        default: makes the value of an entry that is missing; None where that is an error.
+    """
+
+    default: Callable[[], Any] | None = None
+
+    def keys(self) -> RunList:
+        """The keys, with the dictionary's own columns."""
+        return self._part(0)
+
+    def values(self) -> RunList:
+        """The values."""
+        return self._part(1)
+
+    def items(self) -> RunList:
+        """The pairs."""
+        return Entries(*_state(self, self.form, self.columns), is_copy=True, of=self)
+
+    def _part(self, which: int) -> RunList:
+        if not isinstance(self.form, Row):
+            return self  # nothing is known of it yet
+        widths = [len(leaves(part)) for part in self.form.parts]
+        first = 0 if which == 0 else widths[0]
+        columns = self.columns[first : first + widths[which]]
+        return Entries(*_state(self, self.form.parts[which], columns), is_copy=True, of=self)
+
+
+@dataclass(eq=False)
+class Entries(RunList):
+    """Keys, values or pairs of a dictionary.
+
+    Attributes:
+        of: the dictionary.
+    """
+
+    of: RunDict | None = None
+
+
+def _state(own: RunList, form: Form, columns: list[View]) -> tuple[Any, ...]:
+    return (list, form, columns, own.count, own.room, own.is_bounded, *_place_of(own))
+
+
+def _place_of(own: RunList) -> tuple[Any, ...]:
+    return own.site, own.number, own.depth, own.first_count
+
+
+def sequence(own: RunList) -> RunList:
+    """What a list is iterated over, or searched, by: of a dictionary its keys."""
+    return own.keys() if isinstance(own, RunDict) else own
+
+
 # -- forms ----------------------------------------------------------------------------------------
 
 
@@ -185,8 +247,8 @@ def form_of(tracer: Tracer, value: Any) -> Form:
         )
     if value is None or isinstance(value, str | dict | set):
         tracer.refuse(
-            f"{value!r} in a list whose content the run decides; use numbers, -1 or np.nan say, "
-            "for what there is not"
+            f"{value!r} in a list or dictionary whose content the run decides; use numbers, "
+            "-1 or np.nan say, for what there is not"
         )
     tensor = tracer.tensor(value)
     if tensor.mask is not None or tracer.is_decided_by_data(*tensor.shape):
@@ -364,6 +426,8 @@ def as_tensor(tracer: Tracer, own: RunList) -> Tensor:
     """A list as an array, as ``np.array`` makes it."""
     if own.kind is set:
         tracer.refuse("a set whose content the run decides has no order; use np.unique")
+    if isinstance(own, RunDict):
+        tracer.refuse("a dictionary is no array; write np.array(list(d.values()))")
     count = count_of(tracer, own)
     views = [view_of_column(column, count) for column in own.columns]
     form = own.form

@@ -252,29 +252,11 @@ def grows_by_a_condition(x):
     return x * len(seen)
 
 
-def grows_in_a_long_loop(x):
-    seen = {}
-    for i in range(1000):
-        seen[i] = x[i % 8]
-    return seen[3]
-
-
 def grows_in_a_map(x):
     found = [1]
     for _ in distspmd.map[0 : len(x)]:
         found.append(2)  # noqa: PERF401
     return x * len(found)
-
-
-def counts_keys_of_the_run(x):
-    found = defaultdict(int)
-    for v in x:
-        found[int(v)] += 1
-    return len(found)
-
-
-def asks_for_a_key_of_the_run(x):
-    return {0: 1.0, 1: 2.0}.get(int(x[0]), 5.0)
 
 
 def takes_a_key_of_the_run(x):
@@ -291,27 +273,6 @@ def groups_by_a_key_of_the_run(x):
 
 def keys_of_the_run(x):
     return len({int(x[0]): 1.0, int(x[1]): 2.0})
-
-
-def keys_of_a_comprehension(x):
-    return len({int(v): 1.0 for v in x})
-
-
-def keys_of_pairs(x):
-    pairs = [(int(v), 1) for v in x]
-    return len(dict(pairs))
-
-
-def keys_of_more_pairs(x):
-    found = {0: 1.0}
-    found.update([(int(x[0]), 2.0)])
-    return len(found)
-
-
-def loses_a_key_of_the_run(x):
-    found = {0: 1.0, 1: 2.0}
-    del found[int(x[0])]
-    return len(found)
 
 
 def gets_what_it_is_asked_for(x):
@@ -333,16 +294,9 @@ def shape_by_iteration(x):
     [
         (text_or_array, "'found' is an array of the shape .* or "),
         (grows_by_a_condition, "a dict has 2 or 1 entries"),
-        (grows_in_a_long_loop, "a dictionary gets a key that is not known .* or large"),
-        (counts_keys_of_the_run, "a dictionary gets a key that is not known .*write an array"),
-        (asks_for_a_key_of_the_run, "a dictionary is asked for a key that is not known"),
-        (takes_a_key_of_the_run, "a dictionary is asked for a key that is not known"),
-        (groups_by_a_key_of_the_run, "a dictionary gets a key that is not known"),
+        (takes_a_key_of_the_run, "write if key in d"),
+        (groups_by_a_key_of_the_run, "a list that is an element .* is changed"),
         (keys_of_the_run, "a dictionary gets a key that is not known"),
-        (keys_of_a_comprehension, "a dictionary gets a key that is not known"),
-        (keys_of_pairs, "a dictionary gets a key that is not known"),
-        (keys_of_more_pairs, "a dictionary gets a key that is not known"),
-        (loses_a_key_of_the_run, "a dictionary loses a key that is not known"),
         (gets_what_it_is_asked_for, "a defaultdict has 1 or 0 entries"),
         (grows_in_a_map, "'found' is changed in a map"),
         (shape_by_iteration, "'part' is .* if the loop has no iteration"),

@@ -16,7 +16,6 @@ import numpy as np
 
 from distspmd.expressions.ir import apply, cast
 from distspmd.frontend.from_numpy.functions.registry import function
-from distspmd.frontend.from_numpy.known_keys import known_pairs
 from distspmd.frontend.from_numpy.run_lists import RunList
 from distspmd.frontend.from_numpy.syntax import lists
 from distspmd.frontend.from_numpy.syntax.expressions import part_of
@@ -53,13 +52,6 @@ def _super(run: Any, *given: Any) -> Any:
     if not given and "__class__" not in frame.variables:
         run.tracer.refuse("super() outside of a method")
     return super(*given) if given else super(frame.variables["__class__"], frame.receiver)
-
-
-@function(builtins.dict)
-def _dict(run: Any, values: Any = (), **named: Any) -> dict[Any, Any]:
-    if not isinstance(values, dict):
-        values = known_pairs(tuple(static_values(run, p)) for p in static_values(run, values))
-    return {name: run.settled_parts(value) for name, value in dict(values, **named).items()}
 
 
 def _binary(op: ast.operator) -> Any:

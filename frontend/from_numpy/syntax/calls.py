@@ -11,7 +11,7 @@ import inspect
 import operator
 import random
 import types
-from collections import deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -30,10 +30,10 @@ from distspmd.frontend.from_numpy.library import is_of_library
 from distspmd.frontend.from_numpy.run_lists import decided_by_run
 from distspmd.frontend.from_numpy.syntax import (
     generators,
-    list_changes,
     lists,
     objects,
     operators,
+    run_dicts,
     tables_of_lists,
 )
 from distspmd.frontend.from_numpy.syntax.lists import ListMethod
@@ -131,6 +131,7 @@ OF_LISTS: frozenset[Any] = frozenset(
     [
         *(len, list, tuple, sorted, enumerate, zip, reversed, isinstance, type, print, bool, any),
         *(copy.copy, copy.deepcopy, operator.add, operator.mul),
+        *(dict, defaultdict, Counter),
         *(all, map, sum, min, max, hasattr, callable, set, frozenset, deque),
         *(heapq.heappush, heapq.heappop, heapq.heapify, heapq.heapreplace, heapq.heappushpop),
     ]
@@ -230,7 +231,7 @@ def _bound_method(
     if isinstance(function, RowMethod):
         return tables_of_lists.call(run, function, arguments)
     if isinstance(function, ListMethod):
-        return list_changes.call(run, function, arguments, keywords)
+        return run_dicts.call(run, function, arguments, keywords)
     return _method(run, function, arguments, keywords)
 
 
@@ -331,7 +332,7 @@ def _of_container(
         decided_by_run(run, owner)
         raise CannotRoll("a set of values that are not known before the run")
     if isinstance(owner, dict):
-        check_call(function.__name__, arguments)
+        check_call(run, owner, function.__name__, arguments)
     compares = function.__name__ in ("count", "index", "remove") and isinstance(owner, list | deque)
     if compares and len(arguments) == 1 and has_data((arguments, list(owner))):
         if function.__name__ != "remove":

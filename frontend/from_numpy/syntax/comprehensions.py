@@ -8,13 +8,14 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from distspmd.frontend.from_numpy.kinds import has_data
-from distspmd.frontend.from_numpy.known_keys import known_key
+from distspmd.frontend.from_numpy.known_keys import OF_RUN
 from distspmd.frontend.from_numpy.run_lists import DecidedByRun, site_of
 from distspmd.frontend.from_numpy.syntax import list_changes, lists
 from distspmd.frontend.from_numpy.syntax.jumps import StoppedFor
 from distspmd.frontend.from_numpy.syntax.ranges import by_index, static_values
 from distspmd.frontend.from_numpy.syntax.registry import expression
 from distspmd.frontend.from_numpy.syntax.variables import Saved
+from distspmd.frontend.from_numpy.transcript import CannotRoll
 from distspmd.frontend.from_numpy.values import Tensor, View
 
 if TYPE_CHECKING:
@@ -76,7 +77,13 @@ def _by_loops(
     name = f"__made_{node.lineno}_{node.col_offset}"
     run.variables[name] = lists.made_of(run, site, set if is_set else list, [])
     add = ast.Attribute(ast.Name(name, ast.Load()), "add" if is_set else "append", ast.Load())
-    body: list[ast.stmt] = [ast.Expr(ast.Call(add, [node.elt], []))]
+    _run_loops(run, node, ast.Expr(ast.Call(add, [node.elt], [])))
+    return run.variables.pop(name)
+
+
+def _run_loops(run: Interpreter, node: Any, inner: ast.stmt) -> None:
+    """Read the loops of a comprehension around a statement."""
+    body: list[ast.stmt] = [inner]
     for each in reversed(node.generators):
         for test in reversed(each.ifs):
             body = [ast.If(test, body, [])]
@@ -84,17 +91,35 @@ def _by_loops(
     (made,) = body
     ast.fix_missing_locations(ast.copy_location(made, node))
     run.statement(made)
-    return run.variables.pop(name)
 
 
 @expression(ast.DictComp)
 def _dict_comprehension(run: Interpreter, node: ast.DictComp) -> Any:
+    site = site_of(run.tracer, node)
+    saved = Saved.of(run)
     try:
         with _own_variables(run, node.generators):
+            if site in run.tracer.known_lists:
+                return _dict_by_loops(run, node, site)
             every = _generated(run, node.generators)
-            return {known_key(run.value(node.key)): run.value(node.value) for _ in every}
+            pairs = [(run.value(node.key), run.value(node.value)) for _ in every]
+            if not has_data([key for key, _ in pairs]):
+                return dict(pairs)
+            if run.tracer.loops:
+                raise CannotRoll(OF_RUN.format("gets"))
     except _OfRun:
-        run.tracer.refuse("a dictionary of as many entries as the run decides; use arrays")
+        pass
+    saved.restore(run)
+    raise DecidedByRun(site)
+
+
+def _dict_by_loops(run: Interpreter, node: ast.DictComp, site: Any) -> Any:
+    """A dictionary whose keys the run decides: loops that add to an empty one."""
+    name = f"__made_{node.lineno}_{node.col_offset}"
+    run.variables[name] = lists.made_of(run, site, dict, [])
+    entry = ast.Subscript(ast.Name(name, ast.Load()), node.key, ast.Store())
+    _run_loops(run, node, ast.Assign([entry], node.value))
+    return run.variables.pop(name)
 
 
 def _generated(run: Interpreter, generators: Sequence[ast.comprehension]) -> Iterator[None]:

@@ -29,6 +29,7 @@ from distspmd.frontend.from_numpy.syntax import (
     list_changes,
     lists,
     objects,
+    run_dicts,
     tables_of_lists,
 )
 from distspmd.frontend.from_numpy.syntax.absence import (
@@ -342,7 +343,7 @@ def part_of(run: Interpreter, base: Any, items: Any) -> Any:
     if isinstance(base, RunTable):
         return tables_of_lists.read(run, base, items)
     if isinstance(base, RunList):
-        return lists.read(run, base, items)
+        return run_dicts.read(run, base, items)
     if isinstance(base, Tensor):
         return _of_tensor(tracer, base, items)
     if has_data(items) and isinstance(base, list) and any(_is_list(v) for v in base):
@@ -352,7 +353,7 @@ def part_of(run: Interpreter, base: Any, items: Any) -> Any:
     if has_data(items) and isinstance(base, np.ndarray | list | tuple | range):
         return _of_values(tracer, base, items)
     if isinstance(base, dict):
-        before_missing(run, base, known_key(items, "is asked for"))
+        before_missing(run, base, known_key(run, base, items, "is asked for"))
     handler = run.functions.get(("subscript", type(base)))
     if handler is not None:
         return handler(run, base, items)
@@ -415,7 +416,7 @@ def _dict(run: Interpreter, node: ast.Dict) -> Any:
         if key is None:
             found.update(run.value(value))
         else:
-            found[known_key(run.value(key))] = run.value(value)
+            found[known_key(run, found, run.value(key))] = run.value(value)
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -400,6 +401,18 @@ def take_over(run: Interpreter, own: RunList, columns: Sequence[View]) -> None:
     for column, values in zip(own.columns, columns, strict=True):
         tracer.assign(part_of(tracer, column, 0, count), values)
     _set_count(tracer, own, count)
+
+
+def replace_elements(
+    run: Interpreter, own: RunList, form: Leaf, columns: Sequence[Tensor], more: Whole
+) -> None:
+    """Give a list or set other elements, by at most so many more than before."""
+    tracer = run.tracer
+    _before_change(run, own)
+    known = tracer.noted.get(own.site, Facts())
+    tracer.noted[own.site] = replace(known, form=joined_form(tracer, known.form, form))
+    note_growth(tracer, own, more)
+    take_over(run, own, [tracer.stored_anew(c, "elements") for c in columns])
 
 
 def as_set(run: Interpreter, values: Any) -> RunList:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections import deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ from distspmd.frontend.from_numpy.run_lists import (
     Facts,
     Leaf,
     RowOfRun,
+    RunDict,
     RunList,
     as_tensor,
     count_of,
@@ -28,6 +29,7 @@ from distspmd.frontend.from_numpy.run_lists import (
     must_be_known,
     note,
     parts_of,
+    sequence,
     site_of,
     view_of_column,
 )
@@ -54,7 +56,7 @@ from distspmd.frontend.tensor_ir.whole_numbers import (
 if TYPE_CHECKING:
     from distspmd.frontend.from_numpy.interpreter import Interpreter
 
-KINDS = (list, deque, set)
+KINDS = (list, deque, set, dict, defaultdict, Counter)
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,7 @@ class ListMethod:
 # -- birth ----------------------------------------------------------------------------------------
 
 _MAKING = (ast.List, ast.ListComp, ast.BinOp, ast.Call, ast.Set, ast.SetComp, ast.Subscript)
+_MAKING_DICTS = (ast.Dict, ast.DictComp, ast.Call)
 
 
 def born(run: Interpreter, node: ast.expr, found: Any) -> Any:
@@ -79,7 +82,8 @@ def born(run: Interpreter, node: ast.expr, found: Any) -> Any:
         found: its value.
     """
     tracer = run.tracer
-    if not isinstance(node, _MAKING) or id(found) in tracer.born:
+    making = _MAKING_DICTS if isinstance(found, dict) else _MAKING
+    if not isinstance(node, making) or id(found) in tracer.born:
         return found
     site = site_of(tracer, node)
     if site in tracer.known_lists and not _is_seen(tracer, found):
@@ -88,7 +92,11 @@ def born(run: Interpreter, node: ast.expr, found: Any) -> Any:
         table = tables_of_lists.made_of(run, site, found) if type(found) is list else None
         if table is not None:
             return table
-        return made_of(run, site, type(found), list(found))
+        values = list(found.items()) if isinstance(found, dict) else list(found)
+        made = made_of(run, site, type(found), values)
+        if isinstance(made, RunDict):
+            made.default = getattr(found, "default_factory", None)
+        return made
     tracer.born[id(found)] = found, site
     return found
 
@@ -171,7 +179,8 @@ def empty(run: Interpreter, site: Any, kind: type, count: Length, form: Any = No
     length: Any = count
     if not is_fixed:
         length = tracer.stored_anew(tracer.whole(count), f"{name}_length")
-    own = RunList(
+    make = RunDict if issubclass(kind, dict) else RunList
+    own = make(
         kind,
         form,
         columns,
@@ -330,6 +339,7 @@ def values_of(run: Interpreter, own: RunList) -> tuple[Length, Callable[[Whole],
     """How many elements are iterated over, and the element at an index."""
     must_have_order(run, own)
     must_be_known(run.tracer, own)
+    own = sequence(own)
     columns = columns_of(run.tracer, own)
 
     def value(index: Whole) -> Any:
@@ -346,18 +356,26 @@ def values_of(run: Interpreter, own: RunList) -> tuple[Length, Callable[[Whole],
 
 def contains(run: Interpreter, own: RunList, value: Any) -> Any:
     """``value in own``."""
+    found = equal_to(run, sequence(own), value)
+    if found is None:
+        return False
+    there = run.call(np.any, [found], {})
+    return Tensor((), np.dtype(bool), there.element, bool)
+
+
+def equal_to(run: Interpreter, own: RunList, value: Any) -> Any:
+    """Which elements are equal to a value; None where none can be."""
     tracer = run.tracer
     parts = parts_of(own.form, value) if _fits(own.form, value) else None
     if parts is None:
-        return False
+        return None
     found: Any = None
     for column, leaf, part in zip(columns_of(tracer, own), leaves(own.form), parts, strict=True):
         if leaf.shape:
             tracer.refuse("'in' of a list of arrays: their truth is ambiguous; use np.any(...)")
         same_one = combine(tracer, np.equal, [column, part])
         found = same_one if found is None else combine(tracer, np.logical_and, [found, same_one])
-    there = run.call(np.any, [found], {})
-    return Tensor((), np.dtype(bool), there.element, bool)
+    return found
 
 
 def _fits(form: Any, value: Any) -> bool:
@@ -377,6 +395,7 @@ def is_equal(run: Interpreter, op: ast.cmpop, left: Any, right: Any) -> Any:
 def copied(run: Interpreter, own: RunList) -> RunList:
     """A list of the elements of another one."""
     must_have_order(run, own)
+    own = sequence(own)
     return made_of_columns(run, list, own.form, columns_of(run.tracer, own))
 
 
@@ -393,6 +412,7 @@ def of_array(run: Interpreter, kind: type, values: Tensor) -> RunList:
 
 def reduced(run: Interpreter, called: Any, own: RunList) -> Any:
     """``min(own)``, ``max(own)`` or ``sum(own)``."""
+    own = sequence(own)
     if not isinstance(own.form, Leaf):
         run.tracer.refuse("the least or greatest tuple of a list; compare the parts that decide")
     (column,) = columns_of(run.tracer, own)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import sympy
 
-from distspmd.frontend.from_numpy.run_lists import RunList, decided_by_run, loop_length
+from distspmd.frontend.from_numpy.run_lists import Entries, RunList, decided_by_run, loop_length
 from distspmd.frontend.from_numpy.syntax import carried, generators
 from distspmd.frontend.from_numpy.syntax.branches import branch
 from distspmd.frontend.from_numpy.syntax.conditions import relation_text
@@ -88,7 +88,7 @@ def for_loop(interpreter: Interpreter, node: StoppedFor) -> None:
 def _lists_in(over: Any) -> list[RunList]:
     """The lists that something iterates over."""
     if isinstance(over, RunList):
-        return [over]
+        return [over.of if isinstance(over, Entries) and over.of else over]
     if isinstance(over, Enumerated):
         return _lists_in(over.values)
     return [o for v in over.values for o in _lists_in(v)] if isinstance(over, Zipped) else []

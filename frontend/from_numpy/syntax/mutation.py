@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any
 
-from distspmd.frontend.from_numpy.run_lists import RowOfRun, decided_by_run
+from distspmd.frontend.from_numpy.run_lists import RowOfRun, decided_by_run, has_names
 from distspmd.frontend.from_numpy.transcript import CannotRoll
 
 if TYPE_CHECKING:
@@ -235,7 +235,8 @@ def join_contents(
         elif one == other:
             joined = one
         else:
-            decided_by_run(run, value)
+            if not isinstance(value, dict) or not has_names([*one, *other]):
+                decided_by_run(run, value)
             run.tracer.refuse(
                 f"a {type(value).__name__} has {len(one)} or {len(other)} entries, or other ones, "
                 "by a condition that is known at run time only"

@@ -15,8 +15,9 @@ from distspmd.frontend.from_numpy import checks
 from distspmd.frontend.from_numpy.arithmetic import combine
 from distspmd.frontend.from_numpy.failures import checked_operands, checked_power
 from distspmd.frontend.from_numpy.kinds import has_data, is_array, is_whole
+from distspmd.frontend.from_numpy.known_keys import known_key
 from distspmd.frontend.from_numpy.run_lists import RunList
-from distspmd.frontend.from_numpy.syntax import list_changes, lists, objects
+from distspmd.frontend.from_numpy.syntax import list_changes, lists, objects, run_sets
 from distspmd.frontend.from_numpy.syntax.conditions import decided
 from distspmd.frontend.from_numpy.transcript import Refusal
 from distspmd.frontend.from_numpy.values import Tensor
@@ -157,6 +158,8 @@ def _end_at_zero(run: Interpreter, divisor: Whole) -> None:
 
 def _of_lists(run: Interpreter, op: ast.operator, left: Any, right: Any) -> Any:
     """An operator of a list whose content the run decides, and of something else."""
+    if run_sets.is_of_sets(op, left, right):
+        return run_sets.combined(run, op, left, right)
     both = all(isinstance(v, RunList | list) for v in (left, right))
     if both and isinstance(op, ast.Add):
         return list_changes.joined(run, left, right)
@@ -189,6 +192,8 @@ def _membership(run: Interpreter, op: ast.cmpop, left: Any, right: Any) -> Any:
         found = lists.contains(run, right, left)
     elif isinstance(right, list | tuple | set | deque) and has_data((left, list(right))):
         found = _is_one_of(run, left, list(right))
+    elif isinstance(right, dict):
+        return PYTHON[type(op)](known_key(run, right, left, "is asked for"), right)
     elif has_data((left, right)):
         run.tracer.refuse("'in' of values that are not known; use np.isin or np.any")
     else:

@@ -18,7 +18,14 @@ from distspmd.frontend.from_numpy.kinds import has_data
 from distspmd.frontend.from_numpy.known_keys import known_key
 from distspmd.frontend.from_numpy.run_lists import RunList, decided_by_run
 from distspmd.frontend.from_numpy.subscripts import is_basic
-from distspmd.frontend.from_numpy.syntax import generators, list_changes, lists, objects
+from distspmd.frontend.from_numpy.syntax import (
+    generators,
+    list_changes,
+    lists,
+    objects,
+    run_dicts,
+    run_sets,
+)
 from distspmd.frontend.from_numpy.syntax.accumulators import accumulate
 from distspmd.frontend.from_numpy.syntax.bindings import name_in_source
 from distspmd.frontend.from_numpy.syntax.branches import branch
@@ -176,6 +183,9 @@ def _changed(run: Interpreter, old: Any, op: ast.operator, new: Any) -> bool:
         _in_place(run, old, op, new)
         return True
     if isinstance(old, RunList):
+        if run_sets.is_of_sets(op, old, new):
+            run_sets.change(run, old, op, new)
+            return True
         if not isinstance(op, ast.Add):
             run.tracer.refuse("an augmented assignment to a list whose content the run decides")
         list_changes.extend(run, old, new)
@@ -206,13 +216,13 @@ def _augment_part(run: Interpreter, node: ast.AugAssign, target: ast.Subscript) 
     new = run.present(node.value)
     tracer.node = node
     if isinstance(base, RunList):
-        list_changes.augment(run, base, items, node.op, new)
+        run_dicts.augment(run, base, items, node.op, new)
         return
     if isinstance(base, list) and has_data(items):
         decided_by_run(run, base)
     if isinstance(base, list | dict):
         if isinstance(base, dict):
-            before_missing(run, base, known_key(items))
+            before_missing(run, base, known_key(run, base, items))
         old = base[items]
         if not _changed(run, old, node.op, new):
             before_change(run, base, items)
@@ -333,13 +343,13 @@ def _delete(run: Interpreter, node: ast.Delete) -> None:
             continue
         base = run.value(target.value) if isinstance(target, ast.Subscript) else None
         if isinstance(target, ast.Subscript) and isinstance(base, RunList):
-            list_changes.delete(run, base, run.subscript(target.slice))
+            run_dicts.delete(run, base, run.subscript(target.slice))
             continue
         if not isinstance(target, ast.Subscript) or not isinstance(base, list | dict | deque):
             run.tracer.refuse(f"del {ast.unparse(target)}")
         items = run.subscript(target.slice)
         if isinstance(base, dict):
-            known_key(items, "loses")
+            known_key(run, base, items, "loses")
         before_change(run, base)
         try:
             del base[items]
