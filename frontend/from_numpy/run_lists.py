@@ -197,7 +197,7 @@ class RunDict(RunList):
 
     def items(self) -> RunList:
         """The pairs."""
-        return Entries(*_state(self, self.form, self.columns), is_copy=True, of=self)
+        return _entries(self, self.form, self.columns)
 
     def _part(self, which: int) -> RunList:
         if not isinstance(self.form, Row):
@@ -205,7 +205,7 @@ class RunDict(RunList):
         widths = [len(leaves(part)) for part in self.form.parts]
         first = 0 if which == 0 else widths[0]
         columns = self.columns[first : first + widths[which]]
-        return Entries(*_state(self, self.form.parts[which], columns), is_copy=True, of=self)
+        return _entries(self, self.form.parts[which], columns)
 
 
 @dataclass(eq=False)
@@ -219,12 +219,22 @@ class Entries(RunList):
     of: RunDict | None = None
 
 
-def _state(own: RunList, form: Form, columns: list[View]) -> tuple[Any, ...]:
-    return (list, form, columns, own.count, own.room, own.is_bounded, *_place_of(own))
-
-
-def _place_of(own: RunList) -> tuple[Any, ...]:
-    return own.site, own.number, own.depth, own.first_count
+def _entries(own: RunDict, form: Form, columns: list[View]) -> Entries:
+    """A part of a dictionary as a list that is not changed by itself."""
+    return Entries(
+        list,
+        form,
+        columns,
+        own.count,
+        own.room,
+        own.is_bounded,
+        own.site,
+        own.number,
+        own.depth,
+        own.first_count,
+        is_copy=True,
+        of=own,
+    )
 
 
 def sequence(own: RunList) -> RunList:

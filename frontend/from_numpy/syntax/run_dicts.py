@@ -315,6 +315,7 @@ def counted(run: Interpreter, site: Any, values: Any) -> Any:
     """``Counter(values)``, of numbers that the run decides, in the order in which they are met."""
     tracer = run.tracer
     weak = None
+    column: Tensor
     if isinstance(values, RunList):
         if not isinstance(values.form, Leaf) or values.form.shape:
             tracer.refuse("a Counter of tuples or arrays whose content the run decides")
