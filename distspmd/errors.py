@@ -104,6 +104,12 @@ class ProgramIndexError(ProgramError, IndexError):
     """An ``IndexError`` of the program, or an index in data that is out of range."""
 
 
+class ProgramKeyError(ProgramError, KeyError):
+    """A ``KeyError`` of the program."""
+
+    __str__ = Exception.__str__  # a KeyError shows its message as Python writes texts
+
+
 class ProgramRuntimeError(ProgramError, RuntimeError):
     """A ``RuntimeError`` of the program."""
 

@@ -307,8 +307,6 @@ class Interpreter:
 
     def unpacked(self, value: Any, like: ast.expr) -> Sequence[Any]:
         """The values that are assigned to several targets."""
-        if isinstance(value, tuple | list | range | str):
-            return list(value)
         if isinstance(value, generators.Generator):
             return generators.collect(self, value, at_once=True)
         if isinstance(value, Zipped | Enumerated | Places):

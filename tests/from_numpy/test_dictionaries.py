@@ -11,7 +11,7 @@ import pytest
 from mpi4py import MPI
 
 import distspmd
-from distspmd.errors import ProgramError, UnsupportedProgram
+from distspmd.errors import ProgramError, ProgramKeyError, UnsupportedProgram
 from distspmd.frontend import numpy_program
 from from_numpy.dictionaries import CASES
 
@@ -42,7 +42,7 @@ def asked(x: Any) -> Any:
 def test_a_missing_key_ends_the_program() -> None:
     program = distspmd.compile(distspmd.lower(numpy_program(asked, np.arange(4))), MPI.COMM_SELF)
     assert program(np.array([0, 5, 3, 2])) == 10
-    with pytest.raises(ProgramError, match="KeyError: the dictionary has no such key"):
+    with pytest.raises(ProgramKeyError, match="KeyError: the dictionary has no such key"):
         program(np.array([1, 5, 3, 2]))
 
 
