@@ -93,9 +93,10 @@ def make(
             tracer.refuse(f"{kind.__name__}: {problem}")
     if kind.__new__ is not object.__new__ or type(kind) is not type:
         tracer.refuse(f"objects of {kind.__name__}, which makes them in a way of its own")
-    made = object.__new__(_with_room(kind))
+    own: Any = kind
+    made: Any = object.__new__(_with_room(own))
     tracer.made[id(vars(made))] = made
-    init: Any = kind.__init__
+    init: Any = own.__init__
     if dataclasses.is_dataclass(kind) and "__init__" in vars(kind) and _is_generated(init):
         _fill(run, made, given, named)
     elif isinstance(init, types.FunctionType):
