@@ -12,6 +12,7 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Container, Iterator
+from typing import Any
 
 import sympy
 from dace import SDFG, Memlet, SDFGState, data, dtypes, symbolic
@@ -70,6 +71,35 @@ def refuse_kernels(program: SDFG) -> None:
             )
 
 
+def refuse_shared_copies(state: SDFGState, entry: nodes.MapEntry) -> None:
+    """See to it that the threads of a kernel fill and read what they share by tasklets.
+
+    DaCe writes a copy from array to array for a block of threads whose size it supposes, not for
+    the one that the kernel has: it may then read beyond the array, or leave elements out.
+
+    Raises:
+        UnsupportedProgram: an edge copies to memory that threads share, or from there.
+    """
+    graphs: list[tuple[Any, SDFG]] = [(state.scope_subgraph(entry), state.sdfg)]
+    graphs += [(block, sdfg) for sdfg in _nested(state, entry) for block in sdfg.states()]
+    for graph, sdfg in graphs:
+        for node in graph.nodes():
+            if not isinstance(node, nodes.AccessNode):
+                continue
+            if sdfg.arrays[node.data].storage is not dtypes.StorageType.GPU_Shared:
+                continue
+            into = [e for e in graph.in_edges(node) if isinstance(e.src, _COPIED_FROM)]
+            out_of = [e for e in graph.out_edges(node) if isinstance(e.dst, _COPIED_TO)]
+            if any(not e.data.is_empty() for e in (*into, *out_of)):
+                raise UnsupportedProgram(
+                    f"the kernel {entry.map.label!r} copies whole parts of {node.data!r}, which "
+                    "the threads of a block share, by an edge from array to array. Write the copy "
+                    "as a map over threads with a tasklet that moves an element."
+                )
+
+
+_COPIED_FROM = (nodes.AccessNode, nodes.MapEntry)
+_COPIED_TO = (nodes.AccessNode, nodes.MapExit)
 _OF_THREADS = (
     dtypes.ScheduleType.GPU_ThreadBlock,
     dtypes.ScheduleType.GPU_ThreadBlock_Dynamic,

@@ -231,6 +231,7 @@ class _Placing:
 
     def _decide_node(self, state: SDFGState, node: nodes.Node, shared: set[str]) -> None:
         if isinstance(node, nodes.MapEntry) and device_maps.is_written_for_devices(state, node):
+            device_maps.refuse_shared_copies(state, node)
             self._kept |= {
                 (id(state.sdfg), inner.data)
                 for inner in state.scope_subgraph(node).nodes()

@@ -4,7 +4,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+from mpi4py import MPI
 
 import distspmd
 from distspmd.errors import ScheduleError, UnsupportedProgram
@@ -51,3 +53,56 @@ def test_such_a_kernel_is_not_cut_within_its_rows(softmax) -> None:
     assert [space.parameters for space in distspmd.iteration_spaces(sdfg)] == [("b", "h", "i")]
     with pytest.raises(ScheduleError, match="no parameter 'lane'"):
         distspmd.lower(sdfg, {"y": {"lane": 2}})
+
+
+def _product(shared_by_edge: bool):
+    """A product in which the threads of a block share a row of the first operand."""
+    import dace
+    from dace import Memlet
+    from dace.dtypes import ScheduleType, StorageType
+
+    sdfg = dace.SDFG("shared_row")
+    for name, shape in {"a": [7, 32], "b": [32, 32], "c": [7, 32]}.items():
+        sdfg.add_array(name, shape, dace.float32)
+    sdfg.add_transient("row", [32], dace.float32, storage=StorageType.GPU_Shared)
+    state = sdfg.add_state()
+    blocks, end = state.add_map("blocks", {"i": "0:7"}, schedule=ScheduleType.GPU_Device)
+    inner = {"schedule": ScheduleType.GPU_ThreadBlock}
+    row = state.add_access("row")
+    if shared_by_edge:
+        state.add_memlet_path(state.add_read("a"), blocks, row, memlet=Memlet("a[i, 0:32]"))
+    else:
+        fill, filled = state.add_map("fill", {"k": "0:32"}, **inner)
+        move = state.add_tasklet("move", {"x"}, {"y"}, "y = x")
+        read, write = Memlet("a[i, k]"), Memlet("row[k]")
+        state.add_memlet_path(state.add_read("a"), blocks, fill, move, dst_conn="x", memlet=read)
+        state.add_memlet_path(move, filled, row, src_conn="y", memlet=write)
+    threads, joined = state.add_map("threads", {"j": "0:32"}, **inner)
+    code = "r = 0; for (int k = 0; k < 32; ++k) r += x[k] * y[32 * k];"
+    sums = state.add_tasklet("sums", {"x", "y"}, {"r"}, code, language=dace.Language.CPP)
+    state.add_memlet_path(row, threads, sums, dst_conn="x", memlet=Memlet("row[0:32]"))
+    column = Memlet("b[0:32, j]")
+    state.add_memlet_path(state.add_read("b"), blocks, threads, sums, dst_conn="y", memlet=column)
+    out = Memlet("c[i, j]")
+    state.add_memlet_path(sums, joined, end, state.add_write("c"), src_conn="r", memlet=out)
+    return sdfg
+
+
+def test_copies_to_what_threads_share_are_written_by_tasklets() -> None:
+    sdfg = _product(shared_by_edge=True)
+    distspmd.lower(sdfg, {"c": {"i": 2}})
+    with pytest.raises(
+        UnsupportedProgram, match=r"'blocks' copies whole parts of 'row'.*a tasklet"
+    ):
+        build_for(sdfg, 2, device="emulated")
+
+
+def test_threads_share_what_tasklets_have_written() -> None:
+    sdfg = _product(shared_by_edge=False)
+    distspmd.lower(sdfg, {})
+    rng = np.random.default_rng(0)
+    given = {"a": rng.random((7, 32), np.float32), "b": rng.random((32, 32), np.float32)}
+    found = np.zeros((7, 32), "f")
+    with distspmd.compile(sdfg, MPI.COMM_WORLD, device="emulated") as program:
+        program(**given, c=found)
+    np.testing.assert_allclose(found, given["a"] @ given["b"], rtol=1e-5)
