@@ -40,6 +40,11 @@ def attended(x: dace.float32[40, 24], w: dace.float32[24, 40]) -> dace.float32[4
     return weights / np.sum(weights, axis=1, keepdims=True)
 
 
+def lettered(n: dace.int64[6, 5], m: dace.int64[5, 6]):
+    """Contractions of kernels of our own, over letters that such kernels have had themselves."""
+    return np.einsum("re,er->e", n, m), n * 2, np.einsum("ae,eb->ab", n, m)
+
+
 def lowered(function: Callable[..., Any], parts: int) -> Lowering:
     spaces = distspmd.iteration_spaces(function)
     whole = [space for space in spaces if len(space.parameters) == 2]
@@ -48,7 +53,7 @@ def lowered(function: Callable[..., Any], parts: int) -> Lowering:
 
 @NEEDS_NVCC
 @pytest.mark.slow
-@pytest.mark.parametrize("function", [jacobi, attended])
+@pytest.mark.parametrize("function", [jacobi, attended, lettered])
 def test_programs_on_four_ranks_compile_for_hopper(
     function: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
