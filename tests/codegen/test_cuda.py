@@ -42,7 +42,7 @@ def attended(x: dace.float32[40, 24], w: dace.float32[24, 40]) -> dace.float32[4
 
 def lettered(n: dace.int64[6, 5], m: dace.int64[5, 6]):
     """Contractions of kernels of our own, over letters that such kernels have had themselves."""
-    return np.einsum("re,er->e", n, m), n * 2, np.einsum("ae,eb->ab", n, m)
+    return np.einsum("er,rk->ek", n, m), n * 2, np.einsum("re,ek->rk", n, m)
 
 
 def lowered(function: Callable[..., Any], parts: int) -> Lowering:
