@@ -143,6 +143,14 @@ def known_table(x: Any) -> Any:
     return {0: 1.0, 1: 2.0}.get(int(x[1]), 5.0), {int(v): 1.0 for v in x}, {k: 2 for k in x}  # noqa: C420
 
 
+def changed(x: Any) -> Any:
+    """Keys of the run are taken from dictionaries that are written out, and given to them."""
+    known, pairs = {1: 10, 3: 30, 7: 70}, dict([(int(x[0]), 1), (3, 2)])  # noqa: C406
+    del known[int(x[0])]
+    known.update([(int(x[1]), 7), (int(x[3]) + 1, 8)])
+    return known, len(known), pairs, len(pairs), known[1]
+
+
 _X = np.array([3, 1, 3, 7, 1, 3, 12])
 
 
@@ -166,5 +174,6 @@ CASES = [
     _case(vectors, _X, np.arange(21.0).reshape(7, 3)),
     _case(long_loop, _X),
     _case(known_table, _X),
+    _case(changed, _X),
     _case(unite, _X, np.array([7, 8, 3, 3])),
 ]

@@ -15,7 +15,7 @@ from distspmd.errors import ProgramError, ProgramKeyError, UnsupportedProgram
 from distspmd.frontend import numpy_program
 from from_numpy.dictionaries import CASES
 
-ON_RANKS = ["by_counter", "by_default", "collatz", "taken", "vectors", "unite"]
+ON_RANKS = ["by_counter", "by_default", "collatz", "taken", "vectors", "unite", "changed"]
 
 
 def test_dictionaries_have_the_entries_of_python_in_their_order(launch: Any) -> None:
