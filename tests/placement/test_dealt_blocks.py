@@ -11,6 +11,7 @@ from dace import float64 as f8
 from hypothesis import given
 from hypothesis import strategies as st
 from lowering.on_paper import problems
+from ranks.attention_by_hand import attention_step
 
 import distspmd
 from distspmd import Cyclic, Mesh, OnMesh, Schedule, ScheduleError, cyclic
@@ -20,41 +21,6 @@ from distspmd.passes.fold_indices import Fold
 
 TILES = dict.fromkeys(("w", "wo"), "distributed")
 WHOLE = dict.fromkeys(("x", "y"), "replicated")
-
-
-def step_of(s: int, heads: int, d: int) -> Any:
-    """A step of gradient descent of attention with one projection for queries, keys and values."""
-    e = heads * d
-
-    def step(
-        x: f8[s, e],  # type: ignore[valid-type]
-        y: f8[s, e],  # type: ignore[valid-type]
-        w: f8[e, 3 * e],  # type: ignore[valid-type]
-        wo: f8[e, e],  # type: ignore[valid-type]
-    ):
-        qkv = x @ w
-        q = qkv[:, :e].reshape(s, heads, d)
-        k = qkv[:, e : 2 * e].reshape(s, heads, d)
-        v = qkv[:, 2 * e :].reshape(s, heads, d)
-        scores = np.einsum("shd,thd->hst", q, k)
-        raised = np.exp(scores - scores.max(axis=-1, keepdims=True))
-        p = raised / raised.sum(axis=-1, keepdims=True)
-        o = np.einsum("hst,thd->shd", p, v).reshape(s, e)
-        z = o @ wo
-        dz = (z - y) / s
-        dwo = o.T @ dz
-        do = (dz @ wo.T).reshape(s, heads, d)
-        dp = np.einsum("shd,thd->hst", do, v)
-        ds = p * (dp - (dp * p).sum(axis=-1, keepdims=True))
-        dq = np.einsum("hst,thd->shd", ds, k).reshape(s, e)
-        dk = np.einsum("hst,shd->thd", ds, q).reshape(s, e)
-        dv = np.einsum("hst,shd->thd", p, do).reshape(s, e)
-        dqkv = np.concatenate([dq, dk, dv], axis=1)
-        w[:] = w - 0.1 * (x.T @ dqkv)
-        wo[:] = wo - 0.1 * dwo
-        return ((z - y) ** 2).mean()
-
-    return numpy_program(step)
 
 
 def doubled_in_blocks(n: int) -> Any:
@@ -69,7 +35,7 @@ def doubled_in_blocks(n: int) -> Any:
 
 @pytest.mark.parametrize(("heads", "ranks"), [(4, 4), (4, 2), (5, 2), (5, 4)])
 def test_a_fused_projection_moves_nothing_in_a_training_step(heads, ranks):
-    program = step_of(6, heads, 3)
+    program = numpy_program(attention_step(6, heads, 3))
     block, e = -(-heads // ranks) * 3, heads * 3
     held = {**TILES, **WHOLE}
     lowering = distspmd.lower(
@@ -93,7 +59,10 @@ def test_a_fused_projection_moves_nothing_in_a_training_step(heads, ranks):
 
 def test_blocks_without_cyclic_move():
     plain = distspmd.lower(
-        step_of(6, 4, 3), {"qkv": {"j": "x"}}, mesh={"x": 4}, arguments={**TILES, **WHOLE}
+        numpy_program(attention_step(6, 4, 3)),
+        {"qkv": {"j": "x"}},
+        mesh={"x": 4},
+        arguments={**TILES, **WHOLE},
     )
     assert {m.data for m in plain.memlets if m.solution.cost.nbytes} > {"z_1"}
 
