@@ -343,6 +343,7 @@ def equals(x: Any) -> Any:
         mixed.count(0.4),
         mixed.index(0.4),
         pairs.count((0.5, 2.0)),
+        pairs.count(2.0),
         left,
     )
 
