@@ -122,3 +122,49 @@ def test_the_script_for_gpus_says_what_is_not_here_and_goes_on(checkout: Path) -
     results = f"--json {checkout}/results/benchmarks.json"
     assert f"benchmarks/gpu.py --device cuda --ranks 1 2 {results}" in calls
     assert (checkout / "results" / "benchmarks.txt").exists()
+
+
+def on_gpus(checkout: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [checkout / "scripts/gpu", *arguments]
+    around = {"PATH": "/usr/bin:/bin", "HOME": str(checkout)}
+    return subprocess.run(
+        command, cwd=checkout, env=around, capture_output=True, text=True, timeout=600
+    )
+
+
+def test_the_script_for_gpus_has_help_that_sets_nothing_up(checkout: Path) -> None:
+    done = on_gpus(checkout, "--small", "--help")
+    assert done.returncode == 0, done.stderr
+    assert "Usage: scripts/gpu [--device cuda|emulated]" in done.stdout
+    assert "three programs\nunder compute-sanitizer" in done.stdout
+    assert not (checkout / "calls").exists()
+
+
+@pytest.mark.parametrize("status", [0, 1])
+def test_on_a_gpu_three_programs_run_under_both_sanitizers(checkout: Path, status: int) -> None:
+    folder = checkout / ".venv/bin"
+    here = f'echo "$*" >>{checkout}/calls\n[[ $* == *check_can_run* ]] && exit\n'
+    executable(folder / "python", f'{here}[ "$1" = -c ] && echo 1 || echo Python 3.11.0')
+    executable(folder / "pytest", f'echo "pytest $DISTSPMD_TEST_RANKS $*" >>{checkout}/calls')
+    fails = f"[[ $* != *racecheck* ]] || exit {status}"
+    executable(
+        folder / "compute-sanitizer",
+        f'echo "compute-sanitizer $*" >>{checkout}/calls\n{fails}',
+    )
+    done = on_gpus(checkout, "--ranks", "1,4", "--small", "-k", "matmul")
+    assert done.returncode == status, done.stdout + done.stderr
+    calls = (checkout / "calls").read_text().splitlines()
+    tests = [call for call in calls if call.startswith("pytest")]
+    assert tests == ["pytest 1 -m gpu -k matmul", "pytest 4 -m gpu -k matmul"]
+    program = "python -m mpi4py benchmarks/gpu.py {} --inside --small --repeat 1 --device cuda"
+    checks = [
+        f"{tool} --error-exitcode 1" for tool in ("--target-processes all", "--tool racecheck")
+    ]
+    assert [call for call in calls if call.startswith("compute-sanitizer")] == [
+        f"compute-sanitizer {check} {program.format(name)}"
+        for name in ("jacobi", "softmax", "matmul")
+        for check in checks
+    ]
+    assert "-m distspmd doctor --measure --device cuda" in calls
+    failed = "failed: racecheck-jacobi racecheck-softmax racecheck-matmul; what they printed"
+    assert (failed in done.stdout) == bool(status)

@@ -6,11 +6,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import Launch
 from mpi4py import MPI
 
 import distspmd
 from distspmd.errors import ScheduleError, UnsupportedProgram
 from distspmd.execution.program import build_for
+
+WRITTEN = Path(__file__).parents[1] / "ranks" / "device_written.py"
+SLOW = pytest.mark.slow
 
 
 @pytest.fixture
@@ -106,3 +110,11 @@ def test_threads_share_what_tasklets_have_written() -> None:
     with distspmd.compile(sdfg, MPI.COMM_WORLD, device="emulated") as program:
         program(**given, c=found)
     np.testing.assert_allclose(found, given["a"] @ given["b"], rtol=1e-5)
+
+
+@pytest.mark.parametrize("ranks", [pytest.param(1, marks=SLOW), pytest.param(2, marks=SLOW), 3])
+def test_softmax_product_norm_and_transformed_programs_are_cut_unevenly(
+    ranks: int, launch: Launch
+) -> None:
+    done = launch(WRITTEN, ranks=ranks)
+    assert "all kernels that were written for devices are right" in done.stdout
