@@ -218,24 +218,28 @@ def described(array: DeviceArray, waits: bool) -> Described:
 class _Memory:
     """Memory of a device, which nobody has any more when this is gone.
 
-    Of results of short calls, CUDA would take longer to allocate and to free them than for all the
-    rest of the call; so a little of what is small is kept for who asks for as much again.
+    To allocate and to free it takes CUDA longer than all else that a short call does. So what
+    nobody has any more is kept for who asks for as much again, as the results of the next call.
     """
 
     def __init__(self, device: Device, nbytes: int) -> None:
         dlpack.free_returned(device.letting_go)
-        kept = _kept.get((device, nbytes))
-        self.address = kept.pop() if kept else _allocated(device, nbytes)
+        self.address = _kept_before(device, nbytes) or allocated(device, nbytes)
         weakref.finalize(self, _give_back, device, self.address, nbytes)
 
 
-_SMALL, _MOST_KEPT = 1 << 20, 64
-"""Bytes of an allocation that is kept, and how many of them are."""
+_MOST_KEPT, _PART_KEPT = 64, 8
+"""How many allocations are kept, and of which part of a device's memory they are at most."""
 _kept: dict[tuple[Device, int], list[int]] = {}
-"""Addresses of memory that nobody has, by its device and its bytes."""
+"""Addresses of memory that nobody has, by device and bytes; sizes that were used last are last."""
 
 
-def _allocated(device: Device, nbytes: int) -> int:
+def allocated(device: Device, nbytes: int) -> int:
+    """New memory of a device; what is kept for arrays is freed where there is too little.
+
+    Raises:
+        DeviceError: the device has not so much memory.
+    """
     try:
         return device.allocate(nbytes)
     except DeviceError:
@@ -244,21 +248,46 @@ def _allocated(device: Device, nbytes: int) -> int:
     return device.allocate(nbytes)
 
 
+def _kept_before(device: Device, nbytes: int) -> int | None:
+    addresses = _kept.pop((device, nbytes), None)
+    if not addresses:
+        return None
+    found = addresses.pop()
+    if addresses:
+        _kept[device, nbytes] = addresses
+    return found
+
+
 def _give_back(device: Device, address: int, nbytes: int) -> None:
-    if nbytes > _SMALL or sum(map(len, _kept.values())) >= _MOST_KEPT:
+    most = device.nbytes // _PART_KEPT
+    if nbytes > most:
         device.free(address)
-    else:
-        device.give_up(address, nbytes)
-        _kept.setdefault((device, nbytes), []).append(address)
+        return
+    device.give_up(address, nbytes)
+    _kept[device, nbytes] = [*_kept.pop((device, nbytes), ()), address]
+    while sum(map(len, _kept.values())) > _MOST_KEPT or _bytes_kept(device) > most:
+        _free_one(next(iter(_kept)))
+
+
+def _bytes_kept(device: Device) -> int:
+    return sum(each * len(found) for (of, each), found in _kept.items() if of is device)
+
+
+def _free_one(key: tuple[Device, int]) -> None:
+    addresses = _kept[key]
+    address = addresses.pop(0)
+    if not addresses:
+        del _kept[key]
+    key[0].free(address)
 
 
 def free_kept() -> int:
     """Free the memory of arrays that nobody has any more; how many allocations that were."""
-    found = [(device, address) for (device, _), kept in _kept.items() for address in kept]
-    _kept.clear()
-    for device, address in found:
-        device.free(address)
-    return len(found)
+    count = 0
+    while _kept:
+        _free_one(next(iter(_kept)))
+        count += 1
+    return count
 
 
 class DeviceStream:

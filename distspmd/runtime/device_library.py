@@ -22,6 +22,7 @@ _ABI: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "device_has": (ctypes.c_int, (_ADDRESS,)),
     "device_use": (ctypes.c_int, (ctypes.c_int,)),
     "device_number": (ctypes.c_int, ()),
+    "device_bytes": (_NUMBER, ()),
     "device_export": (ctypes.c_int, (_ADDRESS, _ADDRESS)),
     "device_try_open": (ctypes.c_int, (_ADDRESS,)),
     "device_order": (ctypes.c_int, (_ADDRESS, _ADDRESS)),

@@ -225,6 +225,7 @@ class Device:
     Attributes:
         kind: the name of its kind.
         dlpack_device: the type and the number by which DLPack knows it.
+        nbytes: of its memory in all.
         letting_go: how others let go of its memory.
 
     Raises:
@@ -238,6 +239,7 @@ class Device:
             raise DeviceError(f"no device {kind!r} can be used: {self.error() or 'there is none'}.")
         number: int = self._library.distspmd_device_number()
         self.dlpack_device = (KINDS[kind].dlpack_type, number)
+        self.nbytes: int = self._library.distspmd_device_bytes()
         self.letting_go = dlpack.LettingGo(
             _address_of(self._library.distspmd_device_let_go),
             _address_of(self._library.distspmd_device_drop_capsule),

@@ -10,13 +10,14 @@ import pytest
 from mpi4py import MPI
 
 import distspmd
-from distspmd.runtime import dlpack
+from distspmd.runtime import device_arrays, dlpack
 from distspmd.runtime.device_arrays import DeviceArray, DeviceStream
-from distspmd.runtime.devices import Device
+from distspmd.runtime.devices import KINDS, Device, device_of_process
 
 comm = MPI.COMM_WORLD
 rank = comm.Get_rank()
 N = 30
+LARGE = 400_003  # more than 1 MiB on each rank
 
 
 def damped(x: dace.float64[N], y: dace.float64[N]):
@@ -267,7 +268,44 @@ def sizes() -> None:
         assert rank != 0 or np.array_equal(found.numpy(), given + 1)
 
 
-for part in (kinds, whole, control, held, streams, refusals, decorated, sizes):
+def kept() -> None:
+    """Later calls allocate nothing: results have the memory of those that nobody has any more."""
+
+    def doubled(x: dace.float64[LARGE]):
+        return x * 2
+
+    device = device_of_process(KINDS["emulated"])
+    fail = device._library.distspmd_emulated_fail
+    with compiled(doubled, arguments={"x": "distributed", "__return": "distributed"}) as program:
+        x = np.arange(float(LARGE))
+        (box,) = program.layout("x").box(rank)
+        mine, wanted = on(program.tile("x", x)), 2 * x[slice(*box)]
+        assert wanted.nbytes > 1 << 20
+        first = program(x=mine)
+        row = program(x=on(program.tile("x", -x)))[1:3]  # a view has its array's memory
+        fail(b"allocation:1")
+        for _ in range(3):
+            found = program(x=mine)
+            assert np.array_equal(found.numpy(), wanted)
+            del found
+        fail(b"")
+        assert np.array_equal(first.numpy(), wanted), "nobody else got what somebody has"
+        assert np.array_equal(row.numpy(), -wanted[1:3])
+        del row, first
+
+    assert (device, wanted.nbytes) in device_arrays._kept
+    fail(b"allocation:1")
+    on(np.zeros(LARGE + 7))  # for this there is memory when what is kept is given back
+    assert (device, wanted.nbytes) not in device_arrays._kept
+    most, device.nbytes = device.nbytes, 8 * 2 * wanted.nbytes
+    for count in (1, 2, 3):  # an eighth of the memory is kept at most
+        made = [on(wanted) for _ in range(count)]
+        del made
+        assert device_arrays._bytes_kept(device) == min(count, 2) * wanted.nbytes
+    device.nbytes = most
+
+
+for part in (kinds, whole, control, held, streams, refusals, decorated, sizes, kept):
     part()
 comm.Barrier()
 if rank == 0:

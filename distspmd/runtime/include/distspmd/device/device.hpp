@@ -134,6 +134,11 @@ DISTSPMD_DEVICE_EXPORT int distspmd_device_number() {
   int own = 0;
   return cudaGetDevice(&own) == cudaSuccess ? own : -1;
 }
+/// Bytes of the memory of the device of this process, used ones too.
+DISTSPMD_DEVICE_EXPORT std::int64_t distspmd_device_bytes() {
+  std::size_t unused = 0, all = 0;
+  return cudaMemGetInfo(&unused, &all) == cudaSuccess ? std::int64_t(all) : 0;
+}
 /// What others call when they no longer need an array that DLPack handed to them, or its capsule.
 DISTSPMD_DEVICE_EXPORT void distspmd_device_let_go(void *structure) {
   distspmd::HandedOut::all().note(structure);
