@@ -1,7 +1,6 @@
 """The public functions: lower a program, compile it, and both at the call of a function.
 
-All ranks import this module, but one of them parses and lowers: what needs DaCe is imported where
-it is used.
+All ranks import this module, but one parses and lowers: DaCe is imported where it is used.
 """
 
 from __future__ import annotations
@@ -21,11 +20,12 @@ from distspmd.execution.symbolic_program import SymbolicProgram
 from distspmd.explanation import Explanation, explain
 from distspmd.frontend.from_numpy.syntax.sources import globals_of
 from distspmd.layouts.mesh import Mesh
-from distspmd.lowering import ATTRIBUTE, CallForm, Lowering
+from distspmd.lowering import ATTRIBUTE, Lowering
 from distspmd.placement.argument_layouts import IN_TILES
 from distspmd.plans.machine import Machine
 from distspmd.plans.solver import Solver
 from distspmd.runtime.agreement import Agreement, Call
+from distspmd.runtime.call_form import CallForm
 from distspmd.schedule import Entries, Schedule, as_entries, is_of_axes
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from distspmd.dace_compat.fast_graphs import quick_graphs
 from distspmd.dace_compat.settings import placed_by_us
 from distspmd.dace_compat.swap import take_content
 from distspmd.errors import ArgumentError, ScheduleError, UnsupportedProgram, describe
-from distspmd.lowering import ATTRIBUTE, CONTEXT, Lowering, call_form_of
+from distspmd.lowering import ATTRIBUTE, CONTEXT, Lowering
 from distspmd.passes.align_maps import AlignMaps
 from distspmd.passes.check_sizes import check_sizes
 from distspmd.passes.compilation import Compilation, Pass, Rewrite
@@ -34,6 +34,7 @@ from distspmd.passes.sum_operands import SumOperands
 from distspmd.placement.argument_layouts import check_arguments
 from distspmd.plans.machine import Machine
 from distspmd.plans.solver import Solver, is_solver
+from distspmd.runtime.call_form import call_form_of
 from distspmd.schedule import Entries, Patterns
 from distspmd.solvers import SOLVERS
 

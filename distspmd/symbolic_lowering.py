@@ -18,10 +18,11 @@ from dace import SDFG, dtypes
 from distspmd import pipeline
 from distspmd.analysis.infer_sizes import Shape
 from distspmd.errors import ArgumentError, ScheduleError
-from distspmd.lowering import ATTRIBUTE, Lowering, call_form_of
+from distspmd.lowering import ATTRIBUTE, Lowering
 from distspmd.pipeline import list_spaces
 from distspmd.placement.argument_layouts import IN_TILES, check_arguments
 from distspmd.placement.schedule import resolve
+from distspmd.runtime.call_form import call_form_of
 from distspmd.schedule import Entries, Grid
 from distspmd.scheduling.search import Options, lower_searched
 from distspmd.tables import Table, as_html, as_text

@@ -35,7 +35,7 @@ from distspmd.errors import ArgumentError, CheckError, DistSPMDError
 from distspmd.execution.program import build_for
 from distspmd.frontend.from_numpy.program import numpy_program
 from distspmd.layouts.mesh import Mesh
-from distspmd.lowering import Lowering, call_form_of
+from distspmd.lowering import Lowering
 from distspmd.passes.check_sizes import check_sizes
 from distspmd.pipeline import lower_numbers
 from distspmd.plans.machine import Machine
@@ -43,6 +43,7 @@ from distspmd.plans.solver import Solver
 from distspmd.plans.verifier import verify
 from distspmd.runtime.agreement import Agreement, Call
 from distspmd.runtime.allocation import launched_ranks
+from distspmd.runtime.call_form import call_form_of
 from distspmd.runtime.launch import launch
 from distspmd.schedule import Entries, as_entries
 from distspmd.symbolic_lowering import with_sizes

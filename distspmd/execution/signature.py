@@ -17,7 +17,8 @@ from distspmd.codegen.build_record import Build
 from distspmd.errors import ArgumentError
 from distspmd.layouts import intervals
 from distspmd.layouts.layout import Layout
-from distspmd.lowering import CONTEXT, CallForm, Lowering
+from distspmd.lowering import CONTEXT, Lowering
+from distspmd.runtime.call_form import CallForm
 from distspmd.runtime.portable import Unsent
 
 

@@ -20,9 +20,10 @@ from distspmd.errors import ArgumentError, CompilationError, DistSPMDError, Sche
 from distspmd.execution import program
 from distspmd.execution.program import Program
 from distspmd.layouts.layout import Layout
-from distspmd.lowering import PlannedMemlet, call_form_of
+from distspmd.lowering import PlannedMemlet
 from distspmd.plans.heuristics import HEURISTICS
 from distspmd.runtime.agreement import Agreement, Call
+from distspmd.runtime.call_form import call_form_of
 from distspmd.runtime.collective_resource import Closing
 from distspmd.runtime.engine import Statistics
 

@@ -13,7 +13,7 @@ from distspmd.analysis.iteration_spaces import IterationSpace
 from distspmd.analysis.tiling import Tiling
 from distspmd.analysis.uses import Use
 from distspmd.layouts.layout import Layout
-from distspmd.lowering import CallForm, FusedSpace, Lowering
+from distspmd.lowering import FusedSpace, Lowering
 from distspmd.passes.fold_indices import Fold
 from distspmd.passes.movement import Movement
 from distspmd.passes.tiles import Symbols
@@ -24,6 +24,7 @@ from distspmd.planning.select import Solution
 from distspmd.plans.machine import Machine
 from distspmd.plans.redistribution import Redistribution
 from distspmd.plans.solver import Solver
+from distspmd.runtime.call_form import CallForm
 from distspmd.schedule import Entries, Grid, Schedule
 
 

@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 from distspmd.analysis.iteration_spaces import IterationSpace
 from distspmd.errors import ScheduleError
 from distspmd.layouts.dealing import Cyclic
-from distspmd.lowering import call_form_of, set_call_form
 from distspmd.passes.compilation import Compilation
 from distspmd.passes.fold_indices import Fold, Folding, grow
 from distspmd.passes.fold_program import fold_containers, fold_space
+from distspmd.runtime.call_form import call_form_of, set_call_form
 from distspmd.schedule import Grid
 
 

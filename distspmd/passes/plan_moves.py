@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from distspmd.analysis.uses import Use
 from distspmd.analysis.whole_program import unchanged_control_flow
 from distspmd.errors import NoSolver, ScheduleError
-from distspmd.lowering import call_form_of
 from distspmd.passes.compilation import Compilation
 from distspmd.placement.homes import moves
 from distspmd.placement.propagation import Tiled
 from distspmd.planning.select import select_plan
+from distspmd.runtime.call_form import call_form_of
 
 
 @dataclass(frozen=True)

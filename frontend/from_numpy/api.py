@@ -46,7 +46,7 @@ from distspmd.frontend.from_numpy.values import Tensor, View, view_of
 from distspmd.frontend.tensor_ir.emit_program import emit_program
 from distspmd.frontend.tensor_ir.statements import Container
 from distspmd.frontend.tensor_ir.whole_numbers import add, symbol
-from distspmd.lowering import CallForm
+from distspmd.runtime.call_form import CallForm
 
 for _package in (functions, syntax):
     for _module in pkgutil.iter_modules(_package.__path__):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import functools
-import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -44,7 +43,8 @@ from distspmd.frontend.from_numpy.syntax.passed_errors import read_body
 from distspmd.frontend.from_numpy.syntax.ranges import Enumerated, Places, Zipped, static_values
 from distspmd.frontend.from_numpy.syntax.registry import EXPRESSIONS, STATEMENTS
 from distspmd.frontend.from_numpy.syntax.sharing import is_own, reads_in_place, references
-from distspmd.frontend.from_numpy.syntax.sources import globals_of, read_source
+from distspmd.frontend.from_numpy.syntax.sources import globals_of, source_of
+from distspmd.frontend.from_numpy.syntax.unknown_elements import look_into
 from distspmd.frontend.from_numpy.syntax.variables import OneOf, Undecided
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.transcript import Refusal, told
@@ -89,16 +89,7 @@ class Interpreter:
 
     def run_function(self, function: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
         """What a function of Python returns."""
-        try:
-            node, lines, first = read_source(function)
-            file = inspect.getsourcefile(function) or ""
-        except (OSError, TypeError):
-            self.tracer.refuse(
-                f"the source of the function {function.__name__!r} is not to be found: write it in "
-                "a file"
-            )
-        if node is None:
-            self.tracer.refuse(f"the source of {function.__name__!r} has no function of that name")
+        node, lines, first, file = source_of(self.tracer, function)
         known = globals_of(function)
         frame = Frame({**known, **arguments}, file, first, lines)
         frame.outside = known
@@ -165,6 +156,7 @@ class Interpreter:
             read(self, node)
         except UnknownElement:
             self.tracer.has_left_out = True
+            look_into(self, node)
         except Refusal as refusal:
             if ":" not in str(refusal).split(" ")[0]:
                 raise Refusal(self.tracer.message(str(refusal))) from refusal
@@ -301,7 +293,8 @@ class Interpreter:
             targets = [t.value if isinstance(t, ast.Starred) else t for t in targets]
         if len(values) != len(targets):
             self.tracer.refuse(f"{len(values)} values for {len(targets)} variables")
-        settled = [self.settled_parts(v) for v in values]
+        pairs = zip(targets, map(self.settled_parts, values), strict=True)
+        settled = [v if isinstance(t, ast.Name) else lists.settled(self, v) for t, v in pairs]
         for target, value in zip(targets, settled, strict=True):
             self.bind(target, value)
 
@@ -481,7 +474,7 @@ class Interpreter:
         if isinstance(node, ast.Slice):
             ends = (node.lower, node.upper, node.step)
             return slice(*(None if e is None else self.value(e) for e in ends))
-        return self.value(node)
+        return lists.as_array(self, self.value(node))
 
     @contextmanager
     def variables_of(self, known: dict[str, Any]) -> Iterator[None]:

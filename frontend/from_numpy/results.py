@@ -9,14 +9,15 @@ import numpy as np
 import sympy
 
 from distspmd.frontend.from_numpy.choosing import as_arrays
-from distspmd.frontend.from_numpy.run_lists import RunList, element_of, leaves
+from distspmd.frontend.from_numpy.list_forms import Rows, leaves
+from distspmd.frontend.from_numpy.run_lists import RunList, element_of
 from distspmd.frontend.from_numpy.run_types import TYPES
 from distspmd.frontend.from_numpy.syntax import variables
 from distspmd.frontend.from_numpy.syntax.lists import columns_of
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.values import Tensor, View, view_of
 from distspmd.frontend.tensor_ir.statements import Container
-from distspmd.lowering import Column, ListOf, OneOf, Result
+from distspmd.runtime.call_form import Column, ListOf, OneOf, Result
 
 
 def returned_form(tracer: Tracer, returned: Any) -> Any:
@@ -87,7 +88,12 @@ def _list(tracer: Tracer, value: RunList, found: list[Any]) -> ListOf:
         Column(_place(tracer, tracer.stored_anew(column, "elements"), found), leaf.weak is not None)
         for column, leaf in zip(columns_of(tracer, value), leaves(value.form), strict=True)
     ]
-    return ListOf(element_of(value.form, list(columns)), value.kind)
+    return ListOf(element_of(value.form, list(columns), _rows), value.kind)
+
+
+def _rows(form: Rows, columns: list[Any]) -> ListOf:
+    """Lists of one length as elements of a list."""
+    return ListOf(element_of(form.element, columns, _rows), list, form.length)
 
 
 def _place(tracer: Tracer, value: Tensor, found: list[Any], is_python: bool = False) -> Result:

@@ -14,17 +14,27 @@ begins with; it is settled when nothing new is found.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import sympy
 
-from distspmd.expressions.operations import DType
-from distspmd.frontend.from_numpy.transcript import CannotRoll, Refusal
+from distspmd.frontend.from_numpy.list_forms import (
+    UNKNOWN,
+    Form,
+    Leaf,
+    Row,
+    RowOfRun,
+    Rows,
+    joined_form,
+    leaves,
+    of_parts,
+)
+from distspmd.frontend.from_numpy.transcript import CannotRoll
 from distspmd.frontend.from_numpy.values import Tensor, View, axis, make_view
 from distspmd.frontend.tensor_ir.statements import Length
-from distspmd.frontend.tensor_ir.whole_numbers import add, multiply, same, simplified
+from distspmd.frontend.tensor_ir.whole_numbers import add, multiply, simplified
 
 if TYPE_CHECKING:
     from distspmd.frontend.from_numpy.tracer import Tracer
@@ -36,46 +46,6 @@ LEAST_ROOM = 1024
 the arguments have."""
 MOST_ROOM = 1 << 20
 """Elements beyond these, of a list that nested loops let grow, are given no room before the run."""
-
-
-MIXED = (
-    "an element of a list that has numbers of several types, as [0, 0.5] has: what type it is "
-    "depends on the run; write them all in one, 0.0 for 0 say"
-)
-
-
-@dataclass(frozen=True)
-class Leaf:
-    """A number, or an array, that an element of a list is or has.
-
-    Attributes:
-        dtype: of it.
-        weak: the type of Python that a number has in NumPy's promotion.
-        shape: of an array.
-        is_mixed: whether some elements have another type in Python, as ``[0, 0.5]`` has.
-    """
-
-    dtype: DType
-    weak: type | None
-    shape: tuple[Length, ...] = ()
-    is_mixed: bool = False
-
-
-@dataclass(frozen=True)
-class Row:
-    """A tuple, or a list of a length that is known, that an element is."""
-
-    kind: type
-    parts: tuple[Any, ...]
-
-
-Form = Leaf | Row
-UNKNOWN = Leaf(np.dtype(np.int64), int)
-"""What elements are taken for before one is seen: promotion with most types gives these."""
-
-
-class RowOfRun(list[Any]):
-    """An element that is a list: what is read of it is right, and it is not changed."""
 
 
 @dataclass(frozen=True)
@@ -161,6 +131,10 @@ class RunList:
         first_count: how many elements it is made with, at most.
         iterated: how many loops are being read that iterate over it.
         is_copy: whether changes of it would be lost: it is a copy of what Python would change.
+        owner: the list of which it is an element: its columns lie in those of the other.
+        given: the lists that have become its elements, each with the number of loops around.
+        changed: the most loops that were around a change.
+        is_shared: whether an element of it is an element once more, in it or in another list.
     """
 
     kind: type
@@ -175,6 +149,10 @@ class RunList:
     first_count: Length = 0
     iterated: int = 0
     is_copy: bool = False
+    owner: RunList | None = None
+    given: list[tuple[Any, int]] = field(default_factory=list)
+    changed: int = 0
+    is_shared: bool = False
 
 
 @dataclass(eq=False)
@@ -247,9 +225,12 @@ def sequence(own: RunList) -> RunList:
 
 def form_of(tracer: Tracer, value: Any) -> Form:
     """What an element of a list is made of."""
-    if type(value) in (tuple, list, RowOfRun):
-        kind = tuple if type(value) is tuple else list
-        return Row(kind, tuple(form_of(tracer, part) for part in value))
+    if type(value) is tuple:
+        return Row(tuple, tuple(form_of(tracer, part) for part in value))
+    if type(value) in (list, RowOfRun):
+        return of_parts(tracer, [form_of(tracer, part) for part in value])
+    if isinstance(value, RunList) and value.kind is list and isinstance(value.count, int):
+        return Rows(value.count, value.form)
     if isinstance(value, RunList):
         tracer.refuse(
             "a list of lists whose lengths the run decides; use an array with as many columns as "
@@ -266,64 +247,52 @@ def form_of(tracer: Tracer, value: Any) -> Form:
             "arrays of lengths that the run decides in a list whose content the run decides; use "
             "arrays of one length"
         )
-    return Leaf(tensor.dtype, tensor.weak if not tensor.ndim else None, tuple(tensor.shape))
-
-
-def joined_form(tracer: Tracer, one: Form | None, other: Form) -> Form:
-    """The form that elements of two forms have in one list.
-
-    Raises:
-        Refusal: there is none.
-    """
-    if one is None or one == other:
-        return other
-    if other is UNKNOWN:
-        return one
-    if isinstance(one, Row) and isinstance(other, Row):
-        if one.kind is other.kind and len(one.parts) == len(other.parts):
-            pairs = zip(one.parts, other.parts, strict=True)
-            return Row(one.kind, tuple(joined_form(tracer, a, b) for a, b in pairs))
-    elif isinstance(one, Leaf) and isinstance(other, Leaf):
-        alike = len(one.shape) == len(other.shape)
-        if alike and all(same(a, b) for a, b in zip(one.shape, other.shape, strict=True)):
-            return _joined_leaf(one, other)
-    raise Refusal(
-        tracer.message(
-            "elements of different forms in a list whose content the run decides: numbers, arrays "
-            "of one shape, or tuples of as many of them"
-        )
-    )
-
-
-def _joined_leaf(one: Leaf, other: Leaf) -> Leaf:
-    dtype = np.result_type(one.dtype, other.dtype)
-    weak = one.weak if one.weak is other.weak else None
-    if one.weak and other.weak and weak is None:
-        weak = {"b": bool, "i": int, "f": float, "c": complex}[dtype.kind]
-    is_mixed = one.is_mixed or other.is_mixed or one.dtype != other.dtype
-    return Leaf(dtype, weak, one.shape, is_mixed)
-
-
-def leaves(form: Form) -> list[Leaf]:
-    """The leaves of a form, in order."""
-    if isinstance(form, Leaf):
-        return [form]
-    return [leaf for part in form.parts for leaf in leaves(part)]
+    weak = tensor.weak if not tensor.ndim else None
+    return Leaf(tensor.dtype, weak, tuple(tensor.shape))
 
 
 def parts_of(form: Form, value: Any) -> list[Any]:
     """The values of an element, in the order of the leaves."""
     if isinstance(form, Leaf):
         return [value]
+    if isinstance(value, RunList):
+        assert isinstance(form, Rows)
+        columns = [view_of_column(column, form.length) for column in value.columns]
+        return columns_in(form.element, value.form, columns)
+    if isinstance(form, Rows):
+        every = [parts_of(form.element, part) for part in value]
+        return [list(column) for column in zip(*every, strict=True)]
     pairs = zip(form.parts, value, strict=True)
     return [found for part, own in pairs for found in parts_of(part, own)]
 
 
-def element_of(form: Form, values: list[Any]) -> Any:
-    """An element of its values, which are taken from the front."""
+def columns_in(form: Form, own: Form, columns: Sequence[Tensor]) -> list[Tensor]:
+    """Columns of elements of one form as those of a form that holds them.
+
+    Args:
+        form: the wanted one.
+        own: the form of the columns.
+        columns: one for each leaf.
+    """
+    if len(leaves(own)) != len(leaves(form)):
+        raise Known
+    return list(columns)
+
+
+def element_of(form: Form, values: list[Any], listed: Callable[[Rows, list[Any]], Any]) -> Any:
+    """An element of its values, which are taken from the front.
+
+    Args:
+        form: of the element.
+        values: one for each leaf.
+        listed: makes a list of its form and its columns.
+    """
     if isinstance(form, Leaf):
         return values.pop(0)
-    made = [element_of(part, values) for part in form.parts]
+    if isinstance(form, Rows):
+        own = [values.pop(0) for _ in leaves(form)]
+        return listed(form, own)
+    made = [element_of(part, values, listed) for part in form.parts]
     return tuple(made) if form.kind is tuple else RowOfRun(made)
 
 
@@ -344,9 +313,16 @@ def site_of(tracer: Tracer, node: Any) -> Site:
 
 def note(tracer: Tracer, own: RunList, value: Any) -> None:
     """Keep of what form an element is that a list gets."""
+    note_form(tracer, own, form_of(tracer, value))
+
+
+def note_form(tracer: Tracer, own: RunList, form: Form) -> None:
+    """Keep of what form elements are that a list gets, or one that it is an element of."""
+    while own.owner is not None:
+        assert isinstance(own.count, int)
+        form, own = Rows(own.count, form), own.owner
     known = tracer.noted.get(own.site, Facts())
-    form = joined_form(tracer, known.form, form_of(tracer, value))
-    tracer.noted[own.site] = replace(known, form=form)
+    tracer.noted[own.site] = replace(known, form=joined_form(tracer, known.form, form))
 
 
 def note_growth(tracer: Tracer, own: RunList, count: Length = 1) -> None:
@@ -441,9 +417,12 @@ def as_tensor(tracer: Tracer, own: RunList) -> Tensor:
     count = count_of(tracer, own)
     views = [view_of_column(column, count) for column in own.columns]
     form = own.form
+    while isinstance(form, Rows):
+        form = form.element
     if isinstance(form, Leaf):
         return Tensor(views[0].shape, views[0].dtype, views[0].element)
-    if any(not isinstance(part, Leaf) or part.shape != views[0].shape[1:] for part in form.parts):
+    alike = all(isinstance(p, Leaf) and p.shape == views[0].shape[1:] for p in form.parts)
+    if form is not own.form or not alike:
         tracer.refuse("a list of tuples that are no rows of an array; use a list for each part")
     return _side_by_side(tracer, views)
 

@@ -48,7 +48,8 @@ from distspmd.frontend.from_numpy.lengths import (
     over_container,
     with_capacity,
 )
-from distspmd.frontend.from_numpy.run_lists import MIXED, RunList, as_tensor
+from distspmd.frontend.from_numpy.list_forms import MIXED
+from distspmd.frontend.from_numpy.run_lists import RunList, as_tensor
 from distspmd.frontend.from_numpy.transcript import (
     PYTHON_TYPES,
     Refusal,
@@ -479,22 +480,21 @@ class Tracer(Transcript):
             if not found or any(letters[s.name] not in used for s, _ in (*kept, *gone)):
                 raise NoWindow  # an index that nothing is loaded by
         except NoWindow:
-            every = (*kept, *gone)
-            by = [s for s, _ in every]
+            by, shape = zip(*kept, *gone, strict=True)
             whole = Tensor(
-                tuple(n for _, n in every),
+                shape,
                 expression.dtype,
                 lambda index: substitute(expression, dict(zip(by, index, strict=True))),
             )
             stored = self.stored_anew(whole, f"{result.name}_operand")
             self.names.discard(result.name)
-            return self.contract(kept, gone, stored.element(tuple(by)), operation, result.name)
+            return self.contract(kept, gone, stored.element(by), operation, result.name)
         out = "".join(letters[s.name] for s, _ in kept)
         subscripts = f"{','.join(term for _, term, _ in found.values())}->{out}"
         operands = tuple(window for *_, window in found.values())
         whole_result = Window(result, (0,) * len(kept), result.shape)
-        text = "" if operation == "sum" and is_product(closed, len(found)) else str(closed)
-        if operation == "sum" and len(found) == 1 and isinstance(closed, Argument):
-            text = ""
+        is_one = len(found) == 1 and isinstance(closed, Argument)
+        is_plain = operation == "sum" and (is_one or is_product(closed, len(found)))
+        text = "" if is_plain else str(closed)
         self.add(Contract(subscripts, operands, whole_result, operation, text))
         return view_of(result)

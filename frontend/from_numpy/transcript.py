@@ -144,6 +144,7 @@ class Transcript:
         handles: all lists whose content the run decides.
         needs: by their numbers, how many elements they may get; None where that has no bound.
         loops: the most iterations of the loops around; None where that is not known.
+        loop_nodes: the syntax of these loops.
         has_left_out: whether statements were left out that read lists without elements so far.
         room: elements of lists whose growth has no bound.
     """
@@ -182,6 +183,7 @@ class Transcript:
     handles: list[Any] = field(default_factory=list)
     needs: dict[int, Length | None] = field(default_factory=dict)
     loops: list[Length | None] = field(default_factory=list)
+    loop_nodes: list[Any] = field(default_factory=list)
     has_left_out: bool = False
     room: Length = 0
 
@@ -364,10 +366,12 @@ class Transcript:
     def in_loop(self, length: Length | None) -> Iterator[None]:
         """Read the body of a loop of so many iterations at most; None where that is not known."""
         self.loops.append(length)
+        self.loop_nodes.append(self.node)
         try:
             yield
         finally:
             self.loops.pop()
+            self.loop_nodes.pop()
 
     @contextmanager
     def named(self, target: str | None) -> Iterator[None]:

@@ -54,9 +54,9 @@ from distspmd.frontend.tensor_ir.statements import (
 )
 from distspmd.frontend.tensor_ir.variables import begin_with, find_variables, own_containers
 from distspmd.frontend.tensor_ir.whole_numbers import CheckedIndex, among, text
-from distspmd.lowering import CallForm, set_call_form
 from distspmd.nodes.contraction import Contraction
 from distspmd.nodes.tell import Told
+from distspmd.runtime.call_form import CallForm, set_call_form
 from distspmd.runtime.compile_runtime import INCLUDE
 
 

@@ -24,7 +24,8 @@ from lowering.on_paper import problems
 import distspmd
 from distspmd.errors import DistSPMDError
 from distspmd.frontend import numpy_program
-from distspmd.lowering import ATTRIBUTE, Lowering, Result, call_form_of
+from distspmd.lowering import ATTRIBUTE, Lowering
+from distspmd.runtime.call_form import Result, call_form_of
 from from_numpy.corpus.registry import Case
 from from_numpy.following import tell
 from from_numpy.outcomes import (

@@ -43,9 +43,9 @@ from distspmd.frontend.tensor_ir.statements import (
 )
 from distspmd.frontend.tensor_ir.variables import find_variables
 from distspmd.frontend.tensor_ir.whole_numbers import among, text
-from distspmd.lowering import CallForm, call_form_of
 from distspmd.nodes.contraction_operands import Einsum, Operand
 from distspmd.nodes.subscripts import Subscripts
+from distspmd.runtime.call_form import CallForm, call_form_of
 
 MOST = 20_000_000
 """Elements that a program computes, at most, where it is evaluated."""

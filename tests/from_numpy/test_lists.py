@@ -152,6 +152,36 @@ def rows(x: Any) -> Any:
     return points, np.array(points), points[1][0], arrays, np.array(arrays)
 
 
+def changed_rows(x: Any) -> Any:
+    n = len(x)
+    table = [[0] * (n + 1) for _ in range(n)]
+    for i in range(1, n):
+        for j in range(1, n + 1):
+            table[i][j] = max(table[i - 1][j], table[i - 1][j - 1] + (x[i] > x[j - 1]))
+    steps = [[float("inf") for _ in range(n)] for _ in range(2)]
+    steps[1][int(x[1] * n)] = 0.5
+    points = []
+    for v in x:
+        if v > 0.3:
+            points.append([v, v])  # noqa: PERF401
+    points[0][0] = 2.0
+    points[1], points[-1] = points[-1], points[1]
+    total = 0.0
+    for row in points:
+        row[1] *= 2
+        total += sum(row)
+    cube = [[[0.0] * 2 for _ in range(3)] for _ in range(n)]
+    for i in range(n):
+        cube[i][int(x[i] * 3)][1] = x[i]
+    merged: list[Any] = []
+    for v in x:
+        if merged and merged[-1][0] < v:
+            merged[-1][1] = v
+        else:
+            merged.append([v, 0.0])
+    return table, table[n - 1][n], steps, points, total, cube, points[-1][:], merged
+
+
 def swapped(x: Any) -> Any:
     pairs = [(v, 2 * v) for v in x]
     rows = [[v, 1.0, 2.0] for v in x]
@@ -183,6 +213,7 @@ PROGRAMS: dict[Callable[..., Any], Any] = {
     tables: EDGES,
     shorter: X,
     rows: X,
+    changed_rows: X,
     swapped: X,
     heaps: X,
 }
@@ -201,7 +232,8 @@ def test_lists_have_the_results_of_python_on_paper(function: Callable[..., Any])
 
 def everything(x: Any, edges: Any) -> Any:
     first = grows(x), stack(x), queue(edges), names(x)
-    return first, sets(x), tables(edges), shorter(x), rows(x), swapped(x), heaps(x)
+    second = changed_rows(x), swapped(x), heaps(x)
+    return first, sets(x), tables(edges), shorter(x), rows(x), second
 
 
 def test_lists_have_the_results_of_python() -> None:
@@ -258,13 +290,44 @@ def set_returned(x: Any) -> Any:
     return {int(v * 10) for v in x}
 
 
-def element_changed(x: Any) -> Any:
-    points = []
+def named_twice(x: Any) -> Any:
+    row = [0.0, 1.0]
+    rows = []
     for v in x:
         if v > 0.3:
-            points.append([v, v])  # noqa: PERF401
-    points[0][0] = 2.0
-    return np.array(points)
+            rows.append(row)  # noqa: PERF401
+    rows[0][1] = 2.0
+    return row[1], len(rows)
+
+
+def one_list_in_all(x: Any) -> Any:
+    rows = [[0.0] * 3] * 4
+    for i in range(4):
+        rows[i][int(x[i] * 3)] = x[i]
+    return rows
+
+
+def changed_before(x: Any) -> Any:
+    row, rows = [0.0, 0.0], []
+    for v in x:
+        if v > 0.3:
+            row[0] = v
+            rows.append(row)
+    return rows
+
+
+def put_twice(x: Any) -> Any:
+    rows = [[0.0] * 3 for _ in range(4)]
+    rows[int(x[0] * 4)][1] = x[0]
+    rows[0] = rows[int(x[0] * 4)]
+    rows[0][0] = 8.0
+    return rows
+
+
+def gets_longer(x: Any) -> Any:
+    rows = [[v, v] for v in x if v > 0.3]
+    rows[0].append(x[1])
+    return rows
 
 
 @pytest.mark.parametrize(
@@ -277,7 +340,11 @@ def element_changed(x: Any) -> Any:
         (no_heap, r"test_lists.py:\d+: .*the heap has to be a list"),
         (empty_heap, r"test_lists.py:\d+: .*index out of range"),
         (set_returned, r"sorted\(...\)"),
-        (element_changed, "put another one in its place"),
+        (named_twice, "'row' is a list that is, or was, an element"),
+        (one_list_in_all, "several elements"),
+        (changed_before, "one list|is changed"),
+        (put_twice, "both are one list"),
+        (gets_longer, "gets another length"),
     ],
     ids=lambda value: getattr(value, "__name__", None),
 )

@@ -80,10 +80,6 @@ def draws(x):
     return x * random.random()
 
 
-def sorts_by_values(x):
-    return x[sorted(range(3), key=lambda i: x[i])]
-
-
 def no_operator(x):
     return Sum(3) - x
 
@@ -187,7 +183,6 @@ def asks_the_clock(x):
         (matches_a_sequence, "a pattern of match that is no value"),
         (measures, "it would be called once, when the program is read"),
         (draws, "random.random, which would draw once"),
-        (sorts_by_values, "use np.sort"),
         (shape_of_an_argument, "the shape of an argument; write x = x.reshape"),
         (shape_of_two_names, "the shape of an array that has several names"),
         (no_operator, "no class has a method __sub__"),

@@ -13,18 +13,16 @@ import numpy as np
 import sympy
 
 from distspmd.frontend.from_numpy import indexing
-from distspmd.frontend.from_numpy.arithmetic import apply_ufunc, choose, combine, converted
+from distspmd.frontend.from_numpy.arithmetic import apply_ufunc, combine, converted
 from distspmd.frontend.from_numpy.choosing import as_arrays
 from distspmd.frontend.from_numpy.failures import checked_result, checked_whole
 from distspmd.frontend.from_numpy.functions.registry import function
 from distspmd.frontend.from_numpy.run_lists import RunList
-from distspmd.frontend.from_numpy.run_types import choose_type
 from distspmd.frontend.from_numpy.syntax import generators, list_changes, lists
 from distspmd.frontend.from_numpy.syntax.calls import Closure
 from distspmd.frontend.from_numpy.syntax.generators import Generator
 from distspmd.frontend.from_numpy.syntax.mutation import is_outside
 from distspmd.frontend.from_numpy.syntax.objects import is_own, special
-from distspmd.frontend.from_numpy.syntax.operators import compared
 from distspmd.frontend.from_numpy.syntax.ranges import (
     Enumerated,
     Places,
@@ -141,7 +139,7 @@ def _reversed(run: Any, values: Any) -> Any:
     return list(static_values(run, values))[::-1]
 
 
-def _as_list(run: Any, values: Any) -> Any:
+def as_list(run: Any, values: Any) -> Any:
     """A list of as many values as the run decides; None for others."""
     if isinstance(values, RunList):
         return lists.copied(run, values)
@@ -157,7 +155,7 @@ def _as_list(run: Any, values: Any) -> Any:
 
 @function(builtins.list)
 def _list(run: Any, values: Any = ()) -> Any:
-    made = _as_list(run, values)
+    made = as_list(run, values)
     if made is not None:
         return made
     return list(static_values(run, values))
@@ -168,29 +166,9 @@ def _tuple(run: Any, values: Any = ()) -> Any:
     return tuple(static_values(run, values))
 
 
-@function(builtins.sorted)
-def _sorted(run: Any, values: Any, **options: Any) -> Any:
-    is_set = isinstance(values, RunList) and values.kind is set
-    made = lists.of_set(run, values) if is_set else _as_list(run, values)
-    if made is not None:
-        list_changes.sort(run, made, **options)
-        return made
-    found = list(static_values(run, values))
-    keys = _keys(run, found, options.pop("key", None))
-    if any(isinstance(v, Tensor | sympy.Basic) or is_own(v) for v in keys):
-        run.tracer.refuse("sorted(...) of values that are not known; use np.sort")
-    order = sorted(range(len(found)), key=keys.__getitem__, **options)
-    return [found[n] for n in order]
-
-
-def _keys(run: Any, values: Any, key: Any) -> list[Any]:
-    """What values are compared by."""
-    return [value if key is None else run.call(key, [value], {}) for value in values]
-
-
 @function(builtins.set)
 def _set(run: Any, values: Any = ()) -> Any:
-    made = _as_list(run, values)
+    made = as_list(run, values)
     if made is None:
         found = list(static_values(run, values))
         if not any(isinstance(v, Tensor | sympy.Basic) for v in found):
@@ -201,19 +179,13 @@ def _set(run: Any, values: Any = ()) -> Any:
 
 @function(collections.deque)
 def _deque(run: Any, values: Any = (), maxlen: Any = None) -> Any:
-    made = _as_list(run, values)
+    made = as_list(run, values)
     if made is None:
         return collections.deque(static_values(run, values), maxlen)
     if maxlen is not None:
         run.tracer.refuse("a deque with maxlen= whose content the run decides")
     made.kind = collections.deque
     return made
-
-
-@function(builtins.map)
-def _map(run: Any, called: Any, *values: Any) -> Any:
-    rows = zip(*(static_values(run, v) for v in values), strict=False)
-    return [run.call(called, list(row), {}) for row in rows]
 
 
 @function(builtins.abs)
@@ -232,55 +204,12 @@ def _divmod(run: Any, a: Any, b: Any) -> Any:
     return run.binary(ast.FloorDiv(), a, b), run.binary(ast.Mod(), a, b)
 
 
-def _extreme(run: Any, values: Any, *, least: bool, key: Any = None, default: Any = None) -> Any:
-    if key is not None or default is not None:
-        every = list(static_values(run, values[0])) if len(values) == 1 else list(values)
-        keys = _keys(run, every, key)
-        if any(isinstance(v, Tensor | sympy.Basic) for v in keys):
-            run.tracer.refuse("min or max by a key that is not known; use np.argmin or np.argmax")
-        order = (min if least else max)(range(len(every)), key=keys.__getitem__, default=None)
-        return default if order is None else every[order]
-    if len(values) == 1:
-        if isinstance(values[0], RunList):
-            called = np.min if least else np.max
-            return lists.reduced(run, called, values[0])
-        if isinstance(values[0], Tensor):
-            return run.call(np.min if least else np.max, [values[0]], {})
-        values = list(static_values(run, values[0]))
-    if not any(isinstance(v, Tensor | sympy.Basic) for v in values):
-        return (min if least else max)(values)
-    if all(isinstance(v, int | sympy.Expr) and not isinstance(v, bool) for v in values):
-        return (sympy.Min if least else sympy.Max)(*map(sympy.sympify, values))
-    found = values[0]
-    for other in values[1:]:
-        import ast
-
-        test = compared(run, ast.Lt() if least else ast.Gt(), other, found)
-        one, two = run.tracer.tensor(other), run.tracer.tensor(found)
-        holds = run.tracer.tensor(test)
-        # Stored, since the next comparison and the next choice both read it: unstored, the
-        # expression of n values would have 2^n parts.
-        chosen = choose_type(holds, one, two, choose(run.tracer, holds, one, two))
-        found = run.tracer.stored(chosen) if len(values) > 3 else chosen
-    return found
-
-
-@function(builtins.min)
-def _min(run: Any, *values: Any, **options: Any) -> Any:
-    return _extreme(run, values, least=True, **options)
-
-
-@function(builtins.max)
-def _max(run: Any, *values: Any, **options: Any) -> Any:
-    return _extreme(run, values, least=False, **options)
-
-
 @function(builtins.sum)
 def _sum(run: Any, values: Any, start: Any = 0) -> Any:
     import ast
 
     if isinstance(values, RunList):
-        found = lists.reduced(run, np.sum, values)
+        found = lists.total(run, values)
         return run.binary(ast.Add(), found, start) if start != 0 else found
     if isinstance(values, Tensor) and values.ndim == 1:
         return (

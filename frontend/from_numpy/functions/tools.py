@@ -20,7 +20,6 @@ from distspmd.frontend.from_numpy.run_lists import RunList
 from distspmd.frontend.from_numpy.syntax import lists
 from distspmd.frontend.from_numpy.syntax.expressions import part_of
 from distspmd.frontend.from_numpy.syntax.objects import get_parts, is_own, of_named_tuple
-from distspmd.frontend.from_numpy.syntax.ranges import static_values
 from distspmd.frontend.from_numpy.values import Tensor
 
 _NONE = object()
@@ -72,28 +71,6 @@ for _function, _op in {
     operator.xor: ast.BitXor(),
 }.items():
     function(_function)(_binary(_op))
-
-
-@function(functools.reduce)
-def _reduce(run: Any, called: Any, values: Any, initial: Any = _NONE) -> Any:
-    every = list(static_values(run, values))
-    if initial is not _NONE:
-        every = [initial, *every]
-    if not every:
-        run.tracer.refuse("functools.reduce of no values, without an initial one")
-    return functools.reduce(lambda one, other: run.call(called, [one, other], {}), every)
-
-
-@function(builtins.filter)
-def _filter(run: Any, called: Any, values: Any) -> Any:
-    found = []
-    for value in static_values(run, values):
-        known = run.truth(value if called is None else run.call(called, [value], {}))
-        if known is None:
-            run.tracer.refuse("filter by what is known at run time only; write x[mask]")
-        if known:
-            found.append(value)
-    return found
 
 
 @function(copy.copy)

@@ -132,7 +132,8 @@ OF_LISTS: frozenset[Any] = frozenset(
         *(len, list, tuple, sorted, enumerate, zip, reversed, isinstance, type, print, bool, any),
         *(copy.copy, copy.deepcopy, operator.add, operator.mul),
         *(dict, defaultdict, Counter),
-        *(all, map, sum, min, max, hasattr, callable, set, frozenset, deque),
+        *(all, map, filter, sum, min, max, hasattr, callable, set, frozenset, deque),
+        functools.reduce,
         *(heapq.heappush, heapq.heappop, heapq.heapify, heapq.heapreplace, heapq.heappushpop),
     ]
 )
@@ -339,9 +340,35 @@ def _of_container(
             return operators.looked_for(run, function.__name__, list(owner), arguments[0])
         decided_by_run(run, owner)
         run.tracer.refuse("list.remove where the run decides which element it is; use a mask")
+    if isinstance(owner, list) and function.__name__ == "sort":
+        return _sort(run, owner, keywords)
+    if function.__name__ == "extend" and len(arguments) == 1 and isinstance(arguments[0], Tensor):
+        return _extend(run, owner, arguments[0])
     if run.tracer.inner and function.__name__ in _TAKING:
         return _taken(run, function, arguments, keywords)
     return _static(run.tracer, function, arguments, keywords)
+
+
+def _sort(run: Interpreter, owner: list[Any], keywords: Mapping[str, Any]) -> None:
+    """``owner.sort(key=key, reverse=reverse)``."""
+    found = run.call(sorted, [owner], keywords)
+    if not isinstance(found, list):
+        decided_by_run(run, owner)
+        run.tracer.refuse("a list is sorted by what is known at run time only; use sorted(...)")
+    owner[:] = found
+
+
+def _extend(run: Interpreter, owner: Any, values: Tensor) -> None:
+    """``owner.extend(values)`` of an array."""
+    if not values.ndim:
+        run.tracer.refuse("list.extend: TypeError: a number is not iterable")
+    if values.mask is not None or not isinstance(values.shape[0], int):
+        decided_by_run(run, owner)
+        run.tracer.refuse(
+            "a list gets elements of an array of which the run decides the length; begin with an "
+            "empty list in the program, or use np.concatenate"
+        )
+    owner.extend(run.unpacked(values, run.tracer.node))
 
 
 _TAKING = {"pop", "popleft", "remove", "index"}

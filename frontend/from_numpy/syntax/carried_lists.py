@@ -11,14 +11,8 @@ from collections import deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from distspmd.frontend.from_numpy.run_lists import (
-    UNKNOWN,
-    Facts,
-    Known,
-    RunList,
-    decided_by_run,
-    joined_form,
-)
+from distspmd.frontend.from_numpy.list_forms import UNKNOWN, joined_form
+from distspmd.frontend.from_numpy.run_lists import Facts, Known, RunList, columns_in, decided_by_run
 from distspmd.frontend.from_numpy.syntax import list_changes, lists
 from distspmd.frontend.from_numpy.syntax.bindings import is_written_first
 from distspmd.frontend.from_numpy.transcript import CannotRoll
@@ -80,9 +74,10 @@ def move_lists(
         known = tracer.noted.get(place.site, Facts())
         form = known.form if now.form is UNKNOWN else joined_form(tracer, known.form, now.form)
         tracer.noted[place.site] = Facts(form, True, known.room)
-        if len(now.columns) != len(place.columns):
+        if now.form is not UNKNOWN and joined_form(tracer, place.form, now.form) != place.form:
             raise Known
         copies = [tracer.stored_anew(c, "elements") for c in lists.columns_of(tracer, now)]
+        copies = columns_in(place.form, now.form, copies)  # type: ignore[assignment]
         ready.append((place, copies))
     for place, copies in ready:
         list_changes.take_over(interpreter, place, copies)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,23 +13,22 @@ import sympy
 from distspmd.expressions.ir import apply
 from distspmd.frontend.from_numpy import checks, indexing
 from distspmd.frontend.from_numpy.arithmetic import combine
+from distspmd.frontend.from_numpy.list_forms import UNKNOWN, Leaf, joined_form, leaves
 from distspmd.frontend.from_numpy.run_lists import (
-    UNKNOWN,
     DecidedByRun,
-    Facts,
-    Leaf,
     RunList,
+    columns_in,
     count_of,
     element_of,
     form_of,
-    joined_form,
-    leaves,
     must_be_known,
     note,
+    note_form,
     note_growth,
     parts_of,
     site_of,
 )
+from distspmd.frontend.from_numpy.syntax import aliases
 from distspmd.frontend.from_numpy.syntax.lists import (
     ListMethod,
     checked_place,
@@ -43,6 +41,7 @@ from distspmd.frontend.from_numpy.syntax.lists import (
     named_place,
     part_of,
     place_in,
+    rows_in,
     values_at,
 )
 from distspmd.frontend.from_numpy.tracer import Tracer
@@ -77,6 +76,12 @@ def _before_change(run: Interpreter, own: RunList, *, grows: bool = True) -> Non
         tracer.refuse(
             "a list of a list of lists has another name and is changed; change it by its index"
         )
+    if grows and own.owner is not None:
+        tracer.refuse(
+            "a list that is an element of a list whose content the run decides gets another "
+            "length; use an array with as many columns as a list can have, and one of lengths"
+        )
+    aliases.before_change(run, own, moves=grows)
     if grows and own.iterated:
         tracer.refuse("a list gets another length while a loop iterates over it")
     if grows and isinstance(own.count, int):
@@ -91,7 +96,7 @@ def write(run: Interpreter, own: RunList, items: Any, value: Any) -> None:
     if isinstance(items, slice):
         run.tracer.refuse("a part of a list whose content the run decides is assigned; use a loop")
     note(run.tracer, own, value)
-    _must_be_alone(run, value)
+    aliases.give(run, own, value)
     _put(run, own, place_in(run, own, items), value)
 
 
@@ -137,34 +142,7 @@ def _reads(own: RunList, part: Tensor) -> bool:
 
 def _has_form(tracer: Tracer, own: RunList, value: Any) -> bool:
     """Whether a value can be an element as elements are kept in this reading."""
-    found, wanted = form_of(tracer, value), own.form
-    if isinstance(found, Leaf) != isinstance(wanted, Leaf):
-        return False
-    mine, theirs = leaves(found), leaves(wanted)
-    return len(mine) == len(theirs) and all(
-        len(a.shape) == len(b.shape) for a, b in zip(mine, theirs, strict=True)
-    )
-
-
-def _must_be_alone(run: Interpreter, value: Any) -> None:
-    """Refuse an array that is an element and changes later: it would be the same one in Python."""
-    tracer = run.tracer
-    for part in value if type(value) in (tuple, list) else (value,):
-        if type(value) is list:
-            tracer.given[id(value)] = value
-        if not isinstance(part, View) or not part.ndim:
-            continue
-        for frame in tracer.frames:
-            for name, seen in frame.variables.items():
-                if (
-                    isinstance(seen, View)
-                    and seen.container is part.container
-                    and name in frame.changed_in_place
-                ):
-                    tracer.refuse(
-                        f"{name!r} is put into a list, and is changed in place: in Python the "
-                        f"element changes with it. Put a copy, {name}.copy()"
-                    )
+    return joined_form(tracer, own.form, form_of(tracer, value)) == own.form
 
 
 def append(run: Interpreter, own: RunList, value: Any) -> None:
@@ -173,7 +151,7 @@ def append(run: Interpreter, own: RunList, value: Any) -> None:
     _before_change(run, own)
     note(tracer, own, value)
     note_growth(tracer, own)
-    _must_be_alone(run, value)
+    aliases.give(run, own, value)
     value = run.settled_parts(value)
     count = count_of(tracer, own)
     _check_room(run, own, count)
@@ -214,7 +192,7 @@ def pop(run: Interpreter, own: RunList, place: Any = -1) -> Any:
     if where != -1:
         _shift(tracer, own, index, 1)
     _set_count(tracer, own, subtract(count, 1))
-    return element_of(own.form, list(found))
+    return element_of(own.form, list(found), rows_in(own))
 
 
 def _shift(tracer: Tracer, own: RunList, place: Whole, by: int) -> None:
@@ -240,7 +218,7 @@ def insert(run: Interpreter, own: RunList, place: Any, value: Any) -> None:
     _before_change(run, own)
     note(tracer, own, value)
     note_growth(tracer, own)
-    _must_be_alone(run, value)
+    aliases.give(run, own, value)
     value = run.settled_parts(value)
     count = count_of(tracer, own)
     _check_room(run, own, count)
@@ -271,14 +249,13 @@ def extend(run: Interpreter, own: RunList, values: Any) -> None:
         row = tensor.shape[1:]
         form, parts = Leaf(tensor.dtype, None, tuple(row)), [tensor]  # type: ignore[list-item]
     stored = [tracer.stored_anew(part, "more") for part in parts]
-    known = tracer.noted.get(own.site, Facts())
     if form is not UNKNOWN:
-        joined = joined_form(tracer, known.form, form)
-        tracer.noted[own.site] = Facts(joined, known.grows, known.room)
+        note_form(tracer, own, form)
     length = stored[0].shape[0]
     note_growth(tracer, own, length)
-    if len(leaves(form)) != len(own.columns):
+    if joined_form(tracer, own.form, form) != own.form:
         return  # the next reading knows the form
+    stored = columns_in(own.form, form, stored)  # type: ignore[assignment]
     count = count_of(tracer, own)
     _check_room(run, own, count, length)
     for column, more in zip(own.columns, stored, strict=True):
@@ -355,31 +332,20 @@ def _copy(run: Interpreter, own: RunList) -> RunList:
     return made_of_columns(run, own.kind, own.form, columns_of(run.tracer, own))
 
 
-def _reorder(run: Interpreter, own: RunList, order: Callable[[View], Any]) -> None:
+def reorder(run: Interpreter, own: RunList, order: Callable[[View], Any]) -> None:
     """Give the elements another order, in place."""
     tracer = run.tracer
     must_have_order(run, own)
     _before_change(run, own, grows=False)
+    aliases.before_change(run, own, moves=True)
     for column in columns_of(tracer, own):
         made = tracer.stored_anew(order(column), "ordered")
         tracer.assign(column, made)
 
 
-def sort(run: Interpreter, own: RunList, *, key: Any = None, reverse: bool = False) -> None:
-    """``own.sort(reverse=reverse)``, of numbers."""
-    if key is not None or not isinstance(own.form, Leaf) or own.form.shape:
-        run.tracer.refuse("a list of numbers is sorted without key=; use np.argsort or np.lexsort")
-
-    def order(column: View) -> Any:
-        found = run.call(np.sort, [column], {})
-        return indexing.read(run.tracer, found, slice(None, None, -1)) if reverse else found
-
-    _reorder(run, own, order)
-
-
 def _reverse(run: Interpreter, own: RunList) -> None:
     back = slice(None, None, -1)
-    _reorder(run, own, lambda column: indexing.read(run.tracer, column, back))
+    reorder(run, own, lambda column: indexing.read(run.tracer, column, back))
 
 
 def joined(run: Interpreter, one: Any, other: Any) -> RunList:
@@ -409,8 +375,7 @@ def replace_elements(
     """Give a list or set other elements, by at most so many more than before."""
     tracer = run.tracer
     _before_change(run, own)
-    known = tracer.noted.get(own.site, Facts())
-    tracer.noted[own.site] = replace(known, form=joined_form(tracer, known.form, form))
+    note_form(tracer, own, form)
     note_growth(tracer, own, more)
     take_over(run, own, [tracer.stored_anew(c, "elements") for c in columns])
 
@@ -448,7 +413,6 @@ METHODS: dict[str, Callable[..., Any]] = {
     "count": _count,
     "clear": _clear,
     "copy": _copy,
-    "sort": sort,
     "reverse": _reverse,
 }
 

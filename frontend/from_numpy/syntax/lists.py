@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,18 +14,22 @@ import sympy
 from distspmd.frontend.from_numpy import indexing
 from distspmd.frontend.from_numpy.arithmetic import combine
 from distspmd.frontend.from_numpy.kinds import has_data
-from distspmd.frontend.from_numpy.run_lists import (
+from distspmd.frontend.from_numpy.list_forms import (
     UNKNOWN,
-    Facts,
     Leaf,
     RowOfRun,
+    Rows,
+    joined_form,
+    leaves,
+)
+from distspmd.frontend.from_numpy.run_lists import (
+    Facts,
     RunDict,
     RunList,
     as_tensor,
+    columns_in,
     count_of,
     element_of,
-    joined_form,
-    leaves,
     must_be_known,
     note,
     parts_of,
@@ -120,20 +124,28 @@ def made_of(run: Interpreter, site: Any, kind: type, values: Sequence[Any]) -> R
     own = empty(run, site, kind, len(values))
     for value in values:
         note(tracer, own, value)
+    if any(one is other for n, one in enumerate(values) for other in values[:n] if _is_list(one)):
+        tracer.refuse(
+            "a list that is several elements of a list whose content the run decides: a change of "
+            "one would change all. Make each its own: [[0] * n for _ in range(m)]"
+        )
     columns = zip(*(parts_of(own.form, v) for v in values), strict=True) if values else ()
     for column, parts in zip(own.columns, columns, strict=False):
         _fill(tracer, column, parts)
     return own
 
 
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list | RunList)
+
+
 def _fill(tracer: Tracer, column: View, values: Sequence[Any]) -> None:
     """Write the first elements of a column."""
-    first = values[0]
     is_plain = not any(has_data(v) or isinstance(v, np.ndarray) for v in values)
-    if is_plain and all(type(v) is type(first) and v == first for v in values):
-        tracer.write(part_of(tracer, column, 0, len(values)), _constant(column, len(values), first))
-    elif is_plain and column.ndim == 1:
-        table = tracer.table(np.array(values, dtype=column.dtype))
+    known = np.array(values, dtype=column.dtype) if is_plain else None
+    if known is not None and known.ndim == column.ndim and known.size:
+        is_one = bool((known == known.flat[0]).all())
+        table = _constant(column, len(values), known.flat[0]) if is_one else tracer.table(known)
         tracer.write(part_of(tracer, column, 0, len(values)), table)
     else:
         for place, value in enumerate(values):
@@ -220,9 +232,20 @@ def made_of_columns(
     if form is not UNKNOWN:
         form = joined_form(tracer, known.form, form)
         tracer.noted[site] = Facts(form, known.grows, known.room)
-    for column, values in zip(own.columns, stored, strict=True):
-        tracer.assign(part_of(tracer, column, 0, count), values)
+    if joined_form(tracer, own.form, form) == own.form:  # else the next reading knows
+        for column, values in zip(own.columns, columns_in(own.form, form, stored), strict=True):
+            tracer.assign(part_of(tracer, column, 0, count), values)
     return own
+
+
+def settled(run: Interpreter, value: Any) -> Any:
+    """What is assigned to a part of a list, as it is before any other part is assigned."""
+    if isinstance(value, RunList) and value.owner is not None:
+        copies = [run.tracer.stored_anew(column, "element") for column in value.columns]
+        return replace(value, columns=copies, is_copy=True)
+    if type(value) in (tuple, RowOfRun):
+        return type(value)(settled(run, part) for part in value)
+    return value
 
 
 # -- reading --------------------------------------------------------------------------------------
@@ -302,7 +325,27 @@ def values_at(run: Interpreter, own: RunList, place: Whole) -> list[Tensor]:
 
 def element_at(run: Interpreter, own: RunList, place: Whole) -> Any:
     """The element at a place that is known to be there."""
-    return element_of(own.form, list(values_at(run, own, place)))
+    return element_of(own.form, list(values_at(run, own, place)), rows_in(own))
+
+
+def rows_in(own: RunList) -> Callable[[Rows, list[Any]], RunList]:
+    """What makes lists that are elements of a list, of which changes are changes of that list."""
+
+    def listed(form: Rows, columns: list[Any]) -> RunList:
+        return replace(
+            own,
+            kind=list,
+            form=form.element,
+            columns=columns,
+            count=form.length,
+            room=form.length,
+            first_count=form.length,
+            iterated=0,
+            owner=own,
+            given=[],
+        )
+
+    return listed
 
 
 def read(run: Interpreter, own: RunList, items: Any) -> Any:
@@ -349,7 +392,7 @@ def values_of(run: Interpreter, own: RunList) -> tuple[Length, Callable[[Whole],
             if not leaf.shape:
                 part = Tensor((), part.dtype, part.element, leaf.weak, is_mixed=leaf.is_mixed)
             parts.append(part)
-        return element_of(own.form, parts)
+        return element_of(own.form, parts, rows_in(own))
 
     return columns[0].shape[0], value
 
@@ -372,7 +415,7 @@ def equal_to(run: Interpreter, own: RunList, value: Any) -> Any:
     found: Any = None
     for column, leaf, part in zip(columns_of(tracer, own), leaves(own.form), parts, strict=True):
         if leaf.shape:
-            tracer.refuse("'in' of a list of arrays: their truth is ambiguous; use np.any(...)")
+            tracer.refuse("'in' of a list of lists or arrays; use np.any(...) of a comparison")
         same_one = combine(tracer, np.equal, [column, part])
         found = same_one if found is None else combine(tracer, np.logical_and, [found, same_one])
     return found
@@ -382,6 +425,8 @@ def _fits(form: Any, value: Any) -> bool:
     """Whether a value may be equal to an element."""
     if isinstance(form, Leaf):
         return not isinstance(value, tuple | list | str | RunList) and value is not None
+    if isinstance(form, Rows):
+        return isinstance(value, list) and len(value) == form.length
     return type(value) in (form.kind, RowOfRun) and len(value) == len(form.parts)
 
 
@@ -410,17 +455,17 @@ def of_array(run: Interpreter, kind: type, values: Tensor) -> RunList:
     return made_of_columns(run, kind, form, [values])
 
 
-def reduced(run: Interpreter, called: Any, own: RunList) -> Any:
-    """``min(own)``, ``max(own)`` or ``sum(own)``."""
+def total(run: Interpreter, own: RunList) -> Any:
+    """``sum(own)``."""
     own = sequence(own)
     if not isinstance(own.form, Leaf):
-        run.tracer.refuse("the least or greatest tuple of a list; compare the parts that decide")
+        run.tracer.refuse("TypeError: unsupported operand type(s) for +: 'int' and 'tuple'")
     (column,) = columns_of(run.tracer, own)
     if own.form.shape:
-        return run.call(called, [column, 0], {})
-    found = run.call(called, [column], {})
-    kind = own.form.weak if own.form.weak is not bool else int
-    return Tensor((), found.dtype, found.element, kind, is_mixed=own.form.is_mixed)
+        return run.call(np.sum, [column, 0], {})
+    found = run.call(np.sum, [column], {})
+    weak = own.form.weak if own.form.weak is not bool else int
+    return Tensor((), found.dtype, found.element, weak, is_mixed=own.form.is_mixed)
 
 
 def as_array(run: Interpreter, value: Any) -> Any:

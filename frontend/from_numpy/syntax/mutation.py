@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any
 
-from distspmd.frontend.from_numpy.run_lists import RowOfRun, decided_by_run, has_names
+from distspmd.frontend.from_numpy.list_forms import RowOfRun
+from distspmd.frontend.from_numpy.run_lists import decided_by_run, has_names
 from distspmd.frontend.from_numpy.transcript import CannotRoll
 
 if TYPE_CHECKING:

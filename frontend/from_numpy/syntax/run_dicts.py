@@ -17,14 +17,8 @@ import sympy
 from distspmd.frontend.from_numpy import checks
 from distspmd.frontend.from_numpy.arithmetic import choose, combine, converted
 from distspmd.frontend.from_numpy.kinds import has_data
-from distspmd.frontend.from_numpy.run_lists import (
-    UNKNOWN,
-    Leaf,
-    Row,
-    RunDict,
-    RunList,
-    must_be_known,
-)
+from distspmd.frontend.from_numpy.list_forms import UNKNOWN, Leaf, Row
+from distspmd.frontend.from_numpy.run_lists import RunDict, RunList, must_be_known
 from distspmd.frontend.from_numpy.run_types import choose_type
 from distspmd.frontend.from_numpy.syntax import list_changes, lists
 from distspmd.frontend.from_numpy.values import INT64, Tensor
@@ -271,7 +265,7 @@ def _most_common(run: Interpreter, own: RunDict, n: Any = None) -> RunList:
 
 
 def _total(run: Interpreter, own: RunDict) -> Any:
-    return lists.reduced(run, np.sum, own.values())
+    return lists.total(run, own.values())
 
 
 def _known(name: str) -> Callable[[Interpreter, RunDict], RunList]:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from distspmd.frontend.from_numpy.kinds import joined_weak
-from distspmd.frontend.from_numpy.run_lists import Leaf, RunList
+from distspmd.frontend.from_numpy.list_forms import Leaf
+from distspmd.frontend.from_numpy.run_lists import RunList
 from distspmd.frontend.from_numpy.syntax import list_changes, lists
 from distspmd.frontend.from_numpy.values import Tensor
 

@@ -30,6 +30,25 @@ def read_source(function: Any) -> tuple[ast.FunctionDef | ast.Lambda | None, lis
     return node, lines, first
 
 
+def source_of(tracer: Any, function: Any) -> tuple[Any, list[str], int, str]:
+    """What :func:`read_source` gives, and the file.
+
+    Raises:
+        Refusal: there is no source.
+    """
+    try:
+        node, lines, first = read_source(function)
+        file = inspect.getsourcefile(function) or ""
+    except (OSError, TypeError):
+        tracer.refuse(
+            f"the source of the function {function.__name__!r} is not to be found: write it in a "
+            "file"
+        )
+    if node is None:
+        tracer.refuse(f"the source of {function.__name__!r} has no function of that name")
+    return node, lines, first, file
+
+
 def _function_in(text: str, name: str) -> ast.FunctionDef | None:
     with suppress(SyntaxError):
         for node in ast.walk(ast.parse(text)):

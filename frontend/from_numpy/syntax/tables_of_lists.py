@@ -14,7 +14,8 @@ import numpy as np
 
 from distspmd.frontend.from_numpy.arithmetic import combine
 from distspmd.frontend.from_numpy.choosing import chosen
-from distspmd.frontend.from_numpy.run_lists import Row, RunList, must_be_known
+from distspmd.frontend.from_numpy.list_forms import Row
+from distspmd.frontend.from_numpy.run_lists import RunList, must_be_known
 from distspmd.frontend.from_numpy.subscripts import index_in
 from distspmd.frontend.from_numpy.syntax import list_changes, lists
 from distspmd.frontend.from_numpy.values import Tensor

@@ -1,0 +1,192 @@
+"""How a program is called: in which form the caller passes arguments, and gets results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from distspmd.errors import ProgramError
+from distspmd.runtime.portable import portable
+
+_CALL_FORM = "_distspmd_call_form"
+"""Name under which an SDFG carries its form."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """The place of an array among the results, in what a function returns.
+
+    Attributes:
+        number: the place.
+        lengths: dimensions of which data decide how many elements there are, each with the place
+            of the result that says so; the caller gets so many.
+        is_python: whether it is a number of Python, and not one of NumPy.
+        types: between which the run decides: their names, each with whether it is Python's.
+        of_type: the place of the result that says which of these it has.
+    """
+
+    number: int
+    lengths: tuple[tuple[int, int], ...] = ()
+    is_python: bool = False
+    types: tuple[tuple[str, bool], ...] = ()
+    of_type: int | None = None
+
+    def of(self, results: Sequence[Any]) -> Any:
+        """The array among some results; None where there is none."""
+        found = results[self.number]
+        for dimension, place in self.lengths:
+            if found is not None:
+                whole = (slice(None),) * dimension
+                found = found[(*whole, slice(int(results[place])))].copy()
+        is_python = self.is_python
+        if self.of_type is not None and found is not None:
+            name, is_python = self.types[int(results[self.of_type])]
+            found = _of_type(found, name)
+        return found.item() if is_python and found is not None else found
+
+
+def _of_type(value: Any, name: str) -> Any:
+    """A number in the type that it has in Python; none that may have been rounded is whole."""
+    found, kind = np.asarray(value), np.dtype(name)
+    is_whole = kind.kind in "iu" and found.dtype.kind in "fc"
+    if is_whole and abs(found) > 2 ** (np.finfo(found.dtype).nmant + 1):
+        what = f"the whole number {found} is kept as {found.dtype}, and may be rounded"
+        raise ProgramError(f"{what}: it may be one with a point; return float(...)")
+    return (found if kind.kind == "c" else found.real).astype(kind)[()]
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """One of two forms, by a number among the results: the first where it is not 0."""
+
+    which: Result
+    forms: tuple[Any, Any]
+
+
+@dataclass(frozen=True)
+class Column:
+    """An array among the results, of which a list has a number, or a row, in each element.
+
+    Attributes:
+        values: the array.
+        is_python: whether its numbers are numbers of Python.
+    """
+
+    values: Result
+    is_python: bool
+
+
+@dataclass(frozen=True)
+class ListOf:
+    """A list of as many elements as the run decides.
+
+    Attributes:
+        element: a column, or a tuple or list of columns.
+        kind: the type of Python that it is.
+        length: of each of the lists of one length that the elements of another list are.
+    """
+
+    element: Any
+    kind: type
+    length: int = 0
+
+    def fill(self, array: Callable[[Result], Any]) -> Any:
+        """The list, of its columns; None where one is not there."""
+        found = _rows(self.element, array)
+        return self.kind(found) if isinstance(found, list) else found
+
+
+def _rows(element: Any, array: Callable[[Result], Any]) -> Any:
+    """The elements of a list, of their columns."""
+    if isinstance(element, Column):
+        values = array(element.values)
+        if not isinstance(values, np.ndarray):
+            return values
+        return values.tolist() if element.is_python else list(values)
+    if isinstance(element, ListOf):
+        n = element.length
+        flat = _rows(element.element, lambda result: _flat(array(result)))
+        return flat if flat is None else [flat[k : k + n] for k in range(0, len(flat), n)]
+    parts = [_rows(part, array) for part in element]
+    if any(not isinstance(part, list) for part in parts):
+        return next((part for part in parts if part is not None), None)
+    kind = tuple if isinstance(element, tuple) else list
+    return [kind(row) for row in zip(*parts, strict=True)]
+
+
+def _flat(values: Any) -> Any:
+    """An array whose first dimension is its first two."""
+    return values.reshape(-1, *values.shape[2:]) if isinstance(values, np.ndarray) else values
+
+
+@dataclass(frozen=True)
+class CallForm:
+    """How a program is called.
+
+    Attributes:
+        scalars: names of arguments and results that are numbers to the caller.
+        returned: what the function returns: tuples, lists and dictionaries, with a
+            :class:`Result` for each array, and :class:`OneOf` where the run decides; None for an
+            array, or a tuple of arrays.
+        fixed: values that the program was made for: numbers that decide shapes, switches.
+        parameters: names of all arguments in their order, those of fixed values included; none
+            where they are those of the SDFG.
+        inside: what arguments are called in the SDFG whose own names are words of C++.
+        points: names of arguments that are arrays of no dimensions, into which a program writes.
+        shapes: of arguments and results of which the program folds dimensions: those that the
+            caller knows.
+    """
+
+    scalars: frozenset[str] = frozenset()
+    returned: Any = None
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    parameters: tuple[str, ...] = ()
+    inside: Mapping[str, str] = field(default_factory=dict)
+    points: frozenset[str] = frozenset()
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+
+    def __getstate__(self) -> dict[str, Any]:
+        sent = {"fixed": portable(self.fixed), "returned": portable(self.returned)}
+        return {**vars(self), **sent}
+
+    def as_inside(self, named: Mapping[str, Any]) -> dict[str, Any]:
+        """What is given by the names of arguments, by their names in the SDFG."""
+        return {self.inside.get(name, name): value for name, value in named.items()}
+
+    def arrange(self, results: Sequence[Any]) -> Any:
+        """What the caller gets for the results."""
+        return fill(self.returned, lambda result: result.of(results))
+
+
+def fill(form: Any, array: Callable[[Result], Any]) -> Any:
+    """A form with something in the place of its results."""
+    if isinstance(form, Result):
+        return array(form)
+    if isinstance(form, ListOf):
+        return form.fill(array)
+    if isinstance(form, OneOf):
+        which = array(form.which)
+        if which is None:  # it lives on another rank: arrays of either form are not lost
+            found = [fill(each, array) for each in form.forms]
+            return next((f for f in found if f is not None), None)
+        return fill(form.forms[0 if which else 1], array)
+    if isinstance(form, tuple | list):
+        return type(form)(fill(part, array) for part in form)
+    if isinstance(form, dict):
+        return {key: fill(part, array) for key, part in form.items()}
+    return form
+
+
+def set_call_form(sdfg: Any, form: CallForm) -> None:
+    """Say how the caller passes arguments and gets results."""
+    setattr(sdfg, _CALL_FORM, form)
+
+
+def call_form_of(sdfg: Any) -> CallForm:
+    """How a program is called: as it was said, and as its scalars say."""
+    form: CallForm = getattr(sdfg, _CALL_FORM, CallForm())
+    own = frozenset(n for n, c in sdfg.arrays.items() if type(c).__name__ == "Scalar")
+    return replace(form, scalars=form.scalars | own)

@@ -1,0 +1,146 @@
+"""Python's functions that compare values, or call a function for each: sorted, min, max, map."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import functools
+from typing import Any
+
+import numpy as np
+import sympy
+
+from distspmd.frontend.from_numpy.arithmetic import choose
+from distspmd.frontend.from_numpy.functions.python import as_list
+from distspmd.frontend.from_numpy.functions.registry import function
+from distspmd.frontend.from_numpy.kinds import has_data
+from distspmd.frontend.from_numpy.library import iteration
+from distspmd.frontend.from_numpy.run_lists import RunList, sequence
+from distspmd.frontend.from_numpy.run_types import choose_type
+from distspmd.frontend.from_numpy.syntax import lists, orders_of_lists
+from distspmd.frontend.from_numpy.syntax.calls import of_library
+from distspmd.frontend.from_numpy.syntax.objects import is_own
+from distspmd.frontend.from_numpy.syntax.operators import compared
+from distspmd.frontend.from_numpy.syntax.ranges import SymbolicRange, static_values
+from distspmd.frontend.from_numpy.values import Tensor
+
+_NONE = object()
+
+
+@function(builtins.sorted)
+def _sorted(run: Any, values: Any, *, key: Any = None, reverse: Any = False) -> Any:
+    found = _of_run(run, values)
+    if found is None:
+        every = list(static_values(run, values))
+        keys = _keys(run, every, key)
+        if not has_data(keys):
+            places = sorted(range(len(every)), key=keys.__getitem__, reverse=reverse)
+            return [every[n] for n in places]
+        if any(map(is_own, every)):
+            run.tracer.refuse("sorted(...) of objects by what is known at run time only")
+        found = orders_of_lists.as_list(run, every)
+    orders_of_lists.sort(run, found, key=key, reverse=reverse)
+    return found
+
+
+def _of_run(run: Any, values: Any) -> Any:
+    """A new list of as many values as the run decides; None for others."""
+    if isinstance(values, RunList) and values.kind is set:
+        return lists.of_set(run, values)
+    if isinstance(values, SymbolicRange) and not isinstance(values.length, int):
+        return of_library(run, iteration.mapped, {"called": int, "values": values})
+    return as_list(run, values)
+
+
+def _keys(run: Any, values: Any, key: Any) -> list[Any]:
+    """What values are compared by."""
+    return [value if key is None else run.call(key, [value], {}) for value in values]
+
+
+def _extreme(run: Any, values: Any, *, least: bool, key: Any = None, default: Any = _NONE) -> Any:
+    name = "min" if least else "max"
+    if len(values) == 1:
+        (over,) = values
+        if key is None and default is _NONE and isinstance(over, Tensor):
+            return run.call(getattr(np, name), [over], {})
+        found = sequence(over) if isinstance(over, RunList) else _of_run(run, over)
+        if found is not None:
+            if default is not _NONE:
+                called = {"called": getattr(builtins, name), "values": found, "key": key}
+                return of_library(run, iteration.extreme_or, {**called, "default": default})
+            return orders_of_lists.extreme(run, found, least=least, key=key)
+        values = list(static_values(run, over))
+        if not values and default is not _NONE:
+            return default
+    keys = _keys(run, values, key)
+    if not has_data(keys):
+        try:
+            place = (min if least else max)(range(len(values)), key=keys.__getitem__)
+        except (ValueError, TypeError) as problem:
+            run.tracer.refuse(f"{name}(...): {type(problem).__name__}: {problem}")
+        return values[place]
+    if key is not None or any(isinstance(v, tuple | list) for v in values):
+        found = orders_of_lists.as_list(run, values)
+        return orders_of_lists.extreme(run, found, least=least, key=key)
+    return _of_numbers(run, values, least=least)
+
+
+def _of_numbers(run: Any, values: Any, *, least: bool) -> Any:
+    """The least, or greatest, of numbers some of which are known at run time only."""
+    if all(isinstance(v, int | sympy.Expr) and not isinstance(v, bool) for v in values):
+        return (sympy.Min if least else sympy.Max)(*map(sympy.sympify, values))
+    found = values[0]
+    for other in values[1:]:
+        test = compared(run, ast.Lt() if least else ast.Gt(), other, found)
+        one, two = run.tracer.tensor(other), run.tracer.tensor(found)
+        holds = run.tracer.tensor(test)
+        # Stored, since the next comparison and the next choice both read it: unstored, the
+        # expression of n values would have 2^n parts.
+        chosen = choose_type(holds, one, two, choose(run.tracer, holds, one, two))
+        found = run.tracer.stored(chosen) if len(values) > 3 else chosen
+    return found
+
+
+@function(builtins.min)
+def _min(run: Any, *values: Any, **options: Any) -> Any:
+    return _extreme(run, values, least=True, **options)
+
+
+@function(builtins.max)
+def _max(run: Any, *values: Any, **options: Any) -> Any:
+    return _extreme(run, values, least=False, **options)
+
+
+@function(builtins.map)
+def _map(run: Any, called: Any, *values: Any) -> Any:
+    if len(values) == 1 and (found := _of_run(run, values[0])) is not None:
+        return of_library(run, iteration.mapped, {"called": called, "values": found})
+    rows = zip(*(static_values(run, v) for v in values), strict=False)
+    return [run.call(called, list(row), {}) for row in rows]
+
+
+@function(builtins.filter)
+def _filter(run: Any, called: Any, values: Any) -> Any:
+    called = bool if called is None else called
+    found = _of_run(run, values)
+    if found is None:
+        every = list(static_values(run, values))
+        tests = [run.truth(run.call(called, [value], {})) for value in every]
+        if None not in tests:
+            return [value for value, test in zip(every, tests, strict=True) if test]
+        found = orders_of_lists.as_list(run, every)
+    return of_library(run, iteration.filtered, {"called": called, "values": found})
+
+
+@function(functools.reduce)
+def _reduce(run: Any, called: Any, values: Any, initial: Any = _NONE) -> Any:
+    found = _of_run(run, values)
+    if found is not None and initial is not _NONE:
+        given = {"called": called, "values": found, "initial": initial}
+        return of_library(run, iteration.reduced, given)
+    every = list(static_values(run, values))
+    if initial is not _NONE:
+        every = [initial, *every]
+    if not every:
+        run.tracer.refuse("functools.reduce of no values, without an initial one")
+    return functools.reduce(lambda one, other: run.call(called, [one, other], {}), every)

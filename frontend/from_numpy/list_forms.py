@@ -1,0 +1,160 @@
+"""Forms: what an element of a list is made of whose content the run decides.
+
+An element is a number, an array, or a tuple or list of such; a list has one container for each leaf
+of the form of its elements.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from distspmd.expressions.operations import DType
+from distspmd.frontend.from_numpy.transcript import Refusal
+from distspmd.frontend.tensor_ir.statements import Length
+from distspmd.frontend.tensor_ir.whole_numbers import same
+
+if TYPE_CHECKING:
+    from distspmd.frontend.from_numpy.tracer import Tracer
+
+MIXED = (
+    "an element of a list that has numbers of several types, as [0, 0.5] has: what type it is "
+    "depends on the run; write them all in one, 0.0 for 0 say"
+)
+FEW = 8
+"""Numbers of several types in a list that have a container each, at most."""
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A number, or an array, that an element of a list is or has.
+
+    Attributes:
+        dtype: of it.
+        weak: the type of Python that a number has in NumPy's promotion.
+        shape: of an array.
+        is_mixed: whether some elements have another type in Python, as ``[0, 0.5]`` has.
+    """
+
+    dtype: DType
+    weak: type | None
+    shape: tuple[Length, ...] = ()
+    is_mixed: bool = False
+
+
+@dataclass(frozen=True)
+class Row:
+    """A tuple, or a list of a length that is known, that an element is."""
+
+    kind: type
+    parts: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A list that an element is, of elements of one form.
+
+    Attributes:
+        length: how many elements it has.
+        element: the form of each.
+    """
+
+    length: int
+    element: Form
+
+
+class RowOfRun(list[Any]):
+    """An element that is a list of a :class:`Row`; it is not changed."""
+
+
+Form = Leaf | Row | Rows
+UNKNOWN = Leaf(np.dtype(np.int64), int)
+"""What elements are taken for before one is seen: promotion with most types gives these."""
+
+
+def joined_form(tracer: Tracer, one: Form | None, other: Form) -> Form:
+    """The form that elements of two forms have in one list.
+
+    Raises:
+        Refusal: there is none.
+    """
+    if one is None or one == other:
+        return other
+    if other is UNKNOWN:
+        return one
+    if isinstance(one, Row) and isinstance(other, Row):
+        if one.kind is other.kind and len(one.parts) == len(other.parts):
+            pairs = zip(one.parts, other.parts, strict=True)
+            return Row(one.kind, tuple(joined_form(tracer, a, b) for a, b in pairs))
+    elif isinstance(one, Rows) or isinstance(other, Rows):
+        return _joined_rows(tracer, one, other)
+    elif isinstance(one, Leaf) and isinstance(other, Leaf):
+        alike = len(one.shape) == len(other.shape)
+        if alike and all(same(a, b) for a, b in zip(one.shape, other.shape, strict=True)):
+            return _joined_leaf(one, other)
+    raise Refusal(
+        tracer.message(
+            "elements of different forms in a list whose content the run decides: numbers, arrays "
+            "of one shape, or tuples of as many of them"
+        )
+    )
+
+
+def _joined_rows(tracer: Tracer, one: Form, other: Form) -> Form:
+    """The form of lists of one length, of which one has elements of one form."""
+    parts = [_listed(form) for form in (one, other)]
+    if len(parts[0]) != len(parts[1]):
+        tracer.refuse(
+            "lists of several lengths, or lists and other elements, in a list whose content the "
+            "run decides; use lists of one length, or an array"
+        )
+    pairs = zip(*parts, strict=True)
+    return of_parts(tracer, [joined_form(tracer, a, b) for a, b in pairs])
+
+
+def _listed(form: Form) -> Sequence[Form]:
+    """The forms of the elements of a list; none of what is no list."""
+    if isinstance(form, Rows):
+        return [form.element] * form.length
+    return form.parts if isinstance(form, Row) and form.kind is list else ()
+
+
+def of_parts(tracer: Tracer, parts: Sequence[Form]) -> Form:
+    """The form of a list of elements of some forms."""
+    first = parts[0] if parts else None
+    if first is not None and all(_is_alike(part, first) for part in parts):
+        return Rows(len(parts), functools.reduce(lambda a, b: joined_form(tracer, a, b), parts))
+    if len(parts) <= FEW:
+        return Row(list, tuple(parts))
+    return Rows(len(parts), functools.reduce(lambda a, b: joined_form(tracer, a, b), parts))
+
+
+def _is_alike(one: Form, other: Form) -> bool:
+    """Whether two forms are numbers of one type, of Python or of NumPy, or the same."""
+    if one == other:
+        return True
+    if not isinstance(one, Leaf) or not isinstance(other, Leaf) or one.shape:
+        return False
+    return replace(one, weak=None) == replace(other, weak=None)
+
+
+def _joined_leaf(one: Leaf, other: Leaf) -> Leaf:
+    dtype = np.result_type(one.dtype, other.dtype)
+    weak = one.weak if one.weak is other.weak else None
+    if one.weak and other.weak and weak is None:
+        weak = {"b": bool, "i": int, "f": float, "c": complex}[dtype.kind]
+    is_mixed = one.is_mixed or other.is_mixed or one.dtype != other.dtype
+    return Leaf(dtype, weak, one.shape, is_mixed)
+
+
+def leaves(form: Form) -> list[Leaf]:
+    """The leaves of a form, in order."""
+    if isinstance(form, Leaf):
+        return [form]
+    if isinstance(form, Rows):
+        return [replace(f, shape=(form.length, *f.shape)) for f in leaves(form.element)]
+    return [leaf for part in form.parts for leaf in leaves(part)]
