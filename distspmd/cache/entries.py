@@ -42,13 +42,10 @@ def ensure_entry(kind: str, key: str, make: Make, go_on: Callable[[], bool] = la
         CacheError: the cache cannot be used, or the entry cannot be written.
         Exception: what ``make`` raises.
     """
+    if (found := find_entry(kind, key)) is not None:
+        return found
     cache = cache_folder()
     folder = cache / kind / key
-    places = [(folder, os.geteuid())]
-    places += [(shared / kind / key, shared.stat().st_uid) for shared in shared_caches()]
-    for place, owner in places:
-        if _is_whole(place, owner, warn=True):
-            return place
     with _named_errors(cache):
         (cache / "work").mkdir(mode=0o700, exist_ok=True)
         (cache / kind).mkdir(mode=_mode_of(cache), exist_ok=True)
@@ -56,6 +53,18 @@ def ensure_entry(kind: str, key: str, make: Make, go_on: Callable[[], bool] = la
         if not _is_whole(folder, os.geteuid()):  # else another process has made it meanwhile
             _make(cache, folder, make)
     return folder
+
+
+def find_entry(kind: str, key: str) -> Path | None:
+    """The folder of a whole entry, here or in a shared cache; None if there is none.
+
+    Raises:
+        CacheError: the cache cannot be used.
+    """
+    places = [(cache_folder() / kind / key, os.geteuid())]
+    places += [(shared / kind / key, shared.stat().st_uid) for shared in shared_caches()]
+    whole = (place for place, owner in places if _is_whole(place, owner, warn=True))
+    return next(whole, None)
 
 
 def damage(folder: Path, owner: int) -> str | None:

@@ -216,9 +216,14 @@ def key_of(program: SDFG, *parts: str) -> str:
     read = b"".join(path.read_bytes() for path in sources)
     described = json.loads(json.dumps(program.to_json()))
     _strip(described)
-    settings = *(config.Config.get("compiler", *of) for of in _SETTINGS), compiler.host_isa_id()
+    settings = compiler_options()
     text = json.dumps([program.name, described, dace.__version__, settings, parts], sort_keys=True)
     return hashlib.sha256(text.encode() + read).hexdigest()[:32]
+
+
+def compiler_options() -> tuple[Any, ...]:
+    """What decides besides a program, its compiler and libraries what its code becomes."""
+    return *(config.Config.get("compiler", *of) for of in _SETTINGS), compiler.host_isa_id()
 
 
 _SETTINGS = (

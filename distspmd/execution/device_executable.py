@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from distspmd.codegen.build_record import Build
-from distspmd.errors import DeviceError, ToolchainError
+from distspmd.errors import ArgumentError, DeviceError, ToolchainError
 from distspmd.execution.executable import Executable, PlanAndStorages
 from distspmd.execution.signature import Signature
 from distspmd.lowering import Lowering
@@ -34,7 +34,7 @@ from distspmd.runtime.device_views import (
     view_of,
     wait_for,
 )
-from distspmd.runtime.devices import KINDS, Device, Transport
+from distspmd.runtime.devices import KINDS, Device, Transport, check_can_run
 
 
 class DeviceExecutable(Executable):
@@ -280,3 +280,18 @@ def _library_of_products(kind: str) -> str:
             f"the program was compiled with a library of products, but here {problem}. Install one "
             f"on all nodes, or set {VARIABLE}=none to compile without."
         ) from problem
+
+
+def check_devices(agreement: Agreement, device: str) -> None:
+    """See to it that all ranks can run on a device, and the first one compile for it.
+
+    Raises:
+        ArgumentError: there is no such kind of device.
+        DeviceError: on all ranks; one of them cannot.
+    """
+    error: Exception | None = None
+    try:
+        check_can_run(device, compiles=agreement.rank == 0)
+    except (ArgumentError, DeviceError) as problem:
+        error = problem
+    agreement.check(error)

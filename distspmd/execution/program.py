@@ -6,7 +6,7 @@ would take longer than all else of their start.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -71,42 +71,51 @@ def compile_together(
     agreement: Agreement, sdfg: SDFG | None, arithmetic: str, device: str | None = None
 ) -> Program:
     """The same in a call in which all ranks have met."""
-    text = f"compile(..., arithmetic={arithmetic!r}{f', {device=}' if device else ''})"
-    agreement.compare((arithmetic, device), text, "compile differently")
-    if device:
-        _check_device(agreement, device)
     lowered: Lowering | None = getattr(sdfg, ATTRIBUTE, None)
     name = getattr(sdfg, "name", None)
     asked = _asked_of(lowered) if lowered else None
     text = f"compile({name}), lowered with {dict(asked[0]) if asked else None}"
     agreement.compare(asked and (name, *asked), text, "compile different programs")
+
+    def make() -> Made:
+        return *build_for(sdfg, agreement.ranks, arithmetic, device), binding_of(sdfg)
+
+    return load_together(agreement, make, arithmetic, device)
+
+
+Made = tuple[Build, Lowering, Binding | None]
+"""A compiled program, the record of its lowering, and what it is bound to."""
+
+
+def load_together(
+    agreement: Agreement, make: Callable[[], Made], arithmetic: str, device: str | None = None
+) -> Program:
+    """Load what rank 0 makes, on all ranks, in a call in which they have met.
+
+    What it raises, all ranks raise. They say alike for which arithmetic and device it is.
+    """
+    text = f"compile(..., arithmetic={arithmetic!r}{f', {device=}' if device else ''})"
+    agreement.compare((arithmetic, device), text, "compile differently")
+    if device:
+        from distspmd.execution.device_executable import check_devices
+
+        check_devices(agreement, device)
     made: tuple[Build, Lowering] | None = None
+    binding: Binding | None = None
     error: Exception | None = None
     if agreement.rank == 0:
         try:
-            made = build_for(sdfg, agreement.ranks, arithmetic, device)
+            built, lowering, binding = make()
+            made = built, lowering
         except DistSPMDError as problem:
             error = problem
         except Exception as problem:
             error = CompilationError(f"code generation failed: {type(problem).__name__}: {problem}")
             error.__cause__ = problem
     agreement.wait(error)
-    binding = binding_of(sdfg) if agreement.rank == 0 else None
     elsewhere = binding.elsewhere() if binding else None
     (built, lowering), elsewhere = agreement.bcast((made, elsewhere))
     return Program(built, lowering, agreement.comm, binding or elsewhere)
-
-
-def _check_device(agreement: Agreement, device: str) -> None:
-    """See to it that all ranks can run on a device, and the first one compile for it."""
-    from distspmd.runtime.devices import check_can_run
-
-    error: Exception | None = None
-    try:
-        check_can_run(device, compiles=agreement.rank == 0)
-    except (ArgumentError, DeviceError) as problem:
-        error = problem
-    agreement.check(error)
 
 
 def _asked_of(lowering: Lowering) -> tuple[tuple[tuple[str, Any], ...], tuple[str, ...], bool]:

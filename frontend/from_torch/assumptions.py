@@ -51,6 +51,11 @@ class Assumptions:
         ]
         self._known = dict(self._values())
 
+    @property
+    def decided(self) -> list[str]:
+        """What code has decided by numbers that change from call to call."""
+        return [said for said, _, _ in self._guards]
+
     def check(self) -> None:
         """Compare with the live objects.
 

@@ -19,9 +19,10 @@ from distspmd import pipeline
 from distspmd.errors import ArgumentError, DistSPMDError, UnsupportedProgram
 from distspmd.execution.binding import binding_of
 from distspmd.execution.call_keys import comparable
-from distspmd.execution.program import Program, compile_together
+from distspmd.execution.program import Made, Program, build_for, load_together
 from distspmd.frontend.from_torch.api import input_names, traced_program
 from distspmd.frontend.from_torch.arguments import MemoryBinding
+from distspmd.frontend.from_torch.kept_programs import KeptProgram
 from distspmd.frontend.from_torch.optimizers import FirstStepDiffers
 from distspmd.layouts.mesh import Mesh
 from distspmd.plans.heuristics import HEURISTICS
@@ -89,6 +90,8 @@ class Partitioned(Closing):
 
     Attributes:
         programs: those that are kept, the last that was used at the end.
+        found: how many programs an earlier process had made, so that nothing was traced; on rank 0.
+        not_kept: why later processes will not find the last one that was made; empty if they will.
     """
 
     def __init__(
@@ -112,6 +115,7 @@ class Partitioned(Closing):
         self._waiting: list[Callable[[Program], None]] = []
         self._varying: set[str] = set()
         self._eager = False
+        self.found, self.not_kept = 0, ""
         _ALL.setdefault(self._agreement, []).append(self)
 
     @property
@@ -194,12 +198,12 @@ class Partitioned(Closing):
     def _make(self, given: Given | None) -> bool:
         """Make a program for a call, as the last one; False if torch shall run it itself."""
         agreement = self._agreement
-        sdfg, in_torch = None, False
+        in_torch = False
+        make: Callable[[], Made] = _nothing
         error: DistSPMDError | None = None
         if given is not None:
             try:
-                sdfg = given.traced(self.name, self._varying)
-                pipeline.lower_numbers(sdfg, self._entries, arguments=self._options)
+                make = self._program(given)
             except FirstStepDiffers as problem:
                 in_torch, error = not self._eager, problem if self._eager else None
                 self._eager = True
@@ -213,13 +217,37 @@ class Partitioned(Closing):
         agreement.wait(error)
         if agreement.bcast(in_torch):
             return False
-        program = compile_together(agreement, sdfg, self._arithmetic, self._device)
-        binding = binding_of(sdfg) if sdfg is not None else None
+        program = load_together(agreement, make, self._arithmetic, self._device)
+        binding = program.binding if given is not None else None
         assert binding is None or isinstance(binding, MemoryBinding)
         self._made.append(_Made(program, given and given.key, binding))
         if len(self._made) > HEURISTICS.programs_kept:
             self._made.pop(0).program.close()
         return True
+
+    def _program(self, given: Given) -> Callable[[], Made]:
+        """What makes the program of a call: one that is kept, or a trace that is lowered."""
+        ranks = self._agreement.ranks
+        decided = (self.name, self._entries, self._options, self._arithmetic, ranks)
+        decided = (*decided, given.key, given.strides)
+        called = given.function, given.tensors, self._varying
+        kept = KeptProgram.of(*called, *decided, device=self._device)
+        found = kept.find()
+        if found is not None:
+            self.found += 1
+            return lambda: found
+        sdfg = given.traced(self.name, self._varying)
+        pipeline.lower_numbers(sdfg, self._entries, arguments=self._options)
+
+        def make() -> Made:
+            built, lowering = build_for(sdfg, ranks, self._arithmetic, self._device)
+            binding = binding_of(sdfg)
+            assert isinstance(binding, MemoryBinding)
+            kept.keep(built, lowering, binding)
+            self.not_kept = kept.reason
+            return built, lowering, binding
+
+        return make
 
     def _run_in_torch(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
         """The first step of an optimizer, where no other one does what it does."""
@@ -244,6 +272,10 @@ class Partitioned(Closing):
                 if other is not made and other.program.holds_values:
                     pairs = _pairs(made.binding, other.binding)
                     made.program.take_over(other.program, pairs)
+
+
+def _nothing() -> Made:
+    raise AssertionError("only rank 0 makes programs")
 
 
 _ALL: dict[Agreement, list[Partitioned]] = {}
@@ -310,6 +342,11 @@ class Given:
         """The program of the call, as an SDFG."""
         with torch.set_grad_enabled(torch.is_grad_enabled() and not self._is_module):
             return traced_program(self.function, self.tensors, self.names, title, varying)
+
+    @property
+    def strides(self) -> list[tuple[int, ...]]:
+        """Of the tensors."""
+        return [tensor.stride() for tensor in self.tensors]
 
     @property
     def _is_module(self) -> bool:

@@ -19,6 +19,9 @@ class Slot:
     holder: Callable[[], torch.Tensor | None] | None = None
     """Gives the live tensor where ``fetch`` may give one that is only made for the call."""
 
+    is_kept: bool = False
+    """Whether it is a gradient that stays for a later call."""
+
     def mark(self) -> tuple[torch.Tensor | None, int, int]:
         """What is another one when somebody has written the tensor, or put another in its place."""
         tensor = self.holder() if self.holder else self.fetch()

@@ -103,10 +103,7 @@ def trace(
         _check_constants(module)
     _check_shapes(second.graph)
     _check_rates(second.graph, slots)
-    for place, slot in enumerate(slots):
-        if slot.name in state.kept:
-            tensor = closed.parameters[slot.name.removesuffix(".grad")]
-            slots[place] = replace(slot, fetch=_gradient(tensor, kept=True))
+    slots = _keeping(closed, slots, state.kept)
     assumptions = Assumptions(closed, function, varying, state.guards)
     constants = {
         str(node.target): getattr(second, str(node.target))
@@ -114,6 +111,31 @@ def trace(
         if node.op == "get_attr"
     }
     return Trace(second.graph, slots, list(names), state.results, assumptions, constants)
+
+
+def traced_before(
+    function: Callable[..., Any], varying: Collection[str], kept: Collection[str]
+) -> tuple[list[Slot], Assumptions]:
+    """The slots and assumptions of a function, which another process has traced as it stands.
+
+    Args:
+        function, varying: as :func:`trace` takes them.
+        kept: gradients that stay for later calls.
+    """
+    closed = closed_over(function)
+    slots = _keeping(closed, list(_slots(closed, varying)), kept)
+    return slots, Assumptions(closed, function, varying)
+
+
+def _keeping(closed: Closed, slots: Sequence[Slot], kept: Collection[str]) -> list[Slot]:
+    """The slots, where gradients of some names are kept for later calls."""
+    found = []
+    for slot in slots:
+        if slot.name in kept:
+            tensor = closed.parameters[slot.name.removesuffix(".grad")]
+            slot = replace(slot, fetch=_gradient(tensor, kept=True), is_kept=True)
+        found.append(slot)
+    return found
 
 
 def _with_a_device(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
