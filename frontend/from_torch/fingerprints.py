@@ -69,7 +69,7 @@ def texts() -> dict[str, tuple[str, str]]:
     found = {}
     for name in sorted(sys.modules):
         file = getattr(sys.modules[name], "__file__", None)
-        if file and origin(name) != "versions":
+        if file and origin(name) != "versions" and Path(file).is_file():
             found[name] = (file, checksum(Path(file)))
     return found
 
@@ -215,12 +215,7 @@ class Fingerprint:
         self.add(value.__defaults__)
         self.add(value.__kwdefaults__)
         for cell in value.__closure__ or ():
-            try:
-                self.add(_content(cell))
-            except NotKnown:
-                if whose != "library":
-                    raise
-                self._say("not known")  # what a library has made when it was imported
+            self._cell(cell, whose)
         self.add(value.__code__)
         if whose != "user":
             return
@@ -235,6 +230,15 @@ class Fingerprint:
                 item = vars(found).get(name)
                 if item is not None and not isinstance(item, types.ModuleType):
                     self._of_module(found, name, item)
+
+    def _cell(self, cell: Any, whose: str) -> None:
+        """What a function closes over; of a library's, what it made when it was imported."""
+        try:
+            self.add(_content(cell))
+        except NotKnown:
+            if whose != "library":
+                raise
+            self._say("not known")
 
     def _of_module(self, module: types.ModuleType, name: str, item: Any) -> None:
         """A value that a function may read as ``module.name``."""

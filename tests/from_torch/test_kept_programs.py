@@ -108,9 +108,7 @@ CHANGES: dict[str, Callable[[Caller], object]] = {
     "eval()": lambda c: c.module.eval(),
     "a frozen parameter": lambda c: c.module.inner.weight.requires_grad_(False),
     "the type of parameters": lambda c: c.module.double(),
-    "a gradient that is there": lambda c: setattr(
-        c.module.inner.weight, "grad", torch.zeros(4, 4)
-    ),
+    "a gradient that is there": lambda c: setattr(c.module.inner.weight, "grad", torch.zeros(4, 4)),
     "dropout": lambda c: setattr(c.module.drop, "p", 0.5),
     "a configuration": lambda c: setattr(c.module.config, "width", 5),
     "a list in it": lambda c: c.module.config.sizes.append(4),

@@ -48,7 +48,7 @@ def start(comm: Any, salt: str, found: int) -> None:
             x = torch.randn(8, 6)
             loss, expected = train(x) if comm.rank == 0 else train(), reference(x)
             if comm.rank == 0:
-                assert not train.not_kept
+                assert not train.not_kept, train.not_kept
                 assert train.found == is_found
                 torch.testing.assert_close(loss, expected.detach(), rtol=1e-4, atol=1e-5)
         train.collect()
