@@ -43,6 +43,8 @@ from distspmd.runtime import toolchain
 _KIND, _FILE = "steps", "step.pickle"
 _VARIANTS = 16
 """So many entries of one key are kept, which differ in the modules that were imported."""
+_OF_A_START = ("DISTSPMD_LAUNCH", "DISTSPMD_STARTED")
+"""Variables that are drawn anew in each start, and decide nothing."""
 _PACKAGE = Path(distspmd.__file__).resolve().parent
 _BOUND = ("shapes", "expected", "results", "structure", "draws", "indices", "types")
 """What a binding has besides the live objects."""
@@ -211,7 +213,7 @@ def _key(
     given = {id(tensor): f"input {number}" for number, tensor in enumerate(inputs)}
     found = Fingerprint({**given, **_tensors(closed)})
     own = {k: v for k, v in sorted(os.environ.items()) if k.startswith("DISTSPMD_")}
-    own = {k: v for k, v in own.items() if "CACHE" not in k}
+    own = {k: v for k, v in own.items() if "CACHE" not in k and k not in _OF_A_START}
     outside = (
         *(surroundings(), sys.path, _own_text(), own, str(toolchain.find_compiler())),
         *(str(toolchain.find_blas()), list(map(str, compiler_options())), Machine.measured()),
