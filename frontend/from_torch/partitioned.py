@@ -228,8 +228,8 @@ class Partitioned(Closing):
     def _program(self, given: Given) -> Callable[[], Made]:
         """What makes the program of a call: one that is kept, or a trace that is lowered."""
         ranks = self._agreement.ranks
-        decided = (self.name, self._entries, self._options, self._arithmetic, ranks)
-        decided = (*decided, given.key, given.strides)
+        asked = (self.name, self._entries, self._options, self._arithmetic, ranks)
+        decided = (*asked, given.key, given.strides)
         called = given.function, given.tensors, self._varying
         kept = KeptProgram.of(*called, *decided, device=self._device)
         found = kept.find()
