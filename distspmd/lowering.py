@@ -205,6 +205,7 @@ class Lowering:
         symbols: value of each symbol on the first ranks; it is 0 on all further ones.
         approximate: reads of which a dimension was taken whole, as sentences.
         remarks: what the schedule leaves idle or whole, as sentences.
+        warned: those of them of which the caller was warned.
         call_form: how the caller passes arguments and gets results.
         written: containers that some space writes.
         machine: what messages and bytes were taken to cost.
@@ -227,6 +228,7 @@ class Lowering:
     held: Mapping[str, Layout] = field(default_factory=dict)
     fused: tuple[FusedSpace, ...] = ()
     remarks: tuple[str, ...] = ()
+    warned: tuple[str, ...] = ()
     sdfg: Any = field(default=None, repr=False, compare=False)
 
     def __getstate__(self) -> dict[str, Any]:

@@ -44,6 +44,7 @@ class Compilation:
         named: names of the spaces that a schedule can name.
         grids: of the spaces that the schedule names.
         remarks: what the schedule leaves idle, as sentences.
+        warned: those of them of which the caller is warned.
         fused: spaces that run in others.
         folded: of spaces with parameters that are dealt, or follow such: how each was folded, and
             its digits.
@@ -69,6 +70,7 @@ class Compilation:
     named: frozenset[str] = frozenset()
     grids: dict[str, Grid] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
+    warned: tuple[str, ...] = ()
     fused: tuple[FusedSpace, ...] = ()
     folded: dict[str, dict[str, tuple[Fold, tuple[str, ...]]]] = field(default_factory=dict)
     tilings: dict[str, Tiling] = field(default_factory=dict)

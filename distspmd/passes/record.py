@@ -73,6 +73,7 @@ class RecordDecisions:
             held=_layouts_at_caller(homes, compilation.arguments),
             fused=compilation.fused,
             remarks=(*compilation.remarks, *remarks(compilation, work)),
+            warned=compilation.warned,
             sdfg=compilation.sdfg,
         )
         setattr(compilation.sdfg, ATTRIBUTE, lowering)

@@ -57,10 +57,14 @@ class TileNamedSpaces:
         idle = {space.name: idle_sentences(space, compilation.grids[space.name]) for space in named}
         compilation.remarks = tuple(sentence for own in idle.values() for sentence in own)
         patterns = any(map(is_pattern, compilation.schedule))
-        for name, sentences in idle.items():
-            for sentence in sentences:
-                if not patterns or name in compilation.schedule:  # what they fit is no mistake
-                    warn(sentence)
+        compilation.warned = tuple(
+            sentence
+            for name, sentences in idle.items()
+            if not patterns or name in compilation.schedule  # what they fit is no mistake
+            for sentence in sentences
+        )
+        for sentence in compilation.warned:
+            warn(sentence)
         compilation.tilings = {
             space.name: Tiling.of(space.ranges, grid.mesh, grid.splits)
             for space in named

@@ -37,6 +37,7 @@ from distspmd.frontend.from_torch.fingerprints import (
 from distspmd.frontend.from_torch.slots import Slot
 from distspmd.frontend.from_torch.trace import traced_before
 from distspmd.lowering import Lowering
+from distspmd.plans.heuristics import HEURISTICS
 from distspmd.plans.machine import Machine
 from distspmd.runtime import toolchain
 
@@ -216,7 +217,8 @@ def _key(
     own = {k: v for k, v in own.items() if "CACHE" not in k and k not in _OF_A_START}
     outside = (
         *(surroundings(), sys.path, _own_text(), own, str(toolchain.find_compiler())),
-        *(str(toolchain.find_blas()), list(map(str, compiler_options())), Machine.measured()),
+        *(str(toolchain.find_blas()), list(map(str, compiler_options()))),
+        *(Machine.measured(), HEURISTICS),
     )
     for value in (outside, call, varying, replaced_in_torch(), function):
         found.add(value)

@@ -25,6 +25,7 @@ from distspmd.frontend.from_torch.arguments import MemoryBinding
 from distspmd.frontend.from_torch.kept_programs import KeptProgram
 from distspmd.frontend.from_torch.optimizers import FirstStepDiffers
 from distspmd.layouts.mesh import Mesh
+from distspmd.placement.schedule import warn
 from distspmd.plans.heuristics import HEURISTICS
 from distspmd.runtime.agreement import Agreement, Call
 from distspmd.runtime.collective_resource import Closing
@@ -235,6 +236,8 @@ class Partitioned(Closing):
         found = kept.find()
         if found is not None:
             self.found += 1
+            for sentence in found[1].warned:
+                warn(sentence)
             return lambda: found
         sdfg = given.traced(self.name, self._varying)
         pipeline.lower_numbers(sdfg, self._entries, arguments=self._options)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import types
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import _pytest.python
@@ -13,9 +14,11 @@ import torch
 from torch import Tensor, nn
 
 from distspmd import frontend
+from distspmd.errors import ScheduleWarning
 from distspmd.frontend.from_torch import fingerprints, kept_programs
 from distspmd.frontend.from_torch.kept_programs import KeptProgram
-from distspmd.frontend.from_torch.partitioned import Given
+from distspmd.frontend.from_torch.partitioned import Given, Partitioned
+from distspmd.plans.machine import Machine
 from distspmd.schedule import as_entries
 
 FACTOR = 2.0
@@ -113,6 +116,8 @@ CHANGES: dict[str, Callable[[Caller], object]] = {
     "a configuration": lambda c: setattr(c.module.config, "width", 5),
     "a list in it": lambda c: c.module.config.sizes.append(4),
     "another layer": lambda c: setattr(c.module, "drop", nn.Identity()),
+    "another parameter": lambda c: setattr(c.module, "also", nn.Parameter(torch.ones(4))),
+    "tied parameters": lambda c: setattr(c.module, "also", c.module.inner.bias),
     "tied buffers": lambda c: c.module.inner.register_buffer("also", c.module.shift),
     "a hook": lambda c: c.module.inner.register_forward_hook(lambda *_: None),
     "a hook of a parameter": lambda c: c.module.inner.weight.register_hook(lambda g: 2 * g),
@@ -174,6 +179,13 @@ def test_settings_versions_and_sources_are_in_the_key(monkeypatch: pytest.Monkey
     with monkeypatch.context() as changed:
         changed.setattr(kept_programs.toolchain, "find_blas", lambda: "another BLAS")
         keys.append(key())
+    with monkeypatch.context() as changed:
+        changed.setenv("DISTSPMD_TRANSPORT", "another")
+        keys.append(key())
+    with monkeypatch.context() as changed:
+        slower = replace(Machine.measured(), alpha=1.0)
+        changed.setattr(Machine, "measured", lambda: slower)
+        keys.append(key())
     assert len(set(keys)) == len(keys)
 
 
@@ -206,3 +218,14 @@ def test_programs_of_devices_are_not_kept() -> None:
     caller = Caller()
     caller.device = "emulated"
     assert caller.entry().reason == "it runs on a device"
+
+
+def test_what_the_first_start_was_warned_of_a_later_one_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = None, types.SimpleNamespace(warned=("a rank is idle",)), None
+    monkeypatch.setattr(KeptProgram, "find", lambda entry: made)
+    own = types.SimpleNamespace(name="step", found=0, _entries={}, _options={}, _varying=set())
+    own._arithmetic, own._device, own._agreement = "vector", None, types.SimpleNamespace(ranks=2)
+    with pytest.warns(ScheduleWarning, match="a rank is idle"):
+        make = Partitioned._program(own, Given.of(helper, (torch.ones(2),), {}))  # type: ignore[arg-type]
+    assert make() is made
+    assert own.found == 1

@@ -263,6 +263,7 @@ def test_idle_ranks_are_told_in_one_line_before_the_work_and_in_the_record(parts
     assert warned[0].filename == __file__
     assert [line for line in str(lowering).splitlines() if line == str(warned[0].message)]
     assert str(warned[0].message) in str(distspmd.explain(lowering))
+    assert lowering.warned == (str(warned[0].message),)
 
 
 @pytest.mark.parametrize("parts", [(5, 1), (4, 2), (10, 8)])
