@@ -129,6 +129,28 @@ def tables(edges: Any) -> Any:
     return level, len(neighbours[int(edges.sum()) - 2]), len(frontier)
 
 
+def two_names_before(edges: Any) -> Any:
+    """Both names stand for one list before the loop, which binds each anew."""
+    left, rounds = edges.copy(), 0
+    removed = added = [(-1, -1)]
+    while removed or added:
+        removed = []
+        for i in range(len(left)):
+            for j in range(i):
+                if left[i, j] > rounds - 1:
+                    removed.append((i, j))
+        for i, j in removed:
+            left[i, j] -= 1
+        added = []
+        for i in range(len(left)):
+            if left[i].sum() == 1:
+                added.append((i, i))
+        for i, j in added:
+            left[i, j] += 1
+        rounds += 1
+    return left, rounds
+
+
 def shorter(x: Any) -> Any:
     order = np.argsort(x)
     kept = []
@@ -211,6 +233,7 @@ PROGRAMS: dict[Callable[..., Any], Any] = {
     names: X,
     sets: X,
     tables: EDGES,
+    two_names_before: EDGES,
     shorter: X,
     rows: X,
     changed_rows: X,
@@ -233,7 +256,7 @@ def test_lists_have_the_results_of_python_on_paper(function: Callable[..., Any])
 def everything(x: Any, edges: Any) -> Any:
     first = grows(x), stack(x), queue(edges), names(x)
     second = changed_rows(x), swapped(x), heaps(x)
-    return first, sets(x), tables(edges), shorter(x), rows(x), second
+    return first, sets(x), tables(edges), shorter(x), rows(x), second, two_names_before(edges)
 
 
 def test_lists_have_the_results_of_python() -> None:
@@ -316,6 +339,24 @@ def changed_before(x: Any) -> Any:
     return rows
 
 
+def changed_by_other_name(x: Any) -> Any:
+    one = other = [0.0]
+    while len(one) < 4:
+        other.append(x[0])
+        one = [v for v in x if v > 0.3]
+        other = [v for v in x if v > 0.2]
+    return x
+
+
+def read_after(x: Any) -> Any:
+    one = other = [0.0]
+    while len(one) + len(other) < 4:
+        one = [v for v in x if v > 0.3]
+        other = [v for v in x if v > 0.2]
+    other.append(1.0)
+    return len(one)
+
+
 def put_twice(x: Any) -> Any:
     rows = [[0.0] * 3 for _ in range(4)]
     rows[int(x[0] * 4)][1] = x[0]
@@ -344,6 +385,8 @@ def gets_longer(x: Any) -> Any:
         (one_list_in_all, "several elements"),
         (changed_before, "one list|is changed"),
         (put_twice, "both are one list"),
+        (changed_by_other_name, "has another name too"),
+        (read_after, "has another name too"),
         (gets_longer, "gets another length"),
     ],
     ids=lambda value: getattr(value, "__name__", None),

@@ -185,7 +185,7 @@ def _enter(interpreter: Interpreter, loop: Loop) -> list[Carried]:
         if loop.kinds.get(name) == "free":
             continue
         before = holder[key]
-        value = _place(interpreter, name, before, loop.kinds)
+        value = _place(interpreter, name, before, loop)
         if isinstance(value, list):
             loop.lists.setdefault(name, [])[:] = value
             holder[key] = loop.lists[name]
@@ -195,10 +195,10 @@ def _enter(interpreter: Interpreter, loop: Loop) -> list[Carried]:
     return carried
 
 
-def _place(interpreter: Interpreter, name: str, before: Any, kinds: dict[str, Any]) -> Any:
-    tracer, kind = interpreter.tracer, kinds.get(name)
+def _place(interpreter: Interpreter, name: str, before: Any, loop: Loop) -> Any:
+    tracer, kind = interpreter.tracer, loop.kinds.get(name)
     if kind == "list":
-        return own_list(interpreter, name, before)
+        return own_list(interpreter, loop.node, name, before)
     if kind is None and (is_whole(before)):
         found = tracer.unique(readable(name))
         tracer.bounds[found] = (None, None)
@@ -206,7 +206,7 @@ def _place(interpreter: Interpreter, name: str, before: Any, kinds: dict[str, An
         return symbol(found)
     if _is_record(interpreter, before):
         values = [
-            _place(interpreter, f"{name}_{n}", v, kinds) if _carries(v) else v
+            _place(interpreter, f"{name}_{n}", v, loop) if _carries(v) else v
             for n, v in enumerate(before)
         ]
         return values if isinstance(before, list) else _tuple_like(before, values)

@@ -15,6 +15,7 @@ from distspmd.frontend.from_numpy.list_forms import UNKNOWN, joined_form
 from distspmd.frontend.from_numpy.run_lists import Facts, Known, RunList, columns_in, decided_by_run
 from distspmd.frontend.from_numpy.syntax import list_changes, lists
 from distspmd.frontend.from_numpy.syntax.bindings import is_written_first
+from distspmd.frontend.from_numpy.syntax.last_values import names_read
 from distspmd.frontend.from_numpy.transcript import CannotRoll
 
 if TYPE_CHECKING:
@@ -35,15 +36,20 @@ def is_other_list(interpreter: Interpreter, one: Any, other: Any) -> bool:
     return isinstance(one, RunList) and isinstance(other, RunList)
 
 
-def own_list(interpreter: Interpreter, name: str, before: RunList) -> RunList:
+def own_list(
+    interpreter: Interpreter, node: ast.For | ast.While, name: str, before: RunList
+) -> RunList:
     """The list that a name has in all iterations: first with the elements that it had before.
 
     Raises:
-        CannotRoll: another name stands for the same list.
+        CannotRoll: another name stands for the same list, and could show a change of it.
     """
     tracer = interpreter.tracer
     every = [v for frame in tracer.frames for v in frame.variables.values()]
-    if sum(v is before for v in every) > 1:
+    names = [n for n, value in interpreter.variables.items() if value is before]
+    count = sum(v is before for v in every)
+    is_let_go = count == len(names) and all(_is_let_go(interpreter, node, n) for n in names)
+    if count > 1 and not is_let_go:
         raise CannotRoll(f"{name!r} is another list after an iteration, and has another name too")
     with tracer.named(name):
         columns = lists.columns_of(tracer, before)
@@ -54,6 +60,31 @@ def own_list(interpreter: Interpreter, name: str, before: RunList) -> RunList:
         raise Known
     tracer.needs[found.number] = None
     return found
+
+
+def _is_let_go(interpreter: Interpreter, node: ast.For | ast.While, name: str) -> bool:
+    """Whether nothing changes what a name stands for before a loop, ``a`` of ``a = b = [1]``.
+
+    That is so where each iteration first binds the name, whatever else it does, and the function
+    reads it in the loop only: what the name had before is then at most tested.
+    """
+    frame = interpreter.tracer.frames[-1]
+    if frame.variables is not interpreter.variables or name in frame.of_outer:
+        return False
+    if frame.reads is None or frame.reads[name] != names_read(node)[name]:
+        return False
+    if isinstance(node, ast.For) and _is_in(node.target, name):
+        return False
+    first = next((statement for statement in node.body if _is_in(statement, name)), None)
+    return (
+        isinstance(first, ast.Assign)
+        and not names_read(first)[name]
+        and any(isinstance(t, ast.Name) and t.id == name for t in first.targets)
+    )
+
+
+def _is_in(node: ast.AST, name: str) -> bool:
+    return any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(node))
 
 
 def move_lists(
