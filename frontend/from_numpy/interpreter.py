@@ -34,6 +34,7 @@ from distspmd.frontend.from_numpy.syntax.bindings import (
 )
 from distspmd.frontend.from_numpy.syntax.calls import Method, call
 from distspmd.frontend.from_numpy.syntax.conditions import decided
+from distspmd.frontend.from_numpy.syntax.first_arrays import bind_in_place
 from distspmd.frontend.from_numpy.syntax.jumps import RESULT
 from distspmd.frontend.from_numpy.syntax.last_values import names_read
 from distspmd.frontend.from_numpy.syntax.map_indices import where_in_range
@@ -342,7 +343,7 @@ class Interpreter:
             and is_own(tracer, old.container)
             and reads_in_place(tracer, old, value)
         ):
-            tracer.write(old, value)
+            bind_in_place(tracer, old, value)
             old.weak = value.weak
             return old
         return tracer.stored_anew(value, _readable(name))

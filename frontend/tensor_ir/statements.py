@@ -34,6 +34,7 @@ class Container:
         dtype: of its elements.
         is_argument: whether the caller passes it, or gets it as a result.
         is_scalar: whether the caller passes a number.
+        is_of_others: whether a loop has in it a copy of an array that others see.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Container:
     dtype: DType
     is_argument: bool = False
     is_scalar: bool = False
+    is_of_others: bool = False
 
     def __str__(self) -> str:
         return self.name
@@ -73,9 +75,13 @@ class Store:
 
 @dataclass(eq=False)
 class Statement:
-    """What all statements have: the line of the user's program."""
+    """What all statements have: the line of the user's program.
+
+    ``binds``: whether it gives a variable its value, and changes no array that has other names.
+    """
 
     line: tuple[str, int] | None = field(default=None, kw_only=True)
+    binds: bool = field(default=False, kw_only=True)
 
     def blocks(self) -> Iterator[Block]:
         """The blocks inside."""

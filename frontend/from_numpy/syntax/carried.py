@@ -20,9 +20,14 @@ from distspmd.frontend.from_numpy.kinds import is_whole, joined_type, joined_wea
 from distspmd.frontend.from_numpy.run_lists import RunList
 from distspmd.frontend.from_numpy.syntax.bindings import bound_names, is_written_first
 from distspmd.frontend.from_numpy.syntax.carried_lists import is_other_list, move_lists, own_list
+from distspmd.frontend.from_numpy.syntax.first_arrays import (
+    bind_in_place,
+    is_free,
+    is_of_others,
+    refuse_lost_writes,
+)
 from distspmd.frontend.from_numpy.syntax.last_values import keep_last
 from distspmd.frontend.from_numpy.syntax.mutation import Around, CarryEntry, refill, watched
-from distspmd.frontend.from_numpy.syntax.sharing import is_own, references
 from distspmd.frontend.from_numpy.syntax.variables import ABSENT, Saved, alike, one_of, readable
 from distspmd.frontend.from_numpy.syntax.varying import (
     ReadAgain,
@@ -225,6 +230,7 @@ def _place(interpreter: Interpreter, name: str, before: Any, loop: Loop) -> Any:
         dtype, weak, is_typed = kind
     view = view_of(tracer.container(readable(name), tensor.shape, dtype))
     view.weak = weak
+    view.container.is_of_others = is_of_others(tracer, before)
     if is_typed:
         view.run_type = types = view_of(tracer.container(f"{readable(name)}_type", (), INT64))
         tracer.write(types, run_types.type_of(tensor))
@@ -282,6 +288,7 @@ def leave_loop(interpreter: Interpreter, loop: Loop) -> tuple[str | None, list[A
         CannotRoll: a variable is no array or number, and changes.
     """
     tracer = interpreter.tracer
+    refuse_lost_writes(tracer, loop.carried)
     _part_shared(loop.carried, loop.kinds)
     moves: list[tuple[Any, Any]] = []
     for one in loop.carried:
@@ -327,7 +334,7 @@ def _move_tensors(tracer: Tracer, tensors: Sequence[tuple[View, Tensor]]) -> Non
             now = tracer.stored_anew(now, "next")
         ready.append((place, now))
     for place, now in ready:
-        tracer.assign(place, now)
+        bind_in_place(tracer, place, now)
 
 
 def _move_symbols(tracer: Tracer, symbols: Sequence[tuple[sympy.Symbol, Whole]]) -> None:
@@ -448,7 +455,7 @@ def _next_tensor(
         refuse_shape(tracer, name, place, tensor)
     joined = joined_type(tensor, place)
     is_typed = place.run_type is not None or run_types.is_joined(tensor, joined)
-    if kind is None and not _is_free(tracer, place, before):
+    if kind is None and before is place and not is_free(tracer, place):
         raise ReadAgain(name, (joined, joined_weak(place, tensor), is_typed))
     if tensor.weak is None and place.weak is not None and kind is None:
         raise ReadAgain(name, (joined, None, is_typed))
@@ -457,16 +464,6 @@ def _next_tensor(
     if is_typed and place.run_type is None:
         raise ReadAgain(name, (joined, place.weak, True))
     return tensor
-
-
-def _is_free(tracer: Tracer, place: View, before: Any) -> bool:
-    """Whether iterations may write to the container that a variable had before the loop."""
-    return before is not place or (
-        place.is_whole
-        and not place.container.is_argument
-        and references(tracer, place.container) == 0
-        and is_own(tracer, place.container)
-    )
 
 
 def _reads(tensor: Tensor, containers: set[Container]) -> bool:

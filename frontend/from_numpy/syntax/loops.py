@@ -17,6 +17,7 @@ from distspmd.frontend.from_numpy.run_lists import Entries, RunList, decided_by_
 from distspmd.frontend.from_numpy.syntax import carried, generators
 from distspmd.frontend.from_numpy.syntax.branches import branch
 from distspmd.frontend.from_numpy.syntax.conditions import relation_text
+from distspmd.frontend.from_numpy.syntax.first_arrays import WrittenElsewhere
 from distspmd.frontend.from_numpy.syntax.generators import Generator
 from distspmd.frontend.from_numpy.syntax.jumps import StoppedFor, StoppedWhile
 from distspmd.frontend.from_numpy.syntax.lists import tested
@@ -154,6 +155,8 @@ def _range_loop(
     node: StoppedFor,
     over: SymbolicRange,
     value_of: Any = None,
+    *,
+    is_rest: bool = False,
 ) -> None:
     tracer = interpreter.tracer
     length = over.length
@@ -170,6 +173,10 @@ def _range_loop(
     except CannotRoll as problem:
         saved.restore(interpreter)
         tracer.node = node
+        is_known = isinstance(length, int) and length > 3 and not node.stops
+        if isinstance(problem, WrittenElsewhere) and is_known and not is_rest:
+            _by_arrays(interpreter, node, over, value_of)
+            return
         if not isinstance(length, int) or length > UNROLLED:
             decided_by_run(interpreter, problem.changed)
             tracer.refuse(f"{problem}, and the number of its iterations is not known, or large")
@@ -182,7 +189,40 @@ def _range_loop(
     _unrolled(interpreter, node, [value_of(v) if value_of else v for v in values])
 
 
-def _rolled(interpreter: Interpreter, node: StoppedFor, over: SymbolicRange, value_of: Any) -> None:
+def _by_arrays(
+    interpreter: Interpreter, node: StoppedFor, over: SymbolicRange, value_of: Any
+) -> None:
+    """Read a loop in which a name stands for one array first, and then for another.
+
+    Two that are swapped are the same again after two iterations, which become one. Else the first
+    iteration is read by itself.
+    """
+    saved = Saved.of(interpreter)
+    pairs = over.length // 2
+    end = add(over.first, multiply(2 * pairs, over.step))
+    try:
+        twice = SymbolicRange(over.first, end, multiply(2, over.step))
+        _rolled(interpreter, node, twice, value_of, (0, over.step))
+        rest = [end] if over.length % 2 else []
+    except CannotRoll:
+        saved.restore(interpreter)
+        interpreter.tracer.node = node
+        rest = [over.first]
+        over = SymbolicRange(add(over.first, over.step), over.end, over.step)
+        pairs = 0
+    _unrolled(interpreter, node, [value_of(v) if value_of else v for v in rest])
+    if not pairs:
+        _range_loop(interpreter, node, over, value_of, is_rest=True)
+
+
+def _rolled(
+    interpreter: Interpreter,
+    node: StoppedFor,
+    over: SymbolicRange,
+    value_of: Any,
+    offsets: Sequence[Any] = (0,),
+) -> None:
+    """Read a loop as one; its body once for each offset of the variable."""
     tracer = interpreter.tracer
     stops = node.stops
     name = node.target.id if isinstance(node.target, ast.Name) else "i"
@@ -193,18 +233,17 @@ def _rolled(interpreter: Interpreter, node: StoppedFor, over: SymbolicRange, val
 
     def read(loop: carried.Loop) -> tuple[carried.Loop, str, str, Block, str | None]:
         variable, reached, body = tracer.unique(name), "", Block()
-        if isinstance(over.step, int) and over.step < 0:
-            tracer.bounds[variable] = (add(over.end, 1), over.first)
-        else:
-            tracer.bounds[variable] = (over.first, subtract(over.end, 1))
+        tracer.bounds[variable] = _ends(over, offsets[-1])
         with tracer.within(body), tracer.in_loop(most):
             index = symbol(variable)
             if stops:  # of an iteration that ends the loop the variable keeps its value
                 reached = tracer.unique(f"{name}_reached")
                 tracer.bounds[reached] = (None, None)
                 tracer.add(SetSymbol(reached, index, INT64))
-            interpreter.bind(node.target, value_of(index) if value_of else index)
-            interpreter.block(node.body)
+            for offset in offsets:
+                place = add(index, offset)
+                interpreter.bind(node.target, value_of(place) if value_of else place)
+                interpreter.block(node.body)
             condition, before_it = carried.leave_loop(interpreter, loop)
         tracer.node = node
         for statement in before_it:
@@ -227,6 +266,13 @@ def _rolled(interpreter: Interpreter, node: StoppedFor, over: SymbolicRange, val
     if not is_at_least(over.length, 1, tracer.bounds):
         carried.after_none(interpreter, loop, outside)
     del tracer.bounds[variable]
+
+
+def _ends(over: SymbolicRange, offset: Any) -> tuple[Any, Any]:
+    """The least and the largest value of a range, whose ends an offset to them does not pass."""
+    if isinstance(over.step, int) and over.step < 0:
+        return add(over.end, subtract(1, offset)), over.first
+    return over.first, subtract(over.end, add(1, offset))
 
 
 def _at_end(value: Any, by: dict[Any, Any]) -> Any:
