@@ -9,6 +9,7 @@ live memory: what the ranks hold is all there is.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
@@ -17,7 +18,9 @@ from numpy.typing import NDArray
 
 from distspmd.errors import ArgumentError, listed
 from distspmd.layouts import intervals
+from distspmd.layouts.common_dimensions import in_common_dimensions
 from distspmd.layouts.layout import Layout
+from distspmd.runtime.device_arrays import DeviceArray
 from distspmd.runtime.redistribute import redistribute
 
 Arrays = Mapping[str, NDArray[Any]]
@@ -120,11 +123,11 @@ class Residents:
                 shared = others.tiles.get(theirs)
                 if shared is not None:
                     self.tiles[mine] = shared
-            elif source.extents == target.extents:
+            elif alike := _of_same_elements(source, target):
                 tile = others.tiles.get(theirs, its.get(theirs))
                 into = self.tiles if mine in self.tiles else live
-                self._move(mine, tile, source, target, into)
-            elif mine in self.without_memory:  # dimensions are split in other ways
+                self._move(mine, tile, *alike, into)
+            elif mine in self.without_memory:
                 self._move_whole(mine, others.tiles.get(theirs), source)
             else:  # through the live memory
                 continue
@@ -134,8 +137,17 @@ class Residents:
         others.fresh -= lost
 
     def _move_whole(self, name: str, tile: NDArray[Any] | None, source: Layout) -> None:
-        """Take over what is held with other dimensions: as a whole on rank 0, for a moment."""
+        """Take over what is held with other dimensions: as a whole on rank 0, which says so."""
         dtype, target = self._dtypes[name], self.layouts[name]
+        if self._comm.Get_rank() == 0:
+            nbytes = math.prod(source.extents) * dtype.itemsize
+            warnings.warn(
+                f"{name!r}: rank 0 holds all {nbytes} bytes of it "
+                f"for a moment, because the ranks have {source} of it for one program and need "
+                f"{target} for another, which are no boxes in common dimensions. Parts that end "
+                "where those of the other program do go from rank to rank.",
+                stacklevel=2,
+            )
         root = Layout.root(source.extents)
         whole = redistribute(self._comm, tile, source, root, dtype=dtype)
         if whole is not None:
@@ -155,13 +167,22 @@ class Residents:
         redistribute(self._comm, own, source, target, out=out, dtype=dtype)
 
 
+def _of_same_elements(source: Layout, target: Layout) -> tuple[Layout, Layout] | None:
+    """Layouts between which the elements can move as they are; None if parts are no boxes then."""
+    if source.extents == target.extents:
+        return source, target
+    return in_common_dimensions(source, target)
+
+
 def _folded(array: Any, layout: Layout, rank: int) -> Any:
     """The same memory with the dimensions of a layout, which may split some of those it has."""
-    if not isinstance(array, np.ndarray) or rank >= layout.ranks:
+    if not isinstance(array, np.ndarray | DeviceArray) or rank >= layout.ranks:
         return array
     shape = intervals.shape(layout.box(rank))
-    if array.shape == shape or array.size != math.prod(shape):
+    if array.shape == shape or math.prod(array.shape) != math.prod(shape):
         return array
+    if isinstance(array, DeviceArray):
+        return array.reshape(shape)
     view = array.view()
     view.shape = shape  # which raises where the memory would be copied
     return view
