@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import math
 import operator
+import threading
 import weakref
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -232,6 +234,9 @@ _MOST_KEPT, _PART_KEPT = 64, 8
 """How many allocations are kept, and of which part of a device's memory they are at most."""
 _kept: dict[tuple[Device, int], list[int]] = {}
 """Addresses of memory that nobody has, by device and bytes; sizes that were used last are last."""
+_returned: deque[tuple[Device, int, int]] = deque()
+"""What is to be kept: a finalizer may run at any place, also while what is kept is changed."""
+_changing = threading.Lock()
 
 
 def allocated(device: Device, nbytes: int) -> int:
@@ -249,24 +254,39 @@ def allocated(device: Device, nbytes: int) -> int:
 
 
 def _kept_before(device: Device, nbytes: int) -> int | None:
-    addresses = _kept.pop((device, nbytes), None)
-    if not addresses:
-        return None
-    found = addresses.pop()
-    if addresses:
-        _kept[device, nbytes] = addresses
+    _settle()
+    with _changing:
+        addresses = _kept.pop((device, nbytes), None)
+        if not addresses:
+            return None
+        found = addresses.pop()
+        if addresses:
+            _kept[device, nbytes] = addresses
     return found
 
 
 def _give_back(device: Device, address: int, nbytes: int) -> None:
-    most = device.nbytes // _PART_KEPT
-    if nbytes > most:
+    if nbytes > device.nbytes // _PART_KEPT:
         device.free(address)
         return
     device.give_up(address, nbytes)
-    _kept[device, nbytes] = [*_kept.pop((device, nbytes), ()), address]
-    while sum(map(len, _kept.values())) > _MOST_KEPT or _bytes_kept(device) > most:
-        _free_one(next(iter(_kept)))
+    _returned.append((device, nbytes, address))
+    _settle()
+
+
+def _settle() -> None:
+    """Keep what was returned, within the bounds, unless that is being done already."""
+    if not _changing.acquire(blocking=False):
+        return
+    try:
+        while _returned:
+            device, nbytes, address = _returned.popleft()
+            _kept[device, nbytes] = [*_kept.pop((device, nbytes), ()), address]
+            most = device.nbytes // _PART_KEPT
+            while sum(map(len, _kept.values())) > _MOST_KEPT or _bytes_kept(device) > most:
+                _free_one(next(iter(_kept)))
+    finally:
+        _changing.release()
 
 
 def _bytes_kept(device: Device) -> int:
@@ -284,9 +304,11 @@ def _free_one(key: tuple[Device, int]) -> None:
 def free_kept() -> int:
     """Free the memory of arrays that nobody has any more; how many allocations that were."""
     count = 0
-    while _kept:
-        _free_one(next(iter(_kept)))
-        count += 1
+    _settle()
+    with _changing:
+        while _kept:
+            _free_one(next(iter(_kept)))
+            count += 1
     return count
 
 

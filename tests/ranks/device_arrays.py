@@ -304,6 +304,24 @@ def kept() -> None:
         assert device_arrays._bytes_kept(device) == min(count, 2) * wanted.nbytes
     device.nbytes = most
 
+    one, others = on(wanted), [on(wanted)]
+
+    class Interrupted(dict):
+        """A finalizer runs while what is kept is being changed, as the garbage collector may."""
+
+        def pop(self, *given):
+            found = super().pop(*given)
+            others.clear()
+            return found
+
+    device_arrays.free_kept()
+    device_arrays._kept = Interrupted()
+    del one
+    assert not others
+    assert device_arrays._bytes_kept(device) == 2 * wanted.nbytes, "none is lost"
+    device_arrays.free_kept()
+    device_arrays._kept = {}
+
 
 for part in (kinds, whole, control, held, streams, refusals, decorated, sizes, kept):
     part()
