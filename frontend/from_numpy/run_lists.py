@@ -34,7 +34,7 @@ from distspmd.frontend.from_numpy.list_forms import (
 from distspmd.frontend.from_numpy.transcript import CannotRoll
 from distspmd.frontend.from_numpy.values import Tensor, View, axis, make_view
 from distspmd.frontend.tensor_ir.statements import Length
-from distspmd.frontend.tensor_ir.whole_numbers import add, multiply, simplified
+from distspmd.frontend.tensor_ir.whole_numbers import add, direction, multiply, simplified
 
 if TYPE_CHECKING:
     from distspmd.frontend.from_numpy.tracer import Tracer
@@ -349,10 +349,9 @@ def _most(tracer: Tracer, length: Length) -> Length | None:
         if not inner:
             return found
         for each in inner:
-            factor = sympy.expand(found).coeff(each, 1)
-            low, high = tracer.bounds[each.name]
-            end = high if factor.is_positive else low
-            if not factor.is_Integer or end is None:
+            way = direction(found, each, tracer.bounds)
+            end = None if way is None else tracer.bounds[each.name][way > 0]
+            if end is None:
                 return None
             found = simplified(sympy.expand(found).xreplace({each: sympy.sympify(end)}))
             if isinstance(found, int):

@@ -6,7 +6,7 @@ Sizes are at least one; variables of loops lie between bounds.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from typing import Any, TypeAlias
 
@@ -158,6 +158,58 @@ def is_at_least(value: Whole, least: int, bounds: Bounds) -> bool:
     }
     found = sympy.expand(lowest.xreplace(shifted) - least)
     return bool(found.is_nonnegative)
+
+
+def direction(value: Whole, by: sympy.Symbol, bounds: Bounds) -> int | None:
+    """1 where a value never falls as a symbol grows, -1 where it never grows, 0 without the symbol.
+
+    None where that is not known.
+    """
+    if isinstance(value, int) or by not in value.free_symbols:
+        return 0
+    if value == by:
+        return 1
+    if isinstance(value, sympy.Add | sympy.Max | sympy.Min):
+        return _agreed(direction(part, by, bounds) for part in value.args)
+    if isinstance(value, sympy.Mul):
+        return _agreed(_of_factor(value, part, by, bounds) for part in value.args)
+    if isinstance(value, int_floor) and value.args[1].is_Integer:
+        found = direction(value.args[0], by, bounds)
+        return found if found is None or value.args[1].is_positive else -found
+    if isinstance(value, sympy.Pow):
+        base, exponent = value.args
+        if base.is_Integer and base.is_positive:
+            return direction(exponent, by, bounds)
+        if exponent.is_Integer and exponent.is_positive and is_at_least(base, 0, bounds):
+            return direction(base, by, bounds)
+    return None
+
+
+def _of_factor(
+    product: sympy.Expr, factor: sympy.Expr, by: sympy.Symbol, bounds: Bounds
+) -> int | None:
+    """How a product changes by one of its factors."""
+    found = direction(factor, by, bounds)
+    if not found:
+        return found
+    others = sympy.Mul(*(part for part in product.args if part is not factor))
+    if others.is_positive or is_at_least(others, 0, bounds):
+        return found
+    return -found if others.is_negative or is_at_least(-others, 0, bounds) else None
+
+
+def _agreed(directions: Iterable[int | None]) -> int | None:
+    """The direction of what several parts make together."""
+    every = set(directions) - {0}
+    return every.pop() if len(every) == 1 else None if every else 0
+
+
+def is_linear(value: Whole, by: sympy.Symbol) -> bool:
+    """Whether a value is a multiple of a symbol, not zero, and what is without the symbol."""
+    value = sympy.expand(value)
+    factor = value.coeff(by, 1)
+    rest = sympy.expand(value - factor * by)
+    return factor != 0 and by not in factor.free_symbols | rest.free_symbols
 
 
 def _sign(coefficient: sympy.Expr) -> int | None:

@@ -101,8 +101,9 @@ class Programs:
             run.find_sizes(each)
         with among(find_variables(program)):
             run.block(program)
-            for each in program.containers():
-                run.memory_of(each)
+            for each in program.containers():  # results that nothing was written to
+                if each.name.startswith("__return"):
+                    run.memory_of(each)
         names = [n for n in sdfg.arrays if n.startswith("__return")]
         names.sort(key=lambda n: (len(n), n))
         results = [run.memory[n][()] for n in names]

@@ -16,7 +16,7 @@ from distspmd.frontend.from_numpy.syntax.variables import OneOf
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.values import Tensor, View
 from distspmd.frontend.tensor_ir.statements import Container, loads_of
-from distspmd.frontend.tensor_ir.whole_numbers import same, simplified, symbol
+from distspmd.frontend.tensor_ir.whole_numbers import is_linear, same, symbol
 
 # -- what is known of containers ------------------------------------------------------------------
 
@@ -112,7 +112,7 @@ def collide(place: Sequence[Any], parameters: Sequence[str]) -> bool:
     for index in place:
         if isinstance(index, sympy.Basic):
             own = [s.name for s in index.free_symbols if s.name in parameters]
-            if len(own) == 1 and simplified(index).coeff(symbol(own[0]), 1) != 0:  # type: ignore[union-attr]
+            if len(own) == 1 and is_linear(index, symbol(own[0])):
                 alone.add(own[0])
     return not set(parameters) <= alone
 
