@@ -19,7 +19,7 @@ from distspmd.expressions.ir import (
     replace_leaves,
 )
 from distspmd.expressions.operations import DType
-from distspmd.frontend.from_numpy.values import Tensor, number, whole_expression
+from distspmd.frontend.from_numpy.values import INT64, Tensor, number, whole_expression
 from distspmd.frontend.tensor_ir.statements import (
     Block,
     Container,
@@ -74,6 +74,13 @@ def known_whole(expression: Expression) -> Whole | None:
         return int(total) if total.is_Integer else total
     constant = getattr(expression, "value", None)
     return int(constant) if isinstance(constant, int) else None
+
+
+def known_number(value: Tensor) -> Whole | None:
+    """The whole number of symbols that a number of NumPy is; None of others."""
+    if value.ndim or value.weak is not None or value.dtype != INT64 or value.run_type is not None:
+        return None
+    return known_whole(value.element(()))
 
 
 def does_not_fit(value: Tensor, expression: Expression, dtype: DType) -> str | None:

@@ -15,6 +15,7 @@ import sympy
 from distspmd.errors import DistSPMDError
 from distspmd.frontend.from_numpy import checks, indexing
 from distspmd.frontend.from_numpy.choosing import as_arrays
+from distspmd.frontend.from_numpy.elements import known_number
 from distspmd.frontend.from_numpy.frames import Frame
 from distspmd.frontend.from_numpy.kinds import dace_symbol, has_data
 from distspmd.frontend.from_numpy.known_keys import known_key
@@ -325,7 +326,7 @@ class Interpreter:
             return generators.of_values(self, value)
         if not isinstance(value, Tensor) or isinstance(value, View):
             return value
-        if tracer.straight is not None and value.ndim == 0:
+        if value.ndim == 0 and (tracer.straight is not None or known_number(value) is not None):
             return value
         if value.mask is not None:
             if name in tracer.frames[-1].written_into:
@@ -474,8 +475,8 @@ class Interpreter:
             return tuple(found)
         if isinstance(node, ast.Slice):
             ends = (node.lower, node.upper, node.step)
-            return slice(*(None if e is None else self.value(e) for e in ends))
-        return lists.as_array(self, self.value(node))
+            return slice(*(None if e is None else self.present(e) for e in ends))
+        return lists.as_array(self, self.present(node))
 
     @contextmanager
     def variables_of(self, known: dict[str, Any]) -> Iterator[None]:

@@ -28,8 +28,8 @@ def length_of_run(run: Any, count: Any, what: str, instead: str) -> Whole:
         instead: what to write where the most is not known, or too little.
     """
     tracer = run.tracer
-    if tracer.inner or tracer.own:
-        tracer.refuse(f"{what} has a length that the run decides, in a loop or branch; {instead}")
+    if tracer.own:
+        tracer.refuse(f"{what} has a length that the run decides, in a map; {instead}")
     stored = tracer.stored_anew(converted(tracer, tracer.tensor(count), INT64), "length")
     room = tracer.room
     end_if(
@@ -39,7 +39,9 @@ def length_of_run(run: Any, count: Any, what: str, instead: str) -> Whole:
         f"{what} has more elements than are provided for; {instead}",
     )
     tracer.most[stored.container] = room
-    return tracer.as_whole(stored)
+    found = tracer.as_whole(stored)
+    tracer.capacities[found] = room
+    return found
 
 
 @function(np.nonzero, method="nonzero")

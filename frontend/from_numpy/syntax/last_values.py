@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import sympy
 
 from distspmd.frontend.from_numpy.choosing import chosen
+from distspmd.frontend.from_numpy.elements import known_number
 from distspmd.frontend.from_numpy.syntax.variables import OneOf
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.values import INT64, Tensor, View, make_view, view_of
@@ -84,7 +85,7 @@ class _Keeper:
             own = value.container in self.containers
             return own or any(map(self.concerns, (*value.place, *value.shape)))
         if isinstance(value, Tensor):
-            return any(map(self._is_read, _parts(value)))
+            return self.concerns(known_number(value)) or any(map(self._is_read, _parts(value)))
         return any(map(self.concerns, _inside(value)))
 
     def _is_read(self, tensor: Tensor) -> bool:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import sympy
 
+from distspmd.frontend.from_numpy.elements import known_number
 from distspmd.frontend.from_numpy.run_lists import Entries, RunList, decided_by_run, loop_length
 from distspmd.frontend.from_numpy.syntax import carried, generators
 from distspmd.frontend.from_numpy.syntax.branches import branch
@@ -35,7 +36,7 @@ from distspmd.frontend.from_numpy.syntax.ranges import (
 from distspmd.frontend.from_numpy.syntax.registry import expression
 from distspmd.frontend.from_numpy.syntax.variables import OneOf, Saved
 from distspmd.frontend.from_numpy.transcript import CannotRoll, Refusal
-from distspmd.frontend.from_numpy.values import INT64, View, make_view
+from distspmd.frontend.from_numpy.values import INT64, Tensor, View, make_view, whole_expression
 from distspmd.frontend.tensor_ir.statements import Block, Loop, SetSymbol
 from distspmd.frontend.tensor_ir.whole_numbers import (
     add,
@@ -286,6 +287,12 @@ def _at_end(value: Any, by: dict[Any, Any]) -> Any:
         place = [p if isinstance(p, int) else simplified(p.xreplace(by)) for p in value.place]
         shape = [n if isinstance(n, int) else simplified(n.xreplace(by)) for n in value.shape]
         return make_view(value.container, shape, place, is_merged=value.is_merged, weak=value.weak)
+    if isinstance(value, Tensor) and not isinstance(value, View):
+        known = known_number(value)
+        if not isinstance(known, sympy.Basic) or variable not in known.free_symbols:
+            return value
+        last = simplified(known.xreplace(by))
+        return Tensor((), INT64, lambda _: whole_expression(last))
     if isinstance(value, tuple):
         values = [_at_end(v, by) for v in value]
         return value if all(map(operator.is_, values, value)) else tuple(values)

@@ -9,10 +9,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import dace
+import numpy as np
 import sympy
 
 from distspmd.frontend.from_numpy import indexing
 from distspmd.frontend.from_numpy.choosing import as_arrays
+from distspmd.frontend.from_numpy.elements import known_whole
 from distspmd.frontend.from_numpy.parallel_map import ParallelMap
 from distspmd.frontend.from_numpy.run_lists import RunList
 from distspmd.frontend.from_numpy.syntax import objects
@@ -20,7 +22,7 @@ from distspmd.frontend.from_numpy.syntax.generators import Generator, collect
 from distspmd.frontend.from_numpy.syntax.lists import values_of
 from distspmd.frontend.from_numpy.syntax.tables_of_lists import RunTable, rows_of
 from distspmd.frontend.from_numpy.transcript import Refusal, told
-from distspmd.frontend.from_numpy.values import Tensor
+from distspmd.frontend.from_numpy.values import INT64, Tensor, View, whole_expression
 from distspmd.frontend.tensor_ir.whole_numbers import (
     Whole,
     add,
@@ -30,10 +32,12 @@ from distspmd.frontend.tensor_ir.whole_numbers import (
     same,
     simplified,
     subtract,
+    symbol,
 )
 
 if TYPE_CHECKING:
     from distspmd.frontend.from_numpy.interpreter import Interpreter
+    from distspmd.frontend.from_numpy.tracer import Tracer
 
 
 def least_of(lengths: Sequence[Whole]) -> Whole:
@@ -98,10 +102,7 @@ def by_index(run: Interpreter, over: Any) -> tuple[Whole, Callable[[Whole], Any]
     if isinstance(over, RunList):
         return values_of(run, over)
     if isinstance(over, Tensor):
-        if over.ndim == 0:
-            tracer.refuse("iteration over a 0-d array")
-        view = tracer.stored(as_arrays(tracer, over))
-        return view.shape[0], lambda index: indexing.part_at(tracer, view, index)
+        return _elements(tracer, over)
     if isinstance(over, range):
         over = SymbolicRange(over.start, over.stop, over.step)
     if isinstance(over, SymbolicRange):
@@ -116,6 +117,47 @@ def by_index(run: Interpreter, over: Any) -> tuple[Whole, Callable[[Whole], Any]
         if known and len(known) == len(parts):
             return least_of([n for n, _ in known]), lambda index: tuple(v(index) for _, v in known)
     return None
+
+
+def _elements(tracer: Tracer, over: Tensor) -> tuple[Whole, Callable[[Whole], Any]]:
+    """How many elements or rows an array has, and the one at an index."""
+    if over.ndim == 0:
+        tracer.refuse("iteration over a 0-d array")
+    known = _progression(tracer, over)
+    if known is not None:
+        return over.shape[0], known
+    view = tracer.stored(as_arrays(tracer, over))
+    return view.shape[0], lambda index: indexing.part_at(tracer, view, index)
+
+
+def _progression(tracer: Tracer, values: Tensor) -> Callable[[Whole], Any] | None:
+    """The elements of an array that ``np.arange`` made, as numbers that are known; None of others.
+
+    So they may be ends of slices and lengths of arrays. They are NumPy's numbers, not Python's.
+    """
+    if values.ndim != 1 or values.dtype != INT64 or values.mask is not None:
+        return None
+    if isinstance(values, View):
+        table = tracer.tables.get(values.container) if values.is_whole else None
+        if table is None or len(table) < 2 or len(set(np.diff(table))) != 1:
+            return None
+        first, step = int(table[0]), int(table[1] - table[0])
+        tracer.relied_on.add(values.container)
+    else:
+        at = [known_whole(values.element((n,))) for n in (0, 1, symbol("__probe0"))]
+        if not isinstance(at[0], int | sympy.Basic):
+            return None
+        first, step = at[0], subtract(at[1], at[0])
+        if at[2] is None or not same(at[2], add(first, multiply(step, symbol("__probe0")))):
+            return None
+
+    def value_of(index: Whole) -> Any:
+        found = add(first, multiply(step, index))
+        if isinstance(found, int):
+            return np.int64(found)
+        return Tensor((), INT64, lambda _: whole_expression(found))
+
+    return value_of
 
 
 def iterated(run: Interpreter, over: Any) -> Any:
