@@ -198,7 +198,7 @@ def _compile(program: SDFG, folder: Path, commands: _Commands, kind: DeviceKind,
     library.parent.mkdir(parents=True)
     files = []
     for number, code in enumerate(linked):
-        text = compile_program.may_end(corrected(code.clean_code), program.name)
+        text = compile_program.callable_code(corrected(code.clean_code), program.name)
         # a text of CUDA without kernels costs nvcc 20 seconds, and the host's compiler one
         of_cuda = bool(kernels) and code.language == "cu" and "__global__" in text
         files.append(source / f"{program.name}_{number}.{'cu' if of_cuda else 'cpp'}")

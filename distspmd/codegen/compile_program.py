@@ -31,6 +31,7 @@ from dace.library import get_environments_and_dependencies
 from distspmd.cache.entries import ensure_entry
 from distspmd.cache.folders import cache_folder
 from distspmd.codegen import outline
+from distspmd.codegen.entry import with_entry
 from distspmd.dace_compat.environments import folder_of
 from distspmd.errors import CacheError, CompilationError
 from distspmd.runtime import compiler_processes
@@ -62,7 +63,7 @@ def compile_program(program: SDFG, folder: Path, compiler: Compiler, share: bool
     program.fill_scope_connectors()
     objects = codegen.generate_code(program)
     for code in objects:
-        code.code = may_end(code.code, program.name)
+        code.code = callable_code(code.code, program.name)
     header = folder / "include" / "hash.h"  # which the code includes; nothing looks at the hash
     header.parent.mkdir(parents=True)
     header.write_text(f'#define __HASH_{program.name} ""\n')
@@ -79,7 +80,12 @@ def compile_program(program: SDFG, folder: Path, compiler: Compiler, share: bool
         ) from None
 
 
-def may_end(code: str, name: str) -> str:
+def callable_code(code: str, name: str) -> str:
+    """The code of a program as it is called: by one table, and without exceptions."""
+    return with_entry(_may_end(code, name), name)
+
+
+def _may_end(code: str, name: str) -> str:
     """The code of a program that may end with an error of its own: the caller sees no exception."""
     if "distspmd::tell(" not in code:
         return code

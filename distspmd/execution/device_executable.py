@@ -235,7 +235,7 @@ class DeviceExecutable(Executable):
         if self._transport is not None and "pulls" in self.transport.of_plans:
             self._transport.lend(0)
             for position in self._nbytes.keys() | self._anywhere:
-                self._transport.lend(self.call[position])
+                self._transport.lend(self.call[position] or 0)
 
     def pulls(self) -> int:
         """Calls of plans so far in which ranks copied out of each other's devices."""

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from distspmd.codegen.build_record import Build, CompiledArgument
+from distspmd.codegen.build_record import Build
+from distspmd.codegen.entry import entry_of
 from distspmd.codegen.reduction_symbols import addresses_of, collect_lambdas
 from distspmd.errors import CompilationError
 from distspmd.execution import tile_storage
@@ -32,8 +33,8 @@ class Executable:
     """A loaded program, ready to be called; all ranks of the communicator make it together.
 
     Attributes:
-        call: what the compiled function gets, by position: the handle of the program, values of
-            symbols, addresses of tiles, and those of the user's arrays, which each run fills in.
+        call: the table that the compiled program gets, by position: its handle, addresses of the
+            values of symbols, of tiles, and of the user's arrays, which each run fills in.
         engine: runs the plans.
         tells: whether the program prints, or may end with an error of its own.
         checked: where it notes an index that is out of range; None if it checks none.
@@ -57,16 +58,16 @@ class Executable:
         context = self._context(plans, fetches)
         values = {**lowering.symbol_values(rank), CONTEXT: context}
         self._nothing = np.zeros(64, np.uint8)  # what a rank without a tile points at
-        types: list[Any] = [ctypes.c_void_p]
-        self.call: list[int] = [0]
-        for argument in built.arguments:
-            types.append(_ctype(argument) if argument.name in values else ctypes.c_void_p)
-            if argument.name in values:
-                self.call.append(values[argument.name])
-            else:
-                held = self._tiles.get(argument.name, self._nothing)
-                self.call.append(held.ctypes.data)
-        self._run.argtypes = types
+        self._numbers = {
+            argument.name: np.array(values[argument.name], argument.dtype)
+            for argument in built.arguments
+            if argument.name in values
+        }
+        held = {**self._tiles, **self._numbers}
+        self.call = (ctypes.c_void_p * (1 + len(built.arguments)))()
+        for position, argument in enumerate(built.arguments, 1):
+            self.call[position] = held.get(argument.name, self._nothing).ctypes.data
+        self._run.argtypes = [ctypes.c_void_p]
         self._run.restype = None
         self._init.argtypes = [ctypes.c_int64] * len(built.initial)
         self.call[0] = self._handle = self._init(*(values[name] for name in built.initial))
@@ -79,7 +80,7 @@ class Executable:
         error: Exception | None = None
         try:
             library = ctypes.CDLL(built.library)
-            self._run = library[f"__program_{built.name}"]
+            self._run = library[entry_of(built.name)]
             self._init = library[f"__dace_init_{built.name}"]
             self._exit = library[f"__dace_exit_{built.name}"]
             self.noted = noted_by(library)
@@ -128,7 +129,7 @@ class Executable:
         call = self.call
         for position, array in arrays.items():
             call[position] = address(array)
-        self._run(*call)
+        self._run(call)
 
     def on_device(self, bound: dict[str, Any], stream: Any) -> dict[str, Any]:
         """Arguments, with those for which the program does not leave its device as such."""
@@ -172,7 +173,3 @@ def load_executable(built: Build, lowering: Lowering, agreement: Agreement) -> E
     from distspmd.execution.device_executable import DeviceExecutable
 
     return DeviceExecutable(built, lowering, agreement)
-
-
-def _ctype(argument: CompiledArgument) -> Any:
-    return np.ctypeslib.as_ctypes_type(np.dtype(argument.dtype))

@@ -8,8 +8,10 @@ the index lies in the part. So no range of a space depends on data.
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import sympy
 
@@ -36,6 +38,9 @@ from distspmd.frontend.tensor_ir.whole_numbers import (
     same,
     subtract,
 )
+
+if TYPE_CHECKING:
+    from distspmd.frontend.from_numpy.tracer import Tracer
 
 
 def is_decided_by_data(length: Whole, bounds: Bounds) -> bool:
@@ -67,6 +72,10 @@ def capacity(length: Whole, bounds: Bounds, known: Mapping[Any, Length]) -> Leng
         return functools.reduce(multiply, factors)
     if isinstance(length, int_floor) and length.args[1].is_positive:
         return floor_divide(capacity(_whole(length.args[0]), bounds, known), _whole(length.args[1]))
+    if isinstance(-length, int_floor) and (-length).args[1].is_positive:  # rounded up
+        top, divisor = (-length).args
+        most = capacity(_whole(sympy.expand(-top)), bounds, known)
+        return floor_divide(add(most, subtract(_whole(divisor), 1)), _whole(divisor))
     if isinstance(length, sympy.Add):
         terms = [_capacity_of_term(_whole(term), bounds, known) for term in length.args]
         return functools.reduce(add, terms)
@@ -103,6 +112,86 @@ def _fold(kind: Any, values: Sequence[Length]) -> Length:
     return kind(*map(sympy.sympify, values))
 
 
+MOST_ELEMENTS = 1 << 24
+"""Arrays of which lengths have no bound before the run are given no more room than this."""
+
+
+def rooms(tracer: Tracer, shape: Sequence[Length]) -> list[Length]:
+    """The most that each length of a new array can be.
+
+    A length of which nothing is known gets as much as a list of the run has; the program ends with
+    a ``ValueError`` where it is more, or negative.
+
+    Raises:
+        CannotRoll: a length is computed in a loop or a branch, or the array would be too large.
+    """
+    if tracer.own:
+        return list(shape)
+    found = []
+    given = False
+    for length in shape:
+        try:
+            found.append(tracer.capacity(length))
+        except CannotRoll:
+            if not _can_end(tracer) or tracer.inner:
+                raise
+            give_room(tracer, length)
+            most = tracer.capacity(length)
+            found.append(most)
+            given = True
+            _end_if(tracer, sympy.Gt(length, most), _too_many())
+            if not is_at_least(length, 0, tracer.bounds):
+                message = "negative dimensions are not allowed"
+                _end_if(tracer, sympy.Lt(length, 0), message)
+    known = [n for n in found if isinstance(n, int)]
+    if given and functools.reduce(operator.mul, known, 1) > MOST_ELEMENTS:
+        raise CannotRoll(
+            f"the lengths {', '.join(map(str, shape))} are not known before the run, and an array "
+            "of all that they may be is too large; pass them as Python ints"
+        )
+    return found
+
+
+INSTEAD = "pass the length as a Python int, which is known before the run"
+
+
+def give_room(
+    tracer: Tracer, length: Length, what: str = "an array", instead: str = INSTEAD
+) -> None:
+    """Let each number in a length that only the run knows be at most the room of lists.
+
+    The program ends with a ``ValueError`` where one is more.
+
+    Args:
+        tracer: gets the checks.
+        length: that the run decides.
+        what: is as long, for messages.
+        instead: what to write where the room is too little.
+    """
+    assert isinstance(length, sympy.Basic)
+    for each in sorted(length.free_symbols, key=str):
+        if is_decided_by_data(each, tracer.bounds) and each not in tracer.capacities:
+            too_many = sympy.Gt(each, sympy.sympify(tracer.room))
+            _end_if(tracer, too_many, _too_many(what, instead))
+            tracer.capacities[each] = tracer.room
+
+
+def _too_many(what: str = "an array", instead: str = INSTEAD) -> str:
+    return f"{what} has more elements than are provided for; {instead}"
+
+
+def _end_if(tracer: Transcript, condition: Any, message: str, **options: bool) -> None:
+    assert tracer.ends_if is not None
+    tracer.ends_if(condition, "ValueError", message, **options)
+
+
+def _can_end(tracer: Transcript) -> bool:
+    """Whether a check may stand where the reading is."""
+    return not (
+        tracer.ends_if is None or tracer.guarded or tracer.parallel or tracer.straight is not None
+    )
+
+
 def common_length(
     tracer: Transcript, one: Length, other: Length, shapes: Sequence[Sequence[Length]]
 ) -> Length:
@@ -130,7 +219,7 @@ def common_length(
 
 def check_lengths(tracer: Transcript, one: Length, other: Length) -> None:
     """End the program where two lengths differ that data decide; of 1 nothing is broadcast."""
-    if tracer.ends_if is None or tracer.guarded or tracer.parallel or tracer.straight is not None:
+    if not _can_end(tracer):
         return
     if not any(is_decided_by_data(n, tracer.bounds) for n in (one, other)) or same(one, other):
         return
@@ -139,7 +228,7 @@ def check_lengths(tracer: Transcript, one: Length, other: Length) -> None:
     lengths = [str(n) if isinstance(n, int) else Part(n) for n in (one, other)]
     head = "operands could not be broadcast together: values decide their lengths, which are "
     message = Text.of([head, lengths[0], " and ", lengths[1]])
-    tracer.ends_if(sympy.Ne(one, other), "ValueError", message, can_go_on=True)
+    _end_if(tracer, sympy.Ne(one, other), message, can_go_on=True)
 
 
 def inside(expression: Expression, bounds: Bounds) -> Expression:
@@ -199,22 +288,42 @@ def neutral_outside(
     return Tensor(tuple(shape), tensor.dtype, element)
 
 
-def _chosen(target: View, d: int, bounds: Bounds) -> tuple[int, int, Whole, int, Length] | None:
-    """Of a dimension in which data decide the part: where it lies in the container.
+@dataclass(frozen=True)
+class _Part:
+    """Of a dimension of a view in which data decide the part: where it lies in the container.
 
-    Returns:
-        The dimension, that of the container, the first index there, the step, and the length; None
-        where the part is known.
+    Attributes:
+        place: the dimension of the container; None where the view goes along several at once.
+        most: elements that there can be.
+        first: the first index there.
+        step: of the view in it.
+        length: that data decide.
+    """
+
+    place: int | None
+    most: Length
+    first: Whole
+    step: int
+    length: Length
+
+
+def _part(target: View, d: int, bounds: Bounds) -> _Part | None:
+    """Where the part lies of a dimension in which data decide it; None where it is known.
 
     Raises:
-        CannotRoll: the dimension lies in several of the container.
+        CannotRoll: the dimension lies in several of the container, not as a diagonal does.
     """
     places, n = target.place, target.shape[d]
+    extents = target.container.shape
     own = [k for k, p in enumerate(places) if isinstance(p, sympy.Basic) and p.has(axis(d))]
-    if not is_decided_by_data(n, bounds) and not any(
-        is_decided_by_data(subtract(places[k], axis(d)), bounds) for k in own
-    ):
+    firsts = [subtract(places[k], axis(d)) for k in own]
+    moves = any(is_decided_by_data(first, bounds) for first in firsts)
+    if not is_decided_by_data(n, bounds) and not moves:
         return None
+    if len(own) > 1 and not any(isinstance(f, sympy.Basic) and f.has(axis(d)) for f in firsts):
+        ends = [subtract(extents[k], first) for k, first in zip(own, firsts, strict=True)]
+        if not moves:
+            return _Part(None, functools.reduce(_shorter, ends), 0, 1, n)
     if len(own) != 1:
         raise CannotRoll("the part is decided by data")
     (k,) = own
@@ -222,7 +331,11 @@ def _chosen(target: View, d: int, bounds: Bounds) -> tuple[int, int, Whole, int,
     first = subtract(places[k], multiply(step, axis(d)))
     if not step.is_Integer or (isinstance(first, sympy.Basic) and first.has(axis(d))):
         raise CannotRoll("the part is decided by data")
-    return d, k, first, int(step), n
+    return _Part(k, extents[k], first, int(step), n)
+
+
+def _shorter(one: Length, other: Length) -> Length:
+    return one if same(one, other) else _fold(sympy.Min, [one, other])
 
 
 def over_container(target: View, value: Tensor, bounds: Bounds) -> tuple[View, Tensor]:
@@ -233,12 +346,11 @@ def over_container(target: View, value: Tensor, bounds: Bounds) -> tuple[View, T
     """
     places = list(target.place)
     shape = list(target.shape)
-    choices = [
-        choice for d in range(target.ndim) if (choice := _chosen(target, d, bounds)) is not None
-    ]
-    for d, k, _, _, _ in choices:
-        places[k] = axis(d)
-        shape[d] = target.container.shape[k]
+    choices = {d: part for d in range(target.ndim) if (part := _part(target, d, bounds))}
+    for d, part in choices.items():
+        shape[d] = part.most
+        if part.place is not None:
+            places[part.place] = axis(d)
     if not choices:
         return target, value
     whole = make_view(target.container, shape, places)
@@ -250,13 +362,13 @@ def over_container(target: View, value: Tensor, bounds: Bounds) -> tuple[View, T
                 known[i.name] = (0, subtract(n, 1))
         inner = list(index)
         tests = []
-        for d, _, first, step, n in choices:
-            there = subtract(index[d], first)
-            inner[d] = floor_divide(there, step)
+        for d, part in choices.items():
+            there = subtract(index[d], part.first)
+            inner[d] = floor_divide(there, part.step)
             tests.append(apply("greater_equal", whole_expression(inner[d]), whole_expression(0)))
-            tests.append(apply("less", whole_expression(inner[d]), whole_expression(n)))
-            if step not in (1, -1):
-                rest = remainder(there, abs(step))
+            tests.append(apply("less", whole_expression(inner[d]), whole_expression(part.length)))
+            if part.step not in (1, -1):
+                rest = remainder(there, abs(part.step))
                 tests.append(apply("equal", whole_expression(rest), whole_expression(0)))
         new = inside(value.element(tuple(inner)), known)
         if new.dtype != target.dtype:

@@ -46,6 +46,7 @@ from distspmd.frontend.from_numpy.lengths import (
     common_length,
     is_decided_by_data,
     over_container,
+    rooms,
     with_capacity,
 )
 from distspmd.frontend.from_numpy.list_forms import MIXED
@@ -215,9 +216,8 @@ class Tracer(Transcript):
 
     def fresh(self, name: str, shape: Sequence[Length], dtype: DType) -> View:
         """A view of a shape in a new container, which has room for the most that it can be."""
-        room = [self.capacity(n) for n in shape]
-        container = self.container(name, room, dtype)
-        return make_view(container, shape, [axis(d) for d in range(len(room))])
+        container = self.container(name, rooms(self, shape), dtype)
+        return make_view(container, shape, [axis(d) for d in range(len(shape))])
 
     def capacity(self, length: Length) -> Length:
         """The most that a length can be; inside of maps the length itself."""

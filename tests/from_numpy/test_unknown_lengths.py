@@ -144,7 +144,23 @@ def ranges_of_maps(x: Any) -> Any:
     return y
 
 
+def sized_by_values(x: Any) -> Any:
+    """New arrays whose sizes are values."""
+    k, some = x.astype(int), x[x > 3]
+    n, m = k.max() + 1, int(k[1]) + 2
+    counts = np.zeros((n, m))
+    for i in range(7):
+        counts[k[i], k[i] % m] += 1
+    squares = np.full((m, m), 2.0)
+    np.fill_diagonal(squares, x[:m])
+    diagonals = np.diag(some), np.diag(some, 1), np.diag(np.sqrt(some), -2), np.diag(squares)
+    none = np.arange(len(some) - 6), len(np.arange(k[4], m)), np.ones(k[1] - 1)
+    ends = np.arange(k[0]), np.arange(m, n, 2), np.linspace(0, 1, k[4]), *none
+    return counts, counts.sum(axis=0), np.eye(m)[k % m], squares, *diagonals, *ends
+
+
 PROGRAMS = [
+    sized_by_values,
     counted_and_repeated,
     ranges_of_maps,
     of_one_way,
@@ -178,7 +194,8 @@ def case_of(function: Callable[..., Any]) -> Case:
 
 
 @pytest.mark.parametrize(
-    "function", [chosen, written, counted_and_repeated, ranges_of_maps, between_places]
+    "function",
+    [chosen, written, counted_and_repeated, ranges_of_maps, between_places, sized_by_values],
 )
 @pytest.mark.usefixtures("unoptimised")
 def test_the_caller_gets_what_numpy_gives(function: Callable[..., Any]) -> None:
@@ -194,7 +211,7 @@ def test_each_gives_what_numpy_gives(function: Callable[..., Any]) -> None:
     assert found.kind == RIGHT, found
 
 
-@pytest.mark.parametrize("function", [places, rows, of_one_way, ranges_of_maps])
+@pytest.mark.parametrize("function", [places, rows, of_one_way, ranges_of_maps, sized_by_values])
 def test_plans_of_three_ranks_are_proved(function: Callable[..., Any]) -> None:
     found = on_paper(case_of(function))
     assert found.kind == RIGHT, found
@@ -214,6 +231,30 @@ def test_what_has_no_length_ends_the_program() -> None:
             program(k=np.array([0, 1 << 30, 1]))
         with pytest.raises(ValueError, match="a length n that is known"):
             program(k=np.array([900, 900, 1]))
+
+
+@pytest.mark.usefixtures("unoptimised")
+def test_a_size_that_is_negative_or_too_large_ends_the_program() -> None:
+    def ones(k: Any) -> Any:
+        return np.ones((k[0], 2)).sum() + np.arange(k[1], k[2]).sum()
+
+    lowering = distspmd.lower(numpy_program(ones, np.arange(3)))
+    with distspmd.compile(lowering, MPI.COMM_SELF) as program:
+        assert program(k=np.array([7, 0, 0])) == 14
+        with pytest.raises(ValueError, match=r"negative dimensions.*\n *return np.ones\(\(k\[0"):
+            program(k=np.array([-1, 0, 0]))
+        with pytest.raises(ValueError, match="more elements than are provided for; pass the len"):
+            program(k=np.array([5000, 0, 0]))
+        with pytest.raises(ValueError, match="more elements than are provided for; pass the len"):
+            program(k=np.array([1, -800, 900]))
+
+
+def test_room_for_sizes_of_many_dimensions_is_not_taken() -> None:
+    def cube(k: Any) -> Any:
+        return np.zeros((k[0], k[1], k[2]))
+
+    with pytest.raises(UnsupportedProgram, match="too large; pass them as Python ints"):
+        numpy_program(cube, np.arange(3))
 
 
 @pytest.mark.usefixtures("unoptimised")

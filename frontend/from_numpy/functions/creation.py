@@ -22,7 +22,7 @@ from distspmd.frontend.from_numpy.values import (
     view_of,
 )
 from distspmd.frontend.tensor_ir.statements import Index
-from distspmd.frontend.tensor_ir.whole_numbers import add, ceil_divide, subtract
+from distspmd.frontend.tensor_ir.whole_numbers import add, ceil_divide, is_at_least, subtract
 
 FLOAT64 = np.dtype(np.float64)
 
@@ -95,8 +95,8 @@ def _ndarray(run: Any, shape: Any, dtype: Any = float, *others: Any, **named: An
 
 
 @function(np.full)
-def _full(run: Any, shape: Any, value: Any, dtype: Any = None, order: Any = "C") -> Tensor:
-    tensor = run.tracer.tensor(value)
+def _full(run: Any, shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C") -> Tensor:
+    tensor = run.tracer.tensor(fill_value)
     return filled(run, shape, tensor, dtype_of(run, dtype, tensor.dtype))
 
 
@@ -188,8 +188,7 @@ def _copy(run: Any, value: Any, order: Any = "C", **_: Any) -> Any:
 
 
 @function(np.eye)
-def _eye(run: Any, n: Any, m: Any = None, k: Any = 0, dtype: Any = None, **rest: Any) -> Tensor:
-    m = rest.get("M", m)
+def _eye(run: Any, n: Any, m: Any = None, k: Any = 0, dtype: Any = None, **_: Any) -> Tensor:
     n = run.tracer.as_whole(n)
     m = n if m is None else run.tracer.as_whole(m)
     k = run.tracer.as_whole(k)
@@ -244,6 +243,8 @@ def _arange(
             if not (isinstance(by, int) and by < 0)
             else (ceil_divide(subtract(low, high), -by))
         )
+        if tracer.is_decided_by_data(count) and not is_at_least(count, 0, tracer.bounds):
+            count = sympy.Max(0, count)  # of ends in the other order there are none
         return _affine(run, count, low, by, dtype_of(run, dtype, np.int64))
     raise Refusal(
         tracer.message("np.arange with real numbers that are not known: its length is not known")

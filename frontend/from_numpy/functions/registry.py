@@ -21,7 +21,7 @@ def function(*objects: Any, method: str | None = None) -> Callable[[Any], Any]:
     def add(handler: Callable[..., Any]) -> Callable[..., Any]:
         strict = _strict(handler, str(method or getattr(objects[0], "__name__", objects[0])))
         for each in objects:
-            FUNCTIONS[each] = strict
+            FUNCTIONS[each] = _with_names_of(each, strict)
         if method is not None:
             METHODS[method] = strict
         return handler
@@ -47,6 +47,31 @@ def _strict(handler: Callable[..., Any], name: str) -> Callable[..., Any]:
         return handler(run, *arguments, **keywords)
 
     return checked
+
+
+def _with_names_of(called: Any, handler: Callable[..., Any]) -> Callable[..., Any]:
+    """A handler that takes arguments by the names which the function that is called gives them."""
+    own = inspect.signature(handler).parameters
+
+    @functools.wraps(handler)
+    def renamed(run: Any, *arguments: Any, **keywords: Any) -> Any:
+        if not keywords.keys() <= own.keys():
+            names = own_names(called, handler)
+            keywords = {k if k in own else names.get(k, k): v for k, v in keywords.items()}
+        return handler(run, *arguments, **keywords)
+
+    return renamed
+
+
+def own_names(called: Any, handler: Callable[..., Any]) -> dict[str, str]:
+    """What a handler calls the parameters of a function, which have the same places."""
+    try:
+        theirs = inspect.signature(called).parameters.values()
+    except (TypeError, ValueError):  # it does not say what its parameters are
+        return {}
+    by_place = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    own = [p.name for p in inspect.signature(handler).parameters.values() if p.kind is by_place]
+    return dict(zip([p.name for p in theirs if p.kind is by_place], own[1:], strict=False))
 
 
 def attribute(name: str) -> Callable[[Any], Any]:

@@ -42,8 +42,7 @@ function(np.triu)(_triangle(False))
 
 
 @function(np.tri)
-def _tri(run: Any, n: Any, m: Any = None, k: Any = 0, dtype: Any = np.float64, **rest: Any) -> Any:
-    m = rest.get("M", m)
+def _tri(run: Any, n: Any, m: Any = None, k: Any = 0, dtype: Any = np.float64, **_: Any) -> Any:
     ones = run.call(np.ones, [(n, n if m is None else m)], {"dtype": dtype})
     return _triangle(True)(run, ones, k)
 

@@ -8,9 +8,9 @@ import numpy as np
 
 from distspmd.frontend.from_numpy import indexing
 from distspmd.frontend.from_numpy.arithmetic import combine, converted
-from distspmd.frontend.from_numpy.checks import end_if
 from distspmd.frontend.from_numpy.choosing import BOOL, true_indices, true_places
 from distspmd.frontend.from_numpy.functions.registry import METHODS, function
+from distspmd.frontend.from_numpy.lengths import give_room
 from distspmd.frontend.from_numpy.lines import cpp, flat, run_on_lines
 from distspmd.frontend.from_numpy.values import INT64, Tensor
 from distspmd.frontend.tensor_ir.whole_numbers import Whole
@@ -31,17 +31,9 @@ def length_of_run(run: Any, count: Any, what: str, instead: str) -> Whole:
     if tracer.own:
         tracer.refuse(f"{what} has a length that the run decides, in a map; {instead}")
     stored = tracer.stored_anew(converted(tracer, tracer.tensor(count), INT64), "length")
-    room = tracer.room
-    end_if(
-        run,
-        combine(tracer, np.greater, [stored, room]),
-        "ValueError",
-        f"{what} has more elements than are provided for; {instead}",
-    )
-    tracer.most[stored.container] = room
-    found = tracer.as_whole(stored)
-    tracer.capacities[found] = room
-    return found
+    length = tracer.as_whole(stored)
+    give_room(tracer, length, what, instead)
+    return length
 
 
 @function(np.nonzero, method="nonzero")
