@@ -25,7 +25,9 @@ struct distspmd_given<T *> {{
 }};
 
 template <typename... Types, std::size_t... Places>
-void distspmd_call(void (*function)(Types...), void *const *table, std::index_sequence<Places...>) {{
+void distspmd_call(
+    void (*function)(Types...), void *const *table, std::index_sequence<Places...>
+) {{
     function(distspmd_given<Types>::of(table[Places])...);
 }}
 

@@ -30,6 +30,7 @@ from distspmd.frontend.from_numpy.syntax.absence import known_value, may_be_none
 from distspmd.frontend.from_numpy.syntax.bindings import (
     changed_in_place,
     name_in_source,
+    without_locals,
     written_into,
     yields,
 )
@@ -93,7 +94,7 @@ class Interpreter:
         """What a function of Python returns."""
         node, lines, first, file = source_of(self.tracer, function)
         known = globals_of(function)
-        frame = Frame({**known, **arguments}, file, first, lines)
+        frame = Frame({**without_locals(node, known), **arguments}, file, first, lines)
         frame.outside = known
         frame.receiver = next(iter(arguments.values()), None)
         return self.run_body(node, frame)

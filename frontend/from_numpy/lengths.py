@@ -127,29 +127,29 @@ def rooms(tracer: Tracer, shape: Sequence[Length]) -> list[Length]:
     """
     if tracer.own:
         return list(shape)
-    found = []
-    given = False
-    for length in shape:
-        try:
-            found.append(tracer.capacity(length))
-        except CannotRoll:
-            if not _can_end(tracer) or tracer.inner:
-                raise
-            give_room(tracer, length)
-            most = tracer.capacity(length)
-            found.append(most)
-            given = True
-            _end_if(tracer, sympy.Gt(length, most), _too_many())
-            if not is_at_least(length, 0, tracer.bounds):
-                message = "negative dimensions are not allowed"
-                _end_if(tracer, sympy.Lt(length, 0), message)
-    known = [n for n in found if isinstance(n, int)]
-    if given and functools.reduce(operator.mul, known, 1) > MOST_ELEMENTS:
+    found = [_end(length, tracer.bounds, tracer.capacities) for length in shape]
+    if None not in found:
+        return [n for n in found if n is not None]
+    if not _can_end(tracer) or tracer.inner:
+        tracer.capacity(shape[found.index(None)])  # which refuses it
+    own = [
+        _room(tracer, length) if n is None else n for length, n in zip(shape, found, strict=True)
+    ]
+    if functools.reduce(operator.mul, [n for n in own if isinstance(n, int)], 1) > MOST_ELEMENTS:
         raise CannotRoll(
             f"the lengths {', '.join(map(str, shape))} are not known before the run, and an array "
             "of all that they may be is too large; pass them as Python ints"
         )
-    return found
+    return own
+
+
+def _room(tracer: Tracer, length: Length) -> Length:
+    give_room(tracer, length)
+    most = tracer.capacity(length)
+    _end_if(tracer, sympy.Gt(length, most), _too_many())
+    if not is_at_least(length, 0, tracer.bounds):
+        _end_if(tracer, sympy.Lt(length, 0), "negative dimensions are not allowed")
+    return most
 
 
 INSTEAD = "pass the length as a Python int, which is known before the run"
@@ -259,13 +259,18 @@ def with_capacity(tensor: Tensor, shape: Sequence[Length], bounds: Bounds) -> Te
     """A tensor in the shape of its capacities; what lies outside of it is any number."""
 
     def element(index: tuple[Index, ...]) -> Expression:
-        known = dict(bounds)
-        for i, n in zip(index, shape, strict=True):
-            if isinstance(i, sympy.Symbol):
-                known[i.name] = (0, subtract(n, 1))
-        return inside(tensor.element(index), known)
+        return inside(tensor.element(index), _known_inside(index, shape, bounds))
 
     return Tensor(tuple(shape), tensor.dtype, element, tensor.weak)
+
+
+def _known_inside(index: Sequence[Index], shape: Sequence[Length], bounds: Bounds) -> Bounds:
+    """Bounds, with those of indices in a shape."""
+    own = zip(index, shape, strict=True)
+    return {
+        **bounds,
+        **{i.name: (0, subtract(n, 1)) for i, n in own if isinstance(i, sympy.Symbol)},
+    }
 
 
 def neutral_outside(
@@ -305,6 +310,19 @@ class _Part:
     first: Whole
     step: int
     length: Length
+
+    def place_of(self, index: Index) -> tuple[Index, list[Expression]]:
+        """The index in the part of one in the container, and tests of whether it lies there."""
+        there = subtract(index, self.first)
+        inner = floor_divide(there, self.step)
+        tests: list[Expression] = [
+            apply("greater_equal", whole_expression(inner), whole_expression(0)),
+            apply("less", whole_expression(inner), whole_expression(self.length)),
+        ]
+        if self.step not in (1, -1):
+            rest = remainder(there, abs(self.step))
+            tests.append(apply("equal", whole_expression(rest), whole_expression(0)))
+        return inner, tests
 
 
 def _part(target: View, d: int, bounds: Bounds) -> _Part | None:
@@ -356,26 +374,15 @@ def over_container(target: View, value: Tensor, bounds: Bounds) -> tuple[View, T
     whole = make_view(target.container, shape, places)
 
     def element(index: tuple[Index, ...]) -> Expression:
-        known = dict(bounds)
-        for i, n in zip(index, shape, strict=True):
-            if isinstance(i, sympy.Symbol):
-                known[i.name] = (0, subtract(n, 1))
         inner = list(index)
         tests = []
         for d, part in choices.items():
-            there = subtract(index[d], part.first)
-            inner[d] = floor_divide(there, part.step)
-            tests.append(apply("greater_equal", whole_expression(inner[d]), whole_expression(0)))
-            tests.append(apply("less", whole_expression(inner[d]), whole_expression(part.length)))
-            if part.step not in (1, -1):
-                rest = remainder(there, abs(part.step))
-                tests.append(apply("equal", whole_expression(rest), whole_expression(0)))
-        new = inside(value.element(tuple(inner)), known)
+            inner[d], own = part.place_of(index[d])
+            tests += own
+        new = inside(value.element(tuple(inner)), _known_inside(index, shape, bounds))
         if new.dtype != target.dtype:
             new = apply("cast", new, dtype=target.dtype)
-        found = tests[0]
-        for test in tests[1:]:
-            found = apply("logical_and", found, test)
+        found = functools.reduce(functools.partial(apply, "logical_and"), tests)
         return apply("where", found, new, whole.element(index))
 
     return whole, Tensor(tuple(shape), target.dtype, element)

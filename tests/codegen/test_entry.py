@@ -32,15 +32,15 @@ def test_more_arguments_than_ctypes_passes_arrive(tmp_path: Path) -> None:
     build = ["-std=c++14", "-shared", "-fPIC", str(file), "-o", str(library)]
     subprocess.run([*find_compiler().command, *build], check=True)
     state = np.array([5])
-    held: list[np.ndarray] = [state]
-    for k in range(n):
-        held.append([np.zeros(2), np.float32(k), np.int64(-3 * k)][k % 3] + np.zeros((), "i1"))
-    kept = [np.asarray(each, each.dtype) for each in held]
+    kept: list[np.ndarray] = [state]
+    for first in range(0, n, 3):
+        numbers = np.array(first + 1, "f4"), np.array(-3 * (first + 2), "i8")
+        kept += [np.zeros(2), *numbers]
     table = (ctypes.c_void_p * len(kept))(*(each.ctypes.data for each in kept))
     ctypes.CDLL(str(library))[entry_of("many")](table)
     assert state[0] == 6
     for k in range(0, n, 3):
-        np.testing.assert_array_equal(kept[1 + k], [0, (k + 1) - 3 * (k + 2)])
+        assert list(kept[1 + k]) == [0, (k + 1) - 3 * (k + 2)]
 
 
 def test_code_without_a_program_stays() -> None:

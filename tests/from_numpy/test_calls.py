@@ -11,7 +11,7 @@ import pytest
 from mpi4py import MPI
 
 import distspmd
-from distspmd.errors import ArgumentError
+from distspmd.errors import ArgumentError, UnsupportedProgram
 from distspmd.execution.call_keys import kind_of
 from distspmd.frontend import numpy_program
 from from_numpy import arguments, results
@@ -49,6 +49,32 @@ def test_names_that_words_of_cpp_have_are_those_that_users_write() -> None:
         assert list(program(x, new_=x - 1)) == list(program(new=x, new_=x - 1)) == [1, 1, 1]
         with pytest.raises(ArgumentError, match="given twice"):
             program(x, x, new=x)
+
+
+width = np.random.default_rng(0)
+
+
+def test_a_name_that_a_function_binds_is_not_the_one_outside() -> None:
+    def widest(x: Any) -> Any:
+        largest = 0.0
+        for value in x:
+            if value < 2:
+                continue
+            width = value * 2  # beside a generator of this name, which a script might have
+            largest = max(largest, width)
+        return largest
+
+    def before(x: Any) -> Any:
+        if width:  # noqa: F823
+            width = x  # which makes it a variable of the function: Python finds no value
+        return x, width
+
+    with distspmd.compile(
+        distspmd.lower(numpy_program(widest, np.ones(5))), MPI.COMM_SELF
+    ) as program:
+        assert program(np.arange(5.0)) == 8
+    with pytest.raises(UnsupportedProgram, match="the name 'width' is not defined"):
+        numpy_program(before, np.ones(5))
 
 
 def test_check_compares_with_functions_of_such_arguments() -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from distspmd.frontend.from_numpy.syntax.jumps import Given
 
@@ -25,6 +26,39 @@ def _bound_in(node: ast.AST) -> set[str]:
     for child in ast.iter_child_nodes(node):
         found |= _bound_in(child)
     return found
+
+
+_SCOPES = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda
+
+
+def without_locals(node: ast.AST, known: Mapping[str, Any]) -> dict[str, Any]:
+    """What a function sees of names around it: not of those that it binds anywhere itself."""
+    own: set[str] = set()
+    shared: set[str] = set()
+    for part in getattr(node, "body", []) if not isinstance(node, ast.Lambda) else []:
+        _note_bindings(part, own, shared)
+    return {name: value for name, value in known.items() if name not in own - shared}
+
+
+def _note_bindings(node: ast.AST, own: set[str], shared: set[str]) -> None:
+    """Note the names that are variables of the function in which something stands."""
+    if isinstance(node, ast.Global | ast.Nonlocal):
+        shared.update(node.names)
+    elif isinstance(node, _SCOPES):
+        own.update([] if isinstance(node, ast.Lambda) else [node.name])
+        return
+    elif isinstance(node, ast.Import | ast.ImportFrom):
+        own.update((each.asname or each.name).split(".")[0] for each in node.names)
+    elif isinstance(node, ast.ExceptHandler) and node.name:
+        own.add(node.name)
+    elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+        own.add(node.id)
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.comprehension):  # its targets are variables of its own
+            for part in (child.iter, *child.ifs):
+                _note_bindings(part, own, shared)
+        else:
+            _note_bindings(child, own, shared)
 
 
 def yields(node: ast.AST) -> bool:

@@ -36,6 +36,7 @@ from distspmd.frontend.from_numpy.syntax import (
     run_dicts,
     tables_of_lists,
 )
+from distspmd.frontend.from_numpy.syntax.bindings import without_locals
 from distspmd.frontend.from_numpy.syntax.lists import ListMethod
 from distspmd.frontend.from_numpy.syntax.mutation import MUTABLE
 from distspmd.frontend.from_numpy.syntax.sources import globals_of, read_source
@@ -410,7 +411,8 @@ def of_library(run: Interpreter, function: Any, arguments: Mapping[str, Any]) ->
     node, lines, first = read_source(function)
     assert node is not None
     file = function.__code__.co_filename
-    frame = Frame({**globals_of(function), **arguments}, file, first, lines)
+    known = without_locals(node, globals_of(function))
+    frame = Frame({**known, **arguments}, file, first, lines)
     frame.called_at = run.tracer.node
     return run.run_body(node, frame)
 
@@ -437,8 +439,9 @@ def _closure(
     if missing:
         run.tracer.refuse(f"{closure.__name__} needs the argument {missing[0]!r}")
     scopes = {name: value for scope in closure.scopes for name, value in scope.items()}
+    around = without_locals(closure.node, {**closure.frame.variables, **scopes})
     frame = Frame(
-        {**closure.frame.variables, **scopes, **known},
+        {**around, **known},
         closure.frame.file,
         closure.frame.first_line,
         closure.frame.source,
