@@ -24,6 +24,7 @@ from distspmd.passes.compilation import Compilation, Pass, Rewrite
 from distspmd.passes.deal_blocks import DealBlocks
 from distspmd.passes.distribute import InsertMemlets
 from distspmd.passes.fuse_maps import FuseMaps
+from distspmd.passes.keep_apart import KeepApart
 from distspmd.passes.normalize.pipeline import NORMALIZE, normalize
 from distspmd.passes.plan_moves import ChooseHomes, PlanMoves
 from distspmd.passes.record import RecordDecisions
@@ -81,6 +82,7 @@ PIPELINE: tuple[Pass, ...] = (
     DealBlocks(),
     TileNamedSpaces(),
     PropagateTilings(),
+    KeepApart(),
     SumOperands(),
     SplitPhases(),
     ChooseHomes(),

@@ -128,7 +128,7 @@ class _Map:
         return self.places
 
     def _tasklet(self, node: nodes.Tasklet, scope: str) -> bool:
-        code = self._computed(node)
+        code = computed(self.state, node, self.tracker.dtype)
         if code is None:
             return False
         forms = {e.dst_conn: self._through(e) for e in self.state.in_edges(node) if e.dst_conn}
@@ -140,24 +140,6 @@ class _Map:
         }
         self.forms.update({(node, name): found.get(name, FREE) for name in node.out_connectors})
         return True
-
-    def _computed(self, node: nodes.Tasklet) -> Assignments | None:
-        """The expressions of a tasklet; None if it is more than that, or they are not known."""
-        if isinstance(node, Computation):
-            return node.assignments()
-        if node.language is not dtypes.Language.Python:
-            return None
-        types = {
-            e.dst_conn: np.dtype(self.state.sdfg.arrays[e.data.data].dtype.as_numpy_dtype())
-            for e in self.state.in_edges(node)
-            if e.dst_conn and e.data.data
-        }
-        read: dict[str, Expression] = {name: Argument(name, t) for name, t in types.items()}
-        try:
-            found = assigned(node.code.code, read, other=self.tracker.dtype)
-        except Unreadable:
-            return None
-        return tuple((name, value) for name, value in found.items() if name not in read)
 
     def _scalar(self, node: nodes.AccessNode) -> bool:
         """A container inside that passes one element on."""
@@ -188,6 +170,31 @@ class _Map:
         leaf = edge.data.data, str(edge.data.subset)
         self.places[leaf] = edge.data.data
         return Form({leaf: Factor()})
+
+
+def computed(state: SDFGState, node: nodes.Tasklet, dtype: DType) -> Assignments | None:
+    """The expressions of a tasklet; None if it is more than that, or they are not known.
+
+    Args:
+        state: where the tasklet is.
+        node: the tasklet.
+        dtype: the type of names that come through no connector.
+    """
+    if isinstance(node, Computation):
+        return node.assignments()
+    if node.language is not dtypes.Language.Python:
+        return None
+    types = {
+        e.dst_conn: np.dtype(state.sdfg.arrays[e.data.data].dtype.as_numpy_dtype())
+        for e in state.in_edges(node)
+        if e.dst_conn and e.data.data
+    }
+    read: dict[str, Expression] = {name: Argument(name, t) for name, t in types.items()}
+    try:
+        found = assigned(node.code.code, read, other=dtype)
+    except Unreadable:
+        return None
+    return tuple((name, value) for name, value in found.items() if name not in read)
 
 
 def _of_contraction(

@@ -10,7 +10,7 @@ sum gets a map of its own, for all its readers. Both happen only if homes then h
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,30 +19,26 @@ from dace.sdfg import nodes
 
 from distspmd.analysis.accesses import times
 from distspmd.analysis.constraints import uses
-from distspmd.analysis.control_values import is_control_value
 from distspmd.analysis.iteration_spaces import IterationSpace, ParameterRange, Source, parameters_of
 from distspmd.analysis.linear_uses import Reading, read_sum, reading
 from distspmd.analysis.tiling import Tiling
-from distspmd.analysis.uses import Read, Update, Use, Write
-from distspmd.errors import UnsupportedProgram
+from distspmd.analysis.uses import Read, Use, Write
 from distspmd.expressions.ir import Argument, Constant, Expression, apply
 from distspmd.expressions.linear import Number, weights
 from distspmd.expressions.operations import DType
 from distspmd.expressions.python import PythonPrinter
 from distspmd.layouts import intervals
 from distspmd.layouts.layout import Layout
-from distspmd.lowering import Choice, Reason
+from distspmd.lowering import Reason
 from distspmd.passes.compilation import Compilation
 from distspmd.passes.graph_queries import last_written
+from distspmd.passes.partial_values import WHY, PartialValues, Weigh, reads_operands, without
 from distspmd.passes.tiles import new_name
-from distspmd.placement.homes import operand_layout, same_operands
-from distspmd.placement.propagation import Tiled, axes_of, follow
+from distspmd.placement.homes import same_operands
+from distspmd.placement.propagation import Tiled, axes_of
 
-Weigh = Callable[[str, Sequence[Use]], float]
-"""Traffic of the home of a container that has some uses."""
 Sum = tuple[tuple[str, Number], ...]
 """Containers with their weights, of which the first is 1."""
-_WHY = Choice(Reason.OPERANDS)
 
 
 @dataclass(frozen=True)
@@ -77,7 +73,7 @@ def add_operands(
     Returns:
         The spaces, new ones among them, and their tilings.
     """
-    partial = _Partial(sdfg, list(spaces), dict(tiled), weigh)
+    partial = _Sums(sdfg, list(spaces), dict(tiled), weigh)
     if len(partial.layouts) > 1:
         for space in spaces:
             partial.run_on_operands(space)
@@ -87,71 +83,13 @@ def add_operands(
 
 
 @dataclass
-class _Partial:
-    """The partial values of a program, and what is made of them."""
-
-    sdfg: SDFG
-    spaces: list[IterationSpace]
-    tiled: dict[str, Tiled]
-    weigh: Weigh
+class _Sums(PartialValues):
+    """What is made of the partial values of a program."""
 
     def __post_init__(self) -> None:
-        self.uses: dict[str, list[Use]] = {}
-        """Of each container, in program order."""
-        self.layouts: dict[str, Layout] = {}
-        """Of each container that may stay partial, to be added up."""
         self.tried: dict[str, Tiled] = {}
         """How spaces ran before that run on operands and spare nothing, unless others do by it."""
-        self._index()
-
-    def _index(self) -> None:
-        self.uses.clear()
-        for space in self.spaces:
-            for use in self.tiled[space.name].uses:
-                self.uses.setdefault(use.data, []).append(use)
-        self.layouts.clear()
-        for data, found in self.uses.items():
-            layout = operand_layout(found) if self._may_stay(data, found) else None
-            if layout is not None:
-                self.layouts[data] = layout
-
-    def _may_stay(self, data: str, found: Sequence[Use]) -> bool:
-        added = any(not isinstance(use, Read) and use.reduction == "sum" for use in found)
-        return added and self._kind(data) in "iufc" and bool(self.sdfg.arrays[data].transient)
-
-    def _kind(self, data: str) -> str:
-        return str(np.dtype(self.sdfg.arrays[data].dtype.as_numpy_dtype()).kind)
-
-    def _read(self, space: IterationSpace) -> list[str]:
-        """Partial values that a space reads as values."""
-        if space.state.sdfg is not self.sdfg or is_control_value(space.node):
-            return []
-        own = self.tiled[space.name].uses
-        touched = [use for use in own if not _reads_operands(use) and use.data in self.layouts]
-        bad = {use.data for use in touched if not _reads_known_boxes(use)}
-        return list(dict.fromkeys(use.data for use in touched if use.data not in bad))
-
-    def _spared(
-        self, before: Sequence[Use], after: Sequence[Use], like: Mapping[str, str]
-    ) -> float:
-        """How much less traffic there is with some uses in the place of others.
-
-        Args:
-            before: those that are replaced.
-            after: what replaces them.
-            like: of containers that are not there yet, one that is like each.
-        """
-        gone = {id(use) for use in before}
-        old = new = 0.0
-        for data in dict.fromkeys(use.data for use in (*before, *after)):
-            known = self.uses.get(data, [])
-            if known:
-                old += self.weigh(data, known)
-            left = [use for use in known if id(use) not in gone]
-            left += [use for use in after if use.data == data]
-            if left:
-                new += self.weigh(like.get(data, data), left)
-        return old - new
+        super().__post_init__()
 
     # -- maps that are linear -------------------------------------------------------------------
 
@@ -161,18 +99,18 @@ class _Partial:
         If it spares none by itself, as a copy does not, others may that read what it writes.
         """
         own = self.tiled[space.name]
-        read = self._read(space)
+        read = self.read(space)
         if not read or own.chosen_by.reason is Reason.SCHEDULE or space.moving:
             return
         found = reading(space, read, self.sdfg.arrays[read[0]].dtype)
-        made = self._on_operands(space, read) if found is not None and found.is_linear else None
-        spared = -1.0 if made is None else self._spared(own.uses, made.uses, {})
+        made = self.on_operands(space, read) if found is not None and found.is_linear else None
+        spared = -1.0 if made is None else self.spared(own.uses, made.uses, {})
         if made is None or spared < 0:
             return
         if spared == 0:
             self.tried[space.name] = own
         self.tiled[space.name] = made
-        self._index()
+        self.index()
 
     def take_back(self) -> None:
         """Let spaces run as they did of which nobody needs that they run on operands."""
@@ -180,55 +118,10 @@ class _Partial:
             if space.name not in self.tried:
                 continue
             written = {u.data for u in self.tiled[space.name].uses if not isinstance(u, Read)}
-            needed = any(_reads_operands(use) for data in written for use in self.uses[data])
+            needed = any(reads_operands(use) for data in written for use in self.uses[data])
             if not needed:
                 self.tiled[space.name] = self.tried[space.name]
-                self._index()
-
-    def _on_operands(self, space: IterationSpace, read: Sequence[str]) -> Tiled | None:
-        """The space as it runs on the operands of what it reads; None where they do not fit."""
-        layout = self.layouts[read[0]]
-        tiling = self._beside(space, read[0])
-        if tiling is None or layout.partial is None:
-            return None
-        try:
-            found = uses(space, tiling)
-        except UnsupportedProgram:
-            return None
-        made: list[Use] = []
-        for use in found:
-            if use.data in read or not isinstance(use, Read):
-                boxes = use.layout.boxes
-                on = Layout.of_boxes(layout.mesh, use.layout.extents, boxes, layout.partial)
-                use = replace(use, layout=on)
-            if use.data in read and not same_operands(use.layout, self.layouts[use.data]):
-                return None
-            match use:
-                case Update() | Write(exact=False) | Write(accumulates=True):
-                    return None
-            made.append(use)
-        return Tiled(tiling, made, _WHY)
-
-    def _beside(self, space: IterationSpace, data: str) -> Tiling | None:
-        """The tiling in which a space reads of a partial value what the rank has of it."""
-        layout = self.layouts[data]
-        own = next(use for use in self.tiled[space.name].uses if use.data == data)
-        writer, made = self._writer(data)
-        mesh, splits = follow(space, own, made, writer.tiling)
-        assert layout.partial is not None
-        summed = set(layout.partial.axes or mesh.names)
-        if summed & {axis for axes in splits for axis in axes}:
-            return None
-        return _without(Tiling.of(space.ranges, mesh, splits), layout)
-
-    def _writer(self, data: str) -> tuple[Tiled, Use]:
-        """A space that writes operands of a container, and how it does."""
-        return next(
-            (self.tiled[space.name], use)
-            for space in self.spaces
-            for use in self.tiled[space.name].uses
-            if use.data == data and isinstance(use, Write) and use.layout.partial
-        )
+                self.index()
 
     # -- sums -----------------------------------------------------------------------------------
 
@@ -245,7 +138,7 @@ class _Partial:
     def _readings(self, space: IterationSpace) -> Iterator[Reading]:
         """How a space reads partial values, those of each type together."""
         by_type: dict[dtypes.typeclass, list[str]] = {}
-        for data in self._read(space):
+        for data in self.read(space):
             by_type.setdefault(self.sdfg.arrays[data].dtype, []).append(data)
         for dtype, names in by_type.items():
             found = reading(space, names, dtype) if len(names) > 1 else None
@@ -265,7 +158,7 @@ class _Partial:
                 parts.append([data])
         found = []
         for part in parts:
-            ratios = weights([added[data] for data in part], self._kind(part[0]) in "iu")
+            ratios = weights([added[data] for data in part], self.kind(part[0]) in "iu")
             pairs = zip(part, ratios, strict=True)
             found.append(tuple((data, weight) for data, weight in pairs if weight is not None))
         return [part for part in found if len(part) > 1]
@@ -289,7 +182,7 @@ class _Partial:
         new = new_name(f"{names[0]}_sum", {*self.sdfg.arrays, *self.sdfg.symbols, *self.tiled})
         made = Write(like, new, self.layouts[names[0]], (), times=often)
         after = [*own, made, *(replace(use, data=new) for use in reads)]
-        if self._spared(before, after, {new: names[0]}) > 0:
+        if self.spared(before, after, {new: names[0]}) > 0:
             space, node = _sum_map(self.sdfg, new, added, last, state, like.source)
             self._add(space, tiling, names)
             self._let_read(fit, names, node, state)
@@ -297,9 +190,9 @@ class _Partial:
     def _of_all(self, data: str) -> Tiling | None:
         """The tiling of a map over a container in which each rank runs over its operand's box."""
         layout = self.layouts[data]
-        writer, made = self._writer(data)
+        writer, made = self.writer(data)
         ranges = [ParameterRange.up_to(n) for n in layout.extents]
-        tiling = _without(Tiling.of(ranges, layout.mesh, axes_of(made, writer.tiling)), layout)
+        tiling = without(Tiling.of(ranges, layout.mesh, axes_of(made, writer.tiling)), layout)
         pairs = zip(tiling.boxes, layout.boxes, strict=True)
         fits = all(a == b or (intervals.is_empty(a) and intervals.is_empty(b)) for a, b in pairs)
         return tiling if fits else None
@@ -314,7 +207,7 @@ class _Partial:
             boxes = use.layout.boxes
             on = Layout.of_boxes(layout.mesh, layout.extents, boxes, layout.partial)
             found.append(replace(use, layout=on))
-        self.tiled[space.name] = Tiled(tiling, found, _WHY)
+        self.tiled[space.name] = Tiled(tiling, found, WHY)
 
     def _let_read(
         self,
@@ -329,24 +222,7 @@ class _Partial:
             read_sum(reader, names, node if here is state else here.add_read(node.data))
             own = self.tiled[reader.space.name]
             self.tiled[reader.space.name] = replace(own, uses=uses(reader.space, own.tiling))
-        self._index()
-
-
-def _reads_operands(use: Use) -> bool:
-    """Whether the ranks read operands of a reduction, each its own."""
-    return isinstance(use, Read) and use.layout.partial is not None
-
-
-def _reads_known_boxes(use: Use) -> bool:
-    """Whether a use is a read of which each rank knows before the run what it reads."""
-    return isinstance(use, Read) and not use.inspection and not use.approximate
-
-
-def _without(tiling: Tiling, layout: Layout) -> Tiling:
-    """The tiling, with nothing to do for ranks that hold no operand."""
-    nothing = np.array([intervals.is_empty(box) for box in layout.boxes])
-    upper = np.where(nothing[:, None], tiling.lower, tiling.upper)
-    return replace(tiling, upper=upper)
+        self.index()
 
 
 def _sum_map(

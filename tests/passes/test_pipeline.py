@@ -16,6 +16,8 @@ from parsed_by_dace import numpy_program
 
 from distspmd import Mesh, OnMesh, cyclic, pipeline
 from distspmd.errors import ScheduleError
+from distspmd.nodes.contraction import add_contraction
+from distspmd.nodes.contraction_operands import Pick
 from distspmd.passes.compilation import Compilation
 from distspmd.plans.machine import Machine
 
@@ -152,6 +154,36 @@ class Zeroed:
         return sdfg
 
 
+class ByExperts:
+    """Rows by the matrices that ``m`` picks for them, a function of each, and the same again."""
+
+    @staticmethod
+    def to_sdfg() -> dace.SDFG:
+        sdfg = dace.SDFG("by_experts")
+        shapes = {"x": [6, 2], "up": [3, 2, 4], "h": [6, 4], "a": [6, 4], "down": [3, 4, 2]}
+        for name, shape in {**shapes, "y": [6, 2]}.items():
+            sdfg.add_array(name, shape, dace.float64, transient=name in "ha")
+        sdfg.add_array("m", [6], dace.int64)
+        state = sdfg.add_state()
+        member, h, a = state.add_read("m"), state.add_access("h"), state.add_access("a")
+        term = "pick(_v0@int64, [e]@int64, multiply(_v1@float64, _v2@float64), 0.0@float64)"
+        for x, w, y in ((state.add_read("x"), "up", h), (a, "down", state.add_write("y"))):
+            operands = [member, x, state.add_read(w)]
+            subscripts, pick = "r,ri,eio->ro", Pick("e", 0)
+            add_contraction(state, y.data, subscripts, operands, y, expression=term, pick=pick)
+        state.add_mapped_tasklet(
+            "activate",
+            {"r": "0:6", "o": "0:4"},
+            {"value": dace.Memlet("h[r, o]")},
+            "out = math.tanh(value)",
+            {"out": dace.Memlet("a[r, o]")},
+            external_edges=True,
+            input_nodes={"h": h},
+            output_nodes={"a": a},
+        )
+        return sdfg
+
+
 class ReadTwice:
     """A map in a loop over ``k`` that reads ``x[i, j]`` and ``x[k, j]`` through one edge."""
 
@@ -194,6 +226,7 @@ EXAMPLES: dict[str, tuple[Any, Any]] = {
     "deal-blocks": (in_columns, {"y": OnMesh(Mesh(x=2), {"__i1": ("x", cyclic(2))})}),
     "tile-named-spaces": PRODUCT,
     "propagate-tilings": PRODUCT,
+    "keep-apart": (ByExperts, {"h": {"e": 3}, "y": {"e": 3}}),
     "sum-operands": (summed_parts, {"a_matmul_b": (1, 1, 2), "c_matmul_c": (1, 1, 2)}),
     "split-phases": (swept, {"u": (2,), "u.2": (2,)}),
     "choose-homes": PRODUCT,
