@@ -65,8 +65,17 @@ grouped_mm_fallback.register_autograd(
 class Mixture(nn.Module):
     """Words in the order of their experts, products by groups, and back, as models do it."""
 
-    def __init__(self, experts: int, act: Act, *, bias: bool = False, norm: bool = False) -> None:
+    def __init__(
+        self,
+        experts: int,
+        act: Act,
+        *,
+        bias: bool = False,
+        norm: bool = False,
+        after: Act = nn.Identity(),  # noqa: B008 (it has no state)
+    ) -> None:
         super().__init__()
+        self.after = after
         self.count, self.act, self.norm = experts, act, norm
         self.gate = nn.Linear(WIDTH, experts, bias=False)
         self.up = nn.Parameter(torch.randn(experts, WIDTH, 2 * HIDDEN) * 0.2)
@@ -85,7 +94,8 @@ class Mixture(nn.Module):
             hidden = hidden + self.bias[expert]
         if self.norm:
             hidden = hidden * torch.rsqrt(hidden.pow(2).mean(-1, keepdim=True) + 1e-6)
-        made = grouped_mm_fallback(hidden, self.down, ends) * shares.reshape(-1)[order][:, None]
+        made = self.after(grouped_mm_fallback(hidden, self.down, ends))
+        made = made * shares.reshape(-1)[order][:, None]
         back = torch.empty_like(order)
         back[order] = torch.arange(order.shape[0])
         return made[back].view(-1, CHOSEN, WIDTH).sum(1).view_as(x)
@@ -180,6 +190,10 @@ def test_words_are_reduced_once_each_way_and_hidden_units_never(make: Any) -> No
 
 
 def test_code_that_makes_other_than_zero_of_zero_reads_values() -> None:
+    assert moved(build(after=torch.cos)[1])[:2] == [CHOSEN * TOKENS, TOKENS]
+
+
+def test_a_bias_of_each_expert_is_added_to_values() -> None:
     hidden = TOKENS * CHOSEN * HIDDEN // WIDTH
     first, second, third, *_ = moved(build(bias=True)[1])
     assert first >= second >= hidden, "both halves of what a bias is added to"
@@ -187,7 +201,7 @@ def test_code_that_makes_other_than_zero_of_zero_reads_values() -> None:
 
 
 def test_experts_train_as_torch_does_also_where_a_rank_has_none() -> None:
-    call_on_ranks("training.test_experts", "train(comm, ['plain', 'bias'])", 3)
+    call_on_ranks("training.test_experts", "train(comm, ['plain', 'cosine'])", 3)
 
 
 @pytest.mark.slow
@@ -198,6 +212,7 @@ def test_experts_train_as_torch_does(ranks: int) -> None:
 
 MODELS: dict[str, Callable[[], tuple[Layer, Any]]] = {
     "plain": lambda: build(4),
+    "cosine": lambda: build(5, after=torch.cos),
     "bias": lambda: build(5, bias=True),
     "norm": lambda: build(7, torch.tanh, norm=True),
     "sigmoid": lambda: build(6, torch.sigmoid),
