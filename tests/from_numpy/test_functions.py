@@ -31,20 +31,12 @@ def test_programs_of_functions_are_right_with_all_spaces_split(ranks: int, step:
     assert not [f"{each.name}: {each.reason}" for each in found if each.kind != RIGHT]
 
 
-def _counted_in_a_loop(x: Any) -> Any:
-    total = 0
-    for i in range(100):
-        total += np.bincount(x[i % 3].astype(int)).max()
-    return total
-
-
 REFUSED: list[tuple[str, Callable[..., Any]]] = [
     ("write a loop", lambda x: np.power.accumulate(x)),
     ("in the range", lambda x: np.quantile(x, 1.5)),
     ("no method 'middle'", lambda x: np.percentile(x, 5, method="middle")),
     ("weights=", lambda x: np.quantile(x, 0.5, weights=x, method="inverted_cdf")),
     ("side is 'left' or 'right'", lambda x: np.searchsorted(x[0], x, side="middle")),
-    ("minlength=k", _counted_in_a_loop),
     ("'edge_order' greater than 2", lambda x: np.gradient(x[0], edge_order=3)),
     ("known at run time only", lambda x: np.histogram(x, bins="auto")),
     ("excluded=", lambda x: np.vectorize(abs, excluded=[0])(x)),
