@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import numpy as np
@@ -81,6 +81,8 @@ class _Phases:
     compilation: Compilation
     known: dict[str, list[Use]] | None = None
     """Uses of all containers, until a loop gets a copy."""
+    copied_around: dict[str, LoopRegion] = field(default_factory=dict)
+    """The loop that works on a copy, by the copy's name."""
 
     @property
     def sdfg(self) -> SDFG:
@@ -121,6 +123,9 @@ class _Phases:
         """Whether a loop uses a container more often than it runs, and has not all of it."""
         inner = [use for use in known if _is_in(use.space.state, loop)]
         is_all = len(inner) == len(known) and self.sdfg.arrays[name].transient
+        own = self.copied_around.get(name)  # whose copy gets no other one around it, without an end
+        if own is not None and (loop is own or not _is_in(next(_states(loop)), own)):
+            return False
         return not is_all and any(use.times > times(loop) for use in inner)
 
     def _may_move(self, name: str, known: Sequence[Use]) -> bool:
@@ -223,6 +228,7 @@ class _Phases:
             spaces.insert(places[-1] + 1, ended)
         spaces.insert(places[0], begun)
         self.compilation.spaces = spaces
+        self.copied_around[name] = phase.loop
         self._tile(spaces, inside, name, phase.tiling)
         return name
 

@@ -37,6 +37,17 @@ def alternating(u: Any) -> None:
         u[k, :] = 0.5 * u[k, :] + 0.25 * u[k - 1, :]
 
 
+def relaxed(u: Any, f: Any) -> None:
+    for _t in range(STEPS):
+        around = u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:]
+        u[1:-1, 1:-1] = f[1:-1, 1:-1] + 0.2 * around
+        u[0, 1:-1] = u[1, 1:-1]
+        u[-1, 1:-1] = u[-2, 1:-1]
+        u[1:-1, 0] = u[1:-1, 1]
+        u[1:-1, -1] = u[1:-1, -2]
+        u[0, 0] = 0.5 * (u[1, 0] + u[0, 1])
+
+
 def lowered(function: Any, arrays: int, ranks: int) -> Lowering:
     sdfg = numpy_program(function, *[np.ones((N, N))] * arrays)
     names = [space.name for space in distspmd.iteration_spaces(sdfg)]
@@ -89,3 +100,12 @@ def test_copies_are_spaces_that_name_their_reason() -> None:
     copies = [space for space in found.spaces if "phase" in space.name]
     assert [str(space.chosen_by) for space in copies] == ["the loop that works on its copy"] * 2
     assert all(space.source.startswith("test_split_phases.py:") for space in copies)
+
+
+def test_a_loop_does_not_work_on_a_copy_of_its_copy() -> None:
+    """It would have another one around it without an end."""
+    sdfg = numpy_program(relaxed, np.ones((N, N)), np.ones((N, N)))
+    spaces = distspmd.iteration_spaces(sdfg)
+    schedule = {s.name: (2,) + (1,) * (len(s.parameters) - 1) for s in spaces}
+    homes = {home.data for home in distspmd.lower(sdfg, schedule).homes}
+    assert not any("phase_phase" in name for name in homes)
