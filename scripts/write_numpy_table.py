@@ -73,8 +73,12 @@ said of the others, with an error that has the source line.
   right-hand sides; those of a matrix are whole. `np.linalg.eig` takes complex matrices only,
   because the type of NumPy's result for real ones depends on the values. The residuals of
   `np.linalg.lstsq` need a matrix of full rank.
-- **`scipy.linalg`** has `solve`, `solve_triangular`, `cholesky`, `cho_factor`, `cho_solve`,
-  `lu_factor`, `lu_solve` and `inv`.
+- **SciPy**: `scipy.linalg` has `solve`, `solve_triangular`, `cholesky`, `cho_factor`,
+  `cho_solve`, `lu_factor`, `lu_solve`, `inv`, `pinv`, `det`, `norm`, `svdvals`, `eigh`,
+  `eigvalsh`, `toeplitz` and `block_diag`; `scipy.fft` what `np.fft` has, and `dct` and `idct` of
+  type 2; `scipy.spatial.distance` `cdist` and `pdist`; `scipy.integrate` `trapezoid`,
+  `cumulative_trapezoid` and `simpson`; `scipy.signal` `correlate`, `convolve` and `fftconvolve`
+  of vectors.
 """
 
 SPACES: tuple[tuple[str, Any], ...] = (

@@ -33,6 +33,7 @@ _FUNCTIONS = {
         name: name
         for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh", "erf", "erfc", "lgamma", "fmod")
     },
+    "gamma": "tgamma",
     **{name: name for name in ("floor", "ceil", "trunc")},
     **{f"arc{name}": f"a{name}" for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh", "tan2")},
     "absolute": "abs",

@@ -60,6 +60,7 @@ _FUNCTIONS: dict[str, Function] = {
     "rsqrt": lambda a: 1 / np.sqrt(a),
     "reciprocal": lambda a: 1 / a,
     "erfc": np.vectorize(math.erfc, otypes=[np.float64]),
+    "gamma": np.vectorize(math.gamma, otypes=[np.float64]),
     "lgamma": np.vectorize(math.lgamma, otypes=[np.float64]),
     "erf": np.vectorize(math.erf, otypes=[np.float64]),
     "sigmoid": lambda a: 1 / (1 + np.exp(-a)),

@@ -168,6 +168,7 @@ _ROWS = [
     _row("arctanh", 1, real, 20, lambda f, e, a: [1.0 / (1.0 - a * a)]),
     _row("erf", 1, real, 20, lambda f, e, a: [1.1283791670955126 * f.exp(-a * a)]),
     _row("erfc", 1, real, 20, lambda f, e, a: [-1.1283791670955126 * f.exp(-a * a)]),
+    _row("gamma", 1, real, 30),
     _row("lgamma", 1, real, 30),
     _row("sigmoid", 1, real, 20, lambda f, e, a: [e * (1.0 - e)]),
     _row("relu", 1, promote_types, 1, lambda f, e, a: [f.where(f.greater(a, 0), 1.0, 0.0)]),

@@ -161,6 +161,11 @@ class CallForm:
         return fill(self.returned, lambda result: result.of(results))
 
 
+def rebuilt(like: Any, parts: Sequence[Any]) -> Any:
+    """A tuple, named tuple or list like another one, of other parts."""
+    return getattr(like, "_make", type(like))(parts)
+
+
 def fill(form: Any, array: Callable[[Result], Any]) -> Any:
     """A form with something in the place of its results."""
     if isinstance(form, Result):
@@ -174,7 +179,7 @@ def fill(form: Any, array: Callable[[Result], Any]) -> Any:
             return next((f for f in found if f is not None), None)
         return fill(form.forms[0 if which else 1], array)
     if isinstance(form, tuple | list):
-        return type(form)(fill(part, array) for part in form)
+        return rebuilt(form, [fill(part, array) for part in form])
     if isinstance(form, dict):
         return {key: fill(part, array) for key, part in form.items()}
     return form

@@ -28,6 +28,7 @@ from distspmd.frontend.from_numpy.values import (
 from distspmd.frontend.from_numpy.values import axis as axis_symbol
 from distspmd.frontend.tensor_ir.statements import Index
 from distspmd.frontend.tensor_ir.whole_numbers import add
+from distspmd.runtime.call_form import rebuilt
 
 BOOL = np.dtype(bool)
 
@@ -105,13 +106,13 @@ def as_arrays(tracer: Tracer, value: Any) -> Any:
     """A value in which elements that masks choose are arrays."""
     if isinstance(value, Tensor):
         return value if value.mask is None else chosen(tracer, value)
-    if type(value) in (list, tuple) and any(_has_choice(v) for v in value):
-        return type(value)(as_arrays(tracer, v) for v in value)
+    if isinstance(value, list | tuple) and any(_has_choice(v) for v in value):
+        return rebuilt(value, [as_arrays(tracer, v) for v in value])
     return value
 
 
 def _has_choice(value: Any) -> bool:
-    if type(value) in (list, tuple):
+    if isinstance(value, list | tuple):
         return any(map(_has_choice, value))
     return isinstance(value, Tensor) and value.mask is not None
 

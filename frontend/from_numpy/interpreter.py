@@ -53,6 +53,7 @@ from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.transcript import Refusal, told
 from distspmd.frontend.from_numpy.values import Tensor, View
 from distspmd.frontend.tensor_ir.whole_numbers import Whole, same, simplified
+from distspmd.runtime.call_form import rebuilt
 
 PLACE = "distspmd_place"
 """Attribute of an exception: a message with the line that was read, and what it lacks."""
@@ -259,9 +260,7 @@ class Interpreter:
         if isinstance(values, tuple):
             if not any(isinstance(v, Tensor | list | dict | tuple) for v in values):
                 return values
-            return (
-                type(values)(map(self.settled_parts, values)) if type(values) is tuple else values
-            )
+            return rebuilt(values, [self.settled_parts(v) for v in values])
         if isinstance(values, list):
             values[:] = [self.settled_parts(v) for v in values]
             return values

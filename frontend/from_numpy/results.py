@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +18,7 @@ from distspmd.frontend.from_numpy.syntax.lists import columns_of
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.values import Tensor, View, view_of
 from distspmd.frontend.tensor_ir.statements import Container
-from distspmd.runtime.call_form import Column, ListOf, OneOf, Result
+from distspmd.runtime.call_form import Column, ListOf, OneOf, Result, rebuilt
 
 
 def returned_form(tracer: Tracer, returned: Any) -> Any:
@@ -28,8 +29,7 @@ def returned_form(tracer: Tracer, returned: Any) -> Any:
         found.append(tracer.tensor(np.array(0 if isinstance(made, list | dict) else returned)))
         made = made if isinstance(made, list | dict) else Result(0, (), _is_python(returned))
     plain = found and (
-        made == Result(0)
-        or (isinstance(made, tuple) and made == tuple(map(Result, range(len(found)))))
+        made == Result(0) or (type(made) is tuple and made == tuple(map(Result, range(len(found)))))
     )
     single = isinstance(made, Result) and len(found) == 1
     for place, tensor in enumerate(found):
@@ -44,7 +44,9 @@ def _form(tracer: Tracer, value: Any, found: list[Any]) -> Any:
     if isinstance(value, tuple | list):
         if isinstance(value, list) and all(map(_is_number, value)):
             return list(value)
-        return type(value)(_form(tracer, part, found) for part in value)
+        if isinstance(value, tuple):
+            _check_importable(tracer, type(value))
+        return rebuilt(value, [_form(tracer, part, found) for part in value])
     if isinstance(value, dict):
         return {key: _form(tracer, part, found) for key, part in value.items()}
     if isinstance(value, variables.OneOf):
@@ -60,6 +62,17 @@ def _form(tracer: Tracer, value: Any, found: list[Any]) -> Any:
         found.append(tracer.stored_anew(value.run_type, "type"))
         return replace(made, types=TYPES, of_type=len(found) - 1)
     return made
+
+
+def _check_importable(tracer: Tracer, kind: type) -> None:
+    """Refuse named tuples whose class the other ranks have not: they get it by its name."""
+    try:
+        pickle.dumps(kind)
+    except (pickle.PicklingError, AttributeError):
+        tracer.refuse(
+            f"a {kind.__name__} is returned, a named tuple whose class a function makes: the "
+            "ranks find classes by their names. Make it in a module, or return tuple(...)"
+        )
 
 
 def _is_python(value: Any) -> bool:

@@ -280,6 +280,14 @@ class Transcript:
         self.names.add(found)
         return found
 
+    def unique_index(self, name: str) -> str:
+        """A name that nothing has, for a variable of a loop or map.
+
+        DaCe keeps the ranges of loops as texts, in which SymPy and Python have functions.
+        """
+        is_taken = any(callable(getattr(known, name, None)) for known in (sympy, builtins))
+        return self.unique(f"{name}_" if is_taken else name)
+
     def check_type(self, dtype: DType) -> None:
         """Refuse types of elements that no code is made for.
 

@@ -350,8 +350,18 @@ def of_generators(x: Any) -> Any:
     )
 
 
+def enumerated_rest(x: Any) -> Any:
+    rest = iter(x)
+    first, place = next(rest), None
+    found = np.zeros(2)
+    for place, value in enumerate(rest, start=1):
+        found[place - 1] = value - first
+    return found, place
+
+
 def of_iterators(x: Any) -> Any:
     return (
+        enumerated_rest(x.copy()),
         tree(x.copy()),
         rebinding(x.copy()),
         swap(x.copy()),

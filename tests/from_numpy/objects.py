@@ -8,7 +8,7 @@ import math
 import operator
 from collections import namedtuple
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -231,9 +231,28 @@ def of_objects(x: Any) -> Any:
     return *found, of_fields(x), while_obj(x), slots_and_unzipped(x)
 
 
+class Root(NamedTuple):
+    """What a search finds."""
+
+    x: Any
+    iterations: Any
+    converged: Any
+
+
+def a_named_tuple(x: Any) -> Root:
+    at, n = x[0], 0
+    for n in range(9):
+        step = (at * at - 2) / (2 * at)
+        at = at - step
+        if abs(step) < 1e-9:
+            return Root(at, n, True)
+    return Root(at, n, False)
+
+
 def of_python(x: Any) -> Any:
     more = matches(x), matches(x, "d"), matches_of_the_run(x), matches_of_the_run(x + 0.4)
-    return of_the_outer(x), *more, tools(x), shaped(x)
+    gammas = math.gamma(x[0]), math.lgamma(x[1]), math.erfc(x[2])
+    return of_the_outer(x), *more, tools(x), shaped(x), a_named_tuple(x), gammas
 
 
 CASES = [

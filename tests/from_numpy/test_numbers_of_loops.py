@@ -44,6 +44,13 @@ def of_an_array_that_changes(x):
     return x
 
 
+def called_like_functions(x):
+    for iter in range(1, 5):
+        for id in range(iter, 5):
+            x[id] += x[iter]
+    return x, iter
+
+
 class Best:
     def __init__(self):
         self.place = None
@@ -76,6 +83,7 @@ FUNCTIONS = [
     of_an_array_that_changes,
     none_at_first,
     counted_in_a_loop,
+    called_like_functions,
 ]
 
 

@@ -21,6 +21,7 @@ from distspmd.frontend.from_numpy.syntax import lists
 from distspmd.frontend.from_numpy.syntax.expressions import part_of
 from distspmd.frontend.from_numpy.syntax.objects import get_parts, is_own, of_named_tuple
 from distspmd.frontend.from_numpy.values import Tensor
+from distspmd.runtime.call_form import rebuilt
 
 _NONE = object()
 
@@ -102,18 +103,23 @@ def _copied(run: Any, value: Any, made: dict[int, Any]) -> Any:
         found.clear()
         found.extend(_copied(run, each, made) for each in value)
     elif isinstance(value, tuple):
-        parts = [_copied(run, each, made) for each in value]
-        found = type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+        found = rebuilt(value, [_copied(run, each, made) for each in value])
     else:
         found = _copy(run, value)
     made[id(value)] = found
     return found
 
 
-@function(math.erf)
-def _erf(run: Any, value: Any) -> Any:
-    if not isinstance(value, Tensor):
-        return math.erf(value)
-    own = np.dtype(np.float64)
-    zero = (0,) * value.ndim
-    return Tensor((), own, lambda _: apply("erf", cast(value.element(zero), own)), float)
+def _of_number(name: str) -> Any:
+    def call(run: Any, x: Any) -> Any:
+        if not isinstance(x, Tensor):
+            return getattr(math, name)(x)
+        own = np.dtype(np.float64)
+        zero = (0,) * x.ndim
+        return Tensor((), own, lambda _: apply(name, cast(x.element(zero), own)), float)
+
+    return call
+
+
+for _name in ("erf", "erfc", "gamma", "lgamma"):
+    function(getattr(math, _name))(_of_number(_name))

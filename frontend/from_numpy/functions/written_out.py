@@ -8,13 +8,13 @@ from __future__ import annotations
 import ast
 import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from distspmd.frontend.from_numpy.frames import Frame
-from distspmd.frontend.from_numpy.functions.registry import function
+from distspmd.frontend.from_numpy.functions.registry import function, named
 from distspmd.frontend.from_numpy.kinds import has_data
 
 
@@ -22,30 +22,46 @@ def written_out(*objects: Any, method: str | None = None) -> Callable[[Any], Any
     """Let a function of Python say what functions of NumPy, or a method of arrays, compute."""
 
     def add(python: Callable[..., Any]) -> Callable[..., Any]:
-        signature = inspect.signature(python)
-        source = inspect.getsource(python)
-
-        def handler(run: Any, *given: Any, **named: Any) -> Any:
-            if objects and not has_data((list(given), named)):
-                with np.errstate(all="ignore"):
-                    return objects[0](*given, **named)
-            try:
-                bound = signature.bind(*given, **named)
-            except TypeError as problem:
-                run.tracer.refuse(f"{python.__name__.lstrip('_')}: {problem}")
-            bound.apply_defaults()
-            caller, place = run.tracer.frames[-1], run.tracer.node
-            (node,) = (p for p in ast.parse(source).body if isinstance(p, ast.FunctionDef))
-            for part in ast.walk(node):
-                if hasattr(part, "lineno"):
-                    ast.copy_location(part, place)
-            known = {**python.__globals__, **bound.arguments}
-            return run.run_body(node, Frame(known, caller.file, caller.first_line, caller.source))
-
-        function(*objects, method=method)(handler)
+        function(*objects, method=method)(_handler(python, objects))
         return python
 
     return add
+
+
+def written_out_in(*modules: str) -> Callable[[Any], Any]:
+    """Let a function of Python say what the functions of its name in some packages compute."""
+
+    def add(python: Callable[..., Any]) -> Callable[..., Any]:
+        for module in modules:
+            named(module, python.__name__.lstrip("_"))(_handler(python, ()))
+        return python
+
+    return add
+
+
+def _handler(python: Callable[..., Any], objects: Sequence[Any]) -> Callable[..., Any]:
+    """Reads a function of Python in the place of a call."""
+    signature = inspect.signature(python)
+    source = inspect.getsource(python)
+
+    def handler(run: Any, *given: Any, **named: Any) -> Any:
+        if objects and not has_data((list(given), named)):
+            with np.errstate(all="ignore"):
+                return objects[0](*given, **named)
+        try:
+            bound = signature.bind(*given, **named)
+        except TypeError as problem:
+            run.tracer.refuse(f"{python.__name__.lstrip('_')}: {problem}")
+        bound.apply_defaults()
+        caller, place = run.tracer.frames[-1], run.tracer.node
+        (node,) = (p for p in ast.parse(source).body if isinstance(p, ast.FunctionDef))
+        for part in ast.walk(node):
+            if hasattr(part, "lineno"):
+                ast.copy_location(part, place)
+        known = {**python.__globals__, **bound.arguments}
+        return run.run_body(node, Frame(known, caller.file, caller.first_line, caller.source))
+
+    return handler
 
 
 # -- places ---------------------------------------------------------------------------------------

@@ -41,6 +41,7 @@ from distspmd.frontend.from_numpy.values import (
 )
 from distspmd.frontend.tensor_ir.statements import Block, Branch, SetSymbol
 from distspmd.frontend.tensor_ir.whole_numbers import same, symbol
+from distspmd.runtime.call_form import rebuilt
 
 if TYPE_CHECKING:
     from distspmd.frontend.from_numpy.interpreter import Interpreter
@@ -145,10 +146,9 @@ def _join(
     if any(map(absence.may_be_none, (one, other))):
         return _join_choices(interpreter, name, (one, other), (then, otherwise))
     if isinstance(one, tuple | list) and type(one) is type(other) and len(one) == len(other):
-        return type(one)(
-            _join(interpreter, f"{name}_{n}", a, b, then, otherwise)
-            for n, (a, b) in enumerate(zip(one, other, strict=True))
-        )
+        pairs = enumerate(zip(one, other, strict=True))
+        parts = [_join(interpreter, f"{name}_{n}", *pair, then, otherwise) for n, pair in pairs]
+        return rebuilt(one, parts)
     if is_whole(one) and is_whole(other):
         return _join_wholes(tracer, name, (one, other), (then, otherwise))
     found = [_as_tensor(tracer, v, block) for v, block in ((one, then), (other, otherwise))]
@@ -317,7 +317,7 @@ def _kept(tracer: Tracer, name: str, value: Any) -> Any:
     """A value whose tensors are stored."""
     if isinstance(value, tuple | list):
         parts = [_kept(tracer, name, part) for part in value]
-        return parts if isinstance(value, list) else tuple(parts)
+        return parts if isinstance(value, list) else rebuilt(value, parts)
     if isinstance(value, Tensor) and not isinstance(value, View) and value.mask is None:
         return tracer.stored_anew(value, name)
     return value

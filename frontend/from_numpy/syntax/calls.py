@@ -216,7 +216,9 @@ def _of_user(
     if objects.is_own_class(function):
         return objects.make(run, function, arguments, keywords)
     if objects.is_own(function) and hasattr(type(function), "__call__"):  # noqa: B004
-        return objects.special(run, function, "call", *arguments)
+        found = objects.special(run, function, "call", *arguments)
+        if found is not NotImplemented:
+            return found
     is_known = objects.is_of_python(function) and not has_data((list(arguments), dict(keywords)))
     if isinstance(function, types.FunctionType) and not is_known and not _is_numpy(function):
         return _python(run, function, arguments, keywords)

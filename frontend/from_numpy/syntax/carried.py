@@ -42,6 +42,7 @@ from distspmd.frontend.from_numpy.transcript import CannotRoll, told
 from distspmd.frontend.from_numpy.values import INT64, Tensor, View, view_of
 from distspmd.frontend.tensor_ir.statements import Container, SetSymbol, loads_of
 from distspmd.frontend.tensor_ir.whole_numbers import Whole, same, symbol
+from distspmd.runtime.call_form import rebuilt
 
 if TYPE_CHECKING:
     from distspmd.frontend.from_numpy.interpreter import Interpreter
@@ -214,7 +215,7 @@ def _place(interpreter: Interpreter, name: str, before: Any, loop: Loop) -> Any:
             _place(interpreter, f"{name}_{n}", v, loop) if _carries(v) else v
             for n, v in enumerate(before)
         ]
-        return values if isinstance(before, list) else _tuple_like(before, values)
+        return values if isinstance(before, list) else rebuilt(before, values)
     if not _carries(before):
         return ABSENT
     tensor = tracer.tensor(before)
@@ -246,12 +247,6 @@ def _is_record(interpreter: Interpreter, value: Any) -> bool:
         return True
     every = [v for frame in interpreter.tracer.frames for v in frame.variables.values()]
     return len(value) <= _LONGEST and sum(v is value for v in every) == 1
-
-
-def _tuple_like(before: tuple[Any, ...], values: Sequence[Any]) -> tuple[Any, ...]:
-    make = getattr(before, "_make", tuple)  # named tuples have it
-    found: tuple[Any, ...] = make(values)
-    return found
 
 
 def _carries(value: Any) -> bool:

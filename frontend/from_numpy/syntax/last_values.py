@@ -20,6 +20,7 @@ from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.values import INT64, Tensor, View, make_view, view_of
 from distspmd.frontend.tensor_ir.statements import Container, SetSymbol, loads_of
 from distspmd.frontend.tensor_ir.whole_numbers import simplified, symbol
+from distspmd.runtime.call_form import rebuilt
 
 if TYPE_CHECKING:
     from distspmd.frontend.from_numpy.interpreter import Interpreter
@@ -114,8 +115,7 @@ class _Keeper:
             one, other = map(self.kept, value.values)
             return OneOf(value.reason, self._whole(value.which), (one, other))
         elif isinstance(value, tuple):
-            make = getattr(value, "_make", tuple)  # named tuples have it
-            return make([self.kept(v) for v in value])
+            return rebuilt(value, [self.kept(v) for v in value])
         return value
 
     def _whole(self, value: Any) -> Any:

@@ -56,6 +56,7 @@ from distspmd.frontend.tensor_ir.whole_numbers import (
     subtract,
     symbol,
 )
+from distspmd.runtime.call_form import rebuilt
 
 if TYPE_CHECKING:
     from distspmd.frontend.from_numpy.interpreter import Interpreter
@@ -243,8 +244,8 @@ def settled(run: Interpreter, value: Any) -> Any:
     if isinstance(value, RunList) and value.owner is not None:
         copies = [run.tracer.stored_anew(column, "element") for column in value.columns]
         return replace(value, columns=copies, is_copy=True)
-    if type(value) in (tuple, RowOfRun):
-        return type(value)(settled(run, part) for part in value)
+    if isinstance(value, tuple | RowOfRun):
+        return rebuilt(value, [settled(run, part) for part in value])
     return value
 
 
@@ -472,6 +473,6 @@ def as_array(run: Interpreter, value: Any) -> Any:
     """A value in which lists whose content the run decides are arrays."""
     if isinstance(value, RunList):
         return as_tensor(run.tracer, value)
-    if type(value) in (list, tuple) and any(isinstance(v, RunList) for v in value):
-        return type(value)(as_array(run, v) for v in value)
+    if isinstance(value, list | tuple) and any(isinstance(v, RunList) for v in value):
+        return rebuilt(value, [as_array(run, v) for v in value])
     return value

@@ -46,6 +46,7 @@ from distspmd.frontend.tensor_ir.whole_numbers import (
     subtract,
     symbol,
 )
+from distspmd.runtime.call_form import rebuilt
 
 if TYPE_CHECKING:
     from distspmd.frontend.from_numpy.interpreter import Interpreter
@@ -102,7 +103,11 @@ def _iterate(interpreter: Interpreter, node: StoppedFor, over: Any) -> None:
     if isinstance(over, Generator) and over.rest is None:
         generators.loop(interpreter, node, over)
         return
-    if isinstance(over, Enumerated) and isinstance(over.values, Generator):
+    if (
+        isinstance(over, Enumerated)
+        and isinstance(over.values, Generator)
+        and over.values.rest is None
+    ):
         generators.loop(interpreter, node, over.values, over.start)
         return
     if isinstance(over, range):
@@ -227,13 +232,11 @@ def _rolled(
     tracer = interpreter.tracer
     stops = node.stops
     name = node.target.id if isinstance(node.target, ast.Name) else "i"
-    if callable(getattr(sympy, name, None)):  # texts would be taken for a function of SymPy
-        name = f"{name}_"
     outside = dict(interpreter.variables)
     most = loop_length(tracer, over.length)
 
     def read(loop: carried.Loop) -> tuple[carried.Loop, str, str, Block, str | None]:
-        variable, reached, body = tracer.unique(name), "", Block()
+        variable, reached, body = tracer.unique_index(name), "", Block()
         tracer.bounds[variable] = _ends(over, offsets[-1])
         with tracer.within(body), tracer.in_loop(most):
             index = symbol(variable)
@@ -295,7 +298,7 @@ def _at_end(value: Any, by: dict[Any, Any]) -> Any:
         return Tensor((), INT64, lambda _: whole_expression(last))
     if isinstance(value, tuple):
         values = [_at_end(v, by) for v in value]
-        return value if all(map(operator.is_, values, value)) else tuple(values)
+        return value if all(map(operator.is_, values, value)) else rebuilt(value, values)
     if isinstance(value, list):
         value[:] = [_at_end(v, by) for v in value]
     elif type(value) is dict and len(value) < 1000 and "__builtins__" not in value:

@@ -52,6 +52,7 @@ from distspmd.frontend.tensor_ir.whole_numbers import (
     subtract,
     symbol,
 )
+from distspmd.runtime.call_form import rebuilt
 
 if TYPE_CHECKING:
     from distspmd.frontend.from_numpy.interpreter import Interpreter
@@ -73,7 +74,7 @@ def map_loop(
     targets = node.target.elts if isinstance(node.target, ast.Tuple) else [node.target]
     if len(targets) != len(ranges) or not all(isinstance(t, ast.Name) for t in targets):
         tracer.refuse(f"a map of {len(ranges)} ranges needs as many variables")
-    names = [tracer.unique(t.id) for t in targets]  # type: ignore[attr-defined]
+    names = [tracer.unique_index(t.id) for t in targets]  # type: ignore[attr-defined]
     parameters = []
     for name, (first, end, step) in zip(names, ranges, strict=True):
         tracer.bounds[name] = (first, subtract(end, 1))
@@ -348,8 +349,9 @@ class Straight:
     def _choice(self, condition: Expression, a: Any, b: Any) -> Any:
         if alike(a, b):
             return a
-        if isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b):
-            return tuple(self._choice(condition, x, y) for x, y in zip(a, b, strict=True))
+        if isinstance(a, tuple) and type(a) is type(b) and len(a) == len(b):
+            pairs = zip(a, b, strict=True)
+            return rebuilt(a, [self._choice(condition, x, y) for x, y in pairs])
         allowed = bool | int | float | complex | np.generic | sympy.Basic | Tensor
         if not isinstance(a, allowed) or not isinstance(b, allowed):
             if isinstance(a, (*MUTABLE, tuple)) or isinstance(b, (*MUTABLE, tuple)):

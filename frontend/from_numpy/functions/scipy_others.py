@@ -1,0 +1,196 @@
+"""Functions of SciPy beside those of ``scipy.linalg``: NumPy's by other names, or written out.
+
+SciPy is needed by the program alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from distspmd.frontend.from_numpy.functions.registry import FUNCTIONS, named
+from distspmd.frontend.from_numpy.functions.written_out import written_out_in
+from distspmd.frontend.from_numpy.library.distances import distances_of
+
+# -- as in NumPy ----------------------------------------------------------------------------------
+
+
+def _like(called: Any, options: tuple[str, ...]) -> Any:
+    """A function of SciPy that NumPy has; options that change no values may be given."""
+
+    def handler(run: Any, *given: Any, **keywords: Any) -> Any:
+        kept = {key: value for key, value in keywords.items() if key not in options}
+        return run.call(called, list(given), kept)
+
+    return handler
+
+
+_TRANSFORMS = (
+    *("fft", "ifft", "rfft", "irfft", "hfft", "ihfft", "fft2", "ifft2", "rfft2", "irfft2"),
+    *("fftn", "ifftn", "rfftn", "irfftn", "fftfreq", "rfftfreq", "fftshift", "ifftshift"),
+)
+for _name in _TRANSFORMS:
+    _options = ("overwrite_x", "workers", "plan")
+    named("scipy.fft", _name)(_like(getattr(np.fft, _name), _options))
+for _name in ("det", "pinv", "norm", "svdvals", "eigvalsh"):
+    _options = ("check_finite", "overwrite_a")
+    named("scipy.linalg", _name)(_like(getattr(np.linalg, _name), _options))
+named("scipy.integrate", "trapezoid")(_like(np.trapezoid, ()))
+
+
+# -- linear algebra -------------------------------------------------------------------------------
+
+
+@written_out_in("scipy.linalg")
+def _eigh(a: Any, b: Any = None, *, lower: bool = True, check_finite: bool = True) -> Any:
+    part = "L" if lower else "U"
+    if b is None:
+        return tuple(np.linalg.eigh(a, part))
+    inside = np.tril(a) if lower else np.triu(a)
+    whole = inside + np.conj(inside).T - np.diag(np.diag(a))
+    factor = np.linalg.cholesky(b) if lower else np.linalg.cholesky(b, upper=True).conj().T
+    half = np.linalg.solve(factor, whole)
+    values, vectors = np.linalg.eigh(np.linalg.solve(factor, np.conj(half).T))
+    return values, np.linalg.solve(np.conj(factor).T, vectors)
+
+
+@written_out_in("scipy.linalg")
+def _toeplitz(c: Any, r: Any = None) -> Any:
+    column = np.ravel(c)
+    row = np.conj(column) if r is None else np.ravel(r)
+    m = len(column)
+    values = np.concatenate((column[::-1], row[1:]))
+    return values[np.arange(m - 1, -1, -1)[:, None] + np.arange(len(row))]
+
+
+@written_out_in("scipy.linalg")
+def _block_diag(*arrays: Any) -> Any:
+    parts = [np.atleast_2d(part) for part in arrays]
+    kind = np.result_type(*parts)
+    found = np.zeros((sum(p.shape[0] for p in parts), sum(p.shape[1] for p in parts)), kind)
+    row = 0
+    column = 0
+    for part in parts:
+        found[row : row + part.shape[0], column : column + part.shape[1]] = part
+        row += part.shape[0]
+        column += part.shape[1]
+    return found
+
+
+# -- distances ------------------------------------------------------------------------------------
+
+
+@written_out_in("scipy.spatial")
+def _cdist(XA: Any, XB: Any, metric: Any = "euclidean", *, p: Any = 2.0) -> Any:  # noqa: N803
+    one = np.asarray(XA, dtype=float)
+    other = np.asarray(XB, dtype=float)
+    if callable(metric):
+        return np.array([[metric(u, v) for v in other] for u in one])
+    return distances_of(one[:, None, :], other[None, :, :], metric, p)
+
+
+@written_out_in("scipy.spatial")
+def _pdist(X: Any, metric: Any = "euclidean", *, p: Any = 2.0) -> Any:  # noqa: N803
+    points = np.asarray(X, dtype=float)
+    first, second = np.triu_indices(points.shape[0], 1)
+    if callable(metric):
+        return np.array([metric(points[i], points[j]) for i, j in zip(first, second, strict=True)])
+    return distances_of(points[first], points[second], metric, p)
+
+
+# -- integrals ------------------------------------------------------------------------------------
+
+
+@written_out_in("scipy.integrate")
+def _cumulative_trapezoid(
+    y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1, initial: Any = None
+) -> Any:
+    values = np.moveaxis(np.asarray(y), axis, -1)
+    width = dx if x is None else np.diff(x)
+    found = np.cumsum(width * (values[..., 1:] + values[..., :-1]) / 2.0, axis=-1)
+    if initial is not None:
+        found = np.concatenate((np.zeros((*found.shape[:-1], 1)), found), axis=-1)
+    return np.moveaxis(found, -1, axis)
+
+
+@written_out_in("scipy.integrate")
+def _simpson(y: Any, x: Any = None, *, dx: Any = 1.0, axis: int = -1) -> Any:
+    # an even number of points has Cartwright's correction for the last interval, as in SciPy 1.11
+    values = np.moveaxis(np.asarray(y), axis, -1)
+    n = values.shape[-1]
+    width = np.full(n - 1, float(dx)) if x is None else np.diff(x)
+    if n == 1:
+        return np.zeros(values.shape[:-1])
+    if n == 2:
+        return 0.5 * width[..., 0] * (values[..., 0] + values[..., 1])
+    last = n - 2 if n % 2 == 0 else n - 1
+    one, other = width[..., 0:last:2], width[..., 1:last:2]
+    both = one + other
+    parts = (
+        values[..., 0:last:2] * (2.0 - other / one)
+        + values[..., 1 : last + 1 : 2] * (both * both / (one * other))
+        + values[..., 2 : last + 1 : 2] * (2.0 - one / other)
+    )
+    found = (both / 6.0 * parts).sum(axis=-1)
+    if n % 2 == 0:
+        before, end = width[..., -2], width[..., -1]
+        third = (2 * end**2 + 3 * end * before) / (6 * (before + end))
+        middle = (end**2 + 3.0 * end * before) / (6 * before)
+        first = end**3 / (6 * before * (before + end))
+        found = found + third * values[..., -1] + middle * values[..., -2] - first * values[..., -3]
+    return found
+
+
+# -- signals --------------------------------------------------------------------------------------
+
+
+@written_out_in("scipy.signal")
+def _correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> Any:
+    if np.ndim(in1) != 1 or np.ndim(in2) != 1:
+        raise NotImplementedError("scipy.signal.correlate of other than two vectors")
+    if mode == "full" or len(in1) >= len(in2):
+        return np.correlate(in1, in2, mode)
+    raise NotImplementedError("scipy.signal.correlate with a second vector that is longer")
+
+
+@written_out_in("scipy.signal")
+def _convolve(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> Any:
+    if np.ndim(in1) != 1 or np.ndim(in2) != 1:
+        raise NotImplementedError("scipy.signal.convolve of other than two vectors")
+    if mode == "full" or len(in1) >= len(in2):
+        return np.convolve(in1, in2, mode)
+    raise NotImplementedError("scipy.signal.convolve with a second vector that is longer")
+
+
+FUNCTIONS["scipy.signal", "fftconvolve"] = FUNCTIONS["scipy.signal", "convolve"]
+
+
+# -- cosines --------------------------------------------------------------------------------------
+
+
+@written_out_in("scipy.fft", "scipy.fftpack")
+def _dct(x: Any, type: int = 2, n: Any = None, axis: int = -1, norm: Any = None) -> Any:
+    if type != 2 or n is not None or norm not in (None, "backward", "ortho"):
+        raise NotImplementedError("dct of another type than 2, of other lengths, or scaled so")
+    values = np.moveaxis(np.asarray(x), axis, -1)
+    length = values.shape[-1]
+    angles = np.pi / length * (np.arange(length)[:, None] + 0.5) * np.arange(length)[None, :]
+    found = 2 * (values @ np.cos(angles))
+    if norm == "ortho":
+        scale = np.full(length, np.sqrt(1 / (2 * length)))
+        scale[0] = np.sqrt(1 / (4 * length))
+        found = found * scale
+    return np.moveaxis(found, -1, axis)
+
+
+@written_out_in("scipy.fft", "scipy.fftpack")
+def _idct(x: Any, type: int = 2, n: Any = None, axis: int = -1, norm: Any = None) -> Any:
+    if type != 2 or n is not None or norm not in (None, "backward", "ortho"):
+        raise NotImplementedError("idct of another type than 2, of other lengths, or scaled so")
+    values = np.moveaxis(np.asarray(x), axis, -1)
+    length = values.shape[-1]
+    angles = np.pi / length * np.arange(length)[:, None] * (np.arange(length)[None, :] + 0.5)
+    scale = np.full(length, np.sqrt(2 / length) if norm == "ortho" else 1 / length)
+    scale[0] = np.sqrt(1 / length) if norm == "ortho" else 1 / (2 * length)
+    return np.moveaxis((values * scale) @ np.cos(angles), -1, axis)

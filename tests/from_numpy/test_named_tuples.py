@@ -1,0 +1,69 @@
+"""Named tuples: results of programs, values of loops and branches, and of arrays that change."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from distspmd.errors import UnsupportedProgram
+from distspmd.frontend import numpy_program
+from distspmd.runtime.call_form import call_form_of
+from from_numpy.corpus.registry import Case
+from from_numpy.harness import on_paper
+
+
+class Root(NamedTuple):
+    """What a search finds."""
+
+    x: Any
+    iterations: Any
+    converged: Any
+
+
+def newton(x: Any) -> Root:
+    at, n = x[0], 0
+    for n in range(9):
+        step = (at * at - 2) / (2 * at)
+        at = at - step
+        if abs(step) < 1e-9:
+            return Root(at, n, True)
+    return Root(at, n, False)
+
+
+def settled(x: Any) -> Any:
+    pair = Root(x[1:], 2 * x, x.sum())
+    x += 1
+    return pair.iterations, pair
+
+
+def chosen(x: Any) -> Any:
+    found = Root(x, 0, x[0]) if x[0] > 0 else Root(-x, 1, x[1])
+    for n in range(3):
+        found = Root(found.x * 2, n, found.converged + n)
+    return found
+
+
+@pytest.mark.parametrize("function", [newton, settled, chosen])
+def test_named_tuples_are_rebuilt(function: Any) -> None:
+    case = Case(function.__name__, function, "own", "", lambda rng: (rng.random(5) + 0.5,), ())
+    outcome = on_paper(case)
+    assert outcome.kind == "right", outcome
+
+
+def test_a_named_tuple_of_a_class_that_a_function_makes_is_refused_as_result() -> None:
+    def program(x: Any) -> Any:
+        pair = namedtuple("pair", "low high")
+        return pair(x.min(), x.max())
+
+    with pytest.raises(UnsupportedProgram, match="a pair is returned, a named tuple whose class"):
+        numpy_program(program, np.ones(3))
+
+
+def test_results_are_named_tuples_of_their_class() -> None:
+    form = call_form_of(numpy_program(settled, np.ones(3))).returned
+    assert type(form[1]) is Root
+    whole = call_form_of(numpy_program(lambda x: Root(x, x[0], x.sum()), np.ones(3))).returned
+    assert type(whole) is Root
