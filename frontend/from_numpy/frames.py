@@ -85,6 +85,7 @@ class Frame:
         yielded: what a generator has given so far that is read to its end.
         comprehensions: those around, with the last values of their variables once they are done.
         reads: how often the function reads each variable; None where that is not known.
+        loops: that are being read, the outermost one first.
         called_at: the syntax of the call, of a function of ours that stands for one of Python's.
     """
 
@@ -105,6 +106,7 @@ class Frame:
     yielded: Yielded | None = None
     comprehensions: list[dict[str, Any]] = field(default_factory=list)
     reads: Counter[str] | None = None
+    loops: list[Any] = field(default_factory=list)
     called_at: Any = None
 
     def flag_of(self, error: type[BaseException]) -> str | None:

@@ -237,8 +237,8 @@ def _narrowed(base: Tensor, found: Sequence[Any]) -> tuple[Tensor, list[Any]]:
 
 
 def _is_plain(base: Tensor) -> TypeGuard[View]:
-    """Whether a tensor is all of a container, so that indices are those of the container."""
-    return isinstance(base, View) and base.is_whole and not base.container.is_scalar
+    """Whether the indices of a tensor are those of a container."""
+    return isinstance(base, View) and base.has_own_indices and not base.container.is_scalar
 
 
 def _gather(tracer: Tracer, base: Tensor, found: Sequence[Any]) -> Tensor:

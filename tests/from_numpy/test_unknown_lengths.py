@@ -186,7 +186,11 @@ def between_places(x: Any) -> Any:
     table[rows[some], columns[some]] = x[:-2][some[:-2] | others[:-2]][: some.sum()]
     sums = np.add.reduceat(x, i), np.maximum.reduceat(np.outer(x, x), i[::-1], axis=1)
     counted = np.fromiter((v * v for v in x), dtype=float, count=3), np.fromiter(range(4), int)
-    return table, sums, counted, np.fromiter((v for v in x if v > 3), float)
+    part = x[np.nonzero(x <= 4)[0]]
+    above, made = np.flatnonzero(part > 2), np.zeros(len(part))
+    made[above] = part[above] * 2
+    made[above[:1]] += 1
+    return table, sums, counted, np.fromiter((v for v in x if v > 3), float), made
 
 
 def case_of(function: Callable[..., Any]) -> Case:

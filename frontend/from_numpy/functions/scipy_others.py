@@ -16,7 +16,7 @@ from distspmd.frontend.from_numpy.library.distances import distances_of
 # -- as in NumPy ----------------------------------------------------------------------------------
 
 
-def _like(called: Any, options: tuple[str, ...]) -> Any:
+def _like(called: Any, *options: str) -> Any:
     """A function of SciPy that NumPy has; options that change no values may be given."""
 
     def handler(run: Any, *given: Any, **keywords: Any) -> Any:
@@ -31,12 +31,12 @@ _TRANSFORMS = (
     *("fftn", "ifftn", "rfftn", "irfftn", "fftfreq", "rfftfreq", "fftshift", "ifftshift"),
 )
 for _name in _TRANSFORMS:
-    _options = ("overwrite_x", "workers", "plan")
-    named("scipy.fft", _name)(_like(getattr(np.fft, _name), _options))
+    _known = _like(getattr(np.fft, _name), "overwrite_x", "workers", "plan")
+    named("scipy.fft", _name)(_known)
 for _name in ("det", "pinv", "norm", "svdvals", "eigvalsh"):
-    _options = ("check_finite", "overwrite_a")
-    named("scipy.linalg", _name)(_like(getattr(np.linalg, _name), _options))
-named("scipy.integrate", "trapezoid")(_like(np.trapezoid, ()))
+    _known = _like(getattr(np.linalg, _name), "check_finite", "overwrite_a")
+    named("scipy.linalg", _name)(_known)
+named("scipy.integrate", "trapezoid")(_like(np.trapezoid))
 
 
 # -- linear algebra -------------------------------------------------------------------------------
@@ -44,7 +44,7 @@ named("scipy.integrate", "trapezoid")(_like(np.trapezoid, ()))
 
 @written_out_in("scipy.linalg")
 def _eigh(a: Any, b: Any = None, *, lower: bool = True, check_finite: bool = True) -> Any:
-    part = "L" if lower else "U"
+    part: Any = "L" if lower else "U"
     if b is None:
         return tuple(np.linalg.eigh(a, part))
     inside = np.tril(a) if lower else np.triu(a)
@@ -146,7 +146,7 @@ def _simpson(y: Any, x: Any = None, *, dx: Any = 1.0, axis: int = -1) -> Any:
 
 
 @written_out_in("scipy.signal")
-def _correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> Any:
+def _correlate(in1: Any, in2: Any, mode: Any = "full", method: Any = "auto") -> Any:
     if np.ndim(in1) != 1 or np.ndim(in2) != 1:
         raise NotImplementedError("scipy.signal.correlate of other than two vectors")
     if mode == "full" or len(in1) >= len(in2):
@@ -155,7 +155,7 @@ def _correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> 
 
 
 @written_out_in("scipy.signal")
-def _convolve(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> Any:
+def _convolve(in1: Any, in2: Any, mode: Any = "full", method: Any = "auto") -> Any:
     if np.ndim(in1) != 1 or np.ndim(in2) != 1:
         raise NotImplementedError("scipy.signal.convolve of other than two vectors")
     if mode == "full" or len(in1) >= len(in2):

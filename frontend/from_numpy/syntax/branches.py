@@ -16,6 +16,7 @@ from distspmd.frontend.from_numpy import run_types
 from distspmd.frontend.from_numpy.choosing import chosen
 from distspmd.frontend.from_numpy.kinds import is_whole, joined_type, joined_weak
 from distspmd.frontend.from_numpy.syntax import absence
+from distspmd.frontend.from_numpy.syntax.bound_at_times import bound_one_way
 from distspmd.frontend.from_numpy.syntax.conditions import condition_text, facts_of
 from distspmd.frontend.from_numpy.syntax.lists import tested
 from distspmd.frontend.from_numpy.syntax.mutation import Around, join_contents, watched
@@ -92,6 +93,8 @@ def branch(interpreter: Interpreter, node: ast.If) -> None:
     interpreter.variables.update(first)
 
     def join(name: str, one: Any, other: Any) -> Any:
+        if one is ABSENT or other is ABSENT:
+            return bound_one_way(interpreter, node, name, other if one is ABSENT else one)
         return _join(interpreter, readable(name), one, other, then, otherwise)
 
     for name in sorted(changed(first, second)):
@@ -139,8 +142,6 @@ def _join(
 ) -> Any:
     """A value that is one of two, by the way that was taken."""
     tracer = interpreter.tracer
-    if one is ABSENT or other is ABSENT:
-        return other if one is ABSENT else one
     if alike(one, other) or absence.alike_choices(one, other, alike):
         return one
     if any(map(absence.may_be_none, (one, other))):

@@ -19,14 +19,15 @@ from distspmd.frontend.from_numpy.choosing import chosen
 from distspmd.frontend.from_numpy.kinds import is_whole, joined_type, joined_weak
 from distspmd.frontend.from_numpy.run_lists import RunList
 from distspmd.frontend.from_numpy.syntax.bindings import bound_names, is_written_first
+from distspmd.frontend.from_numpy.syntax.bound_at_times import BoundAtTimes
 from distspmd.frontend.from_numpy.syntax.carried_lists import is_other_list, move_lists, own_list
 from distspmd.frontend.from_numpy.syntax.first_arrays import (
-    bind_in_place,
     is_free,
     is_of_others,
     refuse_lost_writes,
 )
 from distspmd.frontend.from_numpy.syntax.last_values import keep_last
+from distspmd.frontend.from_numpy.syntax.moves import move_symbols, move_tensors
 from distspmd.frontend.from_numpy.syntax.mutation import Around, CarryEntry, refill, watched
 from distspmd.frontend.from_numpy.syntax.variables import ABSENT, Saved, alike, one_of, readable
 from distspmd.frontend.from_numpy.syntax.varying import (
@@ -40,7 +41,7 @@ from distspmd.frontend.from_numpy.syntax.varying import (
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.transcript import CannotRoll, told
 from distspmd.frontend.from_numpy.values import INT64, Tensor, View, view_of
-from distspmd.frontend.tensor_ir.statements import Container, SetSymbol, loads_of
+from distspmd.frontend.tensor_ir.statements import SetSymbol
 from distspmd.frontend.tensor_ir.whole_numbers import Whole, same, symbol
 from distspmd.runtime.call_form import rebuilt
 
@@ -98,6 +99,8 @@ class Loop:
         entries: of lists and dictionaries that it carries: holder, key and name.
         lists: those that variables stand for in it, which it carries whole.
         carried: what it carries.
+        known_before: symbols that the program had before it.
+        firsts: first values of variables that it binds in some iterations only.
         rebound: lists whose content the run decides, with those whose names they get.
     """
 
@@ -107,6 +110,8 @@ class Loop:
     entries: list[tuple[Any, Any, str]] = field(default_factory=list)
     lists: dict[str, list[Any]] = field(default_factory=dict)
     carried: list[Carried] = field(default_factory=list)
+    known_before: frozenset[str] = frozenset()
+    firsts: dict[str, Any] = field(default_factory=dict)
     rebound: list[tuple[RunList, RunList]] = field(default_factory=list)
 
     def may_set(self) -> set[tuple[int, Any]]:
@@ -134,12 +139,14 @@ def read_until_settled(
     Raises:
         CannotRoll: it cannot stay a loop.
     """
-    loop = Loop(node, stops)
+    loop = Loop(node, stops, known_before=frozenset(interpreter.tracer.bounds))
     before = Saved.of(interpreter)
     attempts = 0
+    around = interpreter.tracer.frames[-1].loops
     while attempts < _ATTEMPTS:
         contents = [(holder, copy.copy(holder)) for holder, *_ in loop.entries]
         is_settled = False
+        around.append(loop)
         try:
             loop.carried = _enter(interpreter, loop)
             with watched(interpreter.tracer, Around.LOOP, loop.may_set()) as journal:
@@ -151,11 +158,16 @@ def read_until_settled(
                 raise CannotRoll(f"{problem.name!r} changes its kind in the loop") from None
             loop.kinds[problem.name] = problem.kind
             attempts += 1
+        except BoundAtTimes as problem:
+            if problem.loop is not loop:
+                raise
+            loop.firsts[problem.name] = problem.first
         except CarryEntry as problem:
             if problem.journal is not journal:
                 raise
             _carry_entries(loop, problem)
         finally:
+            around.pop()
             if not is_settled:
                 for holder, content in contents:
                     refill(holder, content)
@@ -182,6 +194,7 @@ def _enter(interpreter: Interpreter, loop: Loop) -> list[Carried]:
     """Give the variables that a loop may change a place that all iterations share."""
     carried: list[Carried] = []
     variables = interpreter.variables
+    variables.update({n: value for n, value in loop.firsts.items() if n not in variables})
     every: list[tuple[Any, Any, str]] = [
         (variables, name, name)
         for name in sorted(bound_names(loop.node) | {*loop.stops})
@@ -314,36 +327,10 @@ def leave_loop(interpreter: Interpreter, loop: Loop) -> tuple[str | None, list[A
     places = {(id(one.holder), one.key) for one in loop.carried if one.value is not ABSENT}
     before_it = keep_last(interpreter, loop.node, places, moves)
     move_lists(interpreter, loop.node, loop.rebound)
-    _move_tensors(tracer, [(place, now) for place, now in moves if isinstance(place, View)])
-    _move_symbols(tracer, [(place, now) for place, now in moves if isinstance(place, sympy.Symbol)])
+    move_tensors(tracer, [(place, now) for place, now in moves if isinstance(place, View)])
+    move_symbols(tracer, [(place, now) for place, now in moves if isinstance(place, sympy.Symbol)])
     condition, flags = _ends(interpreter, loop.carried, loop.stops)
     return condition, [*before_it, *flags]
-
-
-def _move_tensors(tracer: Tracer, tensors: Sequence[tuple[View, Tensor]]) -> None:
-    """Write values to places, all as if at once."""
-    places = {place.container for place, _ in tensors}
-    ready: list[tuple[View, Tensor]] = []
-    for place, now in tensors:
-        if len(tensors) > 1 and isinstance(now, Tensor) and _reads(now, places - {place.container}):
-            now = tracer.stored_anew(now, "next")
-        ready.append((place, now))
-    for place, now in ready:
-        bind_in_place(tracer, place, now)
-
-
-def _move_symbols(tracer: Tracer, symbols: Sequence[tuple[sympy.Symbol, Whole]]) -> None:
-    """Set symbols, all as if at once."""
-    names = {place for place, _ in symbols}
-    if any(sympy.sympify(now).free_symbols & (names - {place}) for place, now in symbols):
-        fresh = []
-        for place, now in symbols:
-            other = tracer.unique(f"{place.name}_next")
-            tracer.add(SetSymbol(other, sympy.sympify(now), INT64))
-            fresh.append((place, symbol(other)))
-        symbols = fresh
-    for place, now in symbols:
-        tracer.add(SetSymbol(place.name, sympy.sympify(now), INT64))
 
 
 def _ends(
@@ -459,11 +446,6 @@ def _next_tensor(
     if is_typed and place.run_type is None:
         raise ReadAgain(name, (joined, place.weak, True))
     return tensor
-
-
-def _reads(tensor: Tensor, containers: set[Container]) -> bool:
-    index = tuple(symbol(f"__probe{d}") for d in range(tensor.ndim))
-    return any(load.array in containers for load in loads_of(tensor.element(index)))
 
 
 def after_loop(loop: Loop) -> None:

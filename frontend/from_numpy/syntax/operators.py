@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import sympy
+from sympy.logic.boolalg import Boolean
 
 from distspmd.frontend.from_numpy import checks
 from distspmd.frontend.from_numpy.arithmetic import combine
@@ -289,10 +290,23 @@ def _is_in(run: Interpreter, op: ast.cmpop, left: Any, right: Any) -> Any:
     return _membership(run, op, left, held)
 
 
+def _is_same(run: Interpreter, left: Any, right: Any, *, negative: bool) -> Any:
+    """``left is right``; there is one True and one False, of which a bool of the run is either."""
+    for one, other in ((left, right), (right, left)):
+        is_truth = isinstance(one, Boolean) or (isinstance(one, Tensor) and one.weak is bool)
+        if isinstance(other, bool) and is_truth and one is not other:
+            if isinstance(one, Tensor) and one.run_type is not None:
+                run.tracer.refuse("'is' of what may be a bool of Python or of NumPy; write '=='")
+            if isinstance(one, Boolean):
+                return one if other != negative else sympy.Not(one)
+            return one if other != negative else _not(run, one)
+    return (left is right) != negative
+
+
 def compared(run: Interpreter, op: ast.cmpop, left: Any, right: Any) -> Any:
     """``left op right``."""
     if isinstance(op, ast.Is | ast.IsNot):
-        return PYTHON[type(op)](left, right)
+        return _is_same(run, left, right, negative=isinstance(op, ast.IsNot))
     left, right = _without_mixture(left), _without_mixture(right)
     if isinstance(op, ast.In | ast.NotIn):
         return _is_in(run, op, left, right)
