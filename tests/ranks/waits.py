@@ -136,11 +136,13 @@ def chosen(x, limit):
 def program() -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
     made = distspmd.frontend.numpy_program(chosen, x=GIVEN, limit=1.0)
     lowered = distspmd.lower(made, {})
+    held: list[Any] = []  # whatever is freed waits for the device
     with distspmd.compile(lowered, MPI.COMM_SELF, device="emulated") as compiled:
         yield "a branch that the device's values choose", compiled(x=GIVEN, limit=10.0), GIVEN * 2
         yield "the other branch", compiled(x=GIVEN, limit=1000.0), GIVEN * 3
-        found = compiled(x=DeviceArray.of(GIVEN, "emulated"), limit=10.0)
-        wanted = GIVEN * 2
+        x, wanted = DeviceArray.of(GIVEN, "emulated"), GIVEN * 2
+        found = compiled(x=x, limit=10.0)
+        held += [x, found]
         yield "a result that is read at once", read_on(DeviceStream("emulated"), found), wanted
         stream, x = DeviceStream("emulated"), empty()
         DEVICE.copy_on(stream.handle, x.address, GIVEN)
