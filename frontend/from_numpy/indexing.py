@@ -237,8 +237,8 @@ def _narrowed(base: Tensor, found: Sequence[Any]) -> tuple[Tensor, list[Any]]:
 
 
 def _is_plain(base: Tensor) -> TypeGuard[View]:
-    """Whether the indices of a tensor are those of a container."""
-    return isinstance(base, View) and base.has_own_indices and not base.container.is_scalar
+    """Whether a tensor is all of a container, so that indices are those of the container."""
+    return isinstance(base, View) and base.is_whole and not base.container.is_scalar
 
 
 def _gather(tracer: Tracer, base: Tensor, found: Sequence[Any]) -> Tensor:
@@ -256,12 +256,18 @@ def _scatter(
 ) -> None:
     narrow, found = _narrowed(base, found)
     assert isinstance(narrow, View), "a part of a view is one"
-    base = narrow
-    if not _is_plain(base):
-        copied = tracer.stored_anew(base, "part")
-        _scatter(tracer, copied, found, value, operation)
-        tracer.write(base, copied)
+    if _is_plain(narrow):
+        _scatter_plain(tracer, narrow, found, value, operation)
         return
+    copied = tracer.stored_anew(narrow, "part")  # has room for all that it can be
+    _scatter_plain(tracer, copied, found, value, operation)
+    tracer.write(narrow, copied)
+
+
+def _scatter_plain(
+    tracer: Tracer, base: View, found: Sequence[Any], value: Tensor, operation: str | None
+) -> None:
+    """Write to places of a tensor whose indices are those of its container."""
     shape, places = _advanced(tracer, base, found)
     parameters, index = tracer.parameters(shape)
     if is_empty(parameters):

@@ -46,7 +46,7 @@ from distspmd.frontend.from_numpy.syntax.passed_errors import read_body
 from distspmd.frontend.from_numpy.syntax.ranges import Enumerated, Places, Zipped, static_values
 from distspmd.frontend.from_numpy.syntax.registry import EXPRESSIONS, STATEMENTS
 from distspmd.frontend.from_numpy.syntax.sharing import is_own, reads_in_place, references
-from distspmd.frontend.from_numpy.syntax.sources import globals_of, source_of
+from distspmd.frontend.from_numpy.syntax.sources import count_inner_call, globals_of, source_of
 from distspmd.frontend.from_numpy.syntax.unknown_elements import look_into
 from distspmd.frontend.from_numpy.syntax.variables import OneOf, Undecided
 from distspmd.frontend.from_numpy.tracer import Tracer
@@ -83,6 +83,7 @@ class Interpreter:
         self.depth = 0
         self.bodies: dict[tuple[ast.FunctionDef, tuple[str, ...]], list[ast.stmt]] = {}
         self.inlined: dict[ast.For, Any] = {}
+        self.inner_calls = 0
 
     @property
     def variables(self) -> dict[str, Any]:
@@ -94,6 +95,7 @@ class Interpreter:
     def run_function(self, function: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
         """What a function of Python returns."""
         node, lines, first, file = source_of(self.tracer, function)
+        count_inner_call(self, function, file, first)
         known = globals_of(function)
         frame = Frame({**without_locals(node, known), **arguments}, file, first, lines)
         frame.outside = known

@@ -487,7 +487,7 @@ class Tracer(Transcript):
                 lambda index: substitute(expression, dict(zip(by, index, strict=True))),
             )
             stored = self.stored_anew(whole, f"{result.name}_operand")
-            self.names.discard(result.name)
+            self.release(result.name)
             return self.contract(kept, gone, stored.element(by), operation, result.name)
         out = "".join(letters[s.name] for s, _ in kept)
         subscripts = f"{','.join(term for _, term, _ in found.values())}->{out}"

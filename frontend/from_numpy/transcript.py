@@ -114,6 +114,7 @@ class Transcript:
         bounds: of the symbols of loops and scopes, and of values that were read.
         facts: numbers that are not negative, in the branches that are read.
         names: of containers and symbols that are taken.
+        counts: numbers behind names that are taken at least, by what stands before them.
         frames: of the functions that are being read, the innermost one last.
         node: the syntax that is being read.
         guarded: whether what is read may not happen, so that indices have to stay inside.
@@ -153,6 +154,7 @@ class Transcript:
     bounds: dict[str, tuple[Whole | None, Whole | None]] = field(default_factory=dict)
     facts: list[sympy.Expr] = field(default_factory=list)
     names: set[str] = field(default_factory=set)
+    counts: dict[str, int] = field(default_factory=dict)
     frames: list[Frame] = field(default_factory=list)
     node: Any = None
     guarded: int = 0
@@ -273,12 +275,18 @@ class Transcript:
             base = f"_{base}"
         if is_word_of_cpp(base):
             base = f"{base}_"
-        found, count = base, 0
+        found, count = base, self.counts.get(base, 0)
         while found in self.names:
             count += 1
             found = f"{base}_{count}"
+        self.counts[base] = count
         self.names.add(found)
         return found
+
+    def release(self, name: str) -> None:
+        """Let a name be had again."""
+        self.names.discard(name)
+        self.counts.clear()
 
     def unique_index(self, name: str) -> str:
         """A name that nothing has, for a variable of a loop or map.

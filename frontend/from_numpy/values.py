@@ -86,17 +86,13 @@ class View(Tensor):
         return any(n != 1 and axis(d) not in moving for d, n in enumerate(self.shape))
 
     @property
-    def has_own_indices(self) -> bool:
-        """Whether an element has the indices that it has in the container, which may be larger."""
-        return len(self.shape) == len(self.container.shape) and all(
-            p == axis(d) for d, p in enumerate(self.place)
-        )
-
-    @property
     def is_whole(self) -> bool:
         """Whether it is all of the container, as it is."""
-        extents = zip(self.shape, self.container.shape, strict=False)
-        return self.has_own_indices and all(same(a, b) for a, b in extents)
+        return (
+            len(self.shape) == len(self.container.shape)
+            and all(p == axis(d) for d, p in enumerate(self.place))
+            and all(same(a, b) for a, b in zip(self.shape, self.container.shape, strict=True))
+        )
 
 
 def _sympified(by: dict[Any, Any]) -> dict[Any, Any]:

@@ -111,3 +111,22 @@ def test_annotations_name_sizes_as_those_of_jaxtyping_do(annotation: Any, shape:
         container = numpy_program(doubled).arrays["x"]
         assert (container.dtype, str(container.shape)) == (dace.float64, shape)
     assert numpy_program(doubled, np.ones((3, 4), np.float32)).arrays["x"].dtype == dace.float32
+
+
+def test_a_function_that_calls_itself_without_an_end_that_is_known_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("distspmd.frontend.from_numpy.syntax.sources.INNER_CALLS", 40)
+
+    def paths(table: Any, i: Any, j: Any) -> Any:
+        if i == 0 or j == 0:
+            return table[i, j]
+        if table[i, j] > 0:
+            return table[i, j]
+        return paths(table, i - 1, j) + paths(table, i, j - 1)
+
+    def program(table: Any) -> Any:
+        return paths(table, 6, 6)
+
+    with pytest.raises(UnsupportedProgram, match="paths calls itself more often than 40 times"):
+        numpy_program(program, np.zeros((7, 7)))

@@ -33,6 +33,13 @@ def quotients(f8, g8, z8, f4):
     return whole, f8, g8 // 0.1, f4 // np.float32(0.1), g8 // z8, ends // 0.1, g8 // np.inf
 
 
+def as_arrays_of_no_dimensions(f4, f8):
+    number = float(f8[2])
+    made = np.asarray(number), np.asanyarray(number), np.squeeze(number), np.transpose(number)
+    one, other, third, fourth = map(np.asarray, [number, 2, number, 1.5])
+    return *(m * f4 for m in made), one * f4, other * f4, third + 1, made[0] + 1, fourth * f4
+
+
 def extremes_of_many(f8):
     values = [f8[i % 6] * (i - 14) for i in range(32)]
     return max(values), min(values), max(f8[0], f8[1]), min(v for v in values if v is not None)
@@ -83,7 +90,14 @@ def case_of(function: Callable[..., Any]) -> Case:
     return Case(function.__name__, function, "", "", make, (), warns=True)
 
 
-EVERY = [quotients, extremes_of_many, carried_by_loops, decided, real_parts]
+EVERY = [
+    quotients,
+    as_arrays_of_no_dimensions,
+    extremes_of_many,
+    carried_by_loops,
+    decided,
+    real_parts,
+]
 
 
 @pytest.mark.filterwarnings("ignore")

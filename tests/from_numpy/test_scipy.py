@@ -62,6 +62,7 @@ def gammas(x: Any, y: Any) -> Any:
         total += (
             math.gamma(x[k] + 1) + math.lgamma(y[k] + k) * math.erfc(x[k]) + math.gamma(k - 0.5)
         )
+        total += math.gamma(2 * k + 3)
     return total
 
 

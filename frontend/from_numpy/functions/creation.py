@@ -154,6 +154,8 @@ def _stored_array(run: Any, value: Any, dtype: Any) -> Any:
 @function(np.asarray, np.asanyarray)
 def _as_array(run: Any, value: Any, dtype: Any = None, **_: Any) -> Any:
     tensor = run.tracer.tensor(value)
+    if tensor.weak is not None:  # a number of Python becomes an array of no dimensions
+        return _stored_array(run, value, dtype)
     if dtype is None or dtype_of(run, dtype) == tensor.dtype:
         return tensor
     return run.tracer.stored_anew(converted(run.tracer, tensor, dtype_of(run, dtype)))

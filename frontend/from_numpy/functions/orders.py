@@ -176,7 +176,7 @@ METHODS["flatten"] = _flatten
 
 @function(np.transpose, np.permute_dims)
 def _transpose(run: Any, value: Any, axes: Any = None) -> Any:
-    return transpose(run.tracer, run.tracer.tensor(value), axes)
+    return transpose(run.tracer, run.call(np.asarray, [value], {}), axes)
 
 
 def _method_transpose(run: Any, base: Any, *axes: Any) -> Any:
@@ -234,7 +234,7 @@ def _expand(run: Any, value: Any, axis: Any) -> Any:
 @function(np.squeeze, method="squeeze")
 def _squeeze(run: Any, value: Any, axis: Any = None) -> Any:
     axes = None if axis is None else [axis] if isinstance(axis, int) else list(axis)
-    return squeeze(run.tracer, run.tracer.tensor(value), axes)
+    return squeeze(run.tracer, run.call(np.asarray, [value], {}), axes)
 
 
 @function(np.flip)

@@ -13,6 +13,7 @@ from collections import deque
 from typing import Any
 
 import numpy as np
+import sympy
 
 from distspmd.expressions.ir import apply, cast
 from distspmd.frontend.from_numpy.functions.registry import function
@@ -112,6 +113,8 @@ def _copied(run: Any, value: Any, made: dict[int, Any]) -> Any:
 
 def _of_number(name: str) -> Any:
     def call(run: Any, x: Any) -> Any:
+        if isinstance(x, sympy.Basic):
+            x = run.tracer.tensor(x)
         if not isinstance(x, Tensor):
             return getattr(math, name)(x)
         own = np.dtype(np.float64)

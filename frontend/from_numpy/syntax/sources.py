@@ -94,3 +94,23 @@ def globals_of(function: Any) -> dict[str, Any]:
         with suppress(ValueError):  # not bound yet
             known[name] = cell.cell_contents
     return known
+
+
+INNER_CALLS = 2000
+"""Calls by functions of themselves that are written out in a program, at most."""
+
+
+def count_inner_call(run: Any, function: Any, file: str, first_line: int) -> None:
+    """Count the calls that functions make of themselves: what decides their end may be the run.
+
+    Raises:
+        Refusal: there are too many.
+    """
+    if any((f.file, f.first_line) == (file, first_line) for f in run.tracer.frames):
+        run.inner_calls += 1
+    if run.inner_calls > INNER_CALLS:
+        name = getattr(function, "__name__", "a function")
+        run.tracer.refuse(
+            f"{name} calls itself more often than {INNER_CALLS} times, as far as is known before "
+            "the run; write a loop, over a table of what is computed say"
+        )

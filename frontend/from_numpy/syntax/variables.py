@@ -53,6 +53,7 @@ class Saved:
         interpreter.variables.update(self.variables)
         del tracer.block.statements[self.statements :]
         tracer.names = set(self.names)
+        tracer.counts.clear()
         tracer.bounds.clear()
         tracer.bounds.update(self.bounds)
         tracer.own[:] = [set(o) for o in self.own]
