@@ -130,7 +130,7 @@ def rooms(tracer: Tracer, shape: Sequence[Length]) -> list[Length]:
     found = [_end(length, tracer.bounds, tracer.capacities) for length in shape]
     if None not in found:
         return [n for n in found if n is not None]
-    if not _can_end(tracer) or tracer.inner:
+    if not can_end(tracer) or tracer.inner:
         tracer.capacity(shape[found.index(None)])  # which refuses it
     own = [
         _room(tracer, length) if n is None else n for length, n in zip(shape, found, strict=True)
@@ -185,7 +185,7 @@ def _end_if(tracer: Transcript, condition: Any, message: str, **options: bool) -
     tracer.ends_if(condition, "ValueError", message, **options)
 
 
-def _can_end(tracer: Transcript) -> bool:
+def can_end(tracer: Transcript) -> bool:
     """Whether a check may stand where the reading is."""
     return not (
         tracer.ends_if is None or tracer.guarded or tracer.parallel or tracer.straight is not None
@@ -219,7 +219,7 @@ def common_length(
 
 def check_lengths(tracer: Transcript, one: Length, other: Length) -> None:
     """End the program where two lengths differ that data decide; of 1 nothing is broadcast."""
-    if not _can_end(tracer):
+    if not can_end(tracer):
         return
     if not any(is_decided_by_data(n, tracer.bounds) for n in (one, other)) or same(one, other):
         return

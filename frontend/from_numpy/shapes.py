@@ -10,6 +10,7 @@ import sympy
 
 from distspmd.frontend.from_numpy.elements import is_one
 from distspmd.frontend.from_numpy.indexing import moved
+from distspmd.frontend.from_numpy.lengths import can_end
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.transcript import shape_text
 from distspmd.frontend.from_numpy.values import Tensor, View, axis, view_of
@@ -114,6 +115,10 @@ def reshape(tracer: Tracer, base: Tensor, shape: Sequence[Any]) -> Tensor:
     new = size_of(wanted)
     if isinstance(total, int) and isinstance(new, int) and total != new:
         tracer.refuse(f"cannot reshape array of size {total} into shape {shape_text(wanted)}")
+    if tracer.is_decided_by_data(total, new) and not same(total, new) and can_end(tracer):
+        what = f"cannot reshape an array into shape {shape_text(wanted)}: its size is another one"
+        assert tracer.ends_if is not None
+        tracer.ends_if(sympy.Ne(sympy.sympify(total), sympy.sympify(new)), "ValueError", what)
     places: list[Whole] = [0] * base.ndim
     merged = False
     if isinstance(new, int) and new == 0:  # no element has a place
@@ -181,7 +186,7 @@ def _quotient(total: Length, rest: Length) -> Length:
     if isinstance(total, int) and isinstance(rest, int):
         return total // rest
     found = sympy.cancel(sympy.sympify(total) / sympy.sympify(rest))
-    if found.is_polynomial():
+    if found.is_polynomial() and not found.atoms(sympy.Rational) - found.atoms(sympy.Integer):
         return int(found) if found.is_Integer else sympy.expand(found)
     return floor_divide(total, rest)
 

@@ -267,7 +267,7 @@ def test_lengths_that_values_decide_are_compared() -> None:
         y = x[m] + x[np.flatnonzero(i)]
         z = x.copy()
         z[i > 1] = x[i == 1]
-        return y, z, np.stack([x[i > 1], x[i == 1]])
+        return y, z, np.stack([x[i > 1], x[i == 1]]), x[i > 0].reshape(-1, 2)
 
     x, m, i = np.arange(5.0), np.array([1, 0, 1, 1, 0], bool), np.array([2, 1, 1, 2, 0])
     lowering = distspmd.lower(numpy_program(program_of_masks, x, m, i))
@@ -282,6 +282,24 @@ def test_lengths_that_values_decide_are_compared() -> None:
         i[4] = m[4] = 1
         with pytest.raises(ValueError, match=r"which are 2 and 3\n *z\[i > 1\] = x"):
             program(x=x, m=m, i=i)
+
+
+@pytest.mark.usefixtures("unoptimised")
+def test_shapes_that_values_do_not_fill_end_the_program() -> None:
+    def pairs(x: Any) -> Any:
+        some = x[x > 0]
+        return some.reshape(-1, 2), some.reshape(2, 3)
+
+    x = np.array([1.0, 2, -1, 3, 4, -1, 5, 6])
+    lowering = distspmd.lower(numpy_program(pairs, x))
+    with distspmd.compile(lowering, MPI.COMM_SELF) as program:
+        for one, other in zip(program(x=x), pairs(x), strict=True):
+            np.testing.assert_array_equal(one, other)
+        with pytest.raises(ValueError, match=r"cannot reshape an array into shape \(2,3\)"):
+            program(x=np.abs(x))
+        x[0] = -1
+        with pytest.raises(ValueError, match="cannot reshape an array into shape"):
+            program(x=x)
 
 
 def test_what_is_joined_has_to_match() -> None:

@@ -78,6 +78,7 @@ def arranged(x: Any) -> Any:
     a = np.outer(x[:3], x)
     b = a[::-1] + 1
     crossed = np.cross(a, b, axis=0), np.cross(a, b.T, axisa=0), np.cross(a.T, b.T, axisc=0)
+    crossed += np.cross(a[:, :2], a[:, 1:3]), np.cross(x[:2], a[:2], axisb=0)
     return blocks, lines, crossed, np.cross(a, b, 0, 0), np.cross(x[:3], x[1:4])
 
 

@@ -302,15 +302,16 @@ def _cross(
         run.call(np.moveaxis, [tracer.settled(tracer.tensor(v)), d, -1], {})
         for v, d in ((a, axisa), (b, axisb))
     )
-    if one.shape[-1] != 3 or other.shape[-1] != 3:
-        tracer.refuse("np.cross of vectors of other than three elements")
+    lengths = {one.shape[-1], other.shape[-1]}
+    if lengths not in ({3}, {2}):
+        tracer.refuse("np.cross of vectors of other than three elements, or of other than two")
 
     def part(t: Tensor, n: int) -> Tensor:
         return indexing.read(tracer, t, (Ellipsis, n))
 
     rows = []
-    for i, j in ((1, 2), (2, 0), (0, 1)):
+    for i, j in ((1, 2), (2, 0), (0, 1)) if lengths == {3} else ((0, 1),):
         first = combine(tracer, np.multiply, [part(one, i), part(other, j)])
         second = combine(tracer, np.multiply, [part(one, j), part(other, i)])
         rows.append(combine(tracer, np.subtract, [first, second]))
-    return run.call(np.stack, [rows], {"axis": axisc})
+    return run.call(np.stack, [rows], {"axis": axisc}) if lengths == {3} else rows[0]
