@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -86,6 +87,7 @@ class Frame:
         comprehensions: those around, with the last values of their variables once they are done.
         reads: how often the function reads each variable; None where that is not known.
         loops: that are being read, the outermost one first.
+        body: the statements of the function, as they are written.
         called_at: the syntax of the call, of a function of ours that stands for one of Python's.
     """
 
@@ -107,6 +109,7 @@ class Frame:
     comprehensions: list[dict[str, Any]] = field(default_factory=list)
     reads: Counter[str] | None = None
     loops: list[Any] = field(default_factory=list)
+    body: Sequence[ast.stmt] = ()
     called_at: Any = None
 
     def flag_of(self, error: type[BaseException]) -> str | None:

@@ -112,6 +112,7 @@ class Interpreter:
         self.depth += 1
         frame.target = self.tracer.target
         frame.reads = names_read(node)
+        frame.body = node.body if isinstance(node, ast.FunctionDef) else ()
         frame.written_into = written_into(node)
         frame.changed_in_place = changed_in_place(node)
         caller = self.tracer.frames[-1] if self.tracer.frames else None

@@ -120,3 +120,32 @@ def truths(x):
 def test_a_truth_value_of_the_run_is_true_or_false() -> None:
     outcome = on_paper(Case("truths", truths, "own", "", lambda _: (X.copy(),), ()))
     assert outcome.kind == "right", outcome
+
+
+def bound_before_it_is_read(x):
+    for k in range(1, 5):
+        scale = x[k:].sum()
+        if scale < 0.75:
+            n = k
+            break
+        for i in range(k):
+            x[i] /= scale
+        for i in range(k):
+            for j in range(k, 6):
+                x[j] += x[i]
+        if x[k] > 2:
+            found = x[:k]
+        else:
+            continue
+        x[0] += found.sum()
+    else:
+        n = 9
+    for j in range(2):
+        x[j] += 1
+    return x, n
+
+
+def test_variables_of_inner_loops_are_not_carried() -> None:
+    made = lambda _: (X.copy(),)  # noqa: E731
+    outcome = on_paper(Case("inner", bound_before_it_is_read, "own", "", made, ()))
+    assert outcome.kind == "right", outcome

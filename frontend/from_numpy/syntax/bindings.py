@@ -165,6 +165,38 @@ def _uses(node: ast.AST, name: str) -> bool:
     )
 
 
+def is_read_unbound(statements: Sequence[ast.stmt], name: str) -> bool:
+    """Whether statements may read a variable before they bind it, with conditions of any value."""
+    return _exposes(statements, name)[0]
+
+
+def _exposes(statements: Sequence[ast.stmt], name: str) -> tuple[bool, bool]:
+    """Whether they may read a variable first, and whether what follows has it bound by them."""
+    for statement in statements:
+        reads, binds = _exposes_one(statement, name)
+        if reads or binds:
+            return reads, binds
+    return False, False
+
+
+def _exposes_one(node: ast.stmt, name: str) -> tuple[bool, bool]:
+    if isinstance(node, ast.If):
+        ways = [_exposes(way, name) for way in (node.body, node.orelse)]
+        return _uses(node.test, name) or any(r for r, _ in ways), all(b for _, b in ways)
+    if isinstance(node, ast.For):
+        inside = not _binds(node.target, name) and _exposes(node.body, name)[0]
+        return _uses(node.iter, name) or inside or _exposes(node.orelse, name)[0], False
+    if isinstance(node, ast.While):
+        ways = [_exposes(way, name) for way in (node.body, node.orelse)]
+        return _uses(node.test, name) or any(r for r, _ in ways), False
+    if isinstance(node, ast.Assign):
+        parts = [node.value, *(t for t in node.targets if not _binds(t, name))]
+        is_bound = any(_binds(t, name) for t in node.targets)
+        return any(_uses(part, name) for part in parts), is_bound
+    ends = isinstance(node, ast.Continue | ast.Break | ast.Return | ast.Raise)
+    return _uses(node, name), ends
+
+
 _SIGNS: dict[type[ast.operator], str] = {
     ast.Add: "plus",
     ast.Sub: "minus",

@@ -7,11 +7,13 @@ such ``i``. So the loop carries them, from a first value that no program reads.
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from distspmd.frontend.from_numpy.kinds import has_data, is_whole
+from distspmd.frontend.from_numpy.syntax.bindings import is_read_unbound
 from distspmd.frontend.from_numpy.syntax.last_values import names_read
 from distspmd.frontend.from_numpy.transcript import CannotRoll, told
 from distspmd.frontend.from_numpy.values import Tensor, number
@@ -44,17 +46,18 @@ def bound_one_way(interpreter: Interpreter, node: ast.If, name: str, value: Any)
     """
     frame = interpreter.tracer.frames[-1]
     loop = frame.loops[0] if frame.loops else None
-    if loop is None or not _is_read_beside(loop, node, name, frame.reads):
+    if loop is None or not _is_read_unbound(loop, node, name, frame.body):
         return value
     if not has_data(value) and _bindings(loop.node, name) == 1:
         return value
     raise BoundAtTimes(loop, name, _first(interpreter, loop, name, value))
 
 
-def _is_read_beside(loop: Loop, node: ast.If, name: str, reads: Any) -> bool:
-    """Whether something else than the branch reads a variable."""
-    every = names_read(loop.node)[name]
-    return max(every, reads[name] if reads is not None else every + 1) > names_read(node)[name]
+def _is_read_unbound(loop: Loop, node: ast.If, name: str, body: Sequence[ast.stmt]) -> bool:
+    """Whether a variable may be read where an iteration has not bound it."""
+    if any(_bindings(statement, name) for statement in body):
+        return is_read_unbound(body, name)
+    return names_read(loop.node)[name] > names_read(node)[name]  # a name that is no function's
 
 
 def _bindings(node: ast.AST, name: str) -> int:
