@@ -47,6 +47,11 @@ class Work:
     kind: Kind
     operations: float
 
+    @property
+    def is_product(self) -> bool:
+        """Whether BLAS runs it."""
+        return self.kind is Kind.PRODUCT
+
 
 def work_of(space: IterationSpace) -> Work:
     """The work of each iteration of a space."""

@@ -13,7 +13,7 @@ from distspmd.analysis.control_values import is_control_value
 from distspmd.analysis.iteration_spaces import IterationSpace
 from distspmd.analysis.tiling import Tiling
 from distspmd.analysis.uses import Read, Write
-from distspmd.analysis.work import Kind, work_of
+from distspmd.analysis.work import work_of
 from distspmd.layouts.layout import Layout
 from distspmd.lowering import (
     ATTRIBUTE,
@@ -93,7 +93,7 @@ def _work(space: IterationSpace, tiled: Tiled, dtypes: Mapping[str, np.dtype[Any
     return TileWork(
         float(iterations.max(initial=0)) * work.operations,
         float(nbytes.max(initial=0)),
-        work.kind is Kind.PRODUCT,
+        work.is_product,
         times(space.state),
         int((iterations > 0).sum()),
     )

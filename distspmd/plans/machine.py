@@ -10,6 +10,8 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from distspmd.cache.folders import cache_folder
 from distspmd.errors import ArgumentError, describe
 
@@ -69,10 +71,10 @@ class Machine:
         """Seconds of so many messages one after the other, of so many bytes together."""
         return messages * self.alpha + nbytes * self.beta
 
-    def computing(
-        self, operations: float, nbytes: float, is_product: bool, working: int = 1
-    ) -> float:
+    def computing(self, operations: Any, nbytes: Any, is_product: bool, working: Any = 1) -> Any:
         """Seconds of a rank for a tile of an iteration space: the slower of code and memory.
+
+        Numbers, or arrays of one shape for many tiles at once.
 
         Args:
             operations: of floating point in the tile.
@@ -81,8 +83,8 @@ class Machine:
             working: ranks that work on the space at once.
         """
         each = self.product if is_product else self.operation
-        shared = max(1.0, working / self.cores) if self.cores else 1.0
-        return self.launch + shared * max(operations * each, nbytes * self.stream)
+        shared = np.maximum(1.0, working / self.cores) if self.cores else 1.0
+        return self.launch + shared * np.maximum(operations * each, nbytes * self.stream)
 
     @property
     def has_nodes(self) -> bool:

@@ -27,6 +27,5 @@ class TileWork:
 
     def seconds(self, machine: Machine) -> float:
         """Predicted seconds of a run."""
-        return self.times * machine.computing(
-            self.operations, self.nbytes, self.is_product, self.working
-        )
+        each = machine.computing(self.operations, self.nbytes, self.is_product, self.working)
+        return self.times * float(each)

@@ -29,11 +29,13 @@ from distspmd.scheduling.footprints import (
     Tilings,
 )
 from distspmd.scheduling.likeness import footprints_of, tied_variables
-from distspmd.scheduling.offers import Scores, candidates_of, compute_seconds
+from distspmd.scheduling.offers import Scores, candidates_of
 from distspmd.wcsp.problem import Limit, Pair, Problem, Usage
 
 REACH = 4
 """Steps between spaces and containers as far as which tied ones are alike."""
+_SURELY = 1 - 1e-6
+"""Of a time: what is below that is less for other reasons than rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,9 +166,10 @@ class Model:
                 held = np.minimum(held, tilings.iterations)
             nbytes += held * size
         working = (~tilings.idle).sum(axis=1)
-        seconds = compute_seconds(
-            program.machine, program.works[name], tilings.iterations, nbytes, working[:, None]
-        ).max(axis=1)
+        work = program.works[name]
+        operations = tilings.iterations * work.operations
+        each = program.machine.computing(operations, nbytes, work.is_product, working[:, None])
+        seconds = each.max(axis=1)
         return SpaceVariable(name, candidates, program.times[name] * seconds, nbytes.max(axis=1))
 
     def _use(self, footprint: Footprint, slot: Slot, tilings: Tilings) -> UseArrays:
@@ -327,15 +330,17 @@ class Model:
     def settled(self, chosen: Sequence[int]) -> list[Settled]:
         """What the homes cost for choices of all spaces and homes.
 
-        The home is the one that the lowering chooses by itself, unless memory is limited and that
-        of the choices takes less of it: then the schedule gives it.
+        The home is the one that the lowering chooses by itself, by bytes, unless that of the
+        choices takes less time, or less memory where that is limited: then the schedule gives it.
         """
         by_name = {space.name: chosen[number] for number, space in enumerate(self.spaces)}
         found = []
         for number, home in enumerate(self.homes, len(self.spaces)):
             own, given = home.dwelling.settled(by_name), home.given(chosen[number], by_name)
-            smaller = self.capacity is not None and given.tile < own.tile
-            found.append(given if smaller else own)
+            better = given.seconds < _SURELY * own.seconds
+            if self.capacity is not None:
+                better = given.tile < own.tile or (better and given.tile == own.tile)
+            found.append(given if better else own)
         return found
 
     @property

@@ -10,7 +10,7 @@ import numpy as np
 
 from distspmd.analysis.control_values import is_control_value
 from distspmd.analysis.iteration_spaces import IterationSpace
-from distspmd.analysis.work import Kind, Work
+from distspmd.analysis.work import Work
 from distspmd.layouts.mesh import Mesh
 from distspmd.plans.machine import Machine
 from distspmd.scheduling import boxes, candidates
@@ -39,23 +39,13 @@ class Scores:
         for slot in footprint.slots(given):
             stack = footprint.boxes(slot.touched, tilings)
             nbytes += boxes.volumes(stack)[:, 0] * self.itemsizes[slot.data]
-        return self.machine.beta * nbytes + compute_seconds(
-            self.machine,
-            self.works[space.name],
-            tilings.iterations[:, 0],
+        work = self.works[space.name]
+        return self.machine.beta * nbytes + self.machine.computing(
+            tilings.iterations[:, 0] * work.operations,
             nbytes,
+            work.is_product,
             tilings.parts.prod(axis=1),
         )
-
-
-def compute_seconds(
-    machine: Machine, work: Work, iterations: Any, nbytes: Any, working: Any
-) -> Any:
-    """Seconds of tiles, as :meth:`Machine.computing` has them, of many at once."""
-    each = machine.product if work.kind is Kind.PRODUCT else machine.operation
-    slower = np.maximum(iterations * work.operations * each, nbytes * machine.stream)
-    shared = np.maximum(1.0, working / machine.cores) if machine.cores else 1.0
-    return machine.launch + shared * slower
 
 
 def candidates_of(

@@ -6,7 +6,7 @@ The bytes are those that ranks lack, which a plan of one exchange moves; the sec
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -18,6 +18,8 @@ from distspmd.scheduling.boxes import Counts, Sides, Stack
 from distspmd.scheduling.nodes import Nodes, combining, entering
 
 Seconds = NDArray[np.float64]
+PERMUTATION = 2
+"""Messages of a rank that hands its tile to another one, and gets one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +112,8 @@ class Moved:
         nbytes: that all ranks receive.
         seconds: predicted.
         copied: that all ranks copy from their own tiles.
-        in_place: predicted where both are one storage, so that nothing is copied.
+        in_place: predicted where both are one storage, so that nothing is copied; ranks exchange
+            messages then, for no collective writes into tiles that overlap.
     """
 
     nbytes: Counts
@@ -158,27 +161,33 @@ def move(source: Layouts, target: Layouts, itemsize: int, machine: Machine) -> M
     wanted = boxes.common_with_one(target.bounds, source.whole)
     lacking = wanted - kept
     most, received = lacking.max(axis=2), lacking.sum(axis=2)
-    owner = kept.max(axis=2) > 0
-    meets, serves = _meeting(source, target, owner)
+    own = ((kept > 0) | (wanted == 0) | (source.volumes[:, None] == 0)).all(axis=2)
+    meets, serves = _meeting(source, target)
     alone = source.holders == 1
     sent = np.where(
         alone[:, None], target.different[None] - kept.max(axis=2), 0
     )  # else no rank sends more than the busiest receives
-    calls = _calls(source, target, meets, serves, received)
+    exchange, calls = _calls(source, target, meets, serves, own)
     busiest = np.maximum(most, np.maximum(sent, 0))
+    direct = np.maximum(busiest, np.where(alone[:, None], received, 0))  # all from one rank
     spread = alone[:, None] & (target.copies > 1)[None] & (target.tiles > 1)[None]
     busiest = busiest + np.where(spread, most, 0)  # scattered, and told to those who share a tile
     moving = _Moving(np.where(received > 0, calls, 0).astype(np.float64), busiest)
     if machine.has_nodes:
         near, far = source.on_nodes(machine.node_ranks), target.on_nodes(machine.node_ranks)
         moving.far = entering(near, far, wanted, alone)
-    lean = moving.seconds(itemsize, machine)
-    copied = itemsize * machine.copy * kept.max(axis=2)
-    return Moved(received * itemsize, lean + copied, kept.sum(axis=2) * itemsize, lean)
+    seconds = moving.seconds(itemsize, machine) + itemsize * machine.copy * kept.max(axis=2)
+    lean = replace(moving, calls=np.where(received > 0, exchange, 0.0), elements=direct)
+    return Moved(
+        received * itemsize,
+        seconds,
+        kept.sum(axis=2) * itemsize,
+        lean.seconds(itemsize, machine),
+    )
 
 
-def _meeting(source: Layouts, target: Layouts, owner: NDArray[np.bool_]) -> tuple[Counts, Counts]:
-    """Most source tiles that one target tile meets, and the reverse, each without one's own."""
+def _meeting(source: Layouts, target: Layouts) -> tuple[Counts, Counts]:
+    """Most source tiles that one target tile meets, and the reverse."""
     sides, shape = source.sides, (len(source), len(target))
     meets, serves = np.ones(shape, np.int64), np.ones(shape, np.int64)
     mine, theirs = np.array(source.numbers), np.array(target.numbers)
@@ -189,18 +198,32 @@ def _meeting(source: Layouts, target: Layouts, owner: NDArray[np.bool_]) -> tupl
         back = [[sides.meeting(b, a) for b in others.tolist()] for a in ours.tolist()]
         meets *= np.array(there, np.int64)[np.ix_(at.reshape(-1), to.reshape(-1))]
         serves *= np.array(back, np.int64)[np.ix_(at.reshape(-1), to.reshape(-1))]
-    return np.maximum(meets - owner, 0), np.maximum(serves - owner, 0)
+    return meets, serves
 
 
 def _calls(
-    source: Layouts, target: Layouts, meets: Counts, serves: Counts, received: Counts
-) -> Seconds:
-    """Messages of the busiest rank: of an exchange, or of a tree where all want the same."""
-    shares = np.maximum(1.0, np.ceil(target.copies[None] / source.copies[:, None]))
-    exchange = meets + np.maximum(serves * shares, (shares > 1) * (shares - 1))
-    takers = np.maximum(meets + 1, shares)
-    tree = np.ceil(np.log2(np.maximum(takers, 2)))
-    gathers = serves == 0  # each source tile goes to one target tile, and all who share that
+    source: Layouts,
+    target: Layouts,
+    meets: Counts,
+    serves: Counts,
+    own: NDArray[np.bool_],
+) -> tuple[Seconds, Seconds]:
+    """Messages of the busiest rank: of an exchange, and of a tree where all want the same.
+
+    Args:
+        source, target: layouts, of each pair.
+        meets: most source tiles that one target tile meets.
+        serves: the reverse.
+        own: whether each rank that holds anything has some of what it wants; where not, tiles go
+            to other ranks before or behind a tree.
+    """
+    gathers = serves == 1  # each source tile goes to one target tile, and all who share that
+    meets, copies = np.maximum(meets - own, 0), np.maximum(source.copies, 1)[:, None]
+    lacking = np.maximum(serves * target.copies[None] - own * copies, 0)
+    exchange = meets + np.ceil(lacking / copies)  # ranks that hold one tile take turns
+    shares = np.maximum(1.0, np.ceil(target.copies[None] / copies))
+    takers = np.maximum(meets + own, shares)
+    tree = np.ceil(np.log2(np.maximum(takers, 2))) + np.where(own, 0, PERMUTATION)
     scattered = (source.holders == 1)[:, None] & (target.tiles > 1)[None]
     scatter = target.tiles[None] - 1 + np.ceil(np.log2(np.maximum(target.copies, 1)))[None]
     told = (source.holders == 1)[:, None] & (target.tiles <= 1)[None]
@@ -208,7 +231,7 @@ def _calls(
     found = np.where(scattered, scatter, found)
     ranks = np.ceil(np.log2(np.maximum(target.holders, 2)))[None]
     calls: Seconds = np.where(told, ranks, found).astype(np.float64)
-    return np.maximum(calls, 1.0)
+    return np.maximum(exchange, 1.0), np.maximum(calls, 1.0)
 
 
 def reduce(
@@ -228,18 +251,22 @@ def reduce(
     p = operands[:, None, None].astype(np.float64)
     held = source.volumes[:, None, :].astype(np.float64)
     wanted = boxes.common_with_one(target.bounds, source.whole).astype(np.float64)
-    pieces = (p - 1) / p * held + np.maximum(wanted - held / p, 0)
-    alone = (p - 1) * wanted + np.maximum(wanted - source.common(target), 0)
+    common = source.common(target)
+    here = np.minimum(common, held / p)  # of what a rank wants, in the piece that it combines
+    pieces = (p - 1) / p * held + np.maximum(wanted - here, 0)
+    alone = (p - 1) * wanted + np.maximum(wanted - common, 0)
     lacking = np.where(held > 0, np.minimum(pieces, alone), wanted)
     received = lacking.sum(axis=2)
     steps = 1 + (wanted.max(axis=2) > (held / p).max(axis=2))
-    calls = np.ceil(np.log2(np.maximum(operands, 2)))[:, None] * steps
+    apart = ((held > 0) & (here < np.minimum(wanted, held / p))).any(axis=2)
+    calls = np.ceil(np.log2(np.maximum(operands, 2)))[:, None] * steps + PERMUTATION * apart
     calls = np.broadcast_to(calls, steps.shape).astype(np.float64)
     moving = _Moving(calls, lacking.max(axis=2))
     if machine.has_nodes:
         nodes = source.on_nodes(machine.node_ranks)
         moving.far = combining(nodes)[:, None] * steps
-    seconds = moving.seconds(itemsize, machine) + itemsize * machine.copy * held.max(axis=2)
+    kept = np.minimum(wanted, held / p).max(axis=2)
+    seconds = moving.seconds(itemsize, machine) + itemsize * machine.copy * kept
     combined = (operands > 1)[:, None]
     nbytes = np.where(combined, np.ceil(received) * itemsize, values.nbytes).astype(np.int64)
     found = np.where(combined, seconds, values.seconds)

@@ -10,12 +10,15 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 from dace import SDFG
+from dace import float32 as f4
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import distspmd
+from distspmd.frontend import numpy_program
 from distspmd.layouts.mesh import Mesh
 from distspmd.plans.machine import Machine
 from distspmd.schedule import OnMesh
@@ -257,7 +260,7 @@ def test_within_less_memory_parameters_are_split_and_gathered_as_zero_does() -> 
     assert sum(memlet.solution.cost.nbytes for memlet in lowering.memlets) <= tight.nbytes
 
 
-def test_units_are_split_in_a_node_and_the_batch_across_nodes() -> None:
+def test_no_mixture_on_nodes_costs_less() -> None:
     sdfg, ranks = training_step(8192, 2048), 16
     machine = Machine(node_ranks=8, far_alpha=2e-5, far_beta=1e-9)
     options: dict[str, Any] = {"machine": machine, "arguments": held(sdfg)}
@@ -279,10 +282,31 @@ def test_units_are_split_in_a_node_and_the_batch_across_nodes() -> None:
     ]
     best, grid = cheapest(sdfg, ranks, every, **options)
     assert found.cost <= best * (1 + 1e-9)
-    assert str(grid["h"].mesh) == "d=8,m=2"  # neighbours, which share a node, have the units
-    chosen = found.schedule["h"]
-    assert (chosen.split["__i0"], chosen.split["__i1"]) == (("x",), ("y",))
-    assert str(chosen.mesh) == "x=8,y=2"
+    assert next(iter(grid["h"].mesh.axes)) == ("d", 16)  # nodes share gradients, no activations
+
+
+def test_heads_are_split_in_a_node_and_the_batch_across_nodes() -> None:
+    def attended(
+        x: f4[2, 128, 512],
+        wq: f4[512, 8, 64],
+        wk: f4[512, 8, 64],
+        wv: f4[512, 8, 64],
+        wo: f4[8, 64, 512],
+    ):
+        q = np.einsum("bse,ehp->bhsp", x, wq)
+        k = np.einsum("bse,ehp->bhsp", x, wk)
+        v = np.einsum("bse,ehp->bhsp", x, wv)
+        e = np.exp(np.einsum("bhsp,bhtp->bhst", q, k))
+        w = e / np.sum(e, axis=3, keepdims=True)
+        return np.einsum("bhsp,hpe->bse", np.einsum("bhst,bhtp->bhsp", w, v), wo)
+
+    sdfg = numpy_program(attended)
+    machine = Machine(node_ranks=8, far_alpha=2e-5, far_beta=1e-9)
+    found = distspmd.search(sdfg, 16, machine=machine, arguments=held(sdfg))
+    for name in ("q", "k", "v"):
+        chosen = found.schedule[name]
+        assert {n: axes for n, axes in chosen.split.items() if axes} == {"b": ("x",), "h": ("y",)}
+        assert str(chosen.mesh) == "x=2,y=8"  # ranks of a node, which are neighbours, have heads
 
 
 # -- attention ---
