@@ -67,6 +67,8 @@ said of the others, with an error that has the source line.
   would take that may come from elsewhere (an index of the run, a function that is called) is
   refused. Clocks, files and Python's `random` are refused, as they would be asked once, when the
   program is read.
+- **`logging`** writes on rank 0, to the standard error, what its settings let through when the
+  program is read; the rest is left out.
 - **`print`** writes on rank 0, in the order of the program, what Python would write; of arrays of
   at most 1000 elements.
 - **`np.linalg`** calls LAPACK on each rank. Dimensions of a stack are split, and columns of

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from mpi4py import MPI
 
+import distspmd
 from distspmd.errors import UnsupportedProgram, error_of_program
 from distspmd.execution.messages import Messages
 from distspmd.frontend import numpy_program
@@ -50,3 +53,30 @@ def test_what_cannot_be_told_is_refused(tmp_path: Path, lines: str, message: str
     with pytest.raises(UnsupportedProgram, match=message) as refused:
         numpy_program(space["program"], np.zeros(2000))
     assert "program_with_messages.py:3" in str(refused.value)
+
+
+@pytest.mark.usefixtures("unoptimised")
+def test_logs_are_written_as_their_settings_say(capfd: pytest.CaptureFixture[str]) -> None:
+    log = logging.getLogger("of_a_module")
+
+    def program(x: Any) -> Any:
+        logging.info("never written")
+        log.debug("never, %g", x[0])
+        total = x.sum()
+        if total > 2:
+            logging.error("large: %s", "the sum")
+        else:
+            logging.error("small")
+        log.warning(f"{total:.1f} in all")
+        return total
+
+    lowering = distspmd.lower(numpy_program(program, np.ones(3)))
+    with distspmd.compile(lowering, MPI.COMM_SELF) as made:
+        assert made(x=np.ones(3)) == 3
+    written = capfd.readouterr().err.splitlines()
+    wanted = ["ERROR:root:large: the sum", "WARNING:of_a_module:3.0 in all"]
+    assert [line for line in written if ":" in line and line in wanted] == wanted
+    assert not any("never" in line or "small" in line for line in written)
+
+    with pytest.raises(UnsupportedProgram, match="'exc_info'"):
+        numpy_program(lambda x: logging.error("failed", exc_info=True), np.ones(3))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import logging
 import time
 
 import numpy as np
@@ -64,11 +63,6 @@ refused(
     *(time.time, time.time_ns, time.perf_counter, time.perf_counter_ns, time.monotonic),
     *(time.process_time, time.sleep),
     instead="it would be called once, when the program is read; measure around the call",
-    always=True,
-)
-refused(
-    *(logging.debug, logging.info, logging.warning, logging.error, logging.log),
-    instead="print(...) writes at each call, on rank 0",
     always=True,
 )
 refused(
