@@ -90,12 +90,13 @@ def _redirect(inserter: Inserter, use: Use, container: data.Data) -> None:
     match use:
         case Read(inspection=asked) if asked and use.is_asked_for(home.is_written):
             inserter.read_fetched(use, asked, container)
-        case Read() if not home.is_written and not home.is_gathered:
-            inserter.read_shared(use, container)
         case Read():
             move = plan_fetch(use, home, dtype)
             assert move is not None
-            inserter.read_copy(use, container, move)
+            if home.is_written or home.is_gathered:
+                inserter.read_copy(use, container, move)
+            else:
+                inserter.read_shared(use, container, move)
         case Write() | Update():
             before, after = plan_fetch(use, home, dtype), stores(use, home, dtype)
             inserter.write_copy(use, container, before, after)

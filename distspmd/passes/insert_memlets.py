@@ -65,14 +65,13 @@ class Inserter:
 
     # -- reads ----------------------------------------------------------------------------------
 
-    def read_shared(self, use: Read, container: data.Data) -> None:
+    def read_shared(self, use: Read, container: data.Data, move: Redistribution) -> None:
         """Read from the one copy in each layout of what nobody writes, loaded at the start."""
         key = (use.data, use.layout.boxes)
         if key not in self._shared:
-            tile = self.tiles.add(f"{use.data}_copy", container, use.layout)
+            tile = self.tiles.add(f"{use.data}_copy", container, move.target)
             begin = self.start()
             origin = self.home_node(begin, use.data)
-            move = Redistribution(self.homes[use.data].core, use.layout, dtype_of(container))
             self.move(begin, origin, begin.add_write(tile), use.data, move, use.space.source)
             self._shared[key] = tile
         state = use.space.state

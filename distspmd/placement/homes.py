@@ -83,6 +83,17 @@ class Home:
         """Whether any space writes the container."""
         return _is_written(self.uses)
 
+    @functools.cached_property
+    def shared(self) -> dict[bytes, Layout]:
+        """The first of the layouts of uses that work on the same tiles, on whatever grids.
+
+        A copy of what nobody writes is made once for all of them.
+        """
+        found: dict[bytes, Layout] = {}
+        for use in self.uses:
+            found.setdefault(use.tiles.bounds.tobytes(), use.tiles)
+        return found
+
 
 def question(
     dtype: np.dtype[Any],
@@ -416,7 +427,8 @@ def plan_fetch(use: Use, home: Home, dtype: np.dtype[Any]) -> Redistribution | N
     """What brings a use that is not in place the values that it needs."""
     if works_in_place(use, home.layout) or not use.needs_values:
         return None
-    return Redistribution(home.core, use.tiles, dtype)
+    tiles = use.tiles if home.is_written else home.shared[use.tiles.bounds.tobytes()]
+    return Redistribution(home.core, tiles, dtype)
 
 
 def stores(use: Use, home: Home, dtype: np.dtype[Any]) -> list[Redistribution]:

@@ -18,7 +18,7 @@ from distspmd.layouts import intervals
 from distspmd.layouts.layout import Layout, Partial
 from distspmd.layouts.mesh import Mesh
 from distspmd.lowering import Lowering
-from distspmd.placement.homes import Home, choose, stores, works_in_place
+from distspmd.placement.homes import Home, choose, moves, plan_fetch, stores, works_in_place
 
 FLOAT = np.dtype("float64")
 
@@ -217,6 +217,19 @@ def test_readers_of_different_layouts_share_the_one_of_least_traffic():
     found = home(wide, narrow, argument=False)
     reads = [in_place(u, found.layout) for u in (wide, narrow)]
     assert True in reads
+
+
+@pytest.mark.parametrize("gathered", [False, True])
+def test_readers_of_equal_tiles_on_grids_written_otherwise_get_the_copy_that_is_planned(gathered):
+    read = use(doubled, "x", 3, write=False)
+    mesh = Mesh.of((*read.layout.mesh.axes, ("__other", 1)))
+    other = replace(read, layout=replace(read.layout, mesh=mesh))
+    assert other.layout != read.layout
+    root = Layout.root(read.layout.extents)
+    for found in ((read, other), (other, read)):
+        lives = replace(choose("x", FLOAT, found, caller=root, given=root), is_gathered=gathered)
+        planned = [move for _, move in moves(lives, FLOAT)]
+        assert [plan_fetch(each, lives, FLOAT) for each in found] == [planned[0]] * 2
 
 
 def test_a_transient_lives_where_it_is_written_if_it_is_read_there():
