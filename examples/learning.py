@@ -1,4 +1,7 @@
-"""What the examples of training share: train on ranks beside torch, print what moves, compare."""
+"""What the examples of training share: train on ranks beside torch, print what moves, compare.
+
+Each step runs under a schedule that is searched for, and then under the one that the example names.
+"""
 
 from __future__ import annotations
 
@@ -42,6 +45,12 @@ class Training:
         sdfg = frontend.training_step(step, *self.batch())
         return sdfg, distspmd.lower(sdfg, self.schedule)
 
+    def searched(self, step: Callable[..., Tensor]) -> tuple[SDFG, Lowering]:
+        """The same where no space is named, and tensors stay on the ranks as the schedule says."""
+        sdfg = frontend.training_step(step, *self.batch())
+        held = frontend.resident(sdfg, **self.schedule.held)
+        return sdfg, distspmd.lower(sdfg, ranks=self.schedule.mesh.size, arguments=held)
+
 
 def stepped(
     model: nn.Module,
@@ -68,14 +77,14 @@ def made(build: Callable[[], Trained]) -> Trained:
     return build()
 
 
-def show(training: Training, comm: Any) -> bool:
+def show(training: Training, comm: Any, is_searched: bool = False) -> bool:
     """Train on all ranks; rank 0 prints what moves, and says whether it is what torch does."""
     module, _, step = made(training.build)
     same, _, reference = made(training.build)
     sdfg = None
     if comm.rank == 0:
-        sdfg, lowering = training.lowered(step)
-        print(training.schedule)
+        sdfg, lowering = (training.searched if is_searched else training.lowered)(step)
+        print(f"nothing is named: {lowering.remarks[-1]}" if is_searched else training.schedule)
         for memlet in lowering.memlets:
             if memlet.solution.cost.nbytes:
                 nbytes = f"{memlet.solution.cost.nbytes:,} bytes"
@@ -105,5 +114,6 @@ def main(file: str, training: Training, ranks: int = 4) -> None:
 
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
-    if not show(training, MPI.COMM_WORLD):
+    right = [show(training, MPI.COMM_WORLD, is_searched) for is_searched in (True, False)]
+    if not all(right):
         sys.exit("training differs from torch")

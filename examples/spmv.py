@@ -1,5 +1,6 @@
-"""Power iteration with a sparse matrix (CSR), its rows partitioned over 4 ranks.
+"""Power iteration with a sparse matrix (CSR), partitioned over 4 ranks.
 
+No schedule is given: the one that is searched for gives each rank rows of the matrix.
 Which entries of the matrix and of the vector a rank needs stands in the row and column arrays,
 which are known when the program runs. So each rank computes these indices alone, asks the ranks
 that have the elements, and gets those and no others:
@@ -30,8 +31,6 @@ if TYPE_CHECKING:  # the ranks that run a program need no DaCe
 
 ROWS, BAND, FAR, STEPS = 100_000, 8, 20_000, 10
 ENTRIES = ROWS * BAND + FAR
-
-SCHEDULE = {"y": (4,)}  # the rows
 
 
 def iterated(
@@ -77,7 +76,7 @@ def main() -> None:
     comm = MPI.COMM_WORLD
     lowering, arguments = None, ()
     if comm.rank == 0:
-        lowering = distspmd.lower(iterated, SCHEDULE)
+        lowering = distspmd.lower(iterated, ranks=comm.size)
         print(lowering)
         row, col, val = matrix()
         x = np.random.default_rng(1).random(ROWS)
