@@ -27,6 +27,7 @@ from distspmd.analysis.tiling import Tiling
 from distspmd.analysis.uses import Read, Use, Write
 from distspmd.layouts import intervals, relations
 from distspmd.layouts.layout import Layout
+from distspmd.layouts.mesh import Mesh
 from distspmd.lowering import Choice, Reason
 from distspmd.passes.compilation import Compilation
 from distspmd.passes.tiles import new_name
@@ -187,8 +188,8 @@ class _Phases:
             hull = intervals.hull(hull, box)
         full = sum(map(intervals.volume, distinct)) == intervals.volume(hull)
         mesh = home.layout.mesh
-        if disjoint and full:
-            boxes_of = [home.core.box(rank) for rank in mesh]
+        boxes_of = [home.core.box(rank) for rank in mesh]
+        if disjoint and full and _are_split_by(mesh, axes, boxes_of):
             yield Tiling.of_boxes(mesh, axes, boxes_of)
         whole = [ParameterRange.up_to(n) for n in home.layout.extents]
         yield Tiling.of(whole, mesh, axes)
@@ -280,6 +281,22 @@ class _Phases:
         )
         names, ranges = parameters_of(entry)
         return IterationSpace(name, name, names, ranges, source, (ends[1],), state, entry, None)
+
+
+def _are_split_by(
+    mesh: Mesh, axes: Sequence[Sequence[str]], boxes: Sequence[intervals.Box]
+) -> bool:
+    """Whether boxes differ along a dimension by nothing but coordinates along its axes.
+
+    The uses of a container may split other dimensions of it along the same axes.
+    """
+    places = [mesh.coordinates(rank) for rank in mesh]
+    for d, own in enumerate(axes):
+        found: dict[tuple[int, ...], object] = {}
+        for place, box in zip(places, boxes, strict=True):
+            if found.setdefault(tuple(place[axis] for axis in own), box[d]) != box[d]:
+                return False
+    return True
 
 
 def _cost(home: Home, dtype: np.dtype[Any]) -> float:

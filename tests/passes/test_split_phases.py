@@ -10,7 +10,9 @@ import pytest
 import distspmd
 from distspmd.frontend import numpy_program
 from distspmd.layouts import intervals
+from distspmd.layouts.mesh import Mesh
 from distspmd.lowering import Lowering
+from distspmd.passes import split_phases
 
 N, STEPS = 48, 5
 
@@ -88,8 +90,6 @@ def test_a_loop_that_uses_an_array_both_ways_has_no_copy() -> None:
 def test_a_copy_must_spare_a_part_of_the_traffic(monkeypatch: pytest.MonkeyPatch) -> None:
     from dataclasses import replace
 
-    from distspmd.passes import split_phases
-
     greedy = replace(split_phases.HEURISTICS, phase_gain=1.0)
     monkeypatch.setattr(split_phases, "HEURISTICS", greedy)
     assert not any("phase" in home.data for home in lowered(sweeps, 1, 4).homes)
@@ -109,3 +109,12 @@ def test_a_loop_does_not_work_on_a_copy_of_its_copy() -> None:
     schedule = {s.name: (2,) + (1,) * (len(s.parameters) - 1) for s in spaces}
     homes = {home.data for home in distspmd.lower(sdfg, schedule).homes}
     assert not any("phase_phase" in name for name in homes)
+
+
+def test_tiles_that_other_axes_split_are_no_copies_tiles() -> None:
+    """Rows on two ranks, by the axis along which another use splits the columns."""
+    rows = [((0, 5), (0, 10)), ((5, 10), (0, 10))]
+    assert split_phases._are_split_by(Mesh(i=2), [("i",), ()], rows)
+    assert split_phases._are_split_by(Mesh(i=2, j=1), [("i",), ("j",)], rows)
+    assert not split_phases._are_split_by(Mesh(i=2), [(), ("i",)], rows)
+    assert not split_phases._are_split_by(Mesh(i=1, j=2), [("i",), ("j",)], rows)
