@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Any
 
 import dace
 import pytest
 
+from distspmd.codegen.device_maps import run_on_device
+from distspmd.dace_compat.device_code import for_cuda
 from distspmd.dace_compat.wide_indices import has_large_arrays, wide_indices
 
 NEEDED = 14 * 2**30
@@ -40,3 +43,24 @@ def code_of(rows: int) -> str:
 def test_parameters_of_maps_are_as_wide_as_the_places_of_elements() -> None:
     assert "int64_t i = 0" in code_of(2**19)
     assert "int i = 0" in code_of(2**19 - 1)
+
+
+def test_kernels_of_dace_have_threads_and_loops_as_wide_as_the_places_of_elements() -> None:
+    sdfg = dace.SDFG("sums")
+    for name, shape in (("x", [2**20, 4096]), ("y", [2**20])):
+        sdfg.add_array(name, shape, dace.int8, dace.StorageType.GPU_Global)
+    state = sdfg.add_state()
+    ends = {"i": f"0:{2**20}", "j": "0:4096"}
+    read, written = dace.Memlet("x[i, j]"), dace.Memlet("y[i]", wcr="lambda a, b: a + b")
+    _, entry, _ = state.add_mapped_tasklet(
+        "sum", ends, {"v": read}, "o = v", {"o": written}, external_edges=True
+    )
+    with for_cuda():
+        assert run_on_device(state, entry) == ("j",)
+        with wide_indices(sdfg):
+            (code,) = (one.clean_code for one in sdfg.generate_code() if one.language == "cu")
+    kernel = code.partition("__global__")[2].partition("DACE_EXPORTED")[0]
+    for name in ("__element", "i", "j"):
+        declared = re.findall(rf"\b(\w+) {name} =", kernel)
+        assert declared, kernel
+        assert set(declared) == {"int64_t"}, kernel
