@@ -211,6 +211,7 @@ class Lowering:
         machine: what messages and bytes were taken to cost.
         deterministic: whether results have the same bits on any number of ranks.
         held: layout of each argument and result that the caller does not hold on rank 0.
+        arguments: how the caller holds them, as :func:`distspmd.lower` is told.
         fused: iteration spaces that run in others, in program order.
         sdfg: the lowered SDFG; None once the record has travelled to another process.
     """
@@ -226,6 +227,7 @@ class Lowering:
     machine: Machine = field(default_factory=Machine)
     deterministic: bool = False
     held: Mapping[str, Layout] = field(default_factory=dict)
+    arguments: Mapping[str, str] = field(default_factory=dict)
     fused: tuple[FusedSpace, ...] = ()
     remarks: tuple[str, ...] = ()
     warned: tuple[str, ...] = ()
@@ -241,13 +243,17 @@ class Lowering:
 
     @property
     def schedule(self) -> Schedule:
-        """Where each space of the program runs, named or not: a schedule that names them all."""
+        """Where each space of the program runs, named or not: a schedule that names them all.
+
+        It says how arguments are held, too.
+        """
         return Schedule(
             {
                 space.name: OnMesh(space.mesh, space.asked)
                 for space in self.spaces
                 if space.origin is SpaceOrigin.PROGRAM and space.asked is not None
-            }
+            },
+            arguments=self.arguments,
         )
 
     @property

@@ -36,7 +36,7 @@ from distspmd.placement.argument_layouts import check_arguments
 from distspmd.plans.machine import Machine
 from distspmd.plans.solver import Solver, is_solver
 from distspmd.runtime.call_form import call_form_of
-from distspmd.schedule import Entries, Patterns
+from distspmd.schedule import Entries, Schedule
 from distspmd.solvers import SOLVERS
 
 
@@ -180,12 +180,20 @@ def begin_compilation(
 def with_held(
     sdfg: SDFG, schedule: Entries, arguments: Mapping[str, str] | None
 ) -> Mapping[str, str] | None:
-    """Where the caller holds arguments, with what a schedule by patterns says of the others."""
-    if not isinstance(schedule, Patterns):
+    """Where the caller holds arguments, with what a schedule says of the others.
+
+    Raises:
+        ScheduleError: the schedule names an argument that the program does not have.
+    """
+    if not isinstance(schedule, Schedule) or not (schedule.held or schedule.arguments):
         return arguments
+    visible = [name for name, container in sdfg.arrays.items() if not container.transient]
+    for name, kind in schedule.arguments.items():
+        place = schedule.places.get(f"arguments {name}", "the schedule")
+        check_arguments(sdfg.name, visible, call_form_of(sdfg).as_inside({name: kind}), place)
     kinds = meanings_of(sdfg).kinds
     held = {name: schedule.held[kind] for name, kind in kinds.items() if kind in schedule.held}
-    return {**held, **(arguments or {})}
+    return {**held, **schedule.arguments, **(arguments or {})}
 
 
 def check_options(solvers: object, machine: object) -> None:

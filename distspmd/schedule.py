@@ -162,6 +162,10 @@ class Schedule(dict[str, Any]):
     Attributes:
         places: of the spaces and arrays that come from a file: ``"schedule.yaml:7"``.
         homes: layouts in which arrays live between their uses; those of the others are chosen.
+        arguments: how the caller holds arguments and results; where :func:`distspmd.lower` is told
+            nothing else by ``arguments=``.
+        held: the same of all ``"parameters"`` and ``"states"`` of a program of torch, which
+            ``arguments`` do not name.
     """
 
     def __init__(
@@ -169,10 +173,22 @@ class Schedule(dict[str, Any]):
         spaces: Mapping[str, Any] | None = None,
         places: Mapping[str, str] | None = None,
         homes: Mapping[str, Layout] | None = None,
+        arguments: Mapping[str, str] | None = None,
+        held: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(spaces or {})
         self.places = dict(places or {})
         self.homes = dict(homes or {})
+        self.arguments = dict(arguments or {})
+        self.held = dict(held or {})
+
+    def add(self, other: Schedule) -> None:
+        """Take all that another schedule says, also where this one says otherwise."""
+        self.update(other)
+        self.places |= other.places
+        self.homes |= other.homes
+        self.arguments |= other.arguments
+        self.held |= other.held
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a file that :func:`distspmd.lower` reads.
@@ -196,7 +212,9 @@ class Schedule(dict[str, Any]):
 
     def __str__(self) -> str:
         spaces = [f"{name}: {asked}" for name, asked in self.items()]
-        return "\n".join([*spaces, *(f"{name} in {home}" for name, home in self.homes.items())])
+        homes = [f"{name} in {home}" for name, home in self.homes.items()]
+        held = [f"{name} {kind}" for name, kind in {**self.held, **self.arguments}.items()]
+        return "\n".join([*spaces, *homes, *held])
 
 
 def as_entries(
@@ -241,7 +259,7 @@ def as_entries(
     }
     if not isinstance(schedule, Schedule):
         return made
-    return Schedule(made, schedule.places, schedule.homes)
+    return Schedule(made, schedule.places, schedule.homes, schedule.arguments, schedule.held)
 
 
 class Patterns(Schedule):
@@ -251,8 +269,6 @@ class Patterns(Schedule):
 
     Attributes:
         mesh: the ranks.
-        held: how ``"parameters"`` and ``"states"`` are held between calls; where
-            :func:`distspmd.lower` is told nothing else by ``arguments=``.
     """
 
     def __init__(
@@ -262,8 +278,8 @@ class Patterns(Schedule):
         held: Mapping[str, str] | None = None,
     ) -> None:
         self.mesh = mesh if isinstance(mesh, Mesh) else Mesh.of(mesh)
-        super().__init__({key: OnMesh(self.mesh, dict(split)) for key, split in splits.items()})
-        self.held = dict(held or {})
+        spaces = {key: OnMesh(self.mesh, dict(split)) for key, split in splits.items()}
+        super().__init__(spaces, held=held)
 
     def __mul__(self, other: Patterns) -> Patterns:
         """Both, on the product of the meshes; the axes of the first are major."""
@@ -284,7 +300,7 @@ class Patterns(Schedule):
                     into[name] = (*own, *into.get(name, ()))  # minor first
         ordered = sorted(splits, key=lambda key: key == ANY)  # what fits all comes last
         held = {
-            kind: max(self.held.get(kind, "root"), other.held.get(kind, "root"), key=_KINDS.index)
+            kind: max(self.held.get(kind, "root"), other.held.get(kind, "root"), key=HOLDINGS.index)
             for kind in dict.fromkeys([*self.held, *other.held])
         }
         mesh = Mesh.of((*self.mesh.axes, *other.mesh.axes))
@@ -302,7 +318,7 @@ class Patterns(Schedule):
     __repr__ = __str__
 
 
-_KINDS = ("root", "replicated", "distributed", "gathered")
+HOLDINGS = ("root", "replicated", "distributed", "gathered")
 """Ways to hold arguments; of two factors of a product the later one counts."""
 
 
@@ -312,8 +328,8 @@ def _shown(axes: Axes) -> str:
 
 # -- files ----------------------------------------------------------------------------------------
 
-VERSION = 1
-"""Of the format of files."""
+VERSION = 2
+"""Of the format of files; those of version 1 say nothing of arguments."""
 
 ROOT = "root"
 """What files call the mesh of rank 0 alone."""
@@ -345,6 +361,8 @@ def _written(schedule: Schedule) -> str:
         "meshes": {name: dict(mesh.axes) for mesh, name in meshes.items()},
         "spaces": spaces,
         **({"homes": homes} if homes else {}),
+        **({"arguments": dict(schedule.arguments)} if schedule.arguments else {}),
+        **({"held": dict(schedule.held)} if schedule.held else {}),
     }
     text: str = yaml.safe_dump(content, sort_keys=False, default_flow_style=None)
     return text
@@ -370,40 +388,67 @@ def _read(path: Path) -> Schedule:
     if "version" not in content:
         return Schedule(content, _places(path, node))
     entries = {key.value: value for key, value in node.value}
-    unknown = [key for key in content if key not in ("version", "meshes", "spaces", "homes")]
-    if content["version"] != VERSION or unknown or not isinstance(content.get("spaces"), dict):
+    known = ("version", "meshes", "spaces", "homes", *(_HOLDING if content["version"] != 1 else ()))
+    unknown = [key for key in content if key not in known]
+    versions = range(1, VERSION + 1)
+    if content["version"] not in versions or unknown or not isinstance(content.get("spaces"), dict):
         raise ScheduleError(
             f"{path}:{node.start_mark.line + 1}: a schedule of version {content['version']!r} with "
-            f"{', '.join(map(repr, content))}. Write version: {VERSION}, meshes and spaces."
+            f"{', '.join(map(repr, content))}. Write version: {VERSION}, meshes and spaces; homes, "
+            "arguments and held may follow."
         )
     places = _places(path, entries["spaces"])
-    meshes = _meshes(path, content.get("meshes") or {}, entries.get("meshes"))
+    given = _section(path, content, entries, "meshes")
+    meshes = {name: _mesh(sizes, place) for name, (place, sizes) in given.items()}
     spaces = {
         name: _entry(places[name], asked, meshes) for name, asked in content["spaces"].items()
     }
-    if not (given := content.get("homes")):
-        return Schedule(spaces, places)
+    homes = {}
+    for name, (where, asked) in _section(path, content, entries, "homes").items():
+        homes[name], places[f"home of {name}"] = _home(where, asked, meshes), where
+    held: dict[str, dict[str, str]] = {key: {} for key in _HOLDING}
+    for key in _HOLDING:
+        for name, (where, kind) in _section(path, content, entries, key).items():
+            held[key][name], places[f"{key} {name}"] = _kind(where, key, name, kind), where
+    return Schedule(spaces, places, homes, **held)
+
+
+_SECTIONS = {
+    "meshes": "mesh1: {x: 4, y: 2}",
+    "homes": "w: {mesh: mesh1, layout: '[4{x}8]'}",
+    "arguments": "w: distributed",
+    "held": "parameters: distributed",
+}
+"""What a line of each section looks like; the last two came with version 2."""
+_HOLDING = ("arguments", "held")
+
+
+def _section(
+    path: Path, content: Mapping[str, Any], entries: Mapping[str, Any], key: str
+) -> dict[str, tuple[str, Any]]:
+    """The places and values of what a section names."""
+    given = content.get(key)
+    if not given:
+        return {}
     if not isinstance(given, dict):
-        line = entries["homes"].start_mark.line + 1
-        raise ScheduleError(
-            f"{path}:{line}: homes is no mapping. Write w: {{mesh: mesh1, layout: '[4{{x}}8]'}}."
-        )
-    at = _places(path, entries["homes"])
-    homes = {name: _home(at[name], asked, meshes) for name, asked in given.items()}
-    return Schedule(spaces, {**{f"home of {n}": where for n, where in at.items()}, **places}, homes)
+        line = entries[key].start_mark.line + 1
+        raise ScheduleError(f"{path}:{line}: {key} is no mapping. Write {_SECTIONS[key]}.")
+    places = _places(path, entries[key])
+    return {str(name): (places[str(name)], value) for name, value in given.items()}
+
+
+def _kind(place: str, key: str, name: str, kind: Any) -> str:
+    if key == "held" and name not in ("parameters", "states"):
+        raise ScheduleError(f"{place}: {name!r} is held; write 'parameters' or 'states'.")
+    if kind not in HOLDINGS:
+        kinds = ", ".join(map(repr, HOLDINGS))
+        raise ScheduleError(f"{place}: {name!r} is to be held {kind!r}; write one of {kinds}.")
+    return str(kind)
 
 
 def _places(path: Path, node: Any) -> dict[str, str]:
     """File and line of each key of a mapping."""
     return {key.value: f"{path}:{key.start_mark.line + 1}" for key, _ in node.value}
-
-
-def _meshes(path: Path, given: Any, node: Any) -> dict[str, Mesh]:
-    if not isinstance(given, dict):
-        line = node.start_mark.line + 1
-        raise ScheduleError(f"{path}:{line}: meshes is no mapping. Write mesh1: {{x: 4, y: 2}}.")
-    places = _places(path, node) if given else {}
-    return {name: _mesh(sizes, places[str(name)]) for name, sizes in given.items()}
 
 
 def _mesh(sizes: Any, place: str) -> Mesh:

@@ -13,6 +13,7 @@ import distspmd
 from distspmd.cli import main
 from distspmd.cli.options import parse_schedule
 from distspmd.errors import ScheduleError
+from distspmd.schedule import Schedule
 
 PROGRAM = """
 import dace
@@ -44,6 +45,20 @@ def said(capsys: pytest.CaptureFixture[str], *arguments: str | Path, status: int
     assert main([str(argument) for argument in arguments]) == status
     captured = capsys.readouterr()
     return captured.out if status == 0 else captured.err
+
+
+def test_schedules_in_files_bring_all_that_they_say(tmp_path):
+    path = tmp_path / "schedule.yaml"
+    path.write_text(
+        "version: 2\nmeshes:\n  mesh1: {x: 2}\nspaces:\n  y: {mesh: mesh1, split: {i: [x]}}\n"
+        "homes:\n  w: {mesh: mesh1, layout: '[4{x}8]'}\n"
+        "arguments:\n  w: replicated\nheld:\n  states: distributed\n"
+    )
+    read, kept = parse_schedule(["z=2", str(path)]), Schedule.load(path)
+    assert (list(read), list(kept.homes)) == (["z", "y"], ["w"])
+    assert (read.places, read.homes) == (kept.places, kept.homes)
+    assert read.arguments == {"w": "replicated"}
+    assert read.held == {"states": "distributed"}
 
 
 def test_the_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) -> None:

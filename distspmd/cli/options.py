@@ -70,9 +70,7 @@ def parse_schedule(given: Sequence[str]) -> Schedule:
         if equals:
             schedule[space] = _parse_parts(item, parts)
         elif _is_file(item):
-            read = Schedule.load(item)
-            schedule.update(read)
-            schedule.places.update(read.places)
+            schedule.add(Schedule.load(item))
         else:
             raise ScheduleError(
                 f"--schedule {item!r}: neither space=parts, such as hidden=2,2,1, nor a file."

@@ -71,6 +71,7 @@ class RecordDecisions:
             machine=compilation.machine,
             deterministic=compilation.deterministic,
             held=_layouts_at_caller(homes, compilation.arguments),
+            arguments=dict(compilation.arguments),
             fused=compilation.fused,
             remarks=(*compilation.remarks, *remarks(compilation, work)),
             warned=compilation.warned,

@@ -13,19 +13,23 @@ from distspmd.errors import ScheduleError, describe
 from distspmd.layouts import intervals
 from distspmd.layouts.layout import Layout
 from distspmd.layouts.mesh import Mesh
+from distspmd.schedule import HOLDINGS
 
-ROOT, REPLICATED, DISTRIBUTED, GATHERED = "root", "replicated", "distributed", "gathered"
-KINDS = (ROOT, REPLICATED, DISTRIBUTED, GATHERED)
+KINDS = HOLDINGS
+ROOT, REPLICATED, DISTRIBUTED, GATHERED = KINDS
 IN_TILES = (DISTRIBUTED, GATHERED)
 
 
-def check_arguments(program: str, names: Sequence[str], arguments: object) -> None:
+def check_arguments(
+    program: str, names: Sequence[str], arguments: object, place: str = "arguments="
+) -> None:
     """Whether a mapping from arguments and results to kinds of holding fits a program.
 
     Args:
         program: its name, for messages.
         names: its arguments and results.
         arguments: the mapping.
+        place: where it is written, for messages.
 
     Raises:
         ScheduleError: no mapping, an argument that the program does not have, or an unknown kind.
@@ -40,11 +44,11 @@ def check_arguments(program: str, names: Sequence[str], arguments: object) -> No
             close = difflib.get_close_matches(str(name), names)
             hint = f"Did you mean {close[0]!r}?" if close else f"It has {', '.join(names)}."
             raise ScheduleError(
-                f"arguments= names {name!r}, which {program!r} neither takes nor returns. {hint}"
+                f"{place} names {name!r}, which {program!r} neither takes nor returns. {hint}"
             )
         if kind not in KINDS:
             raise ScheduleError(
-                f"arguments= wants {name!r} {kind!r}; write one of {', '.join(map(repr, KINDS))}."
+                f"{place} wants {name!r} {kind!r}; write one of {', '.join(map(repr, KINDS))}."
             )
 
 

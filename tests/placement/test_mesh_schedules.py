@@ -1,6 +1,7 @@
 """Schedules whose spaces share the axes of a mesh, what lowering makes of them, and their files."""
 
 import copy
+import re
 
 import dace
 import numpy as np
@@ -191,8 +192,8 @@ def test_a_home_that_lacks_what_is_used_is_refused():
 
 def test_other_versions_and_meshes_that_are_none_are_refused(tmp_path):
     path = tmp_path / "schedule.yaml"
-    path.write_text("version: 2\nspaces: {}\n")
-    with pytest.raises(ScheduleError, match=r"version 2 .* Write version: 1"):
+    path.write_text("version: 3\nspaces: {}\n")
+    with pytest.raises(ScheduleError, match=r"version 3 .* Write version: 2"):
         Schedule.load(path)
     path.write_text("version: 1\nmeshes:\n  rows: {x: 0}\nspaces: {}\n")
     with pytest.raises(ScheduleError, match=r"schedule.yaml:3: mesh axis 'x' has size 0"):
@@ -231,3 +232,48 @@ def test_results_on_a_mesh_are_those_of_numpy():
     split = {"hidden": {"__i0": "y", "__i1": "x"}, "__return": {"i": "y", "k": "x"}}
     checked = distspmd.check(chain, split, 6, mesh={"x": 3, "y": 2}, runs=1)
     assert checked.lowering.ranks == 6
+
+
+HELD = "version: 2\nmeshes: {}\nspaces:\n  hidden: [4, 1]\narguments:\n"
+
+
+def test_how_arguments_are_held_is_kept_in_files_and_taken(tmp_path):
+    held = {"x": "replicated", "__return": "distributed"}
+    lowering = distspmd.lower(chain.to_sdfg(), {"hidden": (4, 1)}, arguments=held)
+    path = tmp_path / "schedule.yaml"
+    lowering.schedule.save(path)
+    again = distspmd.lower(chain.to_sdfg(), path)
+    assert again.arguments == lowering.arguments == held
+    assert again.held == lowering.held
+    told = distspmd.lower(chain.to_sdfg(), path, arguments={"x": "distributed"})
+    assert told.arguments == {**held, "x": "distributed"}
+
+
+def test_a_preset_in_a_file_says_how_parameters_are_held(tmp_path):
+    given = Schedule({"hidden": (4, 1)}, held={"parameters": "distributed"})
+    path = tmp_path / "schedule.yaml"
+    given.save(path)
+    assert Schedule.load(path).held == {"parameters": "distributed"}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (HELD + "  x: everywhere\n", "schedule.yaml:6: 'x' is to be held 'everywhere'; write one"),
+        (HELD + "  z: replicated\n", "schedule.yaml:6 names 'z', which"),
+        (HELD.replace("arguments:\n", "arguments: [x]\n"), "schedule.yaml:5: arguments is no map"),
+        (
+            HELD.replace("arguments:", "held:") + "  x: root\n",
+            "schedule.yaml:6: 'x' is held; write",
+        ),
+        (
+            HELD.replace("2", "1", 1) + "  x: root\n",
+            "schedule.yaml:1: a schedule of version 1 with",
+        ),
+    ],
+)
+def test_how_arguments_are_held_is_refused_with_its_line(text, message, tmp_path):
+    path = tmp_path / "schedule.yaml"
+    path.write_text(text)
+    with pytest.raises(ScheduleError, match=re.escape(message)):
+        distspmd.lower(chain.to_sdfg(), path)
