@@ -12,6 +12,7 @@ import sympy
 from distspmd.expressions.ir import Constant, Expression, apply, cast
 from distspmd.expressions.operations import OPERATIONS, DType
 from distspmd.frontend.from_numpy.comparisons import COMPARISONS, comparison, known_comparison
+from distspmd.frontend.from_numpy.complex_parts import apply_real, real_type
 from distspmd.frontend.from_numpy.elements import is_one, truth_of
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.transcript import PYTHON_TYPES, told
@@ -30,18 +31,25 @@ def _square(a: Expression) -> Expression:
     return apply("multiply", a, a)
 
 
+def _parts(a: Expression) -> list[Expression]:
+    """The parts of a complex number."""
+    return [apply(part, a, dtype=real_type(a.dtype)) for part in ("real", "imag")]
+
+
 def _is_inf(a: Expression) -> Expression:
-    return apply("equal", apply("absolute", a), number(math.inf, _real(a.dtype)))
+    if a.dtype.kind in "biu":
+        return number(False, np.dtype(bool))
+    if a.dtype.kind == "c":
+        return apply("logical_or", *map(_is_inf, _parts(a)))
+    return apply("equal", apply("absolute", a), number(math.inf, a.dtype))
 
 
 def _is_finite(a: Expression) -> Expression:
     if a.dtype.kind in "biu":
         return number(True, np.dtype(bool))
-    return apply("less", apply("absolute", a), number(math.inf, _real(a.dtype)))
-
-
-def _real(dtype: DType) -> DType:
-    return np.dtype(f"f{dtype.itemsize // 2}") if dtype.kind == "c" else dtype
+    if a.dtype.kind == "c":
+        return apply("logical_and", *map(_is_finite, _parts(a)))
+    return apply("less", apply("absolute", a), number(math.inf, a.dtype))
 
 
 def _is_nan(a: Expression) -> Expression:
@@ -153,7 +161,7 @@ def _absolute(a: Expression) -> Expression:
     if a.dtype.kind in "bu":
         return a
     if a.dtype.kind == "c":
-        return apply("absolute", a, dtype=_real(a.dtype))
+        return apply("absolute", a, dtype=real_type(a.dtype))
     return apply("absolute", a)
 
 
@@ -465,34 +473,6 @@ def converted(tracer: Tracer, value: Any, dtype: Any) -> Tensor:
         )
     return Tensor(
         tensor.shape, wanted, lambda i: _converted(tensor.element(i), wanted), None, tensor.mask
-    )
-
-
-def apply_real(tensor: Tensor) -> Tensor:
-    """The real part."""
-    if tensor.dtype.kind != "c":
-        return tensor
-    kind = _real(tensor.dtype)
-    return Tensor(
-        tensor.shape,
-        kind,
-        lambda i: apply("real", tensor.element(i), dtype=kind),
-        tensor.weak and float,
-        tensor.mask,
-    )
-
-
-def apply_imag(tensor: Tensor) -> Tensor:
-    """The imaginary part."""
-    if tensor.dtype.kind != "c":
-        return Tensor(tensor.shape, tensor.dtype, lambda _: number(0, tensor.dtype))
-    kind = _real(tensor.dtype)
-    return Tensor(
-        tensor.shape,
-        kind,
-        lambda i: apply("imag", tensor.element(i), dtype=kind),
-        tensor.weak and float,
-        tensor.mask,
     )
 
 

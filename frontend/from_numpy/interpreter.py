@@ -25,7 +25,7 @@ from distspmd.frontend.from_numpy.run_lists import (
     UnknownElement,
     decided_by_run,
 )
-from distspmd.frontend.from_numpy.syntax import generators, lists, objects, run_dicts
+from distspmd.frontend.from_numpy.syntax import attributes, generators, lists, objects, run_dicts
 from distspmd.frontend.from_numpy.syntax.absence import known_value, may_be_none, present
 from distspmd.frontend.from_numpy.syntax.bindings import (
     changed_in_place,
@@ -188,37 +188,9 @@ class Interpreter:
         elif isinstance(target, ast.Starred):
             self.bind(target.value, list(value))
         elif isinstance(target, ast.Attribute):
-            self._bind_attribute(target, value)
+            attributes.assign(self, target, value)
         else:
             tracer.refuse(f"an assignment to {ast.unparse(target)}")
-
-    def _bind_attribute(self, target: ast.Attribute, value: Any) -> None:
-        tracer, base, name = self.tracer, self.value(target.value), target.attr
-        if isinstance(base, View) and name == "T":
-            from distspmd.frontend.from_numpy.shapes import transpose
-
-            tracer.assign(transpose(tracer, base), tracer.tensor(value))  # type: ignore[arg-type]
-        elif isinstance(base, Tensor | np.ndarray) and name == "shape":
-            self._set_shape(target.value, base, value)
-        elif objects.is_own(base):
-            objects.set_attribute(self, base, name, value)
-        else:
-            tracer.refuse(f"an assignment to the attribute {name!r}")
-
-    def _set_shape(self, node: ast.expr, base: Any, shape: Any) -> None:
-        """``x.shape = shape``: the variable is a view of the same elements from now on."""
-        tracer = self.tracer
-        every = [v for frame in tracer.frames for v in frame.variables.values() if v is base]
-        if not isinstance(node, ast.Name) or len(every) > 1:
-            tracer.refuse("an assignment to the shape of an array that has several names; reshape")
-        if isinstance(base, View) and base.container.is_argument:
-            tracer.refuse("an assignment to the shape of an argument; write x = x.reshape(...)")
-        if isinstance(base, Tensor) and not isinstance(base, View):
-            base = tracer.stored(base)
-        made = self.call(np.reshape, [base, shape], {})
-        if isinstance(base, View) and made.container is not base.container:
-            tracer.refuse("an assignment to 'shape' that needs a copy; write x = x.reshape(...)")
-        self.variables[node.id] = made
 
     def _bind_part(self, target: ast.Subscript, value: Any) -> None:
         """``base[items] = value``."""
@@ -445,10 +417,7 @@ class Interpreter:
         """``base.name``."""
         tracer = self.tracer
         if isinstance(base, Tensor):
-            handler = self.functions.get(("attribute", name))
-            if handler is not None:
-                return handler(self, base)
-            return Method(base, name)
+            return attributes.of_tensor(self, base, name)
         if objects.is_own(base):
             return objects.attribute(self, base, name)
         if isinstance(base, np.ufunc) and name in ("reduce", "accumulate", "outer", "at"):

@@ -12,6 +12,7 @@ import distspmd
 from distspmd.errors import UnsupportedProgram
 from distspmd.frontend import numpy_program
 from from_numpy.functions import PROGRAMS
+from from_numpy.harness import on_paper
 from from_numpy.outcomes import RIGHT
 from from_numpy.run_in_numpy import problem
 from from_numpy.sweep import sweep
@@ -31,6 +32,16 @@ def test_programs_of_functions_are_right_with_all_spaces_split(ranks: int, step:
     assert not [f"{each.name}: {each.reason}" for each in found if each.kind != RIGHT]
 
 
+ON_PAPER = ("rarer_arguments",)
+"""Fields of which all programs are compared on paper."""
+
+
+@pytest.mark.parametrize("name", [n for n, c in PROGRAMS.items() if c.field in ON_PAPER])
+def test_values_types_and_shapes_are_those_of_numpy(name: str) -> None:
+    found = on_paper(PROGRAMS[name])
+    assert (found.kind, found.uncompared) == (RIGHT, ""), found
+
+
 REFUSED: list[tuple[str, Callable[..., Any]]] = [
     ("write a loop", lambda x: np.power.accumulate(x)),
     ("in the range", lambda x: np.quantile(x, 1.5)),
@@ -43,6 +54,14 @@ REFUSED: list[tuple[str, Callable[..., Any]]] = [
     ("Invalid number of FFT data points", lambda x: np.fft.fft(x, 0)),
     ("norm has to be", lambda x: np.fft.fft(x, norm="unit")),
     ("mode is 'full'", lambda x: np.convolve(x[0], x[1], "half")),
+    ("how an array lies in memory", lambda x: x.ravel(order="K")),
+    ("about an array in memory", lambda x: x.flags["C_CONTIGUOUS"]),
+    ("about an array in memory", lambda x: x[0].base is x),
+    ("no attribute 'flip'", lambda x: x.flip()),
+    ("of the type float16", lambda x: np.round(x > 0)),
+    ("by more than all elements", lambda x: np.pad(x, 4, "reflect", reflect_type="odd")),
+    ("with the argument 'stat_length'", lambda x: np.pad(x, 1, "edge", stat_length=2)),
+    ("all dimensions of more", lambda x: np.fill_diagonal(x[None], 1)),
     ("have no order", lambda x: np.quantile(x * 1j, 0.5)),
 ]
 

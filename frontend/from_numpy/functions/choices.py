@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from distspmd.frontend.from_numpy.arithmetic import choose, combine
+from distspmd.frontend.from_numpy.arithmetic import choose, combine, converted
 from distspmd.frontend.from_numpy.choosing import true_indices
+from distspmd.frontend.from_numpy.complex_parts import apply_imag, apply_real, from_parts
 from distspmd.frontend.from_numpy.functions.reductions import finished
 from distspmd.frontend.from_numpy.functions.registry import METHODS, function
 from distspmd.frontend.from_numpy.kinds import of_numpy
+from distspmd.frontend.from_numpy.values import View
 
 # -- choices --------------------------------------------------------------------------------------
 
@@ -65,8 +67,18 @@ METHODS["clip"] = _method_clip
 def _round(run: Any, value: Any, decimals: Any = 0, out: Any = None) -> Any:
     tracer = run.tracer
     tensor = of_numpy(tracer.tensor(value))
-    if tensor.dtype.kind in "biu":
-        return finished(run, tensor, out)
+    if tensor.dtype.kind == "b":
+        tracer.refuse("rounded truth values are of the type float16, which is not covered")
+    if tensor.dtype.kind in "iu":
+        if decimals >= 0:
+            return finished(run, tensor, out)
+        scale = 10.0**-decimals
+        found = combine(tracer, np.rint, [combine(tracer, np.divide, [tensor, scale])])
+        found = converted(tracer, combine(tracer, np.multiply, [found, scale]), tensor.dtype)
+        return finished(run, found, out)
+    if tensor.dtype.kind == "c":
+        parts = [_round(run, part(tensor), decimals) for part in (apply_real, apply_imag)]
+        return finished(run, from_parts(*parts), out)
     if decimals == 0:
         return finished(run, combine(tracer, np.rint, [tensor]), out)
     factor = tensor.dtype.type(10.0 ** abs(decimals))
@@ -81,6 +93,15 @@ def _nan_to_num(
 ) -> Any:
     tracer = run.tracer
     tensor = tracer.tensor(value)
+    if not copy:
+        found = _nan_to_num(run, value, True, nan, posinf, neginf)
+        if not isinstance(value, View):
+            return found
+        tracer.assign(value, found)
+        return value
+    if tensor.dtype.kind == "c":
+        ends = (True, nan, posinf, neginf)
+        return from_parts(*(_nan_to_num(run, p(tensor), *ends) for p in (apply_real, apply_imag)))
     if tensor.dtype.kind != "f":
         return tensor
     info = np.finfo(tensor.dtype)

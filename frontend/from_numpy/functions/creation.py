@@ -328,7 +328,7 @@ def _linspace(
             if count <= 64
             else _spaced(run, start, stop, count, endpoint, kind)
         )
-        return (found, float(step)) if retstep else found
+        return (found, step) if retstep else found
     if tracer.tensor(start).ndim or tracer.tensor(stop).ndim:
         tracer.refuse("np.linspace between arrays; call it for each element")
     if retstep:

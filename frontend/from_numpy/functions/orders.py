@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from distspmd.frontend.from_numpy import indexing
-from distspmd.frontend.from_numpy.arithmetic import apply_imag, apply_real, combine, converted
+from distspmd.frontend.from_numpy.arithmetic import combine, converted
 from distspmd.frontend.from_numpy.choosing import as_arrays
+from distspmd.frontend.from_numpy.complex_parts import apply_imag, apply_real
 from distspmd.frontend.from_numpy.elements import is_one
 from distspmd.frontend.from_numpy.functions.creation import dtype_of, shape_of
 from distspmd.frontend.from_numpy.functions.registry import METHODS, attribute, function
@@ -136,7 +137,10 @@ def _isscalar(run: Any, value: Any) -> bool:
 @function(np.size)
 def _np_size(run: Any, value: Any, axis: Any = None) -> Any:
     tensor = run.tracer.tensor(value)
-    return size_of(tensor.shape) if axis is None else tensor.shape[axis]
+    if axis is None:
+        return size_of(tensor.shape)
+    axes = axis if isinstance(axis, tuple | list) else (axis,)
+    return size_of([tensor.shape[normal_axis(run.tracer, d, tensor.ndim)] for d in axes])
 
 
 def _given(shape: Sequence[Any]) -> Any:
@@ -151,6 +155,8 @@ def _reshape(run: Any, value: Any, shape: Any = None, order: Any = "C", **option
         flipped = transpose(run.tracer, tensor)
         found = reshape(run.tracer, flipped, shape_of(run, shape)[::-1])
         return transpose(run.tracer, found)
+    if order != "C":
+        run.tracer.refuse(f"order={order!r} asks how an array lies in memory; write 'C' or 'F'")
     return reshape(run.tracer, tensor, shape_of(run, shape))
 
 

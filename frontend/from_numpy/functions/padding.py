@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from distspmd.frontend.from_numpy import indexing
-from distspmd.frontend.from_numpy.arithmetic import converted
+from distspmd.frontend.from_numpy.arithmetic import combine, converted
 from distspmd.frontend.from_numpy.functions.joins import concatenate
 from distspmd.frontend.from_numpy.functions.registry import function
 from distspmd.frontend.from_numpy.shapes import broadcast_to, flip
@@ -20,18 +20,35 @@ def _pad(run: Any, value: Any, pad_width: Any, mode: Any = "constant", **options
     tracer = run.tracer
     tensor = tracer.stored(tracer.tensor(value))
     widths = _pairs(run, pad_width, tensor.ndim)
-    values = _pairs(run, options.get("constant_values", 0), tensor.ndim, plain=True)
+    values = _pairs(run, options.pop("constant_values", 0), tensor.ndim, plain=True)
+    is_odd = options.pop("reflect_type", "even") == "odd" and mode in ("reflect", "symmetric")
+    if options:
+        tracer.refuse(f"np.pad with the argument {next(iter(options))!r}")
     if mode not in ("constant", "edge", "wrap", "reflect", "symmetric"):
         tracer.refuse(f"np.pad with the mode {mode!r}")
     for d, ((low, high), fills) in enumerate(zip(widths, values, strict=True)):
-        parts = [
-            *_padding(run, tensor, d, low, mode, fills[0], before=True),
-            tensor,
-            *_padding(run, tensor, d, high, mode, fills[1], before=False),
-        ]
+        before = _padding(run, tensor, d, low, mode, fills[0], before=True)
+        after = _padding(run, tensor, d, high, mode, fills[1], before=False)
+        if is_odd:
+            before, after = _turned(run, tensor, d, before, 0), _turned(run, tensor, d, after, -1)
+        parts = [*before, tensor, *after]
         if len(parts) > 1:
             tensor = concatenate(run, parts, d, dtype=tensor.dtype)
     return tensor
+
+
+def _turned(run: Any, tensor: Tensor, d: int, parts: list[Tensor], end: int) -> list[Tensor]:
+    """Reflected parts as they are with ``reflect_type="odd"``: on the other side of the edge."""
+    if not parts:
+        return []
+    (part,) = parts
+    width, length = part.shape[d], tensor.shape[d]
+    if not (isinstance(width, int) and isinstance(length, int) and width < length):
+        run.tracer.refuse("np.pad with reflect_type='odd' by more than all elements but one")
+    place = slice(0, 1) if end == 0 else slice(-1, None)
+    edge = indexing.read(run.tracer, tensor, ((slice(None),) * d + (place,)))
+    twice = combine(run.tracer, np.multiply, [edge, 2])
+    return [combine(run.tracer, np.subtract, [twice, part])]
 
 
 def _pairs(run: Any, given: Any, rank: int, plain: bool = False) -> list[tuple[Any, Any]]:

@@ -17,7 +17,7 @@ from distspmd.frontend.from_numpy.functions.reductions import finished
 from distspmd.frontend.from_numpy.functions.registry import function
 from distspmd.frontend.from_numpy.kinds import of_numpy
 from distspmd.frontend.from_numpy.lengths import check_lengths
-from distspmd.frontend.from_numpy.shapes import normal_axis, reshape, size_of
+from distspmd.frontend.from_numpy.shapes import normal_axis, reshape, size_of, transpose
 from distspmd.frontend.from_numpy.transcript import shape_text
 from distspmd.frontend.from_numpy.values import Tensor, View
 from distspmd.frontend.tensor_ir.statements import Length
@@ -221,6 +221,10 @@ def _einsum(run: Any, subscripts: Any, *operands: Any, out: Any = None, **option
     except ValueError as problem:
         tracer.refuse(f"np.einsum({subscripts!r}): {problem}")
     terms = [_diagonal(run, term, tensors, n) for n, term in enumerate(terms)]
+    if (
+        len(terms) == 1 and set(terms[0]) == set(result) and out is dtype is None
+    ):  # NumPy's is a view
+        return transpose(tracer, tensors[0], [terms[0].index(x) for x in result])
     order = _order(terms, result, tensors)
     parts = list(zip(terms, tensors, strict=True))
     for step, places in enumerate(order):

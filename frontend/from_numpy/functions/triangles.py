@@ -11,10 +11,11 @@ from distspmd.expressions.ir import Expression, apply
 from distspmd.frontend.from_numpy import indexing
 from distspmd.frontend.from_numpy.functions.registry import function
 from distspmd.frontend.from_numpy.shapes import normal_axis, reshape
-from distspmd.frontend.from_numpy.values import Tensor, index_expression, number
+from distspmd.frontend.from_numpy.transcript import shape_text
+from distspmd.frontend.from_numpy.values import Tensor, View, index_expression, number
 from distspmd.frontend.from_numpy.values import axis as axis_symbol
 from distspmd.frontend.tensor_ir.statements import Index
-from distspmd.frontend.tensor_ir.whole_numbers import add, subtract
+from distspmd.frontend.tensor_ir.whole_numbers import add, same, subtract
 
 # -- triangles and diagonals ----------------------------------------------------------------------
 
@@ -98,4 +99,34 @@ def _diagflat(run: Any, value: Any, k: Any = 0) -> Any:
 
 @function(np.fill_diagonal)
 def _fill_diagonal(run: Any, base: Any, value: Any, wrap: bool = False) -> None:
-    run.tracer.assign(_diagonal(run, base), run.tracer.tensor(value))
+    tracer = run.tracer
+    if not isinstance(base, View):
+        tracer.refuse("np.fill_diagonal of what is no array of the program")
+    if base.ndim < 2 or (base.ndim > 2 and not all(same(n, base.shape[0]) for n in base.shape)):
+        tracer.refuse(
+            "np.fill_diagonal: ValueError: array must be at least 2-d, and all dimensions of more "
+            f"than two of equal length, but the shape is {shape_text(base.shape)}"
+        )
+    if wrap and base.ndim == 2:
+        rows, columns = base.shape
+        if not (isinstance(rows, int) and isinstance(columns, int)):
+            tracer.refuse("np.fill_diagonal with wrap=True of a shape that is not known")
+        places = np.arange(0, rows * columns, columns + 1)
+        where = tuple(tracer.table(part) for part in np.unravel_index(places, (rows, columns)))
+        indexing.write(tracer, base, where, _cycled(run, value, len(places)))
+        return
+    length = base.shape[0] if base.ndim > 2 else _shorter(*base.shape)
+    diagonal = indexing.moved(base, [length], [axis_symbol(0)] * base.ndim)
+    assert isinstance(diagonal, View)
+    tracer.assign(diagonal, _cycled(run, value, length))
+
+
+def _cycled(run: Any, value: Any, length: Any) -> Tensor:
+    """So many values, again from the first one where there are fewer, as NumPy fills."""
+    tensor: Tensor = run.tracer.tensor(value)
+    if tensor.ndim == 0 or (tensor.ndim == 1 and same(tensor.shape[0], length)):
+        return tensor
+    line = reshape(run.tracer, run.tracer.stored(tensor), [-1])
+    places = run.call(np.remainder, [run.call(np.arange, [length], {}), line.shape[0]], {})
+    found: Tensor = indexing.read(run.tracer, line, run.tracer.stored(places))
+    return found

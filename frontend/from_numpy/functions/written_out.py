@@ -82,20 +82,17 @@ def _unravel_index(indices: Any, shape: Any, order: str = "C") -> Any:
 
 
 @written_out(np.ravel_multi_index)
-def _ravel_multi_index(multi_index: Any, dims: Any, mode: str = "raise", order: str = "C") -> Any:
+def _ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: str = "C") -> Any:
     extents = (dims,) if np.ndim(dims) == 0 else tuple(dims)
-    pairs = list(zip(list(multi_index), extents, strict=True))
+    modes = (mode,) * len(extents) if isinstance(mode, str) else tuple(mode)
+    parts = list(zip(list(multi_index), extents, modes, strict=True))
     if order == "F":
-        pairs = pairs[::-1]
-    place = pairs[0][0]
-    if mode == "wrap":
-        place = place % pairs[0][1]
-    if mode == "clip":
-        place = np.clip(place, 0, pairs[0][1] - 1)
-    for index, n in pairs[1:]:
-        if mode == "wrap":
+        parts = parts[::-1]
+    place = 0
+    for index, n, how in parts:
+        if how == "wrap":
             index = index % n
-        if mode == "clip":
+        if how == "clip":
             index = np.clip(index, 0, n - 1)
         place = place * n + index
     return place

@@ -7,6 +7,7 @@ from from_numpy.functions import (
     gathers,
     order,
     quantiles,
+    rarer_arguments,
     scans,
     sequences,
 )
@@ -20,6 +21,7 @@ __all__ = [
     "gathers",
     "order",
     "quantiles",
+    "rarer_arguments",
     "scans",
     "sequences",
 ]

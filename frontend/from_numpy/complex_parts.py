@@ -1,0 +1,53 @@
+"""The parts of complex numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from distspmd.expressions.ir import Expression, apply
+from distspmd.expressions.operations import DType
+from distspmd.frontend.from_numpy.values import Tensor, number
+from distspmd.frontend.tensor_ir.statements import Index
+
+
+def real_type(dtype: DType) -> DType:
+    """The type of the parts of complex numbers, or a real type itself."""
+    return np.dtype(f"f{dtype.itemsize // 2}") if dtype.kind == "c" else dtype
+
+
+def apply_real(tensor: Tensor) -> Tensor:
+    """The real part."""
+    if tensor.dtype.kind != "c":
+        return tensor
+    kind = real_type(tensor.dtype)
+    return Tensor(
+        tensor.shape,
+        kind,
+        lambda i: apply("real", tensor.element(i), dtype=kind),
+        tensor.weak and float,
+        tensor.mask,
+    )
+
+
+def apply_imag(tensor: Tensor) -> Tensor:
+    """The imaginary part."""
+    if tensor.dtype.kind != "c":
+        return Tensor(tensor.shape, tensor.dtype, lambda _: number(0, tensor.dtype))
+    kind = real_type(tensor.dtype)
+    return Tensor(
+        tensor.shape,
+        kind,
+        lambda i: apply("imag", tensor.element(i), dtype=kind),
+        tensor.weak and float,
+        tensor.mask,
+    )
+
+
+def from_parts(real: Tensor, imaginary: Tensor) -> Tensor:
+    """The complex numbers that have such parts, of one shape."""
+    kind = np.result_type(real.dtype, imaginary.dtype, np.complex64)
+
+    def element(index: tuple[Index, ...]) -> Expression:
+        return apply("from_parts", real.element(index), imaginary.element(index), dtype=kind)
+
+    return Tensor(real.shape, kind, element)

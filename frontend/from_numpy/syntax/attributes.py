@@ -1,0 +1,80 @@
+"""Attributes of arrays: what they give, and what becomes of those that are assigned to."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from distspmd.frontend.from_numpy.complex_parts import apply_imag, apply_real, from_parts
+from distspmd.frontend.from_numpy.syntax import objects
+from distspmd.frontend.from_numpy.syntax.calls import Method
+from distspmd.frontend.from_numpy.values import Tensor, View
+
+if TYPE_CHECKING:
+    from distspmd.frontend.from_numpy.interpreter import Interpreter
+
+_OF_MEMORY = frozenset(["base", "ctypes", "data", "flags", "strides", "__array_interface__"])
+
+
+def of_tensor(run: Interpreter, base: Tensor, name: str) -> Any:
+    """``base.name`` of an array: a value, or a method."""
+    handler = run.functions.get(("attribute", name))
+    if handler is not None:
+        return handler(run, base)
+    if name in _OF_MEMORY:
+        run.tracer.refuse(f"{name!r} is about an array in memory, and a program has tiles of it")
+    if name not in run.methods and not hasattr(np.ndarray, name):
+        run.tracer.refuse(f"an array has no attribute {name!r}")
+    return Method(base, name)
+
+
+def assign(run: Interpreter, target: ast.Attribute, value: Any) -> None:
+    """``target.value.attr = value``."""
+    tracer, base, name = run.tracer, run.value(target.value), target.attr
+    if isinstance(base, Tensor | np.ndarray) and name == "shape":
+        _set_shape(run, target.value, base, value)
+    elif isinstance(base, Tensor | np.ndarray) and name in ("T", "real", "imag"):
+        array = run.writable(target.value)
+        if not isinstance(array, View):
+            tracer.refuse(f"an assignment to the attribute {name!r} of what is no stored array")
+        _set_part(run, array, name, tracer.tensor(value))
+    elif objects.is_own(base):
+        objects.set_attribute(run, base, name, value)
+    else:
+        tracer.refuse(f"an assignment to the attribute {name!r}")
+
+
+def _set_part(run: Interpreter, array: View, name: str, value: Tensor) -> None:
+    """``array.T = value``, or one of its parts."""
+    from distspmd.frontend.from_numpy.shapes import transpose
+
+    tracer = run.tracer
+    if name == "T":
+        tracer.assign(transpose(tracer, array), value)  # type: ignore[arg-type]
+        return
+    if array.dtype.kind != "c":
+        if name == "imag":
+            tracer.refuse("TypeError: array does not have imaginary part to set")
+        tracer.assign(array, value)
+        return
+    value = tracer.broadcast(apply_real(value), array.shape)
+    rest = (apply_imag if name == "real" else apply_real)(array)
+    tracer.assign(array, from_parts(value, rest) if name == "real" else from_parts(rest, value))
+
+
+def _set_shape(run: Interpreter, node: ast.expr, base: Any, shape: Any) -> None:
+    """``x.shape = shape``: the variable is a view of the same elements from now on."""
+    tracer = run.tracer
+    every = [v for frame in tracer.frames for v in frame.variables.values() if v is base]
+    if not isinstance(node, ast.Name) or len(every) > 1:
+        tracer.refuse("an assignment to the shape of an array that has several names; reshape")
+    if isinstance(base, View) and base.container.is_argument:
+        tracer.refuse("an assignment to the shape of an argument; write x = x.reshape(...)")
+    if isinstance(base, Tensor) and not isinstance(base, View):
+        base = tracer.stored(base)
+    made = run.call(np.reshape, [base, shape], {})
+    if isinstance(base, View) and made.container is not base.container:
+        tracer.refuse("an assignment to 'shape' that needs a copy; write x = x.reshape(...)")
+    run.variables[node.id] = made
