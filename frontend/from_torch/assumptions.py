@@ -20,6 +20,7 @@ from distspmd.errors import ArgumentError
 from distspmd.frontend.from_torch.closures import Closed, functions_of, variables_of
 from distspmd.frontend.from_torch.optimizers import BY_SCHEDULERS, varying_settings
 from distspmd.frontend.from_torch.run_time_numbers import Guard
+from distspmd.frontend.from_torch.scalers import SETTINGS
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 _HOOKS = (*("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks"),)
@@ -121,6 +122,10 @@ class Assumptions:
                 for key, value in group.items():
                     if key not in ("params", "lr", *BY_SCHEDULERS, *read) and _is_plain(value):
                         yield f"{key!r} {where}", _as_it_is(value)
+        for name, scaler in self.closed.scalers.items():
+            for key in SETTINGS:
+                if hasattr(scaler, key):  # one that is disabled has no more
+                    yield f"{key.strip('_')!r} of the scaler {name!r}", getattr(scaler, key)
 
 
 def _group(number: int, optimizer: str) -> str:

@@ -1,4 +1,4 @@
-"""The modules and optimizers that a function closes over: in cells, globals, defaults, and self."""
+"""The modules, optimizers and scalers that a function closes over: in cells, globals, and self."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.amp.grad_scaler import GradScaler
 
 from distspmd.errors import UnsupportedProgram
 from distspmd.runtime.devices import KINDS
@@ -30,6 +31,7 @@ class Closed:
         names: name of each tensor, by its identity.
         others: further names of tensors that have several places, by the first.
         passing: names of buffers that no state dictionary has.
+        scalers: of gradients, by the name under which the function knows them.
     """
 
     modules: dict[str, nn.Module]
@@ -40,6 +42,7 @@ class Closed:
     names: dict[int, str] = field(default_factory=dict)
     others: dict[str, list[str]] = field(default_factory=dict)
     passing: set[str] = field(default_factory=set)
+    scalers: dict[str, GradScaler] = field(default_factory=dict)
 
     def prefix(self, root: str) -> str:
         """What the names in a module start with: its own, where several modules have tensors."""
@@ -67,20 +70,23 @@ class Closed:
 
 
 def closed_over(function: Callable[..., Any]) -> Closed:
-    """Find the modules and optimizers of a function.
+    """Find the modules, optimizers and scalers of a function.
 
     Raises:
         UnsupportedProgram: an optimizer has a parameter that no module has.
     """
     modules: dict[str, nn.Module] = {}
     optimizers: dict[str, torch.optim.Optimizer] = {}
+    scalers: dict[str, GradScaler] = {}
     for name, value in _reachable(function, set()):
         if isinstance(value, nn.Module) and not _inside(value, modules):
             modules = {n: m for n, m in modules.items() if not _inside(m, {name: value})}
             modules[name] = value
         elif isinstance(value, torch.optim.Optimizer) and value not in optimizers.values():
             optimizers[name] = value
-    closed = Closed(modules, optimizers)
+        elif isinstance(value, GradScaler) and value not in scalers.values():
+            scalers[name] = value
+    closed = Closed(modules, optimizers, scalers=scalers)
     for root, module in modules.items():
         for path, owner in module.named_modules(remove_duplicate=False):
             _take_tensors(closed, owner, closed.prefix(root), path)
@@ -155,11 +161,11 @@ def _inside(module: nn.Module, roots: dict[str, nn.Module]) -> bool:
 
 
 def _reachable(value: Any, seen: set[int], name: str = "") -> Iterator[tuple[str, Any]]:
-    """Modules and optimizers that a value leads to, with the name of the last variable."""
+    """Modules, optimizers and scalers that a value leads to, with the name of the last variable."""
     if id(value) in seen:
         return
     seen.add(id(value))
-    if isinstance(value, (nn.Module, torch.optim.Optimizer)):
+    if isinstance(value, (nn.Module, torch.optim.Optimizer, GradScaler)):
         yield name or "module", value
     for inner, item in _leads_to(value, name):
         yield from _reachable(item, seen, inner)

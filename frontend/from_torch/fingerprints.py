@@ -23,6 +23,9 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch.amp.grad_scaler import GradScaler
+
+from distspmd.frontend.from_torch.scalers import READ_AT_CALLS
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), type(...), range, slice)
 _OF_TORCH = (torch.dtype, torch.device, torch.layout, torch.memory_format)
@@ -172,6 +175,9 @@ class Fingerprint:
         if isinstance(value, torch.nn.Module | torch.optim.Optimizer | types.SimpleNamespace):
             self._class(own)
             return self._mapping(vars(value))
+        if isinstance(value, GradScaler):
+            self._class(own)
+            return self._mapping({k: v for k, v in vars(value).items() if k not in READ_AT_CALLS})
         try:
             reduced = value.__reduce_ex__(4)
         except Exception as error:

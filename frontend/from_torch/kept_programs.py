@@ -34,6 +34,7 @@ from distspmd.frontend.from_torch.fingerprints import (
     surroundings,
     texts,
 )
+from distspmd.frontend.from_torch.scalers import scaler_tensors
 from distspmd.frontend.from_torch.slots import Slot
 from distspmd.frontend.from_torch.trace import traced_before
 from distspmd.lowering import Lowering
@@ -233,6 +234,8 @@ def _tensors(closed: Closed) -> dict[int, str]:
             for key, value in state.items():
                 if isinstance(value, torch.Tensor):
                     found[id(value)] = f"{name}, {place}, {key}"
+    for name, scaler, attribute in scaler_tensors(closed):
+        found[id(getattr(scaler, attribute))] = name
     return found
 
 

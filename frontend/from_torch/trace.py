@@ -35,6 +35,7 @@ from distspmd.frontend.from_torch.optimizers import (
 )
 from distspmd.frontend.from_torch.provenance import Places
 from distspmd.frontend.from_torch.run_time_numbers import Guards
+from distspmd.frontend.from_torch.scalers import scaler_slots, swapped_scalers
 from distspmd.frontend.from_torch.slots import Slot
 
 
@@ -315,6 +316,7 @@ class _Run:
             rates = stack.enter_context(
                 swapped_optimizers(self.closed, traced, swapped, self.varying, self.guards)
             )
+            stack.enter_context(swapped_scalers(self.closed, traced))
             stack.enter_context(Places(self.closed, self.guards))
             stack.enter_context(_without_onednn())
             result = self.function(*inputs)
@@ -424,6 +426,7 @@ def _slots(closed: Closed, varying: Collection[str]) -> Iterator[Slot]:
         if tensor.requires_grad and (closed.optimizers or tensor.grad is not None):
             yield Slot(f"{name}.grad", _gradient(tensor), "gradient", _grad_of(tensor))
     yield from optimizer_slots(closed, varying)
+    yield from scaler_slots(closed)
 
 
 def _live(closed: Closed, name: str, tensor: torch.Tensor) -> Callable[[], torch.Tensor]:
