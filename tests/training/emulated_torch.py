@@ -19,6 +19,7 @@ from distspmd.runtime.dlpack import Described
 
 NAME = "emulated"
 _libraries = []
+_FROM_HALVES = ("aten._softmax.default", "aten._log_softmax.default")
 
 
 def register() -> None:
@@ -65,8 +66,8 @@ def _as_strided(tensor: Any, size: Any, stride: Any, offset: Any = None) -> torc
 
 
 def _view(tensor: Any, size: Any) -> torch.Tensor:
-    shape = torch.empty(tensor.shape, device="meta").view(size).shape
-    return _lies(tensor.data_ptr(), shape, None, tensor.dtype, tensor)
+    seen = torch.empty_strided(tensor.shape, tensor.stride(), device="meta").view(size)
+    return _lies(tensor.data_ptr(), seen.shape, seen.stride(), tensor.dtype, tensor)
 
 
 def _view_as(tensor: Any, dtype: torch.dtype) -> torch.Tensor:
@@ -107,19 +108,26 @@ def _copy_from(source: torch.Tensor, target: torch.Tensor, non_blocking: bool = 
     values = _to_host(source).to(target.dtype).broadcast_to(target.shape)
     if target.device.type == "cpu":
         return target.copy_(values)
-    _device().upload(_bytes(values.contiguous()), target.data_ptr())
+    flat = _memory(target)  # with what lies between its elements
+    flat.as_strided(target.shape, target.stride(), 0).copy_(values)
+    _device().upload(_bytes(flat), target.data_ptr())
     return target
+
+
+def _memory(tensor: torch.Tensor) -> torch.Tensor:
+    """A copy of the memory from the first element of a tensor to its last one."""
+    reach = 1 + sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride(), strict=True))
+    flat = torch.empty(reach if tensor.numel() else 0, dtype=tensor.dtype)
+    if tensor.numel():
+        _device().download(tensor.data_ptr(), _bytes(flat))
+    return flat
 
 
 def _to_host(tensor: torch.Tensor) -> torch.Tensor:
     """A copy of a tensor on the host."""
     if tensor.device.type == "cpu":
         return tensor
-    reach = 1 + sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride(), strict=True))
-    flat = torch.empty(reach if tensor.numel() else 0, dtype=tensor.dtype)
-    if tensor.numel():
-        _device().download(tensor.data_ptr(), _bytes(flat))
-    return flat.as_strided(tensor.shape, tensor.stride(), 0)
+    return _memory(tensor).as_strided(tensor.shape, tensor.stride(), 0)
 
 
 def _bytes(tensor: torch.Tensor) -> Any:
@@ -132,8 +140,14 @@ def _on_host(operator: Any, *arguments: Any, **named: Any) -> Any:
     copies = [_to_host(x).clone() if isinstance(x, torch.Tensor) else x for x in leaves]
     copies = [torch.device("cpu") if isinstance(x, torch.device) else x for x in copies]
     given, by_name = pytree.tree_unflatten(copies, structure)
+    if str(operator) in _FROM_HALVES and given[2]:  # only CUDA has this form
+        given = (given[0].float(), given[1], False)
     result = operator(*given, **by_name)
     own = {id(copy): leaf for copy, leaf in zip(copies, leaves, strict=True)}
+    if operator._schema.is_mutable:  # also in lists, or beside the result
+        for copy, leaf in zip(copies, leaves, strict=True):
+            if isinstance(leaf, torch.Tensor) and leaf.device.type == NAME:
+                leaf.copy_(copy)
 
     def returned(value: Any) -> Any:
         if not isinstance(value, torch.Tensor):

@@ -20,3 +20,19 @@ SLOW = pytest.mark.slow
 def test_modules_of_a_device_train_on_it(ranks: int, placements: list[str], launch: Launch) -> None:
     said = launch(PROGRAM, *placements, ranks=ranks).stdout
     assert said.count("trained on the device") == len(placements)
+
+
+@SLOW
+@pytest.mark.parametrize(
+    ("ranks", "cases"),
+    [
+        (1, ["float16,root"]),
+        (2, ["float16,replicated", "bfloat16,root"]),
+        (3, ["float16,distributed", "bfloat16,replicated"]),
+    ],
+)
+def test_steps_in_the_precision_that_cuda_casts_to_train_as_in_torch(
+    ranks: int, cases: list[str], launch: Launch
+) -> None:
+    said = launch(PROGRAM.with_name("device_precision.py"), *cases, ranks=ranks).stdout
+    assert said.count("trained on the device") == len(cases)
