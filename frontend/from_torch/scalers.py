@@ -29,7 +29,7 @@ _SCALES_ITSELF = "_step_supports_amp_scaling"
 
 
 def scaler_tensors(closed: Closed) -> Iterator[tuple[str, GradScaler, str]]:
-    """The name of each tensor of a scaler, with the scaler and the attribute; disabled have none."""
+    """The name of each tensor of a scaler, with the scaler and the attribute, unless disabled."""
     for name, scaler in closed.scalers.items():
         if scaler.is_enabled():
             yield f"{name}.scale", scaler, "_scale"
