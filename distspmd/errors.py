@@ -139,6 +139,11 @@ NOTED = (
     ("ValueError", "cannot convert float NaN to integer"),
     ("OverflowError", "cannot convert float infinity, or one of more than 64 bits, to integer"),
     ("OverflowError", "Numerical result out of range"),
+    (
+        "TypeError",
+        "complex numbers were found, as eigenvalues or roots, and are used where the program needs "
+        "real ones; write np.linalg.eig(a.astype(complex)), or take np.real(...) of them",
+    ),
 )
 """Errors that a run notes of an element and goes on: their names, and what they say of two numbers.
 

@@ -75,9 +75,15 @@ said of the others, with an error that has the source line.
 - **`print`** writes on rank 0, in the order of the program, what Python would write; of arrays of
   at most 1000 elements.
 - **`np.linalg`** calls LAPACK on each rank. Dimensions of a stack are split, and columns of
-  right-hand sides; those of a matrix are whole. `np.linalg.eig` takes complex matrices only,
-  because the type of NumPy's result for real ones depends on the values. The residuals of
-  `np.linalg.lstsq` need a matrix of full rank.
+  right-hand sides; those of a matrix are whole. The residuals of `np.linalg.lstsq` need a matrix
+  of full rank.
+- **Real or complex**: the eigenvalues of a real matrix (`np.linalg.eig`, `eigvals`, `np.roots`)
+  are real numbers if all of them are, and complex ones otherwise, and so are what is computed of
+  them and what the program returns. They are computed in complex numbers (`dgeev`). Where one
+  type has to be known, as in an array of real numbers that they are written into, or for
+  `float(...)` and `np.floor`, they are taken for real, and a run that has found others ends with
+  a `TypeError` that names the line; `np.linalg.eig(a.astype(complex))` is complex always. Their
+  `dtype` is refused.
 - **SciPy**: `scipy.linalg` has `solve`, `solve_triangular`, `cholesky`, `cho_factor`,
   `cho_solve`, `lu_factor`, `lu_solve`, `inv`, `pinv`, `det`, `norm`, `svdvals`, `eigh`,
   `eigvalsh`, `toeplitz` and `block_diag`; `scipy.fft` what `np.fft` has, and `dct` and `idct` of

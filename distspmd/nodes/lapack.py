@@ -78,6 +78,8 @@ FUNCTIONS: dict[str, Function] = {
     "eigenvalues": Function(("syevd|heevd",)),
     "general_eigenvectors": Function(("geev",), types="cz"),
     "general_eigenvalues": Function(("geev",), types="cz"),
+    "eigenvectors_of_real": Function(("geev",), types="sd"),
+    "eigenvalues_of_real": Function(("geev",), types="sd"),
     "svd": Function(("gesdd",)),
     "singular_values": Function(("gesdd",)),
     "least_squares": Function(("gelsd",)),

@@ -12,8 +12,14 @@ import sympy
 from distspmd.expressions.ir import Constant, Expression, apply, cast
 from distspmd.expressions.operations import OPERATIONS, DType
 from distspmd.frontend.from_numpy.comparisons import COMPARISONS, comparison, known_comparison
-from distspmd.frontend.from_numpy.complex_parts import apply_real, real_type
+from distspmd.frontend.from_numpy.complex_parts import apply_real
 from distspmd.frontend.from_numpy.elements import is_one, truth_of
+from distspmd.frontend.from_numpy.real_or_complex import (
+    RealOrComplex,
+    as_typed,
+    found_in,
+    real_type,
+)
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.transcript import PYTHON_TYPES, told
 from distspmd.frontend.from_numpy.values import Tensor, View, number
@@ -313,6 +319,7 @@ def _put(tracer: Tracer, ufunc: np.ufunc, found: Tensor, out: Any, where: Any) -
         tracer.refuse(
             f"the result of np.{ufunc.__name__} ({found.dtype}) is not cast to {out.dtype}"
         )
+    found = as_typed(found, out.dtype)
     if where is not True:
         found = choose(tracer, tracer.tensor(where), found, out, out.dtype)
     tracer.assign(out, found)
@@ -321,6 +328,10 @@ def _put(tracer: Tracer, ufunc: np.ufunc, found: Tensor, out: Any, where: Any) -
 
 def combine(tracer: Tracer, ufunc: np.ufunc, operands: Sequence[Any], dtype: Any = None) -> Tensor:
     """The tensor that a universal function of one result gives, of NumPy's type."""
+    if found_in(operands):
+        from distspmd.frontend.from_numpy.decided_types import of_ufunc
+
+        return of_ufunc(tracer, ufunc, operands, dtype)
     tensors = _of_one_choice(tracer, [tracer.tensor(o) for o in operands])
     known = known_comparison(ufunc, operands, tensors)
     if known is not None:
@@ -462,6 +473,8 @@ def converted(tracer: Tracer, value: Any, dtype: Any) -> Tensor:
         tracer.refuse(f"{told(dtype)} is no type of elements")
     if wanted.kind not in "biufc" or wanted.itemsize > 16 or wanted == np.dtype(np.float16):
         tracer.refuse(f"elements of the type {wanted}")
+    if isinstance(tensor, RealOrComplex):
+        tensor = tensor.in_complex
     if tensor.dtype.kind == "c" and wanted.kind in "fiu":
         real = apply_real(tensor)
         return Tensor(

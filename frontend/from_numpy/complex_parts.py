@@ -5,18 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from distspmd.expressions.ir import Expression, apply
-from distspmd.expressions.operations import DType
+from distspmd.frontend.from_numpy.real_or_complex import RealOrComplex, real_type
 from distspmd.frontend.from_numpy.values import Tensor, number
 from distspmd.frontend.tensor_ir.statements import Index
 
 
-def real_type(dtype: DType) -> DType:
-    """The type of the parts of complex numbers, or a real type itself."""
-    return np.dtype(f"f{dtype.itemsize // 2}") if dtype.kind == "c" else dtype
-
-
 def apply_real(tensor: Tensor) -> Tensor:
     """The real part."""
+    if isinstance(tensor, RealOrComplex):
+        tensor = tensor.in_complex
     if tensor.dtype.kind != "c":
         return tensor
     kind = real_type(tensor.dtype)
@@ -31,6 +28,8 @@ def apply_real(tensor: Tensor) -> Tensor:
 
 def apply_imag(tensor: Tensor) -> Tensor:
     """The imaginary part."""
+    if isinstance(tensor, RealOrComplex):
+        tensor = tensor.in_complex
     if tensor.dtype.kind != "c":
         return Tensor(tensor.shape, tensor.dtype, lambda _: number(0, tensor.dtype))
     kind = real_type(tensor.dtype)

@@ -15,6 +15,7 @@ from distspmd.frontend.from_numpy.contractions import neutral_element
 from distspmd.frontend.from_numpy.elements import is_one
 from distspmd.frontend.from_numpy.empty_maps import is_empty
 from distspmd.frontend.from_numpy.lengths import with_capacity
+from distspmd.frontend.from_numpy.real_or_complex import RealOrComplex, joined, to_be_written
 from distspmd.frontend.from_numpy.subscripts import Axis, Masked, Picked, parse_subscript
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.transcript import Refusal, shape_text, told
@@ -33,6 +34,8 @@ from distspmd.frontend.tensor_ir.whole_numbers import Whole, add, multiply, same
 
 def read(tracer: Tracer, base: Tensor, items: Any) -> Tensor:
     """``base[items]``."""
+    if isinstance(base, RealOrComplex):
+        return joined([base], read(tracer, base.in_complex, items))
     if base.mask is not None:
         from distspmd.frontend.from_numpy.choosing import chosen
 
@@ -58,6 +61,7 @@ def part_at(tracer: Tracer, array: Tensor, place: Index) -> Tensor:
 
 def write(tracer: Tracer, base: Any, items: Any, value: Any) -> None:
     """``base[items] = value``."""
+    base, value = to_be_written(tracer, base, value)
     if not isinstance(base, View):
         tracer.refuse(f"{told(base)} cannot be assigned to")
     found = parse_subscript(tracer, base.shape, items)

@@ -13,12 +13,13 @@ import numpy as np
 import sympy
 
 from distspmd.errors import DistSPMDError
-from distspmd.frontend.from_numpy import checks, indexing
+from distspmd.frontend.from_numpy import checks, decided_types, indexing
 from distspmd.frontend.from_numpy.choosing import as_arrays
 from distspmd.frontend.from_numpy.elements import known_number
 from distspmd.frontend.from_numpy.frames import Frame
 from distspmd.frontend.from_numpy.kinds import dace_symbol, has_data
 from distspmd.frontend.from_numpy.known_keys import known_key
+from distspmd.frontend.from_numpy.real_or_complex import RealOrComplex
 from distspmd.frontend.from_numpy.run_lists import (
     Known,
     RunList,
@@ -250,6 +251,8 @@ class Interpreter:
         tracer = self.tracer
         if not isinstance(value, Tensor) or isinstance(value, View) or tracer.straight is not None:
             return value
+        if isinstance(value, RealOrComplex):
+            return decided_types.stored(self, value)
         if value.is_on_demand:
             return value
         if value.mask is None:
@@ -301,6 +304,8 @@ class Interpreter:
             return generators.of_values(self, value)
         if not isinstance(value, Tensor) or isinstance(value, View):
             return value
+        if isinstance(value, RealOrComplex):
+            return decided_types.stored(self, value, _readable(name))
         if value.ndim == 0 and (tracer.straight is not None or known_number(value) is not None):
             return value
         if value.mask is not None:

@@ -11,6 +11,7 @@ import sympy
 
 from distspmd.frontend.from_numpy.choosing import as_arrays
 from distspmd.frontend.from_numpy.list_forms import Rows, leaves
+from distspmd.frontend.from_numpy.real_or_complex import RealOrComplex, complex_form, real_form
 from distspmd.frontend.from_numpy.run_lists import RunList, element_of
 from distspmd.frontend.from_numpy.run_types import TYPES
 from distspmd.frontend.from_numpy.syntax import variables
@@ -39,8 +40,9 @@ def returned_form(tracer: Tracer, returned: Any) -> Any:
 
 def _form(tracer: Tracer, value: Any, found: list[Any]) -> Any:
     """The form of a value, whose arrays are added to the results."""
-    if isinstance(value, RunList):
-        return _list(tracer, value, found)
+    if isinstance(value, RunList | RealOrComplex):
+        described: Any = _list if isinstance(value, RunList) else _either
+        return described(tracer, value, found)
     if isinstance(value, tuple | list):
         if isinstance(value, list) and all(map(_is_number, value)):
             return list(value)
@@ -62,6 +64,13 @@ def _form(tracer: Tracer, value: Any, found: list[Any]) -> Any:
         found.append(tracer.stored_anew(value.run_type, "type"))
         return replace(made, types=TYPES, of_type=len(found) - 1)
     return made
+
+
+def _either(tracer: Tracer, value: RealOrComplex, found: list[Any]) -> OneOf:
+    """Complex numbers where the run has found some, and else the real ones."""
+    which = _form(tracer, value.is_complex, found)
+    of_complex, of_real = (_form(tracer, f(value), found) for f in (complex_form, real_form))
+    return OneOf(which, (of_complex, of_real))
 
 
 def _check_importable(tracer: Tracer, kind: type) -> None:

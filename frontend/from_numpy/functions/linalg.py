@@ -215,48 +215,6 @@ def _part(run: Any, uplo: str) -> str:
     return f"'{uplo.upper()}'"
 
 
-def _general(run: Any, a: Any, name: str) -> Tensor:
-    matrix = matrices(run, a, name, square=True)
-    if matrix.dtype.kind != "c":
-        run.tracer.refuse(
-            f"{name} of a real matrix: whether NumPy's result is real or complex depends on its "
-            f"values. Write np.linalg.eigh for a symmetric matrix, or {name}(a.astype(complex)), "
-            "whose result is complex always"
-        )
-    return matrix
-
-
-@function(np.linalg.eig)
-def _eig(run: Any, a: Any) -> Any:
-    matrix = _general(run, a, "np.linalg.eig")
-    kind, shape = matrix.dtype, matrix.shape[-2:]
-    found = call(
-        run,
-        "general_eigenvectors",
-        "nn->n,nn",
-        [(matrix, kind)],
-        [(shape[:1], kind), (shape, kind)],
-        matrix.shape[:-2],
-        error=_NOT_CONVERGED,
-    )
-    return _named(np.linalg.eig, found)
-
-
-@function(np.linalg.eigvals)
-def _eigvals(run: Any, a: Any) -> Any:
-    matrix = _general(run, a, "np.linalg.eigvals")
-    kind = matrix.dtype
-    return call(
-        run,
-        "general_eigenvalues",
-        "nn->n",
-        [(matrix, kind)],
-        [(matrix.shape[-1:], kind)],
-        matrix.shape[:-2],
-        error=_NOT_CONVERGED,
-    )[0]
-
-
 @function(np.linalg.svd)
 def svd(
     run: Any,

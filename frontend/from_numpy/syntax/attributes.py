@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from distspmd.frontend.from_numpy import decided_types
 from distspmd.frontend.from_numpy.complex_parts import apply_imag, apply_real, from_parts
+from distspmd.frontend.from_numpy.real_or_complex import RealOrComplex
 from distspmd.frontend.from_numpy.syntax import objects
 from distspmd.frontend.from_numpy.syntax.calls import Method
 from distspmd.frontend.from_numpy.values import Tensor, View
@@ -21,6 +23,8 @@ _OF_MEMORY = frozenset(["base", "ctypes", "data", "flags", "strides", "__array_i
 def of_tensor(run: Interpreter, base: Tensor, name: str) -> Any:
     """``base.name`` of an array: a value, or a method."""
     handler = run.functions.get(("attribute", name))
+    if handler is not None and isinstance(base, RealOrComplex):
+        return decided_types.attribute(run, handler, name, base)
     if handler is not None:
         return handler(run, base)
     if name in _OF_MEMORY:

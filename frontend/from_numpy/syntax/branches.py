@@ -15,6 +15,7 @@ import sympy
 from distspmd.frontend.from_numpy import run_types
 from distspmd.frontend.from_numpy.choosing import chosen
 from distspmd.frontend.from_numpy.kinds import is_whole, joined_type, joined_weak
+from distspmd.frontend.from_numpy.real_or_complex import RealOrComplex, joined
 from distspmd.frontend.from_numpy.syntax import absence
 from distspmd.frontend.from_numpy.syntax.bound_at_times import bound_one_way
 from distspmd.frontend.from_numpy.syntax.conditions import condition_text, facts_of
@@ -319,6 +320,8 @@ def _kept(tracer: Tracer, name: str, value: Any) -> Any:
     if isinstance(value, tuple | list):
         parts = [_kept(tracer, name, part) for part in value]
         return parts if isinstance(value, list) else rebuilt(value, parts)
+    if isinstance(value, RealOrComplex):
+        return joined([value], _kept(tracer, name, value.in_complex))
     if isinstance(value, Tensor) and not isinstance(value, View) and value.mask is None:
         return tracer.stored_anew(value, name)
     return value

@@ -22,6 +22,7 @@ from dace.frontend.python.parser import DaceProgram
 from distspmd.frontend.from_numpy.arithmetic import apply_ufunc, converted
 from distspmd.frontend.from_numpy.checks import by_format
 from distspmd.frontend.from_numpy.choosing import as_arrays
+from distspmd.frontend.from_numpy.decided_types import handled
 from distspmd.frontend.from_numpy.frames import Frame
 from distspmd.frontend.from_numpy.functions.registry import by_name
 from distspmd.frontend.from_numpy.kinds import has_arrays, has_data
@@ -184,7 +185,7 @@ def call(
     if handler is not None:
         arguments, keywords = _without_lists(run, arguments, keywords, function)
         arguments, keywords = _of_arrays(tracer, arguments, keywords, function)
-        return handler(run, *arguments, **keywords)
+        return handled(run, handler, function, arguments, keywords)
     if isinstance(function, Closure):
         return _closure(run, function, arguments, keywords)
     if isinstance(function, DaceProgram):
@@ -317,7 +318,7 @@ def _of_type(
         return by_format(owner, arguments, keywords)
     if has_arrays((arguments, keywords)) and (handler := by_name(run.functions, function)):
         arguments, keywords = _of_arrays(tracer, arguments, keywords)
-        return handler(run, *arguments, **keywords)
+        return handled(run, handler, function, arguments, keywords)
     if isinstance(owner, MUTABLE):
         return _of_container(run, function, [run.settled_parts(a) for a in arguments], keywords)
     if has_data(arguments) and function is frozenset:
@@ -487,4 +488,4 @@ def _method(
     if method.name not in METHODS_OF_CHOICES:
         owner = as_arrays(tracer, owner)
         arguments, keywords = _of_arrays(tracer, arguments, keywords)
-    return handler(run, owner, *arguments, **keywords)
+    return handled(run, handler, method.name, [owner, *arguments], keywords)

@@ -18,6 +18,7 @@ from distspmd.frontend.from_numpy.arithmetic import choose, combine
 from distspmd.frontend.from_numpy.elements import truth_of
 from distspmd.frontend.from_numpy.kinds import has_data, joined_type
 from distspmd.frontend.from_numpy.known_keys import known_key
+from distspmd.frontend.from_numpy.real_or_complex import RealOrComplex, joined
 from distspmd.frontend.from_numpy.run_lists import (
     RunList,
     UnknownElement,
@@ -379,6 +380,8 @@ def _is_list(value: Any) -> bool:
 
 def _of_tensor(tracer: Tracer, base: Tensor, items: Any) -> Tensor:
     """A part of an array; a number of it is a copy, as in NumPy."""
+    if isinstance(base, RealOrComplex):
+        return joined([base], _of_tensor(tracer, base.in_complex, items))
     if tracer.straight is not None:
         found: Tensor | None = tracer.straight.read(base, items)
         if found is not None:

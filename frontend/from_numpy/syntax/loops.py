@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import sympy
 
 from distspmd.frontend.from_numpy.elements import known_number
+from distspmd.frontend.from_numpy.real_or_complex import RealOrComplex, joined
 from distspmd.frontend.from_numpy.run_lists import Entries, RunList, decided_by_run, loop_length
 from distspmd.frontend.from_numpy.syntax import carried, generators
 from distspmd.frontend.from_numpy.syntax.branches import branch
@@ -290,6 +291,8 @@ def _at_end(value: Any, by: dict[Any, Any]) -> Any:
         place = [p if isinstance(p, int) else simplified(p.xreplace(by)) for p in value.place]
         shape = [n if isinstance(n, int) else simplified(n.xreplace(by)) for n in value.shape]
         return make_view(value.container, shape, place, is_merged=value.is_merged, weak=value.weak)
+    if isinstance(value, RealOrComplex):
+        return joined([value], _at_end(value.in_complex, by))
     if isinstance(value, Tensor) and not isinstance(value, View):
         known = known_number(value)
         if not isinstance(known, sympy.Basic) or variable not in known.free_symbols:

@@ -16,6 +16,7 @@ from distspmd.frontend.from_numpy import indexing
 from distspmd.frontend.from_numpy.choosing import as_arrays
 from distspmd.frontend.from_numpy.elements import known_whole
 from distspmd.frontend.from_numpy.parallel_map import ParallelMap
+from distspmd.frontend.from_numpy.real_or_complex import RealOrComplex, joined
 from distspmd.frontend.from_numpy.run_lists import RunList
 from distspmd.frontend.from_numpy.syntax import objects
 from distspmd.frontend.from_numpy.syntax.generators import Generator, collect
@@ -123,6 +124,9 @@ def _elements(tracer: Tracer, over: Tensor) -> tuple[Whole, Callable[[Whole], An
     """How many elements or rows an array has, and the one at an index."""
     if over.ndim == 0:
         tracer.refuse("iteration over a 0-d array")
+    if isinstance(over, RealOrComplex):
+        length, value_of = _elements(tracer, over.in_complex)
+        return length, lambda index: joined([over], value_of(index))
     known = _progression(tracer, over)
     if known is not None:
         return over.shape[0], known

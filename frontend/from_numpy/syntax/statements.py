@@ -16,6 +16,7 @@ from distspmd.frontend.from_numpy import checks, indexing
 from distspmd.frontend.from_numpy.frames import Handlers
 from distspmd.frontend.from_numpy.kinds import has_data
 from distspmd.frontend.from_numpy.known_keys import known_key
+from distspmd.frontend.from_numpy.real_or_complex import RealOrComplex
 from distspmd.frontend.from_numpy.run_lists import RunList, decided_by_run
 from distspmd.frontend.from_numpy.subscripts import is_basic
 from distspmd.frontend.from_numpy.syntax import (
@@ -182,6 +183,9 @@ def _changed(run: Interpreter, old: Any, op: ast.operator, new: Any) -> bool:
     if is_array and old.weak is None:  # numbers are bound anew
         _in_place(run, old, op, new)
         return True
+    if isinstance(old, RealOrComplex) and old.ndim:
+        indexing.write(run.tracer, old, Ellipsis, run.binary(op, old, new))
+        return True
     if isinstance(old, RunList):
         if run_sets.is_of_sets(op, old, new):
             run_sets.change(run, old, op, new)
@@ -230,9 +234,9 @@ def _augment_part(run: Interpreter, node: ast.AugAssign, target: ast.Subscript) 
         return
     if tracer.straight is not None and tracer.straight.update(base, items, node.op, new):
         return
-    if not isinstance(base, View):
+    if not isinstance(base, View | RealOrComplex):
         tracer.refuse(f"{told(base)} cannot be assigned to")
-    if is_basic(items):
+    if is_basic(items) and isinstance(base, View):
         with where_in_range(tracer):
             part = indexing.read(tracer, base, items)
             assert isinstance(part, View)

@@ -152,7 +152,7 @@ DISTSPMD_LAPACK_OF(std::complex<double>, double, zgesv_, zgetrf_, zgetrs_, zpotr
                    ztrtrs_)
 #undef DISTSPMD_LAPACK_OF
 
-#define DISTSPMD_LAPACK_REAL(T, syevd_, gesdd_, gelsd_)                                                \
+#define DISTSPMD_LAPACK_REAL(T, syevd_, gesdd_, gelsd_, geev_)                                         \
   extern "C" {                                                                                         \
   void syevd_(const char *, const char *, const int *, T *, const int *, T *, T *, const int *, int *, \
               const int *, int *);                                                                     \
@@ -160,6 +160,21 @@ DISTSPMD_LAPACK_OF(std::complex<double>, double, zgesv_, zgetrf_, zgetrs_, zpotr
               const int *, T *, const int *, int *, int *);                                            \
   void gelsd_(const int *, const int *, const int *, T *, const int *, T *, const int *, T *,          \
               const T *, int *, T *, const int *, int *, int *);                                       \
+  void geev_(const char *, const char *, const int *, T *, const int *, T *, T *, T *, const int *,    \
+             T *, const int *, T *, const int *, int *);                                               \
+  }                                                                                                    \
+  inline int geev(char job, Columns<T> &a, T *real, T *imaginary, Columns<T> &v) {                     \
+    int info = 0, ask = -1;                                                                            \
+    const int one = 1;                                                                                 \
+    const char no = 'N';                                                                               \
+    T size{}, left{};                                                                                  \
+    geev_(&no, &job, &a.rows, a.data(), &a.lead, real, imaginary, &left, &one, v.data(), &v.lead,      \
+          &size, &ask, &info);                                                                         \
+    std::vector<T> work(std::size_t(size) + 1);                                                        \
+    const int length = int(work.size());                                                               \
+    geev_(&no, &job, &a.rows, a.data(), &a.lead, real, imaginary, &left, &one, v.data(), &v.lead,      \
+          work.data(), &length, &info);                                                                \
+    return info;                                                                                       \
   }                                                                                                    \
   inline int heevd(char job, char part, Columns<T> &a, T *w) {                                         \
     int info = 0, ask = -1, count = 0;                                                                 \
@@ -197,8 +212,8 @@ DISTSPMD_LAPACK_OF(std::complex<double>, double, zgesv_, zgetrf_, zgetrs_, zpotr
     return info;                                                                                       \
   }
 
-DISTSPMD_LAPACK_REAL(float, ssyevd_, sgesdd_, sgelsd_)
-DISTSPMD_LAPACK_REAL(double, dsyevd_, dgesdd_, dgelsd_)
+DISTSPMD_LAPACK_REAL(float, ssyevd_, sgesdd_, sgelsd_, sgeev_)
+DISTSPMD_LAPACK_REAL(double, dsyevd_, dgesdd_, dgelsd_, dgeev_)
 #undef DISTSPMD_LAPACK_REAL
 
 #define DISTSPMD_LAPACK_COMPLEX(T, R, heevd_, gesdd_, gelsd_, geev_)                                   \
@@ -404,6 +419,38 @@ int general_eigenvalues(const View<S> &a, const View<T> &w) {
   std::vector<T> values(found.rows + 1);
   const int info = found.rows ? geev('N', found, values.data(), none) : 0;
   for (int i = 0; i < found.rows; ++i) w(i) = values[i];
+  return info;
+}
+
+/// Of a real matrix, as complex numbers: the imaginary parts of what is real are 0.
+template <class S, class T>
+int eigenvectors_of_real(const View<S> &a, const View<T> &w, const View<T> &v) {
+  Columns found(a);
+  using R = Real<T>;
+  Columns<R> vectors(found.rows, found.rows);
+  std::vector<R> real(found.rows + 1), imaginary(found.rows + 1);
+  const int info =
+      found.rows ? geev('V', found, real.data(), imaginary.data(), vectors) : 0;
+  for (int j = 0; j < found.rows; ++j) {
+    w(j) = T(real[j], imaginary[j]);
+    const int first = imaginary[j] < 0 && j > 0 ? j - 1 : j;  // of two that are conjugate
+    const int second = imaginary[j] == 0 || first + 1 == found.rows ? first : first + 1;
+    for (int i = 0; i < found.rows; ++i) {
+      const R part = second == first ? R(0) : vectors(i, second);
+      v(i, j) = T(vectors(i, first), imaginary[j] < 0 ? -part : part);
+    }
+  }
+  return info;
+}
+
+template <class S, class T>
+int eigenvalues_of_real(const View<S> &a, const View<T> &w) {
+  Columns found(a);
+  using R = Real<T>;
+  Columns<R> none(1, 1);
+  std::vector<R> real(found.rows + 1), imaginary(found.rows + 1);
+  const int info = found.rows ? geev('N', found, real.data(), imaginary.data(), none) : 0;
+  for (int j = 0; j < found.rows; ++j) w(j) = T(real[j], imaginary[j]);
   return info;
 }
 
