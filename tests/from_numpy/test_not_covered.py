@@ -12,29 +12,29 @@ from distspmd.frontend import numpy_program
 from distspmd.frontend.from_numpy.functions.registry import REFUSED, by_name
 
 
-def unique(x: Any) -> Any:
-    return np.unique_counts(x)
+def text(x: Any) -> Any:
+    return np.array2string(x)
 
 
 def drawn_while_reading(x: Any) -> Any:
-    return x + np.random.poisson(3.0)  # noqa: NPY002
+    return x + len(np.random.bytes(3))  # noqa: NPY002
 
 
 def bytes_of(x: Any) -> Any:
-    return x.view(np.int64)
+    return x.byteswap()
 
 
-def roots(x: Any) -> Any:
-    return np.roots(x)
+def shared(x: Any) -> Any:
+    return np.shares_memory(x, x)
 
 
 @pytest.mark.parametrize(
     ("program", "message"),
     [
-        (unique, "unique_counts is not covered: write np.unique with return_index="),
-        (drawn_while_reading, "poisson is not covered: draw it before the program"),
-        (bytes_of, "view is not covered: .*use astype"),
-        (roots, "it is a function of a few coefficients"),
+        (text, r"array2string is not covered: print\(x\) writes it"),
+        (drawn_while_reading, "bytes is not covered: draw it before the program"),
+        (bytes_of, "byteswap is not covered: .*use astype"),
+        (shared, "it is known where the program is written"),
     ],
 )
 def test_the_error_says_what_to_write(program: Any, message: str) -> None:

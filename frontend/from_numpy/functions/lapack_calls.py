@@ -88,7 +88,8 @@ def _in_room(run: Any, function: str, tensor: Tensor, dtype: DType, term: str) -
     """
     tracer = run.tracer
     core = tensor.shape[tensor.ndim - len(term) :]
-    if tracer.is_decided_by_data(*core) and function not in BY_BLOCKS:
+    of_rows = function == "least_squares" and not tracer.is_decided_by_data(*core[1:])
+    if tracer.is_decided_by_data(*core) and function not in BY_BLOCKS and not of_rows:
         tracer.refuse(
             f"a matrix of which the run decides the size, in {function!r} of LAPACK; write zeros "
             "or ones outside of it, in a matrix whose size is known"

@@ -9,6 +9,7 @@ import numpy as np
 
 from distspmd.frontend.from_numpy import indexing
 from distspmd.frontend.from_numpy.arithmetic import combine, converted
+from distspmd.frontend.from_numpy.checks import end_if
 from distspmd.frontend.from_numpy.functions.lapack_calls import (
     SINGULAR,
     call,
@@ -277,6 +278,10 @@ def _lstsq(run: Any, a: Any, b: Any, rcond: Any = None) -> Any:
         tracer.refuse("np.linalg.lstsq takes one matrix, and one or two dimensions beside it")
     m, n = matrix.shape
     _fit(run, m, given.shape[0], "np.linalg.lstsq")
+    if tracer.is_decided_by_data(m) and isinstance(n, int):  # rows of zeros change nothing
+        few = run.call(np.less, [tracer.whole(m), n], {})
+        end_if(run, few, "LinAlgError", "np.linalg.lstsq: fewer rows than unknowns")
+        m = tracer.capacity(m)
     if isinstance(rcond, Tensor) or not all(isinstance(x, int) for x in (m, n)):
         tracer.refuse("np.linalg.lstsq with an rcond, or a shape, that is known at run time only")
     kind = inexact(run, matrix, given)
@@ -284,7 +289,7 @@ def _lstsq(run: Any, a: Any, b: Any, rcond: Any = None) -> Any:
     limit = float(np.finfo(real).eps * max(m, n) if rcond is None else rcond)
     columns = given.shape[1:]
     one = columns or (1,)
-    sides = given if columns else reshape(tracer, given, [m, 1])
+    sides = given if columns else indexing.read(tracer, given, (Ellipsis, None))
     results = [((n, *one), kind), (one, real), ((), INT64), ((min(m, n),), real)]
     x, residuals, rank, s = call(
         run,
@@ -307,8 +312,6 @@ def _residuals(run: Any, residuals: Tensor, rank: Tensor, m: int, n: int) -> Any
 
     def element(index: Any) -> Any:
         if not checked[0]:
-            from distspmd.frontend.from_numpy.checks import end_if
-
             checked[0] = True
             end_if(
                 run,

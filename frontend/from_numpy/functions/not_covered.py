@@ -18,12 +18,7 @@ refused(
 )
 refused("resize", instead="make an array of the new shape, and assign its part")
 refused(np.put, "put", instead="write x.reshape(-1)[indices] = values")
-refused(
-    *(np.poly, np.polydiv, np.roots),
-    instead=f"it is a function of a few coefficients; {_BEFORE}",
-)
 refused(np.i0, instead=_BEFORE)
-refused(np.real_if_close, instead="its type depends on the values; write np.real(x)")
 refused(np.packbits, instead="write shifts and sums: (bits << np.arange(8)[::-1]).sum(axis=-1)")
 refused(np.frompyfunc, instead="write the function over whole arrays")
 refused(

@@ -208,60 +208,6 @@ def _is_close(a: Any, b: Any, *, rel_tol: Any = 1e-09, abs_tol: Any = 0.0) -> An
     return bool(np.equal(a, b) | (np.isfinite(gap) & (gap <= most)))
 
 
-# -- polynomials ----------------------------------------------------------------------------------
-
-
-@written_out(np.polyfit)
-def _polyfit(
-    x: Any, y: Any, deg: Any, rcond: Any = None, full: bool = False, w: Any = None, cov: Any = False
-) -> Any:
-    if full or cov:
-        raise NotImplementedError("np.polyfit with full= or cov=: use np.linalg.lstsq")
-    left = np.vander(x + 0.0, deg + 1)
-    right = y + 0.0
-    if w is not None:
-        left = left * w[:, np.newaxis]
-        right = right * (w if right.ndim == 1 else w[:, np.newaxis])
-    scale = np.sqrt((left * left).sum(axis=0))
-    found = np.linalg.lstsq(left / scale, right)[0]
-    return found / (scale if right.ndim == 1 else scale[:, np.newaxis])
-
-
-@written_out(np.polymul)
-def _polymul(a1: Any, a2: Any) -> Any:
-    return np.convolve(a1, a2)
-
-
-@written_out(np.polyadd)
-def _polyadd(a1: Any, a2: Any) -> Any:
-    one, two = np.atleast_1d(a1), np.atleast_1d(a2)
-    n = max(len(one), len(two))
-    return np.pad(one, (n - len(one), 0)) + np.pad(two, (n - len(two), 0))
-
-
-@written_out(np.polysub)
-def _polysub(a1: Any, a2: Any) -> Any:
-    one, two = np.atleast_1d(a1), np.atleast_1d(a2)
-    n = max(len(one), len(two))
-    return np.pad(one, (n - len(one), 0)) - np.pad(two, (n - len(two), 0))
-
-
-@written_out(np.polyder)
-def _polyder(p: Any, m: int = 1) -> Any:
-    for _ in range(m):
-        p = p[:-1] * np.arange(len(p) - 1, 0, -1)
-    return p
-
-
-@written_out(np.polyint)
-def _polyint(p: Any, m: int = 1, k: Any = None) -> Any:
-    if k is not None:
-        raise NotImplementedError("np.polyint with k=: add the constants afterwards")
-    for _ in range(m):
-        p = np.concatenate((p / np.arange(len(p), 0, -1), np.zeros(1)))
-    return p
-
-
 # -- numbers --------------------------------------------------------------------------------------
 
 

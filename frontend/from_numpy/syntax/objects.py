@@ -18,6 +18,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from distspmd.frontend.from_numpy.kinds import has_data
+from distspmd.frontend.from_numpy.library import is_of_library
 from distspmd.frontend.from_numpy.syntax.mutation import before_change
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def is_own_class(kind: Any) -> bool:
 
 @functools.cache
 def _is_written_by_user(kind: type) -> bool:
-    is_library = kind.__module__.split(".")[0] in _LIBRARIES
+    is_library = kind.__module__.split(".")[0] in _LIBRARIES and not is_of_library(kind)
     return not is_library and not issubclass(kind, BaseException | Enum)
 
 
