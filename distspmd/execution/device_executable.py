@@ -24,7 +24,7 @@ from distspmd.plans.request_encoding import Fetch
 from distspmd.plans.staged_boxes import staging_table
 from distspmd.runtime import dlpack
 from distspmd.runtime.agreement import Agreement
-from distspmd.runtime.device_arrays import DeviceArray, allocated, free_kept
+from distspmd.runtime.device_arrays import DeviceArray, free_kept
 from distspmd.runtime.device_products import VARIABLE, find_products
 from distspmd.runtime.device_transports import Chosen, use_transport
 from distspmd.runtime.device_views import (
@@ -34,7 +34,8 @@ from distspmd.runtime.device_views import (
     view_of,
     wait_for,
 )
-from distspmd.runtime.devices import KINDS, Device, Transport, check_can_run
+from distspmd.runtime.devices import KINDS, Device, check_can_run
+from distspmd.runtime.transport import Transport
 
 
 class DeviceExecutable(Executable):
@@ -129,7 +130,7 @@ class DeviceExecutable(Executable):
     def _own(self, position: int) -> int:
         """The program's memory for an argument on which the device works."""
         if position not in self._memory:
-            self._memory[position] = allocated(self._device, self._nbytes[position])
+            self._memory[position] = self._device.allocate(self._nbytes[position])
         self.call[position] = self._memory[position]
         return self._memory[position]
 

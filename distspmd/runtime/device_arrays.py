@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from distspmd.errors import ArgumentError, DeviceError
+from distspmd.errors import ArgumentError
 from distspmd.runtime import dlpack
 from distspmd.runtime.devices import Device, device_kind, device_of_process
 from distspmd.runtime.dlpack import Described
@@ -226,7 +226,7 @@ class _Memory:
 
     def __init__(self, device: Device, nbytes: int) -> None:
         dlpack.free_returned(device.letting_go)
-        self.address = _kept_before(device, nbytes) or allocated(device, nbytes)
+        self.address = _kept_before(device, nbytes) or device.allocate(nbytes)
         weakref.finalize(self, _give_back, device, self.address, nbytes)
 
 
@@ -237,20 +237,6 @@ _kept: dict[tuple[Device, int], list[int]] = {}
 _returned: deque[tuple[Device, int, int]] = deque()
 """What is to be kept: a finalizer may run at any place, also while what is kept is changed."""
 _changing = threading.Lock()
-
-
-def allocated(device: Device, nbytes: int) -> int:
-    """New memory of a device; what is kept for arrays is freed where there is too little.
-
-    Raises:
-        DeviceError: the device has not so much memory.
-    """
-    try:
-        return device.allocate(nbytes)
-    except DeviceError:
-        if not free_kept():
-            raise
-    return device.allocate(nbytes)
 
 
 def _kept_before(device: Device, nbytes: int) -> int | None:
@@ -270,6 +256,7 @@ def _give_back(device: Device, address: int, nbytes: int) -> None:
         device.free(address)
         return
     device.give_up(address, nbytes)
+    device.make_room_by(free_kept)
     _returned.append((device, nbytes, address))
     _settle()
 

@@ -11,9 +11,12 @@ from distspmd.errors import DeviceError
 
 _NUMBER, NUMBERS = ctypes.c_int64, ctypes.POINTER(ctypes.c_int64)
 _ADDRESS = ctypes.c_void_p
+MAKE_ROOM = ctypes.CFUNCTYPE(ctypes.c_int64)
+"""What frees memory that is kept for others; it says how many allocations that were."""
 
 _ABI: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "device_allocate": (_ADDRESS, (_NUMBER,)),
+    "device_make_room_by": (None, (MAKE_ROOM,)),
     "device_free": (None, (_ADDRESS,)),
     "device_give_up": (None, (_ADDRESS, _NUMBER)),
     "device_copy": (ctypes.c_int, (_ADDRESS, _ADDRESS, _NUMBER)),
@@ -76,3 +79,8 @@ def load(path: Path) -> ctypes.CDLL:
         function.restype, function.argtypes = result, arguments
         setattr(library, f"distspmd_{name}", function)
     return library
+
+
+def address_of(function: Any) -> int:
+    """Where a function of C is."""
+    return ctypes.cast(function, ctypes.c_void_p).value or 0

@@ -20,8 +20,9 @@ from distspmd.runtime.agreement import Agreement
 from distspmd.runtime.arrays import Unusable
 from distspmd.runtime.device_transports import use_transport
 from distspmd.runtime.device_views import DeviceView, empty_like, is_on_device, view_of
-from distspmd.runtime.devices import KINDS, Device, Transport, check_can_run, device_of_process
+from distspmd.runtime.devices import KINDS, Device, check_can_run, device_of_process
 from distspmd.runtime.engine import Engine
+from distspmd.runtime.transport import Transport
 
 
 @dataclass(frozen=True)

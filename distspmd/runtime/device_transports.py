@@ -22,8 +22,9 @@ from distspmd.plans.pull_table import pull_table, why_no_pulls, why_not_combined
 from distspmd.runtime import cuda_toolkit, device_groups
 from distspmd.runtime.agreement import Agreement
 from distspmd.runtime.device_machine import LAST, DeviceMachine
-from distspmd.runtime.devices import KINDS, Device, Transport
+from distspmd.runtime.devices import KINDS, Device
 from distspmd.runtime.engine import Engine
+from distspmd.runtime.transport import Transport
 
 VARIABLE = "DISTSPMD_DEVICE_TRANSPORT"
 """Environment variable with the name of the transport of tiles between devices."""

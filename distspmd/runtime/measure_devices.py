@@ -31,10 +31,11 @@ from distspmd.runtime.device_transports import (
     is_on_several_nodes,
     use_transport,
 )
-from distspmd.runtime.devices import Device, Transport, device_kind, device_of_process
+from distspmd.runtime.devices import Device, device_kind, device_of_process
 from distspmd.runtime.engine import Engine, runnable
 from distspmd.runtime.launch import launch
 from distspmd.runtime.measure import _least
+from distspmd.runtime.transport import Transport
 
 _REPEAT = 10
 

@@ -32,7 +32,8 @@ from distspmd.runtime.shared_memory import SharedNode
 from distspmd.runtime.ufuncs import addresses_of_ufuncs
 
 if TYPE_CHECKING:  # tiles of the host need nothing of it
-    from distspmd.runtime.devices import Device, Transport
+    from distspmd.runtime.devices import Device
+    from distspmd.runtime.transport import Transport
 
 Tile = NDArray[Any]
 

@@ -98,6 +98,18 @@ def test_the_device_of_a_process_is_found_once(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize(
+    ("ranks", "transport"),
+    [(2, "pulls"), *(pytest.param(n, "nccl", marks=pytest.mark.slow) for n in (1, 3))],
+)
+def test_what_is_kept_of_the_memory_is_freed_for_transports(
+    launch: Launch, monkeypatch: pytest.MonkeyPatch, ranks: int, transport: str
+) -> None:
+    monkeypatch.setenv(TRANSPORT, transport)
+    done = launch(RANKS / "device_room.py", ranks=ranks)
+    assert "all is right" in done.stdout
+
+
+@pytest.mark.parametrize(
     ("failure", "transport"),
     [
         ("launch:2", "staged"),
@@ -122,3 +134,20 @@ def test_a_call_of_the_device_that_fails_on_one_rank_ends_all(
     place = r"(smoothed|the distributed memlet .* of device_failures\.py:\d+): the device"
     found = rf"distspmd: rank 1: {place}[^\n]*: {why[failure.partition(':')[0]]}"
     assert re.search(found, done.stderr), done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("transport", ["pulls", "staged", "nccl"])
+@pytest.mark.parametrize("failure", ["launch", "kernel"])
+def test_a_failure_in_a_redistribution_of_device_tiles_ends_all_ranks(
+    launch: Launch, monkeypatch: pytest.MonkeyPatch, failure: str, transport: str
+) -> None:
+    monkeypatch.setenv(TRANSPORT, transport)
+    program = RANKS / "device_failures.py"
+    done = launch(program, f"{failure}:1", "redistribute", ranks=2, check=False, timeout=120)
+    assert "the first call is right" in done.stdout
+    assert "there are fewer" not in done.stdout
+    assert done.returncode != 0
+    assert not done.timed_out
+    what = r"the redistribution \[32\{p\}64, 64\] -> \[64, 32\{p\}64\]: the device"
+    assert re.search(rf"distspmd: rank 1: {what}", done.stderr), done.stderr

@@ -1,15 +1,19 @@
 """A call of the device fails on one rank, in the middle of a program's call: all ranks end.
 
-Usage: device_failures.py KIND:N. Rank 1 lets the N-th call of a kind fail, counted from where the
-program is called the second time; a line says so where there are fewer.
+Usage: device_failures.py KIND:N [redistribute]. Rank 1 lets the N-th call of a kind fail, counted
+from where the program is called the second time, or tiles are redistributed; a line says so where
+there are fewer.
 """
 
+import functools
 import sys
 
 import numpy as np
 from mpi4py import MPI
 
 import distspmd
+from distspmd.layouts.layout import Layout
+from distspmd.layouts.mesh import Mesh
 from distspmd.runtime.devices import KINDS, device_of_process
 
 N, STEPS = 64, 3
@@ -40,14 +44,29 @@ def called(program: distspmd.Program) -> None:
         np.testing.assert_allclose(found, expected)
 
 
-program = distspmd.compile(lowered, comm, device="emulated")
-called(program)
+def moved() -> None:
+    """Rows become columns, and the same call is a pull or a message again."""
+    mesh = Mesh(p=comm.size)
+    layouts = [Layout.parse(text, mesh) for text in ("[32{p}64, 64]", "[64, 32{p}64]")]
+    boxes = [tuple(slice(*pair) for pair in layout.box(comm.rank)) for layout in layouts]
+    x = np.random.default_rng(0).random((N, N))
+    tile = distspmd.DeviceArray.of(x[boxes[0]], "emulated")
+    found = distspmd.redistribute(comm, tile, *layouts)
+    np.testing.assert_array_equal(found.numpy(), x[boxes[1]])
+
+
+if sys.argv[2:]:
+    again, how = moved, "redistribute"
+else:
+    program = distspmd.compile(lowered, comm, device="emulated")
+    again, how = functools.partial(called, program), program.transport
+again()
 comm.Barrier()
 if comm.rank == 0:
-    print(f"the first call is right, by {program.transport}", flush=True)
+    print(f"the first call is right, by {how}", flush=True)
 if comm.rank == 1:
     fail(sys.argv[1].encode())
-called(program)
+again()
 fail(b"")
 comm.Barrier()
 if comm.rank == 0:

@@ -17,8 +17,9 @@ from distspmd.plans.staged_boxes import staging_table
 from distspmd.runtime.agreement import Agreement
 from distspmd.runtime.device_arrays import LEGACY, DeviceArray, DeviceStream
 from distspmd.runtime.device_transports import use_transport
-from distspmd.runtime.devices import KINDS, Transport, device_of_process
+from distspmd.runtime.devices import KINDS, device_of_process
 from distspmd.runtime.engine import Engine, runnable
+from distspmd.runtime.transport import Transport
 
 comm = MPI.COMM_WORLD
 DEVICE = device_of_process(KINDS["emulated"])

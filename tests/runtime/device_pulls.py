@@ -23,8 +23,9 @@ from distspmd.plans.staged_boxes import staging_table
 from distspmd.runtime.agreement import Agreement
 from distspmd.runtime.device_arrays import DeviceArray
 from distspmd.runtime.device_transports import TRANSPORTS, VARIABLE, use_transport
-from distspmd.runtime.devices import KINDS, Transport, device_of_process
+from distspmd.runtime.devices import KINDS, device_of_process
 from distspmd.runtime.engine import Engine, runnable
+from distspmd.runtime.transport import Transport
 
 comm = MPI.COMM_WORLD
 os.environ.setdefault(VARIABLE, "pulls")  # whatever was measured here

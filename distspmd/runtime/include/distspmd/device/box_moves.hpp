@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include <distspmd/device/memory.hpp>
+
 namespace distspmd {
 inline namespace v1 {
 
@@ -95,7 +97,7 @@ struct BoxMove {
 
   cudaError_t upload() {
     const std::size_t bytes = rows.size() * sizeof(std::int64_t);
-    const cudaError_t error = cudaMalloc(reinterpret_cast<void **>(&table), bytes);
+    const cudaError_t error = allocate(reinterpret_cast<void **>(&table), bytes);
     if (error != cudaSuccess || !table) return error;
     return cudaMemcpy(table, rows.data(), bytes, cudaMemcpyHostToDevice);
   }

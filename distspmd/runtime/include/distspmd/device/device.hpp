@@ -11,6 +11,7 @@
 
 #include <distspmd/device/cublas.hpp>
 #include <distspmd/device/handed_out.hpp>
+#include <distspmd/device/memory.hpp>
 #include <distspmd/device/reduce.hpp>
 #include <distspmd/device/transport.hpp>
 #include <distspmd/device/windows.hpp>
@@ -56,7 +57,11 @@ void *reduction_scratch() { return scratch; }
 /// Null where the device has not so much memory.
 DISTSPMD_DEVICE_EXPORT void *distspmd_device_allocate(std::int64_t bytes) {
   void *at = nullptr;
-  return cudaMalloc(&at, std::size_t(bytes)) == cudaSuccess ? at : nullptr;
+  return distspmd::allocate(&at, std::size_t(bytes)) == cudaSuccess ? at : nullptr;
+}
+/// What frees memory that is kept for others, where an allocation finds none; see allocate.
+DISTSPMD_DEVICE_EXPORT void distspmd_device_make_room_by(distspmd::MakeRoom frees) {
+  distspmd::make_room = frees;
 }
 DISTSPMD_DEVICE_EXPORT void distspmd_device_free(void *at) { cudaFree(at); }
 
@@ -156,7 +161,7 @@ DISTSPMD_DEVICE_EXPORT const char *distspmd_device_error(int error) {
 /// Have memory for the parts of reductions; it stays until the process ends.
 DISTSPMD_DEVICE_EXPORT int distspmd_device_prepare_reductions() {
   if (distspmd::scratch) return 0;
-  return int(cudaMalloc(&distspmd::scratch, 16 * std::size_t(distspmd::ReductionShape::parts)));
+  return int(distspmd::allocate(&distspmd::scratch, 16 * std::size_t(distspmd::ReductionShape::parts)));
 }
 /// Load a library of products; what failed, null if nothing did.
 DISTSPMD_DEVICE_EXPORT const char *distspmd_products_load(const char *path) {

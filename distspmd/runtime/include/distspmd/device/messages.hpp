@@ -54,9 +54,9 @@ class Messages {
       for (const Step &step : plan.steps) portions = std::max(portions, step.portions.size());
     }
     keep(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
-    keep(cudaMalloc(reinterpret_cast<void **>(&bases_), ends * sizeof(char *)));
+    keep(allocate(reinterpret_cast<void **>(&bases_), ends * sizeof(char *)));
     for (int end = 0; end < 3; ++end)
-      if (most[end]) keep(allocate(&own_[end], std::size_t(most[end]), pinned && end > 0));
+      if (most[end]) keep(buffer(&own_[end], std::size_t(most[end]), pinned && end > 0));
     packed_.resize(group ? 0 : portions);
     for (cudaEvent_t &event : packed_) keep(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
     keep(Plan::upload(plans_));
@@ -282,8 +282,8 @@ class Messages {
     keep(move.queue_part(bases_, known_[std::size_t(move.to)], plan.itemsize, stream_, first, last));
   }
 
-  static cudaError_t allocate(void **to, std::size_t bytes, bool pinned) {
-    return pinned ? cudaHostAlloc(to, bytes, cudaHostAllocMapped) : cudaMalloc(to, bytes);
+  static cudaError_t buffer(void **to, std::size_t bytes, bool pinned) {
+    return pinned ? cudaHostAlloc(to, bytes, cudaHostAllocMapped) : allocate(to, bytes);
   }
 
   void keep(cudaError_t error) {

@@ -61,10 +61,10 @@ class Pulls {
   Pulls(void *engine, Meet meet, Count count, const std::int64_t *words)
       : engine_(engine), meet_(meet), count_(count), rank_(*words++), ranks_(*words++) {
     const std::int64_t scratch = *words++;
-    if (scratch) keep(cudaMalloc(&scratch_, std::size_t(scratch)));
+    if (scratch) keep(allocate(&scratch_, std::size_t(scratch)));
     plans_ = Plan::read_all(words);
     keep(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
-    keep(cudaMalloc(reinterpret_cast<void **>(&bases_), std::size_t(ends * ranks_) * sizeof(char *)));
+    keep(allocate(reinterpret_cast<void **>(&bases_), std::size_t(ends * ranks_) * sizeof(char *)));
     keep(Plan::upload(plans_));
   }
   Pulls(const Pulls &) = delete;

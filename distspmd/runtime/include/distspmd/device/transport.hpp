@@ -208,7 +208,7 @@ class Transport : public Executable {
 
   void upload(Part &part) {
     const std::size_t bytes = part.boxes.words.size() * sizeof(std::int64_t);
-    check(cudaMalloc(&part.table, bytes), "cudaMalloc");
+    check(allocate(reinterpret_cast<void **>(&part.table), bytes), "cudaMalloc");
     if (part.table)
       check(cudaMemcpy(part.table, part.boxes.words.data(), bytes, cudaMemcpyHostToDevice),
             "cudaMemcpy");
