@@ -28,6 +28,21 @@ def test_more_elements_than_an_int_counts(launch: Any, ranks: int) -> None:
     assert "all right" in launch(program, ranks=ranks, timeout=900).stdout
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("ranks", "transport"), [(1, "pulls"), (2, "pulls"), (2, "staged"), (2, "nccl")]
+)
+def test_more_elements_than_an_int_counts_lie_on_devices(
+    launch: Any, monkeypatch: pytest.MonkeyPatch, ranks: int, transport: str
+) -> None:
+    free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if free < 8 * 2**30:
+        pytest.skip(f"8 GB of free memory are needed, and {free >> 30} are there")
+    monkeypatch.setenv("DISTSPMD_DEVICE_TRANSPORT", transport)
+    program = Path(__file__).parents[1] / "ranks" / "device_large.py"
+    assert "right" in launch(program, ranks=ranks, timeout=1800).stdout
+
+
 def code_of(rows: int) -> str:
     sdfg = dace.SDFG("rows")
     sdfg.add_array("x", [rows, 4096], dace.int8)

@@ -261,3 +261,19 @@ def test_the_compiled_runtime_is_kept(tmp_path, monkeypatch):
     assert compile_runtime.build_runtime() == library
     assert library.stat().st_mtime_ns == made
     assert len([*tmp_path.rglob(library.name)]) == 1
+
+
+@pytest.mark.parametrize(
+    "call", ["distspmd_post(run.context, 0, 1, 0, None", "distspmd_meet(run.context, 0, None"]
+)
+def test_messages_of_more_bytes_than_mpi_counts_end_with_the_name_of_the_memlet(launch, call):
+    said = failing(
+        launch,
+        f"""
+run = engine.Engine(comm, [scattered(1)])
+run._library.{call}, 2**31{", None" if "meet" in call else ""})
+print("survived")
+""",
+        1,
+    )
+    assert "rank 0: the memlet x: a message of 2147483648 bytes, of which MPI counts" in said

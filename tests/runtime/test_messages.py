@@ -148,3 +148,21 @@ def test_what_several_ranks_get_is_packed_once() -> None:
     words = packed_table([plan], [held], 1, 4).tolist()
     assert words[9] == 2, "the outbox has two elements"
     assert words[14:24] == [3, 0, 0, 2, 2, 0, 2, 3, 0, 2], "which three ranks get"
+
+
+@pytest.mark.parametrize("itemsize", [1, 8, 16])
+def test_no_message_has_more_bytes_than_mpi_counts(itemsize: int) -> None:
+    """Nor has one fewer elements than there are, of which each rank gets more than 2^32."""
+    mesh = Mesh(p=2)
+    layouts = [
+        Layout.parse(t, mesh) for t in ("[65537{p}131074, 131074]", "[131074, 65537{p}131074]")
+    ]
+    plan = distspmd.plan(*layouts, np.dtype({1: "int8", 8: "float64", 16: "complex128"}[itemsize]))
+    held = [Storage.of(layout.box(1)) for layout in plan.buffers[:2]]
+    words = packed_table([plan], [held], 1, 2).tolist()
+    count, messages = words[14], words[15 : 15 + 3 * words[14]]
+    sizes = messages[2::3]
+    assert sum(sizes) == 65537**2 > 2**32
+    assert len(sizes) == count
+    assert max(sizes) * itemsize <= MOST_BYTES < 2**31
+    assert messages[1::3] == [MOST_BYTES // itemsize * n for n in range(count)]

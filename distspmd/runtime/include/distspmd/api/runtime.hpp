@@ -209,14 +209,14 @@ class Context : public Executable {
   void meet(std::int64_t number, const void *mine, std::int64_t bytes, void *all) {
     const Movements::Going going(movements_, number);
     const double begin = MPI_Wtime();
-    const int size = static_cast<int>(bytes);
+    const int size = count_of(bytes, comm_, plan_of(number).name);
     check(MPI_Allgather(mine, size, MPI_BYTE, all, size, MPI_BYTE, comm_), comm_, "MPI_Allgather",
           plan_of(number).name);
     plan_of(number).statistics.seconds += MPI_Wtime() - begin;
   }
   /// Send or receive a buffer for such a plan; see Buffers.
   std::int64_t post(std::int64_t number, bool sends, std::int64_t rank, void *at, std::int64_t bytes) {
-    return buffers_.post(sends, static_cast<int>(rank), at, static_cast<int>(bytes), plan_of(number).name);
+    return buffers_.post(sends, static_cast<int>(rank), at, bytes, plan_of(number).name);
   }
   bool is_done(std::int64_t number, std::int64_t message, bool waits) {
     const Movements::Going going(movements_, number);

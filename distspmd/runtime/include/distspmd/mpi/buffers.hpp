@@ -4,6 +4,7 @@
 #include <mpi.h>
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -12,14 +13,24 @@
 namespace distspmd {
 inline namespace v1 {
 
+/// A number of bytes as MPI counts; plans/packed_table.py cuts messages so that they fit.
+inline int count_of(std::int64_t bytes, MPI_Comm comm, const std::string &name) {
+  constexpr std::int64_t most = std::numeric_limits<int>::max();
+  if (bytes < 0 || bytes > most)
+    fail(comm, name + ": a message of " + std::to_string(bytes) + " bytes, of which MPI counts " +
+                   std::to_string(most) + " at most.");
+  return static_cast<int>(bytes);
+}
+
 /// The messages of a plan that are on their way. Those of a pair of ranks have the same order on both.
 class Buffers {
  public:
   MPI_Comm comm = MPI_COMM_NULL;
 
-  /// Send a buffer to a rank, or receive one from it; the number of the message. MPI counts in int.
-  std::int64_t post(bool sends, int rank, void *at, int bytes, const std::string &name) {
+  /// Send a buffer to a rank, or receive one from it; the number of the message.
+  std::int64_t post(bool sends, int rank, void *at, std::int64_t size, const std::string &name) {
     constexpr int tag = 7;
+    const int bytes = count_of(size, comm, name);
     requests_.emplace_back();
     check(sends ? MPI_Isend(at, bytes, MPI_BYTE, rank, tag, comm, &requests_.back())
                 : MPI_Irecv(at, bytes, MPI_BYTE, rank, tag, comm, &requests_.back()),
