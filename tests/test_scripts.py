@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -168,3 +171,28 @@ def test_on_a_gpu_three_programs_run_under_both_sanitizers(checkout: Path, statu
     assert "-m distspmd doctor --measure --device cuda" in calls
     failed = "failed: racecheck-jacobi racecheck-softmax racecheck-matmul; what they printed"
     assert (failed in done.stdout) == bool(status)
+
+
+@pytest.mark.slow
+def test_the_script_for_gpus_runs_whole_on_the_emulated_device(root: Path, tmp_path: Path) -> None:
+    """With the quick ones of its tests, in the environment of this process."""
+    scripts, out = tmp_path / "scripts", tmp_path / "results"
+    scripts.mkdir()
+    shutil.copy(root / "scripts" / "gpu", scripts)
+    here = f'setup() {{ export PATH="{Path(sys.executable).parent}:$PATH"; }}'
+    (scripts / "setup.sh").write_text(f'set -euo pipefail\nroot="{root}"\n{here}\n')
+    how = ("--device", "emulated", "--small", "--out", str(out), "-m", "gpu and not slow")
+    done = subprocess.run(
+        [scripts / "gpu", *how], capture_output=True, text=True, timeout=3000, check=False
+    )
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+    assert "all parts that could run are right" in done.stdout
+    for ranks in (1, 2, 4):
+        said = (out / f"tests-{ranks}.txt").read_text().splitlines()[-1]
+        assert re.search(r"[1-9]\d* passed", said), said
+        assert "failed" not in said
+    for part in ("doctor", "measure", "plain-jacobi", "plain-softmax", "plain-matmul"):
+        assert (out / f"{part}.txt").read_text().strip()
+    kept = json.loads((out / "benchmarks.json").read_text())
+    by = {row["by"] for row in kept["rows"] if row["program"] == "softmax"}
+    assert {f"distspmd, {ranks} rank(s)" for ranks in (1, 2, 4)} <= by

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Callable
 
 import dace
@@ -173,3 +174,46 @@ def test_nothing_is_a_chain_where_the_order_of_sums_is_fixed() -> None:
         expand_for_device(sdfg, exact=True, symbols=lowered.symbols)
         placement = place(sdfg, exact=True)
     assert not any("kernel of rows" in space.remark for space in placement.spaces)
+
+
+SMALL = {"__lane", "__lanes", "__k", "__mine", "__together"}
+"""Numbers of our kernels that are less than the threads of a block, or the registers of a thread."""
+
+
+@pytest.mark.parametrize("rows", ["", "rows"])
+def test_kernels_of_our_own_count_and_index_in_64_bits(placed: Placed, rows: str) -> None:
+    """Of elements, reductions, products without a library, and rows, in registers and not."""
+    if rows:
+        sdfgs = []
+        for columns in (40, 50_000):
+            program = distspmd.frontend.numpy_program(
+                row_sums, x=np.broadcast_to(0.0, (70_000, columns))
+            )
+            lowered = distspmd.lower(program, {"e": (3, 1)})
+            sdfg = copy.deepcopy(lowered.sdfg)
+            choose_implementations(sdfg)
+            with for_cuda():
+                expand_for_device(sdfg, symbols=lowered.symbols)
+            sdfgs.append(sdfg)
+    else:
+        names = "jacobi[y=3x2,x=3x2]-6", "sums[__return_0=4x2,__return_1=4x2,sum_x_1=4x2]-8"
+        sdfgs = [placed(name)[0] for name in names]
+        sdfgs.append(placed("matmul[_MatMult_=2x2x2]-8", without="there is none")[0])
+    texts = [
+        node.definition
+        for sdfg in sdfgs
+        for node, _ in sdfg.all_nodes_recursive()
+        if isinstance(node, DeviceCall) and node.definition
+    ]
+    kinds = {"_elements", "_terms", "_rows"}
+    found = {kind for kind in kinds for text in texts if f"{kind}(" in text or f"{kind}<" in text}
+    assert found == ({"_rows"} if rows else kinds - {"_rows"})
+    for text in texts:
+        narrow = re.findall(r"\b(?:int|unsigned|short|std::u?int32_t) (\w+)\b", text)
+        assert set(narrow) <= SMALL, text
+        assert "std::int64_t" in text
+
+
+def row_sums(x):
+    e = np.exp(x - np.max(x, axis=1, keepdims=True))
+    return e / np.sum(e, axis=1, keepdims=True)
