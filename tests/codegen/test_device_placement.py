@@ -177,7 +177,7 @@ def test_nothing_is_a_chain_where_the_order_of_sums_is_fixed() -> None:
 
 
 SMALL = {"__lane", "__lanes", "__k", "__mine", "__together"}
-"""Numbers of our kernels that are less than the threads of a block, or the registers of a thread."""
+"""Numbers of our kernels that threads of a block, or registers of a thread, bound."""
 
 
 @pytest.mark.parametrize("rows", ["", "rows"])
