@@ -22,7 +22,7 @@ from distspmd.analysis.iteration_spaces import IterationSpace, main_map, paramet
 from distspmd.analysis.scopes import nodes_inside
 from distspmd.expressions.ir import Expression
 from distspmd.nodes.computation import Computation
-from distspmd.nodes.contraction import Contraction, can_call_gemm
+from distspmd.nodes.contraction import NEST, Contraction, fastest_implementation
 from distspmd.plans.heuristics import HEURISTICS
 
 
@@ -62,7 +62,7 @@ def work_of(space: IterationSpace) -> Work:
         operands = len([edge for edge in space.state.in_edges(node) if edge.dst_conn])
         value = node.reduced
         operations = 1.0 + (_of_expression([value]) if value is not None else operands - 1)
-        kind = Kind.PRODUCT if can_call_gemm(node, space.state) else Kind.MAP
+        kind = Kind.MAP if fastest_implementation(node, space.state) == NEST else Kind.PRODUCT
         return Work(kind, operations)
     assert space.expansion is not None
     reduced = len(space.parameters) > max(

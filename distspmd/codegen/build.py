@@ -49,6 +49,7 @@ _HEADERS_OF_PROGRAMS = (
     "kernels/fourier.hpp",
     "kernels/lines.hpp",
     "kernels/lapack.hpp",
+    "kernels/packed_product.hpp",
     "kernels/tell.hpp",
     "kernels/threaded_gemm.hpp",
 )

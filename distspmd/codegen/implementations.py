@@ -30,10 +30,9 @@ def choose_implementations(sdfg: SDFG, in_order: bool = False) -> bool:
     for node, state in _library_nodes(sdfg):
         known = type(node).implementations  # type: ignore[attr-defined]  # of each kind of node
         if isinstance(node, contraction.Contraction):
-            fits = contraction.can_call_gemm(node, state)
-            node.implementation = blas_products.CALL if fits else contraction.NEST
+            node.implementation = contraction.fastest_implementation(node, state)
             node.in_order = in_order
-            uses_blas |= fits
+            uses_blas |= node.implementation == blas_products.CALL
         elif lapack.LAPACK in known:
             node.implementation, uses_blas = lapack.LAPACK, True
         elif isinstance(node, tell.Told):

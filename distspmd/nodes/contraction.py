@@ -35,10 +35,11 @@ from distspmd.nodes.contraction_loops import (
     parameter,
 )
 from distspmd.nodes.contraction_operands import Einsum, Operand, Pick
+from distspmd.nodes.contraction_packed import HEADER, PackedProduct
 from distspmd.nodes.subscripts import Subscripts
 
-NEST = "distspmd-nest"
-"""Name of the expansion to plain loops in C++."""
+NEST, PACKED = "distspmd-nest", "distspmd-packed"
+"""Names of the expansions to plain loops in C++, and to a product of packed blocks."""
 
 _REDUCTIONS = {
     "sum": "lambda x, y: x + y",
@@ -171,6 +172,23 @@ class ExpandToCall(ExpandTransformation):
         return _tasklet(node, einsum, code + calls)
 
 
+@dace.library.expansion
+class ExpandToPacked(ExpandTransformation):
+    """One product of all rows and columns, whose blocks are packed."""
+
+    environments: list[type] = []  # noqa: RUF012
+
+    @staticmethod
+    def expansion(  # type: ignore[override]
+        node: Contraction, state: SDFGState, sdfg: SDFG
+    ) -> nodes.Tasklet:
+        """Replace the node by a tasklet."""
+        einsum = windows(node, state)
+        product = PackedProduct.of(einsum)
+        assert product is not None, "choose_implementations asks first"
+        return _tasklet(node, einsum, product.code(), HEADER)
+
+
 def _first(einsum: Einsum, summed: Sequence[str]) -> str:
     """The factor of what is in the result: none at the first of several summands."""
     if not summed:
@@ -197,19 +215,28 @@ def _gemm(node: Contraction, einsum: Einsum) -> Gemm | None:
     return None if node.expression else contraction_gemm.largest(einsum)
 
 
-def _tasklet(node: Contraction, einsum: Einsum, code: str) -> nodes.Tasklet:
+def _tasklet(node: Contraction, einsum: Einsum, code: str, header: str = "") -> nodes.Tasklet:
     return nodes.Tasklet(
         node.name,
         {o.connector: dtypes.pointer(o.dtype) for o in einsum.operands},
         {"_out": dtypes.pointer(einsum.result.dtype)},
         code,
         language=dtypes.Language.CPP,
+        code_global=header,
     )
 
 
-def can_call_gemm(node: Contraction, state: SDFGState) -> bool:
-    """Whether :data:`CALL` can replace a node."""
-    return _gemm(node, windows(node, state)) is not None
+def fastest_implementation(node: Contraction, state: SDFGState) -> str:
+    """How a node runs on the host: :data:`CALL`, :data:`PACKED` or :data:`NEST`."""
+    return NEST if node.expression else fastest_product(windows(node, state))
+
+
+def fastest_product(einsum: Einsum) -> str:
+    """The same for the product of its operands."""
+    gemm, packed = contraction_gemm.largest(einsum), PackedProduct.of(einsum)
+    if packed is not None and packed.is_worth_packing(gemm):
+        return PACKED
+    return NEST if gemm is None else CALL
 
 
 @dace.library.node
@@ -223,7 +250,12 @@ class Contraction(nodes.LibraryNode):
     be split.
     """
 
-    implementations = {LOOPS: ExpandToLoops, NEST: ExpandToNest, CALL: ExpandToCall}  # noqa: RUF012
+    implementations = {  # noqa: RUF012
+        LOOPS: ExpandToLoops,
+        NEST: ExpandToNest,
+        CALL: ExpandToCall,
+        PACKED: ExpandToPacked,
+    }
     default_implementation = NEST
 
     subscripts = Property(dtype=str, default="a->a", desc="Indices of the dimensions, as in einsum")

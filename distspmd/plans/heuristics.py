@@ -58,6 +58,8 @@ class Heuristics:
         gemm_dimensions: rows, columns and depth that exceed one, below which a product is loops.
         gemm_products: of elements in one call, below which loops are as fast as BLAS.
         gemv_products: the same, where the rows or the columns are one.
+        packed_rows: and columns, below which a product is not worth the copies of packing.
+        packed_products: of elements, below which packing is not worth the code that it takes.
         file_characters: of generated code that are worth a compiler of their own.
         block_characters: of generated code up to which a block moves to another file as a whole.
         programs_kept: for sizes of a symbolic program, in memory; the one that was not called for
@@ -107,6 +109,8 @@ class Heuristics:
     gemm_dimensions: int = _number(3, "code")
     gemm_products: int = _number(8**3, "code")
     gemv_products: int = _number(64**2, "code")
+    packed_rows: int = _number(2, "code")
+    packed_products: int = _number(1 << 15, "code")
     file_characters: int = _number(50_000, "code")
     block_characters: int = _number(8_000, "code")
     programs_kept: int = _number(16, "run")

@@ -86,8 +86,11 @@ def convolution_backward(
         return NotImplemented
     count = x.dim() - 2
     plain = (stride, padding, dilation, False, [0] * count, groups)
-    to_x = aten.convolution(g, w, None, *plain) if mask[0] else None
-    to_w = None
+    to_x = to_w = None
+    if mask[0]:
+        to_x = aten.convolution(g, w, None, *plain)
+        for k in range(2, 2 + count):  # output_padding may have room for a window more
+            to_x = to_x if to_x.shape[k] == x.shape[k] else to_x.narrow(k, 0, x.shape[k])
     if mask[1]:
         _, to_w, _ = aten.convolution_backward(x, g, w, None, *plain, [False, True, False])
     return to_x, to_w, g.sum((0, *range(2, 2 + count))) if mask[2] else None

@@ -27,7 +27,9 @@ from distspmd.frontend.tensor_ir.indices import (
 )
 from distspmd.frontend.tensor_ir.kernels import LINES, Kernel, distinct, is_product, reach
 from distspmd.nodes import contraction_gemm
+from distspmd.nodes.contraction_gemm import Gemm
 from distspmd.nodes.contraction_operands import Einsum, Operand
+from distspmd.nodes.contraction_packed import PackedProduct
 from distspmd.nodes.subscripts import Dimension, Subscripts
 from distspmd.plans.heuristics import HEURISTICS
 
@@ -158,13 +160,20 @@ class _Orders:
 
     def _contraction(self, kernel: Kernel) -> float:
         einsum = self._einsum(kernel)
-        found = contraction_gemm.largest(einsum) if is_product(kernel) else None
         count = math.prod(int(einsum.extents[x]) for x in einsum.letters)
+        found = contraction_gemm.largest(einsum) if is_product(kernel) else None
+        packed = PackedProduct.of(einsum) if is_product(kernel) else None
+        if packed is not None and packed.is_worth_packing(found):
+            return packed.copied_nanoseconds + self._multiplied(packed, einsum, count)
         if found is None:
             return self._nest(kernel, einsum, count)
+        return self._multiplied(found, einsum, count)
+
+    @staticmethod
+    def _multiplied(product: Gemm | PackedProduct, einsum: Einsum, count: int) -> float:
         sizes = [
             math.prod(int(einsum.extents[x]) for x in run)
-            for run in (found.rows, found.columns, found.depth)
+            for run in (product.rows, product.columns, product.depth)
         ]
         edges = 1 + sum(HEURISTICS.blas_edge / size for size in sizes)
         calls = count / math.prod(sizes) * HEURISTICS.blas_call
