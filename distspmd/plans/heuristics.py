@@ -73,6 +73,8 @@ class Heuristics:
         kernel_work: of an element of one kernel, in additions, beyond which the kernel is cut.
         kernel_depth: operations that follow each other in one kernel, beyond which it is cut: what
             visits an expression calls itself once or more for each.
+        unrolled_window: elements of a window of pooling, up to which its reduction is an expression
+            of all of them: windows are not stored, and neighbours share vectors.
         kernel_results: of one map, beyond which no other kernel is fused with it.
         near_element: nanoseconds for an element beside the last one; here and below, what the
             order of a temporary's storage is chosen by.
@@ -122,6 +124,7 @@ class Heuristics:
     cheap_work_in_registers: int = _number(8, "front ends")
     kernel_work: int = _number(120, "front ends")
     kernel_depth: int = _number(100, "front ends")
+    unrolled_window: int = _number(16, "front ends")
     kernel_results: int = _number(16, "front ends")
     near_element: float = _number(0.5, "front ends")
     far_element: float = _number(4.0, "front ends")

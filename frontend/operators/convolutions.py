@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -23,6 +24,7 @@ from distspmd.frontend.operators.views import reverse_dimensions
 from distspmd.frontend.tensor_ir import indices as v
 from distspmd.frontend.tensor_ir.indices import Index, Value, Variable, at
 from distspmd.frontend.tensor_ir.kernels import Builder, operator_of
+from distspmd.plans.heuristics import HEURISTICS
 
 Numbers = Sequence[int]
 """One for each dimension along which windows move."""
@@ -222,6 +224,26 @@ def _scaled(variables: Sequence[Variable], factor: int) -> tuple[tuple[Variable,
     return tuple((variable, factor * by_one) for variable, by_one in Index.of(variables).terms)
 
 
+_OF_TWO = {"sum": "add", "max": "maximum", "min": "minimum"}
+
+
+def _over_windows(
+    builder: Builder, node: fx.Node, windows: Value, count: int, operation: str
+) -> Value:
+    """A reduction over the last dimensions: of windows of few elements one expression."""
+    inner = [windows.dim(d - count) for d in range(count)]
+    if math.prod(windows.shape[-count:]) > HEURISTICS.unrolled_window:
+        return builder.reduced(windows, range(-count, 0), operation, node)
+    found: Expression | None = None
+    for place in itertools.product(*map(range, windows.shape[-count:])):
+        by = {u: Index((), n) for own, n in zip(inner, place, strict=True) for u in own}
+        element = v.substitute_indices(windows.expression, by)
+        found = element if found is None else apply(_OF_TWO[operation], found, element)
+    assert found is not None
+    kept = Value(windows.dims[:-count], found, windows.shape[:-count])
+    return builder.stored_anew(kept, node).renamed()
+
+
 @operator("max_pool2d_with_indices", "max_pool3d_with_indices")
 def _max_pool(
     builder: Builder,
@@ -242,13 +264,13 @@ def _max_pool(
         _each(n, count) for n in (kernel, stride or kernel, dilation, padding)
     )
     places = tuple(node.meta["val"][0].shape[-count:])
-    inside = range(-count, 0)
     reach = _reach(places, sizes, steps, dilations)
     lowest = -math.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
     padded = _spaced(builder, node, x, reach, before, fill=lowest)
-    whole = _windows(padded, places, sizes, steps, dilations)
-    windows = builder.stored_anew(whole, node, "windows")
-    highest = builder.reduced(windows.renamed(), inside, "max", node)
+    windows = _windows(padded, places, sizes, steps, dilations)
+    if math.prod(sizes) > HEURISTICS.unrolled_window:
+        windows = builder.stored_anew(windows, node, "windows")
+    highest = _over_windows(builder, node, windows.renamed(), count, "max")
     windows = windows.renamed()
     by: dict[Variable, Index] = {}
     for d in range(len(x.shape)):
@@ -273,7 +295,7 @@ def _max_pool(
         back = apply("subtract", number(-1, INT64), place)
         found = apply("where", apply("isnan", windows.expression), back, found)
     numbers = Value(windows.dims, found, windows.shape)
-    number_of = builder.reduced(numbers, inside, "min", node)
+    number_of = _over_windows(builder, node, numbers, count, "min")
     if x.dtype.kind != "f":
         return [highest, number_of]
 
@@ -302,18 +324,23 @@ def _max_pool_backward(
         _each(n, count) for n in (kernel, stride or kernel, padding, dilation)
     )
     g, indices = builder.whole(g, node).renamed(), builder.whole(indices, node).renamed()
-    shape: tuple[int, ...] = (*x.shape, *sizes)
+    near = set(dilations) == {1}  # then the windows of an element follow each other
+    every = [-(-size // step) if near else size for size, step in zip(sizes, steps, strict=True)]
+    shape: tuple[int, ...] = (*x.shape, *every)
     rank = len(x.shape)
     images = [Variable(v.Extent(n)) for n in shape[rank - count :]]
     dims = (*v.new_variables(shape[: rank - count]), *((variable,) for variable in images))
     moved, tests = {}, []
     for k in range(count):
-        terms = ((images[k], 1), (images[count + k], -dilations[k]))
+        terms = ((images[k], 1), (images[count + k], -(steps[k] if near else dilations[k])))
         moved[rank - count + k] = Index(terms, paddings[k], steps[k])
-        tests.append(_inside(Index(terms, paddings[k]), g.shape[k - count], steps[k]))
+        here, ends = Index(terms, paddings[k]), g.shape[k - count]
+        tests.append(_inside(here, ends * steps[k], 1) if near else _inside(here, ends, steps[k]))
     place = at(Index.of(images[:count]))
     is_it = apply("equal", element_within(indices, dims, moved), place)
     chosen = _and([*tests, is_it])
     value = apply("where", chosen, element_within(g, dims, moved), number(0, g.dtype))
-    whole = builder.stored_anew(Value(dims, value, shape), node, "windows").renamed()
-    return builder.reduced(whole, range(-count, 0), "sum", node)
+    whole = Value(dims, value, shape)
+    if math.prod(every) > HEURISTICS.unrolled_window:
+        whole = builder.stored_anew(whole, node, "windows").renamed()
+    return _over_windows(builder, node, whole, count, "sum")
