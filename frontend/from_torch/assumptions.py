@@ -94,6 +94,10 @@ class Assumptions:
 
     def _values(self) -> Iterator[tuple[str, Any]]:
         yield from self._of_modules()
+        for name, fetch in self.closed.outside.items():
+            tensor = fetch()
+            yield f"the shape of {name!r}", tuple(getattr(tensor, "shape", ()))
+            yield f"the type of {name!r}", getattr(tensor, "dtype", type(tensor).__name__)
         yield from self._of_optimizers()
         for function, read in self._functions:
             for name, value in variables_of(function):
@@ -104,8 +108,12 @@ class Assumptions:
         for where, module in self._modules:
             yield from _of_module(module, where)
         for name, tensor in self.closed.parameters.items():
-            owner, key = self.closed.owners[name]
-            live = owner._parameters.get(key)
+            get = self.closed.outside.get(name)
+            if get is None:
+                owner, key = self.closed.owners[name]
+                live = owner._parameters.get(key)
+            else:
+                live = get()
             yield f"the parameter {name!r}", _Identity(live)
             yield f"requires_grad of {name!r}", tensor.requires_grad
             hooks = [*(tensor._backward_hooks or {}).values()]

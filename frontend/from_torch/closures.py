@@ -32,6 +32,7 @@ class Closed:
         others: further names of tensors that have several places, by the first.
         passing: names of buffers that no state dictionary has.
         scalers: of gradients, by the name under which the function knows them.
+        outside: how to get tensors that no module has, by their names.
     """
 
     modules: dict[str, nn.Module]
@@ -43,6 +44,7 @@ class Closed:
     others: dict[str, list[str]] = field(default_factory=dict)
     passing: set[str] = field(default_factory=set)
     scalers: dict[str, GradScaler] = field(default_factory=dict)
+    outside: dict[str, Callable[[], Any]] = field(default_factory=dict)
 
     def prefix(self, root: str) -> str:
         """What the names in a module start with: its own, where several modules have tensors."""
@@ -57,7 +59,19 @@ class Closed:
     @property
     def places(self) -> dict[tuple[nn.Module, str], str]:
         """Name of the buffer at each place."""
-        return {self.owners[name]: name for name in self.buffers}
+        return {self.owners[name]: name for name in self.buffers if name in self.owners}
+
+    def take(self, name: str, tensor: torch.Tensor, get: Callable[[], Any]) -> None:
+        """Add a tensor that no module has; one that wants a gradient is a parameter."""
+        while name in self.parameters or name in self.buffers:
+            name += "_"
+        self.names[id(tensor)] = name
+        self.outside[name] = get
+        if tensor.requires_grad:
+            self.parameters[name] = tensor
+        else:
+            self.buffers[name] = tensor
+            self.passing.add(name)
 
     def all_modules(self) -> Iterator[nn.Module]:
         """All modules, each once."""
@@ -73,7 +87,7 @@ def closed_over(function: Callable[..., Any]) -> Closed:
     """Find the modules, optimizers and scalers of a function.
 
     Raises:
-        UnsupportedProgram: an optimizer has a parameter that no module has.
+        UnsupportedProgram: a module is on a device on which no program runs.
     """
     modules: dict[str, nn.Module] = {}
     optimizers: dict[str, torch.optim.Optimizer] = {}
@@ -90,7 +104,6 @@ def closed_over(function: Callable[..., Any]) -> Closed:
     for root, module in modules.items():
         for path, owner in module.named_modules(remove_duplicate=False):
             _take_tensors(closed, owner, closed.prefix(root), path)
-    _check_owned(closed)
     _check_device(closed)
     return closed
 
@@ -113,16 +126,20 @@ def _take_tensors(closed: Closed, owner: nn.Module, prefix: str, path: str) -> N
                 closed.passing.add(name)
 
 
-def _check_owned(closed: Closed) -> None:
+def check_owned(closed: Closed) -> None:
+    """Refuse optimizers of tensors that nobody knows.
+
+    Raises:
+        UnsupportedProgram: an optimizer has a parameter that the function does not lead to.
+    """
     for name, optimizer in closed.optimizers.items():
         for group in optimizer.param_groups:
             for tensor in group["params"]:
                 if id(tensor) not in closed.names:
                     raise UnsupportedProgram(
                         f"the optimizer {name!r} updates a tensor of the shape "
-                        f"{list(tensor.shape)} that is in no module that the function closes over. "
-                        "Let the function use the module that has it; a parameter on its own goes "
-                        "into one: nn.ParameterList([x])."
+                        f"{list(tensor.shape)} that the function does not lead to, in a module or "
+                        "otherwise. Let the function use the module or the variable that has it."
                     )
 
 

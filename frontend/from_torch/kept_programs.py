@@ -163,6 +163,10 @@ class KeptProgram:
         if binding.assumptions.decided:
             self.reason = f"code decided by {binding.assumptions.decided[0]}"
             return
+        if binding.assumptions.closed.outside:
+            first = next(iter(binding.assumptions.closed.outside))
+            self.reason = f"it uses a tensor that is in no module: {first}"
+            return
         live = binding.live
         try:
             record = _Record(

@@ -19,18 +19,23 @@ from torch.overrides import TorchFunctionMode
 
 from distspmd.errors import UnsupportedProgram
 from distspmd.frontend.from_torch.closures import Closed
+from distspmd.frontend.from_torch.known_values import SHAPES, KnownValues
 from distspmd.frontend.from_torch.lists_of_tensors import PREFIX, for_each
+from distspmd.frontend.from_torch.outside_tensors import Standing
 from distspmd.frontend.from_torch.run_time_numbers import Guards, Number
 
 _READS = ("item", "tolist", "numpy", "__bool__", "__float__", "__int__", "__index__")
+_SET_DATA = torch.Tensor.data.__set__  # type: ignore[attr-defined]
 
 
 class Places(TorchFunctionMode):
     """Keeps the current place in the metadata of what is traced; refuses reads of values."""
 
-    def __init__(self, closed: Closed, guards: Guards) -> None:
+    def __init__(
+        self, closed: Closed, guards: Guards, standing: Standing, known: KnownValues
+    ) -> None:
         super().__init__()
-        self.guards = guards
+        self.guards, self.standing, self.known = guards, standing, known
         self.paths = {
             id(module): ".".join(filter(None, [closed.prefix(root), path]))
             for root, top in closed.modules.items()
@@ -66,27 +71,44 @@ class Places(TorchFunctionMode):
     ) -> Any:
         """Run a function of torch, and note the place of the derivative."""
         name = getattr(func, "__name__", "")
+        args, kwargs = self.standing.replaced(args), self.standing.replaced(kwargs or {})
         if name == "item" and self._inside_update():
             return Number(args[0].reshape(()), None, "a value of a tensor", self.guards)
         if name in ("__rpow__", "pow") and self._inside_update():
             args = _in_double(args)
         if name.startswith(PREFIX):
-            return for_each(func, args, kwargs or {})
-        if any(isinstance(each, Number) for each in (*args, *(kwargs or {}).values())):
+            return for_each(func, args, kwargs)
+        if any(isinstance(each, Number) for each in (*args, *kwargs.values())):
             return Number.__torch_function__(func, types, args, kwargs)
         if name in _READS and not self._inside_update():
-            raise UnsupportedProgram(
-                f"the function reads the value of a tensor ({name}), in the module "
-                f"{self.path or 'of the step itself'!r}. A program cannot stop for that: return "
-                "the tensor, and read it after the call."
-            )
+            return self._read(func, args, kwargs)
         if name == "backward" and args and isinstance(args[0], torch.Tensor):
-            return self._backward(func, args, kwargs or {})
-        result = func(*args, **(kwargs or {}))
+            return self._backward(func, args, kwargs)
+        if func == _SET_DATA:
+            return _set_data(*args)
+        return self._run(func, name, *self.known.arguments(name, args, kwargs))
+
+    def _run(
+        self, func: Callable[..., Any], name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        result = self.known.called(func, args, kwargs) if name in SHAPES else None
+        if result is None:
+            result = func(*args, **kwargs)
         if isinstance(result, torch.Tensor) and result.grad_fn is not None:
             metadata: Any = result.grad_fn.metadata
             metadata.setdefault("distspmd", self.path)
         return result
+
+    def _read(self, func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The value of a tensor, where it is known."""
+        value = self.known.of(args[0])
+        if value is not None:
+            return func(value, *args[1:], **kwargs)
+        raise UnsupportedProgram(
+            f"the function reads the value of a tensor ({getattr(func, '__name__', '')}), in the "
+            f"module {self.path or 'of the step itself'!r}. A program cannot stop for that: return "
+            "the tensor, and read it after the call."
+        )
 
     @property
     def path(self) -> str:
@@ -129,6 +151,17 @@ class Places(TorchFunctionMode):
                 handle.remove()
             self.phase = "forward"
             self._place()
+
+
+def _set_data(tensor: torch.Tensor, value: torch.Tensor) -> None:
+    """``tensor.data = value``: the values go into the memory that is there."""
+    if (tensor.shape, tensor.dtype) != (value.shape, value.dtype):
+        raise UnsupportedProgram(
+            f"the function gives a tensor of the shape {list(tensor.shape)} and the type "
+            f"{tensor.dtype} data of the shape {list(value.shape)} and the type {value.dtype}. "
+            "Change shapes and types outside of the function."
+        )
+    tensor.data.copy_(value)
 
 
 def _in_double(args: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -16,6 +16,7 @@ from typing import Any
 import torch
 from torch import fx, nn
 from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.distributions import Distribution
 from torch.fx import traceback as fx_traceback
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
@@ -25,18 +26,21 @@ from torch.utils import _pytree as pytree
 from distspmd.codegen.build import warm_up
 from distspmd.errors import UnsupportedProgram
 from distspmd.frontend.from_torch.assumptions import Assumptions
-from distspmd.frontend.from_torch.closures import Closed, closed_over
+from distspmd.frontend.from_torch.closures import Closed, check_owned, closed_over
 from distspmd.frontend.from_torch.decompositions import decompositions
 from distspmd.frontend.from_torch.fitting_numbers import check_numbers
+from distspmd.frontend.from_torch.known_values import KnownValues
 from distspmd.frontend.from_torch.optimizers import (
     INSIDE,
     optimizer_slots,
     swapped_optimizers,
 )
+from distspmd.frontend.from_torch.outside_tensors import Outside, Place
 from distspmd.frontend.from_torch.provenance import Places
 from distspmd.frontend.from_torch.run_time_numbers import Guards
 from distspmd.frontend.from_torch.scalers import scaler_slots, swapped_scalers
 from distspmd.frontend.from_torch.slots import Slot
+from distspmd.frontend.from_torch.swapped_modules import Left, swapped_modules
 
 
 @dataclass
@@ -79,13 +83,13 @@ def trace(
     """
     warm_up()
     closed = closed_over(function)
-    slots = list(_slots(closed, varying))
-    examples = _with_a_device([slot.fetch().detach() for slot in slots])
+    outside = Outside.of(function, closed)
+    outside.give_optimizers(closed)
+    check_owned(closed)
     with _surroundings(), fx_traceback.preserve_node_meta():
         try:
-            first, state = _run(
-                lambda: _Run(closed, slots, function, varying), examples, list(inputs)
-            )
+            first, state, examples = _traced(closed, outside, function, varying, inputs)
+            slots = state.slots
             check_numbers(first.graph)
             _forget_aliases(first.graph)
             leaves = [*examples, *inputs]
@@ -103,7 +107,7 @@ def trace(
     for module in (first, second):
         _check_constants(module)
     _check_shapes(second.graph)
-    _check_rates(second.graph, slots)
+    state.known.check_written(_check_written(second.graph, slots))
     slots = _keeping(closed, slots, state.kept)
     assumptions = Assumptions(closed, function, varying, state.guards)
     constants = {
@@ -112,6 +116,38 @@ def trace(
         if node.op == "get_attr"
     }
     return Trace(second.graph, slots, list(names), state.results, assumptions, constants)
+
+
+def _traced(
+    closed: Closed,
+    outside: Outside,
+    function: Callable[..., Any],
+    varying: Collection[str],
+    inputs: Sequence[Any],
+) -> tuple[fx.GraphModule, _Run, list[torch.Tensor]]:
+    """Trace, and again where tensors outside of modules were used, of which nobody knew."""
+    while True:
+        slots = list(_slots(closed, varying))
+        examples = _with_a_device([slot.fetch().detach() for slot in slots])
+        met: dict[str, Place] = {}
+
+        left = Left()
+
+        def make(slots: list[Slot] = slots, met: dict[str, Place] = met, left: Left = left) -> _Run:
+            return _Run(closed, slots, function, varying, outside, met, left)
+
+        try:
+            first, state = _run(make, examples, list(inputs))
+            if left.found:
+                left.check(first.graph, _run(make, examples, list(inputs))[0].graph)
+            return first, state, examples
+        except _MoreTensors:
+            for place in met.values():
+                closed.take(place.name, place.tensor, place.get)
+
+
+class _MoreTensors(UnsupportedProgram):
+    """The function uses tensors outside of modules, for which none stood in."""
 
 
 def traced_before(
@@ -216,8 +252,9 @@ def _check_constants(module: fx.GraphModule) -> None:
             "lift_fresh" not in str(user.target) for user in node.users
         ):
             raise UnsupportedProgram(
-                "the function uses a tensor that is neither an argument nor in a module that it "
-                "closes over. Register it: module.register_buffer(name, tensor), or pass it."
+                "the function uses a tensor that is neither an argument nor where it can be found: "
+                "in a module, a variable, a list, a dictionary, or an attribute. Register it: "
+                "module.register_buffer(name, tensor), or pass it."
             )
 
 
@@ -231,11 +268,15 @@ def _check_shapes(graph: fx.Graph) -> None:
             )
 
 
-def _check_rates(graph: fx.Graph, slots: Sequence[Slot]) -> None:
+def _check_written(graph: fx.Graph, slots: Sequence[Slot]) -> list[str]:
+    """Names of the tensors that a function writes; it may not write a rate."""
+    found = []
     for node, slot in zip(graph.nodes, slots, strict=False):  # placeholders come first
-        written = any("copy_" in str(user.target) and user.args[0] is node for user in node.users)
-        if slot.kind == "rate" and written:
-            raise UnsupportedProgram(INSIDE)
+        if any("copy_" in str(user.target) and user.args[0] is node for user in node.users):
+            found.append(slot.name)
+            if slot.kind == "rate":
+                raise UnsupportedProgram(INSIDE)
+    return found
 
 
 def _is_of_data(error: Exception) -> bool:
@@ -298,13 +339,18 @@ class _Run:
     def __init__(
         self,
         closed: Closed,
-        slots: Sequence[Slot],
+        slots: list[Slot],
         function: Callable[..., Any],
         varying: Collection[str],
+        outside: Outside,
+        met: dict[str, Place],
+        left: Left,
     ) -> None:
+        self.left = left
         self.closed, self.slots, self.function = closed, slots, function
-        self.varying = varying
+        self.varying, self.outside, self.met = varying, outside, met
         self.guards: Guards = []
+        self.known = KnownValues(slots, closed.buffers, self.guards)
         self.results: Any = None
         self.kept: set[str] = set()
 
@@ -312,12 +358,14 @@ class _Run:
         """Swap, run, swap back."""
         traced = dict(zip((slot.name for slot in self.slots), tensors, strict=True))
         with contextlib.ExitStack() as stack:
-            swapped = stack.enter_context(_swapped_modules(self.closed, traced))
+            swapped = stack.enter_context(swapped_modules(self.closed, traced, self.left))
             rates = stack.enter_context(
                 swapped_optimizers(self.closed, traced, swapped, self.varying, self.guards)
             )
             stack.enter_context(swapped_scalers(self.closed, traced))
-            stack.enter_context(Places(self.closed, self.guards))
+            stack.enter_context(self._asking_for_more())
+            standing = stack.enter_context(self.outside.standing_in(swapped, self.met))
+            stack.enter_context(Places(self.closed, self.guards, standing, self.known))
             stack.enter_context(_without_onednn())
             result = self.function(*inputs)
             self._check_rates(rates)
@@ -331,6 +379,18 @@ class _Run:
                 "the tensor itself, and convert it after the call."
             )
         return [leaf.detach() for leaf in flat]
+
+    @contextlib.contextmanager
+    def _asking_for_more(self) -> Iterator[None]:
+        """Whatever happens, the trace is of no use where tensors were met that nobody knew."""
+        try:
+            yield
+        except Exception as error:
+            if self.met:
+                raise _MoreTensors("") from error
+            raise
+        if self.met:
+            raise _MoreTensors("")
 
     def _check_rates(self, rates: Sequence[tuple[dict[str, Any], Any]]) -> None:
         for group, rate in rates:
@@ -354,70 +414,6 @@ class _Run:
                 traced[name].copy_(now)
 
 
-@contextlib.contextmanager
-def _swapped_modules(
-    closed: Closed, traced: dict[str, torch.Tensor]
-) -> Iterator[dict[int, torch.Tensor]]:
-    """Traced tensors in all modules; what stands for each of the caller's, by its identity."""
-    swapped: dict[int, torch.Tensor] = {}
-    for name, tensor in closed.parameters.items():
-        mine = traced[name].detach()
-        if tensor.requires_grad:
-            mine.requires_grad_()
-            if tensor.grad is not None or f"{name}.grad" in traced:
-                mine.grad = traced[f"{name}.grad"]
-            _take_hooks(tensor, mine)
-        swapped[id(tensor)] = mine
-    swapped |= {id(tensor): traced[name] for name, tensor in closed.buffers.items()}
-    before: list[tuple[dict[str, Any], dict[str, Any]]] = []
-    kept = [_attributes(module) for module in closed.all_modules()]
-    for module in closed.all_modules():
-        for table in (module._parameters, module._buffers):
-            before.append((table, dict(table)))
-            own: Any = {k: swapped[id(t)] for k, t in table.items() if t is not None}
-            table.update(own)
-    try:
-        yield swapped
-    finally:
-        for table, content in before:
-            table.clear()
-            table.update(content)
-        for attributes, contents in kept:
-            _restore(attributes, contents)
-
-
-_OF_EVERY_MODULE = frozenset(vars(nn.Module()))
-
-
-def _attributes(module: nn.Module) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The attributes that a class gives its modules, which may be caches, and what is in them."""
-    own = {k: x for k, x in vars(module).items() if k not in _OF_EVERY_MODULE}
-    return vars(module), {
-        k: (x, x.copy() if type(x) in (dict, list) else x) for k, x in own.items()
-    }
-
-
-def _restore(attributes: dict[str, Any], contents: dict[str, Any]) -> None:
-    """Forget what a traced forward pass has kept: no traced tensor may remain in a module."""
-    for key in [k for k in attributes if k not in contents and k not in _OF_EVERY_MODULE]:
-        del attributes[key]
-    for key, (value, content) in contents.items():
-        attributes[key] = value
-        if isinstance(value, dict) and type(value) is dict:
-            value.clear()
-            value.update(content)
-        elif type(value) is list:
-            value[:] = content
-
-
-def _take_hooks(tensor: torch.Tensor, traced: torch.Tensor) -> None:
-    """Let the caller's hooks of a parameter run on what stands for it."""
-    for hook in (tensor._backward_hooks or {}).values():
-        traced.register_hook(hook)
-    for hook in (getattr(tensor, "_post_accumulate_grad_hooks", None) or {}).values():
-        traced.register_post_accumulate_grad_hook(hook)
-
-
 def _slots(closed: Closed, varying: Collection[str]) -> Iterator[Slot]:
     """All live tensors, with how to get them at each call."""
     for name, tensor in {**closed.parameters, **closed.buffers}.items():
@@ -430,6 +426,8 @@ def _slots(closed: Closed, varying: Collection[str]) -> Iterator[Slot]:
 
 
 def _live(closed: Closed, name: str, tensor: torch.Tensor) -> Callable[[], torch.Tensor]:
+    if name in closed.outside:
+        return closed.outside[name]
     found = closed.owners.get(name)
     if found is None:
         return lambda: tensor
@@ -458,8 +456,10 @@ def _surroundings() -> Iterator[None]:
     """Settings of torch under which all is traced to operators that are right."""
     fast = torch.backends.mha.get_fastpath_enabled()
     compiling = torch.compiler._is_compiling_flag
+    checked: bool = Distribution._validate_args
     torch.backends.mha.set_fastpath_enabled(False)
     torch.compiler._is_compiling_flag = True
+    Distribution.set_default_validate_args(False)  # which reads values
     try:
         with (
             _conversions_as_they_are(),
@@ -471,5 +471,6 @@ def _surroundings() -> Iterator[None]:
             warnings.filterwarnings("ignore", r"Using `torch\.compile\(module\)` when there")
             yield
     finally:
+        Distribution.set_default_validate_args(checked)
         torch.backends.mha.set_fastpath_enabled(fast)
         torch.compiler._is_compiling_flag = compiling

@@ -57,6 +57,7 @@ _COMPARISONS = {
 }
 _IDENTITIES = (
     *("clone", "alias", "detach", "lift_fresh_copy", "contiguous", "_local_scalar_dense"),
+    "copy_strided",
     *("positive", "detach_"),
 )
 
@@ -165,7 +166,7 @@ def _not(builder: Builder, node: fx.Node, x: Value) -> Value:
 
 
 @operator(*_IDENTITIES)
-def _identity(builder: Builder, node: fx.Node, x: Value, **_: Any) -> Value:
+def _identity(builder: Builder, node: fx.Node, x: Value, *_: Any, **__: Any) -> Value:
     return x
 
 

@@ -1,0 +1,321 @@
+"""Tensors that a function closes over outside of modules: tables, caches, parameters of its own.
+
+They are found where the function can reach them: in variables, lists, dictionaries, and attributes
+of objects. While the function is traced, traced tensors stand in for those that it uses. What it
+puts into such a place is written into the tensor that was there; whatever else it leaves behind in
+Python's objects a program could not repeat, and is refused.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import types
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import nn
+
+from distspmd.errors import UnsupportedProgram
+from distspmd.frontend.from_torch.closures import Closed, functions_of, variables_of
+
+_OF_EVERY_MODULE = frozenset(vars(nn.Module()))
+_FOREIGN = ("torch", "numpy", "builtins", "collections", "functools", "threading", "logging")
+"""Packages whose objects hold no tensor of a user's."""
+_MOST = 100_000
+"""So many objects are looked at."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the caller has a tensor.
+
+    Attributes:
+        name: as the caller writes it.
+        tensor: that was there when the function was traced.
+        get: what is there now.
+        put: puts something there; None where nothing can be put.
+    """
+
+    name: str
+    tensor: torch.Tensor
+    get: Callable[[], Any]
+    put: Callable[[Any], None] | None
+
+
+@dataclass
+class Outside:
+    """All that a function can reach outside of modules.
+
+    Attributes:
+        places: of tensors, each once, by the identity of the tensor.
+        others: further places of the same tensors.
+        numbers: that variables have: what holds each, its name, and its value.
+        holders: dictionaries and lists, with what is in them, and what the caller calls them.
+    """
+
+    places: dict[int, Place] = field(default_factory=dict)
+    others: list[Place] = field(default_factory=list)
+    numbers: list[tuple[Any, str, Any]] = field(default_factory=list)
+    holders: list[tuple[str, Any, Any]] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, function: Callable[..., Any], closed: Closed) -> Outside:
+        """Look for them, in the function and in what it and its modules lead to."""
+        found = cls()
+        for each in functions_of(function, closed):
+            found._function(each)
+        own = getattr(function, "__self__", None)
+        if own is not None and not isinstance(own, nn.Module):
+            found._walk(own, "self")
+        for root, top in closed.modules.items():
+            for path, module in top.named_modules():
+                found._attributes(module, ".".join(filter(None, [root, path])))
+        for tensor in [*closed.parameters.values(), *closed.buffers.values()]:
+            found.places.pop(id(tensor), None)
+        return found
+
+    # -- what can be reached ----------------------------------------------------------------------
+
+    def __post_init__(self) -> None:
+        self._seen: set[int] = set()
+        self._of_modules: set[int] = set()  # what is in them is theirs to restore
+
+    def _function(self, function: types.FunctionType) -> None:
+        cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+        for name, value in variables_of(function):
+            if name in cells:
+                cell = cells[name]
+                held: Any = _Cell(cell)
+            else:
+                held = function.__globals__ if name in function.__globals__ else {name: value}
+            if type(value) in (int, float):
+                self.numbers.append((held, name, value))
+            self._item(held, name, name, value)
+
+    def _item(self, holder: Any, key: Any, name: str, value: Any) -> None:
+        """Something that a dictionary, a list, a tuple or a cell has."""
+        if isinstance(value, torch.Tensor):
+            if type(value) not in (torch.Tensor, nn.Parameter) or value.layout != torch.strided:
+                return
+
+            def get() -> Any:
+                return holder[key]
+
+            def put(new: Any) -> None:
+                holder[key] = new
+
+            fixed = isinstance(holder, tuple)
+            place = Place(name, value, get, None if fixed else put)
+            if self.places.setdefault(id(value), place) is not place:
+                self.others.append(place)
+            return
+        self._walk(value, name)
+
+    def _walk(self, value: Any, name: str) -> None:
+        if id(value) in self._seen or len(self._seen) > _MOST:
+            return
+        self._seen.add(id(value))
+        if isinstance(value, dict):
+            self._entries(value, name, value, "[{!r}]")
+        elif isinstance(value, (list, tuple)):
+            self._entries(value, name, dict(enumerate(value)), "[{}]")
+        elif not isinstance(value, nn.Module | torch.optim.Optimizer) and _is_users(value):
+            self._attributes(value, name)
+
+    def _entries(self, holder: Any, name: str, items: Mapping[Any, Any], form: str) -> None:
+        if not isinstance(holder, tuple) and id(holder) not in self._of_modules:
+            self.holders.append((name, holder, holder.copy()))
+        for key, item in list(items.items()):
+            self._item(holder, key, name + form.format(key), item)
+
+    def _attributes(self, value: Any, name: str) -> None:
+        """Those of an object; of a module, what its class or its user has given it."""
+        held = vars(value)
+        mine = isinstance(value, nn.Module)
+        own = {k: x for k, x in held.items() if not (mine and k in _OF_EVERY_MODULE)}
+        if not mine:
+            self.holders.append((name, held, dict(held)))
+        for key, item in own.items():
+            if mine:
+                self._of_modules.add(id(item))
+            self._item(held, key, f"{name}.{key}", item)
+
+    def give_optimizers(self, closed: Closed) -> None:
+        """Let what optimizers update be parameters, where no module has it."""
+        for optimizer in closed.optimizers.values():
+            for group in optimizer.param_groups:
+                for tensor in group["params"]:
+                    place = self.places.get(id(tensor))
+                    if place is not None and id(tensor) not in closed.names:
+                        closed.take(place.name, place.tensor, place.get)
+
+    # -- while the function is traced -----------------------------------------------------------
+
+    @contextlib.contextmanager
+    def standing_in(
+        self, stands: Mapping[int, torch.Tensor], met: dict[str, Place]
+    ) -> Iterator[Standing]:
+        """Let tensors stand in for those of the caller; afterwards all is as it was.
+
+        Args:
+            stands: what stands in, by the identity of the caller's tensor.
+            met: gets the places of tensors that are used, and for which nothing stands in.
+        """
+        standing = Standing(self, dict(stands), met)
+        try:
+            yield standing
+            standing.settle()
+        finally:
+            self._restore()
+
+    def _restore(self) -> None:
+        for place in [*self.places.values(), *self.others]:
+            if place.put is not None and _now(place) is not place.tensor:
+                place.put(place.tensor)
+        for holder, key, value in self.numbers:
+            holder[key] = value
+        for _, holder, content in self.holders:
+            if isinstance(holder, list):
+                holder[:] = content
+            else:
+                for key in [k for k in holder if k not in content]:
+                    del holder[key]
+                holder.update(content)
+
+
+@dataclass
+class Standing:
+    """Which tensors stand in for those of the caller, and which of them were used.
+
+    Attributes:
+        outside: what the function can reach.
+        stands: by the identity of the caller's tensor.
+        met: places of tensors for which none stood in.
+    """
+
+    outside: Outside
+    stands: dict[int, torch.Tensor]
+    met: dict[str, Place]
+
+    def replaced(self, value: Any) -> Any:
+        """An argument of a function of torch, with what stands in for the caller's tensors."""
+        if isinstance(value, torch.Tensor):
+            return self._stand(value)
+        if type(value) in (list, tuple):
+            return type(value)(self.replaced(item) for item in value)
+        if type(value) is dict:
+            return {key: self.replaced(item) for key, item in value.items()}
+        return value
+
+    def _stand(self, tensor: torch.Tensor) -> torch.Tensor:
+        found = self.stands.get(id(tensor))
+        if found is None:
+            place = self.outside.places.get(id(tensor))
+            if place is None or tensor is not place.tensor:
+                return tensor
+            self.met[place.name] = place
+            found = torch.empty(tensor.shape, dtype=tensor.dtype)
+            found = self.stands[id(tensor)] = found.requires_grad_(tensor.requires_grad)
+        return found
+
+    def settle(self) -> None:
+        """Write what the function has put into places into the tensors that were there.
+
+        Raises:
+            UnsupportedProgram: it has left something that no tensor can take.
+        """
+        for place in [*self.outside.places.values(), *self.outside.others]:
+            now, old = _now(place), place.tensor
+            if now is old:
+                continue
+            if _kind(now) != _kind(old):
+                told = f"one of the shape {list(now.shape)}" if _kind(now) else now
+                raise UnsupportedProgram(
+                    f"the function puts {told} where {place.name} has a tensor of the shape "
+                    f"{list(old.shape)}. A program writes into the same memory at each call: keep "
+                    "the shape and the type, or pass the tensor, and return what follows."
+                )
+            stand = self._stand(old)
+            with torch.no_grad():
+                stand.copy_(now)
+        for holder, key, value in self.outside.numbers:
+            _refuse_left("", {key: holder[key]}, {key: value})
+        for name, holder, content in self.outside.holders:
+            _refuse_left(name, holder, content)
+
+
+def _kind(value: Any) -> Any:
+    return (value.shape, value.dtype) if isinstance(value, torch.Tensor) else None
+
+
+def _now(place: Place) -> Any:
+    try:
+        return place.get()
+    except (KeyError, IndexError, ValueError):
+        return None
+
+
+def _refuse_left(name: str, holder: Any, content: Any) -> None:
+    """Refuse tensors and counts that a function has left where others were."""
+    before = dict(enumerate(content)) if isinstance(content, list) else content
+    after = dict(enumerate(holder)) if isinstance(holder, list) else holder
+    for key, value in after.items():
+        old = before.get(key)
+        if value is old or isinstance(old, torch.Tensor):
+            continue
+        where = f"{name}[{key!r}]" if isinstance(holder, list) else f"{name}.{key}".lstrip(".")
+        if any(isinstance(leaf, torch.Tensor) for leaf in _leaves(value)):
+            raise UnsupportedProgram(
+                f"the function keeps a tensor in {where}, which had none before it was called. A "
+                "program has nothing there: return the tensor, and pass it with the next call, or "
+                "make one of its shape before the first call, to write into."
+            )
+        if type(value) in (int, float) and type(old) in (int, float) and value != old:
+            raise UnsupportedProgram(
+                f"the function changes the number {where} from {old} to {value}. A program does "
+                "not change objects of Python: count outside of the function, or in a tensor of "
+                "the same place: torch.tensor(0)."
+            )
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    if isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _leaves(item)
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from _leaves(item)
+    else:
+        yield value
+
+
+def _is_users(value: Any) -> bool:
+    kind = type(value)
+    if isinstance(value, type | types.ModuleType | types.FunctionType | types.MethodType):
+        return False
+    package = str(kind.__module__).partition(".")[0]
+    return package not in _FOREIGN and isinstance(getattr(value, "__dict__", None), dict)
+
+
+class _Cell(MutableMapping[Any, Any]):
+    """A variable of an outer function."""
+
+    def __init__(self, cell: types.CellType) -> None:
+        self._cell = cell
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._cell.cell_contents
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self._cell.cell_contents = value
+
+    def __delitem__(self, key: Any) -> None:
+        raise KeyError(key)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 1

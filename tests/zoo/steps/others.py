@@ -1,0 +1,535 @@
+"""Steps of published code outside of text and images: as authors write them."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import math
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from zoo.steps.table import (
+    BATCH,
+    CALLS,
+    Training,
+    adamw,
+    classes,
+    fit,
+    images,
+    published,
+)
+
+
+def mlp(*widths: int, act: type[nn.Module] = nn.ReLU) -> nn.Sequential:
+    """A perceptron."""
+    layers: list[nn.Module] = []
+    for before, after in itertools.pairwise(widths):
+        layers += [nn.Linear(before, after), act()]
+    return nn.Sequential(*layers[:-1])
+
+
+def doubles(*shape: int) -> Tensor:
+    """Random numbers."""
+    return torch.randn(*shape, dtype=torch.float64)
+
+
+# -- generative -----------------------------------------------------------------------------------
+
+
+class Generator(nn.Sequential):
+    """Of a DCGAN."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            nn.ConvTranspose2d(6, 8, 4, 1, 0, bias=False),
+            nn.BatchNorm2d(8),
+            nn.ReLU(True),
+            nn.ConvTranspose2d(8, 4, 4, 2, 1, bias=False),
+            nn.BatchNorm2d(4),
+            nn.ReLU(True),
+            nn.ConvTranspose2d(4, 3, 4, 2, 1, bias=False),
+            nn.Tanh(),
+        )
+
+
+class Discriminator(nn.Module):
+    """Of a DCGAN."""
+
+    def __init__(self, norm: bool = True) -> None:
+        super().__init__()
+        self.main = nn.Sequential(
+            nn.Conv2d(3, 4, 4, 2, 1, bias=False),
+            nn.LeakyReLU(0.2, inplace=True),
+            nn.Conv2d(4, 8, 4, 2, 1, bias=False),
+            nn.BatchNorm2d(8) if norm else nn.Identity(),
+            nn.LeakyReLU(0.2, inplace=True),
+            nn.Conv2d(8, 1, 4, 1, 0, bias=False),
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.main(x).view(-1)
+
+
+@published
+def dcgan() -> Training:
+    """Two optimizers, as in the example of PyTorch."""
+    g, d = Generator().double(), Discriminator().double()
+    criterion = nn.BCEWithLogitsLoss()
+    og = torch.optim.Adam(g.parameters(), lr=2e-4, betas=(0.5, 0.999), eps=1e-4)
+    od = torch.optim.Adam(d.parameters(), lr=2e-4, betas=(0.5, 0.999), eps=1e-4)
+
+    def step(real: Tensor, noise: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        d.zero_grad()
+        label = torch.full((real.size(0),), 1.0, dtype=real.dtype, device=real.device)
+        real_loss = criterion(d(real), label)
+        real_loss.backward()
+        fake = g(noise)
+        label.fill_(0.0)
+        fake_loss = criterion(d(fake.detach()), label)
+        fake_loss.backward()
+        od.step()
+        g.zero_grad()
+        label.fill_(1.0)
+        loss = criterion(d(fake), label)
+        loss.backward()
+        og.step()
+        return real_loss.detach(), fake_loss.detach(), loss.detach()
+
+    batches = [(doubles(4, 3, 16, 16), doubles(4, 6, 1, 1)) for _ in range(CALLS)]
+    return Training(step, batches, [g, d])
+
+
+@published
+def wgan_gp() -> Training:
+    """A penalty of gradients, which needs second derivatives."""
+    g, d = Generator().double(), Discriminator(norm=False).double()
+    og, od = adamw(g.parameters()), adamw(d.parameters())
+
+    def step(real: Tensor, noise: Tensor, share: Tensor) -> Tensor:
+        od.zero_grad()
+        fake = g(noise).detach()
+        between = (share * real + (1 - share) * fake).requires_grad_(True)
+        score = d(between)
+        (slope,) = torch.autograd.grad(
+            outputs=score,
+            inputs=between,
+            grad_outputs=torch.ones_like(score),
+            create_graph=True,
+            retain_graph=True,
+        )
+        penalty = ((slope.view(slope.size(0), -1).norm(2, dim=1) - 1) ** 2).mean()
+        loss = d(fake).mean() - d(real).mean() + 10 * penalty
+        loss.backward()
+        od.step()
+        og.zero_grad()
+        (-d(g(noise)).mean()).backward()
+        og.step()
+        return loss.detach()
+
+    batches = [
+        (doubles(4, 3, 16, 16), doubles(4, 6, 1, 1), torch.rand(4, 1, 1, 1).double())
+        for _ in range(CALLS)
+    ]
+    return Training(step, batches, [g, d])
+
+
+class Quantizer(nn.Module):
+    """The nearest code, with gradients that pass straight through."""
+
+    def __init__(self, codes: int, width: int) -> None:
+        super().__init__()
+        self.table = nn.Embedding(codes, width)
+
+    def forward(self, z: Tensor) -> tuple[Tensor, Tensor]:
+        flat = z.permute(0, 2, 3, 1).contiguous().view(-1, z.shape[1])
+        far = (
+            flat.pow(2).sum(1, keepdim=True)
+            - 2 * flat @ self.table.weight.t()
+            + self.table.weight.pow(2).sum(1)
+        )
+        q = self.table(far.argmin(1)).view(z.shape[0], *z.shape[2:], -1).permute(0, 3, 1, 2)
+        loss = functional.mse_loss(q, z.detach()) + 0.25 * functional.mse_loss(z, q.detach())
+        return z + (q - z).detach(), loss
+
+
+@published
+def vq_vae() -> Training:
+    """A codebook between an encoder and a decoder."""
+    made = nn.ModuleDict(
+        {
+            "encoder": nn.Sequential(nn.Conv2d(3, 8, 4, 2, 1), nn.ReLU(), nn.Conv2d(8, 4, 3, 1, 1)),
+            "codes": Quantizer(6, 4),
+            "decoder": nn.Sequential(
+                nn.ConvTranspose2d(4, 8, 4, 2, 1), nn.ReLU(), nn.Conv2d(8, 3, 3, 1, 1)
+            ),
+        }
+    )
+
+    def loss_of(module: Any, x: Tensor) -> Tensor:
+        q, commitment = module["codes"](module["encoder"](x))
+        return functional.mse_loss(module["decoder"](q), x) + commitment
+
+    return fit(made, loss_of, lambda: (images(8),))
+
+
+class DiTBlock(nn.Module):
+    """Attention whose norms are shifted and scaled by the condition."""
+
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        self.norm1 = nn.LayerNorm(width, elementwise_affine=False, eps=1e-6)
+        self.attn = nn.MultiheadAttention(width, heads, batch_first=True)
+        self.norm2 = nn.LayerNorm(width, elementwise_affine=False, eps=1e-6)
+        self.mlp = mlp(width, 2 * width, width, act=nn.GELU)
+        self.ada = nn.Sequential(nn.SiLU(), nn.Linear(width, 6 * width))
+
+    def forward(self, x: Tensor, c: Tensor) -> Tensor:
+        s1, b1, g1, s2, b2, g2 = self.ada(c).chunk(6, dim=1)
+        h = self.norm1(x) * (1 + s1.unsqueeze(1)) + b1.unsqueeze(1)
+        x = x + g1.unsqueeze(1) * self.attn(h, h, h, need_weights=False)[0]
+        h = self.norm2(x) * (1 + s2.unsqueeze(1)) + b2.unsqueeze(1)
+        return x + g2.unsqueeze(1) * self.mlp(h)
+
+
+class DiT(nn.Module):
+    """A diffusion transformer."""
+
+    def __init__(self, width: int = 16, heads: int = 4) -> None:
+        super().__init__()
+        self.patch = nn.Conv2d(3, width, 2, 2)
+        self.pos = nn.Parameter(torch.randn(1, 16, width) * 0.02)
+        self.time = mlp(8, width, width, act=nn.SiLU)
+        self.label = nn.Embedding(11, width)
+        self.blocks = nn.ModuleList([DiTBlock(width, heads) for _ in range(2)])
+        self.final = nn.Linear(width, 12)
+
+    def forward(self, x: Tensor, t: Tensor, y: Tensor) -> Tensor:
+        freqs = torch.exp(-math.log(10000) * torch.arange(0, 4, dtype=torch.float32) / 4)
+        args = t[:, None].float() * freqs[None].to(device=t.device)
+        emb = torch.cat([torch.cos(args), torch.sin(args)], dim=-1).to(x.dtype)
+        c = self.time(emb) + self.label(y)
+        h = self.patch(x).flatten(2).transpose(1, 2) + self.pos
+        for block in self.blocks:
+            h = block(h, c)
+        h = self.final(h).reshape(x.shape[0], 4, 4, 2, 2, 3)
+        return torch.einsum("nhwpqc->nchpwq", h).reshape(x.shape[0], 3, 8, 8)
+
+
+@published
+def dit_with_average() -> Training:
+    """A step of denoising diffusion, with an exponential average of the parameters."""
+    made = DiT().double()
+    average = copy.deepcopy(made).requires_grad_(False)
+    optimizer = adamw(made.parameters())
+    alphas = torch.cumprod(1 - torch.linspace(1e-4, 0.02, 10, dtype=torch.float64), 0)
+
+    def step(x: Tensor, t: Tensor, y: Tensor, noise: Tensor) -> Tensor:
+        a = alphas[t].view(-1, 1, 1, 1)
+        loss = functional.mse_loss(made(a.sqrt() * x + (1 - a).sqrt() * noise, t, y), noise)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        with torch.no_grad():
+            for p, q in zip(average.parameters(), made.parameters(), strict=True):
+                p.mul_(0.9).add_(q, alpha=0.1)
+        return loss.detach()
+
+    batches = [
+        (doubles(2, 3, 8, 8), classes(10), classes(11), doubles(2, 3, 8, 8)) for _ in range(CALLS)
+    ]
+    return Training(step, batches, [made, average])
+
+
+class Coupling(nn.Module):
+    """An affine layer of a flow."""
+
+    def __init__(self, mask: Tensor) -> None:
+        super().__init__()
+        self.register_buffer("mask", mask)
+        self.s, self.t = mlp(4, 8, 4, act=nn.Tanh), mlp(4, 8, 4, act=nn.Tanh)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        kept = x * self.mask
+        s = self.s(kept) * (1 - self.mask)
+        return kept + (1 - self.mask) * (x * s.exp() + self.t(kept)), s.sum(-1)
+
+
+@published
+def real_nvp() -> Training:
+    """A flow that is trained by likelihood under a distribution of torch."""
+    mask = torch.tensor([1.0, 0.0, 1.0, 0.0])
+    made = nn.ModuleList([Coupling(mask), Coupling(1 - mask), Coupling(mask)])
+
+    def loss_of(module: Any, x: Tensor) -> Tensor:
+        prior = torch.distributions.Normal(
+            torch.zeros(4, dtype=x.dtype), torch.ones(4, dtype=x.dtype)
+        )
+        total = x.new_zeros(x.shape[0])
+        for layer in module:
+            x, log = layer(x)
+            total = total + log
+        return -(prior.log_prob(x).sum(-1) + total).mean()
+
+    return fit(made, loss_of, lambda: (torch.randn(6, 4),))
+
+
+class Masked(nn.Conv2d):
+    """A convolution that sees what came before."""
+
+    def __init__(self, kind: str, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        mask = torch.ones_like(self.weight)
+        _, _, h, w = mask.shape
+        mask[:, :, h // 2, w // 2 + (kind == "B") :] = 0
+        mask[:, :, h // 2 + 1 :] = 0
+        self.register_buffer("mask", mask)
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.weight.data *= self.mask
+        return super().forward(x)
+
+
+@published
+def pixel_cnn() -> Training:
+    """Weights that are masked in place, through `.data`."""
+    made = nn.Sequential(
+        Masked("A", 1, 6, 5, padding=2),
+        nn.ReLU(),
+        Masked("B", 6, 6, 3, padding=1),
+        nn.ReLU(),
+        nn.Conv2d(6, 4, 1),
+    )
+    return fit(
+        made,
+        lambda m, x, y: functional.cross_entropy(m(x), y),
+        lambda: (images(6, 1), classes(4, BATCH, 6, 6)),
+    )
+
+
+# -- graphs ---------------------------------------------------------------------------------------
+
+
+NODES, EDGES = 9, 20
+
+
+def graph() -> tuple[Tensor, Tensor]:
+    """Features of nodes, and pairs of them."""
+    return torch.randn(NODES, 6), torch.randint(0, NODES, (2, EDGES))
+
+
+class GCN(nn.Module):
+    """Kipf and Welling, with degrees that are counted in the forward pass."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lin1, self.lin2 = nn.Linear(6, 8, bias=False), nn.Linear(8, 3, bias=False)
+        self.bias = nn.Parameter(torch.zeros(3))
+
+    def conv(self, x: Tensor, index: Tensor) -> Tensor:
+        loops = torch.arange(x.size(0), device=x.device)
+        row, col = torch.cat([index, loops.repeat(2, 1)], dim=1)
+        degree = torch.zeros(x.size(0), dtype=x.dtype).scatter_add_(0, col, x.new_ones(col.size(0)))
+        root = degree.pow(-0.5)
+        root[root == float("inf")] = 0
+        norm = root[row] * root[col]
+        return torch.zeros_like(x).index_add_(0, col, norm[:, None] * x[row])
+
+    def forward(self, x: Tensor, index: Tensor) -> Tensor:
+        x = self.conv(self.lin1(x), index).relu()
+        return self.conv(self.lin2(x), index) + self.bias
+
+
+def _mask() -> Tensor:
+    mask = torch.zeros(NODES, dtype=torch.bool)
+    mask[:5] = True
+    return mask
+
+
+class Data:
+    """One graph, as libraries hold it."""
+
+    def __init__(self) -> None:
+        self.x, self.edge_index = graph()
+        self.x = self.x.double()
+        self.y, self.train_mask = classes(3, NODES), _mask()
+
+
+@published
+def gcn_whole_graph() -> Training:
+    """The graph is closed over, and a mask picks the nodes that are trained."""
+    made, data = GCN().double(), Data()
+    optimizer = adamw(made.parameters())
+
+    def train() -> Tensor:
+        made.train()
+        optimizer.zero_grad()
+        out = made(data.x, data.edge_index)
+        loss = functional.cross_entropy(out[data.train_mask], data.y[data.train_mask])
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    return Training(train, [()] * CALLS, [made])
+
+
+@published
+def gcn_weighted() -> Training:
+    """Classes of nodes, each with a weight."""
+
+    def loss_of(module: nn.Module, x: Tensor, index: Tensor, y: Tensor, mask: Tensor) -> Tensor:
+        each = functional.cross_entropy(module(x, index), y, reduction="none")
+        return (each * mask).sum() / mask.sum()
+
+    return fit(GCN(), loss_of, lambda: (*graph(), classes(3, NODES), _mask()))
+
+
+class GAT(nn.Module):
+    """Attention over edges, whose softmax subtracts the maximum of each node."""
+
+    def __init__(self, heads: int = 2, width: int = 4) -> None:
+        super().__init__()
+        self.heads, self.width = heads, width
+        self.lin = nn.Linear(6, heads * width, bias=False)
+        self.a = nn.Parameter(torch.randn(1, heads, width))
+        self.b = nn.Parameter(torch.randn(1, heads, width))
+
+    def forward(self, x: Tensor, index: Tensor) -> Tensor:
+        h = self.lin(x).view(-1, self.heads, self.width)
+        source, target = index
+        e = (h * self.a).sum(-1)[source] + (h * self.b).sum(-1)[target]
+        e = functional.leaky_relu(e, 0.2)
+        top = torch.full((x.size(0), self.heads), float("-inf"), dtype=x.dtype)
+        where = target[:, None].expand_as(e)
+        top = top.scatter_reduce(0, where, e.detach(), reduce="amax", include_self=True)
+        e = (e - top[target]).exp()
+        total = torch.zeros_like(top).scatter_add(0, where, e)
+        weights = e / (total[target] + 1e-16)
+        out = torch.zeros_like(h).index_add(0, target, h[source] * weights[:, :, None])
+        return out.reshape(x.size(0), -1)
+
+
+@published
+def gat() -> Training:
+    """One layer of attention."""
+    return fit(GAT(), lambda m, x, i: m(x, i).square().mean(), graph)
+
+
+class Passing(nn.Module):
+    """Messages by edges, and a recurrent cell for each node; then sets of nodes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.edge, self.cell = mlp(6 + 6 + 2, 8, 6), nn.GRUCell(6, 6)
+        self.head = mlp(6, 8, 1)
+
+    def forward(self, x: Tensor, index: Tensor, edges: Tensor, batch: Tensor) -> Tensor:
+        h = x
+        for _ in range(2):
+            message = self.edge(torch.cat([h[index[0]], h[index[1]], edges], -1))
+            h = self.cell(torch.zeros_like(h).index_add_(0, index[1], message), h)
+        count = torch.bincount(batch, minlength=2).clamp(min=1)
+        pooled = torch.zeros(2, 6, dtype=x.dtype).index_add_(0, batch, h) / count[:, None]
+        return self.head(pooled).squeeze(-1)
+
+
+@published
+def message_passing() -> Training:
+    """Graphs of a batch, with edges that have features."""
+    return fit(
+        Passing(),
+        lambda m, x, i, e, b, y: functional.mse_loss(m(x, i, e, b), y),
+        lambda: (*graph(), torch.randn(EDGES, 2), torch.arange(NODES) // 5, torch.randn(2)),
+    )
+
+
+class SchNet(nn.Module):
+    """Energies of atoms, whose derivatives are forces."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = nn.Embedding(5, 6)
+        self.filter, self.lin = mlp(4, 6, 6, act=nn.Softplus), nn.Linear(6, 6)
+        self.out = mlp(6, 4, 1, act=nn.Softplus)
+        self.register_buffer("centers", torch.linspace(0, 3, 4))
+
+    def forward(self, z: Tensor, pos: Tensor, index: Tensor) -> Tensor:
+        i, j = index
+        far = (pos[i] - pos[j]).square().sum(-1).add(1e-6).sqrt()
+        w = self.filter(torch.exp(-2.0 * (far[:, None] - self.centers) ** 2))
+        w = w * (0.5 * (torch.cos(far * math.pi / 3) + 1) * (far < 3))[:, None]
+        h = self.table(z)
+        h = h + torch.zeros_like(h).index_add(0, i, self.lin(h)[j] * w)
+        return self.out(h).sum()
+
+
+@published
+def schnet_forces() -> Training:
+    """Second derivatives through gathers and sums."""
+
+    def loss_of(m: nn.Module, z: Tensor, pos: Tensor, index: Tensor, force: Tensor) -> Tensor:
+        pos = pos.detach().requires_grad_(True)
+        (slope,) = torch.autograd.grad(m(z, pos, index), pos, create_graph=True)
+        return functional.mse_loss(-slope, force)
+
+    return fit(
+        SchNet(),
+        loss_of,
+        lambda: (classes(5, NODES), torch.randn(NODES, 3), graph()[1], torch.randn(NODES, 3)),
+    )
+
+
+class PointNet(nn.Module):
+    """Features of points, of which the largest count."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv1, self.conv2 = nn.Conv1d(3, 8, 1), nn.Conv1d(8, 12, 1)
+        self.norm, self.fc = nn.BatchNorm1d(8), nn.Linear(12, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.conv2(functional.relu(self.norm(self.conv1(x))))
+        return functional.log_softmax(self.fc(torch.max(x, 2)[0]), dim=1)
+
+
+@published
+def pointnet() -> Training:
+    """Clouds of points."""
+    return fit(
+        PointNet(),
+        lambda m, x, y: functional.nll_loss(m(x), y),
+        lambda: (torch.randn(BATCH, 3, 7), classes(4)),
+    )
+
+
+class EdgeConv(nn.Module):
+    """Neighbours that the features themselves decide (DGCNN)."""
+
+    def __init__(self, inputs: int, outputs: int) -> None:
+        super().__init__()
+        self.conv = nn.Sequential(
+            nn.Conv2d(2 * inputs, outputs, 1, bias=False),
+            nn.BatchNorm2d(outputs),
+            nn.LeakyReLU(0.2),
+        )
+
+    def forward(self, x: Tensor, k: int = 3) -> Tensor:
+        b, c, n = x.shape
+        inner = -2 * torch.matmul(x.transpose(2, 1), x)
+        square = (x**2).sum(1, keepdim=True)
+        near = (-square - inner - square.transpose(2, 1)).topk(k=k, dim=-1)[1]
+        index = (near + torch.arange(b).view(-1, 1, 1) * n).view(-1)
+        flat = x.transpose(2, 1).contiguous().view(b * n, -1)
+        feature = flat[index, :].view(b, n, k, c)
+        own = flat.view(b, n, 1, c).repeat(1, 1, k, 1)
+        feature = torch.cat((feature - own, own), dim=3).permute(0, 3, 1, 2).contiguous()
+        return self.conv(feature).max(dim=-1, keepdim=False)[0]
+
+
+@published
+def dgcnn() -> Training:
+    """Two layers of it."""
+    made = nn.Sequential(EdgeConv(3, 6), EdgeConv(6, 8))
+    return fit(made, lambda m, x: m(x).square().mean(), lambda: (torch.randn(BATCH, 3, 7),))

@@ -1,0 +1,536 @@
+"""Models of texts from `transformers`, with labels, masks of padding, and unusual settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from zoo.steps.table import (
+    BATCH,
+    CALLS,
+    Training,
+    adamw,
+    classes,
+    fit,
+    labelled,
+    loss_of_model,
+    padded,
+    published,
+    transformer,
+    words,
+)
+
+GROUPED = {"num_key_value_heads": 2}
+CAUSAL = ("input_ids", "attention_mask", "labels")
+
+
+def batch_of(on_left: bool = False) -> tuple[Tensor, ...]:
+    """Texts with their mask and labels."""
+    text, mask = words(), padded(on_left=on_left)
+    return text, mask, labelled(text, mask)
+
+
+def causal(name: str, model: str, config: str, /, left: bool = False, **settings: Any) -> None:
+    """Enter a decoder that is called with a mask and labels."""
+
+    def build() -> Training:
+        made = transformer(model, config, **settings)
+        return fit(made, loss_of_model(*CAUSAL), lambda: batch_of(left), clip=1.0)
+
+    build.__name__ = name
+    published(build)
+
+
+causal("llama_padded", "LlamaForCausalLM", "LlamaConfig", attn_implementation="eager", **GROUPED)
+causal("llama_left", "LlamaForCausalLM", "LlamaConfig", True, tie_word_embeddings=True, **GROUPED)
+causal("mistral_window", "MistralForCausalLM", "MistralConfig", sliding_window=3, **GROUPED)
+causal(
+    "gemma2_capped",
+    "Gemma2ForCausalLM",
+    "Gemma2Config",
+    head_dim=4,
+    sliding_window=4,
+    attn_implementation="eager",
+    **GROUPED,
+)
+causal(
+    "gemma3_window",
+    "Gemma3ForCausalLM",
+    "Gemma3TextConfig",
+    head_dim=4,
+    sliding_window=4,
+    layer_types=["sliding_attention", "full_attention"],
+    **GROUPED,
+)
+causal(
+    "gpt2_padded",
+    "GPT2LMHeadModel",
+    "GPT2Config",
+    n_embd=16,
+    n_layer=2,
+    n_head=4,
+    n_positions=32,
+    n_inner=20,
+    resid_pdrop=0.0,
+    embd_pdrop=0.0,
+    attn_pdrop=0.0,
+    hidden_size=None,
+    num_hidden_layers=None,
+    num_attention_heads=None,
+)
+causal("opt_padded", "OPTForCausalLM", "OPTConfig", ffn_dim=24, word_embed_proj_dim=16)
+causal("falcon_padded", "FalconForCausalLM", "FalconConfig", multi_query=True, alibi=True)
+causal("bloom_padded", "BloomForCausalLM", "BloomConfig", hidden_dropout=0.0)
+causal(
+    "gptj_padded",
+    "GPTJForCausalLM",
+    "GPTJConfig",
+    n_embd=16,
+    n_layer=2,
+    n_head=4,
+    rotary_dim=2,
+    n_positions=32,
+    resid_pdrop=0.0,
+    embd_pdrop=0.0,
+    attn_pdrop=0.0,
+    hidden_size=None,
+    num_hidden_layers=None,
+    num_attention_heads=None,
+)
+causal("seed_oss", "SeedOssForCausalLM", "SeedOssConfig", head_dim=4, **GROUPED)
+causal("olmo3_padded", "Olmo3ForCausalLM", "Olmo3Config", sliding_window=4, **GROUPED)
+causal(
+    "dots1",
+    "Dots1ForCausalLM",
+    "Dots1Config",
+    n_routed_experts=4,
+    n_shared_experts=1,
+    moe_intermediate_size=8,
+    num_experts_per_tok=2,
+    first_k_dense_replace=1,
+    n_group=1,
+    topk_group=1,
+    head_dim=4,
+    **GROUPED,
+)
+causal(
+    "deepseek2",
+    "DeepseekV2ForCausalLM",
+    "DeepseekV2Config",
+    n_routed_experts=4,
+    n_shared_experts=1,
+    moe_intermediate_size=8,
+    num_experts_per_tok=2,
+    kv_lora_rank=8,
+    q_lora_rank=None,
+    qk_rope_head_dim=4,
+    qk_nope_head_dim=4,
+    v_head_dim=4,
+    first_k_dense_replace=1,
+    n_group=1,
+    topk_group=1,
+    num_key_value_heads=4,
+)
+causal(
+    "flex_olmo",
+    "FlexOlmoForCausalLM",
+    "FlexOlmoConfig",
+    num_experts=4,
+    num_experts_per_tok=2,
+    **GROUPED,
+)
+causal(
+    "granite_hybrid",
+    "GraniteMoeHybridForCausalLM",
+    "GraniteMoeHybridConfig",
+    layer_types=["mamba", "attention"],
+    num_local_experts=0,
+    shared_intermediate_size=24,
+    mamba_n_heads=4,
+    mamba_d_head=8,
+    mamba_d_state=4,
+    mamba_n_groups=1,
+    **GROUPED,
+)
+causal("mamba_labels", "MambaForCausalLM", "MambaConfig", state_size=4, num_attention_heads=None)
+causal(
+    "lfm2_moe",
+    "Lfm2MoeForCausalLM",
+    "Lfm2MoeConfig",
+    moe_intermediate_size=8,
+    num_experts=4,
+    num_experts_per_tok=2,
+    num_dense_layers=1,
+    layer_types=["conv", "full_attention"],
+    **GROUPED,
+)
+causal(
+    "minimax_m2",
+    "MiniMaxM2ForCausalLM",
+    "MiniMaxM2Config",
+    num_local_experts=4,
+    num_experts_per_tok=2,
+    head_dim=4,
+    rotary_dim=2,
+    **GROUPED,
+)
+causal(
+    "exaone_padded",
+    "Exaone4ForCausalLM",
+    "Exaone4Config",
+    sliding_window=4,
+    sliding_window_pattern=2,
+    **GROUPED,
+)
+causal(
+    "jetmoe",
+    "JetMoeForCausalLM",
+    "JetMoeConfig",
+    num_local_experts=4,
+    num_experts_per_tok=2,
+    kv_channels=4,
+    **GROUPED,
+)
+causal(
+    "xlstm",
+    "xLSTMForCausalLM",
+    "xLSTMConfig",
+    num_heads=2,
+    num_blocks=2,
+    embedding_dim=16,
+    num_attention_heads=None,
+    max_position_embeddings=None,
+)
+causal("bert_generation", "BertGenerationDecoder", "BertGenerationConfig", is_decoder=True)
+causal("qwen3_checkpointed", "Qwen3ForCausalLM", "Qwen3Config", head_dim=4, **GROUPED)
+
+
+@published
+def mixtral_balanced() -> Training:
+    """With the loss that balances its experts."""
+    made = transformer(
+        "MixtralForCausalLM",
+        "MixtralConfig",
+        num_local_experts=4,
+        output_router_logits=True,
+        router_aux_loss_coef=0.1,
+        **GROUPED,
+    )
+    return fit(made, loss_of_model(*CAUSAL), batch_of, clip=1.0)
+
+
+@published
+def qwen2_accumulated() -> Training:
+    """Two micro-batches a step, a schedule of warm-up, and clipping."""
+    made = transformer(
+        "Qwen2ForCausalLM",
+        "Qwen2Config",
+        use_sliding_window=True,
+        sliding_window=3,
+        max_window_layers=1,
+        **GROUPED,
+    ).double()
+    optimizer = adamw(made.parameters())
+    scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda n: min(1.0, (n + 1) / 4))
+
+    def step(text: Tensor) -> Tensor:
+        optimizer.zero_grad(set_to_none=True)
+        total = torch.zeros((), dtype=torch.float64)
+        for part in text.chunk(2):
+            loss = made(input_ids=part, labels=part).loss / 2
+            loss.backward()
+            total = total + loss.detach()
+        torch.nn.utils.clip_grad_norm_(made.parameters(), 1.0)
+        optimizer.step()
+        return total
+
+    batches = [(words(batch=4),) for _ in range(CALLS)]
+    return Training(step, batches, [made], scheduler.step)
+
+
+@published
+def phi3_checkpointed() -> Training:
+    """With gradient checkpointing, as `transformers` switches it on."""
+    made = transformer("Phi3ForCausalLM", "Phi3Config", resid_pdrop=0.0, embd_pdrop=0.0, **GROUPED)
+    made.gradient_checkpointing_enable()
+    return fit(made, loss_of_model(*CAUSAL), batch_of)
+
+
+@published
+def llama_autocast() -> Training:
+    """In bfloat16, as torch casts."""
+    made = transformer("LlamaForCausalLM", "LlamaConfig", **GROUPED)
+
+    def loss_of(module: nn.Module, *inputs: Tensor) -> Tensor:
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            return loss_of_model(*CAUSAL)(module, *inputs)
+
+    return fit(made, loss_of, batch_of, dtype=torch.float32, tolerance=2e-2)
+
+
+@published
+def gpt2_dropout() -> Training:
+    """With the dropout of its default configuration."""
+    made = transformer(
+        "GPT2LMHeadModel",
+        "GPT2Config",
+        n_embd=16,
+        n_layer=2,
+        n_head=4,
+        n_positions=32,
+        hidden_size=None,
+        num_hidden_layers=None,
+        num_attention_heads=None,
+    )
+    return fit(made, loss_of_model(*CAUSAL), batch_of, tolerance=None)
+
+
+class LowRank(nn.Module):
+    """A linear layer that stays, and a product of two small matrices that learns."""
+
+    def __init__(self, base: nn.Linear, rank: int = 2) -> None:
+        super().__init__()
+        self.base = base
+        self.a = nn.Parameter(0.1 * torch.randn(rank, base.in_features))
+        self.b = nn.Parameter(torch.zeros(base.out_features, rank))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.base(x) + 2.0 * nn.functional.linear(nn.functional.linear(x, self.a), self.b)
+
+
+@published
+def llama_lora() -> Training:
+    """Frozen but for low-rank updates of queries and values."""
+    made = transformer("LlamaForCausalLM", "LlamaConfig", **GROUPED)
+    made.requires_grad_(False)
+    for layer in made.model.layers:
+        layer.self_attn.q_proj = LowRank(layer.self_attn.q_proj)
+        layer.self_attn.v_proj = LowRank(layer.self_attn.v_proj)
+    return fit(made, loss_of_model(*CAUSAL), batch_of)
+
+
+def encoder(
+    name: str,
+    model: str,
+    config: str,
+    names: tuple[str, ...],
+    batch: Callable[[], tuple[Tensor, ...]],
+    /,
+    **settings: Any,
+) -> None:
+    """Enter an encoder with a head, that is called with labels."""
+
+    def build() -> Training:
+        return fit(transformer(model, config, **settings), loss_of_model(*names), batch)
+
+    build.__name__ = name
+    published(build)
+
+
+def _sentence(*rest: Callable[[], Tensor]) -> Callable[[], tuple[Tensor, ...]]:
+    return lambda: (words(), padded(), *(make() for make in rest))
+
+
+_TEXT = ("input_ids", "attention_mask")
+encoder(
+    "bert_sentences",
+    "BertForSequenceClassification",
+    "BertConfig",
+    (*_TEXT, "token_type_ids", "labels"),
+    _sentence(lambda: classes(2, BATCH, 6), lambda: classes(3)),
+    num_labels=3,
+)
+encoder(
+    "bert_masked",
+    "BertForMaskedLM",
+    "BertConfig",
+    (*_TEXT, "labels"),
+    batch_of,
+    position_embedding_type="absolute",
+    attn_implementation="eager",
+)
+encoder(
+    "bert_pretraining",
+    "BertForPreTraining",
+    "BertConfig",
+    (*_TEXT, "labels", "next_sentence_label"),
+    lambda: (*batch_of(), classes(2)),
+)
+encoder(
+    "roberta_tokens",
+    "RobertaForTokenClassification",
+    "RobertaConfig",
+    (*_TEXT, "labels"),
+    _sentence(lambda: classes(5, BATCH, 6)),
+    num_labels=5,
+)
+encoder(
+    "distilbert_answers",
+    "DistilBertForQuestionAnswering",
+    "DistilBertConfig",
+    (*_TEXT, "start_positions", "end_positions"),
+    _sentence(lambda: classes(6), lambda: classes(6)),
+    dim=16,
+    hidden_dim=24,
+    n_layers=2,
+    n_heads=4,
+    qa_dropout=0.0,
+    hidden_size=None,
+    num_hidden_layers=None,
+    num_attention_heads=None,
+)
+encoder(
+    "electra_replaced",
+    "ElectraForPreTraining",
+    "ElectraConfig",
+    (*_TEXT, "labels"),
+    _sentence(lambda: classes(2, BATCH, 6)),
+    embedding_size=8,
+)
+encoder(
+    "albert_choices",
+    "AlbertForMultipleChoice",
+    "AlbertConfig",
+    ("input_ids", "labels"),
+    lambda: (torch.randint(3, 50, (BATCH, 3, 6)), classes(3)),
+    embedding_size=8,
+    classifier_dropout_prob=0.0,
+)
+encoder(
+    "deberta_sentences",
+    "DebertaForSequenceClassification",
+    "DebertaConfig",
+    (*_TEXT, "labels"),
+    _sentence(lambda: classes(2)),
+    relative_attention=True,
+    pos_att_type=["c2p", "p2c"],
+    max_relative_positions=8,
+)
+encoder(
+    "data2vec_text", "Data2VecTextForMaskedLM", "Data2VecTextConfig", (*_TEXT, "labels"), batch_of
+)
+encoder(
+    "luke",
+    "LukeForSequenceClassification",
+    "LukeConfig",
+    (*_TEXT, "labels"),
+    _sentence(lambda: classes(2)),
+    entity_vocab_size=10,
+    entity_emb_size=8,
+    use_entity_aware_attention=False,
+)
+encoder(
+    "tapas",
+    "TapasForSequenceClassification",
+    "TapasConfig",
+    (*_TEXT, "token_type_ids", "labels"),
+    _sentence(lambda: torch.zeros(BATCH, 6, 7, dtype=torch.long), lambda: classes(2)),
+    type_vocab_sizes=[3, 4, 4, 2, 2, 4, 4],
+)
+encoder("mra", "MraForMaskedLM", "MraConfig", (*_TEXT, "labels"), batch_of)
+encoder(
+    "perceiver_text",
+    "PerceiverForMaskedLM",
+    "PerceiverConfig",
+    ("inputs", "attention_mask", "labels"),
+    batch_of,
+    num_latents=4,
+    d_latents=8,
+    d_model=8,
+    num_blocks=1,
+    num_self_attends_per_block=1,
+    num_self_attention_heads=2,
+    num_cross_attention_heads=2,
+    qk_channels=8,
+    v_channels=8,
+    max_position_embeddings=6,
+)
+encoder(
+    "modernbert_sentences",
+    "ModernBertForSequenceClassification",
+    "ModernBertConfig",
+    (*_TEXT, "labels"),
+    _sentence(lambda: classes(2)),
+    local_attention=4,
+    global_attn_every_n_layers=2,
+    cls_token_id=1,
+    sep_token_id=2,
+    embedding_dropout=0.0,
+    mlp_dropout=0.0,
+    classifier_dropout=0.0,
+)
+encoder(
+    "visual_bert",
+    "VisualBertForQuestionAnswering",
+    "VisualBertConfig",
+    (*_TEXT, "visual_embeds", "labels"),
+    _sentence(lambda: torch.randn(BATCH, 3, 8), lambda: torch.rand(BATCH, 4)),
+    visual_embedding_dim=8,
+    num_labels=4,
+)
+
+_BOTH = {
+    "d_model": 16,
+    "encoder_layers": 2,
+    "decoder_layers": 2,
+    "encoder_attention_heads": 4,
+    "decoder_attention_heads": 4,
+    "encoder_ffn_dim": 24,
+    "decoder_ffn_dim": 24,
+    "hidden_size": None,
+    "intermediate_size": None,
+    "num_hidden_layers": None,
+    "num_attention_heads": None,
+    "decoder_start_token_id": 2,
+}
+
+
+def _pairs() -> tuple[Tensor, ...]:
+    answer = words(4)
+    return words(), padded(), torch.where(answer < 8, -100, answer)
+
+
+for _name, _model, _config, _settings in (
+    ("bart_labels", "BartForConditionalGeneration", "BartConfig", {}),
+    ("mvp_labels", "MvpForConditionalGeneration", "MvpConfig", {}),
+    ("blenderbot_small", "BlenderbotSmallForConditionalGeneration", "BlenderbotSmallConfig", {}),
+    (
+        "nllb_moe",
+        "NllbMoeForConditionalGeneration",
+        "NllbMoeConfig",
+        {"num_experts": 4, "encoder_sparse_step": 2, "decoder_sparse_step": 2},
+    ),
+):
+    encoder(_name, _model, _config, (*_TEXT, "labels"), _pairs, **{**_BOTH, **_settings})
+_T5 = {
+    "d_model": 16,
+    "d_kv": 4,
+    "d_ff": 24,
+    "num_layers": 2,
+    "num_heads": 4,
+    "dropout_rate": 0.0,
+    "decoder_start_token_id": 0,
+    **dict.fromkeys(
+        (
+            "hidden_size",
+            "intermediate_size",
+            "num_hidden_layers",
+            "num_attention_heads",
+            "max_position_embeddings",
+        )
+    ),
+}
+encoder(
+    "t5_labels",
+    "T5ForConditionalGeneration",
+    "T5Config",
+    (*_TEXT, "labels"),
+    _pairs,
+    **_T5,
+    feed_forward_proj="gated-gelu",
+    tie_word_embeddings=False,
+)
+encoder("t5_gemma", "MT5ForConditionalGeneration", "MT5Config", (*_TEXT, "labels"), _pairs, **_T5)
