@@ -24,7 +24,17 @@ from training.run_models import difference
 
 from distspmd import frontend
 from distspmd.errors import DistSPMDError
-from zoo.steps import learning, others, pictures, sequences, texts  # noqa: F401
+from zoo.steps import (  # noqa: F401
+    classifiers,
+    encoders,
+    graphs,
+    learning,
+    others,
+    pictures,
+    science,
+    sequences,
+    texts,
+)
 from zoo.steps.table import Training, build
 
 PAPER = "paper"
