@@ -125,16 +125,21 @@ def _given(
 ) -> Iterator[list[list[str]]]:
     """Axes of each parameter, major first."""
     counts = [_compositions(len(run), len(order) + 1) for run in runs]
+    sizes = [mesh[run[0]] for run in runs]
     for chosen in itertools.product(*counts):
+        parts = [1] * len(extents)
+        for size, numbers in zip(sizes, chosen, strict=True):
+            for place, parameter in enumerate(order):
+                parts[parameter] *= size ** numbers[place]
+        if not all(map(fills, extents, parts)):
+            continue
         given: list[list[str]] = [[] for _ in extents]
         for run, numbers in zip(runs, chosen, strict=True):
             at = 0
             for place, parameter in enumerate(order):
                 given[parameter] += run[at : at + numbers[place]]
                 at += numbers[place]
-        parts = [math.prod(mesh[axis] for axis in axes) for axes in given]
-        if all(map(fills, extents, parts)):
-            yield given
+        yield given
 
 
 @functools.cache
@@ -209,7 +214,8 @@ def possible(space: IterationSpace, mesh: Mesh, splits: Splits) -> bool:
     axes = [axis for each in splits for axis in each]
     if len(set(axes)) < len(axes):
         return False
-    parts = [math.prod(mesh[axis] for axis in each) for each in splits]
+    sizes = dict(mesh.axes)
+    parts = [math.prod(sizes[axis] for axis in each) for each in splits]
     return all(map(fills, iterations(space), parts))
 
 

@@ -21,9 +21,9 @@ from distspmd.placement.homes import COPY
 from distspmd.plans.heuristics import HEURISTICS
 from distspmd.plans.machine import Machine
 from distspmd.scheduling import boxes, traffic
-from distspmd.scheduling.boxes import Sides, Stack
 from distspmd.scheduling.footprints import Slot
-from distspmd.scheduling.traffic import Layouts, Moved
+from distspmd.scheduling.tiles import Tiles, census, hull, inside
+from distspmd.scheduling.traffic import Moved
 
 MOST_HOMES = 48
 """Layouts of a container that are weighed."""
@@ -47,10 +47,10 @@ class UseArrays:
 
     space: str
     slot: Slot
-    tiles: Stack
-    written: Stack
+    tiles: Tiles
+    written: Tiles
     operands: NDArray[np.int64]
-    parts: tuple[Stack, ...]
+    parts: tuple[Tiles, ...]
     axes: tuple[Axes, ...]
     times: int
 
@@ -72,32 +72,36 @@ class UseArrays:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """All that its costs depend on; tiles that are equal are one array, which is kept."""
+        """All that its costs depend on."""
         use = self.slot.use
-        arrays = self.tiles, self.written, *self.parts
+        tiles = tuple(t.numbers.tobytes() for t in (self.tiles, self.written, *self.parts))
         kind: tuple[Any, ...] = type(use), use.needs_values
         if isinstance(use, Read):
             kind = *kind, bool(use.approximate), use.sweeps, use.inspection is None
-        return tuple(map(id, arrays)), self.operands.tobytes(), self.axes, self.times, kind
+        return tiles, self.operands.tobytes(), self.axes, self.times, kind
 
 
 Members = Sequence[tuple[UseArrays, int]]
 """Uses, each with one candidate of its space."""
 
 
-@dataclass(frozen=True, eq=False)
+Key = tuple[int, ...]
+"""The columns of one layout."""
+
+
+@dataclass(frozen=True)
 class Lodging:
     """One layout in which a container could live.
 
     Attributes:
-        bounds: its tiles: (ranks, dimensions, 2).
-        core: what surely is up to date of each tile.
-        fresh: what a write brings up to date.
+        tiles: columns of its tiles.
+        core: of what surely is up to date of each tile.
+        fresh: of what a write brings up to date.
     """
 
-    bounds: NDArray[np.int64]
-    core: NDArray[np.int64]
-    fresh: tuple[NDArray[np.int64], ...]
+    tiles: Key
+    core: Key
+    fresh: tuple[Key, ...]
 
 
 @dataclass(eq=False)
@@ -159,14 +163,14 @@ class Settled:
         seconds: of all that it makes necessary in a run.
         nbytes: that all ranks receive.
         tile: bytes of the largest tile.
-        bounds: its tiles: (ranks, dimensions, 2).
+        tiles: of all ranks, of this home alone.
         is_given: whether the schedule has to say so, because the lowering would choose another.
     """
 
     seconds: float
     nbytes: float
     tile: int
-    bounds: NDArray[np.int64] = field(repr=False)
+    tiles: Tiles = field(repr=False)
     is_given: bool = False
 
 
@@ -189,17 +193,17 @@ class Dwelling:
     itemsize: int
     extents: tuple[int, ...]
     uses: Sequence[UseArrays]
-    caller: NDArray[np.int64] | None
+    caller: Tiles | None
     is_distributed: bool
     is_loaded: bool
     machine: Machine
     is_settled: bool = False
-    sides: Sides = field(default_factory=Sides)
     lodgings: list[Lodging] = field(default_factory=list, init=False)
     _known: dict[tuple[int, ...], Settled] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         self.is_written = any(not use.is_read for use in self.uses)
+        self.columns = self.uses[0].tiles.columns
         found = list(self._lodgings())
         if len(found) > MOST_HOMES:
             found = self._cheapest(found)
@@ -207,19 +211,18 @@ class Dwelling:
 
     def _set(self, lodgings: list[Lodging]) -> None:
         self.lodgings = lodgings
-        self.layouts = Layouts(np.stack([each.bounds for each in lodgings]), self.sides)
-        self.cores = self.layouts
-        if any(each.core is not each.bounds for each in lodgings):
-            self.cores = Layouts(np.stack([each.core for each in lodgings]), self.sides)
+        columns = self.columns
+        self.layouts = Tiles.stacked(columns, [each.tiles for each in lodgings])
+        self.cores = Tiles.stacked(columns, [each.core for each in lodgings])
         most = max(len(each.fresh) for each in lodgings)
-        nothing = np.zeros_like(lodgings[0].bounds)
+        nothing = self._nothing(len(self.extents))
         self.fresh = [
-            Layouts(
-                np.stack([e.fresh[k] if k < len(e.fresh) else nothing for e in lodgings]),
-                self.sides,
-            )
+            Tiles.stacked(columns, [e.fresh[k] if k < len(e.fresh) else nothing for e in lodgings])
             for k in range(most)
         ]
+
+    def _nothing(self, dimensions: int) -> Key:
+        return (self.columns.whole(0),) * dimensions
 
     def settled(self, chosen: Mapping[str, int]) -> Settled:
         """The home that :mod:`distspmd.placement.homes` chooses: that of least traffic.
@@ -239,9 +242,9 @@ class Dwelling:
         for use in uses:
             costs.add(alone.pair(use)[:, 0], np.True_)
         at = int(costs.traffic.argmin())  # of equals the first
-        tile = int(alone.layouts.volumes[at].max()) * self.itemsize
-        bounds = alone.lodgings[at].bounds
-        return Settled(float(costs.seconds[at]), float(costs.nbytes[at]), tile, bounds)
+        home = alone.layouts[[at]]
+        tile = int(home.largest[0]) * self.itemsize
+        return Settled(float(costs.seconds[at]), float(costs.nbytes[at]), tile, home)
 
     def renamed(self, data: str, uses: Sequence[UseArrays]) -> Dwelling:
         """The same for another container that is used alike."""
@@ -263,22 +266,20 @@ class Dwelling:
     def _lodgings(self) -> Iterator[Lodging]:
         """Layouts that cover all uses, and that of the caller, each once."""
         needed = self._needed()
-        covering: dict[bytes, bool] = {}
-        seen: set[bytes] = set()
+        covering: dict[Key, bool] = {}
+        seen: set[Key] = set()
         for members in self._groups():
             for layout in self._layouts_of(members):
-                key = layout.tobytes()
-                if key not in covering:
-                    covering[key] = self._covers(layout, needed)
-                if covering[key] and key not in seen:
-                    seen.add(key)
+                if layout not in covering:
+                    covering[layout] = self._covers(layout, needed)
+                if covering[layout] and layout not in seen:
+                    seen.add(layout)
                     yield self._kept(layout, members)
-        if self.caller is not None and self.caller.tobytes() not in seen:
-            seen.add(self.caller.tobytes())
-            yield Lodging(self.caller, self.caller, (self.caller,))
+        if self.caller is not None and (caller := self.caller.key(0)) not in seen:
+            seen.add(caller)
+            yield Lodging(caller, caller, (caller,))
         if not seen:
-            whole = np.zeros_like(self.uses[0].tiles[0])
-            whole[..., 1] = self.extents
+            whole = tuple(map(self.columns.whole, self.extents))
             yield Lodging(whole, whole, (whole,))
 
     def _groups(self) -> Iterable[Members]:
@@ -286,33 +287,33 @@ class Dwelling:
         if self.is_settled:
             uses = [use for use in self.uses if not use.is_read]
             return [[(use, 0) for use in [*uses, *(u for u in self.uses if u.is_read)]]]
-        groups: dict[Axes, dict[tuple[bytes, ...], tuple[UseArrays, int]]] = {}
+        groups: dict[Axes, dict[tuple[Any, ...], tuple[UseArrays, int]]] = {}
         for place, use in enumerate(sorted(self.uses, key=lambda use: use.is_read)):
             for number, axes in enumerate(use.axes):
-                tiles = use.tiles[number].tobytes(), use.written[number].tobytes()
-                key = (str(place).encode(), *tiles)
+                key = place, use.tiles.key(number), use.written.key(number)
                 groups.setdefault(axes, {}).setdefault(key, (use, number))
         return [list(group.values()) for group in groups.values()]
 
-    def _layouts_of(self, members: Members) -> Iterator[NDArray[np.int64]]:
+    def _layouts_of(self, members: Members) -> Iterator[Key]:
         """Tiles of uses that split the same dimensions, and what they lie in; also stretched."""
-        alone = list({u.tiles[n].tobytes(): u.tiles[n] for u, n in members}.values())
+        alone = [*dict.fromkeys(use.tiles.key(number) for use, number in members)]
         hulls = []
+        joined = functools.partial(hull, self.columns)
         if self.is_settled:
             values = [use for use, _ in members if (use.operands == 1).all()]
-            meshes: dict[bool, list[NDArray[np.int64]]] = {}
+            meshes: dict[bool, list[Key]] = {}
             for use in values:
-                meshes.setdefault(use.axes[0][:1] == (("0",),), []).append(use.tiles[0])
-            hulls = [functools.reduce(boxes.hull, own) for own in meshes.values() if len(own) > 1]
+                meshes.setdefault(use.axes[0][:1] == (("0",),), []).append(use.tiles.key(0))
+            hulls = [functools.reduce(joined, own) for own in meshes.values() if len(own) > 1]
         elif len(alone) > 1:
-            hulls = [functools.reduce(boxes.hull, alone)]
-        for bounds in [*alone, *hulls]:
-            yield bounds
-            yield self._stretched(bounds)
+            hulls = [functools.reduce(joined, alone)]
+        for layout in [*alone, *hulls]:
+            yield layout
+            yield self._stretched(layout)
 
     def _needed(self) -> NDArray[np.int64]:
         """The box that all uses together lie in, whatever the tilings: (dimensions, 2)."""
-        ends = [boxes.hull_of_ranks(use.tiles[:1]) for use in self.uses]
+        ends = [use.tiles[:1].whole for use in self.uses]
         found = ends[0]
         for other in ends[1:]:
             found = boxes.hull(found, other)
@@ -321,67 +322,74 @@ class Dwelling:
         box: NDArray[np.int64] = found[0]
         return box
 
-    def _covers(self, bounds: NDArray[np.int64], needed: NDArray[np.int64]) -> bool:
+    def _covers(self, layout: Key, needed: NDArray[np.int64]) -> bool:
         """Whether tiles together have all elements of a box."""
         wanted = int(boxes.volumes(needed))
         if not wanted:
             return True
-        once = boxes.different_tiles(bounds)
-        if not len(once):
+        _, count, _, _ = census(self.columns, layout)
+        if not count:
             return False
-        sides = boxes.different_sides(once)
-        if len(once) == np.prod([len(side) for side in sides]):
-            return all(_spans(side, *ends) for side, ends in zip(sides, needed, strict=True))
+        columns = self.columns
+        sides = [len(columns.intervals_of(columns.side(number))) for number in layout]
+        if count == np.prod(sides):
+            pairs = zip(layout, needed.tolist(), strict=True)
+            return all(columns.spans(number, *ends) for number, ends in pairs)
+        once = boxes.different_tiles(Tiles.stacked(columns, [layout]).bounds[0])
         low = np.maximum(once[..., 0], needed[:, 0])
         high = np.minimum(once[..., 1], needed[:, 1])
         inside = boxes.emptied(np.stack([low, np.maximum(high, low)], axis=-1))
         tiles = [tuple((lo, hi) for lo, hi in box) for box in inside.tolist()]
         return intervals.union_volume(tiles) == wanted
 
-    def _stretched(self, bounds: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _stretched(self, layout: Key) -> Key:
         """The layout with its outermost tiles stretched to the edges of the array."""
-        found = bounds.copy()
-        held = boxes.volumes(bounds) > 0
-        if held.any():
-            for d, extent in enumerate(self.extents):
-                low, high = found[:, d, 0], found[:, d, 1]
-                first, last = low[held].min(), high[held].max()
-                low[held & (low == first)] = 0
-                high[held & (high == last)] = extent
-        return found
+        pairs = zip(layout, self.extents, strict=True)
+        return tuple(self.columns.stretched(*pair) for pair in pairs)
 
-    def _kept(self, bounds: NDArray[np.int64], members: Members) -> Lodging:
+    def _kept(self, layout: Key, members: Members) -> Lodging:
         """The core of a home, and what is kept up to date: less than all where that is cheaper."""
-        whole = Lodging(bounds, bounds, (bounds,))
-        home = Layouts(bounds[None], self.sides)
-        inside = [
-            (use, number)
-            for use, number in members
-            if traffic.within(Layouts(use.tiles[number][None], self.sides), home)[0, 0]
-        ]
+        whole = Lodging(layout, layout, (layout,))
+        within = [(u, n) for u, n in members if inside(self.columns, u.tiles.key(n), layout)]
         writes = [
-            use.written[number]
-            for use, number in inside
+            use.written.key(number)
+            for use, number in within
             if not use.is_read and use.operands[number] == 1
         ]
         if not writes:
             return whole
-        held = boxes.hull_of_ranks(bounds[None])[0]
+        held = Tiles.stacked(self.columns, [layout]).whole[0]
         cores = [*writes, *map(self._stretched, writes)]
-        core = next((c for c in cores if self._covers(c, held) and _inside(c, bounds)), None)
-        if core is None or (core == bounds).all():
+        core = next(
+            (c for c in cores if self._covers(c, held) and inside(self.columns, c, layout)), None
+        )
+        if core is None or core == layout:
             return whole
         needs = [
-            part
-            for use, number in inside
+            part.key(number)
+            for use, number in within
             if use.is_read or use.slot.use.needs_values
-            for part in ([p[number] for p in use.parts] or [use.tiles[number]])
+            for part in (use.parts or (use.tiles,))
         ]
-        fresh = _outermost([core, *needs])
-        lacking = sum(_lacking(write, part) for write in writes for part in fresh)
-        if lacking < sum(_lacking(write, bounds) for write in writes):
-            return Lodging(bounds, core, tuple(fresh))
-        return Lodging(bounds, core, (bounds,))
+        fresh = self._outermost([core, *needs])
+        if self._lacking(writes, fresh) < self._lacking(writes, [layout]):
+            return Lodging(layout, core, tuple(fresh))
+        return Lodging(layout, core, (layout,))
+
+    def _outermost(self, layouts: Sequence[Key]) -> list[Key]:
+        """The layouts whose tiles no other one has within its own."""
+        found: list[Key] = []
+        for layout in layouts:
+            if any(inside(self.columns, layout, other) for other in found):
+                continue
+            found = [other for other in found if not inside(self.columns, other, layout)]
+            found.append(layout)
+        return found
+
+    def _lacking(self, writes: Sequence[Key], parts: Sequence[Key]) -> int:
+        """Elements that ranks receive to fill parts of their tiles after each write."""
+        sides = (Tiles.stacked(self.columns, each) for each in (writes, parts))
+        return int(traffic.lacking(*sides).sum())
 
     # -- costs ----------------------------------------------------------------------------------
 
@@ -390,8 +398,8 @@ class Dwelling:
         found = Costs.none((len(self.lodgings),))
         if self.caller is None or self.is_distributed:
             return found
-        caller = Layouts(self.caller[None], self.sides)
-        away = (self.layouts.bounds != self.caller[None]).any(axis=(1, 2, 3))
+        caller = self.caller
+        away = (self.layouts.numbers != caller.numbers).any(axis=1)
         if self.is_loaded:
             made = traffic.move(caller, self.layouts, self.itemsize, self.machine)
             found.add(Costs.of(made)[0], away)
@@ -405,13 +413,11 @@ class Dwelling:
 
         Candidates with equal tiles share one computation.
         """
-        together = [a.reshape(len(a), -1) for a in (use.tiles, use.written, use.operands)]
-        _, of = boxes.distinct(np.concatenate(together, axis=1))
-        _, first = np.unique(of, return_index=True)
-        found = self._pair(use, first) * self._times(use)
-        for layouts in (self.layouts, self.cores):
-            layouts.forget()
-        return found[:, of]
+        together = use.tiles.numbers, use.written.numbers, use.operands[:, None]
+        _, first, of = np.unique(
+            np.concatenate(together, axis=1), axis=0, return_index=True, return_inverse=True
+        )
+        return (self._pair(use, first) * self._times(use))[:, of.reshape(-1)]
 
     def _times(self, use: UseArrays) -> float:
         """How often a use moves anything: of what is asked for, as far as that can be told."""
@@ -422,7 +428,7 @@ class Dwelling:
         return times
 
     def _pair(self, use: UseArrays, which: NDArray[np.int64]) -> Costs:
-        tiles = Layouts(use.tiles[which], self.sides)
+        tiles = use.tiles[which]
         held = traffic.within(tiles, self.layouts)
         total = Costs.none(held.shape)
         if use.is_read or use.slot.use.needs_values:
@@ -430,7 +436,7 @@ class Dwelling:
             total.add(Costs.of(made), ~held)
         if use.is_read:
             return total
-        written, operands = Layouts(use.written[which], self.sides), use.operands[which]
+        written, operands = use.written[which], use.operands[which]
         is_value = np.broadcast_to(operands == 1, held.shape)
         for part in self.fresh:
             wanted = is_value & (part.holders > 0)[:, None]
@@ -441,39 +447,3 @@ class Dwelling:
             made = traffic.reduce(written, operands, self.layouts, self.itemsize, self.machine)
             total.add(Costs.of(made).turned(), ~is_value)
         return total
-
-
-def _spans(side: NDArray[np.int64], low: int, high: int) -> bool:
-    """Whether intervals in the order of their begins leave no gap in another one."""
-    reached = low
-    for lo, hi in side.tolist():
-        if lo > reached:
-            return False
-        reached = max(reached, hi)
-    return reached >= high
-
-
-def _inside(inner: NDArray[np.int64], outer: NDArray[np.int64]) -> bool:
-    held = boxes.volumes(inner) > 0
-    low = (outer[..., 0] <= inner[..., 0]).all(axis=-1)
-    high = (inner[..., 1] <= outer[..., 1]).all(axis=-1)
-    return bool((low & high | ~held).all())
-
-
-def _outermost(layouts: Sequence[NDArray[np.int64]]) -> list[NDArray[np.int64]]:
-    """The layouts whose tiles no other one has within its own."""
-    found: list[NDArray[np.int64]] = []
-    for layout in layouts:
-        if any(_inside(layout, other) for other in found):
-            continue
-        found = [other for other in found if not _inside(other, layout)]
-        found.append(layout)
-    return found
-
-
-def _lacking(write: NDArray[np.int64], part: NDArray[np.int64]) -> int:
-    """Elements that ranks receive to fill a part of their tiles after a write."""
-    region = boxes.hull_of_ranks(write[None])
-    wanted = boxes.common_with_one(part[None], region)[0, 0]
-    kept = boxes.common(part[None], write[None])[0, 0]
-    return int((wanted - kept).sum())

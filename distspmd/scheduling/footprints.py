@@ -30,7 +30,8 @@ from distspmd.layouts.layout import Layout
 from distspmd.layouts.mesh import Mesh
 from distspmd.schedule import Grid
 from distspmd.scheduling import boxes
-from distspmd.scheduling.boxes import Stack
+from distspmd.scheduling.columns import Columns
+from distspmd.scheduling.tiles import Tiles
 
 Splits = tuple[tuple[str, ...], ...]
 """Axes of a mesh that split each parameter, minor first."""
@@ -45,20 +46,18 @@ class Tilings:
     Attributes:
         candidates: how the space runs.
         parts: number of tiles along each parameter: (candidates, parameters).
-        first: first value of each parameter: (candidates, ranks, parameters).
-        last: last value.
-        idle: whether a rank runs nothing: (candidates, ranks).
+        ends: first and last value of each parameter on each rank.
+        idle: the ranks that run nothing under each candidate; None if all run something.
         steps: between values of each parameter.
         known: boxes that were found under them: what several spaces touch alike is kept once.
     """
 
     candidates: tuple[Candidate, ...]
     parts: NDArray[np.int64]
-    first: NDArray[np.int64]
-    last: NDArray[np.int64]
-    idle: NDArray[np.bool_]
+    ends: Tiles
+    idle: tuple[NDArray[np.bool_] | None, ...]
     steps: NDArray[np.int64]
-    known: dict[Any, Stack] = field(default_factory=dict, repr=False)
+    known: dict[Any, Tiles] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(
@@ -66,7 +65,7 @@ class Tilings:
         space: IterationSpace,
         mesh: Mesh,
         candidates: Sequence[Candidate],
-        ranks: int | None = None,
+        columns: Columns | None = None,
     ) -> Tilings:
         """The tilings that :class:`~distspmd.analysis.tiling.Tiling` gives, of all candidates.
 
@@ -74,44 +73,58 @@ class Tilings:
             space: with numbers for ranges.
             mesh: of all ranks, and of the splits.
             candidates: how the space runs.
-            ranks: of the first ranks only, which have the largest tiles.
+            columns: where tiles are kept; of the first ranks only, which have the largest ones, if
+                it has fewer ranks.
         """
-        ranks = mesh.size if ranks is None else ranks
-        shape = (len(candidates), ranks, len(space.ranges))
-        first, last = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
-        idle = np.zeros(shape[:2], bool)
-        parts = np.ones((len(candidates), len(space.ranges)), np.int64)
-        ends = [_Ends.of(extent) for extent in space.ranges]
-        known: dict[tuple[Mesh, int, tuple[str, ...]], _Tiles] = {}
+        columns = columns or Columns(mesh.size)
+        numbers = np.zeros((len(candidates), len(space.ranges)), np.int64)
+        parts = np.ones_like(numbers)
+        idle: list[NDArray[np.bool_] | None] = []
+        extents = [_Ends.of(extent) for extent in space.ranges]
+        known: dict[tuple[Any, ...], _Tiled] = {}
+        counted: dict[tuple[Mesh, tuple[str, ...]], int] = {}
         for number, candidate in enumerate(candidates):
             own, splits = _on(mesh, candidate, len(space.ranges))
-            idle[number, own.size :] = True
+            without = [np.arange(columns.ranks) >= own.size] if own.size < columns.ranks else []
             for d, split in enumerate(splits):
-                key = own, d, split
+                if (own, split) not in counted:
+                    counted[own, split] = math.prod(own[axis] for axis in split)
+                parts[number, d] = count = counted[own, split]
+                key = d, count if columns.ranks == 1 else (own, split)  # the first tile is as long
                 if key not in known:
-                    known[key] = ends[d].tiles(own, split, ranks)
-                tiles = known[key]
-                parts[number, d] = tiles.count
-                first[number, :, d], last[number, :, d] = tiles.first, tiles.last
-                idle[number] |= tiles.idle
+                    known[key] = extents[d].tiles(own, split, count, columns)
+                tiled = known[key]
+                numbers[number, d] = tiled.ends
+                without += [] if tiled.idle is None else [tiled.idle]
+            idle.append(np.logical_or.reduce(without) if without else None)
         steps = np.array([int(extent.step) for extent in space.ranges], np.int64)
-        return cls(tuple(candidates), parts, first, last, idle, steps)
+        return cls(tuple(candidates), parts, Tiles(columns, numbers), tuple(idle), steps)
 
     @property
     def iterations(self) -> NDArray[np.float64]:
         """Iterations of each rank: (candidates, ranks)."""
-        lengths = ((self.last - self.first) // self.steps + 1).astype(np.float64)
-        return np.where(self.idle, 0.0, lengths.prod(axis=2))
+        found = np.ones((len(self.candidates), self.ends.columns.ranks))
+        for own, step in zip(self.ends.numbers.T, self.steps, strict=True):
+            held = self.ends.columns.bounds(own)
+            found *= (held[..., 1] - held[..., 0]) // step + 1
+        for number, idle in enumerate(self.idle):
+            if idle is not None:
+                found[number, idle] = 0.0
+        return found
+
+    @property
+    def working(self) -> NDArray[np.int64]:
+        """Ranks that run anything under each candidate."""
+        ranks = self.ends.columns.ranks
+        return np.array([ranks if idle is None else int((~idle).sum()) for idle in self.idle])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Tiles:
-    """Tiles of one parameter: their number, and of each rank its first and last value."""
+class _Tiled:
+    """Tiles of one parameter: the column of their ends, and idle ranks."""
 
-    count: int
-    first: NDArray[np.int64]
-    last: NDArray[np.int64]
-    idle: NDArray[np.bool_]
+    ends: int
+    idle: NDArray[np.bool_] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,9 +140,9 @@ class _Ends:
         begin, end, step = int(extent.begin), int(extent.end), int(extent.step)
         return cls(begin, step, max(0, -(-(end - begin) // step)))
 
-    def tiles(self, mesh: Mesh, split: tuple[str, ...], ranks: int) -> _Tiles:
-        """Tiles along some axes, minor first, of the first ranks."""
-        count = math.prod(mesh[axis] for axis in split)
+    def tiles(self, mesh: Mesh, split: tuple[str, ...], count: int, columns: Columns) -> _Tiled:
+        """So many tiles along some axes, minor first."""
+        ranks = columns.ranks
         tile = -(-self.iterations // count)
         index, taking_part = np.zeros(ranks, np.int64), min(ranks, mesh.size)
         for axis in reversed(split):
@@ -137,8 +150,9 @@ class _Ends:
             index[:taking_part] += mesh.grid[axis][:taking_part]
         low = np.minimum(index * tile, self.iterations)
         high = np.minimum(low + tile, self.iterations)
-        first, last = (self.begin + self.step * number for number in (low, high - 1))
-        return _Tiles(count, first, last, high <= low)
+        ends = np.stack([self.begin + self.step * at for at in (low, high - 1)], axis=1)
+        idle = high <= low
+        return _Tiled(columns.number(ends), idle if idle.any() else None)
 
 
 def _on(mesh: Mesh, candidate: Candidate, parameters: int) -> tuple[Mesh, Splits]:
@@ -305,7 +319,7 @@ class Footprint:
         found: list[list[Access]] = [[] for _ in use.parts]
         bounds = [part.bounds for part in use.parts]
         for access in accesses:
-            box = self.boxes([access], small)[0]
+            box = self.boxes([access], small).bounds[0]
             for number, part in enumerate(bounds):
                 inside = (part[..., 0] <= box[..., 0]) & (box[..., 1] <= part[..., 1])
                 if (inside.all(axis=1) | (boxes.volumes(box) == 0)).all():
@@ -313,7 +327,7 @@ class Footprint:
                     break
         return tuple(tuple(part) for part in found if part)
 
-    def boxes(self, accesses: Sequence[Access], tilings: Tilings) -> Stack:
+    def boxes(self, accesses: Sequence[Access], tilings: Tilings) -> Tiles:
         """Hull of some accesses to one container on each rank, under each candidate."""
         if self.like is not self:
             return self.like.boxes(accesses, tilings)
@@ -321,25 +335,46 @@ class Footprint:
         key = self.space.parameters, ends
         if key not in tilings.known:
             tilings.known[key] = functools.reduce(
-                boxes.hull, (self._boxes(access, tilings) for access in accesses)
+                Tiles.hull, (self._boxes(access, tilings) for access in accesses)
             )
         return tilings.known[key]
 
-    def _boxes(self, access: Access, tilings: Tilings) -> Stack:
-        extents = self.extents(access.data)
-        values = {
-            f"{name}__{end}": numbers[:, :, d]
-            for d, name in enumerate(self.space.parameters)
-            for end, numbers in (("first", tilings.first), ("last", tilings.last))
-        }
-        found = np.zeros((*tilings.idle.shape, len(extents), 2), np.int64)
-        found[..., 1] = extents
+    def _boxes(self, access: Access, tilings: Tilings) -> Tiles:
+        extents, columns = self.extents(access.data), tilings.ends.columns
+        numbers = np.zeros((len(tilings.candidates), len(extents)), np.int64)
         for d, ends in enumerate(self._ends_of(access)):
-            if ends is not None:
-                found[..., d, 0] = np.maximum(evaluate(ends.lower, values), 0)
-                found[..., d, 1] = np.minimum(evaluate(ends.upper, values) + 1, extents[d])
-        found[tilings.idle] = 0
-        return boxes.emptied(found)
+            if ends is None:
+                numbers[:, d] = columns.whole(extents[d])
+            else:
+                numbers[:, d] = self._along(ends, extents[d], tilings)
+        for candidate, own in enumerate(numbers.tolist()):
+            masks = [columns.idle(number) for number in own]
+            without = [m for m in (*masks, tilings.idle[candidate]) if m is not None]
+            if without:
+                idle = np.logical_or.reduce(without).tobytes()
+                numbers[candidate] = [columns.without(number, idle) for number in own]
+        return Tiles(columns, numbers)
+
+    def _along(self, ends: Range, extent: int, tilings: Tilings) -> NDArray[np.int64]:
+        """Columns of what an access touches along one dimension, under each candidate."""
+        columns = tilings.ends.columns
+        names = {s.name for s in ends.lower.free_symbols | ends.upper.free_symbols}
+        own = [
+            d
+            for d, name in enumerate(self.space.parameters)
+            if {f"{name}__first", f"{name}__last"} & names
+        ]
+        different, of = np.unique(tilings.ends.numbers[:, own], axis=0, return_inverse=True)
+        values = {}
+        for place, d in enumerate(own):
+            held = columns.bounds(different[:, place])
+            name = self.space.parameters[d]
+            values[f"{name}__first"], values[f"{name}__last"] = held[..., 0], held[..., 1]
+        found = np.empty((len(different), columns.ranks, 2), np.int64)
+        found[..., 0] = np.maximum(evaluate(ends.lower, values), 0)
+        found[..., 1] = np.minimum(evaluate(ends.upper, values) + 1, extent)
+        each = np.array([columns.number(column) for column in found], np.int64)
+        return each[of.reshape(-1)]
 
     def _ends_of(self, access: Access) -> list[Range | None]:
         """Bounds of an access in each dimension, in the ends of tiles; None: all of it."""

@@ -9,16 +9,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from distspmd.charts import Bars, Chart, Line, as_svg
 from distspmd.layouts.layout import Layout
 from distspmd.layouts.mesh import Mesh
 from distspmd.schedule import Grid, OnMesh, Schedule
 from distspmd.scheduling.candidates import coarsened
-from distspmd.scheduling.dwellings import Settled
+from distspmd.scheduling.columns import Columns
+from distspmd.scheduling.dwellings import Dwelling, Settled
 from distspmd.scheduling.footprints import Candidate, Tilings
 from distspmd.scheduling.model import Model
+from distspmd.scheduling.tiles import Tiles
 from distspmd.tables import Table, as_html, as_text
 from distspmd.wcsp.solver import Solution
 
@@ -186,7 +187,7 @@ def found_on(model: Model, solution: Solution, ranks: int) -> Found:
         if space.name in model.program.compilation.named:
             schedule[space.name] = _on_mesh(model, space.name, mesh, own)
     given = {
-        home.dwelling.data: _layout(home.dwelling.extents, settled.bounds, mesh, model.mesh)
+        home.dwelling.data: _layout(home.dwelling, settled.tiles, mesh, model.mesh)
         for home, settled in zip(model.homes, homes, strict=True)
         if settled.is_given
     }
@@ -206,9 +207,10 @@ def found_on(model: Model, solution: Solution, ranks: int) -> Found:
     )
 
 
-def _layout(extents: tuple[int, ...], bounds: NDArray[np.int64], *meshes: Mesh) -> Layout:
+def _layout(dwelling: Dwelling, home: Tiles, *meshes: Mesh) -> Layout:
     """The layout of some tiles on the first of the meshes whose axes split them."""
-    found = [Layout.of_bounds(mesh, extents, bounds) for mesh in meshes]
+    bounds = home.bounds[0]
+    found = [Layout.of_bounds(mesh, dwelling.extents, bounds) for mesh in meshes]
     return next((layout for layout in found if layout.splits is not None), found[0])
 
 
@@ -272,6 +274,6 @@ def _text(model: Model, name: str, candidate: Candidate) -> str:
     if candidate is None:
         return "rank 0"
     footprint = model.program.footprints[name]
-    counts = Tilings.of(footprint.space, model.mesh, [candidate], ranks=1).parts[0].tolist()
+    counts = Tilings.of(footprint.space, model.mesh, [candidate], Columns(1)).parts[0].tolist()
     pairs = zip(footprint.space.parameters, counts, strict=True)
     return ", ".join(f"{p}/{n}" for p, n in pairs if n > 1) or "whole on each rank"

@@ -20,7 +20,7 @@ from distspmd.placement.argument_layouts import IN_TILES, REPLICATED, ROOT
 from distspmd.placement.homes import needs_load
 from distspmd.plans.machine import Machine
 from distspmd.schedule import Grid
-from distspmd.scheduling import boxes
+from distspmd.scheduling.columns import Columns
 from distspmd.scheduling.dwellings import Axes, Costs, Dwelling, Settled, UseArrays
 from distspmd.scheduling.footprints import (
     Candidate,
@@ -30,6 +30,7 @@ from distspmd.scheduling.footprints import (
 )
 from distspmd.scheduling.likeness import footprints_of, tied_variables
 from distspmd.scheduling.offers import Scores, candidates_of
+from distspmd.scheduling.tiles import Tiles
 from distspmd.wcsp.problem import Limit, Pair, Problem, Usage
 
 REACH = 4
@@ -104,9 +105,9 @@ class HomeVariable:
         for name, costs in self.pairs:
             seconds += float(costs.seconds[choice, chosen[name]])
             nbytes += float(costs.nbytes[choice, chosen[name]])
-        bounds = self.dwelling.lodgings[choice].bounds
-        tile = int(self.dwelling.layouts.volumes[choice].max()) * self.dwelling.itemsize
-        return Settled(seconds, nbytes, tile, bounds, is_given=True)
+        tiles = self.dwelling.layouts[[choice]]
+        tile = int(tiles.largest[0]) * self.dwelling.itemsize
+        return Settled(seconds, nbytes, tile, tiles, is_given=True)
 
 
 @dataclass(eq=False)
@@ -135,6 +136,7 @@ class Model:
 
     def __post_init__(self) -> None:
         program = self.program
+        self._columns = Columns(self.mesh.size)
         scores = Scores(program.machine, program.works, program.itemsizes)
         found = candidates_of(program.footprints, self.mesh, scores, self.fixed)
         uses: dict[str, list[UseArrays]] = {}
@@ -151,24 +153,25 @@ class Model:
         asked = tuple(candidates)
         key = footprint.space.ranges, asked
         if key not in self._tilings:
-            self._tilings[key] = Tilings.of(footprint.space, self.mesh, candidates)
+            self._tilings[key] = Tilings.of(footprint.space, self.mesh, candidates, self._columns)
         tilings = self._tilings[key]
-        nbytes = np.zeros(tilings.idle.shape)
+        iterations = tilings.iterations
+        nbytes = np.zeros(iterations.shape)
         for place, slot in enumerate(footprint.slots(candidates)):
             alike = footprint.like, place, asked
             if alike not in self._uses:
                 self._uses[alike] = self._use(footprint, slot, tilings)
             own = replace(self._uses[alike], space=name, slot=slot)
             uses.setdefault(slot.data, []).append(own)
-            held = boxes.volumes(own.tiles).astype(np.float64)
+            held = own.tiles.volumes.astype(np.float64)
             size = program.itemsizes[slot.data]
             if isinstance(slot.use, Read | Update) and slot.use.approximate:
-                held = np.minimum(held, tilings.iterations)
+                held = np.minimum(held, iterations)
             nbytes += held * size
-        working = (~tilings.idle).sum(axis=1)
         work = program.works[name]
-        operations = tilings.iterations * work.operations
-        each = program.machine.computing(operations, nbytes, work.is_product, working[:, None])
+        each = program.machine.computing(
+            iterations * work.operations, nbytes, work.is_product, tilings.working[:, None]
+        )
         seconds = each.max(axis=1)
         return SpaceVariable(name, candidates, program.times[name] * seconds, nbytes.max(axis=1))
 
@@ -246,13 +249,14 @@ class Model:
         self._dwellings[key] = HomeVariable(dwelling, dwelling.own(), pairs)
         return self._dwellings[key]
 
-    def _caller(self, kind: str, extents: Sequence[int]) -> NDArray[np.int64]:
-        found = np.zeros((self.mesh.size, len(extents), 2), np.int64)
+    def _caller(self, kind: str, extents: Sequence[int]) -> Tiles:
+        """The tiles in which the caller holds a container."""
+        found = np.zeros((1, self.mesh.size, len(extents), 2), np.int64)
         if kind == REPLICATED:
             found[..., 1] = extents
         else:
-            found[0, :, 1] = extents
-        return found
+            found[:, 0, :, 1] = extents
+        return Tiles.of(self._columns, found)
 
     # -- the problem ----------------------------------------------------------------------------
 
@@ -362,7 +366,7 @@ class Model:
             dwelling = home.dwelling
             at = [self.numbers[use.space] for use in dwelling.uses]
             begin, end = self._life(dwelling, min(at), max(at) + 1)
-            volumes = dwelling.layouts.volumes.max(axis=1) * float(dwelling.itemsize)
+            volumes = dwelling.layouts.largest.astype(np.float64) * dwelling.itemsize
             found.append(Usage(ends + number, volumes, begin, end))
         for number, space in enumerate(self.spaces):
             found.append(Usage(number, space.tiles, number, number + 1))

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from distspmd.scheduling import boxes
-from distspmd.scheduling.boxes import Counts, Stack
+from distspmd.scheduling.boxes import Stack
 
 Elements = NDArray[np.float64]
 
@@ -53,14 +53,15 @@ class Nodes:
         return np.asarray(np.maximum(1.0, held / np.array(tiles)))
 
 
-def entering(source: Nodes, target: Nodes, wanted: Counts, alone: NDArray[np.bool_]) -> Elements:
+def entering(source: Nodes, target: Nodes, whole: Stack, alone: NDArray[np.bool_]) -> Elements:
     """Elements that enter the busiest node, or leave the only one that has any, for each pair.
 
     Args:
         source, target: layouts of the same ranks.
-        wanted: elements that each rank wants of each source: (sources, targets, ranks).
+        whole: the hull of all tiles of each source.
         alone: whether one rank has all of a source.
     """
+    wanted = boxes.common_with_one(target.bounds, whole)
     near = np.zeros(wanted.shape, np.int64)
     for place in range(min(source.size, source.ranks)):
         other = np.minimum(source.node * source.size + place, source.ranks - 1)

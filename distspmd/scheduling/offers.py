@@ -13,8 +13,9 @@ from distspmd.analysis.iteration_spaces import IterationSpace
 from distspmd.analysis.work import Work
 from distspmd.layouts.mesh import Mesh
 from distspmd.plans.machine import Machine
-from distspmd.scheduling import boxes, candidates
+from distspmd.scheduling import candidates
 from distspmd.scheduling.candidates import Dimensions
+from distspmd.scheduling.columns import Columns
 from distspmd.scheduling.footprints import Candidate, Footprint, Splits, Tilings
 
 OWN, OFFERED = 20, 16
@@ -34,11 +35,11 @@ class Scores:
     def of(self, footprint: Footprint, mesh: Mesh, given: Sequence[Candidate]) -> Any:
         """Seconds of each candidate."""
         space = footprint.space
-        tilings = Tilings.of(space, mesh, given, ranks=1)
+        tilings = Tilings.of(space, mesh, given, Columns(1))
         nbytes = np.zeros(len(given))
         for slot in footprint.slots(given):
-            stack = footprint.boxes(slot.touched, tilings)
-            nbytes += boxes.volumes(stack)[:, 0] * self.itemsizes[slot.data]
+            held = footprint.boxes(slot.touched, tilings)
+            nbytes += held.volumes[:, 0] * self.itemsizes[slot.data]
         work = self.works[space.name]
         return self.machine.beta * nbytes + self.machine.computing(
             tilings.iterations[:, 0] * work.operations,

@@ -44,7 +44,7 @@ def test_boxes_are_those_of_the_analysis(name: str, ranks: int, data: st.DataObj
         assert [slot.data for slot in slots] == [use.data for use in found]
         for slot, use in zip(slots, found, strict=True):
             held = use.tiles.volumes > 0
-            boxes = footprint.boxes(slot.touched, tilings)[0]
+            boxes = footprint.boxes(slot.touched, tilings).bounds[0]
             assert (boxes[held] == use.tiles.bounds[held]).all()
             assert not boxes[~held].any()
             if not isinstance(use, Read) and use.layout.partial:

@@ -13,8 +13,8 @@ from distspmd.planning.select import select_plan
 from distspmd.plans.machine import Machine
 from distspmd.plans.redistribution import Redistribution
 from distspmd.scheduling import traffic
-from distspmd.scheduling.boxes import Sides
-from distspmd.scheduling.traffic import Layouts
+from distspmd.scheduling.columns import Columns
+from distspmd.scheduling.tiles import Tiles
 from distspmd.solvers import SOLVERS
 
 MESH = Mesh(a=2, b=2, c=2)
@@ -39,22 +39,22 @@ def layouts_of(extents: tuple[int, int]) -> list[str]:
     return list(found)
 
 
-def as_arrays(layouts: list[Layout], sides: Sides) -> Layouts:
-    return Layouts(np.stack([np.array(layout.bounds) for layout in layouts]), sides)
+def as_tiles(layouts: list[Layout], columns: Columns) -> Tiles:
+    return Tiles.of(columns, np.stack([np.array(layout.bounds) for layout in layouts]))
 
 
 def ratios(
     extents: tuple[int, int], in_place: bool = False, along: str = "", sample: int = 150
 ) -> np.ndarray:
     """Seconds of some pairs of layouts, by those of the plan that is chosen for each."""
-    texts, sides = layouts_of(extents), Sides()
+    texts, columns = layouts_of(extents), Columns(MESH.size)
     targets = [Layout.parse(text, MESH) for text in texts]
-    sources, ours = targets, as_arrays(targets, sides)
+    sources, ours = targets, as_tiles(targets, columns)
     theirs = ours
     if along:
         summed = [text for text in texts if along not in text]
         sources = [Layout.parse(f"{text} + partial(sum){{{along}}}", MESH) for text in summed]
-        ours = as_arrays(sources, sides)
+        ours = as_tiles(sources, columns)
         moved = traffic.reduce(ours, np.full(len(sources), 2), theirs, 4, MACHINE)
     else:
         moved = traffic.move(ours, theirs, 4, MACHINE)
