@@ -15,8 +15,9 @@ Where the machine has other work, ``--first`` lets the ranks run before it in wh
 priority of real time, for which the system wants a right, and yields to nobody but the others.
 
 Per program and number of ranks it prints Spearman's correlation of prediction and time, and the
-time of the found schedule against the best of all; ``--out FILE`` keeps all figures as JSON, and
-``--plot FILE`` draws those of such files.
+time of the found schedule against the best of all; beside them the correlation of one half of the
+calls with the other, and how many pairs that differ by a tenth are predicted in their order.
+``--out FILE`` keeps all figures as JSON, and ``--plot FILE`` draws those of such files.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import copy
+import itertools
 import json
 import math
 import os
@@ -58,6 +60,7 @@ class Figure:
         is_found: whether a search found it.
         predicted: seconds of a call.
         measured: seconds of the fastest call, of the slowest rank.
+        halves: the same of every other call, and of the calls between these.
         planned: bytes of the plans of a call.
         counted: bytes that all ranks received in a call, as the runtime counted them.
         parts: seconds of each space, and of what moves of each array.
@@ -70,6 +73,7 @@ class Figure:
     planned: float
     counted: float
     parts: dict[str, float] = field(default_factory=dict)
+    halves: tuple[float, float] = (0.0, 0.0)
 
 
 # -- schedules --
@@ -158,7 +162,7 @@ def running_first(rank: int) -> Iterator[None]:
 
 
 def timed(programs: list[Any], given: dict[str, np.ndarray], comm: Any, rounds: int) -> list[Any]:
-    """Least seconds and counted bytes of a call of each program, called in turn."""
+    """Least seconds of both halves of the calls of each program, called in turn, and its bytes."""
     with running_first(comm.rank):
         return _timed(programs, given, comm, rounds)
 
@@ -187,7 +191,8 @@ def _timed(programs: list[Any], given: dict[str, np.ndarray], comm: Any, rounds:
         comm.allreduce(sum(s.received_bytes for _, s in program.statistics())) / rounds
         for program in programs
     ]
-    return [(min(own), n) for own, n in zip(seconds, bytes_of, strict=True)]
+    halves = [(min(own[::2]), min(own[1::2] or own)) for own in seconds]
+    return list(zip(halves, bytes_of, strict=True))
 
 
 def measured_machine(comm: Any, rounds: int) -> Machine:
@@ -209,14 +214,19 @@ def measured_machine(comm: Any, rounds: int) -> Machine:
             for name in ("filled", "computed", "squared")
         ]
         most = float(min(comm.size, len(os.sched_getaffinity(0))))
+        cores = min(most, max(1.0, math.prod(faster) ** (1 / len(faster))))
+        shared, stream = comm.size / cores, alone["filled"].seconds / alone["filled"].nbytes
         machine = replace(
             machine,
-            cores=min(most, max(1.0, math.prod(faster) ** (1 / len(faster)))),
-            stream=alone["filled"].seconds / alone["filled"].nbytes,
+            cores=cores,
+            cache=machine.cache * shared,
+            stream=stream,
+            cached=min(1.0, machine.cached * machine.stream / shared / stream),
             operation=alone["computed"].seconds / alone["computed"].operations,
             product=alone["squared"].seconds / alone["squared"].operations,
             alpha=max(machine.alpha, together["swept"].seconds / 100 / ALPHA_MESSAGES),
-            beta=max(machine.beta, (turns.seconds - stays.seconds) / turns.received),
+            beta=max(machine.beta, (turns.seconds - stays.seconds) / turns.received / shared),
+            copy=machine.copy / shared,
         )
     found: Machine = comm.bcast(machine)
     return found
@@ -255,7 +265,7 @@ def of_work(case: Case, comm: Any, schedule: dict[str, Any], rounds: int) -> OfW
         work = [space.work for space in _record(sdfg).spaces]
         received = distspmd.predict(sdfg, COUNTED).communication
     with distspmd.compile(sdfg, comm) as program:
-        seconds = timed([program], drawn(case), comm, rounds)[0][0]
+        seconds = min(timed([program], drawn(case), comm, rounds)[0][0])
     return OfWork(seconds, sum(w.operations for w in work), sum(w.nbytes for w in work), received)
 
 
@@ -322,14 +332,18 @@ def kept_machine(file: Path | None, comm: Any, rounds: int) -> Machine:
     return machine
 
 
-def _figure(sdfg: Any, machine: Machine, is_found: bool, seconds: float, counted: float) -> Figure:
+def _figure(
+    sdfg: Any, machine: Machine, is_found: bool, halves: tuple[float, float], counted: float
+) -> Figure:
     predicted = distspmd.predict(sdfg, machine)
     parts = dict(predicted.spaces)
     for data, _, _, taken in predicted.moves:
         parts[f"-> {data}"] = parts.get(f"-> {data}", 0.0) + taken
     schedule = " ".join(str(_record(sdfg).schedule).split())
     planned = planned_bytes(sdfg, machine)
-    return Figure(schedule, is_found, predicted.seconds, seconds, planned, counted, parts)
+    return Figure(
+        schedule, is_found, predicted.seconds, min(halves), planned, counted, parts, halves
+    )
 
 
 def planned_bytes(sdfg: Any, machine: Machine) -> float:
@@ -346,8 +360,27 @@ def planned_bytes(sdfg: Any, machine: Machine) -> float:
 
 def spearman(figures: list[Figure]) -> float:
     """Rank correlation of predicted and measured seconds."""
-    a, b = (ranked([getattr(f, key) for f in figures]) for key in ("predicted", "measured"))
+    return _correlation([f.predicted for f in figures], [f.measured for f in figures])
+
+
+def repeated(figures: list[Figure]) -> float:
+    """Rank correlation of one half of the calls with the other: what noise leaves to predict."""
+    return _correlation([f.halves[0] for f in figures], [f.halves[1] for f in figures])
+
+
+def _correlation(one: list[float], other: list[float]) -> float:
+    a, b = ranked(one), ranked(other)
     return float(np.corrcoef(a, b)[0, 1]) if a.std() > 0 and b.std() > 0 else math.nan
+
+
+def ordered(figures: list[Figure], apart: float = 1.1) -> float:
+    """Part of the pairs whose times differ by so much that are predicted in their order."""
+    found = [
+        (a.predicted - b.predicted) * (a.measured - b.measured) > 0
+        for a, b in itertools.combinations(figures, 2)
+        if max(a.measured, b.measured) > apart * min(a.measured, b.measured)
+    ]
+    return sum(found) / len(found) if found else math.nan
 
 
 def ranked(numbers: list[float]) -> np.ndarray:
@@ -364,12 +397,16 @@ def line(name: str, ranks: int, figures: list[Figure]) -> str:
     exact = sum(f.planned == f.counted for f in figures)
     (found,) = [f for f in figures if f.is_found]
     return (
-        f"| {name} | {ranks} | {len(figures)} | {spearman(figures):.2f} | {best * 1e3:.1f} | "
+        f"| {name} | {ranks} | {len(figures)} | {spearman(figures):.2f} | "
+        f"{repeated(figures):.2f} | {ordered(figures):.0%} | {best * 1e3:.1f} | "
         f"{found.measured / best:.2f} | {exact} of {len(figures)} |"
     )
 
 
-HEAD = "| program | ranks | schedules | Spearman | best ms | found / best | bytes exact |"
+HEAD = (
+    "| program | ranks | schedules | Spearman | again | 10 % apart | best ms | found / best | "
+    "bytes exact |"
+)
 
 
 def draw(files: list[Path], target: Path) -> None:
@@ -427,7 +464,7 @@ def main() -> None:
         on_ranks(options)
         return
     if not options.prepare:
-        print(f"{HEAD}\n|{'---|' * 7}", flush=True)
+        print(f"{HEAD}\n|{'---|' * 9}", flush=True)
     if options.first:
         os.environ[FIRST] = "1"
     for ranks in options.ranks:

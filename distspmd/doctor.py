@@ -259,12 +259,14 @@ def _measured() -> Check:
         "never" if least == NEVER else f"from {least:,} bytes on"
         for least in (machine.single_copy_bytes, machine.run_bytes)
     )
+    single, cached = machine.product * machine.single, machine.stream * machine.cached
     found = (
         f"a message {machine.alpha * 1e6:.1f} us, its bytes {1e-9 / machine.beta:.1f} GB/s, "
         f"a copy {1e-9 / machine.copy:.1f} GB/s, shared memory {copies}, "
         f"messages rather than copy-in/copy-out {runs}; of a rank, products "
-        f"{1e-9 / machine.product:.1f} GFLOP/s, loops {1e-9 / machine.operation:.1f} GFLOP/s, "
-        f"memory {1e-9 / machine.stream:.1f} GB/s"
+        f"{1e-9 / machine.product:.1f} GFLOP/s ({1e-9 / single:.1f} in single precision), loops "
+        f"{1e-9 / machine.operation:.1f} GFLOP/s, memory {1e-9 / machine.stream:.1f} GB/s "
+        f"({1e-9 / cached:.1f} where caches hold up to {machine.cache / 1e6:.0f} MB)"
     )
     return Check("measurement", True, found, f"kept in {file}")
 

@@ -10,9 +10,9 @@ import ast
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from enum import Enum
 from typing import Any
 
+import numpy as np
 import sympy
 from dace import SDFG, SDFGState, dtypes
 from dace.sdfg import nodes
@@ -24,15 +24,7 @@ from distspmd.expressions.ir import Expression
 from distspmd.nodes.computation import Computation
 from distspmd.nodes.contraction import NEST, Contraction, fastest_implementation
 from distspmd.plans.heuristics import HEURISTICS
-
-
-class Kind(Enum):
-    """The code that does the work of a space; each has its own speed on a machine."""
-
-    PRODUCT = "products"
-    """Calls of BLAS: multiplications and additions of matrix products."""
-    MAP = "maps"
-    """Loops over elements."""
+from distspmd.plans.machine import Kind
 
 
 @dataclass(frozen=True)
@@ -47,32 +39,41 @@ class Work:
     kind: Kind
     operations: float
 
-    @property
-    def is_product(self) -> bool:
-        """Whether BLAS runs it."""
-        return self.kind is Kind.PRODUCT
+
+_PRODUCTS = {"f4": (Kind.SINGLE_PRODUCT, 1), "f8": (Kind.PRODUCT, 1)}
+_PRODUCTS |= {"c8": (Kind.SINGLE_PRODUCT, 4), "c16": (Kind.PRODUCT, 4)}
+"""Code for products of elements of a type, and multiplications of real numbers in one of them."""
 
 
 def work_of(space: IterationSpace) -> Work:
     """The work of each iteration of a space."""
     node = space.node
     if isinstance(node, nodes.MapEntry):
-        return Work(Kind.MAP, max(1.0, _of_scope(space.state, node)))
+        return Work(Kind.LOOP, max(1.0, _of_scope(space.state, node)))
     if isinstance(node, Contraction):
         operands = len([edge for edge in space.state.in_edges(node) if edge.dst_conn])
         value = node.reduced
         operations = 1.0 + (_of_expression([value]) if value is not None else operands - 1)
-        kind = Kind.MAP if fastest_implementation(node, space.state) == NEST else Kind.PRODUCT
-        return Work(kind, operations)
+        if fastest_implementation(node, space.state) == NEST:
+            return Work(Kind.LOOP, operations)
+        return _product(space, operations)
     assert space.expansion is not None
     reduced = len(space.parameters) > max(
         (len(edge.data.subset.size()) for edge in space.state.out_edges(node) if edge.data.subset),
         default=0,
     )
     if reduced and len([e for e in space.state.in_edges(node) if e.dst_conn]) >= 2:
-        return Work(Kind.PRODUCT, 2.0)
+        return _product(space, 2.0)
     state, entry = main_map(space.expansion)
-    return Work(Kind.MAP, max(1.0, _of_scope(state, entry)))
+    return Work(Kind.LOOP, max(1.0, _of_scope(state, entry)))
+
+
+def _product(space: IterationSpace, operations: float) -> Work:
+    """Products of matrices, by the type of their elements."""
+    data = next(edge.data.data for edge in space.state.out_edges(space.node) if edge.data.data)
+    dtype = np.dtype(space.state.sdfg.arrays[data].dtype.type)
+    kind, times = _PRODUCTS.get(dtype.str[1:], (Kind.PRODUCT, 1))
+    return Work(kind, times * operations)
 
 
 def _of_scope(state: SDFGState, entry: nodes.MapEntry) -> float:

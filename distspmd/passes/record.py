@@ -94,7 +94,7 @@ def _work(space: IterationSpace, tiled: Tiled, dtypes: Mapping[str, np.dtype[Any
     return TileWork(
         float(iterations.max(initial=0)) * work.operations,
         float(nbytes.max(initial=0)),
-        work.is_product,
+        work.kind,
         times(space.state),
         int((iterations > 0).sum()),
     )

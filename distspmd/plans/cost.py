@@ -1,7 +1,8 @@
 """What a plan costs on a machine: latency and bandwidth of the busiest rank of each step.
 
 Where the machine has nodes, messages between these have a latency of their own, and the bytes that
-enter and leave a node share its way out: a step takes as long as its busiest rank or node.
+enter and leave a node share its way out: a step takes as long as its busiest rank or node. Where
+ranks share cores, these move the bytes of all.
 
 The steps are those that run: large reductions are split first. The bytes are those that go between
 ranks in them, which the runtime counts, and not the fewest that any plan must bring to the ranks;
@@ -45,6 +46,9 @@ def _seconds(step: Step, itemsize: int, machine: Machine) -> float:
         calls = spec.trees * math.ceil(math.log2(largest))
     busiest = int(max(traffic.received.max(initial=0), traffic.sent.max(initial=0)))
     local = int(traffic.copied.max(initial=0))
+    if machine.cores:
+        busiest = machine.busiest(busiest, int(traffic.received.sum()))
+        local = machine.busiest(local, int(traffic.copied.sum()))
     latency, moving = calls * machine.alpha, busiest * machine.beta
     if machine.has_nodes:
         far = between_nodes(step, machine.node_ranks)

@@ -7,6 +7,7 @@ import math
 import os
 import platform
 from dataclasses import asdict, dataclass, fields
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -16,21 +17,35 @@ from distspmd.cache.folders import cache_folder
 from distspmd.errors import ArgumentError, describe
 
 
+class Kind(Enum):
+    """The code that does the work of a space; each has its own speed on a machine."""
+
+    PRODUCT = "products"
+    """Calls of BLAS: multiplications and additions of matrix products."""
+    SINGLE_PRODUCT = "products in single precision"
+    """The same in single precision."""
+    LOOP = "loops"
+    """Loops over elements."""
+
+
 @dataclass(frozen=True, slots=True)
 class Machine:
     """Latency and bandwidths between two ranks and between two nodes, and the speed of each rank.
 
     Attributes:
         alpha: seconds for one message.
-        beta: seconds for one byte on its way.
+        beta: seconds for one byte on its way, to a rank with a core of its own.
         copy: seconds for one byte copied within a rank's memory.
         single_copy_bytes: bytes that a rank receives, from which on it rather copies them out of
             memory that ranks of a node share than gets messages.
         run_bytes: bytes that a rank receives in boxes that are each one run of memory on both
             sides, from which on messages beat copy-in/copy-out between two ranks.
         product: seconds for one operation of a rank in a product of matrices by BLAS.
+        single: part of that time which an operation in single precision takes.
         operation: seconds for one operation of a rank in a loop over elements.
         stream: seconds for one byte that a rank reads from memory or writes to it as it computes.
+        cached: part of that time which a byte takes that a cache holds.
+        cache: bytes that a core's share of the caches holds.
         launch: seconds to begin an iteration space.
         cores: that all ranks share, where ranks are more than cores; 0 where each has its own. A
             fraction where threads share a core: how many times as much all ranks do as one alone.
@@ -46,8 +61,11 @@ class Machine:
     single_copy_bytes: int = 1 << 16
     run_bytes: int = 1 << 16
     product: float = 5e-11
+    single: float = 0.5
     operation: float = 5e-10
     stream: float = 1e-10
+    cached: float = 1
+    cache: float = 0
     launch: float = 2e-7
     cores: float = 0
     node_ranks: int = 0
@@ -71,20 +89,41 @@ class Machine:
         """Seconds of so many messages one after the other, of so many bytes together."""
         return messages * self.alpha + nbytes * self.beta
 
-    def computing(self, operations: Any, nbytes: Any, is_product: bool, working: Any = 1) -> Any:
+    def computing(self, operations: Any, nbytes: Any, kind: Kind, working: Any = 1) -> Any:
         """Seconds of a rank for a tile of an iteration space: the slower of code and memory.
 
-        Numbers, or arrays of one shape for many tiles at once.
+        Of what is more than the cache holds, as much again comes from memory. Numbers, or arrays
+        of one shape for many tiles at once.
 
         Args:
             operations: of floating point in the tile.
             nbytes: that the tile reads and writes.
-            is_product: whether BLAS runs it.
+            kind: the code that runs.
             working: ranks that work on the space at once.
         """
-        each = self.product if is_product else self.operation
-        shared = np.maximum(1.0, working / self.cores) if self.cores else 1.0
-        return self.launch + shared * np.maximum(operations * each, nbytes * self.stream)
+        shared = self.sharing(working)
+        far = np.minimum(nbytes, 2 * np.maximum(nbytes - self.cache / shared, 0))
+        moving = self.stream * (nbytes * self.cached + far * max(0.0, 1 - self.cached))
+        coding = operations * self._operation(kind)
+        return self.launch + shared * np.maximum(coding, moving)
+
+    def _operation(self, kind: Kind) -> float:
+        if kind is Kind.LOOP:
+            return self.operation
+        return self.product * (self.single if kind is Kind.SINGLE_PRODUCT else 1)
+
+    def sharing(self, working: Any) -> Any:
+        """How many of some ranks that work at once share a core."""
+        return np.maximum(1.0, working / self.cores) if self.cores else 1.0
+
+    def busiest(self, most: Any, all_of_them: Any) -> Any:
+        """Bytes that decide how long a move takes: those of one rank, or what a core does of all.
+
+        Args:
+            most: of the busiest rank.
+            all_of_them: of all ranks together.
+        """
+        return np.maximum(most, all_of_them / self.cores) if self.cores else most
 
     @property
     def has_nodes(self) -> bool:
@@ -126,7 +165,9 @@ def _read() -> dict[str, Any]:
     return held if isinstance(held, dict) and isinstance(held.get("machines"), dict) else {}
 
 
-_OF_RANKS = frozenset(("product", "operation", "stream", "launch", "cores"))
+_OF_RANKS = frozenset(
+    ("product", "single", "operation", "stream", "cached", "cache", "launch", "cores")
+)
 _OF_NODES = frozenset(("node_ranks", "far_alpha", "far_beta"))
 """What is assumed where a file has no figure of it."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from distspmd.plans.machine import Machine
+from distspmd.plans.machine import Kind, Machine
 
 
 @dataclass(frozen=True)
@@ -14,18 +14,18 @@ class TileWork:
     Attributes:
         operations: of floating point.
         nbytes: that it reads and writes.
-        is_product: whether BLAS runs it.
+        kind: the code that runs.
         times: how often the space runs, as far as loops around it tell.
         working: ranks that run a tile.
     """
 
     operations: float = 0.0
     nbytes: float = 0.0
-    is_product: bool = False
+    kind: Kind = Kind.LOOP
     times: int = 1
     working: int = 1
 
     def seconds(self, machine: Machine) -> float:
         """Predicted seconds of a run."""
-        each = machine.computing(self.operations, self.nbytes, self.is_product, self.working)
+        each = machine.computing(self.operations, self.nbytes, self.kind, self.working)
         return self.times * float(each)

@@ -5,10 +5,11 @@ Each rank runs ``python -m distspmd.runtime.measure``; rank 0 prints the machine
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -30,6 +31,8 @@ _EDGE = 512
 """Rows, columns and depth of the product that is measured."""
 _CACHED, _SWEEPS = 1 << 11, 64
 """Elements of a loop, and how often it is run."""
+_HELD = tuple(3 << power for power in range(20, 26))
+"""Bytes that a rank reads and writes again and again: more than the caches of a core alone."""
 
 
 def measure(ranks: int | None = None, timeout: float = 120) -> Machine:
@@ -53,17 +56,20 @@ def measured_on(comm: Any) -> Machine:
     here, there = np.zeros(_LARGE, np.uint8), np.zeros(_LARGE, np.uint8)
     copy = _least(comm, lambda: np.copyto(there, here)) / _LARGE
     copies, runs = (_threshold(comm, wins) for wins in (_single_copy_wins, _run_wins))
-    return Machine(alpha, beta, copy, copies, runs, *_computing(comm))
+    speeds: dict[str, Any] = {**_computing(comm), **_reading(comm)}
+    return Machine(alpha, beta, copy, copies, runs, **speeds)
 
 
-def _computing(comm: Any) -> tuple[float, float, float]:
-    """Seconds of a rank, while all compute, for an operation of a product, of a loop, and a byte.
+def _computing(comm: Any) -> dict[str, float]:
+    """Seconds of a rank, while all compute, for an operation of a product and of a loop.
 
-    A product is of square matrices by BLAS; a loop has its elements in the first cache; bytes are
-    those of three arrays that no cache holds.
+    Products are of square matrices by BLAS; a loop has its elements in the first cache.
     """
-    a, b, c = (np.full((_EDGE, _EDGE), 0.5) for _ in range(3))
-    product = _least(comm, lambda: np.matmul(a, b, out=c)) / (2 * _EDGE**3)
+    products = []
+    for dtype in (np.float64, np.float32):
+        a, b, c = (np.full((_EDGE, _EDGE), 0.5, dtype) for _ in range(3))
+        multiplied = functools.partial(np.matmul, a, b, out=c)
+        products.append(_least(comm, multiplied) / (2 * _EDGE**3))
     x, y = np.full(_CACHED, 0.5), np.full(_CACHED, 0.5)
 
     def loop() -> None:
@@ -72,9 +78,35 @@ def _computing(comm: Any) -> tuple[float, float, float]:
             np.add(x, y, out=y)
 
     operation = _least(comm, loop) / (2 * _SWEEPS * _CACHED)
-    far = [np.zeros(_LARGE // 8) for _ in range(3)]
-    stream = _least(comm, lambda: np.add(far[0], far[1], out=far[2])) / (3 * _LARGE)
-    return product, operation, stream
+    double, single = products
+    return {"product": double, "single": single / double, "operation": operation}
+
+
+def _reading(comm: Any) -> dict[str, float]:
+    """Seconds of a rank for a byte of memory, and of a cache, and bytes that a cache holds.
+
+    They are those of three arrays, of growing sizes, while all ranks read and write theirs.
+    """
+    costs = {}
+    for nbytes in _HELD:
+        a, b, c = (np.zeros(nbytes // 24) for _ in range(3))
+        again = max(1, _HELD[-1] // nbytes // 8)
+
+        def swept(a: Any = a, b: Any = b, c: Any = c, again: int = again) -> None:
+            for _ in range(again):
+                np.add(a, b, out=c)
+
+        costs[nbytes] = _least(comm, swept) / (again * nbytes)
+    return caches(costs)
+
+
+def caches(costs: Mapping[int, float]) -> dict[str, float]:
+    """The parameters of caches, of seconds for a byte by how many are read again and again."""
+    sizes = sorted(costs)
+    cached, stream = min(costs.values()), costs[sizes[-1]]
+    held = [nbytes for nbytes in sizes if costs[nbytes] < (cached + stream) / 2]
+    is_near = stream < 1.1 * cached  # memory is as fast
+    return {"stream": stream, "cached": cached / stream, "cache": 0 if is_near else max(held)}
 
 
 def _exchange(comm: Any, nbytes: int) -> float:

@@ -35,6 +35,8 @@ from distspmd.wcsp.problem import Limit, Pair, Problem, Usage
 
 REACH = 4
 """Steps between spaces and containers as far as which tied ones are alike."""
+_SHORTER = 1e-8
+"""Of a time: what is added where runs of memory are half as long; so equals are told apart."""
 _SURELY = 1 - 1e-6
 """Of a time: what is below that is less for other reasons than rounding."""
 
@@ -170,10 +172,19 @@ class Model:
             nbytes += held * size
         work = program.works[name]
         each = program.machine.computing(
-            iterations * work.operations, nbytes, work.is_product, tilings.working[:, None]
+            iterations * work.operations, nbytes, work.kind, tilings.working[:, None]
         )
-        seconds = each.max(axis=1)
+        seconds = each.max(axis=1) * (1 + _SHORTER * np.log2(self._cuts(footprint, tilings)))
         return SpaceVariable(name, candidates, program.times[name] * seconds, nbytes.max(axis=1))
+
+    def _cuts(self, footprint: Footprint, tilings: Tilings) -> NDArray[np.int64]:
+        """Parts into which runs of memory are cut, under each candidate."""
+        last = {
+            slot.use.index[-1] for slot in footprint.slots(tilings.candidates) if slot.use.index
+        }
+        own = [d for d, name in enumerate(footprint.space.parameters) if name in last]
+        found: NDArray[np.int64] = tilings.parts[:, own].prod(axis=1)
+        return found
 
     def _use(self, footprint: Footprint, slot: Slot, tilings: Tilings) -> UseArrays:
         tiles = footprint.boxes(slot.touched, tilings)

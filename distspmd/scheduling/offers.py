@@ -44,7 +44,7 @@ class Scores:
         return self.machine.beta * nbytes + self.machine.computing(
             tilings.iterations[:, 0] * work.operations,
             nbytes,
-            work.is_product,
+            work.kind,
             tilings.parts.prod(axis=1),
         )
 

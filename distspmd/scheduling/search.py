@@ -200,14 +200,19 @@ def search_fused(compilation: Compilation, options: Options) -> Found:
         program = Program.of(compilation)
         best = min(map(on, _meshes(options, list(grids.values()))), key=lambda found: found.cost)
         if options.mesh is None and not grids:
-            best = _on_fewer(best, on, options)
+            best = _on_fewer(best, on, options, compilation.machine.cores)
     return replace(best, bound=min(bounds))
 
 
-def _on_fewer(best: Found, on: Callable[[Mesh], Found], options: Options) -> Found:
-    """The same or a better one with idle ranks, which are tried where moves take long."""
+def _on_fewer(best: Found, on: Callable[[Mesh], Found], options: Options, cores: float) -> Found:
+    """The same or a better one with idle ranks, which are tried where moves take long.
+
+    So they are where ranks share cores, which may do as much with fewer of them.
+    """
     ranks = options.ranks
-    while ranks > 1 and (not best.is_split or best.communication > _HALF * best.cost):
+    while ranks > 1 and (
+        not best.is_split or best.communication > _HALF * best.cost or 0 < cores < ranks
+    ):
         ranks //= min(candidates.prime_factors(ranks))
         try:
             found = on(candidates.mesh_of(ranks))

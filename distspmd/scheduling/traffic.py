@@ -105,6 +105,8 @@ def move(source: Tiles, target: Tiles, itemsize: int, machine: Machine) -> Moved
     direct = np.maximum(busiest, np.where(alone[:, None], received, 0))  # all from one rank
     spread = alone[:, None] & (target.copies > 1)[None] & (target.count > 1)[None]
     busiest = busiest + np.where(spread, most, 0)  # scattered, and told to those who share a tile
+    busiest, direct = (machine.busiest(each, received) for each in (busiest, direct))
+    kept = machine.busiest(kept, all_kept)
     moving = _Moving(np.where(received > 0, calls, 0).astype(np.float64), busiest)
     if machine.has_nodes:
         near, far = (Nodes(each.bounds, machine.node_ranks) for each in (source, target))
@@ -196,7 +198,7 @@ def reduce(
     most, received, steps, apart, kept = tabled(source, target, combined_of)
     calls = np.ceil(np.log2(np.maximum(operands, 2)))[:, None] * steps + PERMUTATION * apart
     calls = np.broadcast_to(calls, steps.shape).astype(np.float64)
-    moving = _Moving(calls, most)
+    moving = _Moving(calls, machine.busiest(most, received))
     if machine.has_nodes:
         moving.far = combining(Nodes(source.bounds, machine.node_ranks))[:, None] * steps
     seconds = moving.seconds(itemsize, machine) + itemsize * machine.copy * kept

@@ -40,6 +40,14 @@ def test_an_exchange_costs_the_messages_and_bytes_of_the_busiest_rank():
     assert found.nbytes == 48
 
 
+def test_ranks_that_share_cores_move_the_bytes_of_all_with_these():
+    messages = (Message(0, 1, WHOLE), Message(0, 2, WHOLE), Message(2, 3, WHOLE))
+    move = Redistribution(Layout.root((8,)), Layout.parse("[8]", MESH), "int16")
+    plan = Plan(move, "test", (Step(StepKind.EXCHANGE, 0, 1, ((0, 1, 2, 3),), messages),))
+    for cores, nbytes in ((0, 32), (4, 32), (1, 48)):
+        assert cost(plan, replace(MACHINE, cores=cores)).seconds == 2 * ALPHA + nbytes * BETA
+
+
 def test_a_broadcast_costs_a_tree_of_messages_and_its_bytes_once():
     found = priced(StepKind.BROADCAST, *(Message(0, rank, WHOLE) for rank in (1, 2, 3)))
     assert found.seconds == 2 * ALPHA + 16 * BETA

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from conftest import Launch
+from hypothesis import given
+from hypothesis import strategies as st
 
 import distspmd
 from distspmd import Layout, Mesh, cli, doctor
 from distspmd.doctor import Check
-from distspmd.plans.machine import Machine, measurements
-from distspmd.runtime.measure import NEVER, threshold
+from distspmd.plans.machine import Kind, Machine, measurements
+from distspmd.runtime.measure import NEVER, caches, threshold
 
 SLOW = Machine(alpha=1.0, beta=2.0, copy=3.0, single_copy_bytes=4, run_bytes=5)
 
@@ -69,6 +72,49 @@ def test_pulls_begin_where_they_win_for_all_larger_sizes() -> None:
     assert threshold((1, 2, 3), (True, True, False)) == NEVER
 
 
+def test_a_cache_holds_what_is_read_as_fast_as_in_between() -> None:
+    costs = {1: 2.0, 2: 2.1, 4: 2.5, 8: 4.5, 16: 6.0}
+    assert caches(costs) == {"stream": 6.0, "cached": 2 / 6, "cache": 4}
+    assert caches({1: 2.0, 2: 2.1}) == {"stream": 2.1, "cached": 2 / 2.1, "cache": 0}
+
+
+COSTS = st.floats(0, 1e-8)
+
+
+@given(
+    machine=st.builds(
+        Machine,
+        product=COSTS,
+        single=st.floats(0, 2),
+        operation=COSTS,
+        stream=COSTS,
+        cached=st.floats(0, 2),
+        cache=st.integers(0, 1 << 24),
+        cores=st.sampled_from([0, 1, 1.5, 2, 8]),
+    ),
+    operations=st.tuples(*[st.integers(0, 1 << 32)] * 2).map(sorted),
+    nbytes=st.tuples(*[st.integers(0, 1 << 26)] * 2).map(sorted),
+    working=st.tuples(*[st.integers(1, 16)] * 2).map(sorted),
+    kind=st.sampled_from(Kind),
+)
+def test_more_work_never_takes_less(
+    machine: Machine, operations: list[int], nbytes: list[int], working: list[int], kind: Kind
+) -> None:
+    less, more = (
+        machine.computing(operations[end], nbytes[end], kind, working[end]) for end in (0, 1)
+    )
+    assert less <= more * (1 + 1e-12)
+    assert machine.busiest(nbytes[0], 4 * nbytes[0]) <= machine.busiest(nbytes[1], 4 * nbytes[1])
+
+
+def test_what_a_cache_holds_takes_less_and_what_exceeds_it_all_of_memory() -> None:
+    machine = Machine(stream=4.0, cached=0.25, cache=100, launch=0.0, operation=0.0, cores=2)
+    at_once = np.array([100, 150, 200, 300])
+    assert machine.computing(0, at_once, Kind.LOOP, 2).tolist() == [100, 450, 800, 1200]
+    assert machine.computing(0, 50, Kind.LOOP, 4) == 2 * 50  # two share a core and its cache
+    assert machine.computing(0, 100, Kind.LOOP, 4) == 2 * 400
+
+
 def test_what_the_doctor_measures_is_what_plans_and_all_ranks_go_by(
     launch: Launch, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -82,7 +128,9 @@ def test_what_the_doctor_measures_is_what_plans_and_all_ranks_go_by(
     assert 1e-12 < found.beta < 1e-6
     assert 1e-12 < found.copy < 1e-6
     assert 1e-13 < found.product < found.operation < 1e-6
-    assert 1e-12 < found.stream < 1e-6
+    assert found.single > 0
+    assert 0 < found.cached <= 1
+    assert 0 <= found.cache < 1 << 28
     assert 1 << 12 <= found.single_copy_bytes <= NEVER
     assert 1 << 12 <= found.run_bytes <= NEVER
     rows, columns = (Layout.parse(text, Mesh(x=2)) for text in ("[2{x}4, 4]", "[4, 2{x}4]"))

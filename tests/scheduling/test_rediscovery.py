@@ -70,7 +70,7 @@ def evenly(extents: tuple[int, ...], ranks: int) -> list[dict[str, Any]]:
         ((1024, 1024, 1024), 16, "i/4, j/4"),
         ((4096, 64, 64), 4, "i/4"),
         ((64, 64, 16384), 4, "k/4"),
-        ((2048, 2048, 2048), 64, "i/4, j/8, k/2"),  # 2.5-D: the summands are split, too
+        ((2048, 2048, 2048), 64, "i/8, j/4, k/2"),  # 2.5-D: the summands are split, too
     ],
     ids=str,
 )

@@ -60,6 +60,13 @@ def test_tiles_of_a_stencil_are_as_square_as_the_array_lets_them(
     assert {space.parts for space in lowering.spaces} == {parts}
 
 
+def test_of_stencils_that_cost_the_same_the_one_with_longer_rows_is_taken() -> None:
+    sdfg = stencil(130, 130)
+    lowering = distspmd.lower(sdfg, ranks=2, machine=FAST, arguments={"a": "distributed"})
+    assert isinstance(lowering, distspmd.Lowering)
+    assert {space.parts for space in lowering.spaces} == {(2, 1)}
+
+
 @EACH
 @pytest.mark.parametrize("ranks", [4, 6])
 def test_bytes_are_those_that_the_plans_cannot_do_without(name: str, ranks: int) -> None:
@@ -154,6 +161,31 @@ def test_ranks_that_are_a_large_prime_are_not_all_taken() -> None:
     lowering = distspmd.lower(product(500, 500, 500), found, machine=FAST)
     assert isinstance(lowering, distspmd.Lowering)
     assert 96 <= lowering.ranks < 127
+
+
+def test_fewer_ranks_are_taken_where_they_share_cores_and_do_as_much() -> None:
+    machine = Machine(cores=2, alpha=1e-5)
+    lowered = {
+        ranks: distspmd.lower(
+            stencil(514, 514), ranks=ranks, machine=machine, arguments={"a": "distributed"}
+        )
+        for ranks in (2, 4)
+    }
+    assert lowered[4].ranks == 2
+    seconds = {ranks: distspmd.predict(own).seconds for ranks, own in lowered.items()}
+    assert seconds[4] == pytest.approx(seconds[2])
+
+
+@pytest.mark.parametrize(("dtype", "times"), [("f4", 0.5), ("f8", 1), ("c8", 2), ("c16", 4)])
+def test_products_take_as_long_as_their_type_says(dtype: str, times: float) -> None:
+    def multiplied(a, b):  # type: ignore[no-untyped-def]
+        return a @ b
+
+    machine = Machine(product=2.0, single=0.5, stream=0.0, launch=0.0)
+    a = np.ones((64, 64), dtype)
+    sdfg = distspmd.frontend.numpy_program(multiplied, a=a, b=a)
+    lowering = distspmd.lower(sdfg, {}, machine=machine)
+    assert distspmd.predict(lowering).compute == 2 * 64**3 * 2 * times
 
 
 # -- memory ---

@@ -44,7 +44,11 @@ def as_tiles(layouts: list[Layout], columns: Columns) -> Tiles:
 
 
 def ratios(
-    extents: tuple[int, int], in_place: bool = False, along: str = "", sample: int = 150
+    extents: tuple[int, int],
+    in_place: bool = False,
+    along: str = "",
+    sample: int = 150,
+    machine: Machine = MACHINE,
 ) -> np.ndarray:
     """Seconds of some pairs of layouts, by those of the plan that is chosen for each."""
     texts, columns = layouts_of(extents), Columns(MESH.size)
@@ -55,16 +59,16 @@ def ratios(
         summed = [text for text in texts if along not in text]
         sources = [Layout.parse(f"{text} + partial(sum){{{along}}}", MESH) for text in summed]
         ours = as_tiles(sources, columns)
-        moved = traffic.reduce(ours, np.full(len(sources), 2), theirs, 4, MACHINE)
+        moved = traffic.reduce(ours, np.full(len(sources), 2), theirs, 4, machine)
     else:
-        moved = traffic.move(ours, theirs, 4, MACHINE)
+        moved = traffic.move(ours, theirs, 4, machine)
     model = moved.in_place if in_place else moved.seconds
     pairs = [(i, j) for i in range(len(sources)) for j in range(len(targets))]
     chosen = np.random.default_rng(0).choice(len(pairs), sample, replace=False)
     found = []
     for i, j in (pairs[number] for number in chosen):
         asked = Redistribution(sources[i], targets[j], np.dtype("f4"), in_place=in_place)
-        seconds = select_plan(asked, SOLVERS, MACHINE).cost.seconds
+        seconds = select_plan(asked, SOLVERS, machine).cost.seconds
         if seconds:
             found.append(model[i, j] / seconds)
     return np.array(found)
@@ -73,6 +77,14 @@ def ratios(
 @pytest.mark.parametrize("extents", [SMALL, LARGE])
 def test_what_moves_within_a_storage_costs_what_its_messages_do(extents: tuple[int, int]) -> None:
     np.testing.assert_allclose(ratios(extents, in_place=True), 1)
+
+
+def test_what_moves_among_ranks_that_share_cores_costs_what_plans_do() -> None:
+    """On one core, so that the bytes of all ranks count."""
+    shared = Machine(cores=1)
+    np.testing.assert_allclose(ratios(LARGE, in_place=True, machine=shared), 1)
+    found = ratios(LARGE, machine=shared)
+    assert np.median(found) == pytest.approx(1, abs=0.05)
 
 
 def test_what_moves_between_storages_costs_about_what_plans_do() -> None:
