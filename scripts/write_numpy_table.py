@@ -50,9 +50,11 @@ said of the others, with an error that has the source line.
   be a number of either, one of a list that has both say, is one of NumPy.
 - **Random numbers** are not NumPy's: a number is a function of the seed, of which draw of its
   generator it is, and of its place in the array (`distspmd/kernels/counter_rng.hpp`). It is the
-  same at any number of ranks, on any grid, and each call is a new draw, in loops too. The seed is
-  a number or an argument; without one it is 0, in each call of the program. Generators that were
-  made outside of a program are refused.
+  same at any number of ranks, on any grid (of `multivariate_normal` but for the order of sums),
+  and each call is a new draw, in loops too. The seed is a number, several known ones, or an
+  argument; without one it is 0, in each call of the program. Generators that were made outside of a
+  program are refused; `rng.spawn(n)` makes others inside. Parameters that no distribution has end
+  the program with a `ValueError`.
 - **Errors** that depend on values are raised on all ranks: `assert`, `raise`, and `LinAlgError`,
   as `distspmd.errors.ProgramError`, which is Python's error, too, with the source line. In the
   body of a parallel map there are none: a singular matrix gives NaN there, and `assert` and

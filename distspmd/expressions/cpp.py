@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from distspmd.expressions.ir import Constant, Expression, IndexValue, Operation
-from distspmd.expressions.operations import OPERATIONS, DType
+from distspmd.expressions.operations import DISTRIBUTIONS, OPERATIONS, DType
 from distspmd.expressions.printer import Form, Printer
 from distspmd.expressions.text import Assignments
 
@@ -116,6 +116,10 @@ FORMS: dict[str, Form] = {
         for form in ("bits", "value")
     },
     "uniform": "distspmd_uniform({0}, {1}, {2})",
+    **{
+        f"{name}_draw": f"distspmd_{name}_draw({', '.join(f'{{{n}}}' for n in range(3 + count))})"
+        for name, count in DISTRIBUTIONS.items()
+    },
     "checked": "distspmd_checked({0}, {1}, {2}, {3}, {4}, {5})",
     "checked_index": "distspmd_checked_index({0}, {1}, {2})",
 }

@@ -128,6 +128,13 @@ def _row(*columns: Any, **more: Any) -> OperationKind:
     return OperationKind(*columns, **more)
 
 
+DISTRIBUTIONS = {
+    **dict.fromkeys(("gamma", "log_gamma", "poisson", "von_mises", "zipf", "log_series"), 1),
+    "binomial": 2,
+    "hypergeometric": 3,
+}
+"""Distributions that numbers are drawn of by rejection, with the numbers of their parameters."""
+
 _ROWS = [
     _row("add", 2, promote_types, 1, linear="sum"),
     _row("subtract", 2, promote_types, 1, linear="difference"),
@@ -214,6 +221,10 @@ _ROWS = [
     _row("pick_stepped", 6, chosen(2), 2, chooses=2),
     _row("uniform", 3, lambda types: np.dtype(np.float64), 10, is_step=True),
     *(
+        _row(f"{name}_draw", 3 + parameters, lambda types: np.dtype(np.float64), 100, is_step=True)
+        for name, parameters in DISTRIBUTIONS.items()
+    ),
+    *(
         _row(f"{half}_{form}", 1, rule, 3, is_step=form == "bits")
         for half in ("bfloat16", "float16")
         for form, rule in (("bits", lambda types: UINT16), ("value", lambda types: FLOAT32))
@@ -234,6 +245,8 @@ OPERATIONS: dict[str, OperationKind] = {row.name: row for row in _ROWS}
   where ``i == place``, ``pick_from(i, first, a, b)`` where ``i >= first``, ``pick_between`` and
   ``pick_stepped`` by the tests of these names;
 - ``uniform(seed, draw, i)`` is the number in [0, 1) that is drawn from a counter;
+- ``gamma_draw(seed, draw, i, shape)`` and others of its kind are drawn likewise, of distributions
+  with parameters (:data:`DISTRIBUTIONS`);
 - ``bfloat16_bits(a)`` are the 16 bits of the number of this type that is nearest to a float32, and
   ``bfloat16_value(n)`` is the float32 of such bits; likewise of ``float16``;
 - ``checked(a, failed, kind, line, m, n)`` is ``a``; where it has failed, the program ends with an

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from distspmd.expressions.ir import Call, Constant, IndexValue
-from distspmd.expressions.operations import OPERATIONS, DType
+from distspmd.expressions.operations import DISTRIBUTIONS, OPERATIONS, DType
 from distspmd.expressions.printer import Form, Printer
 
 _FUNCTIONS = {
@@ -84,6 +84,10 @@ FORMS: dict[str, Form] = {
         for form in ("bits", "value")
     },
     "uniform": "distspmd_uniform({0}, {1}, {2})",
+    **{
+        f"{name}_draw": f"distspmd_{name}_draw({', '.join(f'{{{n}}}' for n in range(3 + count))})"
+        for name, count in DISTRIBUTIONS.items()
+    },
     "checked": "{0}",
     "checked_index": "({0} + {1} if {0} < 0 else {0})",
 }

@@ -43,7 +43,13 @@ KERNEL = "distspmd-kernel"
 
 PREAMBLE = "".join(
     f"#include <distspmd/{header}.hpp>\n"
-    for header in ("device/reduce", "device/rows", "kernels/counter_rng", "kernels/half_precision")
+    for header in (
+        "device/reduce",
+        "device/rows",
+        "kernels/counter_rng",
+        "kernels/distributions",
+        "kernels/half_precision",
+    )
 )
 """What the texts of kernels include."""
 

@@ -18,6 +18,7 @@ from dace.sdfg.state import BreakBlock, ConditionalBlock, ControlFlowRegion, Loo
 from distspmd.dace_compat.settings import placed_by_us
 from distspmd.expressions.cpp import literal
 from distspmd.expressions.ir import Load, Node, Operation, parts
+from distspmd.expressions.operations import DISTRIBUTIONS
 from distspmd.frontend.tensor_ir.emit_nodes import (
     CONFLICTS,
     Indirect,
@@ -88,7 +89,8 @@ def _emitted(sdfg: SDFG, program: Block, arguments: Sequence[Container], form: C
     emitter.block(program)
     emitter.finish()
     used = _operations(program)
-    for header in dict.fromkeys(_HEADERS[name] for name in _HEADERS if name in used):
+    needed = [header for name, headers in _HEADERS.items() if name in used for header in headers]
+    for header in dict.fromkeys(needed):
         sdfg.append_global_code((_KERNELS / header).read_text())
     sdfg.arg_names = [a.name for a in arguments]
     _declare_symbols(sdfg, program)
@@ -98,8 +100,10 @@ def _emitted(sdfg: SDFG, program: Block, arguments: Sequence[Container], form: C
 
 
 _KERNELS = INCLUDE / "distspmd" / "kernels"
-_CHECKS = dict.fromkeys(("checked", "checked_index"), "checked_index.hpp")
-_HEADERS = {"uniform": "counter_rng.hpp", **_CHECKS}
+_CHECKS = dict.fromkeys(("checked", "checked_index"), ("checked_index.hpp",))
+_COUNTER = ("counter_rng.hpp",)
+_DRAWS = {f"{name}_draw": (*_COUNTER, "distributions.hpp") for name in DISTRIBUTIONS}
+_HEADERS = {"uniform": _COUNTER, **_DRAWS, **_CHECKS}
 """Headers of operations that are functions of the runtime."""
 
 

@@ -20,7 +20,7 @@ from distspmd.expressions.cpp import CppPrinter
 from distspmd.expressions.evaluation import evaluate
 from distspmd.expressions.from_python import expression_of
 from distspmd.expressions.ir import Argument, Expression, apply, cast, parts
-from distspmd.expressions.operations import OPERATIONS, DType
+from distspmd.expressions.operations import DISTRIBUTIONS, OPERATIONS, DType
 from distspmd.expressions.python import PythonPrinter
 from distspmd.runtime import toolchain
 from expressions.strategies import NAMES, PLACE, REAL, WHOLE, arguments, drawn, real, whole
@@ -43,6 +43,7 @@ NOT_REAL = (
     ),
     *("stepped", "pick_stepped", "uniform", "checked", "checked_index"),
     *("bfloat16_bits", "bfloat16_value", "float16_bits", "float16_value"),
+    *(f"{name}_draw" for name in DISTRIBUTIONS),
 )
 NOT_WHOLE = (
     *("from_parts", "power", "fmod", "floor", "ceil", "trunc", "rint", "relu", "isnan", "checked"),

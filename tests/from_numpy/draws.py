@@ -67,6 +67,27 @@ def distributed(x: Any) -> Any:
     )
 
 
+def rejected(x: Any, seed: Any) -> Any:
+    rng = np.random.default_rng(seed)
+    first, second = rng.spawn(2)
+    return (
+        rng.poisson(np.abs(x) * 9, (3, 7)),
+        rng.binomial(x.astype(int), 0.4),
+        rng.gamma(x + 0.1, 2.0),
+        rng.dirichlet([0.5, 1.0, 2.0], 4),
+        rng.multinomial(20, [0.2, 0.3, 0.5], (2, 2)),
+        rng.multivariate_normal([1.0, -2.0], [[2.0, 0.6], [0.6, 1.0]], 3),
+        rng.vonmises(0.5, x),
+        rng.hypergeometric(5, 6, 4, 7),
+        rng.choice(5, 3, replace=False, p=[0.1, 0.2, 0.3, 0.2, 0.2]),
+        rng.choice(np.outer(x, x), 2, axis=1),
+        rng.choice(9, (2, 4), replace=False),
+        rng.permuted(np.outer(x, x), axis=1),
+        first.random(3),
+        second.random(3),
+    )
+
+
 _PI = math.pi
 MOMENTS = [
     (0.5, 1 / 12),
@@ -109,6 +130,7 @@ def main() -> None:
     x = np.arange(7.0)
     alone = COMM.Split(COMM.rank)
     whole = [results(drawn, COMM, d, x, np.int64(5)) for d in (0, 1)]
+    wholes = [results(rejected, COMM, d, x, np.int64(5)) for d in (0, 1)]
     many = results(distributed, COMM, 0, np.zeros(MANY))
     if COMM.rank != 0:
         return
@@ -116,6 +138,15 @@ def main() -> None:
     for found in whole:
         for a, b in zip(one, found, strict=True):
             assert np.array_equal(a, b), (a, b)
+    by_rejection = results(rejected, alone, 0, x, np.int64(5))
+    for found in wholes:
+        for n, (a, b) in enumerate(zip(by_rejection, found, strict=True)):
+            rounded = n == 5  # a product of matrices
+            assert np.allclose(a, b, 1e-13) if rounded else np.array_equal(a, b), (a, b)
+    assert len(set(by_rejection[8])) == 3
+    assert len(set(by_rejection[10].ravel())) == 8
+    assert by_rejection[4].sum(axis=2).tolist() == [[20, 20], [20, 20]]
+    assert not np.array_equal(*by_rejection[-2:])
     a, t, d, again, few, order, chosen, last, places = one
     assert np.array_equal(a, again)
     assert not np.array_equal(a, other[0])

@@ -39,16 +39,7 @@ refused(
     *("view", "getfield", "setfield", "byteswap", "setflags"),
     instead="it is about bytes in memory, and a program has tiles; use astype",
 )
-refused(
-    *(np.random.beta, np.random.binomial, np.random.gamma, np.random.poisson),
-    *(np.random.chisquare, np.random.dirichlet, np.random.f, np.random.hypergeometric),
-    *(np.random.logseries, np.random.multinomial, np.random.multivariate_normal),
-    *(np.random.negative_binomial, np.random.noncentral_chisquare, np.random.noncentral_f),
-    *(np.random.standard_gamma, np.random.standard_t, np.random.triangular),
-    *(np.random.vonmises, np.random.wald, np.random.zipf, np.random.bytes),
-    instead="draw it before the program, and pass it",
-    always=True,
-)
+refused(np.random.bytes, instead="draw it before the program, and pass it", always=True)
 refused(
     *(np.random.get_state, np.random.set_state),
     instead="a generator is its seed and the number of its draws; seed it anew",

@@ -21,20 +21,14 @@ from distspmd.expressions.ir import Expression, apply, cast
 from distspmd.frontend.from_numpy.arithmetic import combine, converted
 from distspmd.frontend.from_numpy.functions.creation import shape_of
 from distspmd.frontend.from_numpy.functions.registry import FUNCTIONS
+from distspmd.frontend.from_numpy.kinds import has_data
 from distspmd.frontend.from_numpy.values import INT64, Tensor, View, index_expression, number
 from distspmd.frontend.tensor_ir.statements import Index, Length, SetSymbol
 from distspmd.frontend.tensor_ir.whole_numbers import add, multiply, symbol
 
 FLOAT64 = np.dtype(np.float64)
 
-_INSTEAD = {
-    "binomial": "sum up draws of rng.random((..., n)) < p",
-    "poisson": "draw it before the program, and pass it",
-    "gamma": "draw it before the program, and pass it",
-    "beta": "draw it before the program, and pass it",
-    "multivariate_normal": "write mean + rng.standard_normal((m, n)) @ np.linalg.cholesky(cov).T",
-    "bytes": "use rng.integers(0, 256, n, dtype=np.uint8)",
-}
+_INSTEAD = {"bytes": "use rng.integers(0, 256, n, dtype=np.uint8)"}
 
 
 class Stream:
@@ -48,6 +42,11 @@ class Stream:
     def __init__(self, seed: Expression, draws: str) -> None:
         self.seed, self.draws = seed, draws
 
+    @property
+    def number(self) -> Expression:
+        """Which draw the next one is."""
+        return index_expression(symbol(self.draws))
+
     def __getattr__(self, name: str) -> Any:
         advice = _INSTEAD.get(name, "draw it before the program, and pass it")
         raise AttributeError(f"the method {name!r} of a generator of random numbers: {advice}")
@@ -58,8 +57,12 @@ def make_stream(run: Any, seed: Any = None) -> Stream:
     tracer = run.tracer
     if isinstance(seed, Stream):
         return seed
-    if isinstance(seed, np.ndarray | list | tuple | np.random.SeedSequence):
-        tracer.refuse("a generator with a seed of several numbers; give one whole number")
+    if isinstance(seed, np.ndarray | list | tuple) and not has_data(seed):
+        seed = np.random.SeedSequence(np.asarray(seed).tolist())
+    if isinstance(seed, np.random.SeedSequence):
+        seed = int(seed.generate_state(1, np.uint64)[0] >> np.uint64(1))
+    if isinstance(seed, list | tuple):
+        tracer.refuse("a generator with a seed of several numbers of the run; give one")
     if isinstance(seed, np.random.Generator | np.random.RandomState | np.random.BitGenerator):
         tracer.refuse(
             "a generator that was made outside of the program; make it inside, with a seed: "
@@ -86,7 +89,8 @@ def _is_constant(value: Tensor) -> bool:
     return isinstance(value.element(()), Constant)
 
 
-def _shape(run: Any, size: Any, *parameters: Any) -> tuple[Length, ...]:
+def shape_drawn(run: Any, size: Any, *parameters: Any) -> tuple[Length, ...]:
+    """The shape of a draw: that which is given, or that of its parameters."""
     if size is not None:
         return shape_of(run, size)
     shapes = [run.tracer.tensor(p).shape for p in parameters]
@@ -108,24 +112,37 @@ def draw(
         sample: an element, from its numbers of [0, 1).
         numbers: how many of them it needs.
     """
+
+    def element(place: Any, _: tuple[Index, ...]) -> Expression:
+        def own(which: int) -> Expression:
+            at = index_expression(add(multiply(place, numbers), which))
+            return apply("uniform", stream.seed, stream.number, at)
+
+        return sample(own)
+
+    probe = sample(lambda _: number(0.5, FLOAT64))
+    return draw_at_places(run, stream, shape, element, probe.dtype)
+
+
+def draw_at_places(
+    run: Any,
+    stream: Stream,
+    shape: tuple[Length, ...],
+    element: Callable[[Any, tuple[Index, ...]], Expression],
+    dtype: Any,
+) -> View:
+    """An array of a draw, of which an element is made of its place in reading order."""
     tracer = run.tracer
     if tracer.parallel or tracer.straight is not None:
         tracer.refuse("random numbers in a parallel map; draw all of them before it")
-    count = index_expression(symbol(stream.draws))
 
-    def element(index: tuple[Index, ...]) -> Expression:
+    def at(index: tuple[Index, ...]) -> Expression:
         place: Any = 0
         for n, i in zip(shape, index, strict=True):
             place = add(multiply(place, n), i)
+        return element(place, index)
 
-        def uniform(which: int) -> Expression:
-            at = index_expression(add(multiply(place, numbers), which))
-            return apply("uniform", stream.seed, count, at)
-
-        return sample(uniform)
-
-    probe = sample(lambda _: number(0.5, FLOAT64))
-    found: View = tracer.stored_anew(Tensor(shape, probe.dtype, element), "drawn")
+    found: View = tracer.stored_anew(Tensor(shape, dtype, at), "drawn")
     following = add(symbol(stream.draws), 1)
     tracer.add(SetSymbol(stream.draws, following, INT64))
     return found
@@ -135,7 +152,8 @@ def _number(value: float) -> Expression:
     return number(value, FLOAT64)
 
 
-def _uniform(u: Callable[[int], Expression]) -> Expression:
+def uniform(u: Callable[[int], Expression]) -> Expression:
+    """A number of [0, 1)."""
     return u(0)
 
 
@@ -154,7 +172,7 @@ def _exponential(u: Callable[[int], Expression]) -> Expression:
     return apply("negative", _log_of_rest(u))
 
 
-def _method(*names: str) -> Callable[[Any], Any]:
+def stream_method(*names: str) -> Callable[[Any], Any]:
     """Add a method of generators."""
 
     def add_to_class(handler: Any) -> Any:
@@ -171,7 +189,8 @@ def _method(*names: str) -> Callable[[Any], Any]:
     return add_to_class
 
 
-def _typed(run: Any, value: Tensor, dtype: Any, out: Any = None) -> Any:
+def typed(run: Any, value: Tensor, dtype: Any, out: Any = None) -> Any:
+    """Numbers in a type, or in an array that is given."""
     kind = np.dtype(dtype)
     if kind not in (np.float32, np.float64):
         run.tracer.refuse(f"Unsupported dtype {kind} of random numbers")
@@ -185,33 +204,34 @@ def _typed(run: Any, value: Tensor, dtype: Any, out: Any = None) -> Any:
     return value
 
 
-@_method("random", "random_sample", "rand_sample", "sample", "ranf")
-def _random(
+@stream_method("random", "random_sample", "rand_sample", "sample", "ranf")
+def random(
     run: Any, rng: Stream, size: Any = None, dtype: Any = np.float64, out: Any = None
 ) -> Any:
-    shape = out.shape if out is not None and size is None else _shape(run, size)
-    return _weak(_typed(run, draw(run, rng, shape, _uniform), dtype, out), shape)
+    """Numbers of [0, 1)."""
+    shape = out.shape if out is not None and size is None else shape_drawn(run, size)
+    return as_drawn(typed(run, draw(run, rng, shape, uniform), dtype, out), shape)
 
 
-def _weak(value: Tensor, shape: tuple[Length, ...]) -> Tensor:
-    """NumPy gives a float of Python where no size is given."""
+def as_drawn(value: Any, shape: tuple[Length, ...], kind: type = float) -> Any:
+    """NumPy gives a number of Python where no size is given."""
     if not shape and isinstance(value, View):
-        value.weak = float
+        value.weak = kind
     return value
 
 
-@_method("rand")
+@stream_method("rand")
 def _rand(run: Any, rng: Stream, *shape: Any) -> Any:
-    return _random(run, rng, shape or None)
+    return random(run, rng, shape or None)
 
 
-@_method("uniform")
+@stream_method("uniform")
 def _uniform_between(
     run: Any, rng: Stream, low: Any = 0.0, high: Any = 1.0, size: Any = None
 ) -> Any:
-    shape = _shape(run, size, low, high)
+    shape = shape_drawn(run, size, low, high)
     width = run.call(np.subtract, [high, low], {})
-    return _moved(run, draw(run, rng, shape, _uniform), low, width)
+    return _moved(run, draw(run, rng, shape, uniform), low, width)
 
 
 def _moved(run: Any, drawn: Tensor, place: Any, scale: Any) -> Any:
@@ -219,58 +239,58 @@ def _moved(run: Any, drawn: Tensor, place: Any, scale: Any) -> Any:
     tracer = run.tracer
     found = combine(tracer, np.multiply, [drawn, scale])
     found = combine(tracer, np.add, [found, place])
-    return _weak(tracer.stored_anew(converted(tracer, found, FLOAT64)), drawn.shape)
+    return as_drawn(tracer.stored_anew(converted(tracer, found, FLOAT64)), drawn.shape)
 
 
-@_method("standard_normal")
+@stream_method("standard_normal")
 def _standard_normal(
     run: Any, rng: Stream, size: Any = None, dtype: Any = np.float64, out: Any = None
 ) -> Any:
-    shape = out.shape if out is not None and size is None else _shape(run, size)
+    shape = out.shape if out is not None and size is None else shape_drawn(run, size)
     found = draw(run, rng, shape, _normal, 2)
     kind = np.dtype(dtype)
     value = found if kind == FLOAT64 else converted(run.tracer, found, kind)
     if out is not None:
         run.tracer.assign(out, value)
         return out
-    return _weak(value, shape)
+    return as_drawn(value, shape)
 
 
-@_method("randn")
+@stream_method("randn")
 def _randn(run: Any, rng: Stream, *shape: Any) -> Any:
     return _standard_normal(run, rng, shape or None)
 
 
-@_method("normal")
+@stream_method("normal")
 def _normal_of(run: Any, rng: Stream, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
-    return _moved(run, draw(run, rng, _shape(run, size, loc, scale), _normal, 2), loc, scale)
+    return _moved(run, draw(run, rng, shape_drawn(run, size, loc, scale), _normal, 2), loc, scale)
 
 
-@_method("lognormal")
+@stream_method("lognormal")
 def _lognormal(run: Any, rng: Stream, mean: Any = 0.0, sigma: Any = 1.0, size: Any = None) -> Any:
     return _stored(run, combine(run.tracer, np.exp, [_normal_of(run, rng, mean, sigma, size)]))
 
 
-def _stored(run: Any, value: Tensor) -> Tensor:
-    return _weak(run.tracer.stored_anew(value), value.shape)
+def _stored(run: Any, value: Tensor) -> Any:
+    return as_drawn(run.tracer.stored_anew(value), value.shape)
 
 
-@_method("exponential")
+@stream_method("exponential")
 def _exponential_of(run: Any, rng: Stream, scale: Any = 1.0, size: Any = None) -> Any:
-    return _moved(run, draw(run, rng, _shape(run, size, scale), _exponential), 0.0, scale)
+    return _moved(run, draw(run, rng, shape_drawn(run, size, scale), _exponential), 0.0, scale)
 
 
-@_method("standard_exponential")
+@stream_method("standard_exponential")
 def _standard_exponential(run: Any, rng: Stream, size: Any = None) -> Any:
-    return _weak(draw(run, rng, _shape(run, size), _exponential), _shape(run, size))
+    return as_drawn(draw(run, rng, shape_drawn(run, size), _exponential), shape_drawn(run, size))
 
 
 def _located(name: str, sample: Sample) -> None:
     """Add a distribution with a place and a scale."""
 
-    @_method(name)
+    @stream_method(name)
     def handler(run: Any, rng: Stream, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
-        return _moved(run, draw(run, rng, _shape(run, size, loc, scale), sample), loc, scale)
+        return _moved(run, draw(run, rng, shape_drawn(run, size, loc, scale), sample), loc, scale)
 
 
 def _laplace(u: Callable[[int], Expression]) -> Expression:
@@ -300,30 +320,30 @@ _located("gumbel", _gumbel)
 _located("logistic", _logistic)
 
 
-@_method("standard_cauchy")
+@stream_method("standard_cauchy")
 def _standard_cauchy(run: Any, rng: Stream, size: Any = None) -> Any:
-    return _weak(draw(run, rng, _shape(run, size), _cauchy), _shape(run, size))
+    return as_drawn(draw(run, rng, shape_drawn(run, size), _cauchy), shape_drawn(run, size))
 
 
-@_method("rayleigh")
+@stream_method("rayleigh")
 def _rayleigh(run: Any, rng: Stream, scale: Any = 1.0, size: Any = None) -> Any:
     def sample(u: Callable[[int], Expression]) -> Expression:
         return apply("sqrt", apply("multiply", _number(2.0), _exponential(u)))
 
-    return _moved(run, draw(run, rng, _shape(run, size, scale), sample), 0.0, scale)
+    return _moved(run, draw(run, rng, shape_drawn(run, size, scale), sample), 0.0, scale)
 
 
 def _powered(name: str, finish: Callable[[Any, Any, Any], Any], sample: Sample) -> None:
     """Add a distribution with an exponent."""
 
-    @_method(name)
+    @stream_method(name)
     def handler(run: Any, rng: Stream, a: Any, size: Any = None) -> Any:
-        drawn = draw(run, rng, _shape(run, size, a), sample)
+        drawn = draw(run, rng, shape_drawn(run, size, a), sample)
         return _stored(run, finish(run, drawn, run.call(np.divide, [1.0, a], {})))
 
 
 _powered("weibull", lambda run, u, a: combine(run.tracer, np.power, [u, a]), _exponential)
-_powered("power", lambda run, u, a: combine(run.tracer, np.power, [u, a]), _uniform)
+_powered("power", lambda run, u, a: combine(run.tracer, np.power, [u, a]), uniform)
 _powered(
     "pareto",
     lambda run, u, a: combine(run.tracer, np.expm1, [combine(run.tracer, np.multiply, [u, a])]),
@@ -331,20 +351,21 @@ _powered(
 )
 
 
-@_method("geometric")
+@stream_method("geometric")
 def _geometric(run: Any, rng: Stream, p: Any, size: Any = None) -> Any:
     tracer = run.tracer
-    drawn = draw(run, rng, _shape(run, size, p), _exponential)
+    drawn = draw(run, rng, shape_drawn(run, size, p), _exponential)
     rate = run.call(np.negative, [run.call(np.log1p, [run.call(np.negative, [p], {})], {})], {})
     count = combine(tracer, np.ceil, [combine(tracer, np.divide, [drawn, rate])])
-    return tracer.stored_anew(converted(tracer, combine(tracer, np.maximum, [count, 1.0]), INT64))
+    found = tracer.stored_anew(converted(tracer, combine(tracer, np.maximum, [count, 1.0]), INT64))
+    return as_drawn(found, found.shape, int)
 
 
 # -- whole numbers --------------------------------------------------------------------------------
 
 
-@_method("integers")
-def _integers(
+@stream_method("integers")
+def integers(
     run: Any,
     rng: Stream,
     low: Any,
@@ -353,6 +374,7 @@ def _integers(
     dtype: Any = np.int64,
     endpoint: bool = False,
 ) -> Any:
+    """Whole numbers of a range."""
     tracer = run.tracer
     if high is None:
         low, high = 0, low
@@ -361,8 +383,8 @@ def _integers(
         width = run.binary(ast.Add(), width, 1)
     if isinstance(width, int) and not 0 < width <= 2**53:
         tracer.refuse("low >= high" if width <= 0 else "integers of a range beyond 2**53")
-    shape = _shape(run, size, low, high)
-    drawn = draw(run, rng, shape, _uniform)
+    shape = shape_drawn(run, size, low, high)
+    drawn = draw(run, rng, shape, uniform)
     scaled = combine(tracer, np.floor, [combine(tracer, np.multiply, [drawn, width])])
     whole = combine(tracer, np.add, [converted(tracer, scaled, INT64), low])
     return tracer.stored_anew(converted(tracer, whole, np.dtype(dtype)))
@@ -372,79 +394,12 @@ def _is_data(*values: Any) -> bool:
     return any(isinstance(v, Tensor | sympy.Basic | np.ndarray | list) for v in values)
 
 
-@_method("randint")
+@stream_method("randint")
 def _randint(
     run: Any, rng: Stream, low: Any, high: Any = None, size: Any = None, dtype: Any = np.int64
 ) -> Any:
-    return _integers(run, rng, low, high, size, dtype)
-
-
-@_method("choice")
-def _choice(
-    run: Any,
-    rng: Stream,
-    a: Any,
-    size: Any = None,
-    replace: Any = True,
-    p: Any = None,
-    axis: Any = 0,
-    shuffle: bool = True,
-) -> Any:
-    from distspmd.frontend.from_numpy import indexing
-
-    tracer = run.tracer
-    given = a if isinstance(a, int | sympy.Basic) else tracer.tensor(a)
-    if isinstance(given, Tensor) and not given.ndim:
-        given = tracer.as_whole(given, "the number of choices")
-    n = given.shape[0] if isinstance(given, Tensor) else given
-    if axis != 0:
-        tracer.refuse("choice with an axis; turn the array before")
-    if not replace:
-        if p is not None:
-            tracer.refuse("choice without replacement and with probabilities")
-        order = _permutation_of(run, rng, n)
-        count = 1 if size is None else size
-        if isinstance(count, tuple | list):
-            tracer.refuse("choice without replacement of more than one dimension; reshape it")
-        places: Any = indexing.read(tracer, order, slice(0, count))
-        places = indexing.read(tracer, places, 0) if size is None else places
-    elif p is None:
-        places = _integers(run, rng, n, None, size)
-    else:
-        sums = run.call(np.cumsum, [p], {})
-        total = indexing.read(tracer, tracer.tensor(sums), -1)
-        drawn = _random(run, rng, size)
-        scaled = combine(tracer, np.multiply, [drawn, total])
-        places = run.call(np.searchsorted, [sums, scaled], {"side": "right"})
-    if not isinstance(given, Tensor):
-        return places
-    return indexing.read(tracer, given, tracer.stored(tracer.tensor(places)))
-
-
-def _permutation_of(run: Any, rng: Stream, n: Any) -> Any:
-    return run.call(np.argsort, [draw(run, rng, (n,), _uniform)], {})
-
-
-@_method("permutation")
-def _permutation(run: Any, rng: Stream, x: Any, axis: Any = 0) -> Any:
-    from distspmd.frontend.from_numpy import indexing
-
-    tracer = run.tracer
-    if isinstance(x, int | sympy.Basic):
-        return _permutation_of(run, rng, x)
-    value = tracer.tensor(x)
-    if not value.ndim:
-        return _permutation_of(run, rng, tracer.as_whole(value, "a length"))
-    if axis != 0:
-        tracer.refuse("permutation along another axis than the first; turn the array before")
-    return indexing.read(tracer, value, _permutation_of(run, rng, value.shape[0]))
-
-
-@_method("shuffle")
-def _shuffle(run: Any, rng: Stream, x: Any, axis: Any = 0) -> None:
-    if not isinstance(x, View):
-        run.tracer.refuse("shuffle of what is no array; use permutation")
-    run.tracer.assign(x, run.tracer.stored_anew(_permutation(run, rng, x, axis)))
+    found = integers(run, rng, low, high, size, dtype)
+    return as_drawn(found, found.shape, int) if size is None and dtype in (int, np.int64) else found
 
 
 # -- generators -----------------------------------------------------------------------------------
@@ -483,6 +438,10 @@ def _seed(run: Any, seed: Any = None) -> None:
 
 
 FUNCTIONS[np.random.seed] = _seed
-for _name in dir(np.random):
-    if _name in vars(Stream) and not _name.startswith("_"):
-        FUNCTIONS[getattr(np.random, _name)] = _legacy(_name)
+
+
+def add_legacy_functions() -> None:
+    """Add the functions of ``np.random`` that are methods of generators."""
+    for name in dir(np.random):
+        if name in vars(Stream) and not name.startswith("_"):
+            FUNCTIONS[getattr(np.random, name)] = _legacy(name)
