@@ -273,6 +273,7 @@ def _measured() -> Check:
 
 def _measured_between_devices(kind: str) -> Check:
     """What copies and messages between devices cost, which is kept for the choice of transports."""
+    check_can_run(kind, compiles=True)
     found = measure_between_devices(kind)
     file = found.store(kind)
     said = [

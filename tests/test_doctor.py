@@ -11,7 +11,7 @@ import pytest
 from distspmd import doctor
 from distspmd.doctor import Check
 from distspmd.plans.machine import Machine
-from distspmd.runtime import toolchain
+from distspmd.runtime import cuda_toolkit, toolchain
 from distspmd.runtime.device_machine import DeviceMachine
 from distspmd.runtime.launch import Completed
 
@@ -61,6 +61,19 @@ def test_what_devices_cost_is_told_and_kept(
     )
     assert DeviceMachine.measured("emulated") == found
     assert doctor.check_installation(["--measure", "--device", "abacus"]) == 2
+
+
+def test_devices_that_are_not_here_are_not_measured(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "400")
+    monkeypatch.setattr(cuda_toolkit, "find_driver", lambda: "there is no driver of NVIDIA")
+    monkeypatch.setattr(doctor, "checks", lambda: (Check("all", True, "well"),))
+    monkeypatch.setattr(doctor, "measure_between_devices", lambda kind: pytest.fail("measured"))
+    assert doctor.check_installation(["--measure", "--device", "cuda"]) == 1
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "device='cuda' was asked for, a GPU of NVIDIA, but there is no driver" in printed
+    assert "device='emulated' runs the same kernels" in printed
 
 
 def test_what_carries_tiles_between_devices_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
