@@ -1,7 +1,9 @@
 """Programs compile for GPUs where there is a compiler for CUDA; nothing here runs on one."""
 
+import importlib
 import subprocess
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import dace
@@ -25,6 +27,11 @@ def has_compiler() -> bool:
     return True
 
 
+EXAMPLES = {
+    file.stem
+    for file in (Path(__file__).parents[2] / "examples").glob("*.py")
+    if "__main__" in file.read_text()
+}
 NEEDS_NVCC = pytest.mark.skipif(not has_compiler(), reason="there is no nvcc on this machine")
 
 
@@ -71,6 +78,42 @@ def test_programs_on_four_ranks_compile_for_hopper(
     assert built.device.products == (function is attended)
     assert ("U _ZN8distspmd2v18multiply" in names) == (function is attended)
     assert "U distspmd_device_number" in names, "DaCe's device is the one of the rank"
+
+
+def programs_of(name: str) -> dict[str, Any]:
+    """The programs of an example, each under the first schedule that it names."""
+    module = importlib.import_module(name)
+    if training := getattr(module, "EXAMPLE", None):
+        made = importlib.import_module("learning").made
+        return {name: training.lowered(made(training.build)[2])[0]}
+    if examples := getattr(module, "EXAMPLES", []):
+        first = {example.name: example for example in reversed(examples)}
+        return {label: example.lowered()[0] for label, example in first.items()}
+    if name == "demo":
+        sdfg = distspmd.frontend.numpy_program(module.perceptron)
+        distspmd.lower(sdfg, module.SCHEDULE)
+        return {name: sdfg}
+    if name == "spmv":
+        sdfg = distspmd.frontend.numpy_program(module.iterated)
+        distspmd.lower(sdfg, {"y": (4,)})
+        return {name: sdfg}
+    return {name: module.lowered()}
+
+
+@NEEDS_NVCC
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", sorted(EXAMPLES - {"digits", "llama"}))  # as data_parallel, hybrid
+def test_the_programs_of_the_examples_compile_for_hopper(
+    name: str, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(root / "examples")
+    monkeypatch.setenv(ARCHITECTURES, "sm_90")
+    monkeypatch.setenv(VARIABLE, __file__)
+    for label, sdfg in programs_of(name).items():
+        built, _ = build_for(sdfg, 8, device="cuda")
+        names = subprocess.run(["nm", "-D", built.library], capture_output=True, text=True).stdout
+        assert "U cudaLaunchKernel" in names, label
 
 
 @NEEDS_NVCC
