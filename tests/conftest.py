@@ -46,17 +46,18 @@ TEST_DEVICE, TEST_RANKS = "DISTSPMD_TEST_DEVICE", "DISTSPMD_TEST_RANKS"
 run (emulated where left out), and on how many ranks alone (any)."""
 
 
-def _is_on(item: pytest.Item, ranks: int) -> bool:
-    """Whether a test on devices runs on a number of ranks, as its parameters say."""
+def is_on(item: pytest.Item, ranks: int) -> bool:
+    """Whether a test on devices runs on a number of ranks, as its parameters or its mark say."""
+    mark = item.get_closest_marker("gpu")
     given = getattr(getattr(item, "callspec", None), "params", {})
     found = given.get("ranks", getattr(given.get("placed"), "ranks", None))
-    return item.get_closest_marker("gpu") is not None and bool(found == ranks)
+    return mark is not None and bool(mark.kwargs.get("ranks", found) == ranks)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     ranks = os.environ.get(TEST_RANKS)
     if ranks:
-        others = [item for item in items if not _is_on(item, int(ranks))]
+        others = [item for item in items if not is_on(item, int(ranks))]
         config.hook.pytest_deselected(items=others)
         items[:] = [item for item in items if item not in others]
     places = {Path(__file__).parent / f"{name}.py": n for n, name in enumerate(LONGEST.split())}

@@ -172,7 +172,7 @@ def test_what_is_searched_for_takes_no_longer_than_by_hand(
         assert distspmd.predict(found).seconds <= most * distspmd.predict(by_hand).seconds
 
 
-@pytest.mark.gpu
+@pytest.mark.gpu(ranks=4)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_examples_run_on_devices(root: Path, tmp_path: Path, name: str) -> None:

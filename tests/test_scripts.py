@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import LONGEST
+from conftest import LONGEST, is_on
 
 
 @pytest.fixture
@@ -133,6 +133,12 @@ def on_gpus(checkout: Path, *arguments: str) -> subprocess.CompletedProcess[str]
     return subprocess.run(
         command, cwd=checkout, env=around, capture_output=True, text=True, timeout=600
     )
+
+
+def test_each_test_of_devices_has_a_number_of_ranks(request: pytest.FixtureRequest) -> None:
+    """By which ``scripts/gpu`` chooses it."""
+    found = [item for item in request.session.items if item.get_closest_marker("gpu")]
+    assert [each.nodeid for each in found if not any(is_on(each, n) for n in range(1, 5))] == []
 
 
 def test_the_script_for_gpus_has_help_that_sets_nothing_up(checkout: Path) -> None:

@@ -27,6 +27,7 @@ def test_programs_run_on_devices_and_mistakes_are_refused(launch: Launch, ranks:
     assert "all is right on the device" in done.stdout
 
 
+@pytest.mark.gpu(ranks=2)
 def test_programs_work_on_arrays_that_lie_in_the_memory_of_devices(launch: Launch) -> None:
     done = launch(RANKS / "device_arrays.py", ranks=2)
     assert "all is right" in done.stdout

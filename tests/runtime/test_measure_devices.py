@@ -86,7 +86,6 @@ def test_figures_are_kept_for_each_kind_and_between_nodes(
     assert DeviceMachine.measured("cuda") is None
 
 
-@pytest.mark.gpu
 @pytest.mark.slow
 def test_ranks_measure_each_transport_or_say_why_not() -> None:
     found = measure("emulated")
@@ -95,7 +94,6 @@ def test_ranks_measure_each_transport_or_say_why_not() -> None:
     assert {"pulls", "staged"} <= {*found.transports}
 
 
-@pytest.mark.gpu
 @pytest.mark.slow
 def test_ranks_of_several_nodes_measure_what_goes_between_them(
     monkeypatch: pytest.MonkeyPatch,

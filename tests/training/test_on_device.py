@@ -9,6 +9,7 @@ PROGRAM = Path(__file__).parents[1] / "ranks" / "device_training.py"
 SLOW = pytest.mark.slow
 
 
+@pytest.mark.gpu
 @pytest.mark.parametrize(
     ("ranks", "placements"),
     [
@@ -22,6 +23,7 @@ def test_modules_of_a_device_train_on_it(ranks: int, placements: list[str], laun
     assert said.count("trained on the device") == len(placements)
 
 
+@pytest.mark.gpu
 @SLOW
 @pytest.mark.parametrize(
     ("ranks", "cases"),
