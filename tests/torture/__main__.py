@@ -2,6 +2,7 @@
 
 Usage: scripts/torture [KIND]... [--seconds N] [--seed N]
 
+Programs run on devices where ``DISTSPMD_DEVICE`` names a kind of them.
 Every line says the seed that repeats it. The exit status is 1 if anything was wrong, ended in an
 error that is not one of ours, or did not end.
 """

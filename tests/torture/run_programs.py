@@ -6,6 +6,7 @@ A seed may have options behind it, which shrinking makes: ``17/drop=2,4/only=v3`
 """
 
 import json
+import os
 import sys
 import warnings
 from collections.abc import Mapping
@@ -26,7 +27,7 @@ def prepare(program: Program, ranks: int, folder: Path) -> tuple[Prepared, str]:
     import numpy as np
     from lowering.on_paper import problems
 
-    from distspmd.codegen.build import build_program
+    from distspmd.execution.program import build_for
     from distspmd.frontend import numpy_program
 
     function = program.written(folder)
@@ -39,7 +40,7 @@ def prepare(program: Program, ranks: int, folder: Path) -> tuple[Prepared, str]:
         found = "; ".join(problems(lowering))
         if found:
             return Prepared(None, [], found), "wrong"
-        build_program(sdfg, lowering, ranks)
+        build_for(sdfg, ranks, device=os.environ.get("DISTSPMD_DEVICE"))
     except DistSPMDError as error:
         return Prepared(None, [], f"{type(error).__name__}: {error}"), "refused"
     except Exception as error:
