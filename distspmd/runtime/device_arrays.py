@@ -168,6 +168,10 @@ class DeviceArray:
         rows = [self[n].numpy() for n in range(self.shape[0])]
         return np.stack(rows) if rows else np.empty(self.shape, self.dtype)
 
+    def item(self) -> Any:
+        """The only element, as a number of Python."""
+        return self.numpy().item()
+
     def _check_whole(self, what: str) -> None:
         if self._lies.strides != dlpack.contiguous(self.shape):
             raise ArgumentError(f"an array of a device with gaps cannot be {what}: {self!r}.")

@@ -113,7 +113,8 @@ def test_the_programs_of_the_examples_compile_for_hopper(
     for label, sdfg in programs_of(name).items():
         built, _ = build_for(sdfg, 8, device="cuda")
         names = subprocess.run(["nm", "-D", built.library], capture_output=True, text=True).stdout
-        assert "U cudaLaunchKernel" in names, label
+        works = "U cudaLaunchKernel" in names or "U _ZN8distspmd2v18multiply" in names
+        assert works, f"{label} has neither a kernel nor a product"
 
 
 @NEEDS_NVCC

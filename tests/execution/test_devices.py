@@ -77,6 +77,15 @@ def test_maps_and_chains_over_rows_are_kernels_of_our_own(
     assert "all is right" in done.stdout
 
 
+@pytest.mark.gpu
+@pytest.mark.slow
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4])
+def test_mechanisms_of_programs_are_right_on_devices(launch: Launch, ranks: int) -> None:
+    """Functions of the program, gradients, fetches, residuals, symbolic sizes, idle ranks."""
+    done = launch(RANKS / "device_mechanisms.py", ranks=ranks, timeout=900)
+    assert "all is right" in done.stdout
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("calls", [0, 1])
 def test_a_library_of_products_that_fails_is_an_error_on_all_ranks(
