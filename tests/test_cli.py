@@ -168,6 +168,32 @@ def test_run_starts_ranks_and_compares_with_one_process(
     assert "largest difference from the Python function, run by NumPy, relative to" in printed
 
 
+@pytest.mark.slow
+def test_programs_and_scripts_run_and_are_checked_on_devices(
+    file: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DISTSPMD_DEVICE", "")  # the command sets it for its ranks
+    asked = [f"{file}:scaled", "-n", "3", "-s", "__return=3,1", "--device", "emulated"]
+    assert main(["run", *asked]) == 0
+    assert "largest difference from the Python function" in capfd.readouterr().out
+    assert main(["check", *asked]) == 0
+    assert "compared with the Python function" in capfd.readouterr().out
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import distspmd, numpy as np\nfrom mpi4py import MPI\n"
+        "def f(x): return x + 1\n"
+        "made = lambda: distspmd.lower(distspmd.frontend.numpy_program(f, x=np.zeros(9)), {})\n"
+        "with distspmd.compile(made, MPI.COMM_WORLD) as program:\n"
+        "    found = program(x=np.zeros(9)) if MPI.COMM_WORLD.rank == 0 else program()\n"
+        "    if MPI.COMM_WORLD.rank == 0: print(program.device.kind, found.sum())\n"
+    )
+    assert main(["run", str(script), "-n", "2", "--device", "emulated"]) == 0
+    assert "emulated 9.0" in capfd.readouterr().out
+    monkeypatch.setenv("DISTSPMD_DEVICE", "emulated")
+    assert main(["run", str(script), "-n", "2"]) == 0
+    assert "emulated 9.0" in capfd.readouterr().out
+
+
 def test_run_runs_a_script_with_its_arguments(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -20,6 +20,7 @@ import distspmd
 from distspmd.analysis.accesses import times_exactly
 from distspmd.errors import ScheduleError
 from distspmd.explanation import Explanation
+from distspmd.runtime.devices import DeviceBuild
 
 
 @dace.program
@@ -153,3 +154,37 @@ def test_what_the_run_decides_is_said_to_be_so() -> None:
     assert explained.nbytes == sum(memlet.solution.cost.nbytes for memlet in rest)
     assert "as often as the run decides" in str(explained)
     assert "and each time that the run decides on, bytes" in str(explained)
+
+
+@dace.program
+def folded_and_picked(x: dace.int64[12, 4], i: dace.int64[8], v: dace.float64[20]):
+    y = np.zeros((4,), np.int64)
+    for a, b in dace.map[0:12, 0:4]:
+        with dace.tasklet:
+            p << x[a, b]  # noqa: F821
+            q >> y(1, lambda left, right: left * right + left + right)[b]  # noqa: F821
+            q = p  # noqa: F821, F841
+    return y, v[i], np.sum(x, axis=0)
+
+
+@pytest.mark.parametrize("transport", ["pulls", "nccl", "staged"])
+def test_of_a_device_each_node_and_each_movement_is_told(transport: str) -> None:
+    schedule = {"__return_0.2": (4, 1), "__return_1": (4,), "__return_2": (1, 4)}
+    lowering = distspmd.lower(folded_and_picked.to_sdfg(), schedule)
+    assert lowering.fetches
+    nodes_of_device = (
+        ("x_1", "device", "an own kernel of elements"),
+        ("solve", "host", "LAPACK has no device form"),
+    )
+    device = DeviceBuild("emulated", "", (), (), False, False, nodes_of_device)
+    pieces = (65_536,) * len(lowering.memlets) if transport == "staged" else ()
+    ways = (transport,) * len(lowering.memlets)
+    explained = Explanation(lowering, device, "", ways, pieces)
+    said = str(explained)
+    for row in nodes_of_device:
+        assert all(word in said for word in row)
+    (*sentences, mirrors) = explained._staged
+    assert mirrors.startswith("What is not is moved by way of mirrors")
+    for memlet in (*lowering.memlets, *lowering.fetches):
+        named = [one for one in sentences if re.search(rf"\b{memlet.data}\b", one)]
+        assert named, f"nothing is said of {memlet.data}: {sentences}"
