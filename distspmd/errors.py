@@ -36,6 +36,10 @@ class ScheduleError(DistSPMDError):
     """A schedule that names an unknown iteration space or gives it an impossible grid."""
 
 
+class NothingSplit(ScheduleError):
+    """Patterns split nothing of a program: it has none of their dimensions."""
+
+
 class NoSchedule(ScheduleError):
     """No schedule keeps all ranks within the memory; says the least that would do, and for what."""
 

@@ -12,7 +12,7 @@ from dace.sdfg import nodes
 
 from distspmd.analysis.control_values import is_control_value
 from distspmd.analysis.iteration_spaces import IterationSpaces, spaces_of
-from distspmd.analysis.meanings import meanings_of
+from distspmd.analysis.meanings import CARRIED, meanings_of
 from distspmd.dace_compat.fast_graphs import quick_graphs
 from distspmd.dace_compat.settings import placed_by_us
 from distspmd.dace_compat.swap import take_content
@@ -192,7 +192,8 @@ def with_held(
         place = schedule.places.get(f"arguments {name}", "the schedule")
         check_arguments(sdfg.name, visible, call_form_of(sdfg).as_inside({name: kind}), place)
     kinds = meanings_of(sdfg).kinds
-    held = {name: schedule.held[kind] for name, kind in kinds.items() if kind in schedule.held}
+    ways = {CARRIED: "distributed", **schedule.held} if schedule.held else {}
+    held = {name: ways[kind] for name, kind in kinds.items() if kind in ways}
     return {**held, **schedule.arguments, **(arguments or {})}
 
 

@@ -18,6 +18,8 @@ from distspmd.nodes.contraction_loops import parameter
 from distspmd.nodes.subscripts import Subscripts, plain_letter
 
 _ATTRIBUTE = "_distspmd_meanings"
+CARRIED = "carried"
+"""The kind of what has a batch and goes on from call to call, as keys and values of decoders do."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,8 @@ class Meanings:
         paths: where in the user's program each is made: modules, the operator, and the phase,
             ``"model.layers.0.mlp.up_proj.mm.backward"``.
         dimensions: name of each dimension; None where nobody knows one.
-        kinds: of arguments that the caller does not pass: ``"parameters"`` or ``"states"``.
+        kinds: of arguments that the caller does not pass: ``"parameters"``, ``"states"``, or
+            ``"carried"``.
     """
 
     paths: Mapping[str, str] = field(default_factory=dict)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from distspmd.analysis.iteration_spaces import IterationSpace
-from distspmd.errors import ScheduleError
+from distspmd.errors import NothingSplit, ScheduleError
 from distspmd.layouts.mesh import Mesh
 from distspmd.schedule import ANY, Grid, OnMesh, axes_of
 
@@ -55,13 +55,9 @@ def pattern_grids(
         for pattern, _, wanted in numbers:
             _check_numbers(pattern, wanted)
         on_mesh = _with_axes(numbers)
-    found: dict[str, dict[str, list[str]]] = {}
-    for pattern, fitting, wanted in on_mesh:
-        given = set()
-        for space in fitting:
-            given |= _split(space, wanted, found.setdefault(space.name, {}), pattern)
-        if not lenient:
-            _check_given(pattern, wanted, given, fitting, spaces, found)
+    found = _splits(on_mesh, spaces, lenient)
+    if lenient and not any(found.values()):  # some ranks have nothing where extents are too short
+        found = _splits(on_mesh, spaces, lenient, least=2)
     grids = {
         space.name: Grid(
             on_mesh[0][2].mesh, tuple(tuple(splits.get(p, ())) for p in space.parameters)
@@ -70,11 +66,34 @@ def pattern_grids(
         if (splits := found.get(space.name))
     }
     if lenient and not grids:
-        raise ScheduleError(
+        raise NothingSplit(
             f"the schedule splits nothing of this program: {dict(patterns)!r}, but its dimensions "
-            f"are {_known(spaces)}."
+            f"are {_known(spaces)}. Write a pattern for one of these, such as "
+            f"distspmd.Patterns({{'*': {{{_longest(spaces)!r}: 'axis'}}}}, {{'axis': 2}}), or no "
+            "schedule, for a program that all ranks compute alike."
         )
     return grids
+
+
+Splits = dict[str, dict[str, list[str]]]
+"""The axes of each parameter, by spaces."""
+
+
+def _splits(
+    asked: Sequence[tuple[str, list[IterationSpace], OnMesh]],
+    spaces: Sequence[IterationSpace],
+    lenient: bool,
+    least: int | None = None,
+) -> Splits:
+    """Which axes split what; dimensions of fewer values than parts are split from so many on."""
+    found: Splits = {}
+    for pattern, fitting, wanted in asked:
+        given = set()
+        for space in fitting:
+            given |= _split(space, wanted, found.setdefault(space.name, {}), pattern, least)
+        if not lenient:
+            _check_given(pattern, wanted, given, fitting, spaces, found)
+    return found
 
 
 def _fitting(pattern: str, spaces: Sequence[IterationSpace], lenient: bool) -> list[IterationSpace]:
@@ -99,7 +118,11 @@ def _fitting(pattern: str, spaces: Sequence[IterationSpace], lenient: bool) -> l
 
 
 def _split(
-    space: IterationSpace, wanted: OnMesh, splits: dict[str, list[str]], pattern: str
+    space: IterationSpace,
+    wanted: OnMesh,
+    splits: dict[str, list[str]],
+    pattern: str,
+    least: int | None,
 ) -> set[str]:
     """Add axes that a space does not use yet to the dimensions that it has; which took some."""
     taken = set()
@@ -111,7 +134,7 @@ def _split(
             if own is None or any(axis in used for used in splits.values()):
                 continue
             parts = size * int(np.prod([wanted.mesh[each] for each in splits.get(own, ())]))
-            if parts <= _length(space, own):
+            if (least or parts) <= _length(space, own):
                 splits.setdefault(own, []).append(axis)
                 taken.add(name)
     return taken
@@ -132,6 +155,12 @@ def parameter_of(space: IterationSpace, name: str) -> str | None:
     """The parameter of a space by the name of its dimension, or by its own; None: there is none."""
     by_name = dict(zip(space.dimensions, space.parameters, strict=False))
     return by_name.get(name, name if name in space.parameters else None)
+
+
+def _longest(spaces: Sequence[IterationSpace]) -> str:
+    """The dimension that most spaces have."""
+    names = [name for space in spaces for name in (*space.dimensions, *space.parameters)]
+    return max(names, key=names.count, default="batch")
 
 
 def _length(space: IterationSpace, parameter: str) -> int:

@@ -11,7 +11,7 @@ from dace import SDFG
 from torch import fx, nn
 from torch.utils import _pytree as pytree
 
-from distspmd.analysis.meanings import Meanings, tell
+from distspmd.analysis.meanings import CARRIED, Meanings, tell
 from distspmd.errors import UnsupportedProgram
 from distspmd.execution.binding import bind
 from distspmd.expressions.operations import UINT16
@@ -188,7 +188,9 @@ def _program_of(
         for node, name in zip(placeholders[len(traced.slots) :], traced.inputs, strict=True)
         if node in ranges
     }
-    _tell_meanings(sdfg, builder, traced, [*early, *late], containers, expected)
+    pairs = zip(placeholders, traced.slots, strict=False)
+    kept = {slot.name for node, slot in pairs if node in written}
+    _tell_meanings(sdfg, builder, traced, [*early, *late], containers, expected, kept)
     alone = [name for name, slot in live.items() if slot.fetch().is_meta]
     binding = bound(
         live,
@@ -251,12 +253,20 @@ def _tell_meanings(
     kernels: Sequence[Kernel],
     containers: Mapping[str, str],
     inputs: Mapping[str, tuple[int, ...]],
+    written: Collection[str],
 ) -> None:
-    """Let the SDFG carry paths of containers, and names of their dimensions."""
+    """Let the SDFG carry paths of containers, and names of their dimensions.
+
+    A buffer that the function writes is no matrix of a model; a tensor outside of modules that it
+    reads is as an argument.
+    """
     slots = [slot for slot in traced.slots if slot.name in containers]
-    parameters = {
-        containers[s.name]: tuple(s.fetch().shape) for s in slots if s.kind == "parameter"
-    }
+    closed = traced.assumptions.closed
+    shapes = {s.name: tuple(s.fetch().shape) for s in slots if s.kind == "parameter"}
+    outside = {name for name in shapes if name in closed.outside and name in closed.buffers}
+    kept = {name for name in written if name in closed.buffers} | outside
+    parameters = {containers[name]: shape for name, shape in shapes.items() if name not in kept}
+    inputs = {**inputs, **{containers[n]: shapes[n] for n in shapes if n in outside - {*written}}}
     arrays = {name: builder.arrays[name] for name in sdfg.arrays if name in builder.arrays}
     forward = [
         kernel
@@ -270,6 +280,8 @@ def _tell_meanings(
         for slot in slots
         if slot.kind in ("parameter", "state", "gradient")
     }
+    carried = (containers[name] for name in kept & {*written})
+    kinds |= {name: CARRIED for name in carried if "batch" in dimensions[name]}
     tell(sdfg, Meanings(paths, dimensions, kinds))
 
 

@@ -222,7 +222,7 @@ def _leads_to(value: Any, name: str) -> Iterator[tuple[str, Any]]:
     elif isinstance(value, (list, tuple)):
         yield from ((f"{name}.{number}", item) for number, item in enumerate(value))
     elif isinstance(value, dict):
-        yield from ((str(key), item) for key, item in value.items())
+        yield from ((str(key), item) for key, item in dict.items(value))
 
 
 def variables_of(function: types.FunctionType) -> Iterator[tuple[str, Any]]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import types
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,6 +24,8 @@ from distspmd.frontend.from_torch.closures import Closed, functions_of, variable
 _OF_EVERY_MODULE = frozenset(vars(nn.Module()))
 _FOREIGN = ("torch", "numpy", "builtins", "collections", "functools", "threading", "logging")
 """Packages whose objects hold no tensor of a user's."""
+_DICTIONARIES = (dict, OrderedDict, defaultdict)
+"""Those of other classes may make what they are asked for."""
 _MOST = 100_000
 """So many objects are looked at."""
 
@@ -117,9 +120,9 @@ class Outside:
         if id(value) in self._seen or len(self._seen) > _MOST:
             return
         self._seen.add(id(value))
-        if isinstance(value, dict):
+        if type(value) in _DICTIONARIES:
             self._entries(value, name, value, "[{!r}]")
-        elif isinstance(value, (list, tuple)):
+        elif type(value) is list or isinstance(value, tuple):
             self._entries(value, name, dict(enumerate(value)), "[{}]")
         elif not isinstance(value, nn.Module | torch.optim.Optimizer) and _is_users(value):
             self._attributes(value, name)

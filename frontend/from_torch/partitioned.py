@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
 from torch.utils import _pytree as pytree
 
 from distspmd import pipeline
-from distspmd.errors import ArgumentError, DistSPMDError, UnsupportedProgram
+from distspmd.errors import ArgumentError, DistSPMDError, NothingSplit, UnsupportedProgram
 from distspmd.execution.binding import binding_of
 from distspmd.execution.call_keys import comparable
 from distspmd.execution.program import Made, Program, build_for, load_together
@@ -29,7 +29,10 @@ from distspmd.placement.schedule import warn
 from distspmd.plans.heuristics import HEURISTICS
 from distspmd.runtime.agreement import Agreement, Call
 from distspmd.runtime.collective_resource import Closing
-from distspmd.schedule import Entries, as_entries
+from distspmd.schedule import Entries, Schedule, as_entries
+
+if TYPE_CHECKING:
+    from dace import SDFG
 
 _NEW = -1
 """The number of a program that is still to be made."""
@@ -240,7 +243,7 @@ class Partitioned(Closing):
                 warn(sentence)
             return lambda: found
         sdfg = given.traced(self.name, self._varying)
-        pipeline.lower_numbers(sdfg, self._entries, arguments=self._options)
+        self._lower(sdfg)
 
         def make() -> Made:
             built, lowering = build_for(sdfg, ranks, self._arithmetic, self._device)
@@ -251,6 +254,15 @@ class Partitioned(Closing):
             return built, lowering, binding
 
         return make
+
+    def _lower(self, sdfg: SDFG) -> None:
+        """Lower the program of a call; one that patterns do not split, all ranks compute alike."""
+        try:
+            pipeline.lower_numbers(sdfg, self._entries, arguments=self._options)
+        except NothingSplit as problem:
+            warn(f"{self.name}: {problem} All ranks compute all of it.")
+            held = Schedule(held=getattr(self._entries, "held", {}))
+            pipeline.lower_numbers(sdfg, held, arguments=self._options)
 
     def _run_in_torch(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
         """The first step of an optimizer, where no other one does what it does."""

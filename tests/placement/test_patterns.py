@@ -192,3 +192,8 @@ def test_patterns_are_kept_in_files(named, tmp_path):
     preset = Patterns({"*": {"batch": "x", "hidden": ("y", "z")}}, {"x": 3, "y": 2, "z": 1})
     preset.save(path)
     assert grids(named, Schedule.load(path)) == grids(named, preset)
+
+
+def test_a_batch_of_fewer_than_the_ranks_leaves_some_idle(named):
+    found = grids(named, data_parallel(64))
+    assert found["hidden"][1] == (("data",), ())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +13,7 @@ from conftest import call_on_ranks
 from torch import Tensor, nn
 
 from distspmd import frontend
-from distspmd.errors import ArgumentError
+from distspmd.errors import ArgumentError, ScheduleWarning
 from distspmd.execution.binding import binding_of
 from distspmd.frontend.from_torch.arguments import MemoryBinding
 from distspmd.frontend.from_torch.partitioned import Given
@@ -84,6 +85,17 @@ def test_ranks_follow_batches_modes_settings_and_state_dicts() -> None:
     call_on_ranks("training.test_partitioned_calls", "follow(comm)", ranks=2)
 
 
+def evaluate_few(evaluate: Any, other: nn.Module, root: bool) -> None:
+    """Batches of which a rank has less, and one that all ranks compute alike."""
+    for size in (3, 1):
+        x = batch(size)[0]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ScheduleWarning)
+            found = evaluate(x) if root else evaluate()
+        if root:
+            torch.testing.assert_close(found, other(x).detach(), rtol=1e-4, atol=1e-5)
+
+
 def follow(comm: Any) -> None:
     """What a user does to a module between calls, beside torch on rank 0."""
     root = comm.rank == 0
@@ -110,6 +122,9 @@ def follow(comm: Any) -> None:
         module.train(), other.train()
         trained(8)
     assert len(evaluate.programs) == 1
+    module.eval(), other.eval()
+    evaluate_few(evaluate, other, root)
+    module.train(), other.train()
     if root:
         changed = {
             k: v + 0.1 if v.is_floating_point() else v for k, v in other.state_dict().items()

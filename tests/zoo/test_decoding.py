@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import torch
+from conftest import call_on_ranks
 from from_torch.kernels_in_numpy import Program
 from torch import Tensor, nn
 
@@ -66,8 +67,8 @@ def _held(cache: Any) -> list[Tensor]:
     return [tensor for layer in cache.layers for tensor in (layer.keys, layer.values)]
 
 
-@pytest.fixture(scope="module")
-def model() -> Any:
+def small_llama() -> Any:
+    """Of two layers."""
     tell_torchvision()
     from transformers import LlamaConfig, LlamaForCausalLM
 
@@ -86,6 +87,11 @@ def model() -> Any:
     return LlamaForCausalLM(config).eval()
 
 
+@pytest.fixture(scope="module")
+def model() -> Any:
+    return small_llama()
+
+
 @pytest.mark.parametrize("kind", [Growing, Static])
 def test_words_are_those_that_generate_gives(
     kind: type[nn.Module], model: Any, monkeypatch: pytest.MonkeyPatch
@@ -101,3 +107,37 @@ def test_words_are_those_that_generate_gives(
         places = places[-1:] + 1
         made.append(words)
     assert torch.equal(torch.cat(made, dim=1), wanted)
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_a_static_cache_stays_on_the_ranks(ranks: int) -> None:
+    call_on_ranks("zoo.test_decoding", "decode(comm)", ranks)
+
+
+def decode(comm: Any) -> None:
+    """Greedy decoding with a cache that the function closes over, by presets, beside `generate`."""
+    from transformers import StaticCache
+
+    from distspmd import frontend
+
+    model = small_llama()
+    prompt = torch.randint(3, 50, (BATCH, PROMPT))
+    wanted = model.generate(prompt, max_new_tokens=NEW, do_sample=False)
+    for preset in (frontend.megatron(comm.size), frontend.data_parallel(comm.size)):
+        cache = StaticCache(config=model.config, max_cache_len=MOST)
+        cache.early_initialization(BATCH, 2, 4, torch.float32, torch.device("cpu"))
+
+        def following(words: Tensor, cache: Any = cache) -> Tensor:
+            with torch.no_grad():
+                return _likeliest(model(input_ids=words, past_key_values=cache, use_cache=True))
+
+        with frontend.partitioned(following, preset, comm) as step:
+            words, made = prompt, [prompt]
+            for _ in range(NEW):
+                words = step(words) if comm.rank == 0 else step()
+                made.append(words)
+            for program in step.programs if comm.rank == 0 else ():
+                moved = {m.data for m in program.lowering.memlets}
+                assert not any("keys" in name or "values" in name for name in moved)
+        if comm.rank == 0:
+            assert torch.equal(torch.cat(made, dim=1), wanted)

@@ -38,6 +38,7 @@ from zoo.steps import (  # noqa: F401
 from zoo.steps.table import Training, build
 
 PAPER = "paper"
+PRESETS = ("data_parallel", "megatron", "sequence_parallel", "zero", "fsdp", "experts")
 HALF_A_BIT = 2e-16
 
 
@@ -109,7 +110,7 @@ def on_paper(name: str, wanted: Any) -> str:
 
 def on_ranks(name: str, preset: str, comm: Any, wanted: Any) -> str:
     """What differs where all ranks run the step together."""
-    schedule = eval(preset, vars(frontend))
+    schedule = eval(preset, {name: getattr(frontend, name) for name in PRESETS})
     example = build(name) if comm.rank == 0 else None
     with frontend.partitioned(example and example.step, schedule, comm) as step:
         if example is None:
