@@ -86,3 +86,11 @@ def test_random_redistributions_of_tiles_on_devices_agree_with_the_simulator(
     program = Path(__file__).with_name("device_redistributions.py")
     done = launch(program, str(ranks), str(cases), ranks=ranks)
     assert "all is right" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "ranks", [3, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 2, 4))]
+)
+def test_sums_over_ranks_have_the_same_bits_by_each_transport(launch: Launch, ranks: int) -> None:
+    program = Path(__file__).parents[1] / "ranks" / "device_bits.py"
+    assert "all is right" in launch(program, ranks=ranks).stdout

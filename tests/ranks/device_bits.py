@@ -1,0 +1,39 @@
+"""Sums over ranks have the same bits by each transport between devices: in the order of ranks."""
+
+import os
+
+import numpy as np
+from mpi4py import MPI
+
+import distspmd
+from distspmd.layouts.layout import Layout
+from distspmd.layouts.mesh import Mesh
+from distspmd.runtime.device_transports import VARIABLE
+
+DEVICE = os.environ.get("DISTSPMD_TEST_DEVICE", "emulated")
+TRANSPORTS = os.environ.get("DISTSPMD_TRIED", "pulls,nccl,staged").split(",")
+mesh = Mesh(p=MPI.COMM_WORLD.size)
+comms = {name: MPI.COMM_WORLD.Dup() for name in TRANSPORTS}
+rank, size = MPI.COMM_WORLD.rank, MPI.COMM_WORLD.size
+for extent in (7, 1001, 100_003):  # the last is a reduce-scatter and an all-gather
+    tile = -(-extent // size)
+    for dtype in (np.float32, np.float64):
+        operands = [
+            (np.random.default_rng(n).standard_normal(extent) * 10.0**n).astype(dtype)
+            for n in range(size)
+        ]
+        wanted = operands[0].copy()
+        for operand in operands[1:]:
+            wanted += operand
+        for text in (f"[{extent}]", f"[{tile}{{p}}{extent}]"):
+            source = Layout.parse(f"[{extent}] + partial(sum){{p}}", mesh)
+            target = Layout.parse(text, mesh)
+            (box,) = target.box(rank)
+            for name in TRANSPORTS:
+                os.environ[VARIABLE] = name
+                mine = distspmd.DeviceArray.of(operands[rank], DEVICE)
+                found = distspmd.redistribute(comms[name], mine, source, target)
+                if found is not None:
+                    assert found.numpy().tobytes() == wanted[slice(*box)].tobytes(), (name, text)
+if rank == 0:
+    print("all is right")
