@@ -15,6 +15,7 @@ from torch.amp import GradScaler
 import distspmd
 from distspmd import frontend
 from distspmd.errors import ArgumentError, UnsupportedProgram
+from distspmd.frontend.from_torch.kept_programs import KeptProgram
 from from_torch.kernels_in_numpy import Program
 
 OPTIMIZERS: list[Callable[..., torch.optim.Optimizer]] = [
@@ -150,6 +151,22 @@ def test_the_value_of_a_scale_is_not_read_inside(program: Program) -> None:
 
     with pytest.raises(UnsupportedProgram, match="reads the value of a tensor"):
         program.step(watched, inputs()[0])
+
+
+def test_programs_are_found_again_whatever_the_scale_is() -> None:
+    step, _, scaler = scaled(network())
+
+    def found() -> KeptProgram:
+        return KeptProgram.of(step, inputs()[:1], (), device=None)
+
+    key = found().key
+    assert key, found().reason
+    frontend.training_step(step, inputs()[0])  # which makes the tensors of the scaler
+    traced = found().key
+    scaler.load_state_dict({**scaler.state_dict(), "scale": 7.0, "_growth_tracker": 1})
+    assert found().key == traced
+    scaler.set_growth_interval(5)
+    assert found().key not in (key, traced)
 
 
 @pytest.mark.parametrize("ranks", [2, pytest.param(3, marks=pytest.mark.slow)])
