@@ -109,6 +109,39 @@ def test_a_scale_that_cannot_grow_stays(program: Program) -> None:
     assert scaler._get_growth_tracker() == 0
 
 
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
+@pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")
+def test_of_two_optimizers_the_one_that_overflows_alone_does_not_step(program: Program) -> None:
+    made = []
+    for _ in range(2):
+        models = network(), network()
+        owners = [torch.optim.Adam(m.parameters(), lr=0.01) for m in models]
+        scaler = GradScaler("cpu", init_scale=2.0**6, growth_interval=2)
+        made.append((models, owners, scaler))
+
+    def stepped(models: Any, owners: Any, scaler: GradScaler) -> Callable[..., Tensor]:
+        def step(x: Tensor, y: Tensor) -> Tensor:
+            for optimizer in owners:
+                optimizer.zero_grad()
+            losses = [model(z).square().mean() for model, z in zip(models, (x, y), strict=True)]
+            scaler.scale(losses[0] + losses[1]).backward()
+            for optimizer in owners:
+                scaler.step(optimizer)
+            scaler.update()
+            return losses[0].detach()
+
+        return step
+
+    call = program.calls(stepped(*made[0]), *inputs()[:2])
+    reference = stepped(*made[1])
+    fine, huge = inputs()[1], inputs()[2]
+    for given in ((fine, fine), (fine, huge), (huge, fine), (fine, fine)):
+        torch.testing.assert_close(call(*given)[0], reference(*given), equal_nan=True)
+        for number in range(2):
+            ours, theirs = ((m[number], o[number], s) for m, o, s in made)
+            check_equal(ours, theirs)
+
+
 def test_a_scaler_that_is_disabled_does_nothing(program: Program) -> None:
     module = network()
     same = copy.deepcopy(module)
