@@ -61,8 +61,34 @@ def _fold(
     folding = Folding(compilation.sdfg, spaces, fold, what)
     blocks = _blocks(compilation)
     grow(folding, space, parameter, blocks)
-    fold = folding.fold
-    _check(what, fold, cyclic, parts)
+    _check(what, folding.fold, cyclic, parts)
+    _carry_out(compilation, folding, what)
+
+
+def fold_rounds(
+    compilation: Compilation, space: IterationSpace, parameter: str, length: int
+) -> bool:
+    """Fold a parameter in rounds of so many elements, with units as large as all indices let them.
+
+    Returns:
+        whether that is possible; if not, nothing was changed.
+    """
+    what = f"{space.where}: {parameter} of the space {space.name!r} in rounds of {length}"
+    for unit in (length, 1):
+        folding = Folding(compilation.sdfg, list(compilation.spaces), Fold(length, unit), what)
+        try:
+            grow(folding, space, parameter, {})
+        except ScheduleError:
+            return False
+        if folding.fold.units > 1:
+            _carry_out(compilation, folding, what)
+            return True
+    return False
+
+
+def _carry_out(compilation: Compilation, folding: Folding, what: str) -> None:
+    """Fold all that follows, in place."""
+    spaces, fold = folding.spaces, folding.fold
     shapes = fold_containers(compilation.sdfg, folding)
     folded = {s.name: fold_space(s, folding) for s in spaces}
     grids = {s.name: _grid(s, folding, compilation.grids.get(s.name), what) for s in spaces}

@@ -195,12 +195,14 @@ class Footprint:
         like: the footprint of a space that touches containers of other names in the same way, of
             which all is known that is known of this one; itself where there is none.
         names: of its own containers by those of the other space.
+        unsplit: parameters that no schedule can split: digits of one that is dealt in blocks.
     """
 
     space: IterationSpace
     touched: Touched
     like: Footprint = field(init=False)
     names: Mapping[str, str] = field(default_factory=dict)
+    unsplit: frozenset[str] = frozenset()
     _kinds: dict[frozenset[str], list[Use] | None] = field(default_factory=dict)
     _bounds: dict[int, Any] = field(default_factory=dict)
     _partials: dict[frozenset[str], dict[str, frozenset[str]] | None] = field(default_factory=dict)
@@ -240,6 +242,8 @@ class Footprint:
         along those of them that no write is indexed by. None where it is impossible; that is
         checked again for what is chosen (:meth:`refuses`).
         """
+        if split & self.unsplit:
+            return None
         if self.like is not self:
             found = self.like.partials(split)
             return found and {self.names[data]: along for data, along in found.items()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy as np
 from distspmd.charts import Bars, Chart, Line, as_svg
 from distspmd.layouts.layout import Layout
 from distspmd.layouts.mesh import Mesh
+from distspmd.passes.deal_blocks import asked_by
 from distspmd.schedule import Grid, OnMesh, Schedule
 from distspmd.scheduling.candidates import coarsened
 from distspmd.scheduling.columns import Columns
@@ -63,6 +64,7 @@ class Found:
         solver: that found it.
         why_whole: why no space is split, if none is.
         history: seconds of the search, with cost and bound.
+        moving: seconds of what moves of each container.
     """
 
     schedule: Schedule
@@ -77,6 +79,7 @@ class Found:
     solver: str
     history: tuple[tuple[float, float, float], ...] = field(default=(), repr=False)
     why_whole: str = ""
+    moving: Mapping[str, float] = field(default_factory=dict, repr=False)
 
     @property
     def gap(self) -> float:
@@ -204,6 +207,7 @@ def found_on(model: Model, solution: Solution, ranks: int) -> Found:
         solution.solver,
         tuple((step.seconds, step.cost, step.bound) for step in solution.history),
         _why_whole(model),
+        {each.dwelling.data: home.seconds for each, home in zip(model.homes, homes, strict=True)},
     )
 
 
@@ -228,8 +232,11 @@ def _on_mesh(model: Model, name: str, mesh: Mesh, candidate: Candidate) -> OnMes
         return OnMesh(Mesh(), {})
     if isinstance(candidate, Grid):
         mesh, candidate = candidate.mesh, candidate.splits
-    parameters = model.program.footprints[name].space.parameters
-    return OnMesh(mesh, {p: a for p, a in zip(parameters, candidate, strict=True) if a})
+    space = model.program.footprints[name].space
+    parts = [math.prod(mesh[axis] for axis in axes) for axes in candidate]
+    asked = asked_by(space, candidate, parts, model.program.compilation.folded.get(name, {}))
+    assert asked is not None  # what no schedule can say is no candidate
+    return OnMesh(mesh, asked)
 
 
 def _peak(model: Model, chosen: Sequence[int], homes: Sequence[Settled]) -> int:

@@ -7,7 +7,7 @@ near them is alike, too.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 
 from dace.sdfg import nodes
 
@@ -17,17 +17,25 @@ from distspmd.analysis.iteration_spaces import IterationSpace
 from distspmd.scheduling.footprints import Footprint
 
 
-def footprints_of(spaces: Iterable[IterationSpace]) -> dict[str, Footprint]:
-    """Footprints of spaces by name; of those that are alike all but the first follow that one."""
+def footprints_of(
+    spaces: Iterable[IterationSpace], unsplit: Mapping[str, frozenset[str]]
+) -> dict[str, Footprint]:
+    """Footprints of spaces by name; of those that are alike all but the first follow that one.
+
+    Args:
+        spaces: of a program, in its order.
+        unsplit: by name of the space, parameters that are not to be split.
+    """
     found: dict[str, Footprint] = {}
     first: dict[Hashable, tuple[Footprint, list[str]]] = {}
     for space in spaces:
         touched = touched_by(space)
-        footprint = Footprint(space, touched)
+        whole = unsplit.get(space.name, frozenset())
+        footprint = Footprint(space, touched, unsplit=whole)
         containers = _containers(touched)
         key = _key(space, touched, containers)
         if key is not None:
-            like, theirs = first.setdefault(key, (footprint, containers))
+            like, theirs = first.setdefault((key, whole), (footprint, containers))
             footprint.like = like
             footprint.names = dict(zip(theirs, containers, strict=True))
         found[space.name] = footprint

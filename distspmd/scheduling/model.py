@@ -28,6 +28,7 @@ from distspmd.scheduling.footprints import (
     Slot,
     Tilings,
 )
+from distspmd.scheduling.interleaved import unsplit_of
 from distspmd.scheduling.likeness import footprints_of, tied_variables
 from distspmd.scheduling.offers import Scores, candidates_of
 from distspmd.scheduling.tiles import Tiles
@@ -66,7 +67,7 @@ class Program:
         """The program of a compilation whose maps are fused and aligned."""
         sdfg, spaces = compilation.sdfg, compilation.spaces
         return cls(
-            footprints_of(spaces),
+            footprints_of(spaces, unsplit_of(compilation.folded)),
             {space.name: work_of(space) for space in spaces},
             {space.name: times(space.state) for space in spaces},
             {name: compilation.dtype(name).itemsize for name in sdfg.arrays},

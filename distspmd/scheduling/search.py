@@ -34,6 +34,7 @@ from distspmd.plans.solver import Solver
 from distspmd.schedule import Entries, Grid
 from distspmd.scheduling import candidates
 from distspmd.scheduling.found import Found, found_on
+from distspmd.scheduling.interleaved import fold_all, rounds_in
 from distspmd.scheduling.model import Model, Program
 from distspmd.wcsp.solver import Solution, solve
 
@@ -45,6 +46,10 @@ MANY = 400
 """Spaces, beyond which those that are alike are tied unless something else is asked for."""
 _HALF = 0.5
 """Of the time: where communication takes more, fewer ranks may be faster."""
+_WORTHWHILE = 0.01
+"""Of the time: what moves of an array must take, for the search to deal its parts in blocks."""
+_LEAST = 0.5
+"""Seconds for the solver, even if there is no time left."""
 Progress = Callable[[float, float, float], None]
 
 
@@ -118,23 +123,50 @@ def search_numbers(
     fuse: bool = True,
 ) -> Found:
     """Search for a schedule of an SDFG with numbers for sizes; see :func:`distspmd.search`."""
-    twin = copy.deepcopy(sdfg)
-    compilation = begin_compilation(
-        twin,
-        on_copy({} if fixed is None else fixed, sdfg, twin),
-        arguments=arguments,
-        machine=machine,
-        fuse=fuse,
-    )
-    run_passes(compilation, stop_after="align-maps")
-    for name, grid in compilation.grids.items():
+
+    def aligned() -> Compilation:
+        twin = copy.deepcopy(sdfg)
+        compilation = begin_compilation(
+            twin,
+            on_copy({} if fixed is None else fixed, sdfg, twin),
+            arguments=arguments,
+            machine=machine,
+            fuse=fuse,
+        )
+        run_passes(compilation, stop_after="align-maps")
+        _check_dealt(compilation.grids)
+        return compilation
+
+    begin, compilation = time.monotonic(), aligned()
+    compilation.spaces = as_tiled(compilation.spaces)
+    with unchanged_control_flow(), quick_graphs():
+        program = Program.of(compilation)
+    found = _search(program, options)
+    rounds = [
+        each
+        for each in rounds_in(program.footprints.values())
+        if found.moving.get(each[0], 0.0) > _WORTHWHILE * found.cost
+    ]
+    if not rounds or compilation.grids:
+        return found
+    folded = aligned()
+    if not fold_all(folded, rounds):
+        return found
+    folded.spaces = as_tiled(folded.spaces)
+    left = max(_LEAST, options.seconds - (time.monotonic() - begin))
+    other = search_fused(folded, replace(options, seconds=left))
+    best = other if other.cost < found.cost else found
+    return replace(best, bound=min(found.bound, other.bound))
+
+
+def _check_dealt(grids: Mapping[str, Grid]) -> None:
+    for name, grid in grids.items():
         if any(grid.dealt):
             raise ScheduleError(
-                f"the schedule gives the space {name!r} {grid}, but a search deals no blocks. "
-                "Leave cyclic() out, or leave ranks= out and write what a search found beside it."
+                f"the schedule gives the space {name!r} {grid}, but a search deals no blocks that "
+                "are asked for. Leave cyclic() out, or leave ranks= out and write what a search "
+                "found beside it."
             )
-    compilation.spaces = as_tiled(compilation.spaces)
-    return search_fused(compilation, options)
 
 
 def lower_searched(
@@ -176,8 +208,15 @@ def search_fused(compilation: Compilation, options: Options) -> Found:
     Raises:
         NoSchedule: nothing fits the memory; says the least that would do.
     """
+    with unchanged_control_flow(), quick_graphs():
+        program = Program.of(compilation)
+    return _search(program, options)
+
+
+def _search(program: Program, options: Options) -> Found:
+    """Search on all meshes, and with fewer ranks where that may be faster."""
     begin = time.monotonic()
-    grids = compilation.grids
+    grids = program.compilation.grids
     for name, grid in grids.items():
         if grid.mesh.size > options.ranks:
             raise ArgumentError(
@@ -190,17 +229,16 @@ def search_fused(compilation: Compilation, options: Options) -> Found:
         assert options.memory is None or isinstance(options.memory, int)
         tied = len(program.footprints) > MANY if options.tied is None else options.tied
         model = Model(program, mesh, fixed, options.memory, tied)
-        left = max(0.5, options.seconds - (time.monotonic() - begin))
+        left = max(_LEAST, options.seconds - (time.monotonic() - begin))
         found = _solved(model, replace(options, seconds=left))
         bounds.append(found.bound)
         return found
 
     bounds: list[float] = []
     with unchanged_control_flow(), quick_graphs():
-        program = Program.of(compilation)
         best = min(map(on, _meshes(options, list(grids.values()))), key=lambda found: found.cost)
         if options.mesh is None and not grids:
-            best = _on_fewer(best, on, options, compilation.machine.cores)
+            best = _on_fewer(best, on, options, program.machine.cores)
     return replace(best, bound=min(bounds))
 
 
@@ -238,7 +276,7 @@ def _solved(model: Model, options: Options) -> Found:
     _check_memory(model)
     begin, memory, best = time.monotonic(), model.capacity, None
     for _ in range(_TRIES):
-        left = max(0.5, options.seconds - (time.monotonic() - begin))
+        left = max(_LEAST, options.seconds - (time.monotonic() - begin))
         solution = solve(model.problem, seconds=left, progress=options.progress)
         refused = _refused(model, solution)
         for number, choice in refused:

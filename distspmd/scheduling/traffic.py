@@ -190,16 +190,17 @@ def reduce(
         return (
             lacking.max(axis=1),
             (lacking * of.ranks).sum(axis=1),
-            1 + (wanted.max(axis=1) > (held / p).max(axis=1)),
+            np.ceil(wanted.max(axis=1) / np.maximum((held / p).max(axis=1), 1)),
             ((held > 0) & (here < np.minimum(wanted, held / p))).any(axis=1),
             np.minimum(wanted, held / p).max(axis=1),
         )
 
-    most, received, steps, apart, kept = tabled(source, target, combined_of)
-    calls = np.ceil(np.log2(np.maximum(operands, 2)))[:, None] * steps + PERMUTATION * apart
-    calls = np.broadcast_to(calls, steps.shape).astype(np.float64)
+    most, received, pieces_of, apart, kept = tabled(source, target, combined_of)
+    gathering = np.ceil(np.log2(np.maximum(pieces_of, 1)))  # of pieces that others combined
+    calls = np.ceil(np.log2(np.maximum(operands, 2)))[:, None] + gathering + PERMUTATION * apart
     moving = _Moving(calls, machine.busiest(most, received))
     if machine.has_nodes:
+        steps = 1 + (gathering > 0)
         moving.far = combining(Nodes(source.bounds, machine.node_ranks))[:, None] * steps
     seconds = moving.seconds(itemsize, machine) + itemsize * machine.copy * kept
     combined = (operands > 1)[:, None]
