@@ -161,3 +161,15 @@ def test_a_failure_in_a_redistribution_of_device_tiles_ends_all_ranks(
     assert not done.timed_out
     what = r"the redistribution \[32\{p\}64, 64\] -> \[64, 32\{p\}64\]: the device"
     assert re.search(rf"distspmd: rank 1: {what}", done.stderr), done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("transport", ["pulls", "staged", "nccl"])
+def test_a_call_allocates_no_memory_of_the_device(
+    launch: Launch, monkeypatch: pytest.MonkeyPatch, transport: str
+) -> None:
+    """Of a program with loops, halos, products and sums, which one rank would fail to get."""
+    monkeypatch.setenv(TRANSPORT, transport)
+    done = launch(RANKS / "device_failures.py", "allocation:1", ranks=2)
+    assert f"the first call is right, by {transport}" in done.stdout
+    assert "there are fewer of that kind" in done.stdout
