@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import dace
@@ -18,6 +19,7 @@ from mpi4py import MPI
 import distspmd
 from distspmd.runtime import device_arrays, dlpack
 from distspmd.runtime.device_arrays import DeviceArray, DeviceStream
+from distspmd.runtime.device_views import wait_for_tensors
 from distspmd.runtime.devices import KINDS, Device, device_of_process
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -207,6 +209,12 @@ def streams() -> None:
         assert rank != 0 or np.array_equal(found.numpy(), 2 * x)
         for known in (1, 2):
             call(program, x=Interface(on(x), stream=known), by=2.0, stream=known)
+        for waits in (False, True):  # for the current stream of PyTorch
+            given = hidden(x)
+            if waits:
+                with_current(stream, wait_for_tensors, given._device, given)
+            found = call(program, x=given, by=2.0)
+            assert rank != 0 or np.array_equal(found.numpy(), 2 * x if waits else 0 * x)
         kept, Device.order = Device.order, lambda *_: 0  # no wait
         found = call(program, x=late(x), by=2.0)
         Device.order = kept
@@ -215,6 +223,42 @@ def streams() -> None:
         refused(program, "the stream 0x10 is none of the device", x=on(x), by=2.0, stream=16)
         given = Interface(on(x), stream=0)
         refused(program, "its stream is 0, which the protocol forbids", x=given, by=2.0)
+
+
+def with_current(stream: DeviceStream, function: Callable[..., Any], *arguments: Any) -> None:
+    """Call a function where PyTorch says that a stream is its current one."""
+    import torch
+
+    current = SimpleNamespace(cuda_stream=stream.handle)
+    kept, torch.cuda.current_stream = torch.cuda.current_stream, lambda _: current
+    function(*arguments)
+    torch.cuda.current_stream = kept
+
+
+def of_cupy() -> None:
+    """An array of a library called CuPy goes in, and one of it comes out, behind its stream."""
+    stream = DeviceStream("emulated")
+    made: list[Any] = []
+
+    class Array(Interface):
+        pass
+
+    def empty(shape: Any, dtype: Any) -> Array:
+        made.append(DeviceArray(shape, dtype, "emulated"))
+        return Array(made[-1])
+
+    library = ModuleType("cupy")
+    library.empty, Array.__module__ = empty, "cupy"
+    library.cuda = SimpleNamespace(get_current_stream=lambda: stream)
+    sys.modules["cupy"] = library
+    with compiled(scaled) as program:
+        x = np.arange(1.0, N + 1)
+        found = call(program, x=Array(on(x)), by=2.0)
+        if rank == 0:
+            assert isinstance(found, Array)
+            assert found.array is made[-1]
+            assert np.array_equal(found.array.numpy(), 2 * x)
+    del sys.modules["cupy"]
 
 
 def refusals() -> None:
@@ -354,7 +398,7 @@ def tensors() -> None:
 for part in (kinds, whole, control, held, decorated, sizes, tensors):
     part()
 if DEVICE == "emulated":
-    for part in (streams, refusals, kept):
+    for part in (streams, of_cupy, refusals, kept):
         part()
 comm.Barrier()
 if rank == 0:
