@@ -91,7 +91,21 @@ said of the others, with an error that has the source line.
   `eigvalsh`, `toeplitz` and `block_diag`; `scipy.fft` what `np.fft` has, and `dct` and `idct` of
   type 2; `scipy.spatial.distance` `cdist` and `pdist`; `scipy.integrate` `trapezoid`,
   `cumulative_trapezoid` and `simpson`; `scipy.signal` `correlate`, `convolve` and `fftconvolve`
-  of vectors.
+  of vectors, `convolve2d`, `correlate2d`, `lfilter`, `detrend`; `scipy.special` `erf`, `erfc`,
+  `erfinv`, `ndtr`, `ndtri`, `gamma`, `gammaln`, `digamma`, `expit`, `logit`, `xlogy`, `xlog1py`,
+  `entr`, `rel_entr`, `kl_div`, `comb`, `binom`, `factorial`, `i0`, `logsumexp`, `softmax`,
+  `log_softmax`; `scipy.ndimage` `convolve`, `correlate` and `gaussian_filter`, `uniform_filter`
+  with their forms of one dimension, `laplace`, `sobel`, `prewitt`, `maximum_filter`,
+  `minimum_filter`; `scipy.stats` `zscore`, `gmean`, `hmean`, `sem`, `skew`, `kurtosis`, and
+  densities, chances and quantiles of `norm`, `expon`, `uniform`. `scipy.linalg.eig` and `eigvals`
+  work as well. All but LAPACK's are written out in NumPy: they agree with SciPy but for rounding.
+- **Polynomials**: `np.poly1d` and `np.polynomial.Polynomial` are objects of programs, with
+  operators, derivatives, integrals and roots; so are the sums of series (`chebval`, `legval`,
+  `hermval`, `hermeval`, `lagval`). NumPy leaves out leading coefficients that are zero. A program
+  keeps them, and ends with a `ValueError` where it asks for the degree, the coefficients or the
+  roots of such a one.
+- **Memory**: `strides` and `as_strided` are those of arrays as NumPy makes them, in reading order,
+  for windows and repetitions along dimensions; `ravel(order="K")`, `flags` and `base` are refused.
 """
 
 SPACES: tuple[tuple[str, Any], ...] = (
@@ -149,7 +163,10 @@ def _section(
 
 def _of_ufuncs() -> list[str]:
     every = {n: v for n, v in sorted(vars(np).items()) if isinstance(v, np.ufunc)}
-    works = [f"`{n}`" for n, v in every.items() if v in FUNCTIONS or v.__name__ in BUILDS]
+    by_others = {"divmod"}  # from two of them
+    works = [
+        f"`{n}`" for n, v in every.items() if v in FUNCTIONS or v.__name__ in {*BUILDS, *by_others}
+    ]
     rest = [f"`{n}`" for n, v in every.items() if f"`{n}`" not in works]
     methods = [f"`{key[1]}`" for key in FUNCTIONS if isinstance(key, tuple) and key[0] == "ufunc"]
     lines = _section("Universal functions", works, [], rest)

@@ -70,7 +70,10 @@ def work_of(space: IterationSpace) -> Work:
 
 def _product(space: IterationSpace, operations: float) -> Work:
     """Products of matrices, by the type of their elements."""
-    data = next(edge.data.data for edge in space.state.out_edges(space.node) if edge.data.data)
+    written = (edge.data.data for edge in space.state.out_edges(space.node) if edge.data.data)
+    data = next(written, None)
+    if data is None:  # what it writes is not told by memlets
+        return Work(Kind.LOOP, operations)
     dtype = np.dtype(space.state.sdfg.arrays[data].dtype.type)
     kind, times = _PRODUCTS.get(dtype.str[1:], (Kind.PRODUCT, 1))
     return Work(kind, times * operations)

@@ -39,7 +39,7 @@ _FUNCTIONS = {
     "absolute": "abs",
     "power": "pow",
     "rint": "nearbyint",
-    **{name: name for name in ("real", "imag", "cbrt", "copysign", "signbit")},
+    **{name: name for name in ("real", "imag", "cbrt", "copysign", "signbit", "nextafter")},
 }
 """Functions of the standard library, by the operations that they are."""
 _SIGNS = {

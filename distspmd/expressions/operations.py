@@ -185,6 +185,7 @@ _ROWS = [
     _row("conjugate", 1, promote_types, 1),
     _row("cbrt", 1, real, 20),
     _row("copysign", 2, real, 2),
+    _row("nextafter", 2, real, 4, is_step=True),
     _row("signbit", 1, truth, 1, is_step=True),
     _row("floor", 1, promote_types, 2, is_step=True),
     _row("ceil", 1, promote_types, 2, is_step=True),

@@ -23,7 +23,10 @@ _FUNCTIONS = {
     "maximum": "max",
     "minimum": "min",
     "rint": "round",
-    **{name: name for name in ("real", "imag", "conjugate", "cbrt", "copysign", "signbit")},
+    **{
+        name: name
+        for name in ("real", "imag", "conjugate", "cbrt", "copysign", "signbit", "nextafter")
+    },
 }
 SIGNS = {
     "add": "+",

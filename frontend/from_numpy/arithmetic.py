@@ -14,6 +14,7 @@ from distspmd.expressions.operations import OPERATIONS, DType
 from distspmd.frontend.from_numpy.comparisons import COMPARISONS, comparison, known_comparison
 from distspmd.frontend.from_numpy.complex_parts import apply_real
 from distspmd.frontend.from_numpy.elements import is_one, truth_of
+from distspmd.frontend.from_numpy.logarithms import log2_of_rest, sum_of_powers
 from distspmd.frontend.from_numpy.real_or_complex import (
     RealOrComplex,
     as_typed,
@@ -83,7 +84,9 @@ def _floor_divide(a: Expression, b: Expression) -> Expression:
     below = apply("logical_and", apply("not_equal", rest, zero), apart)
     whole = apply("rint", apply("divide", apply("subtract", a, rest), b))
     found = apply("where", below, apply("subtract", whole, number(1, a.dtype)), whole)
-    undefined = apply("add", apply("divide", a, b), apply("subtract", a, a))  # of an infinity NaN
+    quotient = apply("divide", a, b)
+    of_infinity = apply("add", quotient, apply("subtract", a, a))  # NaN
+    undefined = apply("where", apply("equal", b, zero), quotient, of_infinity)
     return apply("where", _is_nan(rest), undefined, found)
 
 
@@ -186,11 +189,6 @@ def _maximum(name: str, truth: str) -> Build:
     return build
 
 
-def _logaddexp(a: Expression, b: Expression) -> Expression:
-    high, low = apply("maximum", a, b), apply("minimum", a, b)
-    return apply("add", high, apply("log1p", apply("exp", apply("subtract", low, high))))
-
-
 def _heaviside(a: Expression, b: Expression) -> Expression:
     zero = number(0, a.dtype)
     found = apply(
@@ -206,7 +204,9 @@ def _hypot(a: Expression, b: Expression) -> Expression:
     high = apply("maximum", _absolute(a), _absolute(b))
     safe = apply("where", apply("equal", high, number(0, a.dtype)), number(1, a.dtype), high)
     x, y = apply("divide", a, safe), apply("divide", b, safe)
-    return apply("multiply", high, apply("sqrt", apply("add", _square(x), _square(y))))
+    found = apply("multiply", high, apply("sqrt", apply("add", _square(x), _square(y))))
+    infinite = apply("logical_or", _is_inf(a), _is_inf(b))
+    return apply("where", infinite, number(math.inf, a.dtype), found)
 
 
 def _reciprocal(a: Expression) -> Expression:
@@ -230,7 +230,7 @@ _SAME = {
     *("arcsin", "arccos", "arctan", "arctan2", "sinh", "cosh", "tanh", "arcsinh", "arccosh"),
     *("arctanh", "negative", "divide", "fmod", "bitwise_and", "bitwise_or"),
     *("bitwise_xor", "invert", "left_shift", "right_shift", "equal", "not_equal"),
-    *("cbrt", "copysign", "signbit"),
+    *("cbrt", "copysign", "signbit", "nextafter"),
 }
 BUILDS: dict[str, Build] = {
     **{name: lambda *operands, _name=name: apply(_name, *operands) for name in _SAME},
@@ -271,7 +271,8 @@ BUILDS: dict[str, Build] = {
     "radians": _scaled(math.pi / 180),
     "rad2deg": _scaled(180 / math.pi),
     "degrees": _scaled(180 / math.pi),
-    "logaddexp": _logaddexp,
+    "logaddexp": sum_of_powers("exp", lambda a: apply("log1p", a), math.log(2)),
+    "logaddexp2": sum_of_powers("exp2", log2_of_rest, 1.0),
     "heaviside": _heaviside,
     "hypot": _hypot,
 }
@@ -298,9 +299,6 @@ def apply_ufunc(tracer: Tracer, ufunc: np.ufunc, operands: Sequence[Any], **keyw
             apply_ufunc(tracer, np.floor_divide, operands),
             apply_ufunc(tracer, np.remainder, operands),
         )
-    if ufunc.__name__ == "modf":
-        whole = apply_ufunc(tracer, np.trunc, operands)
-        return apply_ufunc(tracer, np.subtract, [operands[0], whole]), whole
     if ufunc.__name__ not in BUILDS or len(operands) != ufunc.nin:
         tracer.refuse(f"np.{ufunc.__name__} of {len(operands)} operands is not covered")
     found = combine(tracer, ufunc, operands, dtype)

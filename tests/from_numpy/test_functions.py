@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import ndimage, special, stats
 
 import distspmd
 from distspmd.errors import UnsupportedProgram
@@ -32,7 +33,7 @@ def test_programs_of_functions_are_right_with_all_spaces_split(ranks: int, step:
     assert not [f"{each.name}: {each.reason}" for each in found if each.kind != RIGHT]
 
 
-ON_PAPER = ("of_polynomials", "rarer_arguments")
+ON_PAPER = ("exponents", "of_polynomials", "of_scipy", "rarer_arguments", "taken_parts")
 """Fields of which all programs are compared on paper."""
 
 
@@ -43,6 +44,7 @@ def test_values_types_and_shapes_are_those_of_numpy(name: str) -> None:
     assert found.uncompared in ("", "Library", "Routine")  # values are compared on ranks
 
 
+_view, _strided = np.lib.stride_tricks.sliding_window_view, np.lib.stride_tricks.as_strided
 REFUSED: list[tuple[str, Callable[..., Any]]] = [
     ("write a loop", lambda x: np.power.accumulate(x)),
     ("in the range", lambda x: np.quantile(x, 1.5)),
@@ -55,6 +57,14 @@ REFUSED: list[tuple[str, Callable[..., Any]]] = [
     ("Invalid number of FFT data points", lambda x: np.fft.fft(x, 0)),
     ("norm has to be", lambda x: np.fft.fft(x, norm="unit")),
     ("mode is 'full'", lambda x: np.convolve(x[0], x[1], "half")),
+    ("windows that are written to", lambda x: _view(x, 2, axis=1, writeable=True)),
+    ("cannot be larger", lambda x: _view(x, 5, axis=0)),
+    ("goes to the element 5", lambda x: _strided(x[0], (4, 3), (8, 8))),
+    ("go along no dimension", lambda x: _strided(x, (3,), (12,))),
+    ("of the type float16", lambda x: np.ldexp(5, x[0].astype(int))),
+    ("scipy.ndimage with the mode 'odd'", lambda x: ndimage.gaussian_filter(x, 1, mode="odd")),
+    ("exact=True of values", lambda x: special.comb(x, 2, exact=True)),
+    ("of the distribution 'gamma'", lambda x: stats.gamma.pdf(x, 1.0)),
     ("several polynomials", lambda x: np.polynomial.polynomial.polyval(x, x)),
     ("of which the run decides", lambda x: np.linalg.lstsq(x[:, : int(x[0, 0])], x[:, 0])),
     ("how an array lies in memory", lambda x: x.ravel(order="K")),

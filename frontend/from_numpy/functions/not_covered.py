@@ -9,17 +9,9 @@ import numpy as np
 
 from distspmd.frontend.from_numpy.functions.registry import refused
 
-_BEFORE = "compute it before the program, and pass the result"
 _OUTSIDE = "read or write files outside of the program"
 
-refused(
-    *(np.unique_all, np.unique_counts, np.unique_inverse),
-    instead="write np.unique with return_index=, return_inverse= or return_counts=",
-)
 refused("resize", instead="make an array of the new shape, and assign its part")
-refused(np.put, "put", instead="write x.reshape(-1)[indices] = values")
-refused(np.i0, instead=_BEFORE)
-refused(np.packbits, instead="write shifts and sums: (bits << np.arange(8)[::-1]).sum(axis=-1)")
 refused(np.frompyfunc, instead="write the function over whole arrays")
 refused(
     *(np.shares_memory, np.may_share_memory),

@@ -7,6 +7,8 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
+
 from distspmd.frontend.from_numpy.kinds import has_data
 
 FUNCTIONS: dict[Any, Callable[..., Any]] = {}
@@ -141,6 +143,8 @@ def named(module: str, *names: str) -> Callable[[Any], Any]:
 def by_name(functions: Mapping[Any, Any], function: Any) -> Callable[..., Any] | None:
     """The handler of a function by its module, of which the first two parts count, and its name."""
     module = str(getattr(function, "__module__", "") or "")
+    if isinstance(function, np.ufunc):  # which does not say where it is
+        module = "" if vars(np).get(function.__name__) is function else "scipy.special"
     found: Callable[..., Any] | None = functions.get(
         (".".join(module.split(".")[:2]), getattr(function, "__name__", ""))
     )

@@ -135,25 +135,6 @@ def _delete(arr: Any, obj: Any, axis: Any = None) -> Any:
     return np.moveaxis(kept, 0, axis)
 
 
-@written_out(np.insert)
-def _insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
-    if axis is None:
-        arr = np.ravel(arr)
-        axis = 0
-    if np.ndim(obj) != 0:
-        raise NotImplementedError("np.insert at several places: concatenate the parts")
-    lines = np.moveaxis(arr, axis, 0)
-    n = lines.shape[0]
-    place = obj + n if obj < 0 else obj
-    new = np.asarray(values).astype(arr.dtype)
-    while np.ndim(new) < lines.ndim:
-        new = new[np.newaxis]
-    count = new.shape[0]
-    wide = np.broadcast_to(new, (count, *lines.shape[1:]))
-    joined = np.concatenate((lines[:place], wide, lines[place:]))
-    return np.moveaxis(joined, 0, axis)
-
-
 @written_out(np.resize)
 def _resize(a: Any, new_shape: Any) -> Any:
     extents = (new_shape,) if np.ndim(new_shape) == 0 else tuple(new_shape)

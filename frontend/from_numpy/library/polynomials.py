@@ -83,6 +83,16 @@ class Poly1d:
             return self.values.dtype.type(0)
         return self.values[self.values.shape[0] - 1 - power]
 
+    def __eq__(self, other: Any) -> Any:
+        if not isinstance(other, Poly1d) or self.values.shape[0] != other.values.shape[0]:
+            return False
+        return np.all(self.coeffs == other.coeffs)
+
+    def __ne__(self, other: Any) -> Any:
+        return not self == other
+
+    __hash__ = None  # type: ignore[assignment]
+
     def __neg__(self) -> Any:
         return Poly1d(-self.values)
 

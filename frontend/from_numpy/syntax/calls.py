@@ -191,14 +191,23 @@ def call(
     if isinstance(function, DaceProgram):
         function = function.f
     if isinstance(function, np.ufunc):
-        if not has_arrays((arguments, keywords)):
-            return _static(tracer, function, arguments, keywords)
-        arguments, keywords = _without_lists(run, arguments, keywords)
-        return _of_numpy(apply_ufunc(tracer, function, arguments, **keywords))
+        return _ufunc(run, function, arguments, keywords)
     own = _own_call(run, function, arguments, keywords)
     if own is not None:
         return run.call(*own)
     return _of_user(run, function, arguments, keywords)
+
+
+def _ufunc(
+    run: Interpreter, function: np.ufunc, arguments: Sequence[Any], keywords: Mapping[str, Any]
+) -> Any:
+    """What a universal function gives, of NumPy or of SciPy."""
+    if not has_arrays((arguments, keywords)):
+        return _static(run.tracer, function, arguments, keywords)
+    arguments, keywords = _without_lists(run, arguments, keywords)
+    if (written := by_name(run.functions, function)) is not None:
+        return handled(run, written, function, arguments, keywords)
+    return _of_numpy(apply_ufunc(run.tracer, function, arguments, **keywords))
 
 
 def _of_numpy(value: Any) -> Any:

@@ -3,14 +3,17 @@
 from from_numpy.functions import (
     applied,
     counting,
+    exponents,
     fourier,
     gathers,
     of_polynomials,
+    of_scipy,
     order,
     quantiles,
     rarer_arguments,
     scans,
     sequences,
+    taken_parts,
 )
 from from_numpy.functions.registry import PROGRAMS
 
@@ -18,12 +21,15 @@ __all__ = [
     "PROGRAMS",
     "applied",
     "counting",
+    "exponents",
     "fourier",
     "gathers",
     "of_polynomials",
+    "of_scipy",
     "order",
     "quantiles",
     "rarer_arguments",
     "scans",
     "sequences",
+    "taken_parts",
 ]

@@ -44,6 +44,7 @@ def objects_of_one_dimension(x):
     return (
         (p(x), p.deriv()(x), (p * q)(x), (p + q).coeffs, p.order, len(p)),
         ((2 * p - 1)(0.5), p.integ(2)(1.0), (p**2)(x), p[1], p[7], p(q)(x)),
+        (p == q, np.polyder(np.polyint(p)) == p, p != p),
         (np.polyval(p, 2.0), np.polyder(p)(x), np.roots(p), p.r, (p / q)[1](x)),
     )
 

@@ -1,0 +1,310 @@
+"""``scipy.ndimage``, ``scipy.stats`` and more of ``scipy.signal``, written out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from distspmd.frontend.from_numpy.functions.written_out import written_out_in
+from distspmd.frontend.from_numpy.library.neighbourhoods import (
+    gaussian_weights,
+    in_full,
+    of_line,
+    of_neighbours,
+    part_of_full,
+    weighted,
+)
+
+# -- neighbourhoods -------------------------------------------------------------------------------
+
+
+@written_out_in("scipy.ndimage")
+def _correlate(
+    input: Any,
+    weights: Any,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: Any = 0.0,
+    origin: Any = 0,
+) -> Any:
+    return weighted(input, weights, output, mode, cval, origin)
+
+
+@written_out_in("scipy.ndimage")
+def _convolve(
+    input: Any,
+    weights: Any,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: Any = 0.0,
+    origin: Any = 0,
+) -> Any:
+    turned = np.flip(np.asarray(weights))
+    if origin != 0:
+        raise NotImplementedError("scipy.ndimage.convolve with an origin: shift the result")
+    return weighted(input, turned, output, mode, cval, origin, True)
+
+
+@written_out_in("scipy.ndimage")
+def _correlate1d(
+    input: Any,
+    weights: Any,
+    axis: int = -1,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: Any = 0.0,
+    origin: Any = 0,
+) -> Any:
+    return of_line(input, np.asarray(weights), axis, output, mode, cval, origin)
+
+
+@written_out_in("scipy.ndimage")
+def _convolve1d(
+    input: Any,
+    weights: Any,
+    axis: int = -1,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: Any = 0.0,
+    origin: Any = 0,
+) -> Any:
+    turned = np.flip(np.asarray(weights))
+    if origin != 0:
+        raise NotImplementedError("scipy.ndimage.convolve1d with an origin: shift the result")
+    even = 1 - turned.shape[0] % 2
+    return of_line(input, turned, axis, output, mode, cval, -even)
+
+
+@written_out_in("scipy.ndimage")
+def _gaussian_filter1d(
+    input: Any,
+    sigma: Any,
+    axis: int = -1,
+    order: int = 0,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: Any = 0.0,
+    truncate: Any = 4.0,
+    *,
+    radius: Any = None,
+) -> Any:
+    return of_line(
+        input, gaussian_weights(sigma, order, truncate, radius), axis, output, mode, cval, 0
+    )
+
+
+@written_out_in("scipy.ndimage")
+def _gaussian_filter(
+    input: Any,
+    sigma: Any,
+    order: Any = 0,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: Any = 0.0,
+    truncate: Any = 4.0,
+    *,
+    radius: Any = None,
+    axes: Any = None,
+) -> Any:
+    if axes is not None or output is not None:
+        raise NotImplementedError("scipy.ndimage.gaussian_filter with axes= or output=")
+    found = np.asarray(input)
+    for d in list(range(found.ndim)):
+        own = sigma if np.ndim(sigma) == 0 else sigma[d]
+        derivative = order if np.ndim(order) == 0 else order[d]
+        border = mode if isinstance(mode, str) else mode[d]
+        if own > 1e-15:
+            weights = gaussian_weights(own, derivative, truncate, radius)
+            found = of_line(found, weights, d, None, border, cval, 0)
+    return found
+
+
+@written_out_in("scipy.ndimage")
+def _uniform_filter1d(
+    input: Any,
+    size: Any,
+    axis: int = -1,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: Any = 0.0,
+    origin: Any = 0,
+) -> Any:
+    return of_line(input, np.full(size, 1.0 / size), axis, output, mode, cval, origin)
+
+
+@written_out_in("scipy.ndimage")
+def _uniform_filter(
+    input: Any,
+    size: Any = 3,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: Any = 0.0,
+    origin: Any = 0,
+) -> Any:
+    found = np.asarray(input)
+    for d in list(range(found.ndim)):
+        own = size if np.ndim(size) == 0 else size[d]
+        if own > 1:
+            found = of_line(found, np.full(own, 1.0 / own), d, None, mode, cval, origin)
+    return found
+
+
+@written_out_in("scipy.ndimage")
+def _laplace(input: Any, output: Any = None, mode: Any = "reflect", cval: Any = 0.0) -> Any:
+    found = of_line(input, np.array([1.0, -2.0, 1.0]), 0, None, mode, cval, 0)
+    for d in list(range(1, np.ndim(input))):
+        found = found + of_line(input, np.array([1.0, -2.0, 1.0]), d, None, mode, cval, 0)
+    return found
+
+
+@written_out_in("scipy.ndimage")
+def _sobel(
+    input: Any, axis: int = -1, output: Any = None, mode: Any = "reflect", cval: Any = 0.0
+) -> Any:
+    found = of_line(input, np.array([-1.0, 0.0, 1.0]), axis, None, mode, cval, 0)
+    for d in list(range(np.ndim(input))):
+        if d != axis % np.ndim(input):
+            found = of_line(found, np.array([1.0, 2.0, 1.0]), d, None, mode, cval, 0)
+    return found
+
+
+@written_out_in("scipy.ndimage")
+def _prewitt(
+    input: Any, axis: int = -1, output: Any = None, mode: Any = "reflect", cval: Any = 0.0
+) -> Any:
+    found = of_line(input, np.array([-1.0, 0.0, 1.0]), axis, None, mode, cval, 0)
+    for d in list(range(np.ndim(input))):
+        if d != axis % np.ndim(input):
+            found = of_line(found, np.array([1.0, 1.0, 1.0]), d, None, mode, cval, 0)
+    return found
+
+
+@written_out_in("scipy.ndimage")
+def _maximum_filter(
+    input: Any,
+    size: Any = None,
+    footprint: Any = None,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: Any = 0.0,
+    origin: Any = 0,
+) -> Any:
+    return of_neighbours(np.maximum, input, size, footprint, mode, cval)
+
+
+@written_out_in("scipy.ndimage")
+def _minimum_filter(
+    input: Any,
+    size: Any = None,
+    footprint: Any = None,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: Any = 0.0,
+    origin: Any = 0,
+) -> Any:
+    return of_neighbours(np.minimum, input, size, footprint, mode, cval)
+
+
+# -- signals --------------------------------------------------------------------------------------
+
+
+@written_out_in("scipy.signal")
+def _correlate2d(
+    in1: Any, in2: Any, mode: Any = "full", boundary: Any = "fill", fillvalue: Any = 0
+) -> Any:
+    up, left = in2.shape[0] - 1, in2.shape[1] - 1
+    found = in_full(in1, np.conj(np.asarray(in2)), boundary, fillvalue)
+    return part_of_full(found, in1, in2, mode, (up - up // 2, left - left // 2))
+
+
+@written_out_in("scipy.signal")
+def _convolve2d(
+    in1: Any, in2: Any, mode: Any = "full", boundary: Any = "fill", fillvalue: Any = 0
+) -> Any:
+    found = in_full(in1, np.asarray(in2)[::-1, ::-1], boundary, fillvalue)
+    middle = ((in2.shape[0] - 1) // 2, (in2.shape[1] - 1) // 2)
+    return part_of_full(found, in1, in2, mode, middle)
+
+
+@written_out_in("scipy.signal")
+def _lfilter(b: Any, a: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
+    above, below = np.atleast_1d(b), np.atleast_1d(a)
+    n = max(above.shape[0], below.shape[0])
+    above = np.pad(above / below[0], (0, n - above.shape[0]))
+    below = np.pad(below / below[0], (0, n - below.shape[0]))
+    lines = np.moveaxis(np.asarray(x), axis, 0)
+    kind = np.result_type(lines, above, below, np.float64)
+    found = np.zeros(lines.shape, kind)
+    state = np.zeros((n, *lines.shape[1:]), kind)
+    if zi is not None:
+        state[: n - 1] = np.moveaxis(np.asarray(zi), axis, 0)
+    for t in range(lines.shape[0]):
+        now = above[0] * lines[t] + state[0]
+        found[t] = now
+        for k in range(1, n):
+            state[k - 1] = state[k] + above[k] * lines[t] - below[k] * now
+    if zi is None:
+        return np.moveaxis(found, 0, axis)
+    return np.moveaxis(found, 0, axis), np.moveaxis(state[: n - 1], 0, axis)
+
+
+@written_out_in("scipy.signal")
+def _detrend(
+    data: Any, axis: int = -1, type: Any = "linear", bp: Any = 0, overwrite_data: bool = False
+) -> Any:
+    lines = np.moveaxis(np.asarray(data) + 0.0, axis, -1)
+    middle = np.mean(lines, axis=-1, keepdims=True)
+    if type in ("constant", "c"):
+        return np.moveaxis(lines - middle, -1, axis)
+    if np.ndim(bp) != 0 or bp != 0:
+        raise NotImplementedError("scipy.signal.detrend with break points")
+    n = lines.shape[-1]
+    places = np.arange(n) - (n - 1) / 2.0
+    slope = np.sum(lines * places, axis=-1, keepdims=True) / np.sum(places * places)
+    return np.moveaxis(lines - middle - slope * places, -1, axis)
+
+
+# -- statistics -----------------------------------------------------------------------------------
+
+
+@written_out_in("scipy.stats")
+def _zscore(a: Any, axis: Any = 0, ddof: Any = 0, nan_policy: Any = "propagate") -> Any:
+    return (a - np.mean(a, axis=axis, keepdims=True)) / np.std(
+        a, axis=axis, ddof=ddof, keepdims=True
+    )
+
+
+@written_out_in("scipy.stats")
+def _gmean(a: Any, axis: Any = 0, dtype: Any = None, weights: Any = None) -> Any:
+    return np.exp(np.average(np.log(a), axis=axis, weights=weights))
+
+
+@written_out_in("scipy.stats")
+def _hmean(a: Any, axis: Any = 0, dtype: Any = None, *, weights: Any = None) -> Any:
+    return 1.0 / np.average(1.0 / np.asarray(a), axis=axis, weights=weights)
+
+
+@written_out_in("scipy.stats")
+def _sem(a: Any, axis: Any = 0, ddof: Any = 1, nan_policy: Any = "propagate") -> Any:
+    n = np.size(a) if axis is None else np.shape(a)[axis]
+    return np.std(a, axis=axis, ddof=ddof) / np.sqrt(n)
+
+
+@written_out_in("scipy.stats")
+def _skew(a: Any, axis: Any = 0, bias: bool = True, nan_policy: Any = "propagate") -> Any:
+    if not bias:
+        raise NotImplementedError("scipy.stats.skew with bias=False")
+    apart = a - np.mean(a, axis=axis, keepdims=True)
+    return np.mean(apart**3, axis=axis) / np.mean(apart**2, axis=axis) ** 1.5
+
+
+@written_out_in("scipy.stats")
+def _kurtosis(
+    a: Any, axis: Any = 0, fisher: bool = True, bias: bool = True, nan_policy: Any = "propagate"
+) -> Any:
+    if not bias:
+        raise NotImplementedError("scipy.stats.kurtosis with bias=False")
+    apart = a - np.mean(a, axis=axis, keepdims=True)
+    found = np.mean(apart**4, axis=axis) / np.mean(apart**2, axis=axis) ** 2
+    return found - 3.0 if fisher else found
