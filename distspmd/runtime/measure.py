@@ -6,6 +6,7 @@ Each rank runs ``python -m distspmd.runtime.measure``; rank 0 prints the machine
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 import os
 import time
@@ -104,9 +105,10 @@ def caches(costs: Mapping[int, float]) -> dict[str, float]:
     """The parameters of caches, of seconds for a byte by how many are read again and again."""
     sizes = sorted(costs)
     cached, stream = min(costs.values()), costs[sizes[-1]]
-    held = [nbytes for nbytes in sizes if costs[nbytes] < (cached + stream) / 2]
+    midway = (cached + stream) / 2
+    held = [0, *itertools.takewhile(lambda nbytes: costs[nbytes] < midway, sizes)]
     is_near = stream < 1.1 * cached  # memory is as fast
-    return {"stream": stream, "cached": cached / stream, "cache": 0 if is_near else max(held)}
+    return {"stream": stream, "cached": cached / stream, "cache": 0 if is_near else held[-1]}
 
 
 def _exchange(comm: Any, nbytes: int) -> float:

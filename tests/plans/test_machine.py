@@ -73,7 +73,7 @@ def test_pulls_begin_where_they_win_for_all_larger_sizes() -> None:
 
 
 def test_a_cache_holds_what_is_read_as_fast_as_in_between() -> None:
-    costs = {1: 2.0, 2: 2.1, 4: 2.5, 8: 4.5, 16: 6.0}
+    costs = {1: 2.0, 2: 2.1, 4: 2.5, 8: 4.5, 16: 3.0, 32: 6.0}
     assert caches(costs) == {"stream": 6.0, "cached": 2 / 6, "cache": 4}
     assert caches({1: 2.0, 2: 2.1}) == {"stream": 2.1, "cached": 2 / 2.1, "cache": 0}
 
