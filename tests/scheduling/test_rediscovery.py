@@ -95,7 +95,7 @@ def test_no_integer_grid_of_a_product_costs_less(m: int, n: int, k: int, ranks: 
 
 
 def test_ranks_stay_idle_where_messages_take_longer_than_their_work() -> None:
-    sdfg, machine = product(16, 96, 60), Machine(alpha=5e-8)
+    sdfg, machine = product(16, 96, 60), Machine(alpha=7e-8)  # at 1e-7 rank 0 alone is best
     found = distspmd.search(sdfg, 16, machine=machine)
     assert parts_of(found)["__return"] == "j/4, k/2"
     assert found.ranks == 16
