@@ -20,7 +20,7 @@ from distspmd.frontend.operators.aten_registry import (
     operator,
     shape_of,
 )
-from distspmd.frontend.operators.views import reverse_dimensions
+from distspmd.frontend.operators.views import reverse_dimensions, strided_part
 from distspmd.frontend.tensor_ir import indices as v
 from distspmd.frontend.tensor_ir.indices import Index, Value, Variable, at
 from distspmd.frontend.tensor_ir.kernels import Builder, operator_of
@@ -28,8 +28,8 @@ from distspmd.plans.heuristics import HEURISTICS
 
 Numbers = Sequence[int]
 """One for each dimension along which windows move."""
-_PLACES, _KERNEL = "hwz", "klm"
-"""Names of these dimensions, outside of windows and inside."""
+_PLACES, _KERNEL, _REMAINDERS = "hwz", "klm", "abd"
+"""Names of these dimensions, outside of windows and inside, and of what strides leave."""
 
 
 def _each(value: Any, count: int) -> tuple[int, ...]:
@@ -190,13 +190,7 @@ def _convolution_backward(
     g = builder.stored(g, node)
     results: list[Value | None] = [None, None, None]
     if mask[0]:
-        border = [dilation[k] * (kernel[k] - 1) - padding[k] for k in range(count)]
-        lengths = [x.shape[2 + k] + dilation[k] * (kernel[k] - 1) for k in range(count)]
-        spread = _spaced(builder, node, g, lengths, border, stride)
-        reverse = _turned(builder, node, w, groups)
-        one, none = (1,) * count, (0,) * count
-        lengths = list(x.shape[2:])
-        results[0] = _convolve(builder, node, spread, reverse, one, none, dilation, lengths)
+        results[0] = _to_input(builder, node, g, x.shape, w, (stride, padding, dilation), groups)
     if mask[1]:
         padded = _spaced(builder, node, x, _reach(places, kernel, stride, dilation), padding)
         windows = _grouped(_windows(padded, places, kernel, stride, dilation), 1, groups)
@@ -207,6 +201,95 @@ def _convolution_backward(
     if mask[2]:
         results[2] = builder.reduced(g.renamed(), [0, *range(2, 2 + count)], "sum", node)
     return results
+
+
+def _to_input(
+    builder: Builder,
+    node: fx.Node,
+    g: Value,
+    shape: Sequence[int],
+    w: Value,
+    windows: tuple[Numbers, Numbers, Numbers],
+    groups: int,
+) -> Value:
+    """The gradient of the input, of a shape: no product is with zeros between strides.
+
+    Args:
+        windows: stride, padding and dilation.
+    """
+    stride, padding, dilation = windows
+    kernel, count = w.shape[2:], len(w.shape) - 2
+    lengths, one, none = list(shape[2:]), (1,) * count, (0,) * count
+    if set(kernel) == {1}:  # each element has one window, or none
+        back = _convolve(
+            builder, node, g, _turned(builder, node, w, groups), one, none, one, g.shape[2:]
+        )
+        return _spaced(builder, node, back, lengths, [-n for n in padding], stride)
+    if set(stride) != {1} and all(1 in pair for pair in zip(stride, dilation, strict=True)):
+        return _by_remainders(builder, node, g, shape, w, windows, groups)
+    border = [dilation[k] * (kernel[k] - 1) - padding[k] for k in range(count)]
+    reach = [lengths[k] + dilation[k] * (kernel[k] - 1) for k in range(count)]
+    spread = _spaced(builder, node, g, reach, border, stride)
+    reverse = _turned(builder, node, w, groups)
+    return _convolve(builder, node, spread, reverse, one, none, dilation, lengths)
+
+
+def _by_remainders(
+    builder: Builder,
+    node: fx.Node,
+    g: Value,
+    shape: Sequence[int],
+    w: Value,
+    windows: tuple[Numbers, Numbers, Numbers],
+    groups: int,
+) -> Value:
+    """The gradient of the input, whose places are ``stride * quotient + remainder - padding``.
+
+    The places of one remainder are reached by every ``stride``-th element of the kernel, so that
+    they are a convolution of the gradient without strides. All remainders are one product.
+    """
+    stride, padding, dilation = windows
+    kernel, count = w.shape[2:], len(w.shape) - 2
+    steps = [-(-k // s) for k, s in zip(kernel, stride, strict=True)]
+    first = [p // s for p, s in zip(padding, stride, strict=True)]
+    quotients = [(shape[2 + k] - 1 + padding[k]) // stride[k] - first[k] + 1 for k in range(count)]
+    border = [dilation[k] * (steps[k] - 1) - first[k] for k in range(count)]
+    reach = [quotients[k] + dilation[k] * (steps[k] - 1) for k in range(count)]
+    padded = _spaced(builder, node, g, reach, border)
+    moved = _windows(padded, quotients, steps, (1,) * count, dilation)
+    terms = [
+        (f"ngo{_PLACES[:count]}{_KERNEL[:count]}", _grouped(moved, 1, groups)),
+        (f"gc{_REMAINDERS[:count]}o{_KERNEL[:count]}", _dealt(builder, node, w, stride, groups)),
+    ]
+    places = "".join(y + r for y, r in zip(_PLACES[:count], _REMAINDERS, strict=False))
+    result = _contract(builder, node, terms, f"ngc{places}")
+    lengths = [quotients[k] * stride[k] for k in range(count)]
+    result = builder.unsplit(v.regroup(result, (*shape[:2], *lengths)), node)
+    for k in range(count):
+        begin = padding[k] - stride[k] * first[k]
+        result = strided_part(result, 2 + k, begin, shape[2 + k], grouped=False)
+    return result
+
+
+def _dealt(builder: Builder, node: fx.Node, w: Value, stride: Numbers, groups: int) -> Value:
+    """Weights ``[groups, in, *remainders, out, *quotients]``, the quotients turned round."""
+    w = builder.whole(w, node).renamed()
+    kernel, count = w.shape[2:], len(w.shape) - 2
+    steps = [-(-k // s) for k, s in zip(kernel, stride, strict=True)]
+    inner = [*v.new_variables(stride), *v.new_variables(steps)]
+    moved, tests = {}, []
+    for k in range(count):
+        terms = [*((u, 1) for u in inner[k]), *((u, -stride[k]) for u in inner[count + k])]
+        place = Index(tuple(terms), stride[k] * (steps[k] - 1))
+        moved[2 + k] = place
+        tests.append(_inside(place, kernel[k], 1))
+    dims = (*w.dims[:2], *inner)
+    element = element_within(w, dims, moved)
+    chosen = apply("where", _and(tests), element, number(0, w.dtype))
+    back = _grouped(Value(dims, chosen, (*w.shape[:2], *stride, *steps)), 0, groups)
+    order = (0, 2, *range(3, 3 + count), 1, *range(3 + count, 3 + 2 * count))
+    dims, shape = tuple(back.dims[d] for d in order), tuple(back.shape[d] for d in order)
+    return builder.stored_anew(Value(dims, back.expression, shape), node, "turned").renamed()
 
 
 def _turned(builder: Builder, node: fx.Node, w: Value, groups: int) -> Value:
