@@ -6,6 +6,7 @@ the number of threads. Vector lanes share the reduction, unless it is ``in_order
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,6 +22,8 @@ from distspmd.plans.heuristics import HEURISTICS
 
 _FLOATS = ("float", "double")
 _LIMITS = "std::numeric_limits<{0}>"
+_LANES = 8
+"""Neighbours that vectors are worth."""
 LEAST = f"({_LIMITS}::has_infinity ? -{_LIMITS}::infinity() : {_LIMITS}::lowest())"
 MOST = f"({_LIMITS}::has_infinity ? {_LIMITS}::infinity() : {_LIMITS}::max())"
 """The least and the greatest value of a type."""
@@ -87,6 +90,8 @@ def emit_reduction(einsum: Einsum, how: LoopReduction) -> str:
     loops = _Loops(einsum.coalesced() if whole else einsum, how, value)
     if not einsum.writes_once or (how.pick and how.pick.letter in loops.kept):
         return loops.in_memory()
+    if loops.has_few_terms:
+        return loops.in_lanes()
     return loops.in_blocks() if loops.innermost_kept else loops.in_registers()
 
 
@@ -189,6 +194,36 @@ class _Loops:
             operand.steps.get(last, 0) == 1 for operand in einsum.operands if last in operand.steps
         ]
         return bool(moves) and all(moves) and einsum.result.steps[last] == 1
+
+    @property
+    def has_few_terms(self) -> bool:
+        """Whether the terms of an element are few and known, and lanes can share its neighbours."""
+        einsum = self.einsum
+        if not self.kept or not einsum.reduced or self.how.pick:
+            return False
+        last, terms = self.kept[-1], sympy.Mul(*(einsum.extents[x] for x in einsum.reduced))
+        if not terms.is_Integer or terms > HEURISTICS.unrolled_terms:
+            return False
+        few = einsum.extents[last].is_Integer and einsum.extents[last] < _LANES
+        near = (operand.steps.get(last, 0) in range(5) for operand in einsum.operands)
+        return not few and einsum.result.steps[last] == 1 and all(near)
+
+    def in_lanes(self) -> str:
+        """Element by element, its terms one by one: lanes share neighbours in the result."""
+        einsum, index = self.einsum, loop_variables(self.einsum)
+        ranges = (range(int(einsum.extents[x])) for x in einsum.reduced)
+        terms = []
+        for place in itertools.product(*ranges):
+            here = (
+                f"const int64_t {index[x]} = {n};"
+                for x, n in zip(einsum.reduced, place, strict=True)
+            )
+            terms.append(f"{{\n{' '.join(here)}\n{self.combined('__part')}\n}}")
+        body = "\n".join([f"{self.ctype} __part = {self.neutral};", *terms])
+        inner = nest(einsum, self.kept[-1:], f"{body}\n{element(einsum.result)} = __part;")
+        outer = self.kept[:-1]
+        shared = self._shared(len(outer)) if outer else ""
+        return shared + nest(einsum, outer, f"#pragma omp simd\n{inner}")
 
     def combined(self, element: str) -> str:
         """The body: reduce the value at the loops' indices into an element."""

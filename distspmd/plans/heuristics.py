@@ -55,6 +55,8 @@ class Heuristics:
             together where operands are contiguous along them: rows may lie in other pages each.
         most_block: the same, beyond which their partial results leave the cache.
         blocks: of that kind that threads want, so that each has some.
+        unrolled_terms: of an element of a contraction, up to which they are written one by one, and
+            lanes share the elements.
         gemm_dimensions: rows, columns and depth that exceed one, below which a product is loops.
         gemm_products: of elements in one call, below which loops are as fast as BLAS.
         gemv_products: the same, where the rows or the columns are one.
@@ -108,6 +110,7 @@ class Heuristics:
     least_block: int = _number(128, "code")
     most_block: int = _number(1024, "code")
     blocks: int = _number(8, "code")
+    unrolled_terms: int = _number(16, "code")
     gemm_dimensions: int = _number(3, "code")
     gemm_products: int = _number(8**3, "code")
     gemv_products: int = _number(64**2, "code")
