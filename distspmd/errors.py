@@ -104,6 +104,10 @@ class ProgramTypeError(ProgramError, TypeError):
     """A ``TypeError`` of the program."""
 
 
+class ProgramUnboundLocalError(ProgramError, UnboundLocalError):
+    """An ``UnboundLocalError`` of the program: a variable that no statement has bound is read."""
+
+
 class ProgramIndexError(ProgramError, IndexError):
     """An ``IndexError`` of the program, or an index in data that is out of range."""
 

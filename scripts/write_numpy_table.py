@@ -59,9 +59,11 @@ said of the others, with an error that has the source line.
   as `distspmd.errors.ProgramError`, which is Python's error, too, with the source line. In the
   body of a parallel map there are none: a singular matrix gives NaN there, and `assert` and
   `raise` are refused.
-- **Names without a value**: Python raises `UnboundLocalError` where a name is read that no branch
-  or iteration of this run has given a value. A program does not yet: what it reads there has no
-  meaning. Give such a name a value before the branch or the loop.
+- **Names without a value**: a program ends with `UnboundLocalError`, on all ranks, where a name is
+  read that no branch or iteration of this run has given a value. Where the front end proves that
+  it has one, nothing is asked. In a parallel map such a name is refused.
+- **Decorators** of the user are called. Those that keep results or compile (`functools.cache`,
+  `numba.njit`) change nothing.
 - **Classes** of the user: objects are made, read and changed in programs, with methods, properties
   and operators. Objects from outside are read; what changes them is refused. `match` takes
   values, names and alternatives of values.

@@ -34,6 +34,7 @@ from distspmd.frontend.from_numpy.run_lists import (
     settle,
 )
 from distspmd.frontend.from_numpy.shapes import size_of
+from distspmd.frontend.from_numpy.syntax.decorators import is_wrapper, without_wrappers
 from distspmd.frontend.from_numpy.syntax.sources import globals_of
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.transcript import (
@@ -65,7 +66,7 @@ def read_program(
     if frontend != "numpy":
         raise ArgumentError(f"there is no front end {frontend!r}: 'numpy' or 'dace'.")
     python = _python_function(function)
-    if isinstance(python, type) or not hasattr(inspect.unwrap(python), "__code__"):
+    if isinstance(python, type) or not hasattr(without_wrappers(python), "__code__"):
         raise UnsupportedProgram(
             f"{python!r} is no function that is written in Python, so that its source is not to be "
             "read. Write a function that calls it."
@@ -213,7 +214,7 @@ class _Reading:
     def sdfg(self, examples: Sequence[Any], sizes: Mapping[str, Any]) -> SDFG:
         """The SDFG of the function."""
         name = self.function.__name__
-        signature = inspect.signature(inspect.unwrap(self.function))
+        signature = inspect.signature(self.function)
         given = self._given(signature, examples, sizes)
         self.interpreter.sizes = {
             n: self._whole(n, v) for n, v in sizes.items() if n not in signature.parameters
@@ -232,7 +233,7 @@ class _Reading:
         elements = [size_of(each.shape) for each in self.arguments]
         self.tracer.room = functools.reduce(add, elements, LEAST_ROOM)
         try:
-            result = self.interpreter.run_function(inspect.unwrap(self.function), values)
+            result = self._called(signature, values)
             form = CallForm(
                 returned=returned_form(self.tracer, result),
                 fixed=self.fixed,
@@ -256,6 +257,15 @@ class _Reading:
         self._check_sizes(signature)
         without_unread(self.tracer.block)
         return emit_program(_identifier(name), self.tracer.block, self.arguments, form)
+
+    def _called(self, signature: inspect.Signature, values: dict[str, Any]) -> Any:
+        """What the function returns, or the wrapper that its user has put around it."""
+        function = without_wrappers(self.function)
+        if not is_wrapper(function):
+            return self.interpreter.run_function(function, values)
+        bound = signature.bind_partial()
+        bound.arguments.update(values)
+        return self.interpreter.call(function, bound.args, bound.kwargs)
 
     def _check_sizes(self, signature: inspect.Signature) -> None:
         """Each size that was given is one of an argument's shape, or is read by the program."""
@@ -360,7 +370,7 @@ class _Reading:
         if not isinstance(annotation, str):
             return annotation
         try:
-            return eval(annotation, {"dace": dace, **globals_of(inspect.unwrap(self.function))})
+            return eval(annotation, {"dace": dace, **globals_of(without_wrappers(self.function))})
         except Exception as problem:
             found = annotation_types.described_by_text(annotation)
             if found is not None or not is_needed or parameter.default is not parameter.empty:

@@ -7,6 +7,7 @@ import functools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -325,8 +326,7 @@ class Interpreter:
             and reads_in_place(tracer, old, value)
         ):
             bind_in_place(tracer, old, value)
-            old.weak = value.weak
-            return old
+            return old if old.weak is value.weak else replace(old, weak=value.weak)
         return tracer.stored_anew(value, _readable(name))
 
     def _kept_choice(self, name: str, value: Tensor, mask: Tensor) -> Tensor:

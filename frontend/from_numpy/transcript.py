@@ -49,6 +49,10 @@ class Refusal(UnsupportedProgram):
     """What the front end does not take; the message has the line."""
 
 
+class EndsHere(Refusal):
+    """A way of the run ends the program here, whatever follows; on all ways that is refused."""
+
+
 class TableChanges(Exception):
     """A table changes of which numbers were taken as known: the program is read again."""
 

@@ -1,7 +1,8 @@
-"""Values that may be None: a choice of None and a value, and a symbol that says which it is.
+"""Values that may be None, or unbound: a choice of that and a value, and a symbol that says which.
 
 ``is None`` asks the symbol. Where such a value is computed with, the program ends with Python's
-TypeError on all ranks if it is None.
+TypeError on all ranks if it is None. Where a variable is read that may be unbound, it ends with
+UnboundLocalError if it is.
 """
 
 from __future__ import annotations
@@ -9,14 +10,17 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import sympy
 
 from distspmd.expressions.ir import apply
 from distspmd.frontend.from_numpy import checks
-from distspmd.frontend.from_numpy.syntax.variables import OneOf, Undecided
+from distspmd.frontend.from_numpy.syntax.bindings import is_bound_in
+from distspmd.frontend.from_numpy.syntax.variables import UNBOUND, OneOf, Undecided
 from distspmd.frontend.from_numpy.tracer import Tracer
+from distspmd.frontend.from_numpy.transcript import EndsHere
 from distspmd.frontend.from_numpy.values import INT64, Tensor
 from distspmd.frontend.tensor_ir.statements import Block, SetSymbol
 from distspmd.frontend.tensor_ir.whole_numbers import same, subtract, symbol
@@ -27,28 +31,42 @@ if TYPE_CHECKING:
 
 def may_be_none(value: Any) -> bool:
     """Whether a value is None or something that is no choice itself, which the run decides."""
-    if not isinstance(value, OneOf):
+    if not isinstance(value, OneOf) or may_be_unbound(value):
         return False
     others = [each for each in value.values if each is not None]
     return len(others) == 1 and not isinstance(others[0], Undecided)
 
 
+def may_be_unbound(value: Any) -> bool:
+    """Whether a variable has a value only on some ways, which the run decides."""
+    return isinstance(value, OneOf) and value.values[0] is UNBOUND
+
+
+def may_be_absent(value: Any) -> bool:
+    """Whether a value is one that a flag says to be there: it may be None, or unbound."""
+    return may_be_none(value) or may_be_unbound(value)
+
+
 def value_of(choice: OneOf) -> Any:
-    """What a value is that may be None, where it is not."""
+    """What a value is that may be absent, where it is not."""
     one, other = choice.values
-    return other if one is None else one
+    return other if _is_absent(one) else one
+
+
+def _is_absent(value: Any) -> bool:
+    return value is None or value is UNBOUND
 
 
 def is_none(choice: OneOf) -> sympy.Basic:
-    """Whether a value that may be None is None."""
-    kind = sympy.Ne if choice.values[0] is None else sympy.Eq
+    """Whether a value that may be absent is absent."""
+    kind = sympy.Ne if _is_absent(choice.values[0]) else sympy.Eq
     return kind(choice.which, 0)
 
 
 def _known(tracer: Tracer, choice: OneOf) -> bool | None:
-    """Whether it is known here that a value is None, or is not."""
+    """Whether it is known here that a value is absent, or is not."""
     first, last = tracer.bounds.get(choice.which.name, (0, 1))
-    return None if first != last else (first != 0) == (choice.values[0] is None)
+    return None if first != last else (first != 0) == _is_absent(choice.values[0])
 
 
 def compared_with_none(run: Interpreter, op: ast.cmpop, left: Any, right: Any) -> Any:
@@ -78,22 +96,64 @@ def present(run: Interpreter, choice: Any) -> Any:
     """What is computed with, of a value that may be None: the program ends where it is."""
     if not may_be_none(choice):
         return choice
-    absent, tracer = is_none(choice), run.tracer
-    known = _known(tracer, choice)
+    known = _known(run.tracer, choice)
     if known:
-        tracer.refuse("TypeError: the value is None here")
+        run.tracer.refuse("TypeError: the value is None here")
     if known is None:
-        condition: Any = absent
-        if tracer.guarded:
-            guard = tracer.guard()
-            if guard is None or tracer.straight is not None:
-                tracer.refuse(choice.reason)
-            truth = tracer.truth(absent)
-            condition = Tensor(
-                (), truth.dtype, lambda _: apply("logical_and", guard, truth.element(()))
-            )
-        checks.end_if(run, condition, "TypeError", f"{choice.reason}: it is None")
+        _end_if_absent(run, choice, "TypeError", f"{choice.reason}: it is None")
     return value_of(choice)
+
+
+def bound(run: Interpreter, name: str, value: Any) -> Any:
+    """What a variable is that may be unbound: the program ends where it is."""
+    if not may_be_unbound(value):
+        return value
+    known = _known(run.tracer, value)
+    if known:
+        end_unbound(run, name)
+        run.tracer.refuse(f"UnboundLocalError: {_UNBOUND.format(name)}")
+    if known is None:
+        _end_if_absent(run, value, "UnboundLocalError", _UNBOUND.format(name))
+    found = value_of(value)
+    if run.variables.get(name) is value and not run.tracer.guarded:
+        run.variables[name] = found
+    return found
+
+
+_UNBOUND = "cannot access local variable {!r} where it is not associated with a value"
+
+
+def end_unbound(run: Interpreter, name: str) -> None:
+    """End a way of the run that reads a variable which nothing has bound.
+
+    A loop around carries the variable, if it binds it later.
+
+    Raises:
+        EndsHere: what follows on this way is not read.
+    """
+    tracer, frame = run.tracer, run.tracer.frames[-1]
+    if not tracer.inner or tracer.guarded or not is_bound_in(frame.body, name):
+        return
+    if frame.loops:
+        frame.loops[0].missing.add(name)
+    tracer.check_uncaught("UnboundLocalError")
+    checks.end(run, "UnboundLocalError", _UNBOUND.format(name))
+    raise EndsHere(tracer.message(f"the name {name!r} is not defined"))
+
+
+def _end_if_absent(run: Interpreter, choice: OneOf, kind: str, text: str) -> None:
+    """End the program where a value is absent, and where the expression around asks for it."""
+    tracer = run.tracer
+    condition: Any = is_none(choice)
+    if tracer.guarded:
+        guard = tracer.guard()
+        if guard is None or tracer.straight is not None:
+            tracer.refuse(choice.reason)
+        truth = tracer.truth(condition)
+        condition = Tensor(
+            (), truth.dtype, lambda _: apply("logical_and", guard, truth.element(()))
+        )
+    checks.end_if(run, condition, kind, text)
 
 
 @contextmanager
@@ -132,35 +192,68 @@ def joined_choice(
         blocks: the ways.
         join: of two values, what is one of them.
     """
-    tracer = run.tracer
     if any(isinstance(value, Undecided) and not may_be_none(value) for value in values):
         return None
-    present_ = [value_of(v) if may_be_none(v) else v for v in values]
-    others = [v for v in present_ if v is not None]
-    found = others[0] if len(others) == 1 else join(*others)
+    found = _joined_value(values, may_be_none, join)
     if isinstance(found, Undecided):
         return None
-    which = tracer.unique(f"{name}_which")
-    tracer.bounds[which] = (0, 1)
-    for value, block in zip(values, blocks, strict=True):
-        with tracer.within(block):
-            tracer.add(SetSymbol(which, _number(value), INT64))
     reason = next(v.reason for v in values if may_be_none(v))
-    return OneOf(reason, symbol(which), (None, found))
+    return _joined_flag(run, name, values, blocks, OneOf(reason, _ONE, (None, found)))
 
 
-def _number(value: Any) -> sympy.Basic:
-    """1 where a value is None, 0 where it is not."""
-    if not may_be_none(value):
-        return sympy.Integer(value is None)
-    return value.which if value.values[0] is None else sympy.sympify(subtract(1, value.which))
+def joined_bindings(
+    run: Interpreter, name: str, values: Sequence[Any], blocks: Sequence[Block], join: Any
+) -> OneOf:
+    """A variable that one way at least leaves unbound, or may; as :func:`joined_choice`."""
+    found = _joined_value(values, may_be_unbound, join)
+    return _joined_flag(run, name, values, blocks, unbound_or(name, found))
+
+
+_ONE = sympy.Integer(1)
+
+
+def unbound_or(name: str, value: Any, which: sympy.Basic = _ONE) -> OneOf:
+    """A variable that is unbound where a flag is not 0."""
+    return OneOf(f"{name!r} has no value on some ways of the run", which, (UNBOUND, value))
+
+
+def none_or(name: str, value: Any, which: sympy.Basic) -> OneOf:
+    """A value that is None where a flag is not 0."""
+    return OneOf(f"{name!r} may be None here", which, (None, value))
+
+
+def _joined_value(values: Sequence[Any], is_choice: Any, join: Any) -> Any:
+    """What values of two ways are where they are not absent."""
+    each = [value_of(v) if is_choice(v) else v for v in values]
+    others = [v for v in each if not (v is UNBOUND if is_choice is may_be_unbound else v is None)]
+    return others[0] if len(others) == 1 else join(*others)
+
+
+def _joined_flag(
+    run: Interpreter, name: str, values: Sequence[Any], blocks: Sequence[Block], choice: OneOf
+) -> OneOf:
+    """A choice with a flag of its own, which each way sets."""
+    which = run.tracer.unique(f"{name}_which")
+    run.tracer.bounds[which] = (0, 1)
+    for value, block in zip(values, blocks, strict=True):
+        with run.tracer.within(block):
+            run.tracer.add(SetSymbol(which, flag_of(value, choice.values[0]), INT64))
+    return replace(choice, which=symbol(which))
+
+
+def flag_of(value: Any, absent: Any) -> sympy.Basic:
+    """1 where a value is absent, 0 where it is not."""
+    if not (may_be_unbound(value) if absent is UNBOUND else may_be_none(value)):
+        return sympy.Integer(value is absent)
+    first = _is_absent(value.values[0])
+    return value.which if first else sympy.sympify(subtract(1, value.which))
 
 
 def alike_choices(one: Any, other: Any, alike: Any) -> bool:
-    """Whether two values that may be None are the same one."""
+    """Whether two values that may be absent are the same one."""
     return (
-        may_be_none(one)
-        and may_be_none(other)
+        may_be_absent(one)
+        and may_be_absent(other)
         and same(one.which, other.which)
         and all(a is b or alike(a, b) for a, b in zip(one.values, other.values, strict=True))
     )

@@ -165,9 +165,26 @@ def _uses(node: ast.AST, name: str) -> bool:
     )
 
 
+def count_bindings(node: ast.AST, name: str) -> int:
+    """How often syntax binds a name."""
+    names = (part for part in ast.walk(node) if isinstance(part, ast.Name) and part.id == name)
+    return sum(isinstance(part.ctx, ast.Store) for part in names)
+
+
+def is_bound_in(statements: Sequence[ast.stmt], name: str) -> bool:
+    """Whether a name is bound by statements, and so a variable of their function."""
+    return any(count_bindings(statement, name) for statement in statements)
+
+
 def is_read_unbound(statements: Sequence[ast.stmt], name: str) -> bool:
     """Whether statements may read a variable before they bind it, with conditions of any value."""
-    return _exposes(statements, name)[0]
+    return _exposes(statements, name)[0] or any(_deletes(part, name) for part in statements)
+
+
+def _deletes(node: ast.AST, name: str) -> bool:
+    """Whether a statement takes a variable its value."""
+    names = (n for part in ast.walk(node) if isinstance(part, ast.Delete) for n in part.targets)
+    return any(isinstance(n, ast.Name) and n.id == name for n in names)
 
 
 def _exposes(statements: Sequence[ast.stmt], name: str) -> tuple[bool, bool]:
@@ -189,12 +206,30 @@ def _exposes_one(node: ast.stmt, name: str) -> tuple[bool, bool]:
     if isinstance(node, ast.While):
         ways = [_exposes(way, name) for way in (node.body, node.orelse)]
         return _uses(node.test, name) or any(r for r, _ in ways), False
+    if isinstance(node, ast.Try):
+        return _exposes_attempt(node, name)
+    if isinstance(node, ast.With):
+        reads, binds = _exposes(node.body, name)
+        return any(_uses(item, name) for item in node.items) or reads, binds
+    if isinstance(node, ast.AnnAssign) and node.value is not None:
+        return _uses(node.value, name), _binds(node.target, name)
     if isinstance(node, ast.Assign):
         parts = [node.value, *(t for t in node.targets if not _binds(t, name))]
         is_bound = any(_binds(t, name) for t in node.targets)
         return any(_uses(part, name) for part in parts), is_bound
     ends = isinstance(node, ast.Continue | ast.Break | ast.Return | ast.Raise)
     return _uses(node, name), ends
+
+
+def _exposes_attempt(node: ast.Try, name: str) -> tuple[bool, bool]:
+    """The same of a ``try``, whose body may end anywhere."""
+    body = _exposes(node.body, name)
+    others = [(False, True) if body[1] else _exposes(node.orelse, name)]
+    handled = [_exposes(handler.body, name) for handler in node.handlers]
+    last = _exposes(node.finalbody, name)
+    ways = [body, *others, *handled, last]
+    binds = last[1] or ((body[1] or others[0][1]) and all(b for _, b in handled))
+    return any(reads for reads, _ in ways), binds
 
 
 _SIGNS: dict[type[ast.operator], str] = {

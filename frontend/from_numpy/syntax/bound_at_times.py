@@ -1,26 +1,49 @@
-"""Variables that a loop binds in some of its iterations, and that have no value before it.
+"""Variables that the run binds at times: by a condition, or in some iterations of a loop.
 
-In the others they are what they were: ``for i in range(n): if x[i] > 0: k = i`` leaves the last
-such ``i``. So the loop carries them, from a first value that no program reads.
+In the other iterations they are what they were: ``for i in range(n): if x[i] > 0: k = i`` leaves
+the last such ``i``. So the loop carries them, and a flag that says whether they are bound. Where
+the syntax shows that no statement reads a variable unbound, there is no flag. The same loops carry
+what is None at first, with a flag that says whether it still is.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import sympy
 
 from distspmd.frontend.from_numpy.kinds import has_data, is_whole
-from distspmd.frontend.from_numpy.syntax.bindings import is_read_unbound
+from distspmd.frontend.from_numpy.syntax.absence import (
+    may_be_absent,
+    may_be_none,
+    may_be_unbound,
+    none_or,
+    unbound_or,
+    value_of,
+)
+from distspmd.frontend.from_numpy.syntax.bindings import (
+    count_bindings,
+    is_bound_in,
+    is_read_unbound,
+)
 from distspmd.frontend.from_numpy.syntax.last_values import names_read
+from distspmd.frontend.from_numpy.syntax.variables import readable
 from distspmd.frontend.from_numpy.transcript import CannotRoll, told
-from distspmd.frontend.from_numpy.values import Tensor, number
+from distspmd.frontend.from_numpy.values import INT64, Tensor, number
+from distspmd.frontend.tensor_ir.statements import Block, SetSymbol
+from distspmd.frontend.tensor_ir.whole_numbers import Whole, subtract, symbol
 
 if TYPE_CHECKING:
     from distspmd.frontend.from_numpy.interpreter import Interpreter
     from distspmd.frontend.from_numpy.syntax.carried import Loop
+
+FIXED = "fixed"
+"""The kind of a variable that has one value wherever it has one."""
+
+_NO, _YES = sympy.Integer(0), sympy.Integer(1)
 
 
 class BoundAtTimes(Exception):
@@ -30,15 +53,22 @@ class BoundAtTimes(Exception):
         loop: which is read again.
         name: of the variable.
         first: its first value.
+        is_fixed: whether it has no other value.
     """
 
-    def __init__(self, loop: Loop, name: str, first: Any) -> None:
+    def __init__(self, loop: Loop, name: str, first: Any, *, is_fixed: bool = False) -> None:
         super().__init__(name)
-        self.loop, self.name, self.first = loop, name, first
+        self.loop, self.name, self.first, self.is_fixed = loop, name, first, is_fixed
 
 
-def bound_one_way(interpreter: Interpreter, node: ast.If, name: str, value: Any) -> Any:
-    """What a variable is behind a branch of which one way alone gives it a value.
+def is_exposed(interpreter: Interpreter, node: ast.stmt, name: str, value: Any) -> bool:
+    """Whether a variable may be read unbound behind a statement that binds it on some ways.
+
+    Args:
+        interpreter: the reading.
+        node: the statement.
+        name: of the variable.
+        value: which it has where it is bound.
 
     Raises:
         BoundAtTimes: a loop around has to carry it.
@@ -46,23 +76,87 @@ def bound_one_way(interpreter: Interpreter, node: ast.If, name: str, value: Any)
     """
     frame = interpreter.tracer.frames[-1]
     loop = frame.loops[0] if frame.loops else None
-    if loop is None or not _is_read_unbound(loop, node, name, frame.body):
-        return value
-    if not has_data(value) and _bindings(loop.node, name) == 1:
-        return value
-    raise BoundAtTimes(loop, name, _first(interpreter, loop, name, value))
+    if is_bound_in(frame.body, name):
+        if not is_read_unbound(frame.body, name):
+            return False
+    elif loop is None or names_read(loop.node)[name] <= names_read(node)[name]:
+        return False  # a name that is no function's
+    if loop is not None:
+        if may_be_unbound(value):
+            value = value_of(value)
+        is_fixed = not has_data(value) and count_bindings(loop.node, name) == 1
+        first = value if is_fixed else _first(interpreter, loop, name, value)
+        raise BoundAtTimes(loop, name, unbound_or(name, first), is_fixed=is_fixed)
+    return True
 
 
-def _is_read_unbound(loop: Loop, node: ast.If, name: str, body: Sequence[ast.stmt]) -> bool:
-    """Whether a variable may be read where an iteration has not bound it."""
-    if any(_bindings(statement, name) for statement in body):
-        return is_read_unbound(body, name)
-    return names_read(loop.node)[name] > names_read(node)[name]  # a name that is no function's
+def note_unbound(
+    interpreter: Interpreter,
+    node: ast.stmt,
+    before: Mapping[str, Any],
+    length: Whole | None,
+    body: Block,
+) -> None:
+    """Flag what a loop alone binds, which may have no iteration; the loop is not yet added.
+
+    Args:
+        interpreter: the reading, behind the loop.
+        node: the loop.
+        before: the variables before it.
+        length: the number of its iterations; None where its body is to say that there is one.
+        body: of the loop.
+    """
+    tracer, variables = interpreter.tracer, interpreter.variables
+    flag = None
+    for name in [n for n in variables if n not in before]:
+        value = variables[name]
+        if may_be_unbound(value) or not is_exposed(interpreter, node, name, value):
+            continue
+        if flag is None:
+            flag = tracer.unique(f"{readable(name)}_which")
+            tracer.bounds[flag] = (0, 1)
+            none = _YES if length is None else sympy.Max(0, sympy.Min(1, subtract(1, length)))
+            tracer.add(SetSymbol(flag, none, INT64))
+            if length is None:
+                body.statements.insert(0, SetSymbol(flag, _NO, INT64))
+        variables[name] = unbound_or(name, value, symbol(flag))
 
 
-def _bindings(node: ast.AST, name: str) -> int:
-    names = (part for part in ast.walk(node) if isinstance(part, ast.Name) and part.id == name)
-    return sum(isinstance(part.ctx, ast.Store) for part in names)
+def carry_missing(interpreter: Interpreter, loop: Loop) -> None:
+    """Let a loop carry what it reads before it binds it: in later iterations it has a value.
+
+    Raises:
+        BoundAtTimes: the loop is read again with it.
+    """
+    for name in sorted(loop.missing - loop.firsts.keys()):
+        if name in interpreter.variables:
+            is_exposed(interpreter, loop.node, name, interpreter.variables[name])
+
+
+def carry_absent(
+    interpreter: Interpreter, loop: Loop, name: str, place: Any, before: Any, now: Any
+) -> None:
+    """Let a loop carry a flag of a variable that is None before it, or behind an iteration.
+
+    Raises:
+        BoundAtTimes: the loop is read again with it.
+    """
+    if name in loop.firsts or not (before is None or now is None or may_be_absent(now)):
+        return
+    if may_be_unbound(now):
+        raise BoundAtTimes(loop, name, unbound_or(name, before, _NO))
+    if before is None and (may_be_none(now) or _is_carried(now)):
+        value = value_of(now) if may_be_none(now) else now
+        raise BoundAtTimes(loop, name, none_or(name, _first(interpreter, loop, name, value), _YES))
+    if before is not None and _is_carried(before):
+        raise BoundAtTimes(loop, name, none_or(name, before, _NO))
+
+
+def _is_carried(value: Any) -> bool:
+    kinds = bool | int | float | complex | np.generic | sympy.Basic | Tensor | np.ndarray
+    if isinstance(value, tuple):
+        return all(map(_is_carried, value))
+    return isinstance(value, kinds)
 
 
 def _first(interpreter: Interpreter, loop: Loop, name: str, value: Any) -> Any:
@@ -71,6 +165,12 @@ def _first(interpreter: Interpreter, loop: Loop, name: str, value: Any) -> Any:
         return type(value)(0)
     if is_whole(value):
         return 0
+    if may_be_none(value):
+        return none_or(name, _first(interpreter, loop, name, value_of(value)), _YES)
+    if isinstance(value, tuple) and type(value) is tuple:
+        return tuple(_first(interpreter, loop, name, part) for part in value)
+    if isinstance(value, np.ndarray):
+        return np.zeros_like(value)
     if not isinstance(value, Tensor) or value.mask is not None:
         what = told(value)
     else:

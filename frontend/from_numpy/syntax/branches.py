@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,21 +18,24 @@ from distspmd.frontend.from_numpy.choosing import chosen
 from distspmd.frontend.from_numpy.kinds import is_whole, joined_type, joined_weak
 from distspmd.frontend.from_numpy.real_or_complex import RealOrComplex, joined
 from distspmd.frontend.from_numpy.syntax import absence
-from distspmd.frontend.from_numpy.syntax.bound_at_times import bound_one_way
+from distspmd.frontend.from_numpy.syntax.bound_at_times import is_exposed
 from distspmd.frontend.from_numpy.syntax.conditions import condition_text, facts_of
 from distspmd.frontend.from_numpy.syntax.lists import tested
 from distspmd.frontend.from_numpy.syntax.mutation import Around, join_contents, watched
 from distspmd.frontend.from_numpy.syntax.sharing import is_own, references
 from distspmd.frontend.from_numpy.syntax.variables import (
     ABSENT,
+    UNBOUND,
     OneOf,
     Undecided,
     alike,
     changed,
     one_of,
     readable,
+    see_the_same,
 )
 from distspmd.frontend.from_numpy.tracer import Tracer
+from distspmd.frontend.from_numpy.transcript import EndsHere
 from distspmd.frontend.from_numpy.values import (
     INT64,
     Tensor,
@@ -81,7 +85,7 @@ def branch(interpreter: Interpreter, node: ast.If) -> None:
             tracer.where(facts),
             absence.knowing(tracer, test, holds=block is then),
         ):
-            interpreter.block(statements)
+            _block(interpreter, statements)
         ends.append(_end_of_block(tracer))
         variables.append(dict(interpreter.variables))
         contents.append(journal.take_back())
@@ -95,7 +99,10 @@ def branch(interpreter: Interpreter, node: ast.If) -> None:
 
     def join(name: str, one: Any, other: Any) -> Any:
         if one is ABSENT or other is ABSENT:
-            return bound_one_way(interpreter, node, name, other if one is ABSENT else one)
+            found = other if one is ABSENT else one
+            if not is_exposed(interpreter, node, name, found):
+                return found
+            one, other = (UNBOUND if value is ABSENT else value for value in (one, other))
         return _join(interpreter, readable(name), one, other, then, otherwise)
 
     for name in sorted(changed(first, second)):
@@ -104,6 +111,14 @@ def branch(interpreter: Interpreter, node: ast.If) -> None:
         interpreter.variables[name] = join(name, one, other) if kept is None else kept
     join_contents(interpreter, contents[0], contents[1], join)
     tracer.add(Branch(condition, then, otherwise))
+
+
+def _block(interpreter: Interpreter, statements: Sequence[ast.stmt]) -> None:
+    """Read the statements of one way, until it ends the program."""
+    try:
+        interpreter.block(statements)
+    except EndsHere:
+        interpreter.tracer.ended = True
 
 
 def _written_in_place(
@@ -145,6 +160,10 @@ def _join(
     tracer = interpreter.tracer
     if alike(one, other) or absence.alike_choices(one, other, alike):
         return one
+    if isinstance(one, View) and isinstance(other, View) and see_the_same(one, other):
+        return replace(one, weak=joined_weak(one, other))
+    if any(value is UNBOUND or absence.may_be_unbound(value) for value in (one, other)):
+        return _join_bindings(interpreter, name, (one, other), (then, otherwise))
     if any(map(absence.may_be_none, (one, other))):
         return _join_choices(interpreter, name, (one, other), (then, otherwise))
     if isinstance(one, tuple | list) and type(one) is type(other) and len(one) == len(other):
@@ -209,6 +228,19 @@ def _join_choices(
         return _one_of(interpreter.tracer, name, values, blocks)
     _set_missing_lengths(interpreter.tracer, values, blocks)
     return choice
+
+
+def _join_bindings(
+    interpreter: Interpreter, name: str, values: tuple[Any, Any], blocks: tuple[Block, Block]
+) -> OneOf:
+    """A variable of two ways, which one of them may leave unbound."""
+
+    def join(one: Any, other: Any) -> Any:
+        return _join(interpreter, name, one, other, *blocks)
+
+    found = absence.joined_bindings(interpreter, name, values, blocks, join)
+    _set_missing_lengths(interpreter.tracer, values, blocks)
+    return found
 
 
 def _is_longer_by_data(tracer: Tracer, tensors: Sequence[Tensor]) -> bool:

@@ -38,6 +38,7 @@ from distspmd.frontend.from_numpy.syntax import (
     tables_of_lists,
 )
 from distspmd.frontend.from_numpy.syntax.bindings import without_locals
+from distspmd.frontend.from_numpy.syntax.decorators import without_wrappers
 from distspmd.frontend.from_numpy.syntax.lists import ListMethod
 from distspmd.frontend.from_numpy.syntax.mutation import MUTABLE
 from distspmd.frontend.from_numpy.syntax.sources import globals_of, read_source
@@ -407,9 +408,9 @@ def _python(
     arguments: Sequence[Any],
     keywords: Mapping[str, Any],
 ) -> Any:
-    wrapped = inspect.unwrap(function)
+    wrapped = without_wrappers(function)
     try:
-        bound = inspect.signature(wrapped).bind(*arguments, **keywords)
+        bound = inspect.signature(wrapped, follow_wrapped=False).bind(*arguments, **keywords)
     except TypeError as problem:
         run.tracer.refuse(f"{function.__name__}: {problem}")
     bound.apply_defaults()

@@ -18,32 +18,45 @@ from distspmd.frontend.from_numpy import run_types
 from distspmd.frontend.from_numpy.choosing import chosen
 from distspmd.frontend.from_numpy.kinds import is_whole, joined_type, joined_weak
 from distspmd.frontend.from_numpy.run_lists import RunList
+from distspmd.frontend.from_numpy.syntax.absence import value_of
 from distspmd.frontend.from_numpy.syntax.bindings import bound_names, is_written_first
-from distspmd.frontend.from_numpy.syntax.bound_at_times import BoundAtTimes
-from distspmd.frontend.from_numpy.syntax.carried_lists import is_other_list, move_lists, own_list
+from distspmd.frontend.from_numpy.syntax.bound_at_times import (
+    FIXED,
+    BoundAtTimes,
+    carry_absent,
+    carry_missing,
+)
+from distspmd.frontend.from_numpy.syntax.carried_choices import move_choice
+from distspmd.frontend.from_numpy.syntax.carried_lists import is_other_list, move_lists
+from distspmd.frontend.from_numpy.syntax.carried_places import is_carried, place_of
 from distspmd.frontend.from_numpy.syntax.first_arrays import (
     is_free,
-    is_of_others,
     refuse_lost_writes,
 )
 from distspmd.frontend.from_numpy.syntax.last_values import keep_last
 from distspmd.frontend.from_numpy.syntax.moves import move_symbols, move_tensors
 from distspmd.frontend.from_numpy.syntax.mutation import Around, CarryEntry, refill, watched
-from distspmd.frontend.from_numpy.syntax.variables import ABSENT, Saved, alike, one_of, readable
+from distspmd.frontend.from_numpy.syntax.variables import (
+    ABSENT,
+    OneOf,
+    Saved,
+    alike,
+    one_of,
+    readable,
+    see_the_same,
+)
 from distspmd.frontend.from_numpy.syntax.varying import (
     ReadAgain,
     Varying,
     moves_of,
     next_varying,
     refuse_shape,
-    varying_place,
 )
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.transcript import CannotRoll, told
-from distspmd.frontend.from_numpy.values import INT64, Tensor, View, view_of
+from distspmd.frontend.from_numpy.values import Tensor, View
 from distspmd.frontend.tensor_ir.statements import SetSymbol
-from distspmd.frontend.tensor_ir.whole_numbers import Whole, same, symbol
-from distspmd.runtime.call_form import rebuilt
+from distspmd.frontend.tensor_ir.whole_numbers import Whole, same
 
 if TYPE_CHECKING:
     from distspmd.frontend.from_numpy.interpreter import Interpreter
@@ -51,9 +64,6 @@ if TYPE_CHECKING:
 
 _ATTEMPTS = 12
 """How often a loop is read again, at most, because of the kinds of what it carries."""
-
-_LONGEST = 64
-"""The length of lists that a loop carries whole, at most."""
 
 Result = TypeVar("Result")
 
@@ -102,6 +112,7 @@ class Loop:
         known_before: symbols that the program had before it.
         firsts: first values of variables that it binds in some iterations only.
         rebound: lists whose content the run decides, with those whose names they get.
+        missing: variables that it reads where nothing that has been read has bound them.
     """
 
     node: ast.For | ast.While
@@ -113,6 +124,7 @@ class Loop:
     known_before: frozenset[str] = frozenset()
     firsts: dict[str, Any] = field(default_factory=dict)
     rebound: list[tuple[RunList, RunList]] = field(default_factory=list)
+    missing: set[str] = field(default_factory=set)
 
     def may_set(self) -> set[tuple[int, Any]]:
         """Identity and key of the entries that the body may set."""
@@ -161,7 +173,7 @@ def read_until_settled(
         except BoundAtTimes as problem:
             if problem.loop is not loop:
                 raise
-            loop.firsts[problem.name] = problem.first
+            _carry_first(loop, problem)
         except CarryEntry as problem:
             if problem.journal is not journal:
                 raise
@@ -173,6 +185,19 @@ def read_until_settled(
                     refill(holder, content)
         before.restore(interpreter)
     raise CannotRoll("what the loop carries does not settle")
+
+
+def _carry_first(loop: Loop, missing: BoundAtTimes) -> None:
+    """Let a loop carry a variable that it binds at times, from a first value of its kind.
+
+    Raises:
+        CannotRoll: it has another kind now.
+    """
+    if missing.name in loop.firsts:
+        raise CannotRoll(f"{missing.name!r} changes its kind in the loop")
+    loop.firsts[missing.name] = missing.first
+    if missing.is_fixed:
+        loop.kinds[missing.name] = FIXED
 
 
 def _carry_entries(loop: Loop, missing: CarryEntry) -> None:
@@ -203,8 +228,8 @@ def _enter(interpreter: Interpreter, loop: Loop) -> list[Carried]:
     for holder, key, name in (*every, *loop.entries):
         if loop.kinds.get(name) == "free":
             continue
-        before = holder[key]
-        value = _place(interpreter, name, before, loop)
+        before = loop.firsts.get(name, holder[key])
+        value = place_of(interpreter, name, before, loop)
         if isinstance(value, list):
             loop.lists.setdefault(name, [])[:] = value
             holder[key] = loop.lists[name]
@@ -212,60 +237,6 @@ def _enter(interpreter: Interpreter, loop: Loop) -> list[Carried]:
             holder[key] = value
         carried.append(Carried(holder, key, name, value, before))
     return carried
-
-
-def _place(interpreter: Interpreter, name: str, before: Any, loop: Loop) -> Any:
-    tracer, kind = interpreter.tracer, loop.kinds.get(name)
-    if kind == "list":
-        return own_list(interpreter, loop.node, name, before)
-    if kind is None and (is_whole(before)):
-        found = tracer.unique(readable(name))
-        tracer.bounds[found] = (None, None)
-        tracer.add(SetSymbol(found, sympy.sympify(before), INT64))
-        return symbol(found)
-    if _is_record(interpreter, before):
-        values = [
-            _place(interpreter, f"{name}_{n}", v, loop) if _carries(v) else v
-            for n, v in enumerate(before)
-        ]
-        return values if isinstance(before, list) else rebuilt(before, values)
-    if not _carries(before):
-        return ABSENT
-    tensor = tracer.tensor(before)
-    if isinstance(kind, Varying):
-        return varying_place(tracer, readable(name), tensor, kind)
-    if tensor.mask is not None:
-        raise CannotRoll(f"{name!r} is a choice by a mask")
-    if isinstance(before, View) and kind is None:
-        return before
-    is_typed = tensor.run_type is not None
-    dtype, weak = tensor.dtype, tensor.weak
-    if isinstance(kind, tuple):
-        dtype, weak, is_typed = kind
-    view = view_of(tracer.container(readable(name), tensor.shape, dtype))
-    view.weak = weak
-    view.container.is_of_others = is_of_others(tracer, before)
-    if is_typed:
-        view.run_type = types = view_of(tracer.container(f"{readable(name)}_type", (), INT64))
-        tracer.write(types, run_types.type_of(tensor))
-    tracer.write(view, tensor)
-    return view
-
-
-def _is_record(interpreter: Interpreter, value: Any) -> bool:
-    """Whether a value is a tuple, or a list of one variable, of what loops carry."""
-    if not isinstance(value, tuple | list) or not any(map(_carries, value)):
-        return False
-    if isinstance(value, tuple):
-        return True
-    every = [v for frame in interpreter.tracer.frames for v in frame.variables.values()]
-    return len(value) <= _LONGEST and sum(v is value for v in every) == 1
-
-
-def _carries(value: Any) -> bool:
-    return isinstance(
-        value, bool | int | float | complex | np.generic | sympy.Basic | Tensor | np.ndarray
-    )
 
 
 def _part_shared(carried: Sequence[Carried], kinds: dict[str, Any]) -> None:
@@ -296,6 +267,7 @@ def leave_loop(interpreter: Interpreter, loop: Loop) -> tuple[str | None, list[A
         CannotRoll: a variable is no array or number, and changes.
     """
     tracer = interpreter.tracer
+    carry_missing(interpreter, loop)
     refuse_lost_writes(tracer, loop.carried)
     _part_shared(loop.carried, loop.kinds)
     moves: list[tuple[Any, Any]] = []
@@ -311,12 +283,16 @@ def leave_loop(interpreter: Interpreter, loop: Loop) -> tuple[str | None, list[A
         if one.value is ABSENT:
             if not is_free and is_other_list(interpreter, one.before, now):
                 raise ReadAgain(one.name, "list")
+            if not is_free:
+                carry_absent(interpreter, loop, one.name, one.value, one.before, now)
             if not is_free and not alike(one.before, now):
                 raise CannotRoll(
                     f"{one.name!r} is {told(one.before)} at first and {told(now)} after an "
                     "iteration"
                 )
             continue
+        if not isinstance(one.value, OneOf) and not is_free:
+            carry_absent(interpreter, loop, one.name, one.value, one.before, now)
         try:
             _moves(interpreter, one.name, one.value, now, moves, loop.kinds, one.before)
         except ReadAgain:
@@ -367,6 +343,11 @@ def _moves(
     tracer = interpreter.tracer
     if alike(place, now):
         return
+    if isinstance(place, OneOf):
+        inner = move_choice(name, place, now, moves)
+        if inner is not None:
+            _moves(interpreter, name, *inner, moves, kinds, value_of(before))
+        return
     if isinstance(place, RunList):
         is_other_list(interpreter, now, place)
         moves.append((place, now))
@@ -375,11 +356,7 @@ def _moves(
         if not isinstance(now, type(place)) or len(now) != len(place):
             is_other_list(interpreter, before, now)
             raise CannotRoll(f"{name!r} changes its length in the loop")
-        for n, (p, v, b) in enumerate(zip(place, now, before, strict=True)):
-            if isinstance(p, sympy.Symbol | View):
-                _moves(interpreter, f"{name}_{n}", p, v, moves, kinds, b)
-            elif not alike(p, v):
-                raise CannotRoll(f"{name!r} changes in the loop")
+        _moves_of_parts(interpreter, name, place, now, moves, kinds, before)
         return
     if isinstance(place, sympy.Symbol):
         moves.append((place, _next_whole(tracer, name, now, before)))
@@ -387,9 +364,28 @@ def _moves(
     assert isinstance(place, View)
     kind = kinds.get(name)
     found = _next_tensor(tracer, name, place, now, kind, before)
-    moves += moves_of(place, found, kind) if isinstance(kind, Varying) else [(place, found)]
+    stays = isinstance(found, View) and see_the_same(place, found)
+    if not stays:
+        moves += moves_of(place, found, kind) if isinstance(kind, Varying) else [(place, found)]
     if place.run_type is not None:
         moves.append((place.run_type, run_types.type_of(found)))
+
+
+def _moves_of_parts(
+    interpreter: Interpreter,
+    name: str,
+    place: Sequence[Any],
+    now: Sequence[Any],
+    moves: list[Any],
+    kinds: Any,
+    before: Sequence[Any],
+) -> None:
+    """What the elements of a tuple, or of a list of one variable, are next."""
+    for n, (p, v, b) in enumerate(zip(place, now, before, strict=True)):
+        if isinstance(p, sympy.Symbol | View):
+            _moves(interpreter, f"{name}_{n}", p, v, moves, kinds, b)
+        elif not alike(p, v):
+            raise CannotRoll(f"{name!r} changes in the loop")
 
 
 def _next_whole(tracer: Tracer, name: str, now: Any, before: Any) -> Whole:
@@ -422,7 +418,7 @@ def _next_tensor(
         ReadAgain: it needs a container of its own, or of another type.
         CannotRoll: it is no array, or has another shape.
     """
-    if not _carries(now):
+    if not is_carried(now):
         raise CannotRoll(f"{name!r} is no array or number any more in the loop")
     tensor = tracer.tensor(now)
     if tensor.mask is not None:

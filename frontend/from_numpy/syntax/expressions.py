@@ -34,7 +34,9 @@ from distspmd.frontend.from_numpy.syntax import (
     tables_of_lists,
 )
 from distspmd.frontend.from_numpy.syntax.absence import (
+    bound,
     compared_with_none,
+    end_unbound,
     knowing,
     may_be_none,
     present,
@@ -79,12 +81,13 @@ def _constant(run: Interpreter, node: ast.Constant) -> Any:
 def _name(run: Interpreter, node: ast.Name) -> Any:
     for known in (run.variables, vars(builtins)):
         if node.id in known:
-            found = known[node.id]
+            found = bound(run, node.id, known[node.id])
             if isinstance(found, Undecided) and not may_be_none(found):
                 run.tracer.refuse(found.reason)
             return run.outside(node.id, found)
     if run.tracer.has_left_out:  # its assignment may be what was left out
         raise UnknownElement
+    end_unbound(run, node.id)
     reason = run.tracer.of_maps.get(node.id, f"the name {node.id!r} is not defined")
     raise Refusal(run.tracer.message(reason))
 

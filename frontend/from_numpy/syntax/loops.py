@@ -17,6 +17,7 @@ from distspmd.frontend.from_numpy.elements import known_number
 from distspmd.frontend.from_numpy.real_or_complex import RealOrComplex, joined
 from distspmd.frontend.from_numpy.run_lists import Entries, RunList, decided_by_run, loop_length
 from distspmd.frontend.from_numpy.syntax import carried, generators
+from distspmd.frontend.from_numpy.syntax.bound_at_times import note_unbound
 from distspmd.frontend.from_numpy.syntax.branches import branch
 from distspmd.frontend.from_numpy.syntax.conditions import relation_text
 from distspmd.frontend.from_numpy.syntax.first_arrays import WrittenElsewhere
@@ -259,6 +260,9 @@ def _rolled(
         interpreter, node, stops, read
     )
     last = add(over.first, multiply(subtract(over.length, 1), over.step))
+    may_be_none = not is_at_least(over.length, 1, tracer.bounds)
+    if may_be_none:
+        note_unbound(interpreter, node, outside, over.length, body)
     if stops:
         tracer.add(SetSymbol(reached, over.first, INT64))
         last = symbol(reached)
@@ -268,7 +272,7 @@ def _rolled(
     for frame in tracer.frames:  # a generator gives values to the function that loops over it
         for key, value in frame.variables.items():
             frame.variables[key] = _at_end(value, by)
-    if not is_at_least(over.length, 1, tracer.bounds):
+    if may_be_none:
         carried.after_none(interpreter, loop, outside)
     del tracer.bounds[variable]
 
@@ -373,6 +377,8 @@ def _rolled_while(interpreter: Interpreter, node: StoppedWhile) -> None:
     tracer.node = node
     for statement in before_it:
         tracer.add(statement)
+    if first is not True:
+        note_unbound(interpreter, node, saved.variables, None, body)
     tracer.add(Loop(None, 0, 0, 1, " and ".join(f"({c})" for c in parts_), body))
     if first is not True:
         carried.after_none(interpreter, loop, saved.variables)

@@ -55,6 +55,11 @@ NAMES: dict[type[ast.AST], str] = {
 _TURNED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "eq": "eq", "ne": "ne"}
 
 
+def is_library_module(module: str) -> bool:
+    """Whether a module is one of Python or of a package of arrays, by its name."""
+    return module != "__main__" and module.split(".")[0] in _LIBRARIES
+
+
 def is_own_class(kind: Any) -> bool:
     """Whether a class is one that a user has written, of objects with attributes."""
     return isinstance(kind, type) and _is_written_by_user(kind)
@@ -62,7 +67,7 @@ def is_own_class(kind: Any) -> bool:
 
 @functools.cache
 def _is_written_by_user(kind: type) -> bool:
-    is_library = kind.__module__.split(".")[0] in _LIBRARIES and not is_of_library(kind)
+    is_library = is_library_module(kind.__module__) and not is_of_library(kind)
     return not is_library and not issubclass(kind, BaseException | Enum)
 
 

@@ -29,12 +29,20 @@ from distspmd.frontend.from_numpy.syntax.accumulators import (
     without_last,
     without_sums,
 )
+from distspmd.frontend.from_numpy.syntax.bindings import is_read_unbound
 from distspmd.frontend.from_numpy.syntax.conditions import relation
 from distspmd.frontend.from_numpy.syntax.map_indices import add_checks, noted
 from distspmd.frontend.from_numpy.syntax.mutation import MUTABLE, Around, watched
 from distspmd.frontend.from_numpy.syntax.places import Places
 from distspmd.frontend.from_numpy.syntax.sharing import collide, inverse_of, without_order
-from distspmd.frontend.from_numpy.syntax.variables import ABSENT, Saved, alike, changed, one_of
+from distspmd.frontend.from_numpy.syntax.variables import (
+    ABSENT,
+    Saved,
+    Undecided,
+    alike,
+    changed,
+    one_of,
+)
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.values import Tensor, View, number
 from distspmd.frontend.tensor_ir.statements import (
@@ -341,7 +349,10 @@ class Straight:
         for name in changed(first, second):
             a, b = first.get(name, ABSENT), second.get(name, ABSENT)
             if a is ABSENT or b is ABSENT:
-                interpreter.variables[name] = b if a is ABSENT else a
+                found = b if a is ABSENT else a
+                if is_read_unbound(tracer.frames[-1].body, name):
+                    found = Undecided(f"{name!r} has a value in some iterations of the map only")
+                interpreter.variables[name] = found
                 continue
             interpreter.variables[name] = self._choice(condition, a, b)
         self.written = self._merged(condition, one, other)

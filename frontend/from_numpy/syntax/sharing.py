@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import ast
+import gc
+import sys
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MethodType
 from typing import Any
 
 import numpy as np
 import sympy
 
 from distspmd.frontend.from_numpy.arithmetic import combine
+from distspmd.frontend.from_numpy.frames import Frame
 from distspmd.frontend.from_numpy.run_lists import RunList
 from distspmd.frontend.from_numpy.syntax.variables import OneOf
 from distspmd.frontend.from_numpy.tracer import Tracer
@@ -31,24 +35,62 @@ def references(tracer: Tracer, container: Container, own: Mapping[str, Any] | No
     """
     *outer, last = [frame.variables for frame in tracer.frames]
     every = [*outer, last if own is None else own]
-    return sum(_sees(value, container) for variables in every for value in variables.values())
+    looked_at = {id(frame) for frame in tracer.frames}
+    return sum(
+        _sees(value, container, looked_at) for variables in every for value in variables.values()
+    )
 
 
-def _sees(value: Any, container: Container) -> int:
+def _sees(value: Any, container: Container, looked_at: set[int]) -> int:
+    """How often a value sees a container.
+
+    Args:
+        value: of a variable, or a part of one.
+        container: that is seen.
+        looked_at: identities of functions, objects and iterators that are not looked into again.
+    """
     if isinstance(value, View):
         return int(value.container is container)
     if isinstance(value, Tensor):
         index = tuple(symbol(f"__probe{d}") for d in range(value.ndim))
         return int(any(load.array is container for load in loads_of(value.element(index))))
-    if isinstance(value, list | tuple | deque) and len(value) < 1000:
-        return sum(_sees(v, container) for v in value)
-    if isinstance(value, dict) and len(value) < 1000 and "__builtins__" not in value:
-        return sum(_sees(v, container) for v in value.values())
     if isinstance(value, RunList):
         return sum(column.container is container for column in value.columns)
+    if value is None or isinstance(value, _WITHOUT) or id(value) in looked_at:
+        return 0
+    parts: Any = ()
+    if isinstance(value, list | tuple | deque | set):
+        parts = value if len(value) < 1000 else ()
+    elif isinstance(value, dict):
+        parts = value.values() if len(value) < 1000 and "__builtins__" not in value else ()
+    else:
+        looked_at.add(id(value))
+        parts = _held_by(value)
+    return sum(_sees(part, container, looked_at) for part in parts)
+
+
+_WITHOUT = (bool, int, float, complex, str, bytes, range, type, np.generic, np.ndarray)
+"""Types of which no value sees a container."""
+
+
+def _held_by(value: Any) -> Iterable[Any]:
+    """What a function, an object or an iterator of a program keeps for later."""
     if isinstance(value, OneOf):
-        return sum(_sees(v, container) for v in value.values)
-    return 0
+        return value.values
+    if isinstance(value, Iterator):
+        return gc.get_referents(value)
+    if isinstance(value, MethodType):
+        return (value.__self__,)
+    if isinstance(value, Frame):
+        known = value.variables.items()
+        return [each for name, each in known if value.outside.get(name) is not each]
+    kind = type(value)
+    is_ours = kind.__module__.startswith("distspmd.frontend") and not isinstance(value, Tracer)
+    is_users = kind.__module__.split(".")[0] not in sys.stdlib_module_names
+    is_users = is_users or kind.__module__ == "__main__"
+    if hasattr(value, "__dict__") and (is_ours or (is_users and not callable(value))):
+        return tuple(vars(value).values())
+    return ()
 
 
 def is_own(tracer: Tracer, container: Container) -> bool:

@@ -16,11 +16,12 @@ def read_source(function: Any) -> tuple[ast.FunctionDef | ast.Lambda | None, lis
         OSError: there is no source.
         TypeError: it is no function of Python.
     """
-    if function.__name__ == "<lambda>":  # it may begin and end within a statement
-        lines, _ = inspect.findsource(function)
+    code = function.__code__  # of a wrapper, not of what it wraps
+    if code.co_name == "<lambda>":  # it may begin and end within a statement
+        lines, _ = inspect.findsource(code)
         return _lambda_in("".join(lines), function), lines, 1
-    lines, first = inspect.getsourcelines(function)
-    node = _function_in(textwrap.dedent("".join(lines)), function.__name__)
+    lines, first = inspect.getsourcelines(code)
+    node = _function_in(textwrap.dedent("".join(lines)), code.co_name)
     if node is not None:
         ast.increment_lineno(node, first - 1)
         indent = len(lines[0]) - len(lines[0].lstrip())
@@ -38,8 +39,8 @@ def source_of(tracer: Any, function: Any) -> tuple[Any, list[str], int, str]:
     """
     try:
         node, lines, first = read_source(function)
-        file = inspect.getsourcefile(function) or ""
-    except (OSError, TypeError):
+        file = inspect.getsourcefile(function.__code__) or ""
+    except (OSError, TypeError, AttributeError):
         tracer.refuse(
             f"the source of the function {function.__name__!r} is not to be found: write it in a "
             "file"

@@ -27,10 +27,12 @@ from distspmd.frontend.from_numpy.syntax import (
     run_dicts,
     run_sets,
 )
+from distspmd.frontend.from_numpy.syntax.absence import may_be_unbound
 from distspmd.frontend.from_numpy.syntax.accumulators import accumulate
 from distspmd.frontend.from_numpy.syntax.bindings import name_in_source
 from distspmd.frontend.from_numpy.syntax.branches import branch
 from distspmd.frontend.from_numpy.syntax.calls import Closure
+from distspmd.frontend.from_numpy.syntax.decorators import decorated
 from distspmd.frontend.from_numpy.syntax.jumps import (
     RESULT,
     TRIED,
@@ -111,7 +113,8 @@ def _has_choice(run: Interpreter, node: ast.expr) -> bool:
     """Whether one of two things is returned, by itself or in a tuple."""
     if isinstance(node, ast.Tuple):
         return any(_has_choice(run, part) for part in node.elts)
-    return isinstance(node, ast.Name) and isinstance(run.variables.get(node.id), OneOf)
+    found = run.variables.get(node.id) if isinstance(node, ast.Name) else None
+    return isinstance(found, OneOf) and not may_be_unbound(found)
 
 
 def _returned(run: Interpreter, node: ast.expr) -> Any:
@@ -301,7 +304,8 @@ def _define(run: Interpreter, node: ast.FunctionDef) -> None:
     for argument, default in zip(own.kwonlyargs, own.kw_defaults, strict=True):
         if default is not None:
             defaults[argument.arg] = run.value(default)
-    run.variables[node.name] = Closure(node, run.tracer.frames[-1], defaults)
+    made = Closure(node, run.tracer.frames[-1], defaults)
+    run.variables[node.name] = decorated(run, node.decorator_list, made)
 
 
 @statement(ast.Assert)

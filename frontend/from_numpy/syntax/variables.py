@@ -64,6 +64,16 @@ class Saved:
 ABSENT = object()
 
 
+class _Unbound:
+    """What a variable is where no statement of the run has bound it."""
+
+    def __repr__(self) -> str:
+        return "no value"
+
+
+UNBOUND = _Unbound()
+
+
 def readable(name: str) -> str:
     """What a variable is called in messages and names."""
     return re.sub(r"\W+", "_", name).strip("_") or "value"
@@ -80,12 +90,7 @@ def alike(one: Any, other: Any) -> bool:
     if one is other:
         return True
     if isinstance(one, View) and isinstance(other, View):
-        return (
-            one.container is other.container
-            and one.place == other.place
-            and len(one.shape) == len(other.shape)
-            and all(same(a, b) for a, b in zip(one.shape, other.shape, strict=True))
-        )
+        return one.weak is other.weak and see_the_same(one, other)
     if isinstance(one, Tensor) or isinstance(other, Tensor):
         return False
     if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
@@ -96,6 +101,16 @@ def alike(one: Any, other: Any) -> bool:
         return type(one) is type(other) and bool(one == other)
     except (TypeError, ValueError):
         return False
+
+
+def see_the_same(one: View, other: View) -> bool:
+    """Whether two views have the same elements, as numbers of Python or of NumPy."""
+    return (
+        one.container is other.container
+        and one.place == other.place
+        and len(one.shape) == len(other.shape)
+        and all(same(a, b) for a, b in zip(one.shape, other.shape, strict=True))
+    )
 
 
 @dataclass

@@ -1,0 +1,99 @@
+"""Places that all iterations of a loop share: a symbol, a container, or those of the parts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import sympy
+
+from distspmd.frontend.from_numpy import run_types
+from distspmd.frontend.from_numpy.kinds import is_whole
+from distspmd.frontend.from_numpy.syntax.absence import may_be_absent
+from distspmd.frontend.from_numpy.syntax.bound_at_times import FIXED
+from distspmd.frontend.from_numpy.syntax.carried_choices import place_choice
+from distspmd.frontend.from_numpy.syntax.carried_lists import own_list
+from distspmd.frontend.from_numpy.syntax.first_arrays import is_of_others
+from distspmd.frontend.from_numpy.syntax.variables import ABSENT, readable
+from distspmd.frontend.from_numpy.syntax.varying import Varying, varying_place
+from distspmd.frontend.from_numpy.transcript import CannotRoll
+from distspmd.frontend.from_numpy.values import INT64, Tensor, View, view_of
+from distspmd.frontend.tensor_ir.statements import SetSymbol
+from distspmd.frontend.tensor_ir.whole_numbers import symbol
+from distspmd.runtime.call_form import rebuilt
+
+if TYPE_CHECKING:
+    from distspmd.frontend.from_numpy.interpreter import Interpreter
+    from distspmd.frontend.from_numpy.syntax.carried import Loop
+
+_LONGEST = 64
+"""The length of lists that a loop carries whole, at most."""
+
+
+def place_of(interpreter: Interpreter, name: str, before: Any, loop: Loop) -> Any:
+    """What stands for a value in all iterations; ABSENT where it has to stay what it is."""
+    tracer, kind = interpreter.tracer, loop.kinds.get(name)
+    if may_be_absent(before):
+        is_fixed = loop.kinds.get(name) == FIXED
+        place = place_of if not is_fixed else _stays
+        return place_choice(interpreter, name, before, lambda v: place(interpreter, name, v, loop))
+    if kind == "list":
+        return own_list(interpreter, loop.node, name, before)
+    if kind is None and (is_whole(before)):
+        found = tracer.unique(readable(name))
+        tracer.bounds[found] = (None, None)
+        tracer.add(SetSymbol(found, sympy.sympify(before), INT64))
+        return symbol(found)
+    if _is_record(interpreter, before):
+        values = [
+            place_of(interpreter, f"{name}_{n}", v, loop) if is_carried(v) else v
+            for n, v in enumerate(before)
+        ]
+        return values if isinstance(before, list) else rebuilt(before, values)
+    return _tensor_place(interpreter, name, before, kind) if is_carried(before) else ABSENT
+
+
+def _tensor_place(interpreter: Interpreter, name: str, before: Any, kind: Any) -> View:
+    """The container of an array, or of a number that is no symbol."""
+    tracer = interpreter.tracer
+    tensor = tracer.tensor(before)
+    if isinstance(kind, Varying):
+        return varying_place(tracer, readable(name), tensor, kind)
+    if tensor.mask is not None:
+        raise CannotRoll(f"{name!r} is a choice by a mask")
+    if isinstance(before, View) and kind is None:
+        return before
+    is_typed = tensor.run_type is not None
+    dtype, weak = tensor.dtype, tensor.weak
+    if isinstance(kind, tuple):
+        dtype, weak, is_typed = kind
+    view = view_of(tracer.container(readable(name), tensor.shape, dtype))
+    view.weak = weak
+    view.container.is_of_others = is_of_others(tracer, before)
+    if is_typed:
+        view.run_type = types = view_of(tracer.container(f"{readable(name)}_type", (), INT64))
+        tracer.write(types, run_types.type_of(tensor))
+    tracer.write(view, tensor)
+    return view
+
+
+def _stays(*_: Any) -> Any:
+    """The place of what has one value."""
+    return ABSENT
+
+
+def _is_record(interpreter: Interpreter, value: Any) -> bool:
+    """Whether a value is a tuple, or a list of one variable, of what loops carry."""
+    if not isinstance(value, tuple | list) or not any(map(is_carried, value)):
+        return False
+    if isinstance(value, tuple):
+        return True
+    every = [v for frame in interpreter.tracer.frames for v in frame.variables.values()]
+    return len(value) <= _LONGEST and sum(v is value for v in every) == 1
+
+
+def is_carried(value: Any) -> bool:
+    """Whether a value is a number or an array, for which a place can stand."""
+    return isinstance(
+        value, bool | int | float | complex | np.generic | sympy.Basic | Tensor | np.ndarray
+    )
