@@ -123,12 +123,32 @@ def _flat(values: Any) -> Any:
 
 
 @dataclass(frozen=True)
+class ObjectOf:
+    """An object of a class of the user.
+
+    Attributes:
+        kind: the class.
+        parts: its attributes by name, as results.
+    """
+
+    kind: type
+    parts: Mapping[str, Any]
+
+    def fill(self, array: Callable[[Result], Any]) -> Any:
+        """The object, with something in the place of its results."""
+        made: Any = object.__new__(self.kind)
+        for name, part in self.parts.items():
+            object.__setattr__(made, name, fill(part, array))
+        return made
+
+
+@dataclass(frozen=True)
 class CallForm:
     """How a program is called.
 
     Attributes:
         scalars: names of arguments and results that are numbers to the caller.
-        returned: what the function returns: tuples, lists and dictionaries, with a
+        returned: what the function returns: tuples, lists, dictionaries and objects, with a
             :class:`Result` for each array, and :class:`OneOf` where the run decides; None for an
             array, or a tuple of arrays.
         fixed: values that the program was made for: numbers that decide shapes, switches.
@@ -170,7 +190,7 @@ def fill(form: Any, array: Callable[[Result], Any]) -> Any:
     """A form with something in the place of its results."""
     if isinstance(form, Result):
         return array(form)
-    if isinstance(form, ListOf):
+    if isinstance(form, ListOf | ObjectOf):
         return form.fill(array)
     if isinstance(form, OneOf):
         which = array(form.which)

@@ -89,6 +89,7 @@ class Frame:
         loops: that are being read, the outermost one first.
         body: the statements of the function, as they are written.
         called_at: the syntax of the call, of a function of ours that stands for one of Python's.
+        name: of the function; empty of a lambda.
     """
 
     variables: dict[str, Any] = field(default_factory=dict)
@@ -111,6 +112,7 @@ class Frame:
     loops: list[Any] = field(default_factory=list)
     body: Sequence[ast.stmt] = ()
     called_at: Any = None
+    name: str = ""
 
     def flag_of(self, error: type[BaseException]) -> str | None:
         """The flag of the handler in this function that takes an error; None if none does."""

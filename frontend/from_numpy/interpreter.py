@@ -112,7 +112,7 @@ class Interpreter:
             self.tracer.refuse("functions that call each other more than 60 times deep")
         before, outer = self.tracer.node, self.depth
         self.depth += 1
-        frame.target = self.tracer.target
+        frame.target, frame.name = self.tracer.target, getattr(node, "name", "")
         frame.reads = names_read(node)
         frame.body = node.body if isinstance(node, ast.FunctionDef) else ()
         frame.written_into = written_into(node)
@@ -131,6 +131,9 @@ class Interpreter:
         finally:
             self.depth = outer
             self.tracer.frames.pop()
+            if not outer and caller is not None:  # what is said of results is said of its lines
+                caller.file, caller.first_line = frame.file, frame.first_line
+                caller.source = frame.source
             if before is not None:
                 self.tracer.node = before
 

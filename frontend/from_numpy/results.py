@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,16 +11,17 @@ import numpy as np
 import sympy
 
 from distspmd.frontend.from_numpy.choosing import as_arrays
+from distspmd.frontend.from_numpy.library import is_of_library
 from distspmd.frontend.from_numpy.list_forms import Rows, leaves
 from distspmd.frontend.from_numpy.real_or_complex import RealOrComplex, complex_form, real_form
 from distspmd.frontend.from_numpy.run_lists import RunList, element_of
 from distspmd.frontend.from_numpy.run_types import TYPES
-from distspmd.frontend.from_numpy.syntax import variables
+from distspmd.frontend.from_numpy.syntax import objects, variables
 from distspmd.frontend.from_numpy.syntax.lists import columns_of
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.values import Tensor, View, view_of
 from distspmd.frontend.tensor_ir.statements import Container
-from distspmd.runtime.call_form import Column, ListOf, OneOf, Result, rebuilt
+from distspmd.runtime.call_form import Column, ListOf, ObjectOf, OneOf, Result, rebuilt
 
 
 def returned_form(tracer: Tracer, returned: Any) -> Any:
@@ -51,14 +53,12 @@ def _form(tracer: Tracer, value: Any, found: list[Any]) -> Any:
         return rebuilt(value, [_form(tracer, part, found) for part in value])
     if isinstance(value, dict):
         return {key: _form(tracer, part, found) for key, part in value.items()}
-    if isinstance(value, variables.OneOf):
-        which = _form(tracer, value.which, found)
-        one, other = (_form(tracer, part, found) for part in value.values)
-        return OneOf(which, (one, other))
     if isinstance(value, variables.Undecided):
-        tracer.refuse(value.reason)
+        return _choice(tracer, value, found)
     if value is None or isinstance(value, str):
         return value
+    if objects.is_own(value) and not is_of_library(type(value)):
+        return _object(tracer, value, found)
     made = _place(tracer, as_arrays(tracer, tracer.tensor(value)), found, _is_python(value))
     if isinstance(value, Tensor) and value.run_type is not None:
         found.append(tracer.stored_anew(value.run_type, "type"))
@@ -73,14 +73,45 @@ def _either(tracer: Tracer, value: RealOrComplex, found: list[Any]) -> OneOf:
     return OneOf(which, (of_complex, of_real))
 
 
+def _choice(tracer: Tracer, value: variables.Undecided, found: list[Any]) -> OneOf:
+    """Add both of two values, and the number that says which it is, to the results."""
+    if not isinstance(value, variables.OneOf):
+        tracer.refuse(value.reason)
+    which = _form(tracer, value.which, found)
+    one, other = (_form(tracer, part, found) for part in value.values)
+    return OneOf(which, (one, other))
+
+
+def _object(tracer: Tracer, value: Any, found: list[Any]) -> ObjectOf:
+    """Add the attributes of an object to the results."""
+    kind = objects.class_of(value)
+    _check_importable(tracer, kind)
+    parts = {}
+    for name, part in vars(value).items():
+        if any(objects.is_own(each) for each in (part, *_listed(part))) or callable(part):
+            tracer.refuse(
+                f"a {kind.__name__} is returned, whose attribute {name!r} is, or holds, an object "
+                "or a function; return what it has of numbers and arrays"
+            )
+        parts[name] = _form(tracer, part, found)
+    return ObjectOf(kind, parts)
+
+
+def _listed(value: Any) -> Sequence[Any]:
+    if isinstance(value, dict):
+        return tuple(value.values())
+    return value if isinstance(value, list | tuple) else ()
+
+
 def _check_importable(tracer: Tracer, kind: type) -> None:
-    """Refuse named tuples whose class the other ranks have not: they get it by its name."""
+    """Refuse objects and named tuples whose class other ranks have not, which find it by name."""
     try:
         pickle.dumps(kind)
     except (pickle.PicklingError, AttributeError):
+        instead = "tuple(...)" if issubclass(kind, tuple) else "its attributes"
         tracer.refuse(
-            f"a {kind.__name__} is returned, a named tuple whose class a function makes: the "
-            "ranks find classes by their names. Make it in a module, or return tuple(...)"
+            f"a {kind.__name__} is returned, whose class a function makes: the ranks find classes "
+            f"by their names. Make it in a module, or return {instead}"
         )
 
 

@@ -120,6 +120,25 @@ def bound(run: Interpreter, name: str, value: Any) -> Any:
     return found
 
 
+def end_if_none(run: Interpreter, values: Sequence[Any], told: str) -> None:
+    """End a way of the run that computes with None.
+
+    Args:
+        run: the reading.
+        values: that are computed with.
+        told: what is computed.
+
+    Raises:
+        EndsHere: what follows on this way is not read.
+    """
+    tracer = run.tracer
+    if all(value is not None for value in values) or not tracer.inner or tracer.guarded:
+        return
+    tracer.check_uncaught("TypeError")
+    checks.end(run, "TypeError", f"{told} where a value is None")
+    raise EndsHere(tracer.message(f"TypeError: {told} where a value is None"))
+
+
 _UNBOUND = "cannot access local variable {!r} where it is not associated with a value"
 
 

@@ -9,7 +9,7 @@ what is None at first, with a flag that says whether it still is.
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -94,23 +94,31 @@ def note_unbound(
     interpreter: Interpreter,
     node: ast.stmt,
     before: Mapping[str, Any],
+    carried: Collection[str],
     length: Whole | None,
     body: Block,
 ) -> None:
-    """Flag what a loop alone binds, which may have no iteration; the loop is not yet added.
+    """Flag what a loop alone binds, or alone gives more than None, which may have no iteration.
+
+    The loop is not yet added.
 
     Args:
         interpreter: the reading, behind the loop.
         node: the loop.
         before: the variables before it.
+        carried: those that it carries.
         length: the number of its iterations; None where its body is to say that there is one.
         body: of the loop.
     """
     tracer, variables = interpreter.tracer, interpreter.variables
     flag = None
-    for name in [n for n in variables if n not in before]:
+    for name in [n for n in variables if n not in carried and before.get(n) is None]:
         value = variables[name]
-        if may_be_unbound(value) or not is_exposed(interpreter, node, name, value):
+        if name in before:
+            is_flagged = _is_carried(value)
+        else:
+            is_flagged = not may_be_unbound(value) and is_exposed(interpreter, node, name, value)
+        if not is_flagged:
             continue
         if flag is None:
             flag = tracer.unique(f"{readable(name)}_which")
@@ -119,7 +127,8 @@ def note_unbound(
             tracer.add(SetSymbol(flag, none, INT64))
             if length is None:
                 body.statements.insert(0, SetSymbol(flag, _NO, INT64))
-        variables[name] = unbound_or(name, value, symbol(flag))
+        choice = none_or if name in before else unbound_or
+        variables[name] = choice(name, value, symbol(flag))
 
 
 def carry_missing(interpreter: Interpreter, loop: Loop) -> None:

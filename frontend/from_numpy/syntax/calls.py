@@ -79,6 +79,17 @@ class Closure:
     def __name__(self) -> str:
         return getattr(self.node, "name", "lambda")
 
+    def __get__(self, owner: Any, kind: Any = None) -> Any:
+        return self if owner is None else types.MethodType(self, owner)
+
+    def __call__(self, *_: Any, **__: Any) -> Any:
+        """Never: a program reads its functions.
+
+        Raises:
+            TypeError: always.
+        """
+        raise TypeError(f"{self.__name__} is a function of the program, which is read, not called")
+
 
 def _static(
     tracer: Tracer, function: Any, arguments: Sequence[Any], keywords: Mapping[str, Any]
@@ -112,20 +123,8 @@ OF_CHOICES: frozenset[Any] = frozenset(
 """Functions that take elements that a mask chooses where they are; others get them as arrays."""
 METHODS_OF_CHOICES = frozenset(
     [
-        "sum",
-        "prod",
-        "mean",
-        "max",
-        "min",
-        "any",
-        "all",
-        "std",
-        "var",
-        "astype",
-        "clip",
-        "round",
-        "conj",
-        "conjugate",
+        *("sum", "prod", "mean", "max", "min", "any", "all", "std", "var"),
+        *("astype", "clip", "round", "conj", "conjugate"),
     ]
 )
 
@@ -460,6 +459,7 @@ def _closure(
         closure.frame.source,
     )
     frame.around = closure.frame
+    frame.receiver = arguments[0] if arguments else None
     found = run.run_body(closure.node, frame)
     if frame.of_outer:
         _change_outer(run, closure, frame)

@@ -18,7 +18,7 @@ from distspmd.frontend.from_numpy import run_types
 from distspmd.frontend.from_numpy.choosing import chosen
 from distspmd.frontend.from_numpy.kinds import is_whole, joined_type, joined_weak
 from distspmd.frontend.from_numpy.run_lists import RunList
-from distspmd.frontend.from_numpy.syntax.absence import value_of
+from distspmd.frontend.from_numpy.syntax.absence import may_be_none, value_of
 from distspmd.frontend.from_numpy.syntax.bindings import bound_names, is_written_first
 from distspmd.frontend.from_numpy.syntax.bound_at_times import (
     FIXED,
@@ -125,6 +125,10 @@ class Loop:
     firsts: dict[str, Any] = field(default_factory=dict)
     rebound: list[tuple[RunList, RunList]] = field(default_factory=list)
     missing: set[str] = field(default_factory=set)
+
+    def carried_names(self) -> set[Any]:
+        """The variables that have places."""
+        return {one.key for one in self.carried if one.value is not ABSENT}
 
     def may_set(self) -> set[tuple[int, Any]]:
         """Identity and key of the entries that the body may set."""
@@ -461,9 +465,10 @@ def after_loop(loop: Loop) -> None:
 
 def after_none(interpreter: Interpreter, loop: Loop, before: Mapping[str, Any]) -> None:
     """What variables are after a loop that may have no iteration, and that does not carry them."""
-    carried = {one.key for one in loop.carried if one.value is not ABSENT}
-    variables = interpreter.variables
+    carried, variables = loop.carried_names(), interpreter.variables
     for name, value in before.items():
         now = variables.get(name, ABSENT)
-        if name not in carried and now is not ABSENT and not alike(value, now):
+        if name in carried or now is ABSENT or (value is None and may_be_none(now)):
+            continue
+        if not alike(value, now):
             variables[name] = one_of(name, value, now, "if the loop has no iteration or has some")

@@ -10,12 +10,13 @@ import sympy
 from distspmd.frontend.from_numpy import run_types
 from distspmd.frontend.from_numpy.kinds import is_whole
 from distspmd.frontend.from_numpy.syntax.absence import may_be_absent
+from distspmd.frontend.from_numpy.syntax.bindings import is_written_first
 from distspmd.frontend.from_numpy.syntax.bound_at_times import FIXED
 from distspmd.frontend.from_numpy.syntax.carried_choices import place_choice
 from distspmd.frontend.from_numpy.syntax.carried_lists import own_list
 from distspmd.frontend.from_numpy.syntax.first_arrays import is_of_others
 from distspmd.frontend.from_numpy.syntax.variables import ABSENT, readable
-from distspmd.frontend.from_numpy.syntax.varying import Varying, varying_place
+from distspmd.frontend.from_numpy.syntax.varying import ReadAgain, Varying, varying_place
 from distspmd.frontend.from_numpy.transcript import CannotRoll
 from distspmd.frontend.from_numpy.values import INT64, Tensor, View, view_of
 from distspmd.frontend.tensor_ir.statements import SetSymbol
@@ -50,16 +51,18 @@ def place_of(interpreter: Interpreter, name: str, before: Any, loop: Loop) -> An
             for n, v in enumerate(before)
         ]
         return values if isinstance(before, list) else rebuilt(before, values)
-    return _tensor_place(interpreter, name, before, kind) if is_carried(before) else ABSENT
+    return _tensor_place(interpreter, name, before, loop) if is_carried(before) else ABSENT
 
 
-def _tensor_place(interpreter: Interpreter, name: str, before: Any, kind: Any) -> View:
+def _tensor_place(interpreter: Interpreter, name: str, before: Any, loop: Loop) -> View:
     """The container of an array, or of a number that is no symbol."""
-    tracer = interpreter.tracer
+    tracer, kind = interpreter.tracer, loop.kinds.get(name)
     tensor = tracer.tensor(before)
     if isinstance(kind, Varying):
         return varying_place(tracer, readable(name), tensor, kind)
     if tensor.mask is not None:
+        if name in interpreter.variables and is_written_first(loop.node, name):
+            raise ReadAgain(name, "free")
         raise CannotRoll(f"{name!r} is a choice by a mask")
     if isinstance(before, View) and kind is None:
         return before

@@ -16,7 +16,7 @@ from distspmd.frontend.from_numpy.syntax.objects import is_library_module
 if TYPE_CHECKING:
     from distspmd.frontend.from_numpy.interpreter import Interpreter
 
-_PLAIN = {functools.lru_cache, functools.cache, functools.wraps, staticmethod}
+_PLAIN = {functools.lru_cache, functools.cache, functools.wraps}
 """What gives a function that computes what the decorated one does."""
 _COMPILERS = ("numba", "line_profiler", "memory_profiler")
 """Packages whose decorators do so."""

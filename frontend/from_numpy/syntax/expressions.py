@@ -6,7 +6,7 @@ import ast
 import builtins
 import operator
 from collections.abc import Callable
-from types import FunctionType
+from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,6 +36,7 @@ from distspmd.frontend.from_numpy.syntax import (
 from distspmd.frontend.from_numpy.syntax.absence import (
     bound,
     compared_with_none,
+    end_if_none,
     end_unbound,
     knowing,
     may_be_none,
@@ -98,6 +99,7 @@ def _binary_node(run: Interpreter, node: ast.BinOp) -> Any:
     if _calls(node.right) and isinstance(left, Tensor) and not isinstance(left, View):
         left = run.tracer.settled(left) if run.tracer.straight is None else left
     right = run.present(node.right)
+    end_if_none(run, (left, right), "an operation")
     return run.binary(node.op, left, right)
 
 
@@ -210,6 +212,7 @@ def _compared(run: Interpreter, op: ast.cmpop, left: Any, right: Any) -> Any:
     sides = [left, right]
     if isinstance(op, ast.Lt | ast.LtE | ast.Gt | ast.GtE):
         sides = [present(run, side) for side in sides]
+        end_if_none(run, sides, "an order")
     for side in sides:
         if isinstance(side, OneOf):
             run.tracer.refuse(side.reason)
@@ -225,7 +228,7 @@ def _chosen(run: Interpreter, node: ast.IfExp) -> Any:
     asked = test
     if isinstance(test, sympy.Basic):
         test = run.tracer.truth(relation(test))
-    if any(map(_changes_list, (node.body, node.orelse))):
+    if any(_changes_list(way) or _calls_itself(run, way) for way in (node.body, node.orelse)):
         return _by_branches(run, node)
     holds = truth_of(test.element((0,) * test.ndim))
     with run.tracer.guarded_by(holds), knowing(run.tracer, asked, holds=True):
@@ -247,6 +250,16 @@ def _changes_list(node: ast.expr) -> bool:
         isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr in names
         for n in ast.walk(node)
     )
+
+
+def _calls_itself(run: Interpreter, node: ast.expr) -> bool:
+    """Whether an expression calls a function that is being read, whose arguments are stored then.
+
+    As parts of one expression they would grow with each call.
+    """
+    names = {f.name for f in run.tracer.frames if f.name}
+    calls = (n.func for n in ast.walk(node) if isinstance(n, ast.Call))
+    return any(isinstance(f, ast.Name) and f.id in names for f in calls)
 
 
 def _have_one_form(run: Interpreter, one: Any, other: Any) -> bool:
@@ -288,11 +301,10 @@ def _call(run: Interpreter, node: ast.Call) -> Any:
         arguments.append(_argument(run, function, part, node.args[place + 1 :]))
     keywords: dict[str, Any] = {}
     for keyword in node.keywords:
-        value = run.value(keyword.value)
         if keyword.arg is None:
-            keywords.update(value)
+            keywords.update(run.value(keyword.value))
         else:
-            keywords[keyword.arg] = value
+            keywords[keyword.arg] = _given(run, function, keyword.value)
     run.tracer.node = node
     try:
         return run.call(function, arguments, keywords)
@@ -304,11 +316,7 @@ def _call(run: Interpreter, node: ast.Call) -> Any:
 
 def _argument(run: Interpreter, function: Any, part: ast.expr, later: list[ast.expr]) -> Any:
     """An argument of a call, which later ones do not change."""
-    found = run.whatever(part)
-    if isinstance(found, OneOf) and not _is_users(run, function):
-        if not isinstance(function, np.ufunc) and getattr(function, "__module__", "") != "math":
-            run.tracer.refuse(found.reason)
-        found = present(run, found)
+    found = _given(run, function, part)
     if (
         isinstance(found, Tensor)
         and not isinstance(found, View)
@@ -320,11 +328,23 @@ def _argument(run: Interpreter, function: Any, part: ast.expr, later: list[ast.e
     return found
 
 
+def _given(run: Interpreter, function: Any, part: ast.expr) -> Any:
+    """What a function is given, which may be None where the function asks for that itself."""
+    found = run.whatever(part)
+    if isinstance(found, OneOf) and not _is_users(run, function):
+        if not isinstance(function, np.ufunc) and getattr(function, "__module__", "") != "math":
+            run.tracer.refuse(found.reason)
+        found = present(run, found)
+    return found
+
+
 def _is_users(run: Interpreter, function: Any) -> bool:
     """Whether a function is the program's own, which may ask whether an argument is None."""
+    if isinstance(function, MethodType):
+        return _is_users(run, function.__func__)
     if isinstance(function, FunctionType):
         return function not in run.functions and not function.__module__.startswith("numpy")
-    return isinstance(function, Closure)
+    return isinstance(function, Closure) or objects.is_own_class(function)
 
 
 @expression(ast.Attribute)

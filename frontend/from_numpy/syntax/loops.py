@@ -262,7 +262,7 @@ def _rolled(
     last = add(over.first, multiply(subtract(over.length, 1), over.step))
     may_be_none = not is_at_least(over.length, 1, tracer.bounds)
     if may_be_none:
-        note_unbound(interpreter, node, outside, over.length, body)
+        note_unbound(interpreter, node, outside, loop.carried_names(), over.length, body)
     if stops:
         tracer.add(SetSymbol(reached, over.first, INT64))
         last = symbol(reached)
@@ -378,7 +378,7 @@ def _rolled_while(interpreter: Interpreter, node: StoppedWhile) -> None:
     for statement in before_it:
         tracer.add(statement)
     if first is not True:
-        note_unbound(interpreter, node, saved.variables, None, body)
+        note_unbound(interpreter, node, saved.variables, loop.carried_names(), None, body)
     tracer.add(Loop(None, 0, 0, 1, " and ".join(f"({c})" for c in parts_), body))
     if first is not True:
         carried.after_none(interpreter, loop, saved.variables)

@@ -7,6 +7,7 @@ join it, as they do with dictionaries of the program.
 
 from __future__ import annotations
 
+import abc
 import ast
 import dataclasses
 import functools
@@ -97,7 +98,7 @@ def make(
             return kind(*given, **named)
         except TypeError as problem:
             tracer.refuse(f"{kind.__name__}: {problem}")
-    if kind.__new__ is not object.__new__ or type(kind) is not type:
+    if kind.__new__ is not object.__new__ or type(kind) not in (type, abc.ABCMeta):
         tracer.refuse(f"objects of {kind.__name__}, which makes them in a way of its own")
     own: Any = kind
     made: Any = object.__new__(_with_room(own))
@@ -105,7 +106,7 @@ def make(
     init: Any = own.__init__
     if dataclasses.is_dataclass(kind) and "__init__" in vars(kind) and _is_generated(init):
         _fill(run, made, given, named)
-    elif isinstance(init, types.FunctionType):
+    elif _is_function(init):
         run.call(init, [made, *given], named)
     elif given or named:
         tracer.refuse(f"{kind.__name__}() takes no arguments")
@@ -120,8 +121,28 @@ def _with_room(kind: type) -> type:
     return type(kind.__name__, (kind,), {"__module__": kind.__module__, "__doc__": kind.__doc__})
 
 
+def class_of(value: Any) -> type:
+    """The class that a user has written of which something is an object."""
+    kind = type(value)
+    has_room = kind.__base__ is not None and kind is _with_room(kind.__base__)
+    return kind.__base__ if has_room else kind  # type: ignore[return-value]
+
+
+def _is_function(value: Any) -> bool:
+    """Whether an attribute of a class is a method that a user has written, or a generated one."""
+    return isinstance(value, types.FunctionType) or is_closure(value)
+
+
+def is_closure(value: Any) -> bool:
+    """Whether a value is a function that the program defines."""
+    from distspmd.frontend.from_numpy.syntax.calls import Closure
+
+    return isinstance(value, Closure)
+
+
 def _is_generated(function: Any) -> bool:
-    return bool(function.__code__.co_filename == "<string>")
+    code = getattr(function, "__code__", None)
+    return code is not None and code.co_filename == "<string>"
 
 
 def _fill(run: Interpreter, made: Any, given: Sequence[Any], named: Mapping[str, Any]) -> None:
@@ -156,7 +177,7 @@ def attribute(run: Interpreter, base: Any, name: str) -> Any:
         value = run.settled_parts(run.call(found.func, [base], {}))
         set_attribute(run, base, name, value)
         return value
-    if isinstance(found, types.FunctionType):
+    if _is_function(found):
         return types.MethodType(found, base)
     try:
         return run.outside(name, getattr(base, name))
@@ -181,8 +202,7 @@ def set_attribute(run: Interpreter, base: Any, name: str, value: Any) -> None:
         run.call(found.fset, [base, value], {})
         return
     sets_itself = inspect.getattr_static(kind, "__setattr__") != vars(object)["__setattr__"]
-    has_slots = kind.__base__ is not None and kind is _with_room(kind.__base__)
-    if has_slots and not inspect.ismemberdescriptor(found):
+    if class_of(base) is not kind and not inspect.ismemberdescriptor(found):
         run.tracer.refuse(f"AttributeError: {kind.__name__!r} has no slot {name!r}")
     if sets_itself or isinstance(found, property):
         run.tracer.refuse(f"{name!r} of {kind.__name__} cannot be set")
@@ -193,7 +213,7 @@ def set_attribute(run: Interpreter, base: Any, name: str, value: Any) -> None:
 def special(run: Interpreter, base: Any, name: str, *arguments: Any) -> Any:
     """What a special method of an object gives; ``NotImplemented`` where its class has none."""
     found = inspect.getattr_static(type(base), f"__{name}__", None)
-    if not isinstance(found, types.FunctionType):
+    if not _is_function(found):
         return NotImplemented
     if _is_generated(found):
         if any(has_data(list(vars(each).values())) for each in (base, *arguments) if is_own(each)):

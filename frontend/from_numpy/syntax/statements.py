@@ -113,8 +113,21 @@ def _has_choice(run: Interpreter, node: ast.expr) -> bool:
     """Whether one of two things is returned, by itself or in a tuple."""
     if isinstance(node, ast.Tuple):
         return any(_has_choice(run, part) for part in node.elts)
-    found = run.variables.get(node.id) if isinstance(node, ast.Name) else None
+    found = _held(run, node)
     return isinstance(found, OneOf) and not may_be_unbound(found)
+
+
+def _held(run: Interpreter, node: ast.expr) -> Any:
+    """What a variable stands for, or an attribute or entry of an object that is one."""
+    if isinstance(node, ast.Name):
+        return run.variables.get(node.id)
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        base = run.variables.get(node.value.id)
+        return vars(base).get(node.attr) if objects.is_own(base) else None
+    if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
+        base, key = run.variables.get(node.value.id), node.slice
+        return base.get(key.value) if type(base) is dict and isinstance(key, ast.Constant) else None
+    return None
 
 
 def _returned(run: Interpreter, node: ast.expr) -> Any:
@@ -122,8 +135,7 @@ def _returned(run: Interpreter, node: ast.expr) -> Any:
     if isinstance(node, ast.Tuple) and _has_choice(run, node):
         return tuple(_returned(run, part) for part in node.elts)
     if _has_choice(run, node):
-        assert isinstance(node, ast.Name)
-        return run.variables[node.id]
+        return _held(run, node)
     return run.settled_parts(run.whatever(node))
 
 
@@ -304,7 +316,8 @@ def _define(run: Interpreter, node: ast.FunctionDef) -> None:
     for argument, default in zip(own.kwonlyargs, own.kw_defaults, strict=True):
         if default is not None:
             defaults[argument.arg] = run.value(default)
-    made = Closure(node, run.tracer.frames[-1], defaults)
+    frame = run.tracer.frames[-1]
+    made = Closure(node, frame, defaults, tuple(frame.comprehensions))
     run.variables[node.name] = decorated(run, node.decorator_list, made)
 
 
