@@ -90,6 +90,8 @@ class Frame:
         body: the statements of the function, as they are written.
         called_at: the syntax of the call, of a function of ours that stands for one of Python's.
         name: of the function; empty of a lambda.
+        place: the file, the line and the name of the function.
+        inner: how many blocks are around the call.
     """
 
     variables: dict[str, Any] = field(default_factory=dict)
@@ -113,6 +115,12 @@ class Frame:
     body: Sequence[ast.stmt] = ()
     called_at: Any = None
     name: str = ""
+    place: tuple[Any, ...] = ()
+    inner: int = 0
+
+    def take_place_of(self, other: Frame) -> None:
+        """Let what is said here, of results say, be said of the lines of another function."""
+        self.file, self.first_line, self.source = other.file, other.first_line, other.source
 
     def flag_of(self, error: type[BaseException]) -> str | None:
         """The flag of the handler in this function that takes an error; None if none does."""

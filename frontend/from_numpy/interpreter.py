@@ -48,7 +48,12 @@ from distspmd.frontend.from_numpy.syntax.passed_errors import read_body
 from distspmd.frontend.from_numpy.syntax.ranges import Enumerated, Places, Zipped, static_values
 from distspmd.frontend.from_numpy.syntax.registry import EXPRESSIONS, STATEMENTS
 from distspmd.frontend.from_numpy.syntax.sharing import is_own, reads_in_place, references
-from distspmd.frontend.from_numpy.syntax.sources import count_inner_call, globals_of, source_of
+from distspmd.frontend.from_numpy.syntax.sources import (
+    TOO_DEEP,
+    count_inner_call,
+    globals_of,
+    source_of,
+)
 from distspmd.frontend.from_numpy.syntax.unknown_elements import look_into
 from distspmd.frontend.from_numpy.syntax.variables import OneOf, Undecided
 from distspmd.frontend.from_numpy.tracer import Tracer
@@ -85,6 +90,7 @@ class Interpreter:
         self.depth = 0
         self.bodies: dict[tuple[ast.FunctionDef, tuple[str, ...]], list[ast.stmt]] = {}
         self.inlined: dict[ast.For, Any] = {}
+        self.as_loops: dict[tuple[Any, ...], ast.FunctionDef] = {}
         self.inner_calls = 0
 
     @property
@@ -109,10 +115,10 @@ class Interpreter:
         if frame.yielded is None and isinstance(node, ast.FunctionDef) and yields(node):
             return generators.Generator(node, frame, frame.around, self.tracer.inner)
         if self.depth > 60:
-            self.tracer.refuse("functions that call each other more than 60 times deep")
+            self.tracer.refuse(TOO_DEEP)
         before, outer = self.tracer.node, self.depth
         self.depth += 1
-        frame.target, frame.name = self.tracer.target, getattr(node, "name", "")
+        frame.target = self.tracer.target
         frame.reads = names_read(node)
         frame.body = node.body if isinstance(node, ast.FunctionDef) else ()
         frame.written_into = written_into(node)
@@ -131,9 +137,8 @@ class Interpreter:
         finally:
             self.depth = outer
             self.tracer.frames.pop()
-            if not outer and caller is not None:  # what is said of results is said of its lines
-                caller.file, caller.first_line = frame.file, frame.first_line
-                caller.source = frame.source
+            if not outer and caller is not None:
+                caller.take_place_of(frame)
             if before is not None:
                 self.tracer.node = before
 

@@ -14,6 +14,8 @@ import numpy as np
 
 from distspmd.frontend.from_numpy.frames import Frame, Handlers
 from distspmd.frontend.from_numpy.syntax.jumps import error_of, may_raise, without_jumps
+from distspmd.frontend.from_numpy.syntax.tail_calls import AsLoop, check_end, written
+from distspmd.frontend.from_numpy.syntax.variables import Saved
 
 if TYPE_CHECKING:
     from distspmd.frontend.from_numpy.interpreter import Interpreter
@@ -27,6 +29,22 @@ def read_body(run: Interpreter, node: ast.FunctionDef, caller: Frame | None) -> 
         node: the function.
         caller: the frame of the call; None for the program itself.
     """
+    check_end(run, node)
+    frame = run.tracer.frames[-1]
+    if frame.reads is None or not frame.reads[node.name]:
+        _read(run, node, caller)
+        return
+    before = Saved.of(run)
+    try:
+        _read(run, node, caller)
+    except AsLoop as found:
+        if found.frame is not frame:
+            raise
+        before.restore(run)
+        _read(run, node, caller)
+
+
+def _read(run: Interpreter, node: ast.FunctionDef, caller: Frame | None) -> None:
     handlers = _handlers(run, caller) if caller is not None and may_raise(node) else None
     if caller is None or handlers is None:
         run.block(_body(run, node, ()))
@@ -64,6 +82,7 @@ def _handlers(run: Interpreter, caller: Frame) -> Handlers | None:
 
 def _body(run: Interpreter, node: ast.FunctionDef, caught: tuple[str, ...]) -> list[ast.stmt]:
     """The statements of a function, without jumps."""
+    node = written(run, node)
     if (node, caught) not in run.bodies:
         run.bodies[node, caught] = without_jumps(node, caught=caught)
     return run.bodies[node, caught]

@@ -97,6 +97,9 @@ def globals_of(function: Any) -> dict[str, Any]:
     return known
 
 
+TOO_DEEP = (
+    "functions that call each other more than 60 times deep, as far as is known; write a loop"
+)
 INNER_CALLS = 2000
 """Calls by functions of themselves that are written out in a program, at most."""
 
