@@ -64,9 +64,15 @@ said of the others, with an error that has the source line.
   it has one, nothing is asked. In a parallel map such a name is refused.
 - **Decorators** of the user are called. Those that keep results or compile (`functools.cache`,
   `numba.njit`) change nothing.
-- **Classes** of the user: objects are made, read and changed in programs, with methods, properties
-  and operators. Objects from outside are read; what changes them is refused. `match` takes
+- **Classes** of the user, also those that a function defines: objects are made, read, changed
+  and returned, with methods, properties and operators. Objects from outside are read; what
+  changes them is refused, and so are results that hold other objects or functions. `match` takes
   values, names and alternatives of values.
+- **None** where the run decides it: a variable, an attribute or an entry may be None at first, or
+  again, and a value in other iterations. Where None is computed with, the program ends with
+  `TypeError`. Lists whose content the run decides hold no None.
+- **Recursion**: calls are written out, as deep as is known when the program is read. A function
+  whose last act is to call itself is a loop where the run decides how often.
 - **Generators**: a loop over one, or over `enumerate` of it, is the generator's body with that of
   the loop where it yields; `list`, `sum` and their like read it to its end. Elsewhere (`zip`,
   `next`) it may give numbers and texts that are known, and compute nothing.

@@ -48,12 +48,7 @@ from distspmd.frontend.from_numpy.syntax.passed_errors import read_body
 from distspmd.frontend.from_numpy.syntax.ranges import Enumerated, Places, Zipped, static_values
 from distspmd.frontend.from_numpy.syntax.registry import EXPRESSIONS, STATEMENTS
 from distspmd.frontend.from_numpy.syntax.sharing import is_own, reads_in_place, references
-from distspmd.frontend.from_numpy.syntax.sources import (
-    TOO_DEEP,
-    count_inner_call,
-    globals_of,
-    source_of,
-)
+from distspmd.frontend.from_numpy.syntax.sources import count_inner_call, globals_of, source_of
 from distspmd.frontend.from_numpy.syntax.unknown_elements import look_into
 from distspmd.frontend.from_numpy.syntax.variables import OneOf, Undecided
 from distspmd.frontend.from_numpy.tracer import Tracer
@@ -114,8 +109,6 @@ class Interpreter:
         """What the statements of a function return, with the variables of a frame."""
         if frame.yielded is None and isinstance(node, ast.FunctionDef) and yields(node):
             return generators.Generator(node, frame, frame.around, self.tracer.inner)
-        if self.depth > 60:
-            self.tracer.refuse(TOO_DEEP)
         before, outer = self.tracer.node, self.depth
         self.depth += 1
         frame.target = self.tracer.target

@@ -58,7 +58,9 @@ def test_a_named_tuple_of_a_class_that_a_function_makes_is_refused_as_result() -
         pair = namedtuple("pair", "low high")
         return pair(x.min(), x.max())
 
-    with pytest.raises(UnsupportedProgram, match="a pair is returned, a named tuple whose class"):
+    with pytest.raises(
+        UnsupportedProgram, match="a pair is returned, whose class a function makes"
+    ):
         numpy_program(program, np.ones(3))
 
 

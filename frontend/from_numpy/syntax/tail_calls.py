@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from distspmd.frontend.from_numpy.interpreter import Interpreter
 
 
+DEEPEST = 60
+"""Functions that are read within each other, at most."""
+
+
 class AsLoop(Exception):
     """A function is read again as a loop.
 
@@ -43,8 +47,14 @@ def check_end(run: Interpreter, node: ast.FunctionDef) -> None:
 
     Raises:
         AsLoop: it is read again.
+        Refusal: too many functions call each other.
     """
     *outer, own = run.tracer.frames
+    if len(outer) > DEEPEST:
+        run.tracer.refuse(
+            f"functions that call each other more than {DEEPEST} times deep, as far as is known "
+            "before the run; write a loop, or let the call of itself be the last of the function"
+        )
     own.name, own.inner = node.name, run.tracer.inner
     own.place = (own.file, node.lineno, node.name)
     first = next((frame for frame in outer if frame.place == own.place), None)

@@ -321,9 +321,6 @@ def append_in_a_loop(x):
     return kept, rejected, kept.size
 
 
-counter = 0
-
-
 @program("tutorial", lambda rng, n: (rng.random(n),), 4, 7)
 def calls_are_counted(x):
     calls = 0
