@@ -156,7 +156,8 @@ def carry_absent(
         raise BoundAtTimes(loop, name, unbound_or(name, before, _NO))
     if before is None and (may_be_none(now) or _is_carried(now)):
         value = value_of(now) if may_be_none(now) else now
-        raise BoundAtTimes(loop, name, none_or(name, _first(interpreter, loop, name, value), _YES))
+        first = none_or(name, _first(interpreter, loop, name, value), _YES)
+        raise BoundAtTimes(loop, name, first)
     if before is not None and _is_carried(before):
         raise BoundAtTimes(loop, name, none_or(name, before, _NO))
 

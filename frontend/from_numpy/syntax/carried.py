@@ -26,7 +26,11 @@ from distspmd.frontend.from_numpy.syntax.bound_at_times import (
     carry_absent,
     carry_missing,
 )
-from distspmd.frontend.from_numpy.syntax.carried_choices import move_choice
+from distspmd.frontend.from_numpy.syntax.carried_choices import (
+    move_choice,
+    note_set_at_first,
+    note_surely_set,
+)
 from distspmd.frontend.from_numpy.syntax.carried_lists import is_other_list, move_lists
 from distspmd.frontend.from_numpy.syntax.carried_places import is_carried, place_of
 from distspmd.frontend.from_numpy.syntax.first_arrays import (
@@ -113,6 +117,8 @@ class Loop:
         firsts: first values of variables that it binds in some iterations only.
         rebound: lists whose content the run decides, with those whose names they get.
         missing: variables that it reads where nothing that has been read has bound them.
+        set_at_first: what is None before it, and not behind the first iteration.
+        surely_set: of these, what is not None behind any later one.
     """
 
     node: ast.For | ast.While
@@ -125,6 +131,8 @@ class Loop:
     firsts: dict[str, Any] = field(default_factory=dict)
     rebound: list[tuple[RunList, RunList]] = field(default_factory=list)
     missing: set[str] = field(default_factory=set)
+    set_at_first: set[str] = field(default_factory=set)
+    surely_set: set[str] = field(default_factory=set)
 
     def carried_names(self) -> set[Any]:
         """The variables that have places."""
@@ -272,6 +280,7 @@ def leave_loop(interpreter: Interpreter, loop: Loop) -> tuple[str | None, list[A
     """
     tracer = interpreter.tracer
     carry_missing(interpreter, loop)
+    note_set_at_first(loop)
     refuse_lost_writes(tracer, loop.carried)
     _part_shared(loop.carried, loop.kinds)
     moves: list[tuple[Any, Any]] = []
@@ -303,6 +312,7 @@ def leave_loop(interpreter: Interpreter, loop: Loop) -> tuple[str | None, list[A
             if is_free:
                 raise ReadAgain(one.name, "free") from None
             raise
+    note_surely_set(loop, tracer.block)
     loop.rebound = [(place, now) for place, now in moves if isinstance(place, RunList)]
     places = {(id(one.holder), one.key) for one in loop.carried if one.value is not ABSENT}
     before_it = keep_last(interpreter, loop.node, places, moves)
@@ -448,8 +458,13 @@ def _next_tensor(
     return tensor
 
 
-def after_loop(loop: Loop) -> None:
-    """After the loop variables stand for their places."""
+def after_loop(loop: Loop, *, has_run: bool = False) -> None:
+    """After the loop variables stand for their places.
+
+    Args:
+        loop: that was read.
+        has_run: whether it has an iteration.
+    """
     for one in loop.carried:
         if isinstance(one.value, list):
             loop.lists[one.name][:] = one.value
@@ -461,6 +476,15 @@ def after_loop(loop: Loop) -> None:
             names = one.holder if isinstance(one.holder, dict) else {}
             for key in [key for key, value in names.items() if value is now]:
                 one.holder[key] = place
+    if has_run:
+        after_some(loop)
+
+
+def after_some(loop: Loop) -> None:
+    """What is None at first is no more, after a loop that has an iteration and always sets it."""
+    for one in loop.carried:
+        if one.name in loop.surely_set and one.now is one.value:
+            one.holder[one.key] = value_of(one.value)
 
 
 def after_none(interpreter: Interpreter, loop: Loop, before: Mapping[str, Any]) -> None:

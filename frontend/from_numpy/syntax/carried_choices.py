@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import sympy
@@ -22,11 +22,12 @@ from distspmd.frontend.from_numpy.syntax.variables import (
 )
 from distspmd.frontend.from_numpy.transcript import CannotRoll, told
 from distspmd.frontend.from_numpy.values import INT64, View
-from distspmd.frontend.tensor_ir.statements import SetSymbol
+from distspmd.frontend.tensor_ir.statements import Block, SetSymbol
 from distspmd.frontend.tensor_ir.whole_numbers import symbol
 
 if TYPE_CHECKING:
     from distspmd.frontend.from_numpy.interpreter import Interpreter
+    from distspmd.frontend.from_numpy.syntax.carried import Loop
 
 
 def place_choice(run: Interpreter, name: str, before: OneOf, place: Callable[[Any], Any]) -> OneOf:
@@ -66,3 +67,50 @@ def move_choice(
     if not alike(inner, value):
         raise CannotRoll(f"{name!r} is {told(inner)} or {told(value)} in the loop")
     return None
+
+
+def note_set_at_first(loop: Loop) -> None:
+    """Note what is None before a loop, and never behind its first iteration."""
+    for one in loop.carried:
+        now = one.now
+        if one.value is ABSENT and one.before is None and not (now is None or may_be_none(now)):
+            loop.set_at_first.add(one.name)
+
+
+def note_surely_set(loop: Loop, body: Block) -> None:
+    """Note what of that is not None behind any later iteration.
+
+    Args:
+        loop: that carries it, at the end of an iteration.
+        body: the statements of an iteration.
+    """
+    for one in loop.carried:
+        if one.name in loop.set_at_first and isinstance(one.value, OneOf):
+            flag = flag_of(one.now, one.value.values[0])
+            if _stays_set(body, flag, one.value.which):
+                loop.surely_set.add(one.name)
+
+
+def _stays_set(body: Block, flag: Any, before: sympy.Symbol) -> bool:
+    """Whether a flag is 0, or what it was at the head, on all ways."""
+    seen: set[Any] = set()
+    waiting = [sympy.sympify(flag)]
+    every = list(_symbols_set(body))
+    while waiting:
+        value = waiting.pop()
+        if value in (0, before) or value in seen:
+            continue
+        seen.add(value)
+        found = [each.value for each in every if value.is_Symbol and each.name == value.name]
+        if not found:
+            return False
+        waiting += map(sympy.sympify, found)
+    return True
+
+
+def _symbols_set(block: Block) -> Iterator[SetSymbol]:
+    for statement in block.statements:
+        if isinstance(statement, SetSymbol):
+            yield statement
+        for inner in statement.blocks():
+            yield from _symbols_set(inner)

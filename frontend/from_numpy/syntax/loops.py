@@ -267,7 +267,7 @@ def _rolled(
         tracer.add(SetSymbol(reached, over.first, INT64))
         last = symbol(reached)
     tracer.add(Loop(variable, over.first, over.end, over.step, condition, body))
-    carried.after_loop(loop)
+    carried.after_loop(loop, has_run=not may_be_none)
     by = {symbol(variable): sympy.sympify(last)}
     for frame in tracer.frames:  # a generator gives values to the function that loops over it
         for key, value in frame.variables.items():
@@ -380,7 +380,9 @@ def _rolled_while(interpreter: Interpreter, node: StoppedWhile) -> None:
     if first is not True:
         note_unbound(interpreter, node, saved.variables, loop.carried_names(), None, body)
     tracer.add(Loop(None, 0, 0, 1, " and ".join(f"({c})" for c in parts_), body))
-    if first is not True:
+    if first is True:
+        carried.after_some(loop)
+    else:
         carried.after_none(interpreter, loop, saved.variables)
 
 
