@@ -70,7 +70,27 @@ def of_two_calls(x):
     return collatz(int(x[1] * 30) + 1)
 
 
-PROGRAMS = [by_a_choice, in_a_comprehension, with_defaults, of_a_function, of_two_calls]
+def through_a_tree(x):
+    tree = {"least": 0.3, "low": {"least": 0.15, "low": {}, "high": {}}, "high": {}}
+
+    def depth(node, v, n=0):
+        if "least" not in node:
+            return n
+        if v < node["least"]:
+            return depth(node["low"], v, n + 1)
+        return depth(node["high"], v, n + 10)
+
+    return [depth(tree, v) for v in x]
+
+
+PROGRAMS = [
+    by_a_choice,
+    in_a_comprehension,
+    with_defaults,
+    of_a_function,
+    of_two_calls,
+    through_a_tree,
+]
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda each: each.__name__)

@@ -83,11 +83,7 @@ class Closure:
         return self if owner is None else types.MethodType(self, owner)
 
     def __call__(self, *_: Any, **__: Any) -> Any:
-        """Never: a program reads its functions.
-
-        Raises:
-            TypeError: always.
-        """
+        """Never: a program reads its functions."""
         raise TypeError(f"{self.__name__} is a function of the program, which is read, not called")
 
 

@@ -16,6 +16,7 @@ from distspmd.frontend.from_numpy.frames import Frame, Handlers
 from distspmd.frontend.from_numpy.syntax.jumps import error_of, may_raise, without_jumps
 from distspmd.frontend.from_numpy.syntax.tail_calls import AsLoop, check_end, written
 from distspmd.frontend.from_numpy.syntax.variables import Saved
+from distspmd.frontend.from_numpy.transcript import CannotRoll, Refusal
 
 if TYPE_CHECKING:
     from distspmd.frontend.from_numpy.interpreter import Interpreter
@@ -41,6 +42,18 @@ def read_body(run: Interpreter, node: ast.FunctionDef, caller: Frame | None) -> 
         if found.frame is not frame:
             raise
         before.restore(run)
+        _read_as_loop(run, node, caller, before)
+
+
+def _read_as_loop(
+    run: Interpreter, node: ast.FunctionDef, caller: Frame | None, before: Saved
+) -> None:
+    """Read a function as a loop; with its calls written out where it cannot be one."""
+    try:
+        _read(run, node, caller)
+    except (CannotRoll, Refusal):
+        before.restore(run)
+        run.as_loops[run.tracer.frames[-1].place] = node
         _read(run, node, caller)
 
 
