@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from distspmd.errors import UnsupportedProgram
-from distspmd.frontend import numpy_program
 from from_numpy.corpus.registry import Case
 from from_numpy.harness import on_paper, run_here
 from from_numpy.outcomes import RIGHT
@@ -90,7 +88,12 @@ def case_of(function: Callable[..., Any]) -> Case:
     return Case(function.__name__, function, "", "", make, (), warns=True)
 
 
+def rounded_parts(c16: Any) -> Any:
+    return np.round(c16, 1), np.around(c16 * 100, -1), c16.round()
+
+
 EVERY = [
+    rounded_parts,
     quotients,
     as_arrays_of_no_dimensions,
     extremes_of_many,
@@ -113,11 +116,3 @@ def test_types_and_shapes_are_those_of_numpy(function: Callable[..., Any]) -> No
 def test_values_are_those_of_numpy(function: Callable[..., Any]) -> None:
     found = run_here(case_of(function))
     assert found.kind == RIGHT, found
-
-
-def test_complex_numbers_are_not_rounded() -> None:
-    def program(x: Any) -> Any:
-        return np.round(x, 1)
-
-    with pytest.raises(UnsupportedProgram, match=r"round x.real and x.imag"):
-        numpy_program(program, ARRAYS["c16"])
