@@ -14,7 +14,6 @@ from lowering.mechanisms import MECHANISMS, REPRESENTATIVES
 from lowering.programs import CASES
 from lowering.test_programs import Outcomes
 
-pytestmark = pytest.mark.gpu
 DEVICE = os.environ.get(TEST_DEVICE, "emulated")
 MOST_RANKS = 4
 
@@ -48,6 +47,7 @@ def outcomes_on_device(
     return Outcomes(names, folder, {"DISTSPMD_DEVICE": DEVICE, **UNOPTIMISED})
 
 
+@pytest.mark.gpu
 @pytest.mark.parametrize("placed", TIERS, ids=lambda case: case.name)
 def test_a_program_on_devices_computes_what_numpy_computes(
     placed: Case, outcomes_on_device: Outcomes

@@ -23,7 +23,8 @@ from distspmd.plans.messages import Messages
 from distspmd.plans.plan import Plan, Step
 from distspmd.plans.redistribution import Redistribution
 from distspmd.scheduling import traffic
-from distspmd.scheduling.boxes import Sides
+from distspmd.scheduling.columns import Columns
+from distspmd.scheduling.tiles import Tiles
 from distspmd.solvers.collectives.solver import Collectives
 from distspmd.solvers.exchange import Exchange
 
@@ -125,11 +126,9 @@ def test_costs_rise_with_the_bytes_and_with_the_ranks(
 
 def test_the_search_sees_what_crosses_nodes() -> None:
     mesh = Mesh(far=2, near=4)
-    sides = Sides()
+    columns = Columns(mesh.size)
     texts = ["[32{far}64, 8]", "[16{near}64, 8]", "[64, 8]"]
-    layouts = [
-        traffic.Layouts(np.stack([Layout.parse(text, mesh).bounds]), sides) for text in texts
-    ]
+    layouts = [Tiles.of(columns, np.stack([Layout.parse(text, mesh).bounds])) for text in texts]
     far, near = (traffic.move(each, layouts[2], 8, NODES).seconds[0, 0] for each in layouts[:2])
     alone = traffic.move(layouts[1], layouts[2], 8, Machine()).seconds[0, 0]
     assert near == alone < far
@@ -141,7 +140,7 @@ def test_the_search_sees_operands_on_other_nodes() -> None:
     mesh, operands = Mesh(far=2, near=4), {"[64, 8]": 8, "[32{far}64, 8]": 4}
     seconds = {}
     for text, count in operands.items():
-        held = traffic.Layouts(np.stack([Layout.parse(text, mesh).bounds]), Sides())
+        held = Tiles.of(Columns(mesh.size), np.stack([Layout.parse(text, mesh).bounds]))
         for machine in (Machine(), NODES):
             found = traffic.reduce(held, np.array([count]), held, 8, machine).seconds
             seconds[text, machine.has_nodes] = float(found[0, 0])

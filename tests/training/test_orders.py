@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from distspmd import frontend
 from distspmd.nodes import contraction_gemm
-from distspmd.nodes.contraction import Contraction, windows
+from distspmd.nodes.contraction import PACKED, Contraction, fastest_implementation, windows
 
 
 class Attention(nn.Module):
@@ -28,7 +28,7 @@ class Attention(nn.Module):
 
 
 def calls(sdfg: SDFG) -> dict[str, str]:
-    """Of each product the letters in loops around the calls of BLAS."""
+    """Of each product the letters in loops around the calls of BLAS; none, if it is packed."""
     found = {}
     for node, state in sdfg.all_nodes_recursive():
         if isinstance(node, Contraction):
@@ -36,7 +36,8 @@ def calls(sdfg: SDFG) -> dict[str, str]:
                 contraction_gemm.largest(windows(node, state)) if node.reduced is None else None
             )
             if product is not None:
-                found[node.label] = product.loops
+                is_packed = fastest_implementation(node, state) == PACKED
+                found[node.label] = "" if is_packed else product.loops
     return found
 
 
