@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from distspmd.runtime.call_form import contains_arrays
+
 
 def comparable(value: Any) -> Any:
     """A value as it prints on all ranks; of what prints otherwise on each, its type."""
@@ -27,7 +29,15 @@ def kind_of(value: Any) -> Any:
         return type(value).__name__
     if hasattr(value, "dtype") and hasattr(value, "shape"):
         return str(np.dtype(value.dtype)), tuple(value.shape)
+    if isinstance(value, list | tuple | dict) and contains_arrays(value):
+        entries = value.items() if isinstance(value, dict) else enumerate(value)
+        return type(value).__name__, *((repr(key), _kind_of_part(each)) for key, each in entries)
     return repr(value)
+
+
+def _kind_of_part(value: Any) -> Any:
+    """The kind of an entry of an argument; of what becomes code its value."""
+    return repr(value) if isinstance(value, bool | int) else kind_of(value)
 
 
 def value_of(value: Any) -> Any:

@@ -409,8 +409,8 @@ class Program(Closing):
         if self.device and "stream" in named and "stream" not in self.signature.parameters:
             named = dict(named)
             stream = named.pop("stream")
-        renamed = self.signature.call_form.inside
-        bound = self.signature.bind(arguments, named) if arguments or renamed else named
+        is_plain = not arguments and not self.signature.call_form.has_other_names
+        bound = named if is_plain else self.signature.bind(arguments, named)
         if self.device:
             bound = self._executable.on_device(bound, stream)
         arrays = self.signature.check(self._completed(bound))

@@ -167,7 +167,7 @@ class Signature:
                 f"{len(arguments)} were given."
             )
         bound = dict(zip(names, arguments, strict=False))
-        if self.call_form.inside:
+        if self.call_form.has_other_names:
             bound, named = self.call_form.as_inside(bound), self.call_form.as_inside(named)
         twice = [name for name in bound if name in named]
         if twice:

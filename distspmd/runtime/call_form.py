@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from distspmd.errors import ProgramError
+from distspmd.errors import ArgumentError, ProgramError
 from distspmd.runtime.portable import portable
 
 _CALL_FORM = "_distspmd_call_form"
@@ -143,6 +143,17 @@ class ObjectOf:
 
 
 @dataclass(frozen=True)
+class Part:
+    """An array of a list, tuple or dictionary that is an argument.
+
+    Attributes:
+        name: of the argument of the SDFG that it is.
+    """
+
+    name: str
+
+
+@dataclass(frozen=True)
 class CallForm:
     """How a program is called.
 
@@ -155,6 +166,8 @@ class CallForm:
         parameters: names of all arguments in their order, those of fixed values included; none
             where they are those of the SDFG.
         inside: what arguments are called in the SDFG whose own names are words of C++.
+        parts: arguments that are lists, tuples or dictionaries of arrays, with a :class:`Part` for
+            each array.
         points: names of arguments that are arrays of no dimensions, into which a program writes.
         shapes: of arguments and results of which the program folds dimensions: those that the
             caller knows.
@@ -165,6 +178,7 @@ class CallForm:
     fixed: Mapping[str, Any] = field(default_factory=dict)
     parameters: tuple[str, ...] = ()
     inside: Mapping[str, str] = field(default_factory=dict)
+    parts: Mapping[str, Any] = field(default_factory=dict)
     points: frozenset[str] = frozenset()
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
@@ -172,13 +186,66 @@ class CallForm:
         sent = {"fixed": portable(self.fixed), "returned": portable(self.returned)}
         return {**vars(self), **sent}
 
+    @property
+    def has_other_names(self) -> bool:
+        """Whether arguments of the SDFG have other names than those of the function."""
+        return bool(self.inside or self.parts)
+
     def as_inside(self, named: Mapping[str, Any]) -> dict[str, Any]:
-        """What is given by the names of arguments, by their names in the SDFG."""
-        return {self.inside.get(name, name): value for name, value in named.items()}
+        """What is given by the names of arguments, by their names in the SDFG.
+
+        Raises:
+            ArgumentError: an argument that is a list, tuple or dictionary has other parts.
+        """
+        found: dict[str, Any] = {}
+        for name, value in named.items():
+            if name in self.parts:
+                found.update(_parts_of(name, self.parts[name], value))
+            else:
+                found[self.inside.get(name, name)] = value
+        return found
 
     def arrange(self, results: Sequence[Any]) -> Any:
         """What the caller gets for the results."""
         return fill(self.returned, lambda result: result.of(results))
+
+
+def _parts_of(name: str, form: Any, value: Any) -> Iterator[tuple[str, Any]]:
+    """The arrays of an argument by their names in the SDFG; a text is said of all of them."""
+    if isinstance(form, Part):
+        yield form.name, value
+        return
+    items = _items(form)
+    if items is None:
+        if not isinstance(value, str) and not (type(value) is type(form) and value == form):
+            raise ArgumentError(
+                f"the program was made for {name} = {form!r}, which decides its code, but "
+                f"{value!r} was given. Make it again for that value."
+            )
+        return
+    given = dict.fromkeys(items, value) if isinstance(value, str) else _items(value)
+    if given is None or given.keys() != items.keys():
+        told = "none" if given is None else ", ".join(map(repr, given)) or "none"
+        raise ArgumentError(
+            f"the argument {name!r} has the entries {', '.join(map(repr, items))} in the program, "
+            f"but what was given has {told}. Pass as many arrays, or make the program again."
+        )
+    for key, part in items.items():
+        yield from _parts_of(f"{name}[{key!r}]", part, given[key])
+
+
+def contains_arrays(value: Any) -> bool:
+    """Whether a value is an array or a number of NumPy, or a list or the like that has some."""
+    if isinstance(value, list | tuple | dict):
+        return any(map(contains_arrays, value.values() if isinstance(value, dict) else value))
+    return hasattr(value, "dtype") and hasattr(value, "shape")
+
+
+def _items(value: Any) -> dict[Any, Any] | None:
+    """The entries of a list, tuple or dictionary by their keys; None of anything else."""
+    if isinstance(value, list | tuple):
+        return dict(enumerate(value))
+    return value if isinstance(value, dict) else None
 
 
 def rebuilt(like: Any, parts: Sequence[Any]) -> Any:

@@ -21,9 +21,11 @@ from dace.frontend.python.parser import DaceProgram
 from distspmd.analysis.infer_sizes import Equation, solve
 from distspmd.errors import ArgumentError, DistSPMDError, UnsupportedProgram
 from distspmd.frontend.from_numpy import annotation_types, dace_parser, functions, syntax
+from distspmd.frontend.from_numpy.entries import form_of
 from distspmd.frontend.from_numpy.frames import Frame
 from distspmd.frontend.from_numpy.functions.registry import FUNCTIONS, METHODS
 from distspmd.frontend.from_numpy.interpreter import HOLE, PLACE, Interpreter
+from distspmd.frontend.from_numpy.kinds import has_arrays
 from distspmd.frontend.from_numpy.prune import without_unread
 from distspmd.frontend.from_numpy.results import returned_form
 from distspmd.frontend.from_numpy.run_lists import (
@@ -47,7 +49,7 @@ from distspmd.frontend.from_numpy.values import Tensor, View, view_of
 from distspmd.frontend.tensor_ir.emit_program import emit_program
 from distspmd.frontend.tensor_ir.statements import Container
 from distspmd.frontend.tensor_ir.whole_numbers import add, symbol
-from distspmd.runtime.call_form import CallForm
+from distspmd.runtime.call_form import CallForm, contains_arrays, rebuilt
 
 for _package in (functions, syntax):
     for _module in pkgutil.iter_modules(_package.__path__):
@@ -210,6 +212,8 @@ class _Reading:
         self.seen: set[str] = set()
         self.fixed: dict[str, Any] = {}
         self.renamed: dict[str, str] = {}
+        self.given_lists: dict[str, Any] = {}
+        self.parameters = inspect.signature(inspect.unwrap(function)).parameters
 
     def sdfg(self, examples: Sequence[Any], sizes: Mapping[str, Any]) -> SDFG:
         """The SDFG of the function."""
@@ -224,12 +228,15 @@ class _Reading:
             parameter.name: self._argument(parameter, given)
             for parameter in signature.parameters.values()
         }
+        with_parts = {n: form_of(v) for n, v in values.items() if self._has_parts(n, v)}
         self.fixed = {
             name: value
             for name, value in values.items()
-            if not isinstance(value, Tensor) and not (type(value) in (tuple, dict) and not value)
+            if not isinstance(value, Tensor)
+            and name not in with_parts
+            and not (type(value) in (tuple, dict) and not value)
         }
-        self.tracer.frames.append(Frame({}))
+        self.tracer.frames.append(Frame({}, outside=self.given_lists))
         elements = [size_of(each.shape) for each in self.arguments]
         self.tracer.room = functools.reduce(add, elements, LEAST_ROOM)
         try:
@@ -239,6 +246,7 @@ class _Reading:
                 fixed=self.fixed,
                 parameters=tuple(signature.parameters),
                 inside=self.renamed,
+                parts=with_parts,
                 points=frozenset(c.name for c in self.arguments if c.is_point),
             )
         except (DistSPMDError, TableChanges, DecidedByRun, Known):
@@ -437,12 +445,28 @@ class _Reading:
             return self._scalar(name, PYTHON_TYPES[type(value)], type(value))
         if hasattr(value, "dtype") and hasattr(value, "shape"):
             return self._array_like(name, value)
-        if isinstance(value, list | tuple) and any(hasattr(v, "dtype") for v in value):
-            raise ArgumentError(
-                f"{self.function.__name__}: the argument {name!r} is a {type(value).__name__} "
-                "of arrays; pass each array as an argument of its own."
-            )
+        if isinstance(value, list | tuple | dict) and contains_arrays(value):
+            return self._entries(name, value, parameter)
         return value
+
+    def _has_parts(self, name: str, value: Any) -> bool:
+        """Whether a parameter stands for a list, tuple or dictionary with arrays in it."""
+        is_one = self.parameters[name].kind is not inspect.Parameter.VAR_POSITIONAL
+        return is_one and isinstance(value, list | tuple | dict) and has_arrays(value)
+
+    def _entries(self, name: str, value: Any, parameter: inspect.Parameter) -> Any:
+        """A list, tuple or dictionary with an argument for each array in it."""
+        own = parameter.replace(kind=parameter.KEYWORD_ONLY, default=parameter.empty)
+        pairs = value.items() if isinstance(value, dict) else enumerate(value)
+        found = {}
+        for key, each in pairs:
+            part = "".join(c if c.isalnum() else "_" for c in f"{name}_{key}")
+            taken = part in self.tracer.names or part in self.parameters
+            found[key] = self._example(self.tracer.unique(part) if taken else part, each, own)
+        made = found if isinstance(value, dict) else rebuilt(value, [*found.values()])
+        if isinstance(made, list | dict):  # which belongs to the caller
+            self.given_lists[name] = made
+        return made
 
     def _array_like(self, name: str, value: Any) -> View:
         dtype = np.dtype(value.dtype)

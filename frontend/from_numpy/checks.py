@@ -220,11 +220,24 @@ def add_raise(run: Any, node: ast.Raise) -> None:
     message = given[0] if len(given) == 1 else Text.of(described(tuple(given))) if given else ""
     if message != "" and not isinstance(message, str):
         message = Text.of(described(message))
+    _raise(run, kind, message, f"the program raises here: {ast.unparse(node)}")
+
+
+def add_exit(run: Any, code: Any) -> None:
+    """``sys.exit(code)``: the error ``SystemExit``, not the end of who reads the program."""
+    _outside_of_maps(run, "sys.exit")
+    message = code if isinstance(code, str) else Text.of(["" if code is None else f"code {code}"])
+    _raise(run, SystemExit, message, "the program ends here")
+
+
+def _raise(run: Any, kind: type[BaseException], message: Any, always: str) -> None:
+    """Raise an error in a branch; ``always`` refuses a program that raises it in each run."""
+    tracer = run.tracer
     if catch(run, kind, message):
         return
-    run.tracer.check_uncaught(kind.__name__)
+    tracer.check_uncaught(kind.__name__)
     if not tracer.inner:
-        tracer.refuse(f"the program raises here: {ast.unparse(node)}")
+        tracer.refuse(always)
     tracer.ended = True
     end(run, kind.__name__, message, known_error(kind))
 

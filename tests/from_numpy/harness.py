@@ -25,7 +25,7 @@ import distspmd
 from distspmd.errors import DistSPMDError
 from distspmd.frontend import numpy_program
 from distspmd.lowering import ATTRIBUTE, Lowering
-from distspmd.runtime.call_form import Result, call_form_of
+from distspmd.runtime.call_form import Result, call_form_of, contains_arrays
 from from_numpy.corpus.registry import Case
 from from_numpy.following import tell
 from from_numpy.outcomes import (
@@ -272,8 +272,8 @@ def _ran(case: Case, wanted: Expected, sdfg: SDFG, comm: Any, stages: _Stages) -
     with distspmd.compile(sdfg, comm) as program:
         stages.enter("run")
         after = case.bound_to(*case.arguments())
-        signature = program.signature
-        passed = _passed(case, after, {*signature.parameters, *signature.call_form.inside})
+        signature, form = program.signature, program.signature.call_form
+        passed = _passed(case, after, {*signature.parameters, *form.inside, *form.parts})
         result = program(**passed)
     kinds = case.field == NUMBERS_OF_PYTHON
     return _wrong(wanted, result, after, case.tolerance(), kinds=kinds)
@@ -290,7 +290,7 @@ def _wrong(
 ) -> list[str]:
     found = list(differences(result, wanted.result, tolerance=tolerance, kinds=kinds))
     for name, value in wanted.after.items():
-        if isinstance(value, np.ndarray):
+        if isinstance(value, np.ndarray) or contains_arrays(value):
             found += differences(after[name], value, name, tolerance)
     return found
 

@@ -71,10 +71,10 @@ def swapped_in_both(x):
     return x
 
 
-def until(x):
+def until(x, y):
     while x[0] < 20:
         x += 0.75
-        x = x * 1.5
+        x, y = y, x
     return x
 
 
@@ -111,4 +111,4 @@ def test_loops_stay_loops(function: Any, loops: int) -> None:
 
 def test_loops_of_unknown_length_are_refused() -> None:
     with pytest.raises(UnsupportedProgram, match=r"write x = x\.copy\(\) before the loop"):
-        numpy_program(until, np.zeros(600))
+        numpy_program(until, np.zeros(600), np.zeros(600))

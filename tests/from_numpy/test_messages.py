@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from mpi4py import MPI
 
 import distspmd
-from distspmd.errors import UnsupportedProgram, error_of_program
+from distspmd.errors import ProgramError, UnsupportedProgram, error_of_program
 from distspmd.execution.messages import Messages
 from distspmd.frontend import numpy_program
 
@@ -42,17 +43,39 @@ def test_a_message_that_cannot_be_formatted_ends_the_program() -> None:
         ("print(x[x > 0])", "printed, whose extent is a symbol"),
         ("print(x[0], file=np)", "print into a file"),
         ("raise ValueError('always')", "the program raises here"),
+        ("sys.exit(1)", "the program ends here"),
         ("assert len(x) == 3, 'three'", "the assertion is false: three"),
     ],
 )
 def test_what_cannot_be_told_is_refused(tmp_path: Path, lines: str, message: str) -> None:
     file = tmp_path / "program_with_messages.py"
-    file.write_text(f"import numpy as np\ndef program(x):\n    {lines}\n    return x + 1\n")
+    file.write_text(
+        f"import sys; import numpy as np\ndef program(x):\n    {lines}\n    return x + 1\n"
+    )
     space: dict[str, Any] = {}
     exec(compile(file.read_text(), file, "exec"), space)
     with pytest.raises(UnsupportedProgram, match=message) as refused:
         numpy_program(space["program"], np.zeros(2000))
     assert "program_with_messages.py:3" in str(refused.value)
+
+
+@pytest.mark.usefixtures("unoptimised")
+def test_exits_end_the_program_and_not_who_reads_it() -> None:
+    def fail(told: str) -> None:
+        print(told)
+        sys.exit(told)
+
+    def checked(x: Any) -> Any:
+        if x[0] < 0:
+            fail("it is negative")
+        return x * 2
+
+    sdfg = numpy_program(checked, np.zeros(3))
+    distspmd.lower(sdfg, {})
+    with distspmd.compile(sdfg, MPI.COMM_SELF) as program:
+        assert (program(np.ones(3)) == 2).all()
+        with pytest.raises(ProgramError, match=r"SystemExit: .*it is negative"):
+            program(-np.ones(3))
 
 
 @pytest.mark.usefixtures("unoptimised")

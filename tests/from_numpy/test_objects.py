@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import functools
 import itertools
 import random
 import time
@@ -15,6 +16,8 @@ import pytest
 
 from distspmd.errors import UnsupportedProgram
 from distspmd.frontend import numpy_program
+from from_numpy.corpus.registry import Case
+from from_numpy.harness import on_paper
 from from_numpy.objects import CASES, Slots, Sum
 
 
@@ -192,3 +195,42 @@ def asks_the_clock(x):
 def test_what_would_happen_once_is_refused(function: Any, message: str) -> None:
     with pytest.raises(UnsupportedProgram, match=message):
         numpy_program(function, np.array([0.3, 0.7, 0.2]))
+
+
+class _Registered(type):
+    """A metaclass, as libraries of models have."""
+
+
+class Distances(metaclass=_Registered):
+    @staticmethod
+    def squared(a: Any, b: Any) -> Any:
+        return (a - b) ** 2
+
+    @staticmethod
+    def between(a: Any, b: Any) -> Any:
+        return np.sqrt(Distances.squared(a, b))
+
+
+@functools.lru_cache(maxsize=4)
+def _bits(number: int) -> Any:
+    found = np.zeros(4)
+    for place in range(4):
+        if number >> place & 1:
+            found[place] = 1
+    return found
+
+
+def test_classes_of_a_metaclass_and_cached_functions_are_read() -> None:
+    def distances(x: Any, y: Any) -> Any:
+        from .objects import __name__ as name  # noqa: TID252
+
+        total = np.zeros(4)
+        for number in (np.argmax(x), np.argmax(y)):
+            total += _bits(number)
+        return Distances.between(x, y), total * len(name)
+
+    def make(rng: np.random.Generator) -> tuple[Any, Any]:
+        return rng.random(7), rng.random(7)
+
+    outcome = on_paper(Case("distances", distances, "own", "", make, ()))
+    assert outcome.kind == "right", outcome

@@ -1,11 +1,12 @@
-"""``print`` and texts with values that are known at run time only."""
+"""``print``, texts with values that are known at run time only, and the end of a program."""
 
 from __future__ import annotations
 
 import builtins
+import sys
 from typing import Any
 
-from distspmd.frontend.from_numpy.checks import Text, add_print, described, has_data
+from distspmd.frontend.from_numpy.checks import Text, add_exit, add_print, described, has_data
 from distspmd.frontend.from_numpy.functions.registry import function
 
 
@@ -27,3 +28,11 @@ def _repr(run: Any, value: Any) -> Any:
 @function(builtins.format)
 def _format(run: Any, value: Any, spec: str = "") -> Any:
     return Text.of(described(value, "", spec)) if has_data(value) else format(value, spec)
+
+
+def _exit(run: Any, code: Any = None) -> None:
+    add_exit(run, code)
+
+
+for _each in (sys.exit, *(getattr(builtins, n) for n in ("exit", "quit") if hasattr(builtins, n))):
+    function(_each)(_exit)

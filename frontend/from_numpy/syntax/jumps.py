@@ -33,11 +33,19 @@ class StoppedFor(ast.For):
 
 
 class StoppedWhile(ast.While):
-    """A loop with the names of the flags that end it, which has no ``else``."""
+    """A loop with the names of the flags that end it, which has no ``else``.
 
-    def __init__(self, test: ast.expr, body: list[ast.stmt], *, stops: Sequence[str]) -> None:
+    Attributes:
+        stops: the flags.
+        is_rest: whether the first iteration was read by itself.
+    """
+
+    def __init__(
+        self, test: ast.expr, body: list[ast.stmt], *, stops: Sequence[str], is_rest: bool = False
+    ) -> None:
         super().__init__(test, body, [])
         self.stops = tuple(stops)
+        self.is_rest = is_rest
 
 
 class Given(ast.stmt):

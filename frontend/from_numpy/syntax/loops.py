@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import sympy
@@ -114,6 +114,9 @@ def _iterate(interpreter: Interpreter, node: StoppedFor, over: Any) -> None:
         return
     if isinstance(over, range):
         over = SymbolicRange(over.start, over.stop, over.step)
+    if isinstance(over, _Rest):
+        _range_loop(interpreter, node, over.over, over.value_of, is_rest=True)
+        return
     if isinstance(over, SymbolicRange):
         _range_loop(interpreter, node, over)
         return
@@ -143,14 +146,21 @@ def _unrolled(interpreter: Interpreter, node: StoppedFor, values: Sequence[Any])
             return
 
 
+def _unset(flag: str) -> ast.expr:
+    return ast.UnaryOp(ast.Not(), ast.Name(flag, ast.Load()))
+
+
+def _all(tests: list[ast.expr]) -> ast.expr:
+    return tests[0] if len(tests) == 1 else ast.BoolOp(ast.And(), tests)
+
+
 def _unrolled_after(
     interpreter: Interpreter, node: StoppedFor, values: Sequence[Any], stops: Sequence[str]
 ) -> None:
     """The rest of an unrolled loop, unless a flag is set."""
     if not values:
         return
-    tests: list[ast.expr] = [ast.UnaryOp(ast.Not(), ast.Name(flag, ast.Load())) for flag in stops]
-    test = tests[0] if len(tests) == 1 else ast.BoolOp(ast.And(), tests)
+    test = _all([_unset(flag) for flag in stops])
     interpreter.variables["__values"] = list(values)
     rest = StoppedFor(node.target, ast.Name("__values", ast.Load()), node.body, stops=stops)
     made = ast.If(test, [rest], [])
@@ -187,7 +197,10 @@ def _range_loop(
             return
         if not isinstance(length, int) or length > UNROLLED:
             decided_by_run(interpreter, problem.changed)
-            tracer.refuse(f"{problem}, and the number of its iterations is not known, or large")
+            if is_rest:
+                tracer.refuse(f"{problem}, and the number of its iterations is not known, or large")
+            _peeled(interpreter, node, over, value_of)
+            return
     except Refusal:  # what is refused of any iteration may be known of each
         if not isinstance(length, int) or length > TRIED:
             raise
@@ -195,6 +208,31 @@ def _range_loop(
         tracer.node = node
     values = [add(over.first, multiply(n, over.step)) for n in range(length)]
     _unrolled(interpreter, node, [value_of(v) if value_of else v for v in values])
+
+
+@dataclass(frozen=True, eq=False)
+class _Rest:
+    """What is iterated over but for its first value, and how a value is made of its place."""
+
+    over: SymbolicRange
+    value_of: Any
+
+
+def _peeled(interpreter: Interpreter, node: StoppedFor, over: SymbolicRange, value_of: Any) -> None:
+    """Read the first iteration by itself, where there is one, and after it the loop of the rest."""
+    first = value_of(over.first) if value_of else over.first
+    interpreter.bind(node.target, first)
+    over_rest = SymbolicRange(add(over.first, over.step), over.end, over.step)
+    values: Any = _Rest(over_rest, value_of)
+    rest: ast.stmt = StoppedFor(node.target, ast.Constant(values), node.body, stops=node.stops)
+    ast.fix_missing_locations(ast.copy_location(rest, node))
+    if node.stops:
+        rest = ast.If(_all([_unset(flag) for flag in node.stops]), [rest], [])
+    many: Any = sympy.Ge(sympy.sympify(over.length), 1)
+    if is_at_least(over.length, 1, interpreter.tracer.bounds):
+        many = True
+    made = ast.If(ast.Constant(many), [*node.body, rest], [])
+    branch(interpreter, ast.fix_missing_locations(ast.copy_location(made, node)))
 
 
 def _by_arrays(
@@ -329,18 +367,34 @@ def while_loop(interpreter: Interpreter, node: StoppedWhile) -> None:
         saved.restore(interpreter)
         tracer.node = node
         reason, changed = str(problem), problem.changed
-    stops = node.stops
-    for _ in range(UNROLLED):
+    read = 0
+    while read < UNROLLED:
         known = interpreter.truth(interpreter.value(node.test))
-        flags = [interpreter.truth(interpreter.variables.get(s, False)) for s in stops]
+        flags = [interpreter.truth(interpreter.variables.get(s, False)) for s in node.stops]
         if known is None or None in flags:
             break
         if not known or True in flags:
             return
         interpreter.block(node.body)
+        read += 1
     tracer.node = node
+    if 0 < read < UNROLLED:  # what differed in kind at first may be alike from here on
+        rest = StoppedWhile(node.test, node.body, stops=node.stops)
+        while_loop(interpreter, ast.copy_location(rest, node))
+        return
     decided_by_run(interpreter, changed)
+    if not read and not node.is_rest:
+        _peeled_while(interpreter, node)
+        return
     tracer.refuse(f"{reason}, and the number of its iterations is not known, or large")
+
+
+def _peeled_while(interpreter: Interpreter, node: StoppedWhile) -> None:
+    """Read the first iteration by itself: ``if test: body``, and in it the loop over the others."""
+    rest = StoppedWhile(node.test, node.body, stops=node.stops, is_rest=True)
+    test = _all([*(_unset(flag) for flag in node.stops), node.test])
+    made = ast.If(test, [*node.body, ast.copy_location(rest, node)], [])
+    branch(interpreter, ast.fix_missing_locations(ast.copy_location(made, node)))
 
 
 def _rolled_while(interpreter: Interpreter, node: StoppedWhile) -> None:

@@ -78,8 +78,9 @@ def is_of_python(function: Any) -> bool:
 
 
 def is_own(value: Any) -> bool:
-    """Whether a value is an object of a class that a user has written."""
-    return is_own_class(type(value)) and hasattr(value, "__dict__")
+    """Whether a value is an object of a class that a user has written, and not such a class."""
+    is_class = isinstance(value, type)  # also one of a metaclass
+    return not is_class and is_own_class(type(value)) and hasattr(value, "__dict__")
 
 
 def make(

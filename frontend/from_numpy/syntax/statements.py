@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import importlib
 import operator
 import warnings
 from collections import deque
@@ -390,10 +391,11 @@ def _import(run: Interpreter, node: ast.Import) -> None:
 
 @statement(ast.ImportFrom)
 def _import_from(run: Interpreter, node: ast.ImportFrom) -> None:
-    import importlib
-
-    module = importlib.import_module(node.module or "")
+    package = run.variables.get("__package__")
+    module = importlib.import_module("." * node.level + (node.module or ""), package)
     for alias in node.names:
+        if not hasattr(module, alias.name):  # a module of a package
+            importlib.import_module(f"{module.__name__}.{alias.name}")
         run.variables[alias.asname or alias.name] = getattr(module, alias.name)
 
 
