@@ -44,6 +44,7 @@ from distspmd.frontend.from_numpy.syntax.last_values import names_read
 from distspmd.frontend.from_numpy.syntax.map_indices import where_in_range
 from distspmd.frontend.from_numpy.syntax.mutation import before_change, may_change
 from distspmd.frontend.from_numpy.syntax.operators import binary
+from distspmd.frontend.from_numpy.syntax.passed_arrays import store_shared
 from distspmd.frontend.from_numpy.syntax.passed_errors import read_body
 from distspmd.frontend.from_numpy.syntax.ranges import Enumerated, Places, Zipped, static_values
 from distspmd.frontend.from_numpy.syntax.registry import EXPRESSIONS, STATEMENTS
@@ -116,6 +117,8 @@ class Interpreter:
         frame.body = node.body if isinstance(node, ast.FunctionDef) else ()
         frame.written_into = written_into(node)
         frame.changed_in_place = changed_in_place(node)
+        if frame.called_at is None:
+            store_shared(self, node, frame)
         caller = self.tracer.frames[-1] if self.tracer.frames else None
         self.tracer.frames.append(frame)
         try:

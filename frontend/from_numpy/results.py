@@ -29,8 +29,7 @@ def returned_form(tracer: Tracer, returned: Any) -> Any:
     found: list[Any] = []
     made = _form(tracer, returned, found)
     if not found and made is not None:  # a program has a result at least
-        found.append(tracer.tensor(np.array(0 if isinstance(made, list | dict) else returned)))
-        made = made if isinstance(made, list | dict) else Result(0, (), _is_python(returned))
+        found.append(tracer.tensor(np.array(0)))
     plain = found and (
         made == Result(0) or (type(made) is tuple and made == tuple(map(Result, range(len(found)))))
     )

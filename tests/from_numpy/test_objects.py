@@ -234,3 +234,23 @@ def test_classes_of_a_metaclass_and_cached_functions_are_read() -> None:
 
     outcome = on_paper(Case("distances", distances, "own", "", make, ()))
     assert outcome.kind == "right", outcome
+
+
+class Layer:
+    def __init__(self, x: Any) -> None:
+        self.__x = x
+
+    def run(self, factor: float) -> Any:
+        __scale = factor * 2
+        return self.__scaled(__scale) + self.__class__.__name__.count("L")
+
+    def __scaled(self, by: float) -> Any:
+        return (lambda: self.__x * by)()
+
+
+def test_private_names_of_classes_are_those_of_python() -> None:
+    def program(x: Any) -> Any:
+        return Layer(x).run(3.0), Layer(x)._Layer__scaled(2.0)
+
+    outcome = on_paper(Case("program", program, "own", "", lambda rng: (rng.random(5),), ()))
+    assert outcome.kind == "right", outcome

@@ -57,6 +57,9 @@ if TYPE_CHECKING:
 UNROLLED = 512
 """Iterations of a loop that is unrolled, at most."""
 
+FEW = 16
+"""Iterations of a loop that is unrolled, at most, before the first one is read by itself."""
+
 TRIED = 64
 """Iterations of one that is unrolled, at most, because something in it is refused."""
 
@@ -195,10 +198,12 @@ def _range_loop(
         if isinstance(problem, WrittenElsewhere) and is_known and not is_rest:
             _by_arrays(interpreter, node, over, value_of)
             return
-        if not isinstance(length, int) or length > UNROLLED:
+        is_large = not isinstance(length, int) or length > UNROLLED
+        if is_large:
             decided_by_run(interpreter, problem.changed)
-            if is_rest:
-                tracer.refuse(f"{problem}, and the number of its iterations is not known, or large")
+        if is_rest and is_large:
+            tracer.refuse(f"{problem}, and the number of its iterations is not known, or large")
+        if not is_rest and (is_large or length > FEW):
             _peeled(interpreter, node, over, value_of)
             return
     except Refusal:  # what is refused of any iteration may be known of each

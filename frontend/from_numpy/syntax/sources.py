@@ -6,7 +6,7 @@ import ast
 import inspect
 import textwrap
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeVar
 
 
 def read_source(function: Any) -> tuple[ast.FunctionDef | ast.Lambda | None, list[str], int]:
@@ -19,7 +19,7 @@ def read_source(function: Any) -> tuple[ast.FunctionDef | ast.Lambda | None, lis
     code = function.__code__  # of a wrapper, not of what it wraps
     if code.co_name == "<lambda>":  # it may begin and end within a statement
         lines, _ = inspect.findsource(code)
-        return _lambda_in("".join(lines), function), lines, 1
+        return _with_private_names(_lambda_in("".join(lines), function), function), lines, 1
     lines, first = inspect.getsourcelines(code)
     node = _function_in(textwrap.dedent("".join(lines)), code.co_name)
     if node is not None:
@@ -28,7 +28,24 @@ def read_source(function: Any) -> tuple[ast.FunctionDef | ast.Lambda | None, lis
         for part in ast.walk(node):
             if hasattr(part, "col_offset"):
                 part.col_offset += indent
-    return node, lines, first
+    return _with_private_names(node, function), lines, first
+
+
+_Node = TypeVar("_Node", bound="ast.FunctionDef | ast.Lambda | None")
+
+
+def _with_private_names(node: _Node, function: Any) -> _Node:
+    """The syntax of a function in a class, where ``__name`` is ``_Class__name``."""
+    parts = function.__qualname__.split(".")
+    pairs = zip(parts, parts[1:], strict=False)
+    classes = [one for one, inner in pairs if "<locals>" not in (one, inner)]
+    prefix = classes[-1].lstrip("_") if classes else ""
+    for part in ast.walk(node) if node is not None and prefix else ():
+        for field in ("id", "attr", "arg", "name"):
+            name = getattr(part, field, None)
+            if isinstance(name, str) and name.startswith("__") and not name.endswith("__"):
+                setattr(part, field, f"_{prefix}{name}")
+    return node
 
 
 def source_of(tracer: Any, function: Any) -> tuple[Any, list[str], int, str]:
