@@ -461,8 +461,11 @@ class _Reading:
         found = {}
         for key, each in pairs:
             part = "".join(c if c.isalnum() else "_" for c in f"{name}_{key}")
-            taken = part in self.tracer.names or part in self.parameters
-            found[key] = self._example(self.tracer.unique(part) if taken else part, each, own)
+            if part in self.tracer.names:
+                part = self.tracer.unique(part)
+            while part in self.parameters:
+                part = self.tracer.unique(part)
+            found[key] = self._example(part, each, own)
         made = found if isinstance(value, dict) else rebuilt(value, [*found.values()])
         if isinstance(made, list | dict):  # which belongs to the caller
             self.given_lists[name] = made

@@ -58,7 +58,11 @@ def known(x: Any, n: int = 3) -> Any:
     return n
 
 
+def of_text(x: Any, n: int = 3) -> Any:
+    return "even" if n % 2 == 0 else ("odd", None)
+
+
 CASES = [
     Case(f.__name__, f, "numbers of Python", "", lambda rng: (rng.random(7),), ())
-    for f in (every, known)
+    for f in (every, known, of_text)
 ]

@@ -226,6 +226,24 @@ def heaps(x: Any) -> Any:
     return first, heap, heapq.heappop(heap), pairs, pairs[1] < pairs[2], pairs[2] <= pairs[2]
 
 
+def changed_by_other_name(x: Any) -> Any:
+    one = other = [0.0]
+    while len(one) < 4:
+        other.append(x[0])
+        one = [v for v in x if v > 0.3]
+        other = [v for v in x if v > 0.2]
+    return x
+
+
+def read_after(x: Any) -> Any:
+    one = other = [0.0]
+    while len(one) + len(other) < 4:
+        one = [v for v in x if v > 0.3]
+        other = [v for v in x if v > 0.2]
+    other.append(1.0)
+    return len(one)
+
+
 PROGRAMS: dict[Callable[..., Any], Any] = {
     grows: X,
     stack: X,
@@ -239,6 +257,8 @@ PROGRAMS: dict[Callable[..., Any], Any] = {
     changed_rows: X,
     swapped: X,
     heaps: X,
+    changed_by_other_name: X,
+    read_after: X,
 }
 
 
@@ -339,24 +359,6 @@ def changed_before(x: Any) -> Any:
     return rows
 
 
-def changed_by_other_name(x: Any) -> Any:
-    one = other = [0.0]
-    while len(one) < 4:
-        other.append(x[0])
-        one = [v for v in x if v > 0.3]
-        other = [v for v in x if v > 0.2]
-    return x
-
-
-def read_after(x: Any) -> Any:
-    one = other = [0.0]
-    while len(one) + len(other) < 4:
-        one = [v for v in x if v > 0.3]
-        other = [v for v in x if v > 0.2]
-    other.append(1.0)
-    return len(one)
-
-
 def put_twice(x: Any) -> Any:
     rows = [[0.0] * 3 for _ in range(4)]
     rows[int(x[0] * 4)][1] = x[0]
@@ -385,8 +387,6 @@ def gets_longer(x: Any) -> Any:
         (one_list_in_all, "several elements"),
         (changed_before, "one list|is changed"),
         (put_twice, "both are one list"),
-        (changed_by_other_name, "has another name too"),
-        (read_after, "has another name too"),
         (gets_longer, "gets another length"),
     ],
     ids=lambda value: getattr(value, "__name__", None),

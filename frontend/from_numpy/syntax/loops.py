@@ -383,11 +383,11 @@ def while_loop(interpreter: Interpreter, node: StoppedWhile) -> None:
         interpreter.block(node.body)
         read += 1
     tracer.node = node
+    decided_by_run(interpreter, changed)
     if 0 < read < UNROLLED:  # what differed in kind at first may be alike from here on
         rest = StoppedWhile(node.test, node.body, stops=node.stops)
         while_loop(interpreter, ast.copy_location(rest, node))
         return
-    decided_by_run(interpreter, changed)
     if not read and not node.is_rest:
         _peeled_while(interpreter, node)
         return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import itertools
 import textwrap
 from contextlib import suppress
 from typing import Any, TypeVar
@@ -37,8 +38,7 @@ _Node = TypeVar("_Node", bound="ast.FunctionDef | ast.Lambda | None")
 def _with_private_names(node: _Node, function: Any) -> _Node:
     """The syntax of a function in a class, where ``__name`` is ``_Class__name``."""
     parts = function.__qualname__.split(".")
-    pairs = zip(parts, parts[1:], strict=False)
-    classes = [one for one, inner in pairs if "<locals>" not in (one, inner)]
+    classes = [one for one, inner in itertools.pairwise(parts) if "<locals>" not in (one, inner)]
     prefix = classes[-1].lstrip("_") if classes else ""
     for part in ast.walk(node) if node is not None and prefix else ():
         for field in ("id", "attr", "arg", "name"):
