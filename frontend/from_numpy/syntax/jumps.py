@@ -37,15 +37,15 @@ class StoppedWhile(ast.While):
 
     Attributes:
         stops: the flags.
-        is_rest: whether the first iteration was read by itself.
+        why_rest: the first iteration was read by itself before, in words; empty where it was not.
     """
 
     def __init__(
-        self, test: ast.expr, body: list[ast.stmt], *, stops: Sequence[str], is_rest: bool = False
+        self, test: ast.expr, body: list[ast.stmt], *, stops: Sequence[str], why_rest: str = ""
     ) -> None:
         super().__init__(test, body, [])
         self.stops = tuple(stops)
-        self.is_rest = is_rest
+        self.why_rest = why_rest
 
 
 class Given(ast.stmt):

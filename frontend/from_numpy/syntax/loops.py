@@ -118,7 +118,7 @@ def _iterate(interpreter: Interpreter, node: StoppedFor, over: Any) -> None:
     if isinstance(over, range):
         over = SymbolicRange(over.start, over.stop, over.step)
     if isinstance(over, _Rest):
-        _range_loop(interpreter, node, over.over, over.value_of, is_rest=True)
+        _range_loop(interpreter, node, over.over, over.value_of, why_rest=over.why)
         return
     if isinstance(over, SymbolicRange):
         _range_loop(interpreter, node, over)
@@ -177,8 +177,9 @@ def _range_loop(
     over: SymbolicRange,
     value_of: Any = None,
     *,
-    is_rest: bool = False,
+    why_rest: str = "",
 ) -> None:
+    """Read a loop over a range; ``why_rest`` says why its first iteration was read before."""
     tracer = interpreter.tracer
     length = over.length
     if isinstance(length, int) and length <= 1:
@@ -195,16 +196,16 @@ def _range_loop(
         saved.restore(interpreter)
         tracer.node = node
         is_known = isinstance(length, int) and length > 3 and not node.stops
-        if isinstance(problem, WrittenElsewhere) and is_known and not is_rest:
-            _by_arrays(interpreter, node, over, value_of)
+        if isinstance(problem, WrittenElsewhere) and is_known and not why_rest:
+            _by_arrays(interpreter, node, over, value_of, str(problem))
             return
         is_large = not isinstance(length, int) or length > UNROLLED
         if is_large:
             decided_by_run(interpreter, problem.changed)
-        if is_rest and is_large:
-            tracer.refuse(f"{problem}, and the number of its iterations is not known, or large")
-        if not is_rest and (is_large or length > FEW):
-            _peeled(interpreter, node, over, value_of)
+        if why_rest and is_large:
+            tracer.refuse(f"{why_rest}, and the number of its iterations is not known, or large")
+        if not why_rest and (is_large or length > FEW):
+            _peeled(interpreter, node, _Rest(over, value_of, str(problem)))
             return
     except Refusal:  # what is refused of any iteration may be known of each
         if not isinstance(length, int) or length > TRIED:
@@ -217,18 +218,26 @@ def _range_loop(
 
 @dataclass(frozen=True, eq=False)
 class _Rest:
-    """What is iterated over but for its first value, and how a value is made of its place."""
+    """What is iterated over behind its first value.
+
+    Attributes:
+        over: the places; with the first one until that is read.
+        value_of: how a value is made of its place; None for the place itself.
+        why: the first iteration is read by itself, in words.
+    """
 
     over: SymbolicRange
     value_of: Any
+    why: str
 
 
-def _peeled(interpreter: Interpreter, node: StoppedFor, over: SymbolicRange, value_of: Any) -> None:
+def _peeled(interpreter: Interpreter, node: StoppedFor, every: _Rest) -> None:
     """Read the first iteration by itself, where there is one, and after it the loop of the rest."""
+    over, value_of = every.over, every.value_of
     first = value_of(over.first) if value_of else over.first
     interpreter.bind(node.target, first)
     over_rest = SymbolicRange(add(over.first, over.step), over.end, over.step)
-    values: Any = _Rest(over_rest, value_of)
+    values: Any = replace(every, over=over_rest)
     rest: ast.stmt = StoppedFor(node.target, ast.Constant(values), node.body, stops=node.stops)
     ast.fix_missing_locations(ast.copy_location(rest, node))
     if node.stops:
@@ -241,7 +250,7 @@ def _peeled(interpreter: Interpreter, node: StoppedFor, over: SymbolicRange, val
 
 
 def _by_arrays(
-    interpreter: Interpreter, node: StoppedFor, over: SymbolicRange, value_of: Any
+    interpreter: Interpreter, node: StoppedFor, over: SymbolicRange, value_of: Any, why: str
 ) -> None:
     """Read a loop in which a name stands for one array first, and then for another.
 
@@ -263,7 +272,7 @@ def _by_arrays(
         pairs = 0
     _unrolled(interpreter, node, [value_of(v) if value_of else v for v in rest])
     if not pairs:
-        _range_loop(interpreter, node, over, value_of, is_rest=True)
+        _range_loop(interpreter, node, over, value_of, why_rest=why)
 
 
 def _rolled(
@@ -388,15 +397,17 @@ def while_loop(interpreter: Interpreter, node: StoppedWhile) -> None:
         rest = StoppedWhile(node.test, node.body, stops=node.stops)
         while_loop(interpreter, ast.copy_location(rest, node))
         return
-    if not read and not node.is_rest:
-        _peeled_while(interpreter, node)
+    if not read and not node.why_rest:
+        _peeled_while(interpreter, node, reason)
         return
-    tracer.refuse(f"{reason}, and the number of its iterations is not known, or large")
+    tracer.refuse(
+        f"{node.why_rest or reason}, and the number of its iterations is not known, or large"
+    )
 
 
-def _peeled_while(interpreter: Interpreter, node: StoppedWhile) -> None:
+def _peeled_while(interpreter: Interpreter, node: StoppedWhile, why: str) -> None:
     """Read the first iteration by itself: ``if test: body``, and in it the loop over the others."""
-    rest = StoppedWhile(node.test, node.body, stops=node.stops, is_rest=True)
+    rest = StoppedWhile(node.test, node.body, stops=node.stops, why_rest=why)
     test = _all([*(_unset(flag) for flag in node.stops), node.test])
     made = ast.If(test, [*node.body, ast.copy_location(rest, node)], [])
     branch(interpreter, ast.fix_missing_locations(ast.copy_location(made, node)))
