@@ -8,6 +8,7 @@ import numpy as np
 
 from distspmd.frontend.from_numpy.functions.written_out import written_out_in
 from distspmd.frontend.from_numpy.library.neighbourhoods import (
+    differences,
     gaussian_weights,
     in_full,
     of_line,
@@ -162,22 +163,14 @@ def _laplace(input: Any, output: Any = None, mode: Any = "reflect", cval: Any = 
 def _sobel(
     input: Any, axis: int = -1, output: Any = None, mode: Any = "reflect", cval: Any = 0.0
 ) -> Any:
-    found = of_line(input, np.array([-1.0, 0.0, 1.0]), axis, None, mode, cval, 0)
-    for d in list(range(np.ndim(input))):
-        if d != axis % np.ndim(input):
-            found = of_line(found, np.array([1.0, 2.0, 1.0]), d, None, mode, cval, 0)
-    return found
+    return differences(input, axis, np.array([1.0, 2.0, 1.0]), mode, cval)
 
 
 @written_out_in("scipy.ndimage")
 def _prewitt(
     input: Any, axis: int = -1, output: Any = None, mode: Any = "reflect", cval: Any = 0.0
 ) -> Any:
-    found = of_line(input, np.array([-1.0, 0.0, 1.0]), axis, None, mode, cval, 0)
-    for d in list(range(np.ndim(input))):
-        if d != axis % np.ndim(input):
-            found = of_line(found, np.array([1.0, 1.0, 1.0]), d, None, mode, cval, 0)
-    return found
+    return differences(input, axis, np.array([1.0, 1.0, 1.0]), mode, cval)
 
 
 @written_out_in("scipy.ndimage")

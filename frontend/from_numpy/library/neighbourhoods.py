@@ -127,3 +127,12 @@ def part_of_full(found: Any, values: Any, kernel: Any, mode: Any, middle: Any) -
     if mode == "valid":
         return found[kernel.shape[0] - 1 : m, kernel.shape[1] - 1 : n]
     return found
+
+
+def differences(input: Any, axis: int, smoothing: Any, mode: Any, cval: Any) -> Any:
+    """Central differences along one dimension, smoothed along all others."""
+    found = of_line(input, np.array([-1.0, 0.0, 1.0]), axis, None, mode, cval, 0)
+    for d in list(range(np.ndim(input))):
+        if d != axis % np.ndim(input):
+            found = of_line(found, smoothing, d, None, mode, cval, 0)
+    return found
