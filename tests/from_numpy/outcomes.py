@@ -75,7 +75,13 @@ def outcome_of(name: str, stage: str, error: BaseException) -> Outcome:
 
 
 def differences(
-    found: Any, wanted: Any, where: str = "result", tolerance: float = 0.0, *, kinds: bool = False
+    found: Any,
+    wanted: Any,
+    where: str = "result",
+    tolerance: float = 0.0,
+    *,
+    kinds: bool = False,
+    rounding: Mapping[str, float] = {},
 ) -> Iterator[str]:
     """In what a result differs from NumPy's: structure, dtype, shape and values.
 
@@ -88,26 +94,29 @@ def differences(
         where: the value is, in words.
         tolerance: of floating-point values relative to the largest, if their types allow no more.
         kinds: whether numbers of Python have to be such.
+        rounding: larger tolerances, by where a value is.
     """
+    inner: dict[str, Any] = {"kinds": kinds, "rounding": rounding}
     if isinstance(wanted, tuple | list):
         if not isinstance(found, tuple | list) or len(found) != len(wanted):
             yield f"{where}: {_brief(found)} for {len(wanted)} values"
             return
         for n, (one, other) in enumerate(zip(found, wanted, strict=True)):
-            yield from differences(one, other, f"{where}[{n}]", tolerance, kinds=kinds)
+            yield from differences(one, other, f"{where}[{n}]", tolerance, **inner)
     elif isinstance(wanted, Mapping):
         if not isinstance(found, Mapping) or list(found) != list(wanted):
             yield f"{where}: {_brief(found)} for the keys {list(wanted)}"
             return
         for key, value in wanted.items():
-            yield from differences(found[key], value, f"{where}[{key!r}]", tolerance, kinds=kinds)
+            yield from differences(found[key], value, f"{where}[{key!r}]", tolerance, **inner)
     elif wanted is None or isinstance(wanted, str):
         if found != wanted:
             yield f"{where}: {_brief(found)} for {_brief(wanted)}"
     else:
         if is_python(found) > is_python(wanted) or (kinds and is_python(found) < is_python(wanted)):
             yield f"{where}: {told_kind(is_python(found))} for {told_kind(is_python(wanted))}"
-        yield from _array_differences(found, wanted, where, tolerance)
+        most = max(tolerance, rounding.get(where, 0.0))
+        yield from _array_differences(found, wanted, where, most)
 
 
 def _array_differences(found: Any, wanted: Any, where: str, tolerance: float) -> Iterator[str]:

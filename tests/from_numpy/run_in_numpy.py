@@ -9,10 +9,10 @@ import time
 import traceback
 import warnings
 from collections import Counter
-from typing import Any
 
 import numpy as np
 
+from from_numpy.conditions import moved
 from from_numpy.corpus import CORPUS, Case
 from from_numpy.outcomes import differences
 
@@ -34,16 +34,7 @@ def sensitivity(case: Case) -> str:
     arguments, named = case.arguments()
     others, also_named = case.arguments()
     rng = np.random.default_rng(0)
-
-    def moved(value: Any) -> Any:
-        if not isinstance(value, np.ndarray) or value.dtype.kind not in "fc":
-            return value
-        if np.array_equal(value, np.round(value)):
-            return value  # whole numbers have no rounding
-        rounding = np.finfo(value.dtype).eps * rng.choice([-1, 0, 1], value.shape)
-        return (value * (1 + rounding)).astype(value.dtype)
-
-    others, also_named = tuple(map(moved, others)), {n: moved(v) for n, v in also_named.items()}
+    others, also_named = moved(others, rng), moved(also_named, rng)
     allowed = case.tolerance()
     with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
         warnings.simplefilter("ignore")
