@@ -9,13 +9,13 @@ import pytest
 
 from from_numpy.conditions import movements
 from from_numpy.corpus.registry import Case
-from from_numpy.harness import Expected, _wrong, expected
+from from_numpy.harness import _wrong, expected
 
 
 def amplified(x: Any) -> Any:
-    """Each step multiplies what was rounded by four, like the logistic map."""
+    """Each step multiplies what was rounded by two, as in the logistic map, on average."""
     y = x
-    for _ in range(12):
+    for _ in range(18):
         y = 4 * y * (1 - y)
     return {"far": y}, [x + 1.0]
 
@@ -34,13 +34,13 @@ def test_a_result_has_the_tolerance_that_its_condition_asks_for() -> None:
     case = _case(amplified)
     wanted = expected(case)
     measured = movements(case, wanted.result, {})
-    assert 0 < measured["result[1][0]"] < 1e-12 < measured["result[0]['far']"] < 1e-8
+    assert 0 < measured["result[1][0]"] < 1e-13 and 1e-10 < measured["result[0]['far']"] < 1e-8
 
 
 @pytest.mark.parametrize(
     ("function", "apart", "is_right"),
     [
-        (amplified, 1e-11, True),
+        (amplified, 3e-11, True),
         (amplified, 1e-5, False),
         (chaotic, 1e-3, False),
     ],
@@ -55,12 +55,12 @@ def test_what_rounding_explains_is_no_difference(
         found += apart
     else:
         found[0]["far"] += apart
-    assert (_wrong(case, wanted, found, {}) == []) is is_right
+    assert (_wrong(case, wanted, found, wanted.after) == []) is is_right
 
 
 def test_the_other_results_keep_their_tolerance() -> None:
     case = _case(amplified)
     wanted = expected(case)
     found = expected(case).result
-    found[1][0] += 1e-11
-    assert _wrong(case, Expected(wanted.result, {}), found, {})
+    found[1][0] += 1e-10
+    assert _wrong(case, wanted, found, wanted.after)
