@@ -1,4 +1,7 @@
-"""Sums over ranks have the same bits by each transport between devices: in the order of ranks."""
+"""Sums over ranks have the same bits by each transport between devices: in the order of ranks.
+
+Those that ``DISTSPMD_TRIED`` names are tried, and each has to have moved the tiles itself.
+"""
 
 import os
 
@@ -9,6 +12,7 @@ import distspmd
 from distspmd.layouts.layout import Layout
 from distspmd.layouts.mesh import Mesh
 from distspmd.runtime.device_transports import VARIABLE
+from distspmd.runtime.redistribute import known_of
 
 DEVICE = os.environ.get("DISTSPMD_TEST_DEVICE", "emulated")
 TRANSPORTS = os.environ.get("DISTSPMD_TRIED", "pulls,nccl,staged").split(",")
@@ -35,5 +39,14 @@ for extent in (7, 1001, 100_003):  # the last is a reduce-scatter and an all-gat
                 found = distspmd.redistribute(comms[name], mine, source, target)
                 if found is not None:
                     assert found.numpy().tobytes() == wanted[slice(*box)].tobytes(), (name, text)
+
+COUNTS = {"pulls": "pulls", "nccl": "messages", "mpi": "messages", "staged": "in_pieces"}
+for name in TRANSPORTS:
+    made = list(known_of(comms[name]).transports.values())
+    assert len(made) == 3 * 2 * 2, "each of them is one of its own"
+    for transport in made:
+        moved = {count: getattr(transport, count)() for count in COUNTS.values()}
+        by_it = {COUNTS[name if size > 1 else "staged"]: 1}  # a rank alone has no other way
+        assert {count: n for count, n in moved.items() if n} == by_it, (name, moved)
 if rank == 0:
     print("all is right")

@@ -19,6 +19,7 @@ __all__ = ["copied", "mutated"]  # fixtures
 
 HERE = Path(__file__).parent
 MOVES, EXCHANGE = HERE / "device_pulls.py", HERE.parent / "ranks" / "pulled.py"
+BITS = HERE.parent / "ranks" / "device_bits.py"
 MESSAGES = f"{HEADERS}/messages.hpp"
 SLOW = pytest.mark.slow
 
@@ -63,6 +64,16 @@ def test_random_moves_by_messages_between_devices_agree_with_the_simulator(
     done = launch(MOVES, str(ranks), str(cases), ranks=ranks)
     assert "all is right" in done.stdout
     assert "right: 0 moves" not in done.stdout
+
+
+@pytest.mark.parametrize("ranks", [3, *(pytest.param(n, marks=SLOW) for n in (1, 2, 4))])
+def test_sums_over_ranks_have_the_same_bits_by_each_transport(
+    launch: Launch, monkeypatch: pytest.MonkeyPatch, ranks: int
+) -> None:
+    use(monkeypatch, "mpi")
+    monkeypatch.delenv(PIECE_VARIABLE)
+    monkeypatch.setenv("DISTSPMD_TRIED", "pulls,nccl,mpi,staged")
+    assert "all is right" in launch(BITS, ranks=ranks).stdout
 
 
 @SLOW
