@@ -1,7 +1,9 @@
 """Programs compile for GPUs where there is a compiler for CUDA; nothing here runs on one."""
 
 import importlib
+import re
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -129,3 +131,17 @@ def test_the_library_of_the_device_compiles_for_several_architectures(
     assert "sm_90" in found
     names = subprocess.run(["nm", "-D", library], capture_output=True, text=True).stdout
     assert "T distspmd_transport_create" in names
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("device", ["emulated", pytest.param("cuda", marks=NEEDS_NVCC)])
+def test_the_benchmark_of_compilers_has_a_row_for_each_text(root: Path, device: str) -> None:
+    script = root / "benchmarks" / "device_compile_times.py"
+    command = [sys.executable, script, "softmax", "--small", "--device", device]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+    rows = [re.split(r"  +", line) for line in done.stdout.splitlines()[1:]]
+    found = [(row[0], row[1]) for row in rows[:-1]]
+    own = ("softmax", "our kernels")
+    assert found == [("(library)", "of the device"), *[("softmax", "frame")] * 2, own]
+    assert all(float(row[-1]) > 0 for row in rows)
