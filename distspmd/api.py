@@ -26,7 +26,7 @@ from distspmd.plans.machine import Machine
 from distspmd.plans.solver import Solver
 from distspmd.runtime.agreement import Agreement, Call
 from distspmd.runtime.call_form import CallForm
-from distspmd.schedule import Entries, Schedule, as_entries, is_of_axes
+from distspmd.schedule import Entries, as_entries, as_schedule, is_of_axes
 
 if TYPE_CHECKING:
     from dace import SDFG
@@ -100,8 +100,7 @@ def lower(
 
     warm_up()
     sdfg = _parse(program)
-    given: Any = schedule
-    entries = as_entries(getattr(given, "schedule", given), mesh)
+    entries = as_entries(schedule, mesh)
     wanted = None
     if ranks is not None:
         wanted = Options(ranks, memory)
@@ -127,7 +126,7 @@ def search(
     *,
     machine: Machine | None = None,
     memory: int | str | None = None,
-    fixed: Entries | str | os.PathLike[str] | None = None,
+    fixed: Entries | Found | str | os.PathLike[str] | None = None,
     arguments: Mapping[str, str] | None = None,
     seconds: float = 60.0,
     tied: bool | None = None,
@@ -158,21 +157,22 @@ def search(
         ArgumentError: no number of ranks, bytes or seconds, or sizes that are symbols.
         UnsupportedProgram: something that cannot be partitioned; the message names the source line.
     """
+    from distspmd.pipeline import check_not_lowered
     from distspmd.scheduling.search import Options, search_numbers
     from distspmd.symbolic_lowering import symbols_of
 
-    sdfg = _parse(program)
+    check_not_lowered(sdfg := _parse(program))
     if symbols := symbols_of(sdfg):
         sizes = ", ".join(f"{name!r}: 1024" for name in symbols)
         raise ArgumentError(
             f"search: {sdfg.name!r} has symbolic sizes. Write sdfg.replace_dict({{{sizes}}})."
         )
-    axes = mesh if mesh is None or isinstance(mesh, Mesh) else Mesh.of(mesh)
-    given: Any = Schedule.load(fixed) if isinstance(fixed, str | os.PathLike) else fixed or {}
-    entries = as_entries(given, axes if any(map(is_of_axes, given.values())) else None)
+    axes = Mesh.of(mesh) if isinstance(mesh, Mapping) else mesh
+    given: Any = as_schedule(fixed)
+    of_axes = isinstance(given, Mapping) and any(map(is_of_axes, given.values()))
+    entries = as_entries(given, axes if of_axes else None)
     asked = Options(ranks, memory, seconds, axes, tied, progress)
-    more: dict[str, Any] = {"arguments": arguments, "machine": machine}
-    return search_numbers(sdfg, asked, fixed=entries, fuse=fuse, **more)
+    return search_numbers(sdfg, asked, entries, arguments=arguments, machine=machine, fuse=fuse)
 
 
 def iteration_spaces(program: Source) -> IterationSpaces:

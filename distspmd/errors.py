@@ -41,7 +41,15 @@ class NothingSplit(ScheduleError):
 
 
 class NoSchedule(ScheduleError):
-    """No schedule keeps all ranks within the memory; says the least that would do, and for what."""
+    """No schedule keeps all ranks within the memory; says the least that would do, and for what.
+
+    Attributes:
+        least: bytes of that.
+    """
+
+    def __init__(self, message: str, least: int = 0) -> None:
+        super().__init__(message)
+        self.least = least
 
 
 class ScheduleWarning(UserWarning):

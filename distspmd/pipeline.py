@@ -197,7 +197,7 @@ def with_held(
     return {**held, **schedule.arguments, **(arguments or {})}
 
 
-def check_options(solvers: object, machine: object) -> None:
+def check_options(solvers: object, machine: object, what: str = "lower") -> None:
     """See to it that solvers are solvers, and that a machine is one.
 
     Raises:
@@ -205,15 +205,15 @@ def check_options(solvers: object, machine: object) -> None:
     """
     if solvers is not None:
         if isinstance(solvers, str) or not isinstance(solvers, Sequence):
-            raise ArgumentError(f"lower: solvers={describe(solvers)} is no sequence of solvers.")
+            raise ArgumentError(f"{what}: solvers={describe(solvers)} is no sequence of solvers.")
         for solver in solvers:
             if not is_solver(solver):
                 raise ArgumentError(
-                    f"lower: {describe(solver)} in solvers= is no solver. Write some of "
+                    f"{what}: {describe(solver)} in solvers= is no solver. Write some of "
                     "distspmd.solvers.SOLVERS, such as distspmd.solvers.exchange.Exchange()."
                 )
     if machine is not None and not isinstance(machine, Machine):
-        raise ArgumentError(f"lower: machine={describe(machine)} is no distspmd.Machine.")
+        raise ArgumentError(f"{what}: machine={describe(machine)} is no distspmd.Machine.")
 
 
 def run_passes(compilation: Compilation, stop_after: str | None = None) -> None:

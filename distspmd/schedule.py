@@ -217,35 +217,38 @@ class Schedule(dict[str, Any]):
         return "\n".join([*spaces, *homes, *held])
 
 
-def as_entries(
-    schedule: Entries | str | os.PathLike[str] | None, mesh: Mesh | Mapping[str, int] | None = None
-) -> Entries:
-    """A schedule of which each entry has its mesh.
+def as_schedule(given: Any) -> Any:
+    """What was given for a schedule: entries, the name of a file, or an answer that has one."""
+    given = getattr(given, "schedule", given)
+    if isinstance(given, str | os.PathLike):
+        return Schedule.load(given)
+    return {} if given is None else given
 
-    Args:
-        schedule: entries, or the name of a file.
-        mesh: of the entries that give axes.
+
+def as_entries(schedule: Any, mesh: Mesh | Mapping[str, int] | None = None) -> Entries:
+    """A schedule, however it is given, of which each entry has its mesh of those that give axes.
 
     Raises:
         ScheduleError: axes without a mesh, or a mesh without axes.
         MeshError: no mesh.
     """
-    if isinstance(schedule, str | os.PathLike):
-        schedule = Schedule.load(schedule)
-    schedule = {} if schedule is None else schedule
+    schedule = as_schedule(schedule)
     if isinstance(schedule, Patterns) and mesh is not None:
         raise ScheduleError(
             f"mesh={mesh!r} beside a schedule that has a mesh, {schedule.mesh}. Leave the mesh out."
         )
     if not isinstance(schedule, Mapping):  # resolve says so, with the names of the spaces
-        return schedule  # type: ignore[unreachable]
+        return schedule
     items: list[tuple[Any, Any]] = list(schedule.items())
     of_axes = [key for key, asked in items if is_of_axes(asked)]
     if mesh is None:
         if of_axes:
+            places: Mapping[str, str] = getattr(schedule, "places", {})
+            where = f"{places[of_axes[0]]}: " if of_axes[0] in places else ""
             raise ScheduleError(
-                f"the schedule gives the space {of_axes[0]!r} axes, {schedule[of_axes[0]]!r}, of "
-                "no mesh. Write mesh={'x': 4, 'y': 2} beside the schedule, or numbers of parts."
+                f"{where}the schedule gives the space {of_axes[0]!r} axes, "
+                f"{schedule[of_axes[0]]!r}, of no mesh. Write mesh={{'x': 4, 'y': 2}} beside the "
+                "schedule, or numbers of parts."
             )
         return schedule
     if not of_axes:

@@ -6,7 +6,7 @@ import html
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -38,6 +38,7 @@ class Placed:
         seconds: of its work in a run.
         runner_up: the best other candidate, if nothing else changes.
         more: seconds that the program would take longer with it.
+        held: bytes that live on the busiest rank as the space runs.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Placed:
     seconds: float
     runner_up: str
     more: float
+    held: int = 0
 
 
 @dataclass(frozen=True)
@@ -127,18 +129,25 @@ class Found:
                 f"{p.seconds:.1e}",
                 p.runner_up,
                 f"+{p.more:.1e}" * bool(p.runner_up),
+                f"{p.held:,}",
             )
             for p in self.spaces
         )
-        head = ("space", "runs", "work, s", "next best", "costs")
+        head = ("space", "runs", "work, s", "next best", "costs", "memory, bytes")
         return [
-            Table(f"A schedule for {self.ranks:,} ranks", ("", ""), totals),
+            Table(f"A schedule for {self.ranks:,} rank{'s' * (self.ranks > 1)}", ("", ""), totals),
             Table("Iteration spaces", head, rows),
         ]
 
     def drawing(self) -> str:
-        """Charts as SVG: cost and bound over the time of the search, and what spaces cost."""
-        return as_svg([self._progress(), self._costs()], columns=1)
+        """Charts as SVG: the search over time, memory over the program, and what spaces cost."""
+        return as_svg([self._progress(), self._memory(), self._costs()], columns=1)
+
+    def _memory(self) -> Chart:
+        held = tuple((number + 1.0, float(p.held)) for number, p in enumerate(self.spaces))
+        line = Line("bytes that live at once", held, is_stepped=True)
+        title = "Memory of the busiest rank over the program"
+        return Chart(title, "iteration spaces in their order", "bytes", (line,))
 
     def _progress(self) -> Chart:
         end = self.history[-1][0] if self.history else 0.0
@@ -183,7 +192,7 @@ def found_on(model: Model, solution: Solution, ranks: int) -> Found:
     homes = model.settled(chosen)
     communication = sum(home.seconds for home in homes)
     mesh, splits = coarsened(model.mesh, [pick for pick in picked if isinstance(pick, tuple)])
-    rest = iter(splits)
+    rest, loads = iter(splits), _loads(model, chosen, homes)
     schedule = {}
     for space, pick in zip(spaces, picked, strict=True):
         own = next(rest) if isinstance(pick, tuple) else pick
@@ -202,8 +211,8 @@ def found_on(model: Model, solution: Solution, ranks: int) -> Found:
         compute,
         communication,
         round(sum(home.nbytes for home in homes)),
-        _peak(model, chosen, homes),
-        tuple(_placed(model, n, chosen) for n in range(first)),
+        max(loads, default=0),
+        tuple(replace(_placed(model, n, chosen), held=loads[n]) for n in range(first)),
         solution.solver,
         tuple((step.seconds, step.cost, step.bound) for step in solution.history),
         _why_whole(model),
@@ -239,15 +248,15 @@ def _on_mesh(model: Model, name: str, mesh: Mesh, candidate: Candidate) -> OnMes
     return OnMesh(mesh, asked)
 
 
-def _peak(model: Model, chosen: Sequence[int], homes: Sequence[Settled]) -> int:
-    """Most bytes that live on the busiest rank at once."""
+def _loads(model: Model, chosen: Sequence[int], homes: Sequence[Settled]) -> list[int]:
+    """Bytes that live on the busiest rank as each space runs."""
     change = np.zeros(len(model.spaces) + 1)
     for usage in model.usages:
         home = usage.variable - len(model.spaces)
         amount = usage.amounts[chosen[usage.variable]] if home < 0 else homes[home].tile
         change[usage.begin] += amount
         change[usage.end] -= amount
-    return int(np.cumsum(change).max(initial=0))
+    return [int(load) for load in np.cumsum(change)[:-1]]
 
 
 def _placed(model: Model, number: int, chosen: Sequence[int]) -> Placed:

@@ -14,7 +14,7 @@ from dace import SDFG
 from distspmd.analysis.whole_program import unchanged_control_flow
 from distspmd.dace_compat.fast_graphs import quick_graphs
 from distspmd.dace_compat.settings import placed_by_us
-from distspmd.errors import ArgumentError, NoSchedule, ScheduleError, describe
+from distspmd.errors import ArgumentError, NoAssignment, NoSchedule, ScheduleError, describe
 from distspmd.layouts.dimension import is_count
 from distspmd.layouts.mesh import MOST_RANKS, Mesh
 from distspmd.lowering import ATTRIBUTE, Lowering
@@ -50,6 +50,8 @@ _WORTHWHILE = 0.01
 """Of the time: what moves of an array must take, for the search to deal its parts in blocks."""
 _LEAST = 0.5
 """Seconds for the solver, even if there is no time left."""
+_SHOWN = 5
+"""Arrays that a refusal names."""
 Progress = Callable[[float, float, float], None]
 
 
@@ -116,13 +118,15 @@ def bytes_of(given: Any) -> int | None:
 def search_numbers(
     sdfg: SDFG,
     options: Options,
-    *,
     fixed: Entries | None = None,
+    *,
     arguments: Mapping[str, str] | None = None,
     machine: Machine | None = None,
     fuse: bool = True,
 ) -> Found:
     """Search for a schedule of an SDFG with numbers for sizes; see :func:`distspmd.search`."""
+
+    check_options(None, machine, "search")
 
     def aligned() -> Compilation:
         twin = copy.deepcopy(sdfg)
@@ -185,9 +189,7 @@ def lower_searched(
     check_not_lowered(sdfg)
     machine = machine or Machine.measured()
     arguments = with_held(sdfg, schedule, arguments)
-    found = search_numbers(
-        sdfg, options, fixed=schedule, arguments=arguments, machine=machine, fuse=fuse
-    )
+    found = search_numbers(sdfg, options, schedule, arguments=arguments, machine=machine, fuse=fuse)
     lowering = lower_numbers(
         sdfg,
         found.schedule,
@@ -224,25 +226,36 @@ def _search(program: Program, options: Options) -> Found:
                 f"ranks={options.ranks}."
             )
 
-    def on(mesh: Mesh) -> Found:
+    bounds: list[float] = []
+    refused: list[NoSchedule] = []
+
+    def on(mesh: Mesh) -> Found | None:
         fixed = {name: candidates.on_mesh(grid, mesh) for name, grid in grids.items()}
         assert options.memory is None or isinstance(options.memory, int)
         tied = len(program.footprints) > MANY if options.tied is None else options.tied
         model = Model(program, mesh, fixed, options.memory, tied)
         left = max(_LEAST, options.seconds - (time.monotonic() - begin))
-        found = _solved(model, replace(options, seconds=left))
+        try:
+            found = _solved(model, replace(options, seconds=left))
+        except NoSchedule as error:
+            refused.append(error)
+            return None
         bounds.append(found.bound)
         return found
 
-    bounds: list[float] = []
     with unchanged_control_flow(), quick_graphs():
-        best = min(map(on, _meshes(options, list(grids.values()))), key=lambda found: found.cost)
+        answers = [found for mesh in _meshes(options, list(grids.values())) if (found := on(mesh))]
+        if not answers:
+            raise min(refused, key=lambda error: error.least)
+        best = min(answers, key=lambda found: found.cost)
         if options.mesh is None and not grids:
             best = _on_fewer(best, on, options, program.machine.cores)
-    return replace(best, bound=min(bounds))
+    return replace(best, bound=min(bounds), ranks=options.ranks)
 
 
-def _on_fewer(best: Found, on: Callable[[Mesh], Found], options: Options, cores: float) -> Found:
+def _on_fewer(
+    best: Found, on: Callable[[Mesh], Found | None], options: Options, cores: float
+) -> Found:
     """The same or a better one with idle ranks, which are tried where moves take long.
 
     So they are where ranks share cores, which may do as much with fewer of them.
@@ -252,13 +265,10 @@ def _on_fewer(best: Found, on: Callable[[Mesh], Found], options: Options, cores:
         not best.is_split or best.communication > _HALF * best.cost or 0 < cores < ranks
     ):
         ranks //= min(candidates.prime_factors(ranks))
-        try:
-            found = on(candidates.mesh_of(ranks))
-        except NoSchedule:
+        found = on(candidates.mesh_of(ranks))
+        if found is None or found.cost >= best.cost:
             break
-        if found.cost >= best.cost:
-            break
-        best = replace(found, ranks=options.ranks)
+        best = found
     return best
 
 
@@ -277,7 +287,10 @@ def _solved(model: Model, options: Options) -> Found:
     begin, memory, best = time.monotonic(), model.capacity, None
     for _ in range(_TRIES):
         left = max(_LEAST, options.seconds - (time.monotonic() - begin))
-        solution = solve(model.problem, seconds=left, progress=options.progress)
+        try:
+            solution = solve(model.problem, seconds=left, progress=options.progress)
+        except NoAssignment:
+            break
         refused = _refused(model, solution)
         for number, choice in refused:
             model.forbid(number, choice)
@@ -290,10 +303,18 @@ def _solved(model: Model, options: Options) -> Found:
             return found
         if not model.tighten(model.capacity - (found.peak - memory)):
             break
-    least = f"The least that was found is {best.peak:,} bytes. " if best else ""
+    if best is None:
+        raise NoSchedule(
+            f"no schedule was found for {model.mesh.size} ranks that keeps each within "
+            f"{memory or 0:,} bytes. Give more memory, more ranks or more seconds.",
+            memory or 0,
+        )
+    at = max(best.spaces, key=lambda space: space.held)
     raise NoSchedule(
-        f"no schedule was found for {model.mesh.size} ranks that keeps each within "
-        f"{memory:,} bytes. {least}Give more memory or more ranks."
+        f"no schedule was found for {model.mesh.size} ranks that keeps each within {memory:,} "
+        f"bytes. The least that was found is {best.peak:,} bytes, in the space {at.name!r}. Give "
+        "more memory or more ranks.",
+        best.peak,
     )
 
 
@@ -327,18 +348,23 @@ def _check_memory(model: Model) -> None:
     if loads.max(initial=0) <= model.capacity:
         return
     at = int(loads.argmax())
+    space, first = model.spaces[at], len(model.spaces)
     living = sorted(
         (
-            (float(amount), model.homes[usage.variable - len(model.spaces)].dwelling.data)
+            (float(amount), model.homes[usage.variable - first].dwelling.data)
             for usage, amount in zip(model.usages, least, strict=True)
-            if usage.variable >= len(model.spaces) and usage.begin <= at < usage.end
+            if usage.variable >= first and usage.begin <= at < usage.end
         ),
         reverse=True,
     )
-    held = ", ".join(f"{name!r} {nbytes:,.0f}" for nbytes, name in living[:5])
+    held = [f"{name!r} {nbytes:,.0f}" for nbytes, name in living[:_SHOWN]]
+    if others := living[_SHOWN:]:
+        held.append(f"{len(others)} others {sum(nbytes for nbytes, _ in others):,.0f}")
     raise NoSchedule(
         f"no schedule for {model.mesh.size} ranks keeps each within {model.capacity:,} bytes. "
-        f"The least that would do is {loads.max():,.0f} bytes, in the space "
-        f"{model.spaces[at].name!r}, of which tiles of arrays hold {held or 'none'}. Give more "
-        "memory or more ranks, or pass arguments as 'distributed'."
+        f"The least that would do is {loads.max():,.0f} bytes, in the space {space.name!r}: "
+        f"what it works on takes {space.tiles.min():,.0f}, and tiles of arrays hold "
+        f"{', '.join(held) or 'none'}. Give more memory or more ranks, or pass arguments as "
+        "'distributed'.",
+        int(loads.max()),
     )

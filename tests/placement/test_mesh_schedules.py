@@ -131,6 +131,7 @@ def test_a_file_is_edited_and_names_meshes(tmp_path):
         ("  hidden: {mesh: rows, split: {i: x}}\n", "schedule.yaml:5: .* no parameter 'i'"),
         ("  hidden: {mesh: rows, split: {__i0: z}}\n", "schedule.yaml:5: .* no axis 'z'; it has x"),
         ("  hidden: {mesh: rows, by: x}\n", "schedule.yaml:5: 'by' is neither 'mesh' nor 'split'"),
+        ("  hidden: {msh: rows, split: {__i0: x}}\n", "schedule.yaml:5: .* of no mesh"),
         ("  hidden: {mesh: rows, split: x}\n", "schedule.yaml:5: split is no mapping"),
         ("  hidden: [2, 1]\nranks: 3\n", "schedule.yaml:1: a schedule of version 1 with"),
     ],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -132,6 +133,19 @@ def test_what_is_found_is_saved_and_read(tmp_path: Path) -> None:
     assert str(again) == str(lowering)
 
 
+def test_what_was_found_can_be_what_stays() -> None:
+    found = distspmd.search(chain(600), 4, machine=FAST)
+    again = distspmd.search(chain(600), 4, fixed=found, machine=FAST)
+    assert again.cost == pytest.approx(found.cost)
+    assert not any(space.runner_up for space in again.spaces)
+
+
+def test_what_is_lowered_is_not_searched() -> None:
+    distspmd.lower(sdfg := chain(600), {})
+    with pytest.raises(distspmd.ScheduleError, match="is lowered already"):
+        distspmd.search(sdfg, 4)
+
+
 def test_it_finds_the_same_each_time() -> None:
     first, second = (distspmd.search(training_step(1024, 512), 8, machine=FAST) for _ in range(2))
     assert (first.schedule, first.cost, first.bound) == (second.schedule, second.cost, second.bound)
@@ -209,8 +223,34 @@ def test_memory_is_kept_at_a_price() -> None:
 
 
 def test_too_little_memory_is_refused_with_what_holds_it() -> None:
-    with pytest.raises(distspmd.NoSchedule, match="tiles of arrays hold 'b' 2,097,152"):
+    with pytest.raises(distspmd.NoSchedule, match="tiles of arrays hold 'b' 2,097,152") as told:
         distspmd.search(product(1024, 1024, 1024), 4, machine=Machine(), memory="1 MB")
+    _, _, each = str(told.value).partition(": what it works on takes ")
+    held = [int(n.replace(",", "")) for n in re.findall(r"\d[\d,]*\d(?=[,.])", each)]
+    assert sum(held) == told.value.least
+
+
+def test_what_the_least_memory_is_said_to_be_does() -> None:
+    for sdfg, ranks in ((training_step(1024, 512), 4), (product(640, 384, 512), 6)):
+        memory = least(sdfg, ranks)
+        assert distspmd.search(sdfg, ranks, memory=memory, machine=Machine()).peak == memory
+        with pytest.raises(distspmd.NoSchedule, match=f"would do is {memory:,} bytes"):
+            distspmd.search(sdfg, ranks, memory=memory - 1, machine=Machine())
+
+
+def test_fewer_of_a_prime_number_of_ranks_may_fit_the_memory() -> None:
+    found = distspmd.search(product(500, 500, 500), 127, memory=400_000, machine=Machine())
+    assert found.peak <= 400_000
+    with pytest.raises(distspmd.NoSchedule, match="for 125 ranks"):
+        distspmd.search(product(500, 500, 500), 127, memory=200_000, machine=Machine())
+
+
+def test_memory_is_told_over_the_program() -> None:
+    found = distspmd.search(training_step(1024, 512), 4, machine=Machine())
+    assert max(space.held for space in found.spaces) == found.peak
+    assert len({space.held for space in found.spaces}) > 1
+    assert all(f"{space.held:,}" in str(found) for space in found.spaces)
+    assert "Memory of the busiest rank" in found.drawing()
 
 
 @pytest.mark.parametrize(
