@@ -238,7 +238,7 @@ def as_entries(schedule: Any, mesh: Mesh | Mapping[str, int] | None = None) -> E
             f"mesh={mesh!r} beside a schedule that has a mesh, {schedule.mesh}. Leave the mesh out."
         )
     if not isinstance(schedule, Mapping):  # resolve says so, with the names of the spaces
-        return schedule
+        return schedule  # type: ignore[no-any-return]
     items: list[tuple[Any, Any]] = list(schedule.items())
     of_axes = [key for key, asked in items if is_of_axes(asked)]
     if mesh is None:
@@ -250,7 +250,7 @@ def as_entries(schedule: Any, mesh: Mesh | Mapping[str, int] | None = None) -> E
                 f"{schedule[of_axes[0]]!r}, of no mesh. Write mesh={{'x': 4, 'y': 2}} beside the "
                 "schedule, or numbers of parts."
             )
-        return schedule
+        return schedule  # type: ignore[no-any-return]
     if not of_axes:
         raise ScheduleError(
             f"mesh={mesh!r}, but no entry of the schedule names axes. Write axes of the mesh, such "
