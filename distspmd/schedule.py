@@ -250,7 +250,7 @@ def as_entries(schedule: Any, mesh: Mesh | Mapping[str, int] | None = None) -> E
                 f"{schedule[of_axes[0]]!r}, of no mesh. Write mesh={{'x': 4, 'y': 2}} beside the "
                 "schedule, or numbers of parts."
             )
-        return schedule  # type: ignore[no-any-return]
+        return schedule
     if not of_axes:
         raise ScheduleError(
             f"mesh={mesh!r}, but no entry of the schedule names axes. Write axes of the mesh, such "
