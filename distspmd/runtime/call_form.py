@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import namedtuple
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -143,6 +144,25 @@ class ObjectOf:
 
 
 @dataclass(frozen=True)
+class NamedTupleOf:
+    """A named tuple of a class that the program makes, as each call of the function would.
+
+    Attributes:
+        name: of the class.
+        names: of its fields.
+        parts: their values, as results.
+    """
+
+    name: str
+    names: tuple[str, ...]
+    parts: tuple[Any, ...]
+
+    def fill(self, array: Callable[[Result], Any]) -> Any:
+        """The tuple, with something in the place of its results."""
+        return namedtuple(self.name, self.names)(*(fill(part, array) for part in self.parts))
+
+
+@dataclass(frozen=True)
 class Part:
     """An array of a list, tuple or dictionary that is an argument.
 
@@ -257,7 +277,7 @@ def fill(form: Any, array: Callable[[Result], Any]) -> Any:
     """A form with something in the place of its results."""
     if isinstance(form, Result):
         return array(form)
-    if isinstance(form, ListOf | ObjectOf):
+    if isinstance(form, ListOf | ObjectOf | NamedTupleOf):
         return form.fill(array)
     if isinstance(form, OneOf):
         which = array(form.which)

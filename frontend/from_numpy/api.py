@@ -272,7 +272,8 @@ class _Reading:
         if not is_wrapper(function):
             return self.interpreter.run_function(function, values)
         bound = signature.bind_partial()
-        bound.arguments.update(values)
+        defaults = {n: p.default for n, p in signature.parameters.items()}
+        bound.arguments.update({n: v for n, v in values.items() if v is not defaults[n]})
         return self.interpreter.call(function, bound.args, bound.kwargs)
 
     def _check_sizes(self, signature: inspect.Signature) -> None:

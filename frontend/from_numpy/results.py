@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pickle
+from collections import namedtuple
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import sympy
@@ -21,7 +22,15 @@ from distspmd.frontend.from_numpy.syntax.lists import columns_of
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.values import Tensor, View, view_of
 from distspmd.frontend.tensor_ir.statements import Container
-from distspmd.runtime.call_form import Column, ListOf, ObjectOf, OneOf, Result, rebuilt
+from distspmd.runtime.call_form import (
+    Column,
+    ListOf,
+    NamedTupleOf,
+    ObjectOf,
+    OneOf,
+    Result,
+    rebuilt,
+)
 
 
 def returned_form(tracer: Tracer, returned: Any) -> Any:
@@ -47,8 +56,8 @@ def _form(tracer: Tracer, value: Any, found: list[Any]) -> Any:
     if isinstance(value, tuple | list):
         if isinstance(value, list) and all(map(_is_number, value)):
             return list(value)
-        if isinstance(value, tuple):
-            _check_importable(tracer, type(value))
+        if isinstance(value, tuple) and not _is_importable(type(value)):
+            return _named_tuple(tracer, value, found)
         return rebuilt(value, [_form(tracer, part, found) for part in value])
     if isinstance(value, dict):
         return {key: _form(tracer, part, found) for key, part in value.items()}
@@ -84,7 +93,8 @@ def _choice(tracer: Tracer, value: variables.Undecided, found: list[Any]) -> One
 def _object(tracer: Tracer, value: Any, found: list[Any]) -> ObjectOf:
     """Add the attributes of an object to the results."""
     kind = objects.class_of(value)
-    _check_importable(tracer, kind)
+    if not _is_importable(kind):
+        _refuse_class(tracer, kind, "its attributes")
     parts = {}
     for name, part in vars(value).items():
         if any(objects.is_own(each) for each in (part, *_listed(part))) or callable(part):
@@ -102,16 +112,31 @@ def _listed(value: Any) -> Sequence[Any]:
     return value if isinstance(value, list | tuple) else ()
 
 
-def _check_importable(tracer: Tracer, kind: type) -> None:
-    """Refuse objects and named tuples whose class other ranks have not, which find it by name."""
+def _named_tuple(tracer: Tracer, value: Any, found: list[Any]) -> NamedTupleOf:
+    """Add the fields of a named tuple, whose class the program makes, to the results."""
+    kind = type(value)
+    plain = namedtuple(kind.__name__, kind._fields)
+    if set(vars(kind)) - {"__annotations__", "__orig_bases__"} != set(vars(plain)):
+        _refuse_class(tracer, kind, "tuple(...)")
+    return NamedTupleOf(
+        kind.__name__, kind._fields, tuple(_form(tracer, part, found) for part in value)
+    )
+
+
+def _refuse_class(tracer: Tracer, kind: type, instead: str) -> NoReturn:
+    tracer.refuse(
+        f"a {kind.__name__} is returned, whose class a function makes: the ranks find classes "
+        f"by their names. Make it in a module, or return {instead}"
+    )
+
+
+def _is_importable(kind: type) -> bool:
+    """Whether other ranks find a class by its name."""
     try:
         pickle.dumps(kind)
     except (pickle.PicklingError, AttributeError):
-        instead = "tuple(...)" if issubclass(kind, tuple) else "its attributes"
-        tracer.refuse(
-            f"a {kind.__name__} is returned, whose class a function makes: the ranks find classes "
-            f"by their names. Make it in a module, or return {instead}"
-        )
+        return False
+    return True
 
 
 def _is_python(value: Any) -> bool:

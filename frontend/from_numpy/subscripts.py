@@ -63,7 +63,7 @@ def is_basic(items: Any) -> bool:
     """Whether a subscript has slices, whole numbers, new axes and ellipses alone."""
     every = items if isinstance(items, tuple) else (items,)
     return not any(
-        isinstance(i, list | np.ndarray | bool | np.bool_)
+        isinstance(i, list | tuple | np.ndarray | bool | np.bool_)
         or (isinstance(i, Tensor) and (i.ndim > 0 or i.dtype.kind == "b"))
         for i in every
     )
@@ -115,8 +115,8 @@ def _as_array(tracer: Tracer, item: Any) -> Any:
         return chosen(tracer, item)
     if isinstance(item, bool | np.bool_):
         tracer.refuse("a truth value as an index")
-    if isinstance(item, list):
-        return tracer.tensor(item or np.array(item, dtype=np.int64))
+    if isinstance(item, list | tuple):  # a tuple within the one in brackets is an array, too
+        return tracer.tensor(list(item) or np.array(item, dtype=np.int64))
     if isinstance(item, np.ndarray) and item.ndim:
         return tracer.tensor(item)
     if isinstance(item, Tensor) and item.ndim == 0 and item.dtype.kind in "iu":

@@ -252,7 +252,7 @@ class _Run:
             if store.conflict:
                 getattr(np, store.conflict).at(target, tuple(where), value)
             else:
-                target[tuple(where)] = value if shape else value.reshape(())
+                target[tuple(where)] = value if where else value.reshape(())
 
     def _value(self, expression: Expression, grid: Mapping[str, Any]) -> Any:
         values: dict[str, Any] = {}

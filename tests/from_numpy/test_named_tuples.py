@@ -53,15 +53,41 @@ def test_named_tuples_are_rebuilt(function: Any) -> None:
     assert outcome.kind == "right", outcome
 
 
-def test_a_named_tuple_of_a_class_that_a_function_makes_is_refused_as_result() -> None:
-    def program(x: Any) -> Any:
-        pair = namedtuple("pair", "low high")
-        return pair(x.min(), x.max())
+def of_a_class_in_it(x: Any) -> Any:
+    pair = namedtuple("pair", "low high")
 
+    class Ends(NamedTuple):
+        first: Any
+        last: Any
+
+    return pair(x.min(), x.max()), Ends(x[0], pair(x[-1], 3))
+
+
+def with_a_method(x: Any) -> Any:
+    class Ends(NamedTuple):
+        first: Any
+        last: Any
+
+        def width(self) -> Any:
+            return self.last - self.first
+
+    return Ends(x[0], x[-1])
+
+
+def test_a_named_tuple_of_a_class_that_a_function_makes_is_made_anew() -> None:
+    form = call_form_of(numpy_program(of_a_class_in_it, np.arange(3.0)))
+    pair, ends = form.arrange([np.array(n)[()] for n in (0.0, 2.0, 0.0, 2.0, 3)])
+    assert (pair.low, pair.high, ends.first, ends.last.low) == (0, 2, 0, 2)
+    assert (type(ends).__name__, ends.last._fields) == ("Ends", ("low", "high"))
+    case = Case("of_a_class_in_it", of_a_class_in_it, "own", "", lambda rng: (rng.random(5),), ())
+    assert on_paper(case).kind == "right"
+
+
+def test_a_named_tuple_with_methods_of_a_class_that_a_function_makes_is_refused() -> None:
     with pytest.raises(
-        UnsupportedProgram, match="a pair is returned, whose class a function makes"
+        UnsupportedProgram, match="a Ends is returned, whose class a function makes"
     ):
-        numpy_program(program, np.ones(3))
+        numpy_program(with_a_method, np.ones(3))
 
 
 def test_results_are_named_tuples_of_their_class() -> None:

@@ -27,6 +27,7 @@ from distspmd.frontend.from_numpy.frames import Frame
 from distspmd.frontend.from_numpy.functions.registry import by_name
 from distspmd.frontend.from_numpy.kinds import has_arrays, has_data
 from distspmd.frontend.from_numpy.known_keys import check_call
+from distspmd.frontend.from_numpy.known_results import known_result
 from distspmd.frontend.from_numpy.library import is_of_library
 from distspmd.frontend.from_numpy.run_lists import decided_by_run
 from distspmd.frontend.from_numpy.syntax import (
@@ -179,6 +180,8 @@ def call(
     if isinstance(function, type) or handler is not None:
         arguments = generators.listed(run, function, arguments)
     if handler is not None:
+        if (number := known_result(function, arguments, keywords)) is not None:
+            return number
         arguments, keywords = _without_lists(run, arguments, keywords, function)
         arguments, keywords = _of_arrays(tracer, arguments, keywords, function)
         return handled(run, handler, function, arguments, keywords)
@@ -226,7 +229,7 @@ def _of_user(
         if found is not NotImplemented:
             return found
     is_known = objects.is_of_python(function) and not has_data((list(arguments), dict(keywords)))
-    if isinstance(function, types.FunctionType) and not is_known and not _is_numpy(function):
+    if isinstance(function, types.FunctionType) and not (is_known or _is_numpy(function)):
         return _python(run, function, arguments, keywords)
     return _of_type(run, function, arguments, keywords)
 
@@ -387,10 +390,8 @@ _TAKING = {"pop", "popleft", "remove", "index"}
 
 def _taken(run: Interpreter, function: Any, arguments: Sequence[Any], keywords: Any) -> Any:
     """What is taken from a list in a branch or a loop: what it holds there the run may decide."""
-    if has_data((list(arguments), list(function.__self__))) and function.__name__ in (
-        "remove",
-        "index",
-    ):
+    looks = function.__name__ in ("remove", "index")
+    if looks and has_data((list(arguments), list(function.__self__))):
         decided_by_run(run, function.__self__)
     try:
         return function(*arguments, **keywords)

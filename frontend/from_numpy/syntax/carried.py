@@ -37,7 +37,7 @@ from distspmd.frontend.from_numpy.syntax.first_arrays import (
     is_free,
     refuse_lost_writes,
 )
-from distspmd.frontend.from_numpy.syntax.last_values import keep_last
+from distspmd.frontend.from_numpy.syntax.last_values import has_one_type, keep_last
 from distspmd.frontend.from_numpy.syntax.moves import move_symbols, move_tensors
 from distspmd.frontend.from_numpy.syntax.mutation import Around, CarryEntry, refill, watched
 from distspmd.frontend.from_numpy.syntax.variables import (
@@ -308,8 +308,8 @@ def leave_loop(interpreter: Interpreter, loop: Loop) -> tuple[str | None, list[A
             carry_absent(interpreter, loop, one.name, one.value, one.before, now)
         try:
             _moves(interpreter, one.name, one.value, now, moves, loop.kinds, one.before)
-        except ReadAgain:
-            if is_free:
+        except ReadAgain as again:
+            if is_free and not has_one_type(interpreter, loop.node, again):
                 raise ReadAgain(one.name, "free") from None
             raise
     note_surely_set(loop, tracer.block)

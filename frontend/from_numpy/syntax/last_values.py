@@ -16,6 +16,7 @@ import sympy
 from distspmd.frontend.from_numpy.choosing import chosen
 from distspmd.frontend.from_numpy.elements import known_number
 from distspmd.frontend.from_numpy.syntax.variables import OneOf
+from distspmd.frontend.from_numpy.syntax.varying import ReadAgain
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.values import INT64, Tensor, View, make_view, view_of
 from distspmd.frontend.tensor_ir.statements import Container, SetSymbol, loads_of
@@ -35,6 +36,23 @@ def names_read(node: ast.AST) -> Counter[str]:
         elif isinstance(part, ast.AugAssign) and isinstance(part.target, ast.Name):
             found[part.target.id] += 1
     return found
+
+
+def has_one_type(run: Interpreter, node: ast.AST, again: ReadAgain) -> bool:
+    """Whether a variable is a number or array of one type behind a loop, run or not, that reads it.
+
+    Such a one is carried, although each iteration binds it before it reads it.
+
+    Args:
+        run: the reading.
+        node: the loop.
+        again: the kind of the variable by which the loop would be read again.
+    """
+    is_typed = not isinstance(again.kind, tuple) or again.kind[-1]
+    reads = run.tracer.frames[-1].reads
+    if is_typed or reads is None or not isinstance(node, ast.While):
+        return False
+    return reads[again.name] > names_read(node)[again.name]
 
 
 def keep_last(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import inspect
 import itertools
-import textwrap
 from contextlib import suppress
 from typing import Any, TypeVar
 
@@ -22,13 +21,10 @@ def read_source(function: Any) -> tuple[ast.FunctionDef | ast.Lambda | None, lis
         lines, _ = inspect.findsource(code)
         return _with_private_names(_lambda_in("".join(lines), function), function), lines, 1
     lines, first = inspect.getsourcelines(code)
-    node = _function_in(textwrap.dedent("".join(lines)), code.co_name)
+    is_inner = lines[0][:1].isspace()  # texts of several lines stay as they are
+    node = _function_in("".join(["if True:\n" if is_inner else "", *lines]), code.co_name)
     if node is not None:
-        ast.increment_lineno(node, first - 1)
-        indent = len(lines[0]) - len(lines[0].lstrip())
-        for part in ast.walk(node):
-            if hasattr(part, "col_offset"):
-                part.col_offset += indent
+        ast.increment_lineno(node, first - 1 - is_inner)
     return _with_private_names(node, function), lines, first
 
 

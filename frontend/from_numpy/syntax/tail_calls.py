@@ -77,11 +77,12 @@ def _as_loop(node: ast.FunctionDef) -> ast.FunctionDef | None:
     if own.vararg or own.kwarg or any(is_read_unbound(node.body, n) for n in _locals(node)):
         return None
     made = copy.deepcopy(node)
+    tails = _Tails(made)
     try:
-        body = _Tails(made).block(made.body)
+        body = tails.block(made.body)
     except _NoTailCall:
         return None
-    if any(isinstance(n, ast.Name) and n.id == node.name for s in body for n in ast.walk(s)):
+    if not tails.found or any(isinstance(n, ast.Name) and n.id == node.name for s in body for n in ast.walk(s)):
         return None
     last = ast.copy_location(ast.Return(None), made.body[-1])
     loop = ast.While(ast.Constant(True), [*body, last], [])
@@ -95,7 +96,13 @@ def _locals(node: ast.FunctionDef) -> set[str]:
 
 
 class _Tails:
-    """Writes what a function returns that is a call of itself as its next iteration."""
+    """Writes what a function returns that is a call of itself as its next iteration.
+
+    Attributes:
+        found: how many of these there are.
+    """
+
+    found = 0
 
     def __init__(self, node: ast.FunctionDef) -> None:
         self.name, own = node.name, node.args
@@ -136,6 +143,7 @@ class _Tails:
         target: Any = targets[0] if len(targets) == 1 else ast.Tuple(targets, ast.Store())
         next_: Any = values[0] if len(values) == 1 else ast.Tuple(values, ast.Load())
         made: list[ast.stmt] = [ast.Assign([target], next_), ast.Continue()]
+        self.found += 1
         return [ast.fix_missing_locations(ast.copy_location(each, like)) for each in made]
 
     def is_own(self, function: ast.expr) -> bool:
