@@ -2,8 +2,9 @@
 
 A message is JSON: ``kind`` is "print" or "raise"; ``parts`` are texts, and values with ``value``
 (a number), ``dtype``, ``ndim``, whether it is a number of Python (``weak``), ``conversion`` and
-``spec`` as in an f-string; or a text to ``format`` by ``%`` or by its method. An error has a
-``type``, the ``base`` that is known here, and the ``place`` in the source.
+``spec`` as in an f-string; or ``seconds``, of readings of a clock; or a text to ``format`` by ``%``
+or by its method. An error has a ``type``, the ``base`` that is known here, and the ``place`` in the
+source. The kind "clock" has the ``name`` of a clock, and the ``number`` of what it says now.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from distspmd.errors import NOTED, DistSPMDError, error_of_program
+from distspmd.runtime.clock import read_clock, seconds
 
 _TYPE = ctypes.CFUNCTYPE(
     ctypes.c_int, ctypes.c_char_p, ctypes.POINTER(ctypes.c_void_p), ctypes.POINTER(ctypes.c_int64)
@@ -64,6 +66,9 @@ class Messages:
     def _told(self, text: bytes, values: Any, extents: Any) -> int:
         try:
             message = _read(text)
+            if message["kind"] == "clock":
+                read_clock(message["number"], message["name"])
+                return 0
             if message["kind"] == "print" and not self.prints:
                 return 0
             told = _formatted(message["parts"], values, extents)
@@ -107,6 +112,9 @@ def _formatted(parts: list[Any], values: Any, extents: Any) -> str:
     def read(part: Any) -> Any:
         """The next value, in the order of their numbers."""
         nonlocal place
+        if "seconds" in part:
+            found = seconds(dict(part["seconds"]), part["more"])
+            return found if part["digits"] is None else round(found, part["digits"])
         shape = tuple(extents[place + d] for d in range(part["ndim"]))
         place += max(1, part["ndim"])
         array = _array(values[part["value"]], shape, np.dtype(part["dtype"]))

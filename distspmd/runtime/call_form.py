@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from distspmd.errors import ArgumentError, ProgramError
+from distspmd.runtime.clock import seconds
 from distspmd.runtime.portable import portable
 
 _CALL_FORM = "_distspmd_call_form"
@@ -163,6 +164,26 @@ class NamedTupleOf:
 
 
 @dataclass(frozen=True)
+class SecondsOf:
+    """What clocks say while the program runs.
+
+    Attributes:
+        factors: of the numbers of readings.
+        more: is added.
+        digits: to which it is rounded.
+    """
+
+    factors: Mapping[int, float]
+    more: float
+    digits: int | None
+
+    def fill(self, _: Callable[[Result], Any]) -> float:
+        """The number, of the clocks of this process."""
+        found = seconds(self.factors, self.more)
+        return found if self.digits is None else round(found, self.digits)
+
+
+@dataclass(frozen=True)
 class Part:
     """An array of a list, tuple or dictionary that is an argument.
 
@@ -277,7 +298,7 @@ def fill(form: Any, array: Callable[[Result], Any]) -> Any:
     """A form with something in the place of its results."""
     if isinstance(form, Result):
         return array(form)
-    if isinstance(form, ListOf | ObjectOf | NamedTupleOf):
+    if isinstance(form, ListOf | ObjectOf | NamedTupleOf | SecondsOf):
         return form.fill(array)
     if isinstance(form, OneOf):
         which = array(form.which)

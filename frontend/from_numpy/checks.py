@@ -17,6 +17,7 @@ import sympy
 
 from distspmd import errors
 from distspmd.frontend.from_numpy.choosing import as_arrays
+from distspmd.frontend.from_numpy.clocks import Seconds
 from distspmd.frontend.from_numpy.syntax.conditions import condition_text
 from distspmd.frontend.from_numpy.syntax.jumps import error_of
 from distspmd.frontend.from_numpy.syntax.variables import Undecided
@@ -75,14 +76,14 @@ def has_data(value: Any) -> bool:
         return any(map(has_data, value))
     if isinstance(value, dict):
         return any(map(has_data, value.values()))
-    return isinstance(value, Tensor | sympy.Basic | Text)
+    return isinstance(value, Tensor | sympy.Basic | Text | Seconds)
 
 
 def described(value: Any, conversion: str = "", spec: str = "") -> list[Any]:
     """The parts of a value: lists and tuples are written as Python writes them."""
     if isinstance(value, Text) and not conversion and not spec:
         return list(value.parts)
-    if isinstance(value, Tensor | sympy.Basic):
+    if isinstance(value, Tensor | sympy.Basic | Seconds):
         return [Part(value, conversion, spec)]
     if isinstance(value, list | tuple) and has_data(value):
         found: list[Any] = ["[" if isinstance(value, list) else "("]
@@ -265,6 +266,12 @@ def add_print(run: Any, values: Sequence[Any], options: dict[str, Any]) -> None:
     _tell(run, head, parts)
 
 
+def add_reading(run: Any, number: int, name: str) -> None:
+    """Let each rank note what a clock says, under a number."""
+    _outside_of_maps(run, f"time.{name}()")
+    _tell(run, {"kind": "clock", "number": number, "name": name}, [])
+
+
 def _outside_of_maps(run: Any, what: str) -> None:
     tracer = run.tracer
     if tracer.parallel or tracer.straight is not None:
@@ -283,7 +290,7 @@ def _tell(run: Any, head: dict[str, Any], parts: Sequence[Any]) -> None:
         elif isinstance(part, Formatted):
 
             def own(value: Any) -> Any:
-                if not isinstance(value, Tensor | sympy.Basic):
+                if not isinstance(value, Tensor | sympy.Basic | Seconds):
                     return value if isinstance(value, str | int | float) else str(value)
                 return _value(run, Part(value), containers)
 
@@ -303,6 +310,8 @@ def _tell(run: Any, head: dict[str, Any], parts: Sequence[Any]) -> None:
 
 def _value(run: Any, part: Part, containers: list[Container]) -> dict[str, Any]:
     tracer = run.tracer
+    if isinstance(part.value, Seconds):
+        return {**part.value.described(), "conversion": part.conversion, "spec": part.spec}
     tensor = tracer.tensor(as_arrays(tracer, part.value))
     if tensor.run_type is not None:
         tracer.refuse(

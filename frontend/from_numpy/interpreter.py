@@ -88,6 +88,7 @@ class Interpreter:
         self.inlined: dict[ast.For, Any] = {}
         self.as_loops: dict[tuple[Any, ...], ast.FunctionDef] = {}
         self.inner_calls = 0
+        self.readings_of_clocks = 0
 
     @property
     def variables(self) -> dict[str, Any]:

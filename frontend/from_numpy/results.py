@@ -6,12 +6,14 @@ import pickle
 from collections import namedtuple
 from collections.abc import Sequence
 from dataclasses import replace
+from types import NoneType
 from typing import Any, NoReturn
 
 import numpy as np
 import sympy
 
 from distspmd.frontend.from_numpy.choosing import as_arrays
+from distspmd.frontend.from_numpy.clocks import Seconds
 from distspmd.frontend.from_numpy.library import is_of_library
 from distspmd.frontend.from_numpy.list_forms import Rows, leaves
 from distspmd.frontend.from_numpy.real_or_complex import RealOrComplex, complex_form, real_form
@@ -29,6 +31,7 @@ from distspmd.runtime.call_form import (
     ObjectOf,
     OneOf,
     Result,
+    SecondsOf,
     rebuilt,
 )
 
@@ -63,8 +66,8 @@ def _form(tracer: Tracer, value: Any, found: list[Any]) -> Any:
         return {key: _form(tracer, part, found) for key, part in value.items()}
     if isinstance(value, variables.Undecided):
         return _choice(tracer, value, found)
-    if value is None or isinstance(value, str):
-        return value
+    if isinstance(value, str | Seconds | NoneType):
+        return _as_said(value)
     if objects.is_own(value) and not is_of_library(type(value)):
         return _object(tracer, value, found)
     made = _place(tracer, as_arrays(tracer, tracer.tensor(value)), found, _is_python(value))
@@ -72,6 +75,13 @@ def _form(tracer: Tracer, value: Any, found: list[Any]) -> Any:
         found.append(tracer.stored_anew(value.run_type, "type"))
         return replace(made, types=TYPES, of_type=len(found) - 1)
     return made
+
+
+def _as_said(value: str | Seconds | None) -> Any:
+    """What is known, or what the clocks of the run say."""
+    if isinstance(value, Seconds):
+        return SecondsOf(value.factors, value.more, value.digits)
+    return value
 
 
 def _either(tracer: Tracer, value: RealOrComplex, found: list[Any]) -> OneOf:
@@ -115,7 +125,7 @@ def _listed(value: Any) -> Sequence[Any]:
 def _named_tuple(tracer: Tracer, value: Any, found: list[Any]) -> NamedTupleOf:
     """Add the fields of a named tuple, whose class the program makes, to the results."""
     kind = type(value)
-    plain = namedtuple(kind.__name__, kind._fields)
+    plain = namedtuple(kind.__name__, kind._fields)  # type: ignore[misc]
     if set(vars(kind)) - {"__annotations__", "__orig_bases__"} != set(vars(plain)):
         _refuse_class(tracer, kind, "tuple(...)")
     return NamedTupleOf(

@@ -46,6 +46,7 @@ from distspmd.frontend.tensor_ir.whole_numbers import among, text
 from distspmd.nodes.contraction_operands import Einsum, Operand
 from distspmd.nodes.subscripts import Subscripts
 from distspmd.runtime.call_form import CallForm, call_form_of
+from distspmd.runtime.clock import read_clock
 
 MOST = 20_000_000
 """Elements that a program computes, at most, where it is evaluated."""
@@ -216,7 +217,9 @@ class _Run:
 
     def tell(self, tell: Tell) -> None:
         message = json.loads(tell.message)
-        if message["kind"] != "print":
+        if message["kind"] == "clock":
+            read_clock(message["number"], message["name"])
+        elif message["kind"] != "print":
             raise WrongOnPaper(f"the program ends with {message['type']}")
 
     def _take(self, elements: int) -> None:

@@ -47,7 +47,9 @@ def lengths_by_rounding(x):
 
 
 def lengths_by_rounding_below(x):
-    return np.zeros(int(np.linalg.norm([3, 4]))) + np.round(2.567, 1), x[: int(np.median([1, 2, 3]))]
+    return np.zeros(int(np.linalg.norm([3, 4]))) + np.round(2.567, 1), x[
+        : int(np.median([1, 2, 3]))
+    ]
 
 
 def tuples_within_brackets(x):

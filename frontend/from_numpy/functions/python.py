@@ -15,6 +15,7 @@ import sympy
 from distspmd.frontend.from_numpy import indexing
 from distspmd.frontend.from_numpy.arithmetic import apply_ufunc, combine, converted
 from distspmd.frontend.from_numpy.choosing import as_arrays
+from distspmd.frontend.from_numpy.clocks import Seconds
 from distspmd.frontend.from_numpy.failures import checked_result, checked_whole
 from distspmd.frontend.from_numpy.functions.registry import function
 from distspmd.frontend.from_numpy.run_lists import RunList
@@ -284,6 +285,8 @@ def _int(run: Any, value: Any = 0, *rest: Any) -> Any:
 
 @function(builtins.float)
 def _float(run: Any, value: Any = 0.0) -> Any:
+    if isinstance(value, Seconds):
+        return value
     if is_own(value):
         value = special(run, value, "float")
     if isinstance(value, Tensor | sympy.Basic):

@@ -82,7 +82,9 @@ def _as_loop(node: ast.FunctionDef) -> ast.FunctionDef | None:
         body = tails.block(made.body)
     except _NoTailCall:
         return None
-    if not tails.found or any(isinstance(n, ast.Name) and n.id == node.name for s in body for n in ast.walk(s)):
+    if not tails.found or any(
+        isinstance(n, ast.Name) and n.id == node.name for s in body for n in ast.walk(s)
+    ):
         return None
     last = ast.copy_location(ast.Return(None), made.body[-1])
     loop = ast.While(ast.Constant(True), [*body, last], [])

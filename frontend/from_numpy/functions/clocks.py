@@ -1,0 +1,22 @@
+"""Functions of the module ``time`` that say what a clock says."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from distspmd.frontend.from_numpy import checks
+from distspmd.frontend.from_numpy.clocks import Seconds
+from distspmd.frontend.from_numpy.functions.registry import FUNCTIONS
+from distspmd.runtime.clock import CLOCKS
+
+
+def _read(run: Any, *, name: str) -> Seconds:
+    number = run.readings_of_clocks
+    run.readings_of_clocks += 1
+    checks.add_reading(run, number, name)
+    return Seconds({number: 1.0})
+
+
+for _name, _clock in CLOCKS.items():
+    FUNCTIONS[_clock] = functools.partial(_read, name=_name)
