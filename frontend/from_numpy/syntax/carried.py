@@ -309,7 +309,7 @@ def leave_loop(interpreter: Interpreter, loop: Loop) -> tuple[str | None, list[A
         try:
             _moves(interpreter, one.name, one.value, now, moves, loop.kinds, one.before)
         except ReadAgain as again:
-            if is_free and not has_one_type(interpreter, loop.node, again):
+            if is_free and not has_one_type(interpreter, loop.node, one.name, again):
                 raise ReadAgain(one.name, "free") from None
             raise
     note_surely_set(loop, tracer.block)

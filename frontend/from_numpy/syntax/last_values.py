@@ -38,7 +38,7 @@ def names_read(node: ast.AST) -> Counter[str]:
     return found
 
 
-def has_one_type(run: Interpreter, node: ast.AST, again: ReadAgain) -> bool:
+def has_one_type(run: Interpreter, node: ast.AST, name: str, again: ReadAgain) -> bool:
     """Whether a variable is a number or array of one type behind a loop, run or not, that reads it.
 
     Such a one is carried, although each iteration binds it before it reads it.
@@ -46,13 +46,14 @@ def has_one_type(run: Interpreter, node: ast.AST, again: ReadAgain) -> bool:
     Args:
         run: the reading.
         node: the loop.
-        again: the kind of the variable by which the loop would be read again.
+        name: of the variable.
+        again: the kind of it, or of a part of it, by which the loop would be read again.
     """
     is_typed = not isinstance(again.kind, tuple) or again.kind[-1]
     reads = run.tracer.frames[-1].reads
     if is_typed or reads is None or not isinstance(node, ast.While):
         return False
-    return reads[again.name] > names_read(node)[again.name]
+    return reads[name] > names_read(node)[name]
 
 
 def keep_last(
