@@ -271,9 +271,8 @@ class _Reading:
         function = without_wrappers(self.function)
         if not is_wrapper(function):
             return self.interpreter.run_function(function, values)
-        bound = signature.bind_partial()
-        defaults = {n: p.default for n, p in signature.parameters.items()}
-        bound.arguments.update({n: v for n, v in values.items() if v is not defaults[n]})
+        bound, own = signature.bind_partial(), signature.parameters
+        bound.arguments.update({n: v for n, v in values.items() if v is not own[n].default})
         return self.interpreter.call(function, bound.args, bound.kwargs)
 
     def _check_sizes(self, signature: inspect.Signature) -> None:
