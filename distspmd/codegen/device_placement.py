@@ -232,11 +232,7 @@ class _Placing:
     def _decide_node(self, state: SDFGState, node: nodes.Node, shared: set[str]) -> None:
         if isinstance(node, nodes.MapEntry) and device_maps.is_written_for_devices(state, node):
             device_maps.refuse_shared_copies(state, node)
-            self._kept |= {
-                (id(state.sdfg), inner.data)
-                for inner in state.scope_subgraph(node).nodes()
-                if isinstance(inner, nodes.AccessNode)
-            }
+            self._kept |= _inside(state, node)
             self.kernels.append((state, node))
             return
         if isinstance(node, nodes.MapEntry):
@@ -246,6 +242,7 @@ class _Placing:
             if not why:
                 self.kernels.append((state, node))
                 return
+            self._on_host |= _inside(state, node)
             self.spaces.append(PlacedSpace(node.map.label, "host", why))
         elif isinstance(node, DistributedMemlet | FetchedMemlet):
             return
@@ -387,6 +384,12 @@ def _indices(sdfg: SDFG) -> Iterator[str]:
                 for edge in state.in_edges(node):
                     if edge.dst_conn not in ("_in", "_out", None) and edge.data.data:
                         yield edge.data.data
+
+
+def _inside(state: SDFGState, entry: nodes.MapEntry) -> set[_Key]:
+    """Containers in the scope of a map."""
+    inner = state.scope_subgraph(entry).nodes()
+    return {(id(state.sdfg), node.data) for node in inner if isinstance(node, nodes.AccessNode)}
 
 
 def _store_inside(state: SDFGState, node: nodes.NestedSDFG) -> None:

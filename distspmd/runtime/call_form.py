@@ -41,13 +41,26 @@ class Result:
         found = results[self.number]
         for dimension, place in self.lengths:
             if found is not None:
-                whole = (slice(None),) * dimension
-                found = found[(*whole, slice(int(results[place])))].copy()
+                found = _first(found, dimension, int(_on_host(results[place])))
         is_python = self.is_python
         if self.of_type is not None and found is not None:
-            name, is_python = self.types[int(results[self.of_type])]
-            found = _of_type(found, name)
+            name, is_python = self.types[int(_on_host(results[self.of_type]))]
+            found = _of_type(_on_host(found), name)
         return found.item() if is_python and found is not None else found
+
+
+def _on_host(value: Any) -> Any:
+    """A result as NumPy has it: one in the memory of a device is copied."""
+    if isinstance(value, np.ndarray) or not hasattr(value, "__dlpack_device__"):
+        return value
+    found = value.cpu() if hasattr(value, "cpu") else value  # of PyTorch
+    return found.get() if hasattr(found, "get") else found.numpy()  # of CuPy
+
+
+def _first(array: Any, dimension: int, length: int) -> Any:
+    """The first elements of an array along a dimension, with memory of their own."""
+    found = array[(slice(None),) * dimension + (slice(length),)]
+    return found.clone() if hasattr(found, "clone") else found.copy()  # of PyTorch
 
 
 def _of_type(value: Any, name: str) -> Any:
@@ -105,9 +118,11 @@ def _rows(element: Any, array: Callable[[Result], Any]) -> Any:
     """The elements of a list, of their columns."""
     if isinstance(element, Column):
         values = array(element.values)
-        if not isinstance(values, np.ndarray):
-            return values
-        return values.tolist() if element.is_python else list(values)
+        if values is None:
+            return None
+        if element.is_python or len(values.shape) == 1:  # numbers
+            values = _on_host(values)
+        return values.tolist() if element.is_python else [values[n] for n in range(values.shape[0])]
     if isinstance(element, ListOf):
         n = element.length
         flat = _rows(element.element, lambda result: _flat(array(result)))
@@ -121,7 +136,7 @@ def _rows(element: Any, array: Callable[[Result], Any]) -> Any:
 
 def _flat(values: Any) -> Any:
     """An array whose first dimension is its first two."""
-    return values.reshape(-1, *values.shape[2:]) if isinstance(values, np.ndarray) else values
+    return None if values is None else values.reshape(-1, *values.shape[2:])
 
 
 @dataclass(frozen=True)
@@ -305,7 +320,7 @@ def fill(form: Any, array: Callable[[Result], Any]) -> Any:
         if which is None:  # it lives on another rank: arrays of either form are not lost
             found = [fill(each, array) for each in form.forms]
             return next((f for f in found if f is not None), None)
-        return fill(form.forms[0 if which else 1], array)
+        return fill(form.forms[0 if _on_host(which) else 1], array)
     if isinstance(form, tuple | list):
         return rebuilt(form, [fill(part, array) for part in form])
     if isinstance(form, dict):

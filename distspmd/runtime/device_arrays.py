@@ -168,6 +168,15 @@ class DeviceArray:
         rows = [self[n].numpy() for n in range(self.shape[0])]
         return np.stack(rows) if rows else np.empty(self.shape, self.dtype)
 
+    def copy(self) -> DeviceArray:
+        """A copy without gaps, in memory of its own on the device."""
+        described(self, waits=True)
+        if self._lies.strides != dlpack.contiguous(self.shape):
+            return DeviceArray.of(self.numpy(), self.device)
+        made = DeviceArray(self.shape, self.dtype, self.device)
+        self._device.copy(made.address, self.address, self.nbytes)
+        return made
+
     def item(self) -> Any:
         """The only element, as a number of Python."""
         return self.numpy().item()

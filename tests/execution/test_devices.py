@@ -33,6 +33,18 @@ def test_programs_work_on_arrays_that_lie_in_the_memory_of_devices(launch: Launc
     assert "all is right" in done.stdout
 
 
+@pytest.mark.gpu
+@pytest.mark.parametrize(
+    ("ranks", "how"),
+    [(2, ()), *(pytest.param(n, ("all",), marks=pytest.mark.slow) for n in (1, 3))],
+)
+def test_what_the_run_decides_of_results_is_right_on_devices(
+    launch: Launch, ranks: int, how: tuple[str, ...]
+) -> None:
+    done = launch(RANKS / "device_returns.py", *how, ranks=ranks)
+    assert "all is right" in done.stdout
+
+
 def test_a_device_that_is_short_of_memory_is_an_error_on_all_ranks(
     launch: Launch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
