@@ -8,7 +8,7 @@ memory already are used where they are.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ from distspmd.runtime.device_views import (
     DeviceView,
     empty_like,
     is_on_device,
+    returned_like,
     view_of,
     wait_for,
 )
@@ -169,6 +170,12 @@ class DeviceExecutable(Executable):
             empty_like(passed[0].source, p.shape, p.dtype, self._device) if p.is_here else None
             for p in signature.results
         ]
+
+    def handing(self, arrays: Mapping[int, Any]) -> Callable[[Any], Any]:
+        """A result is of the kind of the first argument of the device."""
+        passed = next((array for array in arrays.values() if isinstance(array, DeviceView)), None)
+        source = None if passed is None else passed.source
+        return lambda result: returned_like(source, result)
 
     def new_tile(self, position: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
         """Zeros in the memory where the program works with an argument.

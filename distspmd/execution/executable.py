@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -142,6 +142,10 @@ class Executable:
     def new_tile(self, position: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
         """Zeros for an argument that stays on the rank between calls, by its position."""
         return np.zeros(shape, dtype)
+
+    def handing(self, arrays: Mapping[int, Any]) -> Callable[[Any], Any]:
+        """What the caller of a call with some arrays gets for a result."""
+        return lambda result: result
 
     def memory_of(self, result: Any) -> Any:
         """What :meth:`run` takes for a new array of a result."""

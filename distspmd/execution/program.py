@@ -325,7 +325,7 @@ class Program(Closing):
             return None
         if self.binding:
             return self.binding.returned(results)
-        return self.signature.returned(results)
+        return self.signature.returned(results, self._executable.handing(arrays))
 
     def _meet(self, error: Exception | None) -> None:
         """Come together, and give the ranks what has changed in the live memory since."""

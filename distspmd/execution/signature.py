@@ -5,7 +5,7 @@ It needs neither a communicator nor the compiled program.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -267,14 +267,22 @@ class Signature:
         """New arrays for the results that this rank gets; None for the others."""
         return [np.empty(p.shape, p.dtype) if p.is_here else None for p in self.results]
 
-    def returned(self, results: Sequence[NDArray[Any] | None]) -> Any:
-        """What the caller gets for results: arrays, and numbers of NumPy; a tuple of several."""
+    def returned(
+        self, results: Sequence[Any], handed: Callable[[Any], Any] = lambda result: result
+    ) -> Any:
+        """What the caller gets for results: arrays, and numbers of NumPy; a tuple of several.
+
+        Args:
+            results: arrays, None for those that are elsewhere.
+            handed: what the caller gets for one of them.
+        """
         found = [
             result[0] if parameter.is_scalar and result is not None else result
             for parameter, result in zip(self.results, results, strict=True)
         ]
         if self.call_form.returned is not None:
-            return self.call_form.arrange(found)
+            return self.call_form.arrange(found, handed)
+        found = [handed(result) for result in found]
         return found[0] if self.is_single else tuple(found)
 
     def _scalar(self, parameter: Parameter, value: Any) -> NDArray[Any]:
@@ -297,12 +305,12 @@ class Signature:
 
     def _point(self, parameter: Parameter, value: Any) -> Any:
         """An array of no dimensions as one of one element, in the same memory."""
-        if type(value) is not np.ndarray or value.shape:
+        if (type(value) is not np.ndarray and not hasattr(value, "misfit")) or value.shape:
             raise ArgumentError(
                 f"{self.program}: the argument {parameter.name!r} must be {parameter}, an array of "
                 f"no dimensions, but {_describe(value)} was given. Pass np.array(...) of a number."
             )
-        return value.reshape(1)
+        return value.reshape((1,))
 
     def _refuse_unless_on_device(self, parameter: Parameter, value: Any) -> None:
         """Refuse what is no fitting array; one in the memory of the program's device may fit."""

@@ -53,8 +53,11 @@ def _on_host(value: Any) -> Any:
     """A result as NumPy has it: one in the memory of a device is copied."""
     if isinstance(value, np.ndarray) or not hasattr(value, "__dlpack_device__"):
         return value
-    found = value.cpu() if hasattr(value, "cpu") else value  # of PyTorch
-    return found.get() if hasattr(found, "get") else found.numpy()  # of CuPy
+    value = value.cpu() if hasattr(value, "cpu") else value  # of PyTorch
+    for copied in ("numpy", "get", "copy_to_host"):  # of ours too, of CuPy, and of Numba
+        if hasattr(value, copied):
+            return getattr(value, copied)()
+    return np.asarray(value)
 
 
 def _first(array: Any, dimension: int, length: int) -> Any:
@@ -261,9 +264,9 @@ class CallForm:
                 found[self.inside.get(name, name)] = value
         return found
 
-    def arrange(self, results: Sequence[Any]) -> Any:
-        """What the caller gets for the results."""
-        return fill(self.returned, lambda result: result.of(results))
+    def arrange(self, results: Sequence[Any], handed: Callable[[Any], Any] = lambda x: x) -> Any:
+        """What the caller gets for the results, each of which is handed to the caller so."""
+        return fill(self.returned, lambda result: handed(result.of(results)))
 
 
 def _parts_of(name: str, form: Any, value: Any) -> Iterator[tuple[str, Any]]:

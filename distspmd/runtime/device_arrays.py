@@ -6,6 +6,7 @@ It is the only kind on an emulated device. How programs take it, and arrays of o
 
 from __future__ import annotations
 
+import ctypes
 import math
 import operator
 import threading
@@ -338,17 +339,20 @@ def handle_of(stream: Any) -> int:
     Raises:
         ArgumentError: it is no stream.
     """
-    if isinstance(stream, int) and not isinstance(stream, bool) and stream >= 0:
-        return stream or LEGACY
+    if isinstance(stream, int | np.integer) and not isinstance(stream, bool) and stream >= 0:
+        return int(stream) or LEGACY
     asked = getattr(stream, "__cuda_stream__", None)
     if asked is not None:
         found = asked() if callable(asked) else asked
         return int(found[1]) or LEGACY
-    for name in ("cuda_stream", "ptr"):  # of PyTorch, and of CuPy
-        if isinstance(getattr(stream, name, None), int):
-            return int(getattr(stream, name)) or LEGACY
+    for name in ("cuda_stream", "ptr", "handle"):  # of PyTorch, of CuPy, and of Numba
+        found = getattr(stream, name, None)
+        if isinstance(found, ctypes.c_void_p):
+            return found.value or LEGACY
+        if isinstance(found, int):
+            return found or LEGACY
     raise ArgumentError(
-        f"stream={stream!r} is no stream. Pass one of PyTorch or CuPy, something with "
+        f"stream={stream!r} is no stream. Pass one of PyTorch, CuPy or Numba, something with "
         "__cuda_stream__, or the number that CUDA knows it by."
     )
 

@@ -73,7 +73,7 @@ class DeviceView:
     def misfit(self, dtype: np.dtype[Any], shape: tuple[int, ...], is_written: bool) -> str:
         """Why a program cannot take it for an argument, and what to write; empty if it can."""
         lies = self.lies
-        if lies.dtype != dtype:
+        if lies.dtype is None or lies.dtype != dtype:  # None is float64 for NumPy
             return f"but it has the type {lies.dtype or lies.type_name}. Convert it to {dtype}."
         if lies.shape != shape:
             return f"but it has the shape {list(lies.shape)}."
@@ -125,8 +125,13 @@ def stand_in(value: Any) -> Any:
     """An array of the host like one in the memory of a device; anything else as it is."""
     if not is_on_device(value):
         return value
-    described = _described(value, None)
-    return np.empty(described.shape, described.dtype)
+    lies = _described(value, None)
+    if lies.dtype is None:
+        what = f"a {type(value).__name__} of {lies.type_name}{list(lies.shape)}"
+        raise ArgumentError(
+            f"{what} was given, a type that NumPy has not. Convert it to one it has."
+        )
+    return np.empty(lies.shape, lies.dtype)
 
 
 def view_of(name: str, value: Any, device: Device, waits: bool = True) -> DeviceView:
@@ -150,9 +155,10 @@ def view_of(name: str, value: Any, device: Device, waits: bool = True) -> Device
         )
     try:
         lies = _described(source, device if waits else None)
-    except (BufferError, RuntimeError, TypeError, ValueError, AttributeError) as problem:
+    except Exception as problem:  # of its library, which has types of its own
+        said = str(problem) or type(problem).__name__
         raise ArgumentError(
-            f"{name!r}, a {type(value).__name__}, cannot be used where it lies: {problem}"
+            f"{name!r}, a {type(value).__name__}, cannot be used where it lies: {said}"
         ) from problem
     view = DeviceView(lies, value, device, needs_gradient)
     if view.size and device.has(lies.address) != 1:
@@ -221,6 +227,31 @@ def wait_for(device: Device, stream: Any) -> None:
     """
     handle = handle_of(stream)
     checked(device, device.order(LEGACY, handle), handle)
+
+
+def returned_like(source: Any, made: Any) -> Any:
+    """A result of ours as an array of the library of another one, if that takes it where it lies.
+
+    That are those with ``__array_namespace__().from_dlpack``, as JAX has it, and Numba.
+
+    Raises:
+        ArgumentError: the library does not take it, though it has such a function.
+    """
+    if not isinstance(made, DeviceArray) or isinstance(source, DeviceArray):
+        return made
+    try:
+        if type(source).__module__.partition(".")[0] == "numba":
+            from numba import cuda  # type: ignore[import-not-found,unused-ignore]
+
+            return cuda.as_cuda_array(made)
+        if hasattr(source, "__array_namespace__"):
+            return source.__array_namespace__().from_dlpack(made)
+    except Exception as problem:
+        raise ArgumentError(
+            f"a result, {made!r}, cannot be a {type(source).__name__}: {problem}. Pass arguments "
+            "as arrays of distspmd.DeviceArray, PyTorch or CuPy to get results of these."
+        ) from problem
+    return made
 
 
 def empty_like(source: Any, shape: tuple[int, ...], dtype: np.dtype[Any], device: Device) -> Any:

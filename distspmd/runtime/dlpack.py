@@ -22,7 +22,8 @@ CPU, CUDA, PINNED, MANAGED, EXTENSION = 1, 2, 3, 13, 12
 _NAMES = {CPU: "the host", CUDA: "CUDA device", PINNED: "pinned memory", MANAGED: "managed memory"}
 _CODE = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}
 """DLPack's number of each kind of types, by its letter in NumPy."""
-_LETTER = {code: letter for letter, code in _CODE.items()}
+_TYPES = {(_CODE[kind.kind], 8 * kind.itemsize): kind for kind in map(np.dtype, "?bhiqBHIQefdFD")}
+"""By their numbers and bits."""
 _BFLOAT = 4
 """A kind that NumPy has not."""
 _TENSORS = {"cpu": CPU, "cuda": CUDA, "emulated": EXTENSION}
@@ -111,7 +112,10 @@ def device_of(value: Any) -> tuple[int, int] | None:
         return None
     if is_tensor(value) and value.device.type in _TENSORS:
         return _TENSORS[value.device.type], value.device.index or 0
-    kind, number = asked()
+    try:
+        kind, number = asked()
+    except Exception:  # it has no such place, as a tensor without memory
+        return None
     return int(kind), int(number)
 
 
@@ -141,6 +145,11 @@ def take(value: Any, stream: int | None) -> Described:
     versioned = bool(_is_valid(capsule, _VERSIONED))
     if versioned:
         whole = ctypes.cast(_pointer(capsule, _VERSIONED), _AsVersioned).contents
+        if whole.major > _NEWEST[0]:  # of which nobody knows what it has behind this number
+            raise BufferError(
+                f"it is handed out in version {whole.major}.{whole.minor} of DLPack, though "
+                f"{_NEWEST[0]}.{_NEWEST[1]} was asked for"
+            )
         tensor, is_read_only = whole.tensor, bool(whole.flags & _READ_ONLY)
     else:
         tensor = ctypes.cast(_pointer(capsule, _FIRST), _AsManaged).contents.tensor
@@ -149,13 +158,19 @@ def take(value: Any, stream: int | None) -> Described:
     strides = contiguous(shape)
     if tensor.strides:
         strides = tuple(tensor.strides[d] for d in range(tensor.dimensions))
-    known = tensor.code in _LETTER and tensor.lanes == 1 and tensor.bits >= 8
-    name = f"type {tensor.code} of DLPack with {tensor.bits} bits"
-    name = f"bfloat{tensor.bits}" if tensor.code == _BFLOAT else name
-    dtype = np.dtype(f"{_LETTER[tensor.code]}{tensor.bits // 8}") if known else None
-    return Described(
-        (tensor.data or 0) + tensor.offset, shape, strides, dtype, is_read_only, capsule, name
-    )
+    dtype, name = _type_of(tensor)
+    address = (tensor.data or 0) + tensor.offset
+    return Described(address, shape, strides, dtype, is_read_only, capsule, name)
+
+
+def _type_of(tensor: _Tensor) -> tuple[np.dtype[Any] | None, str]:
+    """The type of elements, None where NumPy has none, and its name."""
+    code, bits, lanes = tensor.code, tensor.bits, tensor.lanes
+    if lanes == 1 and (found := _TYPES.get((code, bits))):
+        return found, found.name
+    of_lanes = f" in {lanes} lanes" if lanes != 1 else ""
+    kind = f"bfloat{bits}" if code == _BFLOAT else f"type {code} of DLPack with {bits} bits"
+    return None, kind + of_lanes
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,14 @@ def test_programs_work_on_arrays_that_lie_in_the_memory_of_devices(launch: Launc
     assert "all is right" in done.stdout
 
 
+@pytest.mark.parametrize("ranks", [2, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 3))])
+def test_arrays_of_other_libraries_are_taken_as_these_hand_them_out(
+    launch: Launch, ranks: int
+) -> None:
+    done = launch(RANKS / "device_protocols.py", ranks=ranks)
+    assert "all is right" in done.stdout
+
+
 @pytest.mark.gpu
 @pytest.mark.parametrize(
     ("ranks", "how"),

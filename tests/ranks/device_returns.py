@@ -31,10 +31,10 @@ def columns(x):
 
 
 def listed(x):
-    found = []
+    found = []  # it is the run that decides how many there are
     for value in x:
         if value > 0:
-            found.append(value)
+            found.append(value)  # noqa: PERF401
     return found, len(found)
 
 
