@@ -33,11 +33,12 @@ def _values(run: Interpreter, node: ast.ListComp | ast.GeneratorExp | ast.SetCom
     site = site_of(run.tracer, node)
     saved = Saved.of(run)
     try:
-        for _ in _generated(run, node.generators):
-            value = run.value(node.elt)
-            if isinstance(value, Tensor) and not isinstance(value, View):
-                value = run.tracer.settled(value) if run.tracer.straight is None else value
-            found.append(value)
+        with _seen(run, node, found):
+            for _ in _generated(run, node.generators):
+                value = run.value(node.elt)
+                if isinstance(value, Tensor) and not isinstance(value, View):
+                    value = run.tracer.settled(value) if run.tracer.straight is None else value
+                found.append(value)
         if isinstance(node, ast.SetComp):
             found = list_changes.as_set(run, found) if has_data(found) else set(found)
     except _OfRun:
@@ -46,6 +47,21 @@ def _values(run: Interpreter, node: ast.ListComp | ast.GeneratorExp | ast.SetCom
         saved.restore(run)
         found = _by_loops(run, node, site)
     return found
+
+
+@contextmanager
+def _seen(run: Interpreter, node: ast.expr, values: list[Any]) -> Iterator[None]:
+    """Let values that are read so far be a variable's, whose arrays no other value takes over."""
+    name = _name_of(node)
+    run.variables[name] = values
+    try:
+        yield
+    finally:
+        run.variables.pop(name, None)
+
+
+def _name_of(node: ast.expr) -> str:
+    return f"__made_{node.lineno}_{node.col_offset}"
 
 
 @contextmanager
@@ -74,7 +90,7 @@ def _by_loops(
 ) -> Any:
     """A comprehension whose length the run decides: loops that add to an empty list."""
     is_set = isinstance(node, ast.SetComp)
-    name = f"__made_{node.lineno}_{node.col_offset}"
+    name = _name_of(node)
     run.variables[name] = lists.made_of(run, site, set if is_set else list, [])
     add = ast.Attribute(ast.Name(name, ast.Load()), "add" if is_set else "append", ast.Load())
     _run_loops(run, node, ast.Expr(ast.Call(add, [node.elt], [])))
@@ -101,8 +117,11 @@ def _dict_comprehension(run: Interpreter, node: ast.DictComp) -> Any:
         with _own_variables(run, node.generators):
             if site in run.tracer.known_lists:
                 return _dict_by_loops(run, node, site)
-            every = _generated(run, node.generators)
-            pairs = [(run.value(node.key), run.value(node.value)) for _ in every]
+            pairs: list[Any] = []
+            with _seen(run, node, pairs):
+                for _ in _generated(run, node.generators):
+                    pair = run.value(node.key), run.value(node.value)
+                    pairs.append(pair)  # noqa: PERF401  (what is read next sees them)
             if not has_data([key for key, _ in pairs]):
                 return dict(pairs)
             if run.tracer.loops:
@@ -115,7 +134,7 @@ def _dict_comprehension(run: Interpreter, node: ast.DictComp) -> Any:
 
 def _dict_by_loops(run: Interpreter, node: ast.DictComp, site: Any) -> Any:
     """A dictionary whose keys the run decides: loops that add to an empty one."""
-    name = f"__made_{node.lineno}_{node.col_offset}"
+    name = _name_of(node)
     run.variables[name] = lists.made_of(run, site, dict, [])
     entry = ast.Subscript(ast.Name(name, ast.Load()), node.key, ast.Store())
     _run_loops(run, node, ast.Assign([entry], node.value))
