@@ -94,19 +94,10 @@ said of the others, with an error that has the source line.
   `float(...)` and `np.floor`, they are taken for real, and a run that has found others ends with
   a `TypeError` that names the line; `np.linalg.eig(a.astype(complex))` is complex always. Their
   `dtype` is refused.
-- **SciPy**: `scipy.linalg` has `solve`, `solve_triangular`, `cholesky`, `cho_factor`,
-  `cho_solve`, `lu_factor`, `lu_solve`, `inv`, `pinv`, `det`, `norm`, `svdvals`, `eigh`,
-  `eigvalsh`, `toeplitz` and `block_diag`; `scipy.fft` what `np.fft` has, and `dct` and `idct` of
-  type 2; `scipy.spatial.distance` `cdist` and `pdist`; `scipy.integrate` `trapezoid`,
-  `cumulative_trapezoid` and `simpson`; `scipy.signal` `correlate`, `convolve` and `fftconvolve`
-  of vectors, `convolve2d`, `correlate2d`, `lfilter`, `detrend`; `scipy.special` `erf`, `erfc`,
-  `erfinv`, `ndtr`, `ndtri`, `gamma`, `gammaln`, `digamma`, `expit`, `logit`, `xlogy`, `xlog1py`,
-  `entr`, `rel_entr`, `kl_div`, `comb`, `binom`, `factorial`, `i0`, `logsumexp`, `softmax`,
-  `log_softmax`; `scipy.ndimage` `convolve`, `correlate` and `gaussian_filter`, `uniform_filter`
-  with their forms of one dimension, `laplace`, `sobel`, `prewitt`, `maximum_filter`,
-  `minimum_filter`; `scipy.stats` `zscore`, `gmean`, `hmean`, `sem`, `skew`, `kurtosis`, and
-  densities, chances and quantiles of `norm`, `expon`, `uniform`. `scipy.linalg.eig` and `eigvals`
-  work as well. All but LAPACK's are written out in NumPy: they agree with SciPy but for rounding.
+- **SciPy**: functions that are not LAPACK's are written out in NumPy, zeros and minima with the
+  steps of SciPy as loops: they agree with SciPy but for rounding. Of what is known when the program
+  is read, as the coefficients of `scipy.signal.butter(4, 0.2)`, SciPy itself computes every
+  function, once. The results of tests and of minima have their numbers, but no texts.
 - **Polynomials**: `np.poly1d` and `np.polynomial.Polynomial` are objects of programs, with
   operators, derivatives, integrals and roots; so are the sums of series (`chebval`, `legval`,
   `hermval`, `hermeval`, `lagval`). NumPy leaves out leading coefficients that are zero. A program
@@ -132,6 +123,7 @@ def page() -> str:
         lines += _of_functions(name, module)
     lines += _of_ufuncs()
     lines += _of_methods()
+    lines += _of_scipy()
     return "\n".join(lines) + "\n"
 
 
@@ -194,6 +186,33 @@ def _of_methods() -> list[str]:
             rest.append(f"`{name}`")
     lines = _section("Methods and attributes of arrays", works, instead, [])
     return [*lines, f"Refused, as they are about memory: {', '.join(rest)}."]
+
+
+_FULL = {"scipy.spatial": "scipy.spatial.distance", "scipy._lib": "scipy.sparse"}
+
+
+def _names_in_packages() -> Iterator[tuple[str, str]]:
+    for key in FUNCTIONS:
+        if isinstance(key, tuple) and str(key[0]).startswith("scipy."):
+            yield key
+
+
+def _of_scipy() -> list[str]:
+    """What there is of SciPy, by its packages."""
+    found: dict[str, list[str]] = {}
+    instead = []
+    for module, name in sorted(_names_in_packages()):
+        full = _FULL.get(module, module)
+        if FUNCTIONS[module, name] in REFUSALS:
+            instead.append((f"{full}.{name}", REFUSED[module, name]))
+        else:
+            found.setdefault(full, []).append(f"`{name}`")
+    rows = [f"| `{module}` | {', '.join(names)} |" for module, names in sorted(found.items())]
+    lines = ["", "## `scipy`", "", "| package | works |", "|---|---|", *rows, ""]
+    if instead:
+        lines += ["| refused | instead |", "|---|---|"]
+        lines += [f"| `{name}` | {told} |" for name, told in instead]
+    return lines
 
 
 def main() -> int:

@@ -33,7 +33,10 @@ def test_programs_of_functions_are_right_with_all_spaces_split(ranks: int, step:
     assert not [f"{each.name}: {each.reason}" for each in found if each.kind != RIGHT]
 
 
-ON_PAPER = ("exponents", "of_polynomials", "of_scipy", "rarer_arguments", "taken_parts")
+ON_PAPER = (
+    *("exponents", "of_matrices", "of_optimisation", "of_polynomials", "of_samples", "of_scipy"),
+    *("rarer_arguments", "taken_parts"),
+)
 """Fields of which all programs are compared on paper."""
 
 

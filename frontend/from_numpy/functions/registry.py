@@ -140,6 +140,18 @@ def named(module: str, *names: str) -> Callable[[Any], Any]:
     return add
 
 
+def refused_by_name(module: str, *names: str, instead: str) -> None:
+    """Say of functions of a package, which need not be installed, that they are not covered."""
+    for name in names:
+
+        def handler(run: Any, *_: Any, _name: str = name, **__: Any) -> Any:
+            run.tracer.refuse(f"{module}.{_name} is not covered: {instead}")
+
+        REFUSED[module, name] = instead
+        FUNCTIONS[module, name] = handler
+        REFUSALS.add(handler)
+
+
 def by_name(functions: Mapping[Any, Any], function: Any) -> Callable[..., Any] | None:
     """The handler of a function by its module, of which the first two parts count, and its name."""
     module = str(getattr(function, "__module__", "") or "")

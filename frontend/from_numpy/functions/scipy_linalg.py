@@ -13,7 +13,9 @@ from distspmd.frontend.from_numpy.functions.lapack_calls import (
     inexact,
     matrices,
 )
-from distspmd.frontend.from_numpy.functions.registry import named
+from distspmd.frontend.from_numpy.functions.registry import named, refused_by_name
+from distspmd.frontend.from_numpy.functions.written_out import read_in_place
+from distspmd.frontend.from_numpy.library import banded, matrix_functions
 from distspmd.frontend.from_numpy.values import Tensor
 
 _SCIPY = "scipy.linalg"
@@ -128,8 +130,35 @@ def _inv(run: Any, a: Any, **options: Any) -> Any:
     return linalg.inverse(run, a)
 
 
-@named(_SCIPY, "svd", "qr", "lstsq", "lu", "expm")
-def _not_covered(run: Any, *_: Any, **__: Any) -> Any:
-    run.tracer.refuse(
-        "the function of scipy.linalg is not covered; np.linalg has svd, qr and lstsq"
-    )
+read_in_place(
+    _SCIPY,
+    *(
+        matrix_functions.expm,
+        matrix_functions.sqrtm,
+        matrix_functions.lu,
+        matrix_functions.qr,
+        matrix_functions.polar,
+    ),
+    *(
+        matrix_functions.hankel,
+        matrix_functions.circulant,
+        matrix_functions.companion,
+    ),
+    *(banded.solve_banded, banded.solveh_banded),
+)
+refused_by_name(
+    _SCIPY,
+    *("null_space", "orth"),
+    instead="the run decides how many vectors there are; take a known number of np.linalg.svd's",
+)
+refused_by_name(
+    _SCIPY,
+    *("logm", "funm", "fractional_matrix_power"),
+    instead="of a symmetric matrix write w, v = np.linalg.eigh(a) and (v * np.log(w)) @ v.T",
+)
+refused_by_name(
+    _SCIPY,
+    *("schur", "qz", "hessenberg", "ldl", "expm_frechet", "solve_sylvester", "solve_lyapunov"),
+    *("solve_continuous_are", "solve_discrete_are"),
+    instead="compute it before the program, and pass it",
+)

@@ -12,6 +12,7 @@ import numpy as np
 from distspmd.frontend.from_numpy.functions.registry import FUNCTIONS, named
 from distspmd.frontend.from_numpy.functions.written_out import written_out_in
 from distspmd.frontend.from_numpy.library.distances import distances_of
+from distspmd.frontend.from_numpy.library.matrix_functions import eigenvectors
 
 # -- as in NumPy ----------------------------------------------------------------------------------
 
@@ -36,23 +37,47 @@ for _name in _TRANSFORMS:
 for _name in ("det", "pinv", "norm", "svdvals", "eigvalsh"):
     _known = _like(getattr(np.linalg, _name), "check_finite", "overwrite_a")
     named("scipy.linalg", _name)(_known)
+for _name in ("svd", "lstsq"):
+    _known = _like(getattr(np.linalg, _name), "check_finite", "overwrite_a", "overwrite_b")
+    named("scipy.linalg", _name)(_known)
 named("scipy.integrate", "trapezoid")(_like(np.trapezoid))
+
+
+@named("scipy._lib", "issparse")
+@named("scipy.sparse", "isspmatrix")
+def _is_sparse(run: Any, x: Any) -> bool:
+    """Arrays of a program are none of ``scipy.sparse``."""
+    return False
 
 
 # -- linear algebra -------------------------------------------------------------------------------
 
 
 @written_out_in("scipy.linalg")
-def _eigh(a: Any, b: Any = None, *, lower: bool = True, check_finite: bool = True) -> Any:
-    part: Any = "L" if lower else "U"
-    if b is None:
-        return tuple(np.linalg.eigh(a, part))
-    inside = np.tril(a) if lower else np.triu(a)
-    whole = inside + np.conj(inside).T - np.diag(np.diag(a))
-    factor = np.linalg.cholesky(b) if lower else np.linalg.cholesky(b, upper=True).conj().T
-    half = np.linalg.solve(factor, whole)
-    values, vectors = np.linalg.eigh(np.linalg.solve(factor, np.conj(half).T))
-    return values, np.linalg.solve(np.conj(factor).T, vectors)
+def _eigh(
+    a: Any,
+    b: Any = None,
+    *,
+    lower: bool = True,
+    eigvals_only: bool = False,
+    overwrite_a: bool = False,
+    overwrite_b: bool = False,
+    type: int = 1,
+    check_finite: bool = True,
+    subset_by_index: Any = None,
+    driver: Any = None,
+) -> Any:
+    if type != 1:
+        raise NotImplementedError("scipy.linalg.eigh of another type than 1")
+    if b is not None or not eigvals_only:
+        values, vectors = eigenvectors(a, b, lower)
+    else:
+        values, vectors = np.linalg.eigvalsh(a, "L" if lower else "U"), None
+    if subset_by_index is not None:
+        low, high = subset_by_index
+        values = values[low : high + 1]
+        vectors = None if eigvals_only else vectors[:, low : high + 1]
+    return values if eigvals_only else (values, vectors)
 
 
 @written_out_in("scipy.linalg")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from distspmd.frontend.from_numpy.functions.registry import named
-from distspmd.frontend.from_numpy.library import densities
+from distspmd.frontend.from_numpy.functions.written_out import read_in_place
+from distspmd.frontend.from_numpy.library import densities, incomplete, samples
 
 
 def _asked_for(name: str) -> None:
@@ -23,3 +24,15 @@ def _asked_for(name: str) -> None:
 
 for _name in ("pdf", "logpdf", "cdf", "sf", "ppf"):
     _asked_for(_name)
+
+read_in_place(
+    "scipy.stats",
+    *(samples.pearsonr, samples.spearmanr, samples.linregress, samples.rankdata),
+    *(samples.ttest_1samp, samples.ttest_rel, samples.ttest_ind, samples.f_oneway),
+    *(samples.chisquare, samples.iqr, samples.median_abs_deviation),
+)
+read_in_place(
+    "scipy.special",
+    *(incomplete.betainc, incomplete.gammainc, incomplete.gammaincc, incomplete.stdtr),
+    *(incomplete.fdtr, incomplete.fdtrc, incomplete.chdtr, incomplete.chdtrc),
+)

@@ -39,6 +39,16 @@ def written_out_in(*modules: str) -> Callable[[Any], Any]:
     return add
 
 
+def read_in_place(module: str, *functions: Callable[..., Any]) -> None:
+    """Let functions of our library stand for those of their names in a package."""
+    for each in functions:
+        named(module, each.__name__)(_reader(each))
+
+
+def _reader(python: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda run, *given, **named: run.call(python, list(given), named)
+
+
 def _handler(python: Callable[..., Any], objects: Sequence[Any]) -> Callable[..., Any]:
     """Reads a function of Python in the place of a call."""
     signature = inspect.signature(python)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import ast
 import copy
-import datetime
 import functools
 import heapq
 import inspect
 import operator
-import random
 import types
 from collections import Counter, defaultdict, deque
 from collections.abc import Mapping, Sequence
@@ -42,6 +40,7 @@ from distspmd.frontend.from_numpy.syntax.bindings import without_locals
 from distspmd.frontend.from_numpy.syntax.decorators import without_wrappers
 from distspmd.frontend.from_numpy.syntax.lists import ListMethod
 from distspmd.frontend.from_numpy.syntax.mutation import MUTABLE
+from distspmd.frontend.from_numpy.syntax.repeatable import check_repeatable
 from distspmd.frontend.from_numpy.syntax.sources import globals_of, read_source
 from distspmd.frontend.from_numpy.syntax.tables_of_lists import RowMethod
 from distspmd.frontend.from_numpy.tracer import Tracer
@@ -261,35 +260,12 @@ def _without_lists(
     return [lists.as_array(run, value) for value in arguments], named
 
 
-_CLOCKS = ("now", "today", "utcnow")
-_DATES = (datetime.datetime, datetime.date)
-
-
-def _check_repeatable(run: Interpreter, owner: Any, function: Any) -> None:
-    """Refuse methods that give something else each time, but would be asked once."""
-    if isinstance(owner, np.random.Generator | np.random.RandomState):
-        run.tracer.refuse(
-            "a generator of random numbers that was made outside of the program; make it inside, "
-            "with a seed: rng = np.random.default_rng(seed)"
-        )
-    if any(owner is kind for kind in _DATES) and function.__name__ in _CLOCKS:
-        run.tracer.refuse(
-            f"{name_of(function)}: the clock would be asked once, when the program is read; pass "
-            "the time as an argument"
-        )
-    if isinstance(owner, random.Random):
-        run.tracer.refuse(
-            f"random.{function.__name__}, which would draw once, when the program is read; write "
-            "rng = np.random.default_rng(seed), and draw from it"
-        )
-
-
 def _own_call(
     run: Interpreter, function: Any, arguments: Sequence[Any], keywords: Mapping[str, Any]
 ) -> tuple[Any, Sequence[Any], Mapping[str, Any]] | None:
     """The call that a method or a partial function makes; None for others."""
     owner = getattr(function, "__self__", None)
-    _check_repeatable(run, owner, function)
+    check_repeatable(run, owner, function, name_of(function))
     if isinstance(function, operator.itemgetter | operator.attrgetter):
         return objects.get_parts, [function, *arguments], keywords
     if isinstance(function, np.poly1d):
@@ -326,7 +302,7 @@ def _of_type(
     owner = getattr(function, "__self__", None)
     if isinstance(owner, str) and function.__name__ == "format":
         return by_format(owner, arguments, keywords)
-    if has_arrays((arguments, keywords)) and (handler := by_name(run.functions, function)):
+    if _is_read(arguments, keywords) and (handler := by_name(run.functions, function)):
         arguments, keywords = _of_arrays(tracer, arguments, keywords)
         return handled(run, handler, function, arguments, keywords)
     if isinstance(owner, MUTABLE):
@@ -336,6 +312,15 @@ def _of_type(
     if not has_data((arguments, keywords)) or isinstance(owner, str):
         return _static(tracer, function, arguments, keywords)
     raise Refusal(tracer.message(f"the function {name_of(function)} is not covered"))
+
+
+def _is_read(arguments: Sequence[Any], keywords: Mapping[str, Any]) -> bool:
+    """Whether a call of a package is read: not all is known, or a function of the program is."""
+    given = [*arguments, *keywords.values()]
+    return has_data(given) or any(isinstance(value, _FUNCTIONS) for value in given)
+
+
+_FUNCTIONS = (Closure, types.FunctionType, types.MethodType, functools.partial)
 
 
 def _of_container(

@@ -121,7 +121,7 @@ def _dict_comprehension(run: Interpreter, node: ast.DictComp) -> Any:
             with _seen(run, node, pairs):
                 for _ in _generated(run, node.generators):
                     pair = run.value(node.key), run.value(node.value)
-                    pairs.append(pair)  # noqa: PERF401  (what is read next sees them)
+                    pairs.append(pair)
             if not has_data([key for key, _ in pairs]):
                 return dict(pairs)
             if run.tracer.loops:

@@ -1,0 +1,34 @@
+"""What gives something else at each call, and would be asked once: clocks, and generators."""
+
+from __future__ import annotations
+
+import datetime
+import random
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from distspmd.frontend.from_numpy.interpreter import Interpreter
+
+_CLOCKS = ("now", "today", "utcnow")
+_DATES = (datetime.datetime, datetime.date)
+
+
+def check_repeatable(run: Interpreter, owner: Any, function: Any, name: str) -> None:
+    """Refuse methods that give something else each time, but would be asked once."""
+    if isinstance(owner, np.random.Generator | np.random.RandomState):
+        run.tracer.refuse(
+            "a generator of random numbers that was made outside of the program; make it inside, "
+            "with a seed: rng = np.random.default_rng(seed)"
+        )
+    if any(owner is kind for kind in _DATES) and function.__name__ in _CLOCKS:
+        run.tracer.refuse(
+            f"{name}: the clock would be asked once, when the program is read; pass "
+            "the time as an argument"
+        )
+    if isinstance(owner, random.Random):
+        run.tracer.refuse(
+            f"random.{function.__name__}, which would draw once, when the program is read; write "
+            "rng = np.random.default_rng(seed), and draw from it"
+        )
