@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
@@ -9,8 +10,10 @@ from typing import Any
 
 import torch
 from torch._decomp import core_aten_decompositions, get_decompositions
+from torch.utils._python_dispatch import _disable_current_modes
 
 from distspmd.frontend.from_torch import layers, lookups, small, windows
+from distspmd.frontend.from_torch.fitting_numbers import checked
 from distspmd.frontend.from_torch.pooling import DECOMPOSITIONS
 
 aten = torch.ops.aten
@@ -66,7 +69,20 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
     table[aten.hardtanh.default] = lambda x, low=-1.0, high=1.0: aten.clamp(x, low, high)
     table[aten.native_group_norm.default] = _group_norm
     table[aten.mean.default] = lambda x, **k: _mean(x, None, **k)
-    return table
+    table[aten.view.default] = _view
+    return {operator: checked(operator, decomposition) for operator, decomposition in table.items()}
+
+
+def _view(x: torch.Tensor, shape: Sequence[int]) -> Any:
+    """A copy where there is no view: what is decomposed may lie otherwise in memory."""
+    if x.is_contiguous():
+        return NotImplemented
+    with _disable_current_modes():
+        same = torch.empty_strided(x.shape, x.stride(), dtype=x.dtype, device="meta")
+        with contextlib.suppress(RuntimeError):
+            same.view(shape)
+            return NotImplemented
+    return x.clone(memory_format=torch.contiguous_format).view(shape)
 
 
 def _dims(x: torch.Tensor, dims: Sequence[int] | None) -> list[int]:

@@ -12,12 +12,9 @@ from typing import Any
 
 import torch
 from torch import fx
-from torch._subclasses.fake_tensor import unset_fake_temporarily
-from torch.fx.experimental.proxy_tensor import (
-    disable_proxy_modes_tracing,
-    get_proxy_mode,
-    get_proxy_slot,
-)
+from torch._functorch._aot_autograd.functional_utils import from_fun
+from torch.fx.experimental.proxy_tensor import get_proxy_mode, get_proxy_slot
+from torch.utils._python_dispatch import _disable_current_modes
 
 from distspmd.errors import UnsupportedProgram
 from distspmd.frontend.from_torch.run_time_numbers import Guards
@@ -52,7 +49,7 @@ class KnownValues:
         if mode is None or not isinstance(tensor, torch.Tensor) or tensor.numel() > _MOST:
             return None
         tracer: Any = mode.tracer
-        proxy: Any = get_proxy_slot(tensor, tracer, None, lambda found: found.proxy)
+        proxy: Any = get_proxy_slot(from_fun(tensor), tracer, None, lambda found: found.proxy)
         if proxy is None:
             return None
         before = _ancestors(proxy.node)
@@ -61,7 +58,7 @@ class KnownValues:
         live = self._live(proxy.node.graph, before)
         if live is None:
             return None
-        with unset_fake_temporarily(), disable_proxy_modes_tracing(), torch.no_grad():
+        with _disable_current_modes(), torch.no_grad():
             found = _computed(before, live, tracer.root)
         return found if isinstance(found, torch.Tensor) else None
 
@@ -118,7 +115,7 @@ class KnownValues:
         if isinstance(index, torch.Tensor) and index.dtype == torch.bool and index.ndim:
             value = self.of(index)
             if value is not None:
-                with unset_fake_temporarily(), disable_proxy_modes_tracing():
+                with _disable_current_modes():
                     places = [each.tolist() for each in value.nonzero(as_tuple=True)]
                 made = tuple(torch.tensor(each, dtype=torch.long) for each in places)
                 return made if len(made) > 1 else made[0]
@@ -150,7 +147,7 @@ class KnownValues:
         values = [self.of(each) if isinstance(each, torch.Tensor) else each for each in args]
         if any(v is None and a is not None for v, a in zip(values, args, strict=True)):
             return None
-        with unset_fake_temporarily(), disable_proxy_modes_tracing():
+        with _disable_current_modes():
             found = func(*values, **kwargs)
             several = isinstance(found, tuple)
             told = [(x.tolist(), x.dtype, x.shape) for x in (found if several else (found,))]
@@ -159,7 +156,7 @@ class KnownValues:
 
 
 def _copy(tensor: torch.Tensor) -> torch.Tensor:
-    with unset_fake_temporarily(), disable_proxy_modes_tracing():
+    with _disable_current_modes():
         return tensor.detach().clone()
 
 
@@ -184,7 +181,7 @@ def _certain(node: fx.Node) -> torch.Tensor | None:
     drawn, most = node.args
     if str(getattr(drawn, "target", "")) != "aten.rand.default" or 0 < float(most) < 1:  # type: ignore[arg-type]
         return None
-    with unset_fake_temporarily(), disable_proxy_modes_tracing():
+    with _disable_current_modes():
         return torch.full(node.meta["val"].shape, float(most) >= 1)  # type: ignore[arg-type]
 
 

@@ -18,6 +18,9 @@ from torch.utils import _pytree as pytree
 from distspmd.errors import UnsupportedProgram
 from distspmd.frontend.from_torch.closures import Closed
 
+STANDS_FOR = "_stands_for_a_parameter"
+"""An attribute of what a traced function sees in place of a parameter of the caller."""
+
 Kept = tuple[dict[str, Any], dict[str, Any]]
 """Attributes of a module, and what was in them."""
 
@@ -111,6 +114,7 @@ def swapped_modules(
             if tensor.grad is not None or f"{name}.grad" in traced:
                 mine.grad = traced[f"{name}.grad"]
             _take_hooks(tensor, mine)
+        setattr(mine, STANDS_FOR, True)
         swapped[id(tensor)] = mine
     swapped |= {id(tensor): traced[name] for name, tensor in closed.buffers.items()}
     before: list[tuple[dict[str, Any], dict[str, Any]]] = []

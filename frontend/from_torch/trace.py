@@ -15,7 +15,9 @@ from typing import Any
 
 import torch
 from torch import fx, nn
+from torch._functorch._aot_autograd.functional_utils import from_fun, has_data_mutation, to_fun
 from torch._subclasses.fake_tensor import FakeTensorMode
+from torch._subclasses.functional_tensor import FunctionalTensorMode
 from torch.distributions import Distribution
 from torch.fx import traceback as fx_traceback
 from torch.fx.experimental.proxy_tensor import make_fx
@@ -40,7 +42,7 @@ from distspmd.frontend.from_torch.provenance import Places
 from distspmd.frontend.from_torch.run_time_numbers import Guards
 from distspmd.frontend.from_torch.scalers import scaler_slots, swapped_scalers
 from distspmd.frontend.from_torch.slots import Slot
-from distspmd.frontend.from_torch.swapped_modules import Left, swapped_modules
+from distspmd.frontend.from_torch.swapped_modules import STANDS_FOR, Left, swapped_modules
 
 
 @dataclass
@@ -88,34 +90,26 @@ def trace(
     check_owned(closed)
     with _surroundings(), fx_traceback.preserve_node_meta():
         try:
-            first, state, examples = _traced(closed, outside, function, varying, inputs)
-            slots = state.slots
-            check_numbers(first.graph)
-            _forget_aliases(first.graph)
-            leaves = [*examples, *inputs]
-            pure = torch.func.functionalize(
-                lambda *values: fx.Interpreter(first).run(*values), remove="mutations"
-            )
-            second = make_fx(pure, decomposition_table=decompositions(), tracing_mode="fake")(
-                *leaves
-            )
+            traced, state = _traced(closed, outside, function, varying, inputs)
         except UnsupportedProgram:
             raise
         except Exception as error:
             raise UnsupportedProgram(_explained(error)) from error
-    second.graph.eliminate_dead_code()
-    for module in (first, second):
-        _check_constants(module)
-    _check_shapes(second.graph)
-    state.known.check_written(_check_written(second.graph, slots))
+    slots = state.slots
+    check_numbers(traced.graph)
+    _forget_aliases(traced.graph)
+    traced.graph.eliminate_dead_code()
+    _check_constants(traced)
+    _check_shapes(traced.graph)
+    state.known.check_written(_check_written(traced.graph, slots))
     slots = _keeping(closed, slots, state.kept)
     assumptions = Assumptions(closed, function, varying, state.guards)
     constants = {
-        str(node.target): getattr(second, str(node.target))
-        for node in second.graph.nodes
+        str(node.target): getattr(traced, str(node.target))
+        for node in traced.graph.nodes
         if node.op == "get_attr"
     }
-    return Trace(second.graph, slots, list(names), state.results, assumptions, constants)
+    return Trace(traced.graph, slots, list(names), state.results, assumptions, constants)
 
 
 def _traced(
@@ -124,7 +118,7 @@ def _traced(
     function: Callable[..., Any],
     varying: Collection[str],
     inputs: Sequence[Any],
-) -> tuple[fx.GraphModule, _Run, list[torch.Tensor]]:
+) -> tuple[fx.GraphModule, _Run]:
     """Trace, and again where tensors outside of modules were used, of which nobody knew."""
     while True:
         slots = list(_slots(closed, varying))
@@ -140,7 +134,7 @@ def _traced(
             first, state = _run(make, examples, list(inputs))
             if left.found:
                 left.check(first.graph, _run(make, examples, list(inputs))[0].graph)
-            return first, state, examples
+            return first, state
         except _MoreTensors:
             for place in met.values():
                 closed.take(place.name, place.tensor, place.get)
@@ -200,26 +194,48 @@ def _run(
     """
     state = make()
     try:
-        return make_fx(state, tracing_mode="fake")(examples, inputs), state
+        return _pure(state, examples, inputs), state
     except UnsupportedProgram:
         raise
     except Exception as error:
         torch.compiler._is_compiling_flag = False
         state = make()
         try:
-            return make_fx(state, tracing_mode="fake")(examples, inputs), state
+            return _pure(state, examples, inputs), state
         except Exception as other:
             raise (other if _is_of_data(other) else error) from None
         finally:
             torch.compiler._is_compiling_flag = True
 
 
-def _forget_aliases(graph: fx.Graph) -> None:
-    """Drop what only names a tensor again; half of what is traced is that.
+def _pure(state: _Run, examples: Sequence[torch.Tensor], inputs: Sequence[Any]) -> fx.GraphModule:
+    """The graph of a run, of pure operators after decomposition.
 
-    A view of a tensor that nobody writes may be a copy: what is made of other operators may lie
-    otherwise in memory, where torch has no such view.
+    What the run writes in place is a new tensor at once, of which views are made anew; arguments
+    that have been written get their values at the end.
     """
+
+    def run(*given: Any) -> list[Any]:
+        with FunctionalTensorMode():
+            own = [to_fun(each) for each in given]
+            results = state(own[: len(examples)], own[len(examples) :])
+            found: list[Any] = [from_fun(result) for result in results]
+            written: list[tuple[Any, Any]] = [
+                (before, from_fun(now))
+                for before, now in zip(given, own, strict=True)
+                if isinstance(before, torch.Tensor) and has_data_mutation(now)
+            ]
+        for before, now in written:
+            before.copy_(now)
+        return found
+
+    return make_fx(run, decomposition_table=decompositions(), tracing_mode="fake")(
+        *examples, *inputs
+    )
+
+
+def _forget_aliases(graph: fx.Graph) -> None:
+    """Drop what only names a tensor again."""
     for node in graph.nodes:
         if node.op == "call_function" and str(node.target) in (
             "aten.alias.default",
@@ -227,22 +243,6 @@ def _forget_aliases(graph: fx.Graph) -> None:
         ):
             node.replace_all_uses_with(node.args[0])
             graph.erase_node(node)
-    for node in graph.nodes:
-        if str(node.target) == "aten.view.default" and not _is_written(node):
-            node.target = torch.ops.aten.reshape.default
-
-
-def _is_written(node: fx.Node) -> bool:
-    """Whether some operator writes into a tensor, or into a view of it."""
-    for user in node.users:
-        schema = getattr(user.target, "_schema", None)
-        if schema is None:
-            continue
-        if schema.is_mutable and user.args and user.args[0] is node:
-            return True
-        if any(result.alias_info for result in schema.returns) and _is_written(user):
-            return True
-    return False
 
 
 def _check_constants(module: fx.GraphModule) -> None:
@@ -293,6 +293,11 @@ def _explained(error: Exception) -> str:
             "the function's control flow, or a shape in it, depends on the values of tensors "
             f"({name}: {text}). Write it without: torch.where for a choice, masks for a shape."
         )
+    if "set the storage" in text:
+        return (
+            "the function gives a tensor other memory (resize_, set_, or an out= that does not "
+            "fit), which no traced program can. Write it with new tensors, as torch.zeros makes."
+        )
     return f"the function cannot be traced: {name}: {text}"
 
 
@@ -305,16 +310,16 @@ def _conversions_as_they_are() -> Iterator[None]:
     convert: Callable[..., nn.Module] = nn.Module._apply
 
     def apply(module: nn.Module, function: Callable[..., Any], recurse: bool = True) -> nn.Module:
-        tensors = [*module.parameters(recurse), *module.buffers(recurse)]
-        if all(function(tensor) is tensor for tensor in tensors):
+        parameters = list(module.parameters(recurse))
+        changed = [each for each in parameters if function(each) is not each]
+        if not changed and all(function(each) is each for each in module.buffers(recurse)):
             return module
-        try:
-            return convert(module, function, recurse)
-        except RuntimeError as error:
+        if any(getattr(each, STANDS_FOR, False) for each in changed):
             raise UnsupportedProgram(
                 f"the function converts a module that it closes over, {type(module).__name__}, to "
                 "another type or device. Convert it before, or the tensors that it is called with."
-            ) from error
+            )
+        return convert(module, function, recurse)
 
     nn.Module._apply = apply  # type: ignore[method-assign]
     try:
