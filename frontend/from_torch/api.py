@@ -181,7 +181,6 @@ def _program_of(
     for header, is_needed in headers.items():
         if is_needed:
             sdfg.append_global_code((INCLUDE / "distspmd" / "kernels" / header).read_text())
-    structure = pytree.tree_unflatten(list(range(len(results))), traced.results)
     ranges = index_ranges(traced.graph)
     indices = {
         containers[name]: ranges[node]
@@ -197,7 +196,7 @@ def _program_of(
         shapes,
         expected,
         shown,
-        structure,
+        traced.results,
         draws,
         traced.assumptions,
         indices,

@@ -15,6 +15,7 @@ from torch.utils import _pytree as pytree
 from distspmd.errors import ArgumentError
 from distspmd.execution.binding import binding_of
 from distspmd.frontend.from_torch.assumptions import Assumptions, IndexRange
+from distspmd.frontend.from_torch.run_time_numbers import Read
 from distspmd.frontend.operators.aten_registry import HALVES
 
 if TYPE_CHECKING:
@@ -148,7 +149,14 @@ class MemoryBinding:
             None if array is None else self._result(array, shape, dtype)
             for array, shape, dtype in zip(results, self.results, self.types, strict=True)
         ]
-        return pytree.tree_map(lambda number: tensors[number], self.structure)
+
+        def found(place: int | Read) -> Any:
+            if not isinstance(place, Read):
+                return tensors[place]
+            tensor = tensors[place.result]
+            return None if tensor is None else tensor.item()
+
+        return pytree.tree_map(found, self.structure)
 
     def _result(self, array: NDArray[Any], shape: tuple[int, ...], dtype: torch.dtype) -> Any:
         """A result as a tensor; one in the memory of a device is of the kind that was passed."""

@@ -49,7 +49,7 @@ class KnownValues:
         if mode is None or not isinstance(tensor, torch.Tensor) or tensor.numel() > _MOST:
             return None
         tracer: Any = mode.tracer
-        proxy: Any = get_proxy_slot(from_fun(tensor), tracer, None, lambda found: found.proxy)
+        proxy: Any = get_proxy_slot(_pure(tensor), tracer, None, lambda found: found.proxy)
         if proxy is None:
             return None
         before = _ancestors(proxy.node)
@@ -153,6 +153,14 @@ class KnownValues:
             told = [(x.tolist(), x.dtype, x.shape) for x in (found if several else (found,))]
         made = tuple(torch.tensor(x, dtype=dtype).reshape(shape) for x, dtype, shape in told)
         return made if several else made[0]
+
+
+def _pure(tensor: torch.Tensor) -> Any:
+    """What is traced behind a tensor that can be written."""
+    if not torch._is_functional_tensor(tensor):
+        return from_fun(tensor)
+    torch._sync(tensor)  # type: ignore[attr-defined]
+    return torch._from_functional_tensor(tensor)
 
 
 def _copy(tensor: torch.Tensor) -> torch.Tensor:

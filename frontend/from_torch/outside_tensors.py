@@ -20,6 +20,7 @@ from torch import nn
 
 from distspmd.errors import UnsupportedProgram
 from distspmd.frontend.from_torch.closures import Closed, functions_of, variables_of
+from distspmd.frontend.from_torch.run_time_numbers import Number
 
 _OF_EVERY_MODULE = frozenset(vars(nn.Module()))
 _FOREIGN = ("torch", "numpy", "builtins", "collections", "functools", "threading", "logging")
@@ -274,6 +275,11 @@ def _refuse_left(name: str, holder: Any, content: Any) -> None:
                 f"the function keeps a tensor in {where}, which had none before it was called. A "
                 "program has nothing there: return the tensor, and pass it with the next call, or "
                 "make one of its shape before the first call, to write into."
+            )
+        if any(isinstance(leaf, Number) for leaf in _leaves(value)):
+            raise UnsupportedProgram(
+                f"the function keeps a value that it reads from a tensor in {where}. A program "
+                "does not change objects of Python: return the number, and keep it after the call."
             )
         if type(value) in (int, float) and type(old) in (int, float) and value != old:
             raise UnsupportedProgram(

@@ -22,7 +22,7 @@ from distspmd.frontend.from_torch.closures import Closed
 from distspmd.frontend.from_torch.known_values import SHAPES, KnownValues
 from distspmd.frontend.from_torch.lists_of_tensors import PREFIX, for_each
 from distspmd.frontend.from_torch.outside_tensors import Standing
-from distspmd.frontend.from_torch.run_time_numbers import Guards, Number
+from distspmd.frontend.from_torch.run_time_numbers import Guards, Number, ReadNumber
 
 _READS = ("item", "tolist", "numpy", "__bool__", "__float__", "__int__", "__index__")
 _SET_DATA = torch.Tensor.data.__set__  # type: ignore[attr-defined]
@@ -100,10 +100,16 @@ class Places(TorchFunctionMode):
         return result
 
     def _read(self, func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The value of a tensor, where it is known."""
+        """The value of a tensor, where it is known; else, of ``item``, what stands for it."""
         value = self.known.of(args[0])
         if value is not None:
             return func(value, *args[1:], **kwargs)
+        inner = torch._is_functional_tensor(args[0])  # that of tolist, which is no number
+        if getattr(func, "__name__", "") == "item" and args[0].numel() == 1 and not inner:
+            where = f"item() in {repr(self.path) if self.path else 'the step itself'}"
+            read = args[0].detach().reshape(())
+            read = read.double() if read.is_floating_point() else read
+            return ReadNumber(read, None, where, self.guards)
         raise UnsupportedProgram(
             f"the function reads the value of a tensor ({getattr(func, '__name__', '')}), in the "
             f"module {self.path or 'of the step itself'!r}. A program cannot stop for that: return "

@@ -1,7 +1,8 @@
-"""Python numbers of an optimizer that a program reads, or computes, when it runs.
+"""Python numbers that a program reads, or computes, when it runs.
 
-While a function is traced, such a number stands where torch expects a float. Its arithmetic is
-traced; a comparison has the outcome that it has now, which is an assumption of the program.
+They are settings of an optimizer, and values of tensors that a function reads with ``item``. While
+the function is traced, such a number stands where torch expects a float. Its arithmetic is traced;
+a comparison of a setting has the outcome that it has now, which is an assumption of the program.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import operator
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -20,6 +22,17 @@ Live = Callable[[], Any]
 Guard = tuple[str, Callable[[], bool], bool]
 """A comparison that was made: what it says, how it comes out now, and how it did."""
 Guards = list[Guard]
+
+
+@dataclass(frozen=True)
+class Read:
+    """In the place of a result: the number of a tensor, which is read after the call.
+
+    Attributes:
+        result: which of the results.
+    """
+
+    result: int
 
 
 class Number:
@@ -60,7 +73,8 @@ class Number:
             if isinstance(factor, Number):
                 del given[key]
                 operands[1] = operands[1] * factor.tensor
-        plain = [each.tensor if isinstance(each, Number) else each for each in operands]
+        beside = next((each for each in operands if isinstance(each, torch.Tensor)), None)
+        plain = [each._beside(beside) if isinstance(each, Number) else each for each in operands]
         named = {k: v.tensor if isinstance(v, Number) else v for k, v in given.items()}
         if getattr(func, "__name__", "") in ("lerp", "lerp_"):  # a weight is of their type
             plain[2:] = [each.to(plain[0].dtype) for each in plain[2:]]
@@ -69,29 +83,34 @@ class Number:
 
     def _with(self, other: Any, function: Callable[[Any, Any], Any], turned: bool = False) -> Any:
         if isinstance(other, torch.Tensor):
-            return function(other, self.tensor) if turned else function(self.tensor, other)
+            own = self._beside(other)
+            return function(other, own) if turned else function(own, other)
         mine, live = self.live, other
         tensor = other
         if isinstance(other, Number):
             tensor, live = other.tensor, other.live
         made = function(tensor, self.tensor) if turned else function(self.tensor, tensor)
         if mine is None or (isinstance(other, Number) and live is None):
-            return Number(made, None, self.name, self.guards)
+            return type(self)(made, None, self.name, self.guards)
 
         def now() -> Any:
             given = live() if callable(live) else live
             return function(given, mine()) if turned else function(mine(), given)
 
-        return Number(made, now, self.name, self.guards)
+        return type(self)(made, now, self.name, self.guards)
+
+    def _beside(self, other: torch.Tensor | None) -> torch.Tensor:
+        """The number as an operand beside a tensor."""
+        return self.tensor
 
     def _compare(self, other: Any, function: Callable[[Any, Any], bool], symbol: str) -> bool:
         other_live = other.live if isinstance(other, Number) else other
         mine = self.live
         if mine is None or other_live is None:
             raise UnsupportedProgram(
-                f"the optimizer decides by a value that it computes ({self.name} {symbol} ...). A "
+                f"the function decides by a value that it computes ({self.name} {symbol} ...). A "
                 "program cannot stop for that: let it use torch.where, torch.minimum or "
-                "torch.maximum."
+                "torch.maximum, or return the tensor, and read it after the call."
             )
 
         def now() -> bool:
@@ -104,8 +123,8 @@ class Number:
     def __float__(self) -> float:
         if self.live is None:
             raise UnsupportedProgram(
-                f"the optimizer makes a Python number of a value that it computes ({self.name}). "
-                "Let it compute with tensors."
+                f"the function makes a Python number of a value that it computes ({self.name}). "
+                "Let it compute with tensors, or return the tensor, and read it after the call."
             )
         value = float(self.live())
         live = self.live
@@ -115,11 +134,34 @@ class Number:
     def __bool__(self) -> bool:
         return self._compare(0, operator.ne, "!=")
 
+    def __int__(self) -> int:
+        return int(float(self))
+
+    def __format__(self, form: str) -> str:
+        return format(float(self), form)
+
+    def __str__(self) -> str:
+        return str(float(self))
+
+    def __abs__(self) -> Any:
+        live = self.live
+        now = None if live is None else lambda: abs(live())
+        return type(self)(self.tensor.abs(), now, self.name, self.guards)
+
     def __hash__(self) -> int:
         return id(self)
 
     def __neg__(self) -> Any:
         return self._with(-1, operator.mul)
+
+
+class ReadNumber(Number):
+    """What ``item`` gives: beside a tensor without dimensions it takes the tensor's type."""
+
+    def _beside(self, other: torch.Tensor | None) -> torch.Tensor:
+        if other is not None and other.is_floating_point() and self.tensor.is_floating_point():
+            return self.tensor.to(other.dtype)
+        return self.tensor
 
 
 def _arithmetic() -> None:

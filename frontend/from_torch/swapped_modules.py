@@ -17,6 +17,7 @@ from torch.utils import _pytree as pytree
 
 from distspmd.errors import UnsupportedProgram
 from distspmd.frontend.from_torch.closures import Closed
+from distspmd.frontend.from_torch.run_time_numbers import Number
 
 STANDS_FOR = "_stands_for_a_parameter"
 """An attribute of what a traced function sees in place of a parameter of the caller."""
@@ -68,12 +69,14 @@ class Left:
 def _is_left(before: Any, now: Any) -> bool:
     if type(now) in (int, float) and type(before) in (int, float):
         return bool(now != before)
-    mine = [leaf for leaf in pytree.tree_leaves(now) if isinstance(leaf, torch.Tensor)]
+    mine = [leaf for leaf in pytree.tree_leaves(now) if isinstance(leaf, torch.Tensor | Number)]
     theirs = {id(leaf) for leaf in pytree.tree_leaves(before)}
     return any(id(leaf) not in theirs for leaf in mine)
 
 
 def _like(leaf: Any) -> Any:
+    if isinstance(leaf, Number):
+        return Number(_like(leaf.tensor), None, leaf.name, leaf.guards)
     if not isinstance(leaf, torch.Tensor):
         return leaf
     return torch.empty(leaf.shape, dtype=leaf.dtype)

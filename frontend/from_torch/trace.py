@@ -39,7 +39,7 @@ from distspmd.frontend.from_torch.optimizers import (
 )
 from distspmd.frontend.from_torch.outside_tensors import Outside, Place
 from distspmd.frontend.from_torch.provenance import Places
-from distspmd.frontend.from_torch.run_time_numbers import Guards
+from distspmd.frontend.from_torch.run_time_numbers import Guards, Number, Read
 from distspmd.frontend.from_torch.scalers import scaler_slots, swapped_scalers
 from distspmd.frontend.from_torch.slots import Slot
 from distspmd.frontend.from_torch.swapped_modules import STANDS_FOR, Left, swapped_modules
@@ -53,7 +53,7 @@ class Trace:
         graph: pure operators; ``copy_`` into a placeholder is an update in place.
         slots: the tensors behind the first placeholders.
         inputs: names of the caller's arguments, behind the other placeholders.
-        results: how the results of the graph make what the function returns.
+        results: what the function returns, with the number of each result in its place.
         assumptions: what else of the caller's is in the graph.
         constants: tensors that the function makes of numbers, by their names in the graph.
     """
@@ -61,7 +61,7 @@ class Trace:
     graph: fx.Graph
     slots: list[Slot]
     inputs: list[str]
-    results: pytree.TreeSpec
+    results: Any
     assumptions: Assumptions
     constants: Mapping[str, torch.Tensor] = field(default_factory=dict)
 
@@ -376,14 +376,16 @@ class _Run:
             self._check_rates(rates)
             self._keep_gradients(traced, swapped)
             self._keep_buffers(traced)
-        flat, self.results = pytree.tree_flatten(result)
-        wrong = [leaf for leaf in flat if not isinstance(leaf, torch.Tensor)]
+        flat, structure = pytree.tree_flatten(result)
+        wrong = [leaf for leaf in flat if not isinstance(leaf, torch.Tensor | Number)]
         if wrong:
             raise UnsupportedProgram(
-                f"the function returns {wrong[0]!r}; only tensors come out of a program. Return "
-                "the tensor itself, and convert it after the call."
+                f"the function returns {wrong[0]!r}; only tensors, and numbers that item() gives, "
+                "come out of a program. Return the tensor itself, and convert it after the call."
             )
-        return [leaf.detach() for leaf in flat]
+        places = [Read(n) if isinstance(leaf, Number) else n for n, leaf in enumerate(flat)]
+        self.results = pytree.tree_unflatten(places, structure)
+        return [(x.tensor if isinstance(x, Number) else x).detach() for x in flat]
 
     @contextlib.contextmanager
     def _asking_for_more(self) -> Iterator[None]:

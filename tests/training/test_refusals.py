@@ -75,7 +75,17 @@ def test_numbers_that_torch_refuses_are_not_made_infinite(fill: Callable[[Tensor
     frontend.torch_module(nn.Sequential(nn.ConstantPad1d(1, torch.inf)), x)
 
 
-@pytest.mark.parametrize("read", [lambda loss: loss.item(), float, lambda loss: bool(loss > 0)])
+@pytest.mark.parametrize(
+    "read",
+    [
+        float,
+        lambda loss: bool(loss > 0),
+        lambda loss: loss.item() > 0,
+        lambda loss: f"{loss.item():.3f}",
+        lambda loss: loss[int(loss.item())],
+        lambda loss: loss.tolist(),
+    ],
+)
 def test_values_are_not_read_inside_of_a_step(read: Callable[[Tensor], object]) -> None:
     model = net()
     step = stepped(model, torch.optim.SGD(model.parameters()), read)
