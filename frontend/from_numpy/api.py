@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import dace
 import numpy as np
@@ -73,10 +73,11 @@ def read_program(
             f"{python!r} is no function that is written in Python, so that its source is not to be "
             "read. Write a function that calls it."
         )
+    has_numbers = any(map(_is_run_time_number, (*examples, *sizes.values())))
     try:
-        return _settled(python, examples, sizes, fixes_numbers=False)
+        return _settled(python, examples, sizes, fixes_numbers=not has_numbers)
     except UnsupportedProgram:
-        if any(_is_run_time_number(v) for v in (*examples, *sizes.values())):
+        if has_numbers:
             with suppress(UnsupportedProgram):  # then the first message says more
                 return _settled(python, examples, sizes, fixes_numbers=True)
         raise
@@ -184,8 +185,7 @@ def _read(
 
 def _python_function(function: Any) -> Callable[..., Any]:
     if isinstance(function, DaceProgram):
-        found: Callable[..., Any] = function.f
-        return found
+        return cast(Callable[..., Any], function.f)
     if isinstance(function, SDFG) or not callable(function):
         raise ArgumentError(
             f"numpy_program takes a function or a @dace.program; a {type(function).__name__} was "
@@ -207,7 +207,7 @@ class _Reading:
     ) -> None:
         self.function, self.fixes_numbers = function, fixes_numbers
         self.tracer = Tracer(changing=frozenset(changing), known_lists=dict(known or {}))
-        self.interpreter = Interpreter(self.tracer, FUNCTIONS, METHODS)
+        self.interpreter = Interpreter(self.tracer, FUNCTIONS, METHODS, fixes_numbers)
         self.arguments: list[Container] = []
         self.seen: set[str] = set()
         self.fixed: dict[str, Any] = {}

@@ -71,6 +71,7 @@ class Interpreter:
         tracer: where the program is written down.
         functions: what functions of NumPy and Python become, by the functions.
         methods: what methods of arrays become, by name.
+        fixes_numbers: whether no other reading knows more numbers than this one.
     """
 
     def __init__(
@@ -78,12 +79,14 @@ class Interpreter:
         tracer: Tracer,
         functions: Mapping[Any, Callable[..., Any]],
         methods: Mapping[str, Callable[..., Any]],
+        fixes_numbers: bool = True,
     ) -> None:
         self.tracer, self.functions, self.methods = tracer, functions, methods
         tracer.ends_if = functools.partial(checks.end_if, self)
         self.sizes: dict[str, Whole] = {}
         self.sizes_read: set[str] = set()
         self.depth = 0
+        self.fixes_numbers = fixes_numbers
         self.bodies: dict[tuple[ast.FunctionDef, tuple[str, ...]], list[ast.stmt]] = {}
         self.inlined: dict[ast.For, Any] = {}
         self.as_loops: dict[tuple[Any, ...], ast.FunctionDef] = {}

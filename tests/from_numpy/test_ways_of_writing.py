@@ -91,9 +91,16 @@ def last_of_a_search(x):
     return found, best
 
 
+def ranges_that_the_run_ends(x):
+    length = np.sqrt(x @ x)
+    places = np.arange(0.0, length + length / 4, length / 4).reshape(5, 1)
+    return places, np.arange(np.amin(x), np.amax(x), 0.13), np.arange(x.max(), x.min(), 0.5)
+
+
 @pytest.mark.parametrize(
     "program",
     [
+        ranges_that_the_run_ends,
         under_wrappers_of_fewer_arguments,
         lengths_by_rounding,
         lengths_by_rounding_below,
@@ -139,3 +146,31 @@ def test_methods_that_call_each_other_without_an_end_are_refused_in_words() -> N
     with pytest.raises(UnsupportedProgram, match="deep") as refused:
         numpy_program(_falls, X)
     assert "AsLoop" not in str(refused.value)
+
+
+def test_ranges_of_numbers_that_are_given_have_lengths_that_are_known() -> None:
+    def program(end, step):
+        times = np.arange(0, end, step)
+        found = np.zeros(len(times))
+        for n in range(1, len(times)):
+            found[n] = found[n - 1] + step * np.cos(times[n])
+        return times, found
+
+    sdfg = numpy_program(program, 1.0, 0.1)
+    assert [tuple(sdfg.arrays[f"__return_{n}"].shape) for n in range(2)] == [(10,), (10,)]
+
+
+def test_shifts_that_are_given_in_an_array_roll() -> None:
+    def program(f, steps):
+        for k in range(len(steps)):
+            f[k] = np.roll(f[k], steps[k], axis=(1, 0))
+        flat = np.roll(f[0], steps[0, 1])
+        for k in range(3):
+            flat = np.roll(flat, 2 * k - 3, axis=k % 2)
+        return f, flat
+
+    def inputs(rng):
+        return rng.random((3, 4, 5)), np.array([[1, -2], [0, 7], [-9, 3]])
+
+    outcome = on_paper(Case("rolls", program, "own", "", inputs, ()))
+    assert outcome.kind == "right", outcome

@@ -10,7 +10,7 @@ import sympy
 
 from distspmd.expressions.ir import Expression, apply, cast
 from distspmd.frontend.from_numpy import indexing
-from distspmd.frontend.from_numpy.arithmetic import converted
+from distspmd.frontend.from_numpy.arithmetic import combine, converted
 from distspmd.frontend.from_numpy.checks import end_if
 from distspmd.frontend.from_numpy.functions.registry import function
 from distspmd.frontend.from_numpy.kinds import has_data
@@ -248,9 +248,28 @@ def _arange(
         if tracer.is_decided_by_data(count) and not is_at_least(count, 0, tracer.bounds):
             count = sympy.Max(0, count)  # of ends in the other order there are none
         return _affine(run, count, low, by, dtype_of(run, dtype, np.int64))
-    raise Refusal(
-        tracer.message("np.arange with real numbers that are not known: its length is not known")
-    )
+    if not run.fixes_numbers or tracer.inner:
+        raise Refusal(
+            tracer.message(
+                "np.arange with real numbers that are not known: its length is not known"
+            )
+        )
+    return _range_of_reals(run, first, stop, step, dtype)
+
+
+def _range_of_reals(run: Any, first: Any, stop: Any, step: Any, dtype: Any) -> Tensor:
+    """A range of as many numbers as the run decides."""
+    from distspmd.frontend.from_numpy.functions.unknown_lengths import length_of_run
+
+    tracer = run.tracer
+    one, end, by = (combine(tracer, np.add, [v, 0.0]) for v in (first, stop, step))
+    parts = combine(tracer, np.divide, [combine(tracer, np.subtract, [end, one]), by])
+    count = combine(tracer, np.maximum, [combine(tracer, np.ceil, [parts]), 0.0])
+    instead = "give np.linspace a number of elements that is known before the run"
+    length = length_of_run(run, count, "np.arange", instead)
+    second = combine(tracer, np.subtract, [combine(tracer, np.add, [one, by]), one])
+    kind = np.result_type(*(v.dtype for v in (one, end, by)))
+    return _linear(run, length, one, second, dtype_of(run, dtype, kind))
 
 
 def _ends(given: Sequence[Any], start: Any, stop: Any, step: Any) -> tuple[Any, Any, Any]:

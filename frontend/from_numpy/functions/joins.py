@@ -25,7 +25,13 @@ from distspmd.frontend.from_numpy.shapes import (
 )
 from distspmd.frontend.from_numpy.values import INT64, Tensor, View, make_view, view_of
 from distspmd.frontend.from_numpy.values import axis as axis_symbol
-from distspmd.frontend.tensor_ir.whole_numbers import add, floor_divide, multiply, subtract
+from distspmd.frontend.tensor_ir.whole_numbers import (
+    add,
+    floor_divide,
+    multiply,
+    remainder,
+    subtract,
+)
 
 # -- joins ----------------------------------------------------------------------------------------
 
@@ -187,15 +193,18 @@ def _roll(run: Any, value: Any, shift: Any, axis: Any = None) -> Any:
         flat = _roll(run, reshape(tracer, tensor, [-1]), shift, 0)
         return reshape(tracer, flat, tensor.shape)
     axes = list(axis) if isinstance(axis, tuple | list) else [axis]
-    shifts = list(shift) if isinstance(shift, tuple | list) else [shift] * len(axes)
+    several = isinstance(shift, tuple | list) or bool(getattr(shift, "ndim", 0))
+    shifts = list(run.unpacked(shift, None)) if several else [shift] * len(axes)
+    if len(shifts) == 1:
+        shifts *= len(axes)
+    elif len(axes) == 1:
+        axes *= len(shifts)
     for d, by in zip(axes, shifts, strict=True):
         tensor = _rolled(run, tensor, tracer.as_whole(by), normal_axis(tracer, d, tensor.ndim))
     return tensor
 
 
 def _rolled(run: Any, tensor: Tensor, by: Any, d: int) -> Tensor:
-    from distspmd.frontend.tensor_ir.whole_numbers import remainder
-
     tracer = run.tracer
     length = tensor.shape[d]
     if isinstance(by, int) and isinstance(length, int):
@@ -205,7 +214,7 @@ def _rolled(run: Any, tensor: Tensor, by: Any, d: int) -> Tensor:
     elif isinstance(by, int):
         by = by if by > 0 else add(length, by)
     else:
-        by = remainder(by, length)
+        return _rolled_by_places(run, tensor, by, d)
     lead = (slice(None),) * d
     tensor = tracer.settled(tensor)
     cut = subtract(length, by)
@@ -213,6 +222,20 @@ def _rolled(run: Any, tensor: Tensor, by: Any, d: int) -> Tensor:
     begin = indexing.read(tracer, tensor, (*lead, slice(None, cut)))
     known: Tensor = concatenate(run, [end, begin], d)
     return known
+
+
+def _rolled_by_places(run: Any, tensor: Tensor, by: Any, d: int) -> Tensor:
+    """An array rolled by a number that is not known before the run, or that a loop changes."""
+    tracer = run.tracer
+    settled = tracer.settled(tensor)
+    length = settled.shape[d]
+
+    def element(index: tuple[Any, ...]) -> Any:
+        place = remainder(subtract(index[d], by), length)
+        return settled.element((*index[:d], place, *index[d + 1 :]))
+
+    found: Tensor = tracer.stored_anew(Tensor(settled.shape, settled.dtype, element))
+    return found
 
 
 @function(np.tile)
