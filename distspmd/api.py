@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from distspmd.errors import ArgumentError, DistSPMDError, UnsupportedProgram
 from distspmd.execution import program as programs
-from distspmd.execution.call_keys import comparable, kind_of, value_of
+from distspmd.execution.call_keys import comparable, day_of, kind_of, value_of
 from distspmd.execution.program import Program
 from distspmd.execution.symbolic_program import SymbolicProgram
 from distspmd.explanation import Explanation, explain
@@ -467,7 +467,7 @@ class PartitionedFunction:
             from distspmd.runtime.device_views import stand_in
 
             given = {name: stand_in(value) for name, value in given.items()}
-        return tuple(
+        return day_of(self._fixed) + tuple(
             (name, kind_of(value), value_of(value) if self._decides_code(name) else None)
             for name, value in sorted(given.items())
         )

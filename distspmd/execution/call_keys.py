@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import datetime
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from distspmd.runtime.call_form import contains_arrays
+from distspmd.runtime.call_form import TODAY, contains_arrays
 
 
 def comparable(value: Any) -> Any:
@@ -43,3 +44,8 @@ def _kind_of_part(value: Any) -> Any:
 def value_of(value: Any) -> Any:
     """A value that decides code, as it is compared on all ranks."""
     return (type(value).__name__, repr(value)) if isinstance(value, int | float | complex) else None
+
+
+def day_of(fixed: Collection[str]) -> tuple[str, ...]:
+    """The date of a call, where a function has asked for it when it was read."""
+    return (datetime.date.today().isoformat(),) if TODAY in fixed else ()

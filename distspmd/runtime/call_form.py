@@ -212,6 +212,10 @@ class Part:
     name: str
 
 
+TODAY = "datetime.date.today()"
+"""The name of the date on which a program was read that asks for it, among fixed values."""
+
+
 @dataclass(frozen=True)
 class CallForm:
     """How a program is called.

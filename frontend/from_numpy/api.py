@@ -243,7 +243,7 @@ class _Reading:
             result = self._called(signature, values)
             form = CallForm(
                 returned=returned_form(self.tracer, result),
-                fixed=self.fixed,
+                fixed={**self.fixed, **self.tracer.day},
                 parameters=tuple(signature.parameters),
                 inside=self.renamed,
                 parts=with_parts,
@@ -263,7 +263,7 @@ class _Reading:
             )
             raise UnsupportedProgram(getattr(problem, PLACE, HOLE).replace(HOLE, told)) from problem
         self._check_sizes(signature)
-        without_unread(self.tracer.block)
+        without_unread(self.tracer.block, self.tracer.aliases)
         return emit_program(_identifier(name), self.tracer.block, self.arguments, form)
 
     def _called(self, signature: inspect.Signature, values: dict[str, Any]) -> Any:

@@ -39,6 +39,7 @@ from distspmd.frontend.from_numpy.syntax.bindings import (
 from distspmd.frontend.from_numpy.syntax.calls import Method, call
 from distspmd.frontend.from_numpy.syntax.conditions import decided
 from distspmd.frontend.from_numpy.syntax.first_arrays import bind_in_place
+from distspmd.frontend.from_numpy.syntax.joined_arrays import follow_writes, is_linked
 from distspmd.frontend.from_numpy.syntax.jumps import RESULT
 from distspmd.frontend.from_numpy.syntax.last_values import names_read
 from distspmd.frontend.from_numpy.syntax.map_indices import where_in_range
@@ -169,8 +170,10 @@ class Interpreter:
         read = STATEMENTS.get(type(node))
         if read is None:
             self.tracer.refuse(f"the statement {type(node).__name__.lower()!r} is not covered")
+        block, first = self.tracer.block, len(self.tracer.block.statements)
         try:
             read(self, node)
+            follow_writes(self, node, block, first)
         except UnknownElement:
             self.tracer.has_left_out = True
             look_into(self, node)
@@ -331,6 +334,7 @@ class Interpreter:
             and all(same(a, b) for a, b in zip(old.shape, value.shape, strict=True))
             and references(tracer, old.container) == 1
             and is_own(tracer, old.container)
+            and not is_linked(tracer, old.container)
             and reads_in_place(tracer, old, value)
         ):
             bind_in_place(tracer, old, value)

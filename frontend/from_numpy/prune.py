@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 import sympy
 
@@ -16,16 +18,30 @@ from distspmd.frontend.tensor_ir.statements import (
     Loop,
     Routine,
     Scope,
+    Statement,
     Store,
     Table,
     loads_of,
 )
 
 
-def without_unread(program: Block) -> None:
-    """Leave out what nothing reads but itself, in place."""
+def without_unread(program: Block, aliases: Iterable[Any] = ()) -> None:
+    """Leave out what nothing reads but itself, in place.
+
+    Args:
+        program: that is read.
+        aliases: containers that may have the elements of arrays, with the symbols that say so.
+    """
+    _leave_out(program, {s for alias in aliases if not alias.is_followed for s in alias.sets})
     while _prune(program, _used(program)):
         pass
+
+
+def _leave_out(block: Block, statements: set[Statement]) -> None:
+    for statement in block.statements if statements else ():
+        for inner in statement.blocks():
+            _leave_out(inner, statements)
+    block.statements[:] = [each for each in block.statements if each not in statements]
 
 
 @dataclass

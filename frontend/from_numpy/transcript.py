@@ -152,6 +152,11 @@ class Transcript:
         loop_nodes: the syntax of these loops.
         has_left_out: whether statements were left out that read lists without elements so far.
         room: elements of lists whose growth has no bound.
+        day: the date, of a program that asks for it.
+        aliases: containers that may have the elements of an array, as the run decides.
+        joined: containers of two ways of a branch, with those of the ways.
+        ambiguous: lists, dictionaries and objects of which the run decides who sees them.
+        followed: statements of which the writes to such containers have reached the others.
     """
 
     block: Block = field(default_factory=Block)
@@ -192,6 +197,11 @@ class Transcript:
     loop_nodes: list[Any] = field(default_factory=list)
     has_left_out: bool = False
     room: Length = 0
+    day: dict[str, Any] = field(default_factory=dict)
+    aliases: list[Any] = field(default_factory=list)
+    joined: dict[Container, list[Container]] = field(default_factory=dict)
+    ambiguous: dict[int, tuple[Any, str]] = field(default_factory=dict)
+    followed: set[Statement] = field(default_factory=set)
 
     # -- messages -------------------------------------------------------------------------------
 
@@ -337,6 +347,14 @@ class Transcript:
                 if container in self.relied_on:
                     raise TableChanges(self.counted.index(container))
                 del self.tables[container]
+
+    @contextmanager
+    def binding(self) -> Iterator[None]:
+        """Add statements that give variables their values, and change no array."""
+        first = len(self.block.statements)
+        yield
+        for statement in self.block.statements[first:]:
+            statement.binds = True
 
     def parallel_above(self, container: Container) -> list[str]:
         """Parameters of the maps that are inside of the place where a container was made."""

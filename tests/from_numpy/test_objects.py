@@ -15,7 +15,9 @@ import numpy as np
 import pytest
 
 from distspmd.errors import UnsupportedProgram
+from distspmd.execution.call_keys import day_of
 from distspmd.frontend import numpy_program
+from distspmd.runtime.call_form import TODAY, call_form_of
 from from_numpy.corpus.registry import Case
 from from_numpy.harness import on_paper
 from from_numpy.objects import CASES, Slots, Sum
@@ -165,6 +167,77 @@ def looks_for_objects(x):
 
 def asks_the_clock(x):
     return x + datetime.datetime.now().second
+
+
+class Doubling:
+    def __setattr__(self, name, value):
+        super().__setattr__(name, value * 2)
+
+    def __getattr__(self, name):
+        if name == "thrice":
+            return self.x * 3
+        raise AttributeError(name)
+
+
+@dataclass(frozen=True)
+class Summed:
+    x: Any
+    total: float = 0.0
+
+    def __post_init__(self):
+        object.__setattr__(self, "total", np.sum(self.x))
+
+
+class Named:
+    def __init__(self, x, **options):
+        self.x = x
+        self.__dict__.update(options)
+        for name in ("a", "b"):
+            setattr(self, name, options.get(name, 1.0))
+        for name in ["x", "a"]:
+            if self.__getattribute__(name) is not None:
+                self.__setattr__(name, np.copy(self.__getattribute__(name)))
+
+    @property
+    def squared(self):
+        return self.x**2
+
+
+def attributes_by_name(x):
+    made = Named(x, b=x * 2, c=4)
+    for _ in range(3):
+        setattr(made, "b", getattr(made, "b") + 1)  # noqa: B009, B010
+    if x[0] > 0:
+        setattr(made, "a", made.a * 5)  # noqa: B010
+    del made.c
+    doubled = Doubling()
+    doubled.x = x
+    return (
+        *(made.b, made.a, getattr(made, "squared"), getattr(made, "none", 3.0)),  # noqa: B009
+        *(hasattr(made, "c"), doubled.x, doubled.thrice, Summed(x).total),
+    )
+
+
+def asks_the_date(x):
+    day = datetime.date.today()
+    return x * day.year + day.month
+
+
+@pytest.mark.parametrize("function", [attributes_by_name, asks_the_date])
+def test_attributes_have_names_and_dates_are_known(function: Any) -> None:
+    outcome = on_paper(
+        Case(function.__name__, function, "", "", lambda _: [np.arange(1.0, 5.0)], ())
+    )
+    assert outcome.kind == "right", outcome.reason
+
+
+def test_a_program_that_asks_for_the_date_is_one_of_a_day() -> None:
+    x = np.arange(1.0, 5.0)
+    fixed = call_form_of(numpy_program(asks_the_date, x)).fixed
+    today = datetime.date.today()
+    assert fixed == {TODAY: today}
+    assert day_of(fixed) == (today.isoformat(),)
+    assert day_of({"n": 3}) == ()
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ from distspmd.frontend.tensor_ir.whole_numbers import Whole, subtract, symbol
 
 if TYPE_CHECKING:
     from distspmd.frontend.from_numpy.interpreter import Interpreter
-    from distspmd.frontend.from_numpy.syntax.carried import Loop
+    from distspmd.frontend.from_numpy.syntax.carried_variables import Loop
 
 FIXED = "fixed"
 """The kind of a variable that has one value wherever it has one."""

@@ -274,6 +274,8 @@ def _own_call(
         return Method(owner, function.__name__), arguments, keywords
     if isinstance(owner, tuple) and function.__name__ in ("_replace", "_asdict"):
         return objects.of_named_tuple, [owner, function.__name__, keywords], {}
+    if isinstance(function, types.MethodWrapperType) and objects.is_own(owner):
+        return getattr(object, function.__name__, function), [owner, *arguments], keywords
     if isinstance(function, types.MethodType):
         return function.__func__, [function.__self__, *arguments], keywords
     if isinstance(function, functools._lru_cache_wrapper):  # what it keeps is no part of a program

@@ -8,7 +8,6 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -33,9 +32,24 @@ from distspmd.frontend.from_numpy.syntax.carried_choices import (
 )
 from distspmd.frontend.from_numpy.syntax.carried_lists import is_other_list, move_lists
 from distspmd.frontend.from_numpy.syntax.carried_places import is_carried, place_of
+from distspmd.frontend.from_numpy.syntax.carried_records import (
+    RECORD,
+    free_records,
+    has_parts,
+    have_one_form,
+    note_shared_records,
+    parts_of,
+)
+from distspmd.frontend.from_numpy.syntax.carried_variables import Carried, Loop
 from distspmd.frontend.from_numpy.syntax.first_arrays import (
+    changed_in,
     is_free,
     refuse_lost_writes,
+)
+from distspmd.frontend.from_numpy.syntax.joined_arrays import (
+    CarryLink,
+    enter_links,
+    leave_links,
 )
 from distspmd.frontend.from_numpy.syntax.last_values import has_one_type, keep_last
 from distspmd.frontend.from_numpy.syntax.moves import move_symbols, move_tensors
@@ -75,77 +89,6 @@ Result = TypeVar("Result")
 # -- what loops carry -----------------------------------------------------------------------------
 
 
-@dataclass
-class Carried:
-    """A variable at the head of a loop, or an entry of a list or dictionary.
-
-    Attributes:
-        holder: the variables, the list or the dictionary.
-        key: its name in the variables, or what the entry is found by.
-        name: how the program calls it.
-        value: what it stands for in the loop; :data:`ABSENT` where it has to stay what it is.
-        before: what it stood for before.
-    """
-
-    holder: Any
-    key: Any
-    name: str
-    value: Any
-    before: Any
-
-    @property
-    def now(self) -> Any:
-        """What it stands for now."""
-        try:
-            return self.holder[self.key]
-        except LookupError:
-            return ABSENT
-
-
-@dataclass
-class Loop:
-    """A loop that is being read.
-
-    Attributes:
-        node: its syntax.
-        stops: flags that end it.
-        kinds: of the variables that it carries, where an earlier reading has found them.
-        entries: of lists and dictionaries that it carries: holder, key and name.
-        lists: those that variables stand for in it, which it carries whole.
-        carried: what it carries.
-        known_before: symbols that the program had before it.
-        firsts: first values of variables that it binds in some iterations only.
-        rebound: lists whose content the run decides, with those whose names they get.
-        missing: variables that it reads where nothing that has been read has bound them.
-        set_at_first: what is None before it, and not behind the first iteration.
-        surely_set: of these, what is not None behind any later one.
-    """
-
-    node: ast.For | ast.While
-    stops: Sequence[str]
-    kinds: dict[str, Any] = field(default_factory=dict)
-    entries: list[tuple[Any, Any, str]] = field(default_factory=list)
-    lists: dict[str, list[Any]] = field(default_factory=dict)
-    carried: list[Carried] = field(default_factory=list)
-    known_before: frozenset[str] = frozenset()
-    firsts: dict[str, Any] = field(default_factory=dict)
-    rebound: list[tuple[RunList, RunList]] = field(default_factory=list)
-    missing: set[str] = field(default_factory=set)
-    set_at_first: set[str] = field(default_factory=set)
-    surely_set: set[str] = field(default_factory=set)
-
-    def carried_names(self) -> set[Any]:
-        """The variables that have places."""
-        return {one.key for one in self.carried if one.value is not ABSENT}
-
-    def may_set(self) -> set[tuple[int, Any]]:
-        """Identity and key of the entries that the body may set."""
-        found = {(id(holder), key) for holder, key, _ in self.entries}
-        for values in self.lists.values():
-            found |= {(id(values), n) for n in range(-len(values), len(values))}
-        return found
-
-
 def read_until_settled(
     interpreter: Interpreter,
     node: ast.For | ast.While,
@@ -165,31 +108,23 @@ def read_until_settled(
     """
     loop = Loop(node, stops, known_before=frozenset(interpreter.tracer.bounds))
     before = Saved.of(interpreter)
+    loop.names_before = before.names
     attempts = 0
     around = interpreter.tracer.frames[-1].loops
     while attempts < _ATTEMPTS:
         contents = [(holder, copy.copy(holder)) for holder, *_ in loop.entries]
-        is_settled = False
+        is_settled, journal = False, None
         around.append(loop)
         try:
             loop.carried = _enter(interpreter, loop)
+            enter_links(interpreter.tracer, loop)
             with watched(interpreter.tracer, Around.LOOP, loop.may_set()) as journal:
                 found = read(loop)
             is_settled = True
             return found
-        except ReadAgain as problem:
-            if loop.kinds.get(problem.name) == problem.kind:
-                raise CannotRoll(f"{problem.name!r} changes its kind in the loop") from None
-            loop.kinds[problem.name] = problem.kind
-            attempts += 1
-        except BoundAtTimes as problem:
-            if problem.loop is not loop:
-                raise
-            _carry_first(loop, problem)
-        except CarryEntry as problem:
-            if problem.journal is not journal:
-                raise
-            _carry_entries(loop, problem)
+        except (ReadAgain, BoundAtTimes, CarryLink, CarryEntry) as problem:
+            _learn(loop, problem, journal)
+            attempts += isinstance(problem, ReadAgain)
         finally:
             around.pop()
             if not is_settled:
@@ -197,6 +132,26 @@ def read_until_settled(
                     refill(holder, content)
         before.restore(interpreter)
     raise CannotRoll("what the loop carries does not settle")
+
+
+def _learn(loop: Loop, problem: Exception, journal: Any) -> None:
+    """Let the next reading of a loop know of what ended this one.
+
+    Raises:
+        CannotRoll: the last one knew of it.
+    """
+    if isinstance(problem, ReadAgain):
+        if loop.kinds.get(problem.name) == problem.kind:
+            raise CannotRoll(f"{problem.name!r} changes its kind in the loop") from None
+        loop.kinds[problem.name] = problem.kind
+    elif isinstance(problem, CarryEntry) and problem.journal is journal:
+        _carry_entries(loop, problem)
+    elif isinstance(problem, BoundAtTimes) and problem.loop is loop:
+        _carry_first(loop, problem)
+    elif isinstance(problem, CarryLink) and problem.loop is loop:
+        loop.links.append(problem.pair)
+    else:
+        raise problem
 
 
 def _carry_first(loop: Loop, missing: BoundAtTimes) -> None:
@@ -282,6 +237,7 @@ def leave_loop(interpreter: Interpreter, loop: Loop) -> tuple[str | None, list[A
     carry_missing(interpreter, loop)
     note_set_at_first(loop)
     refuse_lost_writes(tracer, loop.carried)
+    loop.one_behind, first = leave_links(tracer, loop, set(changed_in(tracer.block)))
     _part_shared(loop.carried, loop.kinds)
     moves: list[tuple[Any, Any]] = []
     for one in loop.carried:
@@ -294,15 +250,8 @@ def leave_loop(interpreter: Interpreter, loop: Loop) -> tuple[str | None, list[A
             and is_written_first(loop.node, one.name)
         )
         if one.value is ABSENT:
-            if not is_free and is_other_list(interpreter, one.before, now):
-                raise ReadAgain(one.name, "list")
             if not is_free:
-                carry_absent(interpreter, loop, one.name, one.value, one.before, now)
-            if not is_free and not alike(one.before, now):
-                raise CannotRoll(
-                    f"{one.name!r} is {told(one.before)} at first and {told(now)} after an "
-                    "iteration"
-                )
+                _check_stays(interpreter, loop, one, now)
             continue
         if not isinstance(one.value, OneOf) and not is_free:
             carry_absent(interpreter, loop, one.name, one.value, one.before, now)
@@ -313,6 +262,7 @@ def leave_loop(interpreter: Interpreter, loop: Loop) -> tuple[str | None, list[A
                 raise ReadAgain(one.name, "free") from None
             raise
     note_surely_set(loop, tracer.block)
+    note_shared_records(tracer, loop.carried)
     loop.rebound = [(place, now) for place, now in moves if isinstance(place, RunList)]
     places = {(id(one.holder), one.key) for one in loop.carried if one.value is not ABSENT}
     before_it = keep_last(interpreter, loop.node, places, moves)
@@ -320,7 +270,26 @@ def leave_loop(interpreter: Interpreter, loop: Loop) -> tuple[str | None, list[A
     move_tensors(tracer, [(place, now) for place, now in moves if isinstance(place, View)])
     move_symbols(tracer, [(place, now) for place, now in moves if isinstance(place, sympy.Symbol)])
     condition, flags = _ends(interpreter, loop.carried, loop.stops)
-    return condition, [*before_it, *flags]
+    return condition, [*first, *before_it, *flags]
+
+
+def _check_stays(interpreter: Interpreter, loop: Loop, one: Carried, now: Any) -> None:
+    """See to it that what has no place is what it was.
+
+    Raises:
+        ReadAgain: it is a list, a dictionary or an object, which can have places of its parts.
+        CannotRoll: it is not.
+    """
+    if is_other_list(interpreter, one.before, now):
+        raise ReadAgain(one.name, "list")
+    carry_absent(interpreter, loop, one.name, one.value, one.before, now)
+    if alike(one.before, now):
+        return
+    if have_one_form(one.before, now):
+        raise ReadAgain(one.name, RECORD)
+    raise CannotRoll(
+        f"{one.name!r} is {told(one.before)} at first and {told(now)} after an iteration"
+    )
 
 
 def _ends(
@@ -366,10 +335,7 @@ def _moves(
         is_other_list(interpreter, now, place)
         moves.append((place, now))
         return
-    if isinstance(place, tuple | list):
-        if not isinstance(now, type(place)) or len(now) != len(place):
-            is_other_list(interpreter, before, now)
-            raise CannotRoll(f"{name!r} changes its length in the loop")
+    if isinstance(place, tuple | list) or has_parts(place):
         _moves_of_parts(interpreter, name, place, now, moves, kinds, before)
         return
     if isinstance(place, sympy.Symbol):
@@ -388,17 +354,27 @@ def _moves(
 def _moves_of_parts(
     interpreter: Interpreter,
     name: str,
-    place: Sequence[Any],
-    now: Sequence[Any],
+    place: Any,
+    now: Any,
     moves: list[Any],
     kinds: Any,
-    before: Sequence[Any],
+    before: Any,
 ) -> None:
-    """What the elements of a tuple, or of a list of one variable, are next."""
-    for n, (p, v, b) in enumerate(zip(place, now, before, strict=True)):
-        if isinstance(p, sympy.Symbol | View):
-            _moves(interpreter, f"{name}_{n}", p, v, moves, kinds, b)
-        elif not alike(p, v):
+    """What the parts of a tuple, a list, a dictionary or an object are next."""
+    if has_parts(place):
+        if not have_one_form(place, now):
+            raise CannotRoll(f"{name!r} changes its parts in the loop")
+        place, now, before = map(parts_of, (place, now, before))
+    elif not isinstance(now, type(place)) or len(now) != len(place):
+        is_other_list(interpreter, before, now)
+        raise CannotRoll(f"{name!r} changes its length in the loop")
+    for n, own in place.items() if isinstance(place, dict) else enumerate(place):
+        part = f"{name}_{n}"
+        if isinstance(own, sympy.Symbol | View) or kinds.get(part) == RECORD:
+            _moves(interpreter, part, own, now[n], moves, kinds, before[n])
+        elif not alike(own, now[n]):
+            if have_one_form(own, now[n]):
+                raise ReadAgain(part, RECORD)
             raise CannotRoll(f"{name!r} changes in the loop")
 
 
@@ -458,10 +434,11 @@ def _next_tensor(
     return tensor
 
 
-def after_loop(loop: Loop, *, has_run: bool = False) -> None:
+def after_loop(tracer: Tracer, loop: Loop, *, has_run: bool = False) -> None:
     """After the loop variables stand for their places.
 
     Args:
+        tracer: the reading.
         loop: that was read.
         has_run: whether it has an iteration.
     """
@@ -471,6 +448,8 @@ def after_loop(loop: Loop, *, has_run: bool = False) -> None:
             one.holder[one.key] = loop.lists[one.name]
         elif one.value is not ABSENT:
             one.holder[one.key] = one.value
+    tracer.aliases += [each for each in loop.one_behind if each not in tracer.aliases]
+    free_records(tracer, loop.carried)
     for place, now in loop.rebound:  # the names of one list are names of one list after the loop
         for one in loop.carried:
             names = one.holder if isinstance(one.holder, dict) else {}

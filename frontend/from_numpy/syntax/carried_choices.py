@@ -27,7 +27,7 @@ from distspmd.frontend.tensor_ir.whole_numbers import symbol
 
 if TYPE_CHECKING:
     from distspmd.frontend.from_numpy.interpreter import Interpreter
-    from distspmd.frontend.from_numpy.syntax.carried import Loop
+    from distspmd.frontend.from_numpy.syntax.carried_variables import Loop
 
 
 def place_choice(run: Interpreter, name: str, before: OneOf, place: Callable[[Any], Any]) -> OneOf:

@@ -14,6 +14,7 @@ from distspmd.frontend.from_numpy.syntax.bindings import is_written_first
 from distspmd.frontend.from_numpy.syntax.bound_at_times import FIXED
 from distspmd.frontend.from_numpy.syntax.carried_choices import place_choice
 from distspmd.frontend.from_numpy.syntax.carried_lists import own_list
+from distspmd.frontend.from_numpy.syntax.carried_records import RECORD, record_place
 from distspmd.frontend.from_numpy.syntax.first_arrays import is_of_others
 from distspmd.frontend.from_numpy.syntax.variables import ABSENT, readable
 from distspmd.frontend.from_numpy.syntax.varying import ReadAgain, Varying, varying_place
@@ -25,7 +26,7 @@ from distspmd.runtime.call_form import rebuilt
 
 if TYPE_CHECKING:
     from distspmd.frontend.from_numpy.interpreter import Interpreter
-    from distspmd.frontend.from_numpy.syntax.carried import Loop
+    from distspmd.frontend.from_numpy.syntax.carried_variables import Loop
 
 _LONGEST = 64
 """The length of lists that a loop carries whole, at most."""
@@ -38,6 +39,10 @@ def place_of(interpreter: Interpreter, name: str, before: Any, loop: Loop) -> An
         is_fixed = loop.kinds.get(name) == FIXED
         place = place_of if not is_fixed else _stays
         return place_choice(interpreter, name, before, lambda v: place(interpreter, name, v, loop))
+    if kind == RECORD:
+        return record_place(
+            tracer, name, before, lambda part, value: place_of(interpreter, part, value, loop)
+        )
     if kind == "list":
         return own_list(interpreter, loop.node, name, before)
     if kind is None and (is_whole(before)):
@@ -76,7 +81,8 @@ def _tensor_place(interpreter: Interpreter, name: str, before: Any, loop: Loop) 
     if is_typed:
         view.run_type = types = view_of(tracer.container(f"{readable(name)}_type", (), INT64))
         tracer.write(types, run_types.type_of(tensor))
-    tracer.write(view, tensor)
+    with tracer.binding():
+        tracer.write(view, tensor)
     return view
 
 

@@ -236,7 +236,7 @@ def _chosen(run: Interpreter, node: ast.IfExp) -> Any:
     no = apply("logical_not", holds)
     with run.tracer.guarded_by(no), knowing(run.tracer, asked, holds=False):
         other = run.value(node.orelse)
-    if not _have_one_form(run, one, other):
+    if not _have_one_form(run, one, other) or _may_be_written(run, one, other):
         return _by_branches(run, node)
     first, second = (run.tracer.tensor(v) for v in (one, other))
     scalar = Tensor((), test.dtype, lambda _: test.element((0,) * test.ndim))
@@ -264,13 +264,20 @@ def _calls_itself(run: Interpreter, node: ast.expr) -> bool:
 
 def _have_one_form(run: Interpreter, one: Any, other: Any) -> bool:
     """Whether two values are numbers, or arrays of one shape."""
-    if any(v is None or isinstance(v, str | list | tuple | dict | Undecided) for v in (one, other)):
+    apart = (str, list, tuple, dict, Undecided)
+    if any(v is None or isinstance(v, apart) or objects.is_own(v) for v in (one, other)):
         return False
     tensors = [run.tracer.tensor(v) for v in (one, other)]
     if any(t.mask is not None for t in tensors):
         return False
     a, b = (t.shape for t in tensors)
     return len(a) == len(b) and all(same(m, n) for m, n in zip(a, b, strict=True))
+
+
+def _may_be_written(run: Interpreter, *values: Any) -> bool:
+    """Whether one of two arrays is a stored one, which the choice then is on one way."""
+    is_in_map = run.tracer.straight is not None or run.tracer.parallel
+    return not is_in_map and any(isinstance(v, View) and v.ndim for v in values)
 
 
 def _by_branches(run: Interpreter, node: ast.IfExp) -> Any:

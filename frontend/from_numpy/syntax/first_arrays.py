@@ -34,6 +34,7 @@ def is_free(tracer: Tracer, view: View) -> bool:
         and not view.container.is_of_others
         and references(tracer, view.container) == 0
         and is_own(tracer, view.container)
+        and not any(alias.touches(view.container) for alias in tracer.aliases)
     )
 
 
@@ -66,7 +67,7 @@ def refuse_lost_writes(tracer: Tracer, carried: Iterable[Any]) -> None:
             and isinstance(other.now, View)
             and other.now.container is one.value.container
         ]
-    written = set(_changed(tracer.block)) if seen else set()
+    written = set(changed_in(tracer.block)) if seen else set()
     for one in seen:
         if not written.isdisjoint((one.value.container, one.before.container)):
             raise WrittenElsewhere(
@@ -85,10 +86,10 @@ def _is_copy_of_seen(tracer: Tracer, one: Any, arrays: Iterable[Any]) -> bool:
     )
 
 
-def _changed(block: Block) -> Iterator[Container]:
+def changed_in(block: Block) -> Iterator[Container]:
     """Containers that statements write but to bind a variable, inside of blocks too."""
     for statement in block.statements:
         if not statement.binds:
             yield from statement.writes()
         for inner in statement.blocks():
-            yield from _changed(inner)
+            yield from changed_in(inner)

@@ -19,6 +19,7 @@ from distspmd.frontend.from_numpy.run_lists import Entries, RunList, decided_by_
 from distspmd.frontend.from_numpy.syntax import carried, generators
 from distspmd.frontend.from_numpy.syntax.bound_at_times import note_unbound
 from distspmd.frontend.from_numpy.syntax.branches import branch
+from distspmd.frontend.from_numpy.syntax.carried_variables import Loop as LoopBeingRead
 from distspmd.frontend.from_numpy.syntax.conditions import relation_text
 from distspmd.frontend.from_numpy.syntax.first_arrays import WrittenElsewhere
 from distspmd.frontend.from_numpy.syntax.generators import Generator
@@ -289,7 +290,7 @@ def _rolled(
     outside = dict(interpreter.variables)
     most = loop_length(tracer, over.length)
 
-    def read(loop: carried.Loop) -> tuple[carried.Loop, str, str, Block, str | None]:
+    def read(loop: LoopBeingRead) -> tuple[LoopBeingRead, str, str, Block, str | None]:
         variable, reached, body = tracer.unique_index(name), "", Block()
         tracer.bounds[variable] = _ends(over, offsets[-1])
         with tracer.within(body), tracer.in_loop(most):
@@ -319,7 +320,7 @@ def _rolled(
         tracer.add(SetSymbol(reached, over.first, INT64))
         last = symbol(reached)
     tracer.add(Loop(variable, over.first, over.end, over.step, condition, body))
-    carried.after_loop(loop, has_run=not may_be_none)
+    carried.after_loop(tracer, loop, has_run=not may_be_none)
     by = {symbol(variable): sympy.sympify(last)}
     for frame in tracer.frames:  # a generator gives values to the function that loops over it
         for key, value in frame.variables.items():
@@ -417,7 +418,7 @@ def _rolled_while(interpreter: Interpreter, node: StoppedWhile) -> None:
     tracer = interpreter.tracer
     saved = Saved.of(interpreter)
 
-    def read(loop: carried.Loop) -> tuple[carried.Loop, Any, Any, Any]:
+    def read(loop: LoopBeingRead) -> tuple[LoopBeingRead, Any, Any, Any]:
         body, end = Block(), None
         again: tuple[str, bool | None] = ("", None)
         first = _test(interpreter, node.test, None)
@@ -425,7 +426,7 @@ def _rolled_while(interpreter: Interpreter, node: StoppedWhile) -> None:
             with tracer.within(body), tracer.in_loop(None):
                 interpreter.block(node.body)
                 end = carried.leave_loop(interpreter, loop)
-                carried.after_loop(loop)
+                carried.after_loop(tracer, loop)
                 tracer.node = node
                 again = _test(interpreter, node.test, first[0])
         return loop, first, again, (body, end)

@@ -108,6 +108,12 @@ def _reached(roots: Sequence[Any], made: Mapping[int, Any]) -> dict[int, str]:
     return found
 
 
+def is_reached(tracer: Tracer, roots: Sequence[Any], value: Any) -> bool:
+    """Whether variables reach a list, a dictionary or an object."""
+    content = value if isinstance(value, MUTABLE) else vars(value)
+    return id(content) in _reached(roots, tracer.made)
+
+
 def refill(value: Any, contents: Any) -> None:
     """Give a list, dictionary or set other contents."""
     value.clear()
@@ -147,16 +153,7 @@ def before_change(run: Interpreter, value: Any, *keys: Any) -> None:
         CarryEntry: a loop has to carry the entry.
     """
     tracer = run.tracer
-    if isinstance(value, RowOfRun) or id(value) in tracer.given:
-        tracer.refuse(
-            "a list that is an element of a list whose content the run decides is changed; put "
-            "another one in its place, l[i] = [...]"
-        )
-    if isinstance(value, MUTABLE) and is_outside(run, value):
-        tracer.refuse(
-            "a list, dictionary or set from outside of the program is changed: the change would be "
-            "made once, when the program is read. Make it inside, or return the value"
-        )
+    _check_changeable(run, value)
     for journal in tracer.journals:
         name = journal.name_of(value)
         if name is None:
@@ -171,6 +168,27 @@ def before_change(run: Interpreter, value: Any, *keys: Any) -> None:
             raise CannotRoll(f"{name!r} is changed in the loop", value)
         elif (id(value), keys[0]) not in journal.entries:
             raise CarryEntry(journal, value, keys[0])
+
+
+def _check_changeable(run: Interpreter, value: Any) -> None:
+    """Refuse changes that others would have to see, or that would outlive the program."""
+    tracer = run.tracer
+    if isinstance(value, RowOfRun) or id(value) in tracer.given:
+        tracer.refuse(
+            "a list that is an element of a list whose content the run decides is changed; put "
+            "another one in its place, l[i] = [...]"
+        )
+    if id(value) in tracer.ambiguous:
+        tracer.refuse(
+            f"a list, dictionary or object is changed that may be the one that "
+            f"{tracer.ambiguous[id(value)][1]!r} stands for, as the run decides; make a copy "
+            "where it gets its name, if the other shall not change"
+        )
+    if isinstance(value, MUTABLE) and is_outside(run, value):
+        tracer.refuse(
+            "a list, dictionary or set from outside of the program is changed: the change would be "
+            "made once, when the program is read. Make it inside, or return the value"
+        )
 
 
 def before_missing(run: Interpreter, value: dict[Any, Any], key: Any) -> None:

@@ -180,35 +180,65 @@ def attribute(run: Interpreter, base: Any, name: str) -> Any:
         return value
     if _is_function(found):
         return types.MethodType(found, base)
+    finder = inspect.getattr_static(type(base), "__getattr__", None)
+    if found is None and _is_function(finder):
+        return run.call(finder, [base, name], {})
     try:
         return run.outside(name, getattr(base, name))
     except AttributeError as problem:
         run.tracer.refuse(str(problem))
 
 
-def set_attribute(run: Interpreter, base: Any, name: str, value: Any) -> None:
+def set_attribute(
+    run: Interpreter, base: Any, name: str, value: Any, *, by_itself: bool = True
+) -> None:
     """Give an attribute of an object that the program has made another value.
 
+    Args:
+        run: the reading.
+        base: the object.
+        name: of the attribute.
+        value: its new value.
+        by_itself: whether the class is asked, which may have a ``__setattr__`` of its own.
+
     Raises:
-        Refusal: the object is from outside of the program, or its class sets attributes itself.
+        Refusal: the object is from outside of the program, or its class lets nobody set it.
     """
     kind = type(base)
-    if id(vars(base)) not in run.tracer.made:
-        run.tracer.refuse(
-            f"the program changes {name!r} of an object that is not its own: the change would be "
-            "made once, when the program is read. Pass the value as an argument, and return it"
-        )
+    _check_made(run, base, name)
+    setter = inspect.getattr_static(kind, "__setattr__")
+    if by_itself and _is_function(setter) and not _is_generated(setter):
+        run.call(setter, [base, name, value], {})
+        return
     found = inspect.getattr_static(kind, name, None)
     if isinstance(found, property) and found.fset is not None:
         run.call(found.fset, [base, value], {})
         return
-    sets_itself = inspect.getattr_static(kind, "__setattr__") != vars(object)["__setattr__"]
+    sets_itself = by_itself and setter != vars(object)["__setattr__"]
     if class_of(base) is not kind and not inspect.ismemberdescriptor(found):
         run.tracer.refuse(f"AttributeError: {kind.__name__!r} has no slot {name!r}")
     if sets_itself or isinstance(found, property):
         run.tracer.refuse(f"{name!r} of {kind.__name__} cannot be set")
     before_change(run, vars(base), name)
     vars(base)[name] = run.settled_parts(value)
+
+
+def _check_made(run: Interpreter, base: Any, name: str) -> None:
+    """Refuse changes of an object from outside of the program."""
+    if id(vars(base)) not in run.tracer.made:
+        run.tracer.refuse(
+            f"the program changes {name!r} of an object that is not its own: the change would be "
+            "made once, when the program is read. Pass the value as an argument, and return it"
+        )
+
+
+def delete_attribute(run: Interpreter, base: Any, name: str) -> None:
+    """Let an object that the program has made have an attribute no more."""
+    _check_made(run, base, name)
+    if name not in vars(base):
+        run.tracer.refuse(f"AttributeError: {type(base).__name__!r} has no attribute {name!r}")
+    before_change(run, vars(base))
+    del vars(base)[name]
 
 
 def special(run: Interpreter, base: Any, name: str, *arguments: Any) -> Any:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from distspmd.runtime.call_form import TODAY
+
 if TYPE_CHECKING:
     from distspmd.frontend.from_numpy.interpreter import Interpreter
 
@@ -22,7 +24,9 @@ def check_repeatable(run: Interpreter, owner: Any, function: Any, name: str) -> 
             "a generator of random numbers that was made outside of the program; make it inside, "
             "with a seed: rng = np.random.default_rng(seed)"
         )
-    if any(owner is kind for kind in _DATES) and function.__name__ in _CLOCKS:
+    if owner is datetime.date and function.__name__ == "today":
+        run.tracer.day[TODAY] = datetime.date.today()  # the program is made anew on another day
+    elif any(owner is kind for kind in _DATES) and function.__name__ in _CLOCKS:
         run.tracer.refuse(
             f"{name}: the clock would be asked once, when the program is read; pass "
             "the time as an argument"

@@ -363,6 +363,9 @@ def _delete(run: Interpreter, node: ast.Delete) -> None:
         if isinstance(target, ast.Name):
             run.variables.pop(target.id, None)
             continue
+        if isinstance(target, ast.Attribute):
+            run.call(delattr, [run.value(target.value), target.attr], {})
+            continue
         base = run.value(target.value) if isinstance(target, ast.Subscript) else None
         if isinstance(target, ast.Subscript) and isinstance(base, RunList):
             run_dicts.delete(run, base, run.subscript(target.slice))

@@ -31,6 +31,7 @@ class Saved:
     own: list[set[str]]
     needs: dict[int, Any]
     noted: dict[Any, Any]
+    aliases: list[Any]
 
     @classmethod
     def of(cls, interpreter: Interpreter) -> Saved:
@@ -44,6 +45,7 @@ class Saved:
             [set(o) for o in tracer.own],
             dict(tracer.needs),
             dict(tracer.noted),
+            list(tracer.aliases),
         )
 
     def restore(self, interpreter: Interpreter) -> None:
@@ -59,6 +61,7 @@ class Saved:
         tracer.own[:] = [set(o) for o in self.own]
         tracer.needs = dict(self.needs)
         tracer.noted = dict(self.noted)
+        tracer.aliases[:] = self.aliases
 
 
 ABSENT = object()

@@ -1,0 +1,54 @@
+"""Attributes by their names: ``getattr``, ``setattr``, and the methods behind them."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+from distspmd.frontend.from_numpy.functions.registry import function
+from distspmd.frontend.from_numpy.syntax import objects
+from distspmd.frontend.from_numpy.transcript import told
+
+_NONE = object()
+
+
+def _checked(run: Any, name: Any) -> Any:
+    if not isinstance(name, str):
+        run.tracer.refuse(f"an attribute of the name {told(name)}, which is not known")
+    return name
+
+
+@function(builtins.getattr)
+def _getattr(run: Any, base: Any, name: Any, default: Any = _NONE) -> Any:
+    name = _checked(run, name)
+    if default is not _NONE and not run.call(hasattr, [base, name], {}):
+        return default
+    return run.attribute(base, name)
+
+
+@function(builtins.setattr)
+def _setattr(run: Any, base: Any, name: Any, value: Any) -> None:
+    name = _checked(run, name)
+    if not objects.is_own(base):
+        run.tracer.refuse(f"setattr of {told(base)}, which is no object of the program")
+    objects.set_attribute(run, base, name, value)
+
+
+@function(object.__setattr__)
+def _set_as_object(run: Any, base: Any, name: Any, value: Any) -> None:
+    if not objects.is_own(base):
+        run.tracer.refuse(f"object.__setattr__ of {told(base)}, which is no object of the program")
+    objects.set_attribute(run, base, _checked(run, name), value, by_itself=False)
+
+
+@function(object.__getattribute__)
+def _get_as_object(run: Any, base: Any, name: Any) -> Any:
+    return run.attribute(base, _checked(run, name))
+
+
+@function(builtins.delattr)
+def _delattr(run: Any, base: Any, name: Any) -> None:
+    name = _checked(run, name)
+    if not objects.is_own(base):
+        run.tracer.refuse(f"delattr of {told(base)}, which is no object of the program")
+    objects.delete_attribute(run, base, name)

@@ -1,0 +1,384 @@
+"""Arrays that are one of two, as the run decides: writes to one are writes to the other.
+
+``y = x if fits else x / n`` has a container of its own, and is the array ``x`` on one way all the
+same. So a symbol says of each array that others see whether it is the one. What writes to either in
+place is followed by a copy to the other where the symbol is 1.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import sympy
+
+from distspmd.frontend.from_numpy.syntax.conditions import relation_text
+from distspmd.frontend.from_numpy.syntax.sharing import references
+from distspmd.frontend.from_numpy.syntax.variables import see_the_same
+from distspmd.frontend.from_numpy.tracer import Tracer
+from distspmd.frontend.from_numpy.transcript import CannotRoll
+from distspmd.frontend.from_numpy.values import INT64, Tensor, View
+from distspmd.frontend.tensor_ir.statements import Block, Branch, Container, SetSymbol, Statement
+from distspmd.frontend.tensor_ir.whole_numbers import symbol
+
+if TYPE_CHECKING:
+    from distspmd.frontend.from_numpy.interpreter import Interpreter
+
+_ONE, _ZERO = sympy.Integer(1), sympy.Integer(0)
+_INSTEAD = "write a copy, .copy(), where it gets its name, if the other shall not change"
+
+
+@dataclass(eq=False)
+class Alias:
+    """A container that has the elements of an array where a symbol is 1.
+
+    Attributes:
+        name: how the program calls what lies in the container.
+        copy: all of the container.
+        source: the array.
+        holds: the symbol; None where it is not known, so that neither may be written.
+        sets: the statements that set the symbol.
+        needs: what else its symbol is made of.
+        is_followed: whether a write to one has been followed by a copy to the other.
+    """
+
+    name: str
+    copy: View
+    source: View
+    holds: sympy.Symbol | None
+    sets: list[Statement] = field(default_factory=list)
+    needs: list[Alias] = field(default_factory=list)
+    is_followed: bool = False
+
+    def touches(self, container: Container) -> bool:
+        """Whether one of the two lies in a container."""
+        return container in (self.copy.container, self.source.container)
+
+
+def is_linked(tracer: Tracer, container: Container) -> bool:
+    """Whether writes to a container may be writes to another one."""
+    return any(alias.touches(container) for alias in tracer.aliases)
+
+
+def link(
+    tracer: Tracer,
+    name: str,
+    place: View,
+    values: Sequence[Tensor],
+    blocks: Sequence[Block],
+    ways: Sequence[Mapping[str, Any]],
+) -> None:
+    """Say of which arrays a container of two ways may have the elements.
+
+    Args:
+        tracer: the reading, behind both ways.
+        name: of the variable.
+        place: the container.
+        values: what lies in it on each way.
+        blocks: the ways.
+        ways: the variables at their ends.
+    """
+    if not place.ndim:
+        return
+    tracer.joined[place.container] = [v.container for v in values if isinstance(v, View)]
+    found = [
+        _sources(tracer, value, {**way, name: None})
+        for value, way in zip(values, ways, strict=True)
+    ]
+    for source in _each_once(source for own in found for source in own):
+        which = tracer.unique(f"{name}_is")
+        tracer.bounds[which] = (0, 1)
+        made = Alias(name, place, source, symbol(which))
+        for own, block in zip(found, blocks, strict=True):
+            why = next((known for each, known in own.items() if see_the_same(each, source)), None)
+            if isinstance(why, Alias):
+                made.needs.append(why)
+            value = why.holds if isinstance(why, Alias) else _ZERO if why is None else _ONE
+            with tracer.within(block):
+                tracer.add(SetSymbol(which, value, INT64))
+            made.sets.append(block.statements[-1])
+        tracer.aliases.append(made)
+
+
+def _is_seen(tracer: Tracer, container: Container, way: Mapping[str, Any] | None = None) -> bool:
+    """Whether somebody sees a container beside the variable that is looked at."""
+    is_outer = container.is_argument or container.is_of_others
+    return is_outer or references(tracer, container, way) > 0
+
+
+def _sources(tracer: Tracer, value: Tensor, way: Mapping[str, Any]) -> dict[View, Any]:
+    """Arrays that others see and that a value stands for, some where an alias holds."""
+    if not isinstance(value, View) or value.is_repeated:
+        return {}
+    container = value.container
+    known = [a for a in tracer.aliases if a.copy.container is container and a.holds is not None]
+    is_seen = _is_seen(tracer, container, way) or any(
+        a.source.container is container for a in tracer.aliases
+    )
+    found: dict[View, Any] = {a.source: a for a in known} if value.is_whole else {}
+    if is_seen or (known and not value.is_whole):
+        found[value] = _ALWAYS
+    return found
+
+
+_ALWAYS = object()
+
+
+def _each_once(views: Iterable[View]) -> list[View]:
+    found: list[View] = []
+    for view in views:
+        if not any(see_the_same(view, other) for other in found):
+            found.append(view)
+    return found
+
+
+# -- what follows a write -------------------------------------------------------------------------
+
+
+def follow_writes(run: Interpreter, node: ast.stmt, block: Block, first: int) -> None:
+    """Copy what the statements of a block have written to arrays that may be the same ones.
+
+    Args:
+        run: the reading.
+        node: the statement of the program.
+        block: that is read.
+        first: the place of the first of these statements.
+    """
+    tracer = run.tracer
+    has_statements = hasattr(node, "body")  # of which the writes have been followed
+    if has_statements or not tracer.aliases:
+        tracer.followed.update(block.statements[first:])
+        return
+    written: dict[Container, None] = {}
+    for statement in block.statements[first:]:
+        for container in _written(statement, tracer.followed):
+            written[container] = None
+    for container in written:
+        _follow(run, container, {container})
+
+
+def _written(statement: Statement, followed: set[Statement]) -> Iterator[Container]:
+    """Containers that a statement writes in place, and of which no copies have been made so far."""
+    if statement in followed:
+        return
+    followed.add(statement)
+    if not statement.binds:
+        yield from statement.writes()
+    for inner in statement.blocks():
+        for each in inner.statements:
+            yield from _written(each, followed)
+
+
+def _follow(run: Interpreter, container: Container, seen: set[Container]) -> None:
+    tracer = run.tracer
+    for alias in list(tracer.aliases):
+        if not alias.touches(container):
+            continue
+        one, other = alias.copy, alias.source
+        target, value = (one, other) if other.container is container else (other, one)
+        if target.container in seen:
+            continue
+        if alias.holds is None or tracer.parallel or tracer.straight is not None:
+            tracer.refuse(
+                f"an array is written in place that may be the one that {alias.name!r} stands for, "
+                f"as the run decides; {_INSTEAD}"
+            )
+        _mark(alias)
+        body = Block()
+        with tracer.within(body), tracer.binding():
+            tracer.write(target, value)
+            _follow(run, target.container, {*seen, target.container})
+        made = Branch(relation_text(sympy.Eq(alias.holds, 1)), body, Block())
+        tracer.add(made)
+        tracer.followed |= {made, *_inside(body)}
+
+
+def _inside(block: Block) -> Iterator[Statement]:
+    for statement in block.statements:
+        yield statement
+        for inner in statement.blocks():
+            yield from _inside(inner)
+
+
+def _mark(alias: Alias) -> None:
+    alias.is_followed = True
+    for other in alias.needs:
+        if not other.is_followed:
+            _mark(other)
+
+
+# -- what loops carry -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Outside:
+    """An array from before a loop, which the loop does not carry."""
+
+    value: View
+
+    @property
+    def name(self) -> str:
+        """What its container is called."""
+        return self.value.container.name
+
+    @property
+    def now(self) -> View:
+        """What it is at the end of an iteration."""
+        return self.value
+
+    before = now
+
+
+class CarryLink(Exception):
+    """A loop is read again, whose iterations let two of its arrays be one, and write to it."""
+
+    def __init__(self, loop: Any, name: str, other: str | Outside) -> None:
+        super().__init__(name, other)
+        self.loop, self.pair = loop, (name, other)
+
+
+def enter_links(tracer: Tracer, loop: Any) -> None:
+    """Let a symbol say of arrays that a loop carries whether they are one, from its head on."""
+    for one, other in _pairs(loop):
+        which = tracer.unique(f"{one.name}_is")
+        tracer.bounds[which] = (0, 1)
+        are_one = _see_one(one.before, other.before)
+        tracer.add(SetSymbol(which, _ONE if are_one else _ZERO, INT64))
+        tracer.aliases.append(Alias(one.name, one.value, other.value, symbol(which)))
+
+
+def _pairs(loop: Any) -> list[tuple[Any, Any]]:
+    """The arrays that are one at times."""
+    by = {one.name: one for one in loop.carried if isinstance(one.value, View)}
+    every = [
+        (by.get(name), by.get(other) if isinstance(other, str) else other)
+        for name, other in loop.links
+    ]
+    return [(one, other) for one, other in every if one is not None and other is not None]
+
+
+def leave_links(
+    tracer: Tracer, loop: Any, written: set[Container]
+) -> tuple[list[Alias], list[Statement]]:
+    """Let the symbols say whether the arrays are one in the next iteration.
+
+    Args:
+        tracer: the reading, at the end of the body.
+        loop: with what it carries.
+        written: containers that the body writes in place.
+
+    Returns:
+        What may be one array behind the loop, and statements that come before it.
+
+    Raises:
+        CarryLink: two arrays become one that the body writes in place.
+    """
+    arrays = [c for c in loop.carried if isinstance(c.value, View) and c.value.ndim]
+    arrays = [c for c in arrays if isinstance(c.now, View)]
+    known = [(one.value, other.value) for one, other in _pairs(loop)]
+    later = []
+    for one in arrays:
+        for other in (*arrays, *_outside(tracer, loop, arrays, one)):
+            both = (one.value, other.value)
+            is_known = any(_are_same(both, each) or _are_same(both[::-1], each) for each in known)
+            if one is other or is_known or _is_one(tracer, one, other) == 0:
+                continue
+            if one.value.container is other.value.container:
+                continue
+            if written.isdisjoint(each.container for each in both):
+                later.append(Alias(one.name, *both, None))
+                continue
+            _carry(loop, one, other)
+    for one, other in _pairs(loop):
+        _set_link(tracer, one, other)
+    firsts = [_first(tracer, loop, one, written) for one in arrays]
+    made = [alias for alias in firsts if alias is not None]
+    return [*later, *made], [alias.sets[0] for alias in made]
+
+
+def _first(tracer: Tracer, loop: Any, one: Any, written: set[Container]) -> Alias | None:
+    """The link of what a variable is behind a loop and before it, where no iteration binds it."""
+    before = one.before
+    is_linked_to = any(each is one and _see_one(o.value, before) for each, o in _pairs(loop))
+    if not isinstance(before, View) or is_linked_to or _see_one(one.value, before):
+        return None
+    if not _is_seen(tracer, before.container):
+        return None
+    parts, waiting = set(), [one.now.container]
+    while waiting:
+        each = waiting.pop()
+        parts.add(each)
+        waiting += tracer.joined.get(each, ())
+    stays = one.value.container in parts
+    if stays or not written.isdisjoint((before.container, one.value.container)):
+        _carry(loop, one, Outside(before))
+    which = tracer.unique(f"{one.name}_is")
+    tracer.bounds[which] = (0, 1)
+    first, later = (SetSymbol(which, value, INT64) for value in (_ONE, _ZERO))
+    tracer.add(later)
+    made = Alias(one.name, one.value, before, symbol(which))
+    made.sets += [first, later]
+    return made
+
+
+def _carry(loop: Any, one: Any, other: Any) -> None:
+    """Read a loop again with the link of two arrays.
+
+    Raises:
+        CannotRoll: it has been read with it already.
+        CarryLink: it has not.
+    """
+    missing = CarryLink(loop, one.name, other if isinstance(other, Outside) else other.name)
+    names = [(name, getattr(each, "name", each)) for name, each in loop.links]
+    if (one.name, other.name) in names:
+        raise CannotRoll(f"{one.name!r} and {other.name!r} are one array in some iterations")
+    raise missing
+
+
+def _are_same(one: tuple[View, View], other: tuple[View, View]) -> bool:
+    return all(map(see_the_same, one, other))
+
+
+def _outside(tracer: Tracer, loop: Any, arrays: Sequence[Any], one: Any) -> list[Outside]:
+    """Arrays from before a loop that a variable may be at the end of an iteration."""
+    carried = {c.container for each in arrays for c in (each.value, each.now)}
+    own = one.now.container
+    found = [a.source for a in tracer.aliases if a.copy.container is own and a.holds is not None]
+    every = [*found, *([one.now] if one.now.container is not one.value.container else [])]
+    return [
+        Outside(view)
+        for view in _each_once(every)
+        if view.container not in carried - {own} and view.container.name in loop.names_before
+    ]
+
+
+def _set_link(tracer: Tracer, one: Any, other: Any) -> None:
+    """Set the symbol of two arrays for the next iteration."""
+    alias = next(
+        a
+        for a in tracer.aliases
+        if a.copy is one.value and a.source is other.value and a.holds is not None
+    )
+    stays = all(_see_one(each.now, each.value) for each in (one, other))
+    value = alias.holds if stays else _is_one(tracer, one, other)
+    if value is not alias.holds:
+        tracer.add(SetSymbol(alias.holds.name, value, INT64))
+
+
+def _is_one(tracer: Tracer, one: Any, other: Any) -> sympy.Basic:
+    """Whether two variables stand for one array at the end of an iteration: 0, 1 or a symbol."""
+    if _see_one(one.now, other.now):
+        return _ONE
+    for alias in tracer.aliases:
+        is_of_one = alias.holds is not None and alias.copy.container is one.now.container
+        if is_of_one and _see_one(alias.source, other.now):
+            _mark(alias)
+            return alias.holds
+    return _ZERO
+
+
+def _see_one(one: Any, other: Any) -> bool:
+    """Whether two values are views of the same elements."""
+    return isinstance(one, View) and isinstance(other, View) and see_the_same(one, other)
