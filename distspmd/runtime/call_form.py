@@ -182,6 +182,21 @@ class NamedTupleOf:
 
 
 @dataclass(frozen=True)
+class IteratorOf:
+    """An iterator over what a generator has given.
+
+    Attributes:
+        values: the list of it, as results.
+    """
+
+    values: Any
+
+    def fill(self, array: Callable[[Result], Any]) -> Iterator[Any]:
+        """The iterator, with something in the place of the results."""
+        return iter(fill(self.values, array))
+
+
+@dataclass(frozen=True)
 class SecondsOf:
     """What clocks say while the program runs.
 
@@ -320,7 +335,7 @@ def fill(form: Any, array: Callable[[Result], Any]) -> Any:
     """A form with something in the place of its results."""
     if isinstance(form, Result):
         return array(form)
-    if isinstance(form, ListOf | ObjectOf | NamedTupleOf | SecondsOf):
+    if isinstance(form, ListOf | ObjectOf | NamedTupleOf | IteratorOf | SecondsOf):
         return form.fill(array)
     if isinstance(form, OneOf):
         which = array(form.which)

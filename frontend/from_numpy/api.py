@@ -242,7 +242,7 @@ class _Reading:
         try:
             result = self._called(signature, values)
             form = CallForm(
-                returned=returned_form(self.tracer, result),
+                returned=returned_form(self.interpreter, result),
                 fixed={**self.fixed, **self.tracer.day},
                 parameters=tuple(signature.parameters),
                 inside=self.renamed,

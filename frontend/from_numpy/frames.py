@@ -18,10 +18,12 @@ class Handlers:
     Attributes:
         kinds: the classes of errors that each one takes.
         flags: the variables that say which one runs.
+        block: what the body is written into; None of handlers around a call.
     """
 
     kinds: Sequence[tuple[type[BaseException], ...]]
     flags: Sequence[str]
+    block: Block | None = None
 
     def flag_of(self, error: type[BaseException]) -> str | None:
         """The flag of the handler that takes an error; None if no one does."""

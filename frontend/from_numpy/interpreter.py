@@ -89,6 +89,7 @@ class Interpreter:
         self.depth = 0
         self.fixes_numbers = fixes_numbers
         self.bodies: dict[tuple[ast.FunctionDef, tuple[str, ...]], list[ast.stmt]] = {}
+        self.known_calls: dict[tuple[Any, ...], Any] = {}
         self.inlined: dict[ast.For, Any] = {}
         self.as_loops: dict[tuple[Any, ...], ast.FunctionDef] = {}
         self.inner_calls = 0

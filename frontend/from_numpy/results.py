@@ -20,12 +20,14 @@ from distspmd.frontend.from_numpy.real_or_complex import RealOrComplex, complex_
 from distspmd.frontend.from_numpy.run_lists import RunList, element_of
 from distspmd.frontend.from_numpy.run_types import TYPES
 from distspmd.frontend.from_numpy.syntax import objects, variables
+from distspmd.frontend.from_numpy.syntax.generators import Generator
 from distspmd.frontend.from_numpy.syntax.lists import columns_of
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.values import Tensor, View, view_of
 from distspmd.frontend.tensor_ir.statements import Container
 from distspmd.runtime.call_form import (
     Column,
+    IteratorOf,
     ListOf,
     NamedTupleOf,
     ObjectOf,
@@ -36,10 +38,14 @@ from distspmd.runtime.call_form import (
 )
 
 
-def returned_form(tracer: Tracer, returned: Any) -> Any:
+def returned_form(run: Any, returned: Any) -> Any:
     """Make the arrays of what a function returns results; the form that it has else."""
+    tracer: Tracer = run.tracer
     found: list[Any] = []
-    made = _form(tracer, returned, found)
+    if isinstance(returned, Generator):
+        made: Any = IteratorOf(_form(tracer, run.call(list, [returned], {}), found))
+    else:
+        made = _form(tracer, returned, found)
     if not found and made is not None:  # a program has a result at least
         found.append(tracer.tensor(np.array(0)))
     plain = found and (

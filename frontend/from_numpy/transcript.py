@@ -73,6 +73,18 @@ class CannotRoll(Exception):
         self.changed = changed
 
 
+class KnownError(Exception):
+    """The body of a ``try`` ends in each run with an error that a handler of it takes.
+
+    Attributes:
+        flag: of that handler.
+    """
+
+    def __init__(self, flag: str, error: Exception) -> None:
+        super().__init__(str(error))
+        self.flag = flag
+
+
 _WORDS = """
 abs alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t
 char32_t class co_await co_return co_yield compl concept const const_cast consteval constexpr
@@ -220,6 +232,21 @@ class Transcript:
             Refusal: always; the message has the line, with a caret.
         """
         raise Refusal(self.message(what))
+
+    def fail(self, error: Exception) -> NoReturn:
+        """Read no further in the body of a ``try`` that takes an error, which each run has.
+
+        Raises:
+            KnownError: there is one around, in the same function.
+            Refusal: there is none, or a condition of the run stands between.
+        """
+        for handlers in reversed(self.frames[-1].attempts):
+            flag = handlers.flag_of(type(error))
+            if flag is not None:
+                if handlers.block is self.block and not self.guarded:
+                    raise KnownError(flag, error)
+                break
+        self.refuse(f"{type(error).__name__}: {error}")
 
     def check_uncaught(self, kind: str) -> None:
         """Refuse what may end the program with an error that a handler around takes.

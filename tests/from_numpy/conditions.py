@@ -18,6 +18,7 @@ import numpy as np
 from distspmd.checking.compare import compare
 from distspmd.runtime.call_form import rebuilt
 from from_numpy.corpus.registry import Case
+from from_numpy.outcomes import listed
 
 TRIALS = 6
 ROUNDINGS = 10.0
@@ -42,7 +43,7 @@ def movements(case: Case, result: Any, after: Mapping[str, Any]) -> dict[str, fl
         changed = case.bound_to(given, named)
         with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
             warnings.simplefilter("ignore")
-            other = copy.deepcopy(case.function(*given, **named))
+            other = copy.deepcopy(listed(case.function(*given, **named)))
         pairs = [("result", other, result), *((n, changed[n], v) for n, v in after.items())]
         for where, one, wanted in pairs:
             for place, apart in _apart(one, wanted, where):

@@ -36,6 +36,7 @@ from from_numpy.outcomes import (
     Outcome,
     differences,
     is_python,
+    listed,
     outcome_of,
     told_kind,
 )
@@ -108,7 +109,7 @@ def expected(case: Case) -> Expected:
     after = case.bound_to(given, named)
     with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
         warnings.simplefilter("ignore")
-        result = case.function(*given, **named)
+        result = listed(case.function(*given, **named))
     return Expected(copy.deepcopy(result), after)
 
 
@@ -287,6 +288,7 @@ def _passed(case: Case, bound: Arguments, parameters: Collection[str]) -> Argume
 
 def _wrong(case: Case, wanted: Expected, result: Any, after: Arguments) -> list[str]:
     """In what results differ from NumPy's, by more than its own do where rounding differs."""
+    result = listed(result)
     found = _differences(case, wanted, result, after, {})
     if not found:
         return found

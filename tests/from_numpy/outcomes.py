@@ -74,6 +74,11 @@ def outcome_of(name: str, stage: str, error: BaseException) -> Outcome:
     return Outcome(name, FOREIGN, f"{type(error).__name__}: {text}", stage)
 
 
+def listed(result: Any) -> Any:
+    """A result as it is compared: of what can be read once there is a list."""
+    return list(result) if isinstance(result, Iterator) else result
+
+
 def differences(
     found: Any,
     wanted: Any,

@@ -32,8 +32,8 @@ def shape_of(run: Any, shape: Any) -> tuple[Any, ...]:
     tracer = run.tracer
     if isinstance(shape, tuple | list):
         return tuple(tracer.as_whole(n, "an extent") for n in shape)
-    if isinstance(shape, np.ndarray):
-        return tuple(int(n) for n in shape)
+    if getattr(shape, "ndim", 0) == 1:
+        return tuple(tracer.as_whole(n, "an extent") for n in run.unpacked(shape, None))
     return (tracer.as_whole(shape, "an extent"),)
 
 

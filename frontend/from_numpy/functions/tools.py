@@ -20,11 +20,13 @@ from distspmd.frontend.from_numpy.functions.registry import function
 from distspmd.frontend.from_numpy.run_lists import RunList
 from distspmd.frontend.from_numpy.syntax import lists
 from distspmd.frontend.from_numpy.syntax.expressions import part_of
-from distspmd.frontend.from_numpy.syntax.objects import get_parts, is_own, of_named_tuple
+from distspmd.frontend.from_numpy.syntax.objects import get_parts, is_own, kept, of_named_tuple
 from distspmd.frontend.from_numpy.values import Tensor
 from distspmd.runtime.call_form import rebuilt
 
 _NONE = object()
+_KNOWN = (bool, int, float, complex, np.generic, str, type(None))
+"""What has the same value whenever a program that is being read gets it."""
 
 
 @function(of_named_tuple)
@@ -40,6 +42,21 @@ def _get_parts(run: Any, getter: Any, value: Any) -> Any:
     else:
         found = [functools.reduce(run.attribute, name.split("."), value) for name in names]
     return found[0] if len(found) == 1 else tuple(found)
+
+
+@function(kept)
+def _kept(run: Any, called: Any, arguments: Any, keywords: Any) -> Any:
+    key = (called, *arguments, *sorted(keywords.items()))
+    if not all(isinstance(v, _KNOWN) for v in (*arguments, *keywords.values())):
+        return run.call(called, arguments, keywords)
+    key = (*key, *map(type, (*arguments, *keywords.values())))
+    if key not in run.known_calls:
+        written = len(run.tracer.block.statements)
+        found = run.call(called, arguments, keywords)
+        if not isinstance(found, _KNOWN) or len(run.tracer.block.statements) > written:
+            return found
+        run.known_calls[key] = found
+    return run.known_calls[key]
 
 
 @function(collections.namedtuple)

@@ -278,8 +278,8 @@ def _own_call(
         return getattr(object, function.__name__, function), [owner, *arguments], keywords
     if isinstance(function, types.MethodType):
         return function.__func__, [function.__self__, *arguments], keywords
-    if isinstance(function, functools._lru_cache_wrapper):  # what it keeps is no part of a program
-        return function.__wrapped__, arguments, keywords
+    if isinstance(function, functools._lru_cache_wrapper):
+        return objects.kept, [function.__wrapped__, arguments, keywords], {}
     if isinstance(function, functools.partial):
         return function.func, [*function.args, *arguments], {**function.keywords, **keywords}
     if isinstance(function, np.vectorize):

@@ -391,7 +391,7 @@ def part_of(run: Interpreter, base: Any, items: Any) -> Any:
     try:
         return base[items]
     except (TypeError, KeyError, IndexError) as problem:
-        tracer.refuse(f"{type(problem).__name__}: {problem}")
+        tracer.fail(problem)
 
 
 def _of_values(tracer: Tracer, base: Any, items: Any) -> Tensor:

@@ -208,7 +208,7 @@ def _range_loop(
         if not why_rest and (is_large or length > FEW):
             _peeled(interpreter, node, _Rest(over, value_of, str(problem)))
             return
-    except Refusal:  # what is refused of any iteration may be known of each
+    except (Refusal, RecursionError):  # what is refused of any may be known of each iteration
         if not isinstance(length, int) or length > TRIED:
             raise
         saved.restore(interpreter)

@@ -186,7 +186,7 @@ def attribute(run: Interpreter, base: Any, name: str) -> Any:
     try:
         return run.outside(name, getattr(base, name))
     except AttributeError as problem:
-        run.tracer.refuse(str(problem))
+        run.tracer.fail(problem)
 
 
 def set_attribute(
@@ -279,6 +279,11 @@ def operate(run: Interpreter, op: ast.AST, left: Any, right: Any) -> Any:
 def of_named_tuple(owner: Any, method: str, named: Mapping[str, Any]) -> Any:
     """What ``_replace`` or ``_asdict`` of a named tuple gives."""
     return getattr(owner, method)(**named)
+
+
+def kept(function: Any, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
+    """What a function gives that keeps its results, which are no part of a program."""
+    return function(*arguments, **keywords)
 
 
 def get_parts(getter: Any, value: Any) -> Any:

@@ -124,7 +124,7 @@ def binary(run: Interpreter, op: ast.operator, left: Any, right: Any) -> Any:
     try:
         return PYTHON[type(op)](left, right)
     except (TypeError, ValueError, ZeroDivisionError, OverflowError) as problem:
-        tracer.refuse(str(problem))
+        tracer.fail(problem)
 
 
 def _of_symbols(run: Interpreter, op: ast.operator, left: Any, right: Any) -> Any:

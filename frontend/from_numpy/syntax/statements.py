@@ -42,6 +42,7 @@ from distspmd.frontend.from_numpy.syntax.jumps import (
     StoppedFor,
     StoppedWhile,
     assigned_unless,
+    error_of,
     is_error,
 )
 from distspmd.frontend.from_numpy.syntax.loops import for_loop, while_loop
@@ -51,7 +52,7 @@ from distspmd.frontend.from_numpy.syntax.operators import UFUNCS
 from distspmd.frontend.from_numpy.syntax.registry import statement
 from distspmd.frontend.from_numpy.syntax.sharing import combined_with, conflict_of
 from distspmd.frontend.from_numpy.syntax.variables import OneOf
-from distspmd.frontend.from_numpy.transcript import told
+from distspmd.frontend.from_numpy.transcript import KnownError, told
 from distspmd.frontend.from_numpy.values import View
 
 if TYPE_CHECKING:
@@ -433,9 +434,14 @@ def _raise(run: Interpreter, node: ast.Raise) -> None:
 def _attempt(run: Interpreter, node: Attempt) -> None:
     kinds = [_kinds(run, handler) for handler in node.handlers]
     frame = run.tracer.frames[-1]
-    frame.attempts.append(Handlers(kinds, node.flags))
+    own = Handlers(kinds, node.flags, run.tracer.block)
+    frame.attempts.append(own)
     try:
         run.block(node.body)
+    except KnownError as known:
+        if known.flag not in own.flags:
+            raise
+        run.variables[known.flag], run.variables[error_of(known.flag)] = True, str(known)
     except ImportError as problem:  # of an import in the body, which is done here
         if not checks.catch(run, type(problem), str(problem)):
             raise
