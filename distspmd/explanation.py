@@ -19,6 +19,7 @@ from distspmd.plans.cost import Cost
 from distspmd.plans.heuristics import HEURISTICS, STAGES
 from distspmd.plans.plan import Plan
 from distspmd.plans.pull_table import received_by_pulls
+from distspmd.plans.row_exchange import RowExchange
 from distspmd.plans.staged_boxes import StagedBoxes
 from distspmd.runtime.device_machine import LAST as STAGED
 from distspmd.runtime.device_transports import TRANSPORTS
@@ -151,6 +152,10 @@ class Explanation:
                 else f"{memlet.received:,} bytes received in a run"
             )
             for memlet in self.lowering.fetches
+        ] + [
+            f"{rows.data} at {rows.source or 'the program'}, {_times(rows)}: {rows.steps}, "
+            f"{rows.layouts}, {rows.found}: {rows.bytes_text}"
+            for rows in self.lowering.row_exchanges
         ]
 
     @property
@@ -198,9 +203,9 @@ class Explanation:
                 reasons.setdefault(why, []).append(memlet.data)
             elif name != STAGED or piece:
                 moved.setdefault((name, piece), []).append(memlet.data)
-        reasons.setdefault("the run decides what moves", []).extend(
-            memlet.data for memlet in self.lowering.fetches
-        )
+        found = reasons.setdefault("the run decides what moves", [])
+        found += [memlet.data for memlet in self.lowering.fetches]
+        found += [rows.data for rows in self.lowering.row_exchanges]
         for (name, piece), data in moved.items():
             how = f"in pieces of up to {piece:,} bytes" if piece else "from device to device"
             said.append(
@@ -374,7 +379,7 @@ def _lost(plan: Plan, price: Cost, winner: Cost) -> str:
     )
 
 
-def _times(memlet: PlannedMemlet) -> str:
+def _times(memlet: PlannedMemlet | RowExchange) -> str:
     if memlet.times is None:
         return "as often as the run decides"
     return "once" if memlet.times == 1 else f"{memlet.times} times"

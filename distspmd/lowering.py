@@ -18,6 +18,7 @@ from distspmd.layouts.layout import Layout
 from distspmd.layouts.mesh import Mesh
 from distspmd.planning.select import Solution
 from distspmd.plans.machine import Machine
+from distspmd.plans.row_exchange import RowExchange
 from distspmd.plans.tile_work import TileWork
 from distspmd.runtime.call_form import CallForm
 from distspmd.schedule import Axes, OnMesh, Schedule
@@ -44,6 +45,7 @@ class Reason(Enum):
     NEIGHBOUR = "its neighbour"
     OPERANDS = "the operands that it adds up"
     PHASE = "the loop that works on its copy"
+    ROWS = "the rows that its readers need"
     RESULTS = "rank 0: where its results live"
     NO_NEIGHBOUR = "rank 0: no neighbour"
 
@@ -202,6 +204,7 @@ class Lowering:
         homes: where each container lives.
         memlets: communication that is planned, in the order of the plans' numbers.
         fetches: communication of what data decide, resolved at run time, in the order of numbers.
+        row_exchanges: all-to-alls of rows that data choose, in the order of numbers.
         symbols: value of each symbol on the first ranks; it is 0 on all further ones.
         approximate: reads of which a dimension was taken whole, as sentences.
         remarks: what the schedule leaves idle or whole, as sentences.
@@ -231,6 +234,7 @@ class Lowering:
     fused: tuple[FusedSpace, ...] = ()
     remarks: tuple[str, ...] = ()
     warned: tuple[str, ...] = ()
+    row_exchanges: tuple[RowExchange, ...] = ()
     sdfg: Any = field(default=None, repr=False, compare=False)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -286,7 +290,7 @@ class Lowering:
                 memlet.bytes_text,
                 memlet.source,
             )
-            for memlet in self.memlets + self.fetches
+            for memlet in self.memlets + self.fetches + self.row_exchanges
         ]
         calls = ("array", "from -> to", "solver", "calls", "bytes received", "source")
         return [

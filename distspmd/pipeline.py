@@ -23,6 +23,7 @@ from distspmd.passes.check_sizes import check_sizes
 from distspmd.passes.compilation import Compilation, Pass, Rewrite
 from distspmd.passes.deal_blocks import DealBlocks
 from distspmd.passes.distribute import InsertMemlets
+from distspmd.passes.exchange_rows import ExchangeRows
 from distspmd.passes.fuse_maps import FuseMaps
 from distspmd.passes.keep_apart import KeepApart
 from distspmd.passes.normalize.pipeline import NORMALIZE, normalize
@@ -83,6 +84,7 @@ PIPELINE: tuple[Pass, ...] = (
     TileNamedSpaces(),
     PropagateTilings(),
     KeepApart(),
+    ExchangeRows(),
     SumOperands(),
     SplitPhases(),
     ChooseHomes(),

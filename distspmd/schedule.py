@@ -299,8 +299,8 @@ class Patterns(Schedule):
             for key, asked in factor.items():
                 into = splits.setdefault(key, {})
                 for name, axes in asked.split.items():
-                    own = axes_of(factor.mesh, axes, key)
-                    into[name] = (*own, *into.get(name, ()))  # minor first
+                    own = axes_of(factor.mesh, axes, key)  # what both split comes last
+                    into[name] = (*own, *into.pop(name, ()))  # minor first
         ordered = sorted(splits, key=lambda key: key == ANY)  # what fits all comes last
         held = {
             kind: max(self.held.get(kind, "root"), other.held.get(kind, "root"), key=HOLDINGS.index)

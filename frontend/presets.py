@@ -67,9 +67,15 @@ def fsdp(n: int) -> Patterns:
 
 
 def experts(n: int) -> Patterns:
-    """Each rank has a part of the experts of each mixture."""
+    """Each rank has a part of the experts of each mixture, and a part of the batch.
+
+    Tokens go to the ranks of their experts and back: two all-to-alls a layer each way. All else is
+    as in :func:`data_parallel`, and so is a program without mixtures. A batch that is too short
+    stays whole, and then each rank has all tokens, and what its experts make of them is added up.
+    """
     held = {"parameters": "distributed", "states": "distributed"}
-    return Patterns({ANY: {"experts": "experts"}}, {"experts": _count(n)}, held)
+    split = {"experts": "experts", "batch": "experts"}
+    return Patterns({ANY: split}, {"experts": _count(n)}, held)
 
 
 def _count(n: int) -> int:

@@ -23,6 +23,7 @@ from distspmd.analysis.scopes import nodes_inside
 from distspmd.expressions.ir import Expression
 from distspmd.nodes.computation import Computation
 from distspmd.nodes.contraction import NEST, Contraction, fastest_implementation
+from distspmd.nodes.row_exchange import ExchangedRows
 from distspmd.plans.heuristics import HEURISTICS
 from distspmd.plans.machine import Kind
 
@@ -57,6 +58,8 @@ def work_of(space: IterationSpace) -> Work:
         if fastest_implementation(node, space.state) == NEST:
             return Work(Kind.LOOP, operations)
         return _product(space, operations)
+    if isinstance(node, ExchangedRows):
+        return Work(Kind.LOOP, 1.0)
     assert space.expansion is not None
     reduced = len(space.parameters) > max(
         (len(edge.data.subset.size()) for edge in space.state.out_edges(node) if edge.data.subset),

@@ -28,6 +28,7 @@ from distspmd.execution.resident_arguments import Residents
 from distspmd.execution.signature import Signature
 from distspmd.layouts.layout import Layout
 from distspmd.lowering import ATTRIBUTE, Lowering, PlannedMemlet, Reason
+from distspmd.plans.row_exchange import RowExchange
 from distspmd.runtime.agreement import Agreement, Call
 from distspmd.runtime.collective_resource import Closing
 from distspmd.runtime.engine import Statistics
@@ -464,21 +465,19 @@ class Program(Closing):
 
     # -- what happened --------------------------------------------------------------------------
 
-    def statistics(self) -> list[tuple[PlannedMemlet, Statistics]]:
+    def statistics(self) -> list[tuple[PlannedMemlet | RowExchange, Statistics]]:
         """Of each distributed memlet: time, calls and bytes received on this rank so far.
 
-        The bytes are counted where they are carried, beside the fewest that any plan needs. Memlets
-        that are planned come first, then those that are resolved at run time.
+        The bytes are counted where they are carried, beside the fewest that any plan needs. First
+        what is planned, then what is resolved at run time, then exchanges of rows.
         """
         if not self._executable.is_open:
             raise self._closed()
-        planned = [
-            (memlet, self._executable.engine.statistics(number))
-            for number, memlet in enumerate(self.lowering.memlets)
-        ]
-        return planned + [
-            (memlet, self._executable.engine.fetch_statistics(number))
-            for number, memlet in enumerate(self.lowering.fetches)
+        engine, found = self._executable.engine, self.lowering
+        return [
+            *((m, engine.statistics(n)) for n, m in enumerate(found.memlets)),
+            *((m, engine.fetch_statistics(n)) for n, m in enumerate(found.fetches)),
+            *((m, engine.exchange_statistics(n)) for n, m in enumerate(found.row_exchanges)),
         ]
 
     def reset_statistics(self) -> None:

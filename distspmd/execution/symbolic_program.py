@@ -22,6 +22,7 @@ from distspmd.execution.program import Program
 from distspmd.layouts.layout import Layout
 from distspmd.lowering import PlannedMemlet
 from distspmd.plans.heuristics import HEURISTICS
+from distspmd.plans.row_exchange import RowExchange
 from distspmd.runtime.agreement import Agreement, Call
 from distspmd.runtime.call_form import call_form_of
 from distspmd.runtime.collective_resource import Closing
@@ -183,7 +184,7 @@ class SymbolicProgram(Closing):
 
     # -- what happened --------------------------------------------------------------------------
 
-    def statistics(self) -> list[tuple[PlannedMemlet, Statistics]]:
+    def statistics(self) -> list[tuple[PlannedMemlet | RowExchange, Statistics]]:
         """Of each distributed memlet of all programs: time, calls and bytes received so far."""
         return [each for made in self._programs.values() for each in made.statistics()]
 

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from dace import SDFG
 
+from distspmd.analysis.apart import Picking
 from distspmd.analysis.iteration_spaces import IterationSpace
 from distspmd.analysis.tiling import Tiling
 from distspmd.analysis.uses import Use
@@ -23,6 +24,7 @@ from distspmd.placement.propagation import Tiled
 from distspmd.planning.select import Solution
 from distspmd.plans.machine import Machine
 from distspmd.plans.redistribution import Redistribution
+from distspmd.plans.row_exchange import RowExchange
 from distspmd.plans.solver import Solver
 from distspmd.runtime.call_form import CallForm
 from distspmd.schedule import Entries, Grid, Schedule
@@ -56,6 +58,8 @@ class Compilation:
         solutions: the plan of each redistribution that the homes make necessary.
         movements: redistributions of the program, in the order of their numbers.
         fetches: the same of what data decide.
+        apart: spaces that run on operands that lie apart: what they pick, if that is known.
+        row_exchanges: of rows that data choose, in the order of their numbers.
         lowering: the record of all decisions, at the end.
     """
 
@@ -81,6 +85,8 @@ class Compilation:
     solutions: dict[Redistribution, Solution] = field(default_factory=dict)
     movements: Sequence[Movement] = ()
     fetches: Sequence[Movement] = ()
+    apart: Mapping[str, Picking | None] = field(default_factory=dict)
+    row_exchanges: Sequence[RowExchange] = ()
     lowering: Lowering | None = None
 
     def __post_init__(self) -> None:

@@ -17,6 +17,7 @@ from distspmd.analysis.iteration_spaces import Source
 from distspmd.analysis.tiling import Tiling
 from distspmd.analysis.uses import Read, Update, Use, Write
 from distspmd.lowering import CONTEXT
+from distspmd.nodes.row_exchange import ExchangedRows
 from distspmd.passes.allocate_tiles import allocate_tiles, scalar_to_array
 from distspmd.passes.compilation import Compilation
 from distspmd.passes.gathered_copies import GatheredCopies
@@ -65,6 +66,9 @@ def distribute(
     _load(inserter, containers)
     for use in uses:
         _redirect(inserter, use, containers[use.data])
+    for node, state in sdfg.all_nodes_recursive():
+        if isinstance(node, ExchangedRows) and isinstance(state, SDFGState):
+            inserter.connect_context(state, node)
     gathered.keep_in_order()
     _store(inserter, containers)
     for name, home in homes.items():

@@ -139,7 +139,8 @@ class Inserter:
             fetching, node = node, FetchedMemlet(f"ask_for_{use.data}")
             node.index, node.array = fetching.index, use.data
             node.source, node.target = fetching.source, fetching.target
-            self._connect_context(self.start(), node)
+            self.start().add_node(node)
+            self.connect_context(self.start(), node)
         if foreseen is not None:
             node.asks, node.foresees = True, True
             node.inspection = CodeBlock(foreseen_code(foreseen), dtypes.Language.CPP)
@@ -296,7 +297,8 @@ class Inserter:
         node.source, node.target = (
             layout_text(layout, end.data not in self.tiles.layouts) for layout, end in ends
         )
-        self._connect_context(state, node)
+        state.add_node(node)
+        self.connect_context(state, node)
         node.add_in_connector("_in")
         node.add_out_connector("_out")
         state.add_edge(origin, None, node, "_in", self.tiles.whole(origin.data))
@@ -313,8 +315,8 @@ class Inserter:
             times=times_exactly(state),
         )
 
-    def _connect_context(self, state: SDFGState, node: DistributedMemlet | FetchedMemlet) -> None:
-        state.add_node(node)
+    def connect_context(self, state: SDFGState, node: nodes.LibraryNode) -> None:
+        """Give a node of a state the handle of the runtime's plans."""
         context = state.add_read(CONTEXT)
         state.add_edge(context, None, node, "_context", Memlet(data=CONTEXT, subset="0"))
 

@@ -58,6 +58,7 @@ class KeepApart:
         for owner in apart.owners():
             apart.keep(owner)
         compilation.tiled = {space.name: apart.tiled[space.name] for space in apart.spaces}
+        compilation.apart = apart.running
 
 
 @dataclass

@@ -64,6 +64,7 @@ class RecordDecisions:
                 _record_move(move, compilation.solutions) for move in compilation.movements
             ),
             fetches=tuple(_record_fetch(fetch, compilation.machine) for fetch in fetches),
+            row_exchanges=tuple(compilation.row_exchanges),
             symbols=compilation.symbols.values,
             approximate=tuple(_approximations(compilation.tiled, fetches)),
             call_form=compilation.call_form,

@@ -1,4 +1,4 @@
-"""What a lowering says beside its tables: what runs whole, and which loops move much."""
+"""What a lowering says beside its tables: what a program lacks, runs whole, or moves much."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from distspmd.analysis.iteration_spaces import IterationSpace
 from distspmd.passes.compilation import Compilation
 from distspmd.placement.homes import Home, moves
 from distspmd.plans.tile_work import TileWork
+from distspmd.schedule import ANY, OnMesh, axes_of, is_pattern
 
 
 def remarks(compilation: Compilation, work: Mapping[str, TileWork]) -> list[str]:
@@ -19,7 +20,32 @@ def remarks(compilation: Compilation, work: Mapping[str, TileWork]) -> list[str]
         compilation: with homes and tilings.
         work: of the busiest rank in each space.
     """
-    return [*_whole_spaces(compilation, work), *_moved_in_loops(compilation)]
+    return [
+        *_missing_dimensions(compilation),
+        *_whole_spaces(compilation, work),
+        *_moved_in_loops(compilation),
+    ]
+
+
+def _missing_dimensions(compilation: Compilation) -> list[str]:
+    """Dimensions that patterns split first along some axis, and no space has."""
+    own = {name for space in compilation.spaces for name in (*space.dimensions, *space.parameters)}
+    found = []
+    for key, asked in compilation.schedule.items():
+        if not isinstance(asked, OnMesh) or not is_pattern(key):
+            continue
+        by_axis: dict[str, list[str]] = {}
+        for name, axes in asked.split.items():
+            for axis in axes_of(asked.mesh, axes, str(key)):
+                by_axis.setdefault(axis, []).append(name)
+        for axis, (first, *others) in by_axis.items():
+            there = [name for name in others if name in own]
+            if there and first != ANY and first not in own and asked.mesh[axis] > 1:
+                found.append(
+                    f"No iteration space has the dimension {first!r}, which {key!r} splits first "
+                    f"along {axis!r}: only {', '.join(there)} is split."
+                )
+    return list(dict.fromkeys(found))
 
 
 def _whole_spaces(compilation: Compilation, work: Mapping[str, TileWork]) -> list[str]:

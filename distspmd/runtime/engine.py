@@ -24,6 +24,7 @@ from distspmd.plans.plan import Plan
 from distspmd.plans.request_encoding import Fetch
 from distspmd.plans.rewrites.chunk import MOST_ELEMENTS, chunk
 from distspmd.plans.rewrites.split_reductions import split_reductions
+from distspmd.plans.row_exchange import RowExchange
 from distspmd.runtime.agreement import Agreement
 from distspmd.runtime.collective_resource import Closing
 from distspmd.runtime.compile_runtime import build_runtime
@@ -55,6 +56,7 @@ class Engine(Closing):
         plans: a name for messages, the plan, and this rank's storage of its source and target tile
             (C-contiguous tiles where left out).
         fetches: what programs ask for at run time.
+        exchanges: of rows that data choose.
         functions: of each reduction that is not one of the runtime the addresses of three
             functions (codegen/user_reductions.py).
 
@@ -69,6 +71,7 @@ class Engine(Closing):
         plans: Sequence[tuple[str, Plan] | tuple[str, Plan, Sequence[Storage]]],
         fetches: Sequence[Fetch] = (),
         functions: Mapping[Function, tuple[int, int, int]] | None = None,
+        exchanges: Sequence[RowExchange] = (),
     ) -> None:
         from mpi4py.MPI import _handleof
 
@@ -90,7 +93,11 @@ class Engine(Closing):
         for fetch in fetches:
             asked = fetch.words(self.rank)
             self._library.distspmd_add_fetch(self.context, _pointer_to(asked), len(asked))
-        movements = Movements([name for name, *_ in plans], [fetch.name for fetch in fetches])
+        for exchange in exchanges:
+            rows = exchange.words(self.rank)
+            self._library.distspmd_add_exchange(self.context, _pointer_to(rows), len(rows))
+        found = [*(fetch.name for fetch in fetches), *(each.title for each in exchanges)]
+        movements = Movements([name for name, *_ in plans], found)
         self._library.distspmd_use_movements(self.context, _pointer_to(movements.numbers))
         self._movements = movements
         self._agreement.standing.movements.append(movements)
@@ -253,6 +260,40 @@ class Engine(Closing):
         calls, received, asked = (count.value for count in counted)
         return Statistics(seconds.value, calls, received, asked, least_bytes=received)
 
+    def exchange(
+        self,
+        number: int,
+        source: Tile,
+        target: Tile,
+        arrays: Sequence[NDArray[np.int64] | None],
+    ) -> None:
+        """Run an exchange of rows between C-contiguous arrays.
+
+        Args:
+            number: of the exchange.
+            source: the rows that this rank has, from the first of its tile.
+            target: all rows, of which those that it needs are filled and others zero.
+            arrays: member and index of what ranks have, and of what they need.
+        """
+        lengths = [max(0 if a is None else a.size for a in arrays[n : n + 2]) for n in (0, 2)]
+        pointers = (ctypes.c_void_p * 4)(*(None if a is None else a.ctypes.data for a in arrays))
+        self._library.distspmd_exchange(
+            self.context,
+            number,
+            source.ctypes.data,
+            target.ctypes.data,
+            pointers,
+            (ctypes.c_int64 * 2)(*lengths),
+        )
+
+    def exchange_statistics(self, number: int) -> Statistics:
+        """What the calls of an exchange of rows took so far."""
+        seconds, calls, received = ctypes.c_double(), ctypes.c_int64(), ctypes.c_int64()
+        self._library.distspmd_exchange_statistics(
+            self.context, number, ctypes.byref(seconds), ctypes.byref(calls), ctypes.byref(received)
+        )
+        return Statistics(seconds.value, calls.value, received.value, least_bytes=received.value)
+
     def reset_statistics(self) -> None:
         """Count from zero again."""
         self._library.distspmd_reset_statistics(self.context)
@@ -369,6 +410,12 @@ ABI: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "destroy": (None, (_ADDRESS,)),
     "execute": (None, (_ADDRESS, _NUMBER, _ADDRESS, _ADDRESS)),
     "add_fetch": (None, (_ADDRESS, _NUMBERS, _NUMBER)),
+    "add_exchange": (None, (_ADDRESS, _NUMBERS, _NUMBER)),
+    "exchange": (
+        None,
+        (_ADDRESS, _NUMBER, _ADDRESS, _ADDRESS, ctypes.POINTER(_ADDRESS), _NUMBERS),
+    ),
+    "exchange_statistics": (None, (_ADDRESS, _NUMBER, _SECONDS, _NUMBERS, _NUMBERS)),
     "scratch_bytes": (_NUMBER, (_ADDRESS,)),
     "scratch_place": (_NUMBER, (_ADDRESS, _NUMBER, _NUMBER)),
     "use_scratch": (None, (_ADDRESS, _ADDRESS)),

@@ -255,8 +255,8 @@ def _broadcast_to(builder: Builder, node: fx.Node, x: Value, shape: Sequence[int
 
 
 def _flat(builder: Builder, node: fx.Node, x: Value) -> Value:
-    """All elements in one dimension, which is one variable."""
-    if len(x.shape) == 1 and len(x.dim(0)) <= 1:
+    """All elements in one dimension."""
+    if len(x.shape) == 1:
         return x
     return builder.joined(x, len(x.shape), node)
 

@@ -184,6 +184,33 @@ class ByExperts:
         return sdfg
 
 
+class Gathered:
+    """Rows of what a map makes, at indices: both sides are split."""
+
+    @staticmethod
+    def to_sdfg() -> dace.SDFG:
+        sdfg = dace.SDFG("gathered")
+        for name, shape in {"x": [6, 8], "t": [6, 8], "z": [9, 8]}.items():
+            sdfg.add_array(name, shape, dace.float64, transient=name == "t")
+        sdfg.add_array("i", [9], dace.int64)
+        state = sdfg.add_state()
+        t = state.add_access("t")
+        state.add_mapped_tasklet(
+            "doubled",
+            {"r": "0:6", "o": "0:8"},
+            {"value": dace.Memlet("x[r, o]")},
+            "out = 2 * value",
+            {"out": dace.Memlet("t[r, o]")},
+            external_edges=True,
+            output_nodes={"t": t},
+        )
+        operands = [state.add_read("i"), t]
+        term = "pick(_v0@int64, [r]@int64, _v1@float64, 0.0@float64)"
+        z = state.add_write("z")
+        add_contraction(state, "z", "s,ro->so", operands, z, expression=term, pick=Pick("r", 0))
+        return sdfg
+
+
 class ReadTwice:
     """A map in a loop over ``k`` that reads ``x[i, j]`` and ``x[k, j]`` through one edge."""
 
@@ -227,6 +254,7 @@ EXAMPLES: dict[str, tuple[Any, Any]] = {
     "tile-named-spaces": PRODUCT,
     "propagate-tilings": PRODUCT,
     "keep-apart": (ByExperts, {"h": {"e": 3}, "y": {"e": 3}}),
+    "exchange-rows": (Gathered, {"t": {"r": 3}, "z": {"s": 3}}),
     "sum-operands": (summed_parts, {"a_matmul_b": (1, 1, 2), "c_matmul_c": (1, 1, 2)}),
     "split-phases": (swept, {"u": (2,), "u.2": (2,)}),
     "choose-homes": PRODUCT,

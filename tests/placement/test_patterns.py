@@ -135,8 +135,19 @@ def test_patterns_are_on_one_mesh(named):
 
 def test_presets_take_what_a_program_has(named):
     assert grids(named, megatron(2))["hidden"][1] == ((), ("model",))
+    assert grids(named, experts(2))["hidden"][1] == (("experts",), ()), "by batch"
     with pytest.raises(ScheduleError, match="splits nothing of this program"):
-        grids(named, experts(2))
+        grids(named, Patterns({"*": {"experts": "x"}}, {"x": 2}))
+
+
+def test_a_preset_says_what_a_program_lacks(named):
+    lowering = distspmd.lower(copy.deepcopy(named), experts(2))
+    assert lowering.remarks[0] == (
+        "No iteration space has the dimension 'experts', which '*' splits first along 'experts': "
+        "only batch is split."
+    )
+    other = distspmd.lower(copy.deepcopy(named), data_parallel(2))
+    assert not any("No iteration space" in sentence for sentence in other.remarks)
 
 
 def test_products_split_along_the_axes_of_both(named):

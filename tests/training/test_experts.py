@@ -1,4 +1,7 @@
-"""Mixtures of experts on ranks: words move, hidden units do not; the numbers are those of torch."""
+"""Mixtures of experts on ranks, of a batch too short to be split: words are added up.
+
+Hidden units do not move, and the numbers are those of torch.
+"""
 
 from __future__ import annotations
 
@@ -142,8 +145,8 @@ def scattered() -> tuple[Layer, Any]:
     return layer, step_of(layer)
 
 
-def step_of(layer: Layer) -> Any:
-    optimizer = torch.optim.SGD(layer.parameters(), lr=0.05, momentum=0.9)
+def step_of(layer: nn.Module, make: Any = torch.optim.SGD, **settings: Any) -> Any:
+    optimizer = make(layer.parameters(), **(settings or {"lr": 0.05, "momentum": 0.9}))
 
     def step(x: Tensor, y: Tensor) -> Tensor:
         optimizer.zero_grad()
@@ -155,9 +158,9 @@ def step_of(layer: Layer) -> Any:
     return step
 
 
-def batch() -> tuple[Tensor, Tensor]:
+def batch(count: int = BATCH) -> tuple[Tensor, Tensor]:
     generator = torch.Generator().manual_seed(1)
-    shape = BATCH, LENGTH, WIDTH
+    shape = count, LENGTH, WIDTH
     return tuple(torch.randn(shape, generator=generator).double() for _ in range(2))  # type: ignore[return-value]
 
 

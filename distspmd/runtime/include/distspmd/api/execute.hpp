@@ -9,6 +9,7 @@
 #include <cstdlib>
 
 #include <distspmd/irregular/index_set.hpp>
+#include <distspmd/irregular/row_sets.hpp>
 
 namespace distspmd {
 inline namespace v1 {
@@ -20,6 +21,7 @@ struct Executable {
   void (*ask)(Executable *context, std::int64_t fetch);
   void (*fetch)(Executable *context, std::int64_t fetch, const void *in, void *out);
   void (*foresee)(Executable *context, std::int64_t fetch, Foresight finds, const void *code);
+  void (*exchange)(Executable *context, std::int64_t exchange, const RowEnds &ends);
 };
 
 inline Executable *executable(std::int64_t context) {
@@ -57,6 +59,11 @@ inline void foresee(std::int64_t context, std::int64_t fetch, const Code &code) 
 /// Bring what was asked for, or foreseen, from the tiles of all ranks.
 inline void fetch(std::int64_t context, std::int64_t fetch, const void *in, void *out) {
   executable(context)->fetch(executable(context), fetch, in, out);
+}
+
+/// Bring rows that data choose from the ranks that have them to those that need them.
+inline void exchange_rows(std::int64_t context, std::int64_t exchange, const RowEnds &ends) {
+  executable(context)->exchange(executable(context), exchange, ends);
 }
 
 }  // namespace v1

@@ -17,6 +17,7 @@
 #include <distspmd/errors.hpp>
 #include <distspmd/api/execute.hpp>
 #include <distspmd/irregular/gather.hpp>
+#include <distspmd/irregular/row_exchange.hpp>
 #include <distspmd/shm/copy_in_copy_out.hpp>
 #include <distspmd/shm/mailbox.hpp>
 #include <distspmd/shm/single_copy.hpp>
@@ -39,6 +40,12 @@ struct Statistics {
 /// A fetch, and what its calls took.
 struct CountedFetch {
   Fetch fetch;
+  Statistics statistics;
+};
+
+/// An exchange of rows, and what its calls took.
+struct CountedExchange {
+  RowExchange exchange;
   Statistics statistics;
 };
 
@@ -87,7 +94,7 @@ class Context : public Executable {
  public:
   Context(MPI_Comm comm, const std::int64_t *words, std::int64_t count,
           std::vector<Reduction> functions = {})
-      : Executable{run_plan, touched_by, ask_for, run_fetch, foresee_of} {
+      : Executable{run_plan, touched_by, ask_for, run_fetch, foresee_of, run_exchange} {
     check(MPI_Comm_dup(comm, &comm_), comm, "MPI_Comm_dup", creation);
     check(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), comm_, "MPI_Comm_set_errhandler",
           creation);
@@ -199,6 +206,15 @@ class Context : public Executable {
     fetches_.push_back(std::unique_ptr<CountedFetch>(new CountedFetch{{table, comm_}, {}}));
   }
 
+  /// Add an exchange of rows; all ranks add the same, in the same order.
+  void add_exchange(const std::int64_t *words, std::int64_t count) {
+    int rank = 0, ranks = 0;
+    check(MPI_Comm_rank(comm_, &rank), comm_, "MPI_Comm_rank", creation);
+    check(MPI_Comm_size(comm_, &ranks), comm_, "MPI_Comm_size", creation);
+    RowTable table = Reader(comm_, words, count).rows(ranks);
+    exchanges_.push_back({RowExchange(std::move(table), comm_, rank), {}});
+  }
+
   /// Tell in some numbers where this rank is; see Movements.
   void use_movements(std::int64_t *numbers) { movements_.use(numbers); }
 
@@ -263,12 +279,23 @@ class Context : public Executable {
     ++found.statistics.calls;
   }
 
+  void exchange(std::int64_t number, const RowEnds &ends) {
+    CountedExchange &found = exchange_of(number);
+    const Movements::Going going(movements_, -1 - static_cast<std::int64_t>(fetches_.size()) - number);
+    const double begin = MPI_Wtime();
+    found.statistics.received_bytes += found.exchange.run(ends);
+    found.statistics.seconds += MPI_Wtime() - begin;
+    ++found.statistics.calls;
+  }
+
   Statistics statistics(std::int64_t number) { return plan_of(number).statistics; }
   Statistics fetch_statistics(std::int64_t number) { return fetch_of(number).statistics; }
+  Statistics exchange_statistics(std::int64_t number) { return exchange_of(number).statistics; }
 
   void reset_statistics() {
     for (Plan &plan : plans_) plan.statistics = {};
     for (auto &fetch : fetches_) fetch->statistics = {};
+    for (CountedExchange &exchange : exchanges_) exchange.statistics = {};
   }
 
  private:
@@ -289,6 +316,17 @@ class Context : public Executable {
   }
   static void foresee_of(Executable *context, std::int64_t fetch, Foresight finds, const void *code) {
     static_cast<Context *>(context)->foresee(fetch, finds, code);
+  }
+
+  static void run_exchange(Executable *context, std::int64_t exchange, const RowEnds &ends) {
+    static_cast<Context *>(context)->exchange(exchange, ends);
+  }
+
+  CountedExchange &exchange_of(std::int64_t number) {
+    if (number < 0 || number >= static_cast<std::int64_t>(exchanges_.size()))
+      fail(comm_, "there is no exchange of rows " + std::to_string(number) + " of " +
+                      std::to_string(exchanges_.size()) + ".");
+    return exchanges_[static_cast<std::size_t>(number)];
   }
 
   CountedFetch &fetch_of(std::int64_t number) {
@@ -393,6 +431,7 @@ class Context : public Executable {
   std::unique_ptr<Mailbox> mailbox_;
   std::vector<Plan> plans_;
   std::vector<std::unique_ptr<CountedFetch>> fetches_;
+  std::vector<CountedExchange> exchanges_;
   Memory send_staging_, receive_staging_, scratch_;
   Movements movements_;
   Buffers buffers_;
@@ -454,6 +493,17 @@ DISTSPMD_EXPORT void distspmd_add_fetch(void *context, const std::int64_t *words
   }
 }
 
+/// Add an exchange of rows from a rank's words; all ranks add the same, in the same order.
+DISTSPMD_EXPORT void distspmd_add_exchange(void *context, const std::int64_t *words,
+                                           std::int64_t count) {
+  distspmd::Context *made = static_cast<distspmd::Context *>(context);
+  try {
+    made->add_exchange(words, count);
+  } catch (const std::exception &error) {
+    made->end(std::string("cannot make an exchange of rows: ") + error.what());
+  }
+}
+
 DISTSPMD_EXPORT std::int64_t distspmd_scratch_bytes(void *context) {
   return static_cast<distspmd::Context *>(context)->scratch_bytes();
 }
@@ -502,6 +552,27 @@ DISTSPMD_EXPORT void distspmd_fetch_statistics(void *context, std::int64_t fetch
   *calls = found.calls;
   *received_bytes = found.received_bytes;
   *asked_bytes = found.asked_bytes;
+}
+
+/// What the calls of an exchange of rows took, and the bytes of rows that came from others.
+DISTSPMD_EXPORT void distspmd_exchange_statistics(void *context, std::int64_t exchange,
+                                                  double *seconds, std::int64_t *calls,
+                                                  std::int64_t *received_bytes) {
+  const auto found = static_cast<distspmd::Context *>(context)->exchange_statistics(exchange);
+  *seconds = found.seconds;
+  *calls = found.calls;
+  *received_bytes = found.received_bytes;
+}
+
+/// Run an exchange of rows between arrays, as a program does.
+DISTSPMD_EXPORT void distspmd_exchange(void *context, std::int64_t exchange, const void *in, void *out,
+                                       const std::int64_t *const *arrays,
+                                       const std::int64_t *counts) {
+  const distspmd::RowEnds ends{static_cast<const char *>(in),
+                               static_cast<char *>(out),
+                               {arrays[0], arrays[1], counts[0]},
+                               {arrays[2], arrays[3], counts[1]}};
+  static_cast<distspmd::Context *>(context)->exchange(exchange, ends);
 }
 
 /// Meet the other ranks for a plan that a device carries out, and count it; see Context.

@@ -87,7 +87,7 @@ class Transport : public Executable {
   /// Words: numbers of plans and of fetches; of each its item size, the boxes that are read from the
   /// source, those of the target that have to be there before, and those that are written.
   Transport(void *engine, End end, const std::int64_t *words)
-      : Executable{run_plan, touched_by, ask_for, run_fetch, foresee_of},
+      : Executable{run_plan, touched_by, ask_for, run_fetch, foresee_of, run_exchange},
         engine_(static_cast<Executable *>(engine)),
         end_(end) {
     const std::int64_t plans = *words++, fetches = *words++;
@@ -271,6 +271,10 @@ class Transport : public Executable {
   static void foresee_of(Executable *own, std::int64_t fetch, Foresight finds, const void *code) {
     Executable *engine = static_cast<Transport *>(own)->engine_;
     engine->foresee(engine, fetch, finds, code);
+  }
+  static void run_exchange(Executable *own, std::int64_t exchange, const RowEnds &ends) {
+    Executable *engine = static_cast<Transport *>(own)->engine_;
+    engine->exchange(engine, exchange, ends);
   }
   static void run_fetch(Executable *own, std::int64_t fetch, const void *in, void *out) {
     Transport *self = static_cast<Transport *>(own);

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include <distspmd/irregular/row_sets.hpp>
 #include <distspmd/plan/boxes.hpp>
 #include <distspmd/plan/collectives.hpp>
 #include <distspmd/errors.hpp>
@@ -58,6 +59,15 @@ struct FetchTable {
   std::map<int, std::vector<std::int64_t>> peer_ends;  // those of the ranks that it sends to
 };
 
+/// Which rows ranks have and need; distspmd/plans/row_encoding.py has the words.
+struct RowTable {
+  std::string name;
+  std::int64_t dtype, itemsize;
+  std::int64_t rows, width;           // elements of a row
+  std::int64_t first;                 // row of this rank's source
+  std::vector<RowPart> has, needs;  // parts of all ranks
+};
+
 struct Table {
   std::int64_t rank, ranks, fingerprint;
   std::vector<Family> families;
@@ -96,6 +106,27 @@ class Reader {
     }
     for (std::int64_t p = 0; p < plans; ++p) table.plans.push_back(plan(table.families));
     where_ = "the table";
+    if (at_ != count_) wrong("words are left over");
+    return table;
+  }
+
+  RowTable rows(std::int64_t ranks) {
+    RowTable table{};
+    where_ = "an exchange of rows";
+    table.name = where_ = name();
+    table.dtype = within(0, dtypes - 1, "dtype");
+    table.itemsize = within(1, max_count, "itemsize");
+    table.rows = within(0, INT64_MAX, "number of rows");
+    table.width = within(0, INT64_MAX / table.itemsize, "elements of a row");
+    table.first = within(0, table.rows, "first row");
+    for (auto *parts : {&table.has, &table.needs}) {
+      const std::int64_t known = within(0, ranks, "number of parts");
+      for (std::int64_t rank = 0; rank < known; ++rank) {
+        const std::int64_t begin = next();
+        parts->push_back({begin, next()});
+      }
+    }
+    if (table.has.size() != table.needs.size()) wrong("ranks have parts on one side alone");
     if (at_ != count_) wrong("words are left over");
     return table;
   }
