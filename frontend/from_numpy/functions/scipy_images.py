@@ -221,28 +221,6 @@ def _convolve2d(
 
 
 @written_out_in("scipy.signal")
-def _lfilter(b: Any, a: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
-    above, below = np.atleast_1d(b), np.atleast_1d(a)
-    n = max(above.shape[0], below.shape[0])
-    above = np.pad(above / below[0], (0, n - above.shape[0]))
-    below = np.pad(below / below[0], (0, n - below.shape[0]))
-    lines = np.moveaxis(np.asarray(x), axis, 0)
-    kind = np.result_type(lines, above, below, np.float64)
-    found = np.zeros(lines.shape, kind)
-    state = np.zeros((n, *lines.shape[1:]), kind)
-    if zi is not None:
-        state[: n - 1] = np.moveaxis(np.asarray(zi), axis, 0)
-    for t in range(lines.shape[0]):
-        now = above[0] * lines[t] + state[0]
-        found[t] = now
-        for k in range(1, n):
-            state[k - 1] = state[k] + above[k] * lines[t] - below[k] * now
-    if zi is None:
-        return np.moveaxis(found, 0, axis)
-    return np.moveaxis(found, 0, axis), np.moveaxis(state[: n - 1], 0, axis)
-
-
-@written_out_in("scipy.signal")
 def _detrend(
     data: Any, axis: int = -1, type: Any = "linear", bp: Any = 0, overwrite_data: bool = False
 ) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from distspmd.frontend.from_numpy.functions.registry import FUNCTIONS, named
+from distspmd.frontend.from_numpy.functions.registry import named
 from distspmd.frontend.from_numpy.functions.written_out import written_out_in
 from distspmd.frontend.from_numpy.library.distances import distances_of
 from distspmd.frontend.from_numpy.library.matrix_functions import eigenvectors
@@ -165,30 +165,6 @@ def _simpson(y: Any, x: Any = None, *, dx: Any = 1.0, axis: int = -1) -> Any:
         first = end**3 / (6 * before * (before + end))
         found = found + third * values[..., -1] + middle * values[..., -2] - first * values[..., -3]
     return found
-
-
-# -- signals --------------------------------------------------------------------------------------
-
-
-@written_out_in("scipy.signal")
-def _correlate(in1: Any, in2: Any, mode: Any = "full", method: Any = "auto") -> Any:
-    if np.ndim(in1) != 1 or np.ndim(in2) != 1:
-        raise NotImplementedError("scipy.signal.correlate of other than two vectors")
-    if mode == "full" or len(in1) >= len(in2):
-        return np.correlate(in1, in2, mode)
-    raise NotImplementedError("scipy.signal.correlate with a second vector that is longer")
-
-
-@written_out_in("scipy.signal")
-def _convolve(in1: Any, in2: Any, mode: Any = "full", method: Any = "auto") -> Any:
-    if np.ndim(in1) != 1 or np.ndim(in2) != 1:
-        raise NotImplementedError("scipy.signal.convolve of other than two vectors")
-    if mode == "full" or len(in1) >= len(in2):
-        return np.convolve(in1, in2, mode)
-    raise NotImplementedError("scipy.signal.convolve with a second vector that is longer")
-
-
-FUNCTIONS["scipy.signal", "fftconvolve"] = FUNCTIONS["scipy.signal", "convolve"]
 
 
 # -- cosines --------------------------------------------------------------------------------------

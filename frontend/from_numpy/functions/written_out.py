@@ -16,6 +16,8 @@ import numpy as np
 from distspmd.frontend.from_numpy.frames import Frame
 from distspmd.frontend.from_numpy.functions.registry import function, named
 from distspmd.frontend.from_numpy.kinds import has_data
+from distspmd.frontend.from_numpy.library.broadcasting import Broadcast
+from distspmd.frontend.from_numpy.syntax import objects
 
 
 def written_out(*objects: Any, method: str | None = None) -> Callable[[Any], Any]:
@@ -306,6 +308,13 @@ def _apply_over_axes(func: Any, a: Any, axes: Any) -> Any:
         found = func(a, axis)
         a = found if np.ndim(found) == np.ndim(a) else np.expand_dims(found, axis)
     return a
+
+
+@function(np.broadcast)
+def _broadcast(run: Any, *arrays: Any) -> Any:
+    if not has_data(list(arrays)):
+        return np.broadcast(*arrays)
+    return objects.make(run, Broadcast, list(arrays), {})
 
 
 @written_out(np.dsplit)
