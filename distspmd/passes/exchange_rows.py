@@ -152,7 +152,7 @@ class _Exchange:
             if program.picking(space) is not None or space.name in program.on_rows:
                 continue
             tiled = program.tiled[space.name]
-            if any(tiled.tiling.splits) or space.name in program.running:
+            if max(tiled.tiling.parts, default=1) > 1 or space.name in program.running:
                 continue
             yield space
             for use in tiled.uses:

@@ -121,7 +121,7 @@ class RowsNeeded(PartialValues):
     def needed_of(self, space: IterationSpace) -> Rows | None:
         """The rows that all readers of what a space writes need, if none needs others."""
         tiled = self.tiled[space.name]
-        if any(tiled.tiling.splits) or space.moving or space.name in self.running:
+        if max(tiled.tiling.parts, default=1) > 1 or space.moving or space.name in self.running:
             return None
         found: set[Rows | None] = set()
         for use in tiled.uses:
