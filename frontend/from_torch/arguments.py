@@ -15,7 +15,7 @@ from torch.utils import _pytree as pytree
 from distspmd.errors import ArgumentError
 from distspmd.execution.binding import binding_of
 from distspmd.frontend.from_torch.assumptions import Assumptions, IndexRange
-from distspmd.frontend.from_torch.run_time_numbers import Read
+from distspmd.frontend.from_torch.run_time_numbers import Read, Told
 from distspmd.frontend.operators.aten_registry import HALVES
 
 if TYPE_CHECKING:
@@ -150,7 +150,9 @@ class MemoryBinding:
             for array, shape, dtype in zip(results, self.results, self.types, strict=True)
         ]
 
-        def found(place: int | Read) -> Any:
+        def found(place: int | Read | Told) -> Any:
+            if isinstance(place, Told):
+                return place.value
             if not isinstance(place, Read):
                 return tensors[place]
             tensor = tensors[place.result]

@@ -215,6 +215,9 @@ def _leads_to(value: Any, name: str) -> Iterator[tuple[str, Any]]:
             yield "self", value.__self__
         else:
             yield from vars(value.__self__).items()
+    elif isinstance(value, torch.optim.Optimizer):  # which may wrap another one
+        inner = vars(value).items()
+        yield from ((key, x) for key, x in inner if isinstance(x, torch.optim.Optimizer))
     elif isinstance(value, functools.partial):
         yield from (("", item) for item in (value.func, *value.args, *value.keywords.values()))
     elif isinstance(value, types.FunctionType):

@@ -41,11 +41,25 @@ def optimizer_slots(closed: Closed, varying: Collection[str]) -> Iterator[Slot]:
             for key, place in varying_settings(group, varying):
                 name = _setting_name(prefix, number, key, place)
                 yield Slot(name, _as_tensor(_setting(optimizer, number, key, place)), "rate")
+    for (number, place, key), name in _names_of_states(closed).items():
+        optimizer = list(closed.optimizers.values())[number]
+        tensor = next(each for each in optimizer.state if id(each) == place)
+        yield Slot(name, _state(optimizer, tensor, key), "state")
+
+
+def _names_of_states(closed: Closed) -> dict[tuple[int, int, str], str]:
+    """Names of tensors in states: by the number of the optimizer, the parameter, and the key."""
+    found: dict[tuple[int, int, str], str] = {}
+    taken: set[str] = set()
+    for number, (prefix, optimizer) in enumerate(closed.optimizers.items()):
         for tensor, state in optimizer.state.items():
             for key, value in state.items():
                 if isinstance(value, torch.Tensor):
                     name = f"{closed.names[id(tensor)]}.{key}"
-                    yield Slot(name, _state(optimizer, tensor, key), "state")
+                    name = f"{prefix}.{name}" if name in taken else name
+                    taken.add(name)
+                    found[number, id(tensor), key] = name
+    return found
 
 
 def varying_settings(
@@ -80,18 +94,23 @@ def swapped_optimizers(
         Each group with its rate, which the function may not replace.
     """
     before, rates = [], []
-    for prefix, optimizer in closed.optimizers.items():
+    names = _names_of_states(closed)
+    done: set[int] = set()  # an optimizer that wraps another one has its groups
+    for place, (prefix, optimizer) in enumerate(closed.optimizers.items()):
         before.append((optimizer, optimizer.state, [dict(g) for g in optimizer.param_groups]))
         state: defaultdict[Any, Any] = defaultdict(dict)
         for tensor, own in optimizer.state.items():
             state[swapped[id(tensor)]] = {
-                key: traced[f"{closed.names[id(tensor)]}.{key}"]
+                key: traced[names[place, id(tensor), key]]
                 if isinstance(value, torch.Tensor)
                 else value
                 for key, value in own.items()
             }
         optimizer.state = state
         for number, group in enumerate(optimizer.param_groups):
+            if id(group) in done:
+                continue
+            done.add(id(group))
             group["params"] = [swapped[id(tensor)] for tensor in group["params"]]
             _swap_settings(optimizer, number, prefix, traced, varying, guards)
             group["lr"] = traced[f"{prefix}.{number}.lr"]
@@ -105,7 +124,7 @@ def swapped_optimizers(
         for (optimizer, _, _), keys in zip(before, known, strict=True):
             _check_states(optimizer, keys)
     finally:
-        for optimizer, state, groups in before:
+        for optimizer, state, groups in reversed(before):
             optimizer.state = state
             for group, content in zip(optimizer.param_groups, groups, strict=True):
                 group.clear()

@@ -73,7 +73,7 @@ class Places(TorchFunctionMode):
         name = getattr(func, "__name__", "")
         args, kwargs = self.standing.replaced(args), self.standing.replaced(kwargs or {})
         if name == "item" and self._inside_update():
-            return Number(args[0].reshape(()), None, "a value of a tensor", self.guards)
+            return Number(args[0].reshape(()).clone(), None, "item()", self.guards)
         if name in ("__rpow__", "pow") and self._inside_update():
             args = _in_double(args)
         if name.startswith(PREFIX):
@@ -107,7 +107,7 @@ class Places(TorchFunctionMode):
         inner = torch._is_functional_tensor(args[0])  # that of tolist, which is no number
         if getattr(func, "__name__", "") == "item" and args[0].numel() == 1 and not inner:
             where = f"item() in {repr(self.path) if self.path else 'the step itself'}"
-            read = args[0].detach().reshape(())
+            read = args[0].detach().reshape(()).clone()
             read = read.double() if read.is_floating_point() else read
             return ReadNumber(read, None, where, self.guards)
         raise UnsupportedProgram(

@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 from torch.optim import _adafactor
+from torch.utils import _pytree as pytree
 
 from distspmd.errors import UnsupportedProgram
 
@@ -33,6 +34,17 @@ class Read:
     """
 
     result: int
+
+
+@dataclass(frozen=True)
+class Told:
+    """In the place of a result: what the function returns at each call.
+
+    Attributes:
+        value: a number, a text, or nothing.
+    """
+
+    value: float | str | None
 
 
 class Number:
@@ -162,6 +174,28 @@ class ReadNumber(Number):
         if other is not None and other.is_floating_point() and self.tensor.is_floating_point():
             return self.tensor.to(other.dtype)
         return self.tensor
+
+
+def placed(result: Any) -> tuple[Any, list[torch.Tensor]]:
+    """What a function returns, with what stands for each part in its place, and its tensors.
+
+    Raises:
+        UnsupportedProgram: it returns what does not come out of a program.
+    """
+    tensors: list[torch.Tensor] = []
+
+    def place(leaf: Any) -> Any:
+        if leaf is None or type(leaf) in (bool, int, float, str):
+            return Told(leaf)
+        if not isinstance(leaf, torch.Tensor | Number):
+            raise UnsupportedProgram(
+                f"the function returns {leaf!r}; only tensors, numbers and texts come out of a "
+                "program. Return the tensor itself, and convert it after the call."
+            )
+        tensors.append((leaf.tensor if isinstance(leaf, Number) else leaf).detach())
+        return Read(len(tensors) - 1) if isinstance(leaf, Number) else len(tensors) - 1
+
+    return pytree.tree_map(place, result), tensors
 
 
 def _arithmetic() -> None:

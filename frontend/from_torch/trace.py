@@ -23,7 +23,6 @@ from torch.fx import traceback as fx_traceback
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.nn.attention import SDPBackend, sdpa_kernel
-from torch.utils import _pytree as pytree
 
 from distspmd.codegen.build import warm_up
 from distspmd.errors import UnsupportedProgram
@@ -39,7 +38,7 @@ from distspmd.frontend.from_torch.optimizers import (
 )
 from distspmd.frontend.from_torch.outside_tensors import Outside, Place
 from distspmd.frontend.from_torch.provenance import Places
-from distspmd.frontend.from_torch.run_time_numbers import Guards, Number, Read
+from distspmd.frontend.from_torch.run_time_numbers import Guards, placed
 from distspmd.frontend.from_torch.scalers import scaler_slots, swapped_scalers
 from distspmd.frontend.from_torch.slots import Slot
 from distspmd.frontend.from_torch.swapped_modules import STANDS_FOR, Left, swapped_modules
@@ -376,16 +375,8 @@ class _Run:
             self._check_rates(rates)
             self._keep_gradients(traced, swapped)
             self._keep_buffers(traced)
-        flat, structure = pytree.tree_flatten(result)
-        wrong = [leaf for leaf in flat if not isinstance(leaf, torch.Tensor | Number)]
-        if wrong:
-            raise UnsupportedProgram(
-                f"the function returns {wrong[0]!r}; only tensors, and numbers that item() gives, "
-                "come out of a program. Return the tensor itself, and convert it after the call."
-            )
-        places = [Read(n) if isinstance(leaf, Number) else n for n, leaf in enumerate(flat)]
-        self.results = pytree.tree_unflatten(places, structure)
-        return [(x.tensor if isinstance(x, Number) else x).detach() for x in flat]
+        self.results, tensors = placed(result)
+        return tensors
 
     @contextlib.contextmanager
     def _asking_for_more(self) -> Iterator[None]:

@@ -61,8 +61,8 @@ class Program:
 
         def call(*given: Tensor) -> list[Tensor]:
             self.kernels = kernels
-            binding.arguments()  # which compares what the program assumes
-            results, live = self.run(sdfg, given)
+            known = binding.arguments()  # which compares what the program assumes
+            results, live = self.run(sdfg, given, known.get("seed"))
             for slot in binding.live.values():
                 if slot.kind != "rate":
                     with torch.no_grad():
@@ -71,7 +71,10 @@ class Program:
 
         return call
 
-    def run(self, sdfg: SDFG, inputs: Sequence[Tensor]) -> tuple[list[Tensor], dict[str, Any]]:
+    def run(
+        self, sdfg: SDFG, inputs: Sequence[Tensor], seed: Any = None
+    ) -> tuple[list[Tensor], dict[str, Any]]:
+        """The results, and the live tensors afterwards; random numbers are drawn from a seed."""
         binding: Any = binding_of(sdfg)
         shapes = {name: tuple(map(int, array.shape)) for name, array in sdfg.arrays.items()}
         memory = {
@@ -81,6 +84,8 @@ class Program:
             memory[name] = np.array(as_stored(slot.fetch())).reshape(shapes[name])
         for name, value in zip(sdfg.arg_names, inputs, strict=True):
             memory[name] = np.array(as_stored(value)).reshape(shapes[name])
+        if seed is not None:
+            memory["seed"] = seed
         for kernel in self.kernels:
             run_kernel(kernel, memory)
         single = len(binding.results) == 1
@@ -189,4 +194,22 @@ def _value(expression: Expression, grid: dict[Variable, Any], memory: dict[str, 
         values[name] = value
         return Argument(name, leaf.dtype)
 
-    return evaluate(replace_leaves(expression, named), values)
+    return evaluate(replace_leaves(expression, named), values, functions={"uniform": uniform})
+
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+
+
+def uniform(seed: Any, draw: Any, place: Any) -> Any:
+    """The number in [0, 1) that programs draw, as `counter_rng.hpp` has it."""
+    with np.errstate(over="ignore"):
+        seed, draw, place = (np.asarray(each).astype(np.uint64) for each in (seed, draw, place))
+        stream = _mixed(seed + _GOLDEN * draw)
+        bits = _mixed(stream + _GOLDEN * (place + np.uint64(1)))
+        return (bits >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+
+def _mixed(x: Any) -> Any:
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))

@@ -113,6 +113,55 @@ def test_three_steps_of_an_optimizer_are_those_of_torch(name: str, program: Prog
     same_as_torch(program, build)
 
 
+class Slow(torch.optim.Optimizer):
+    """Wraps another optimizer, whose groups it has; parameters go half of the way."""
+
+    def __init__(self, inner: torch.optim.Optimizer) -> None:
+        self.inner = inner
+        super().__init__(inner.param_groups, inner.defaults)
+        self.param_groups = inner.param_groups
+        for group in self.param_groups:
+            for p in group["params"]:
+                self.state[p]["exp_avg"] = p.detach().clone()
+
+    @torch.no_grad()
+    def step(self, closure: Any = None) -> None:
+        self.inner.step()
+        for group in self.param_groups:
+            for p in group["params"]:
+                kept = self.state[p]["exp_avg"]
+                kept.lerp_(p, 0.5)
+                p.copy_(kept)
+
+
+def test_an_optimizer_may_wrap_another_one(program: Program) -> None:
+    def build() -> Made:
+        model = net()
+        optimizer = Slow(torch.optim.Adam(model.parameters(), lr=0.1))
+        return model, stepping(model, optimizer), optimizer
+
+    same_as_torch(program, build)
+
+
+def test_two_optimizers_of_the_same_parameters_have_their_own_states(program: Program) -> None:
+    def build() -> Made:
+        model = net()
+        first, second = (torch.optim.Adam(model.parameters(), lr=rate) for rate in (0.1, 0.03))
+
+        def step(x: Tensor) -> Tensor:
+            loss: Tensor = (model(x) - 1).square().mean()
+            for optimizer in (first, second):
+                optimizer.zero_grad()
+                loss = (model(x) - 1).square().mean()
+                loss.backward()
+                optimizer.step()
+            return loss
+
+        return model, step, first
+
+    same_as_torch(program, build)
+
+
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_is_no_program_is_refused_by_name(name: str) -> None:
     model = net()

@@ -25,6 +25,7 @@ def described(x: Tensor) -> dict[str, Any]:
         "positive": (x > 0).sum().item(),
         "centred": x - value,
         "weighed": [loss * value, -abs(value)],
+        "told": (len(x), None, "mean"),
     }
 
 
@@ -46,6 +47,7 @@ def test_numbers_that_are_returned_are_those_of_torch(
     assert found["weighed"][0].equal(wanted["weighed"][0])
     assert found["weighed"][0].dtype == dtype
     assert found["weighed"][1] == wanted["weighed"][1]
+    assert found["told"] == (4, None, "mean")
     others = binding_of(sdfg).returned([None] * len(results))
     assert others["loss"] is None
 
@@ -62,6 +64,29 @@ def test_no_gradient_goes_through_a_number(monkeypatch: pytest.MonkeyPatch) -> N
     x = torch.tensor([0.5, -2.0, 4.0], dtype=torch.float64)
     (found,), _ = Program(monkeypatch).step(step, x)
     torch.testing.assert_close(found, step(x))
+
+
+class Clock(nn.Module):
+    """Reads a time, and then changes it."""
+
+    def __init__(self, dtype: torch.dtype) -> None:
+        super().__init__()
+        self.time = nn.Parameter(torch.full((), 3, dtype=dtype), requires_grad=False)
+
+    def forward(self, x: Tensor) -> tuple[float, Tensor]:
+        before = self.time.item()
+        self.time.mul_(5)
+        return before, x * before - self.time
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.int64])
+def test_a_number_is_the_value_at_the_time_of_reading(
+    dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x = torch.tensor([1.0, 2.0], dtype=torch.float64)
+    before, found = Program(monkeypatch).of(Clock(dtype), x)
+    assert before == 3
+    torch.testing.assert_close(found, 3 * x - 15)
 
 
 class Counting(nn.Module):

@@ -124,9 +124,9 @@ def test_an_optimizer_of_other_tensors_is_refused() -> None:
     assert "does not lead to" in refused(stepped(model, optimizer, id), torch.randn(2, 4))
 
 
-def test_results_are_tensors() -> None:
+def test_modules_are_no_results() -> None:
     model = net()
-    assert "returns 3" in refused(lambda x: (model(x), 3), torch.randn(2, 4))
+    assert "returns Sequential" in refused(lambda x: (model(x), model), torch.randn(2, 4))
 
 
 def test_arguments_are_tensors_on_the_cpu() -> None:
