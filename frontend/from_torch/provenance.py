@@ -22,6 +22,7 @@ from distspmd.frontend.from_torch.closures import Closed
 from distspmd.frontend.from_torch.known_values import SHAPES, KnownValues
 from distspmd.frontend.from_torch.lists_of_tensors import PREFIX, for_each
 from distspmd.frontend.from_torch.outside_tensors import Standing
+from distspmd.frontend.from_torch.resampling import grid_sample
 from distspmd.frontend.from_torch.run_time_numbers import Guards, Number, ReadNumber
 
 _READS = ("item", "tolist", "numpy", "__bool__", "__float__", "__int__", "__index__")
@@ -86,6 +87,8 @@ class Places(TorchFunctionMode):
             return self._backward(func, args, kwargs)
         if func == _SET_DATA:
             return _set_data(*args)
+        if name == "grid_sample" and args[0].ndim == 4:
+            return grid_sample(*args, **kwargs)
         return self._run(func, name, *self.known.arguments(name, args, kwargs))
 
     def _run(

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch._decomp.decompositions import _grid_sampler_2d
 
 aten = torch.ops.aten
 
@@ -185,3 +186,17 @@ def _table() -> dict[Any, Callable[..., Any]]:
 
 
 DECOMPOSITIONS = _table()
+
+
+def grid_sample(
+    x: Tensor,
+    grid: Tensor,
+    mode: str = "bilinear",
+    padding_mode: str = "zeros",
+    align_corners: bool | None = None,
+) -> Tensor:
+    """What ``torch.nn.functional.grid_sample`` does, of operators that all have derivatives."""
+    modes, paddings = ("bilinear", "nearest", "bicubic"), ("zeros", "border", "reflection")
+    chosen = modes.index(mode), paddings.index(padding_mode)
+    found: Tensor = _grid_sampler_2d(x, grid, *chosen, bool(align_corners))
+    return found

@@ -269,6 +269,23 @@ def is_solid(variables: Sequence[Variable]) -> bool:
     return len(leaves) == 1 and leaves[0].extent.find().solid
 
 
+def is_whole(value: Value) -> bool:
+    """Whether a load has each dimension of its array in one of the value's, all from the start."""
+    load = value.expression
+    assert isinstance(load, Load)
+    place = {leaf: d for d, own in enumerate(value.dims) for v in own for leaf in v.leaves()}
+    for index, extent in zip(load.index, load.array.extents, strict=True):
+        if not index.terms:
+            continue
+        (variable, factor), *others = index.terms
+        plain = (factor, index.constant, index.divisor, index.within) == (1, 0, 1, None)
+        if others or not plain or variable.length != extent.length:
+            return False
+        if len({place.get(leaf) for leaf in variable.leaves()}) > 1:
+            return False
+    return True
+
+
 def align_groups(a: Sequence[Variable], b: Sequence[Variable]) -> dict[Variable, Index]:
     """Split two groups of one length alike; what to put in for the variables of the second.
 

@@ -27,6 +27,7 @@ from distspmd.frontend.tensor_ir.indices import (
     Variable,
     element,
     is_solid,
+    is_whole,
     loads,
     new_variables,
     regroup,
@@ -114,9 +115,7 @@ class Builder:
     def whole(self, value: Value, node: fx.Node) -> Value:
         """A value in an array of which its own variables are the indices, all from the start."""
         stored = self.stored(value, node)
-        assert isinstance(stored.expression, Load)
-        pairs = zip(stored.expression.index, stored.expression.array.extents, strict=True)
-        if all(_is_whole(index, extent) for index, extent in pairs):
+        if is_whole(stored):
             return stored
         return self.stored_anew(value, node)
 
@@ -302,15 +301,6 @@ def _regrouped(value: Value, shape: Sequence[int]) -> tuple[tuple[Variable, ...]
         return regroup(value, shape).dims
     except Crossing:
         return None
-
-
-def _is_whole(index: Index, extent: Extent) -> bool:
-    """Whether an index is a variable that runs over all of a dimension, or one place."""
-    if not index.terms:
-        return True
-    ((variable, factor),) = index.terms
-    plain = (factor, index.constant, index.divisor, index.within) == (1, 0, 1, None)
-    return plain and variable.length == extent.length
 
 
 def _reducible(value: Value, gone: Sequence[Variable]) -> bool:

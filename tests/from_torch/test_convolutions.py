@@ -10,6 +10,7 @@ from conftest import call_on_ranks
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
+from torch.nn import functional
 from training.run_models import difference
 
 from from_torch.kernels_in_numpy import Program
@@ -80,6 +81,29 @@ def test_convolutions_and_their_gradients_are_those_of_torch(examples: int) -> N
 def test_room_that_no_window_reaches_has_no_gradient() -> None:
     layer = nn.ConvTranspose2d(4, 1, 1, dilation=(1, 2), output_padding=(0, 1), dtype=torch.float64)
     check((layer, torch.randn(1, 4, 1, 1, dtype=torch.float64)))
+
+
+def test_pixels_that_are_shuffled_between_convolutions_have_the_gradients_of_torch() -> None:
+    torch.manual_seed(0)
+    layers = nn.Conv2d(3, 4, 3), nn.Conv2d(4, 8, 3, padding=1), nn.PixelShuffle(2)
+    layer = nn.Sequential(*layers, nn.Conv2d(2, 3, 3, padding=1)).double()
+    check((layer, torch.randn(2, 3, 6, 6, dtype=torch.float64)))
+
+
+def test_samples_of_a_grid_have_the_gradients_of_torch() -> None:
+    class Sampled(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.theta = nn.Parameter(torch.tensor([[0.8, 0.1, 0.0], [-0.2, 1.1, 0.1]]).double())
+
+        def forward(self, x: Tensor) -> Tensor:
+            theta = self.theta.expand(len(x), 2, 3)
+            grid = functional.affine_grid(theta, [*x.shape[:2], 3, 5], align_corners=True)
+            bent = functional.grid_sample(x, grid, "bilinear", "border", align_corners=True)
+            return bent + functional.grid_sample(x, grid, mode="nearest", align_corners=False)
+
+    torch.manual_seed(0)
+    check((Sampled(), torch.randn(2, 2, 4, 6, dtype=torch.float64)))
 
 
 @pytest.mark.slow
