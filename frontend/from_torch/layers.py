@@ -23,6 +23,15 @@ def shrink_backward(g: Tensor, x: Tensor, limit: float) -> Tensor:
     return torch.where((x >= -limit) & (x <= limit), 0.0, g)
 
 
+_SIXTH = torch.tensor(1 / 6, dtype=torch.float32).item()
+"""As torch has it in double precision, too."""
+
+
+def hardsigmoid_backward(g: Tensor, x: Tensor) -> Tensor:
+    """The gradient of ``hardsigmoid``: a sixth within the limits."""
+    return torch.where((x > -3) & (x < 3), g * _SIXTH, 0.0)
+
+
 def rrelu(
     x: Tensor,
     noise: Tensor,
@@ -229,6 +238,7 @@ def masked_scatter(x: Tensor, mask: Tensor, source: Tensor) -> Tensor:
 
 
 DECOMPOSITIONS: dict[Any, Callable[..., Any]] = {
+    aten.hardsigmoid_backward.default: hardsigmoid_backward,
     aten.hardshrink_backward.default: shrink_backward,
     aten.softshrink_backward.default: shrink_backward,
     aten.rrelu_with_noise_functional.default: rrelu,

@@ -69,3 +69,15 @@ def test_a_layer_means_what_it_does_in_torch(name: str, monkeypatch: pytest.Monk
         for one, other in zip(results, pytree.tree_leaves(module(*inputs)), strict=True):
             assert one.shape == other.shape
             assert difference(one, other) < 1e-8
+
+
+def test_the_slope_of_a_hard_sigmoid_is_as_exact_as_that_of_torch(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def step(x: Tensor) -> Tensor:
+        x = x.detach().requires_grad_()
+        return torch.autograd.grad(nn.functional.hardsigmoid(x).sum(), x)[0]
+
+    x = torch.linspace(-4, 4, 9, dtype=torch.float64)
+    (found,), _ = Program(monkeypatch).step(step, x)
+    assert found.equal(step(x))
