@@ -36,15 +36,16 @@ Namespace = dict[str, Any]
 
 _LEFT_OUT = """
     array2string array_repr array_str base_repr binary_repr can_cast common_type DataSource dump
-    dumps errstate format_float_positional format_float_scientific from_dlpack frombuffer
-    fromfile fromfunction frompyfunc fromregex fromstring genfromtxt get_include
+    dumps empty empty_like errstate format_float_positional format_float_scientific
+    from_dlpack frombuffer fromfile fromfunction frompyfunc fromregex fromstring genfromtxt
+    get_include
     get_printoptions getbufsize geterr geterrcall info iscomplexobj issubdtype load loadtxt
     may_share_memory memmap mintypecode nested_iters poly1d printoptions promote_types
     result_type save savetxt savez savez_compressed set_printoptions setbufsize seterr
     seterrcall setflags shares_memory show_config show_runtime test tobytes tofile tostring
     typename vectorize
 """
-"""Functions of files, texts, objects and settings."""
+"""Functions of files, texts, objects and settings, and those of arrays without content."""
 
 
 def public_functions() -> Iterator[tuple[str, Any]]:

@@ -321,7 +321,8 @@ class _Run:
         whole = np.broadcast_to(value, tuple(extents.values()))
         gone = tuple(range(len(letters) - len(einsum.reduced), len(letters)))
         with np.errstate(all="ignore"):
-            found = _REDUCTIONS[statement.operation].reduce(whole.astype(dtype), axis=gone)
+            reduce = _REDUCTIONS[statement.operation].reduce
+            found = reduce(whole.astype(dtype), axis=gone, dtype=dtype)
         kept = {
             x: grid[x].reshape(grid[x].shape[: gone[0]] if gone else grid[x].shape)
             for x in letters

@@ -12,6 +12,7 @@ from distspmd.frontend.from_numpy.complex_parts import apply_imag, apply_real, f
 from distspmd.frontend.from_numpy.functions.reductions import finished
 from distspmd.frontend.from_numpy.functions.registry import METHODS, function
 from distspmd.frontend.from_numpy.kinds import of_numpy
+from distspmd.frontend.from_numpy.library import rarer_forms
 from distspmd.frontend.from_numpy.values import View
 
 # -- choices --------------------------------------------------------------------------------------
@@ -106,11 +107,13 @@ def _nan_to_num(
         return tensor
     info = np.finfo(tensor.dtype)
     kind = tensor.dtype.type
-    high = kind(info.max if posinf is None else posinf)
-    low = kind(info.min if neginf is None else neginf)
-    found = choose(tracer, combine(tracer, np.isnan, [tensor]), tracer.tensor(kind(nan)), tensor)
-    found = choose(tracer, combine(tracer, np.equal, [tensor, np.inf]), tracer.tensor(high), found)
-    return choose(tracer, combine(tracer, np.equal, [tensor, -np.inf]), tracer.tensor(low), found)
+    limits = nan, info.max if posinf is None else posinf, info.min if neginf is None else neginf
+    instead, high, low = (
+        tracer.broadcast(converted(tracer, v, kind), tensor.shape) for v in limits
+    )
+    found = choose(tracer, combine(tracer, np.isnan, [tensor]), instead, tensor)
+    found = choose(tracer, combine(tracer, np.equal, [tensor, np.inf]), high, found)
+    return choose(tracer, combine(tracer, np.equal, [tensor, -np.inf]), low, found)
 
 
 @function(np.isclose)
@@ -144,7 +147,9 @@ def _allclose(run: Any, a: Any, b: Any, *rest: Any, **options: Any) -> Any:
 
 
 @function(np.array_equal)
-def _array_equal(run: Any, a: Any, b: Any, **_: Any) -> Any:
+def _array_equal(run: Any, a: Any, b: Any, equal_nan: bool = False) -> Any:
+    if equal_nan:
+        return run.call(rarer_forms.equal_with_nan, [a, b], {})
     one, other = run.tracer.tensor(a), run.tracer.tensor(b)
     if one.ndim != other.ndim or any(
         isinstance(n, int) and isinstance(m, int) and n != m

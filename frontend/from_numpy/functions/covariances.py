@@ -12,6 +12,7 @@ from distspmd.frontend.from_numpy.functions.products import contract
 from distspmd.frontend.from_numpy.functions.reductions import finished, reduce
 from distspmd.frontend.from_numpy.functions.registry import function
 from distspmd.frontend.from_numpy.functions.statistics import mean
+from distspmd.frontend.from_numpy.library import rarer_forms
 from distspmd.frontend.from_numpy.shapes import expand_dims, reshape, transpose
 from distspmd.frontend.from_numpy.values import Tensor
 
@@ -43,9 +44,8 @@ def _cov(
 ) -> Tensor:
     tracer = run.tracer
     if fweights is not None or aweights is not None:
-        tracer.refuse(
-            "np.cov with weights: write x = m - np.average(m, axis=1, weights=w)[:, None]"
-        )
+        given = [m, y, rowvar, bias, ddof, fweights, aweights, dtype]
+        return run.call(rarer_forms.weighted_covariance, given, {})  # type: ignore[no-any-return]
     values = [m] if y is None else [m, y]
     kinds = [tracer.tensor(v).dtype for v in values]
     kind = np.dtype(dtype) if dtype is not None else np.result_type(*kinds, np.float64)

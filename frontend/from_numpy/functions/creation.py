@@ -14,6 +14,7 @@ from distspmd.frontend.from_numpy.arithmetic import combine, converted
 from distspmd.frontend.from_numpy.checks import end_if
 from distspmd.frontend.from_numpy.functions.registry import function
 from distspmd.frontend.from_numpy.kinds import has_data
+from distspmd.frontend.from_numpy.library import rarer_forms
 from distspmd.frontend.from_numpy.transcript import Refusal, told
 from distspmd.frontend.from_numpy.values import (
     Tensor,
@@ -349,7 +350,8 @@ def _linspace(
         )
         return (found, step) if retstep else found
     if tracer.tensor(start).ndim or tracer.tensor(stop).ndim:
-        tracer.refuse("np.linspace between arrays; call it for each element")
+        given = [start, stop, count, endpoint, retstep, kind, axis]
+        return run.call(rarer_forms.linspaced, given, {})
     if retstep:
         tracer.refuse("np.linspace(retstep=True) between numbers that are not known")
     return _spaced(run, start, stop, count, endpoint, kind)

@@ -12,6 +12,7 @@ from distspmd.frontend.from_numpy import indexing
 from distspmd.frontend.from_numpy.arithmetic import combine, converted
 from distspmd.frontend.from_numpy.functions.joins import concatenate
 from distspmd.frontend.from_numpy.functions.registry import function
+from distspmd.frontend.from_numpy.library import rarer_forms
 from distspmd.frontend.from_numpy.shapes import broadcast_to, normal_axis, reshape
 from distspmd.frontend.from_numpy.values import Tensor, view_of
 
@@ -41,7 +42,9 @@ def _diff(run: Any, value: Any, n: Any = 1, axis: Any = -1, **options: Any) -> A
 
 
 @function(np.ediff1d)
-def _ediff1d(run: Any, value: Any, **_: Any) -> Any:
+def _ediff1d(run: Any, value: Any, to_end: Any = None, to_begin: Any = None) -> Any:
+    if to_end is not None or to_begin is not None:
+        return run.call(rarer_forms.ediff1d, [value, to_end, to_begin], {})
     return _diff(run, reshape(run.tracer, run.tracer.tensor(value), [-1]))
 
 

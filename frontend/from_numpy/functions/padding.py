@@ -10,6 +10,7 @@ from distspmd.frontend.from_numpy import indexing
 from distspmd.frontend.from_numpy.arithmetic import combine, converted
 from distspmd.frontend.from_numpy.functions.joins import concatenate
 from distspmd.frontend.from_numpy.functions.registry import function
+from distspmd.frontend.from_numpy.library import rarer_forms
 from distspmd.frontend.from_numpy.shapes import broadcast_to, flip
 from distspmd.frontend.from_numpy.values import Tensor
 from distspmd.frontend.tensor_ir.whole_numbers import add, subtract
@@ -19,7 +20,14 @@ from distspmd.frontend.tensor_ir.whole_numbers import add, subtract
 def _pad(run: Any, value: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> Any:
     tracer = run.tracer
     tensor = tracer.stored(tracer.tensor(value))
-    widths = _pairs(run, pad_width, tensor.ndim)
+    widths = _pairs(run, _by_dimension(pad_width, tensor.ndim), tensor.ndim)
+    if mode in ("maximum", "minimum", "mean", "median", "linear_ramp"):
+        lengths, ends = options.get("stat_length"), options.get("end_values", 0)
+        lengths = None if lengths is None else _pairs(run, lengths, tensor.ndim)
+        given = [tensor, widths, mode, lengths, _pairs(run, ends, tensor.ndim, plain=True)]
+        return run.call(rarer_forms.padded, given, {})
+    if not isinstance(mode, str):
+        return run.call(rarer_forms.padded_by, [mode, tensor, widths, dict(options)], {})
     values = _pairs(run, options.pop("constant_values", 0), tensor.ndim, plain=True)
     is_odd = options.pop("reflect_type", "even") == "odd" and mode in ("reflect", "symmetric")
     if options:
@@ -49,6 +57,16 @@ def _turned(run: Any, tensor: Tensor, d: int, parts: list[Tensor], end: int) -> 
     edge = indexing.read(run.tracer, tensor, ((slice(None),) * d + (place,)))
     twice = combine(run.tracer, np.multiply, [edge, 2])
     return [combine(run.tracer, np.subtract, [twice, part])]
+
+
+def _by_dimension(given: Any, rank: int) -> Any:
+    """Widths of dimensions that a dictionary names; others have none."""
+    if not isinstance(given, dict):
+        return given
+    found: list[Any] = [(0, 0)] * rank
+    for axis, width in given.items():
+        found[axis] = width if isinstance(width, tuple | list) else (width, width)
+    return found
 
 
 def _pairs(run: Any, given: Any, rank: int, plain: bool = False) -> list[tuple[Any, Any]]:

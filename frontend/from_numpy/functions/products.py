@@ -209,11 +209,24 @@ def _kron(run: Any, a: Any, b: Any) -> Any:
     return reshape(tracer, product, shape)
 
 
+_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+def _with_letters(given: list[Any]) -> tuple[str, tuple[Any, ...]]:
+    """Subscripts and operands of ``np.einsum`` that has lists of numbers in turn."""
+    result = given.pop() if len(given) % 2 else None
+    terms = [*given[1::2], *([] if result is None else [result])]
+    texts = ["".join("..." if n is Ellipsis else _LETTERS[int(n)] for n in term) for term in terms]
+    if result is None:
+        return ",".join(texts), tuple(given[::2])
+    return f"{','.join(texts[:-1])}->{texts[-1]}", tuple(given[::2])
+
+
 @function(np.einsum)
 def _einsum(run: Any, subscripts: Any, *operands: Any, out: Any = None, **options: Any) -> Any:
     tracer = run.tracer
     if not isinstance(subscripts, str):
-        tracer.refuse("np.einsum with lists of numbers; write subscripts, as 'ij,jk->ik'")
+        subscripts, operands = _with_letters([subscripts, *operands])
     dtype = options.pop("dtype", None)
     tensors = [tracer.tensor(o) for o in operands]
     try:

@@ -15,6 +15,7 @@ from distspmd.frontend.from_numpy.choosing import chosen
 from distspmd.frontend.from_numpy.elements import truth_of
 from distspmd.frontend.from_numpy.functions.creation import dtype_of
 from distspmd.frontend.from_numpy.functions.registry import function, ufunc_method
+from distspmd.frontend.from_numpy.library import rarer_forms
 from distspmd.frontend.from_numpy.shapes import expand_dims, normal_axis, size_of
 from distspmd.frontend.from_numpy.values import Tensor, View, number, view_of
 from distspmd.frontend.tensor_ir.statements import Library
@@ -294,10 +295,17 @@ def _ufunc_reduce(
         kind = wide(tensor.dtype)
     if name.startswith("logical"):
         kind = np.dtype(bool)
+    if name not in _LAMBDAS and name not in _CONTRACTED and where is True and _is_one(axis):
+        given = [ufunc, tensor, axis, dtype, keepdims, initial]
+        return finished(run, run.call(rarer_forms.reduced, given, {}), out)
     found = reduce(
         run, name, tensor, axis, keepdims=keepdims, where=where, initial=initial, dtype=kind
     )
     return finished(run, found, out)
+
+
+def _is_one(axis: Any) -> bool:
+    return axis is None or isinstance(axis, int)
 
 
 @ufunc_method("outer")
@@ -310,8 +318,10 @@ def _ufunc_outer(run: Any, ufunc: np.ufunc, a: Any, b: Any, **keywords: Any) -> 
 
 @ufunc_method("at")
 def _ufunc_at(run: Any, ufunc: np.ufunc, base: Any, items: Any, value: Any = None) -> None:
-
     tracer = run.tracer
+    if ufunc.nin == 1:
+        run.call(rarer_forms.apply_at, [ufunc, base, items], {})
+        return
     if ufunc in (np.subtract,):
         value, ufunc = combine(tracer, np.negative, [value]), np.add
     if ufunc not in (np.add, np.multiply, np.maximum, np.minimum, np.bitwise_or, np.bitwise_and):

@@ -11,6 +11,7 @@ from distspmd.frontend.from_numpy.arithmetic import choose, combine, converted
 from distspmd.frontend.from_numpy.functions.registry import function
 from distspmd.frontend.from_numpy.functions.scans import scan
 from distspmd.frontend.from_numpy.functions.sorting import look_up
+from distspmd.frontend.from_numpy.library import rarer_forms
 from distspmd.frontend.from_numpy.lines import cpp, run_on_lines
 from distspmd.frontend.from_numpy.shapes import expand_dims, normal_axis, reshape
 from distspmd.frontend.from_numpy.values import Tensor, View, axis, make_view
@@ -258,7 +259,7 @@ def _unwrap(
     phases = tracer.tensor(p)
     if phases.dtype.kind in "biu":
         if not isinstance(period, float):
-            tracer.refuse("np.unwrap of whole numbers with a whole period: convert p to float")
+            return run.call(rarer_forms.unwrapped, [p, discont, axis, period], {})  # type: ignore[no-any-return]
         phases = converted(tracer, phases, FLOAT64)
     phases = tracer.stored(phases)
     d = normal_axis(tracer, axis, phases.ndim)

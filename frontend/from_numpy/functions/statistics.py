@@ -15,6 +15,7 @@ from distspmd.frontend.from_numpy.functions.reductions import (
     reduce,
 )
 from distspmd.frontend.from_numpy.functions.registry import function
+from distspmd.frontend.from_numpy.library import rarer_forms
 from distspmd.frontend.from_numpy.shapes import expand_dims, reshape, size_of
 from distspmd.frontend.from_numpy.values import Tensor
 
@@ -105,8 +106,12 @@ def _spread(each: Any, name: str, is_root: bool) -> None:
         keepdims: bool = False,
         *,
         correction: Any = None,
+        where: Any = True,
     ) -> Any:
         ddof = ddof if correction is None else correction
+        if where is not True:
+            given = [value, axis, dtype, ddof, keepdims, where, is_root]
+            return finished(run, run.call(rarer_forms.spread_where, given, {}), out)
         found = variance(run, value, axis, ddof, keepdims, dtype)
         return finished(run, combine(run.tracer, np.sqrt, [found]) if is_root else found, out)
 
@@ -131,6 +136,9 @@ def _average(
         return (found, count_of(run, tracer.tensor(value), axis)) if returned else found
     tensor, weight = tracer.tensor(value), tracer.tensor(weights)
     if weight.ndim != tensor.ndim:
+        if isinstance(axis, tuple | list) and len(axis) > 1:
+            given = [value, axis, weights, returned, keepdims]
+            return run.call(rarer_forms.average_along, given, {})
         (d,) = axes_of(run, tensor, axis)
         weight = reshape(tracer, weight, [n if i == d else 1 for i, n in enumerate(tensor.shape)])
     kind = np.result_type(

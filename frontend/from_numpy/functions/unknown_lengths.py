@@ -11,6 +11,7 @@ from distspmd.frontend.from_numpy.arithmetic import combine, converted
 from distspmd.frontend.from_numpy.choosing import BOOL, true_indices, true_places
 from distspmd.frontend.from_numpy.functions.registry import METHODS, function
 from distspmd.frontend.from_numpy.lengths import give_room
+from distspmd.frontend.from_numpy.library import rarer_forms
 from distspmd.frontend.from_numpy.lines import cpp, flat, run_on_lines
 from distspmd.frontend.from_numpy.values import INT64, Tensor
 from distspmd.frontend.tensor_ir.whole_numbers import Whole
@@ -88,7 +89,8 @@ def _unique(
     tracer = run.tracer
     tensor = tracer.tensor(value)
     if axis is not None and tensor.ndim > 1:
-        tracer.refuse("np.unique with axis=, of rows; give each row a number, and take these")
+        given = [tensor, axis, return_index, return_inverse, return_counts]
+        return run.call(rarer_forms.unique_lines, given, {})
     line = tracer.stored(flat(tracer, tracer.stored(tensor)))
     (length,) = line.shape
     order = run.call(np.argsort, [line], {"kind": "stable"})
@@ -138,7 +140,7 @@ def _of_set(run: Any, value: Any) -> Any:
 @function(np.intersect1d)
 def _intersect1d(run: Any, a: Any, b: Any, assume_unique: bool = False, **options: Any) -> Any:
     if options.get("return_indices"):
-        run.tracer.refuse("np.intersect1d with return_indices=True")
+        return run.call(rarer_forms.common_places, [a, b], {})
     own = _of_set(run, a)
     return _compress(run, run.call(np.isin, [own, b], {}), own, 0)
 

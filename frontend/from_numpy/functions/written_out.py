@@ -16,6 +16,7 @@ import numpy as np
 from distspmd.frontend.from_numpy.frames import Frame
 from distspmd.frontend.from_numpy.functions.registry import function, named
 from distspmd.frontend.from_numpy.kinds import has_data
+from distspmd.frontend.from_numpy.library import rarer_forms
 from distspmd.frontend.from_numpy.library.broadcasting import Broadcast
 from distspmd.frontend.from_numpy.syntax import objects
 
@@ -191,6 +192,10 @@ def _place(arr: Any, mask: Any, vals: Any) -> None:
 
 @written_out(np.array_equiv)
 def _array_equiv(a1: Any, a2: Any) -> Any:
+    one, other = np.shape(a1)[::-1], np.shape(a2)[::-1]
+    for n, m in zip(one, other, strict=False):
+        if n not in (m, 1) and m != 1:
+            return False
     return bool(np.all(np.equal(a1, a2)))
 
 
@@ -210,6 +215,19 @@ def _sinc(x: Any) -> Any:
     return np.sin(y) / y
 
 
+@written_out(np.iterable)
+def _iterable(y: Any) -> Any:
+    return np.ndim(y) > 0
+
+
+@written_out(np.asarray_chkfinite)
+def _asarray_chkfinite(a: Any, dtype: Any = None, order: Any = None) -> Any:
+    found = np.asarray(a, dtype=dtype)
+    if found.dtype.kind in "fc" and not np.isfinite(found).all():
+        raise ValueError("array must not contain infs or NaNs")
+    return found
+
+
 @written_out(np.fix)
 def _fix(x: Any) -> Any:
     return np.trunc(x)
@@ -226,20 +244,29 @@ def _iscomplex(x: Any) -> Any:
 
 
 @written_out(np.isneginf)
-def _isneginf(x: Any) -> Any:
-    return np.isinf(x) & np.signbit(x)
+def _isneginf(x: Any, out: Any = None) -> Any:
+    return np.logical_and(np.isinf(x), np.signbit(x), out=out)
 
 
 @written_out(np.isposinf)
-def _isposinf(x: Any) -> Any:
-    return np.isinf(x) & ~np.signbit(x)
+def _isposinf(x: Any, out: Any = None) -> Any:
+    return np.logical_and(np.isinf(x), ~np.signbit(x), out=out)
 
 
 @written_out(np.logspace)
 def _logspace(
-    start: Any, stop: Any, num: Any = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None
+    start: Any,
+    stop: Any,
+    num: Any = 50,
+    endpoint: bool = True,
+    base: Any = 10.0,
+    dtype: Any = None,
+    axis: Any = 0,
 ) -> Any:
-    found = np.power(base, np.linspace(start, stop, num, endpoint=endpoint))
+    if np.ndim(start) == 0 and np.ndim(stop) == 0 and np.ndim(base) == 0:
+        found = np.power(base, np.linspace(start, stop, num, endpoint=endpoint))
+    else:
+        found = rarer_forms.logspaced(start, stop, num, endpoint, base, axis)
     return found if dtype is None else found.astype(dtype)
 
 

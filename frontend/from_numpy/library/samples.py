@@ -14,20 +14,21 @@ Line = namedtuple("Line", ["slope", "intercept", "rvalue", "pvalue", "stderr"])
 Mode = namedtuple("Mode", ["mode", "count"])
 
 
-def chance_of(below: Any, above: Any, alternative: Any) -> Any:
-    """How likely a value is that is at least so far from the middle."""
+def side_of(value: Any, alternative: Any) -> Any:
+    """A value whose chance to be below is asked for, and how often it counts."""
     if alternative == "less":
-        return below
+        return value, 1.0
     if alternative == "greater":
-        return above
+        return -value, 1.0
     if alternative != "two-sided":
         raise ValueError("`alternative` must be 'less', 'greater', or 'two-sided'.")
-    return np.minimum(2.0 * np.minimum(below, above), 1.0)
+    return -np.abs(value), 2.0
 
 
 def of_student(t: Any, df: Any, alternative: Any) -> Any:
     """How likely a value of Student's distribution is."""
-    return chance_of(stdtr(df, t), stdtr(df, -t), alternative)
+    side, times = side_of(t, alternative)
+    return times * stdtr(df, side)
 
 
 def pearsonr(
@@ -47,8 +48,8 @@ def pearsonr(
         r = np.round(r)
         return Test(r, np.where(np.isnan(r), np.nan, 1.0)[()])
     half = n / 2 - 1
-    below, above = betainc(half, half, (1.0 + r) / 2.0), betainc(half, half, (1.0 - r) / 2.0)
-    return Test(r, chance_of(below, above, alternative))
+    side, times = side_of(r, alternative)
+    return Test(r, times * betainc(half, half, (1.0 + side) / 2.0))
 
 
 def ranked(a: Any) -> Any:
