@@ -38,6 +38,7 @@ from distspmd.codegen.reduction_symbols import collect_lambdas
 from distspmd.codegen.user_reductions import add_functions
 from distspmd.dace_compat.device_code import corrected, for_cuda
 from distspmd.dace_compat.fast_graphs import quick_graphs
+from distspmd.dace_compat.inner_results import rename_inner_results
 from distspmd.dace_compat.settings import linked_to, quiet
 from distspmd.dace_compat.wide_indices import wide_indices
 from distspmd.errors import ArgumentError, CompilationError, ToolchainError, UnsupportedProgram
@@ -98,6 +99,7 @@ def build_device_program(
     with quiet():
         placement = place(program, slow, strict)
         _expand_memlets(program)
+        rename_inner_results(program)
     share_maps(program)
     flags = EXACT if lowering.deterministic else ARITHMETIC.get(arithmetic, ARITHMETIC["vector"])
     with quick_graphs():

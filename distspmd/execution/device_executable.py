@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -173,9 +174,12 @@ class DeviceExecutable(Executable):
 
     def handing(self, arrays: Mapping[int, Any]) -> Callable[[Any], Any]:
         """A result is of the kind of the first argument of the device."""
-        passed = next((array for array in arrays.values() if isinstance(array, DeviceView)), None)
-        source = None if passed is None else passed.source
-        return lambda result: returned_like(source, result)
+        for array in arrays.values():
+            if isinstance(array, DeviceView):
+                if isinstance(array.source, DeviceArray):
+                    break
+                return partial(returned_like, array.source)
+        return super().handing(arrays)
 
     def new_tile(self, position: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
         """Zeros in the memory where the program works with an argument.

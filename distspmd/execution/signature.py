@@ -250,6 +250,8 @@ class Signature:
         for array in arrays.values():
             if array.base is None:
                 owners.add(id(array))
+            elif (memory := getattr(array, "memory", None)) is not None:  # of a device
+                owners.add(id(memory))
         if len(owners) == len(arrays) or len(arrays) < 2:
             return  # each has memory of its own
         by_position = {p.position: p for p in self.parameters.values()}

@@ -9,10 +9,11 @@ from __future__ import annotations
 import ctypes
 import math
 import operator
+import sys
 import threading
 import weakref
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -56,15 +57,23 @@ class DeviceArray:
         kind = np.dtype(dtype)
         if kind.kind not in "biufc" or not kind.isnative:
             raise ArgumentError(f"a device has no arrays of {kind}. Use numbers of this machine.")
-        found = device_of_process(device_kind(device))
-        nbytes = math.prod(extents) * kind.itemsize
-        held = _Memory(found, nbytes)
-        strides = dlpack.contiguous(extents)
-        self._lies = Described(held.address, extents, strides, kind, False, held)
-        self._device = found
-        self.device = device
+        self._allocate(device_of_process(device_kind(device)), extents, kind)
+
+    def _allocate(self, device: Device, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+        held = _Memory(device, math.prod(shape) * dtype.itemsize)
+        strides = dlpack.contiguous(shape)
+        self._lies = Described(held.address, shape, strides, dtype, False, held)
+        self._device = device
+        self.device = device.kind
         self.stream: int | None = None
         self._written_from: Any = None
+
+    @classmethod
+    def for_result(cls, shape: tuple[int, ...], dtype: np.dtype[Any], device: str) -> DeviceArray:
+        """The same, of a type and a kind of device that are known to be there."""
+        made = object.__new__(cls)
+        made._allocate(device_of_process(device_kind(device)), shape, dtype)
+        return made
 
     @classmethod
     def of(cls, array: ArrayLike, device: str, dtype: DTypeLike | None = None) -> DeviceArray:
@@ -240,8 +249,12 @@ class _Memory:
 
     def __init__(self, device: Device, nbytes: int) -> None:
         dlpack.free_returned(device.letting_go)
+        self._device, self._nbytes, self.address = device, nbytes, 0
         self.address = _kept_before(device, nbytes) or device.allocate(nbytes)
-        weakref.finalize(self, _give_back, device, self.address, nbytes)
+
+    def __del__(self, is_ending: Callable[[], bool] = sys.is_finalizing) -> None:
+        if self.address and not is_ending():  # the memory ends with the process
+            _give_back(self._device, self.address, self._nbytes)
 
 
 _MOST_KEPT, _PART_KEPT = 64, 8
@@ -254,7 +267,8 @@ _changing = threading.Lock()
 
 
 def _kept_before(device: Device, nbytes: int) -> int | None:
-    _settle()
+    if _returned:
+        _settle()
     with _changing:
         addresses = _kept.pop((device, nbytes), None)
         if not addresses:

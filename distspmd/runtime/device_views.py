@@ -70,6 +70,11 @@ class DeviceView:
         """Whose memory it is."""
         return self.source
 
+    @property
+    def memory(self) -> Any:
+        """The allocation of ours in which it lies; None if it lies in another one."""
+        return self.lies.keep if isinstance(self.source, DeviceArray) else None
+
     def misfit(self, dtype: np.dtype[Any], shape: tuple[int, ...], is_written: bool) -> str:
         """Why a program cannot take it for an argument, and what to write; empty if it can."""
         lies = self.lies
@@ -229,6 +234,10 @@ def wait_for(device: Device, stream: Any) -> None:
     checked(device, device.order(LEGACY, handle), handle)
 
 
+def _library_of(array: Any) -> str:
+    return type(array).__module__.partition(".")[0]
+
+
 def returned_like(source: Any, made: Any) -> Any:
     """A result of ours as an array of the library of another one, if that takes it where it lies.
 
@@ -240,7 +249,7 @@ def returned_like(source: Any, made: Any) -> Any:
     if not isinstance(made, DeviceArray) or isinstance(source, DeviceArray):
         return made
     try:
-        if type(source).__module__.partition(".")[0] == "numba":
+        if _library_of(source) == "numba":
             from numba import cuda  # type: ignore[import-not-found,unused-ignore]
 
             return cuda.as_cuda_array(made)
@@ -261,7 +270,7 @@ def empty_like(source: Any, shape: tuple[int, ...], dtype: np.dtype[Any], device
         ArgumentError: the other library has no such type.
         DeviceError: the device has no memory for it.
     """
-    library = type(source).__module__.partition(".")[0]
+    library = "" if isinstance(source, DeviceArray) else _library_of(source)
     if library == "torch":
         import torch
 
@@ -279,6 +288,6 @@ def empty_like(source: Any, shape: tuple[int, ...], dtype: np.dtype[Any], device
         wait_for(device, cupy.cuda.get_current_stream())
         return made
     try:
-        return DeviceArray(shape, dtype, device.kind)
+        return DeviceArray.for_result(shape, dtype, device.kind)
     except DeviceError as problem:
         raise DeviceError(f"a result of {dtype}{list(shape)}: {problem}") from None

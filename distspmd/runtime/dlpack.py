@@ -88,12 +88,12 @@ class Described:
     keep: Any
     type_name: str = ""
 
-    @cached_property
+    @property
     def size(self) -> int:
         """The number of its elements."""
         return math.prod(self.shape)
 
-    @cached_property
+    @property
     def nbytes(self) -> int:
         """Bytes of its elements."""
         return self.size * (self.dtype.itemsize if self.dtype else 1)
