@@ -25,7 +25,7 @@ from distspmd.placement.argument_layouts import IN_TILES
 from distspmd.plans.machine import Machine
 from distspmd.plans.solver import Solver
 from distspmd.runtime.agreement import Agreement, Call
-from distspmd.runtime.call_form import CallForm
+from distspmd.runtime.call_form import CallForm, bound_by_name, given_of
 from distspmd.schedule import Entries, as_entries, as_schedule, is_of_axes
 
 if TYPE_CHECKING:
@@ -364,8 +364,7 @@ class PartitionedFunction:
                 found = self._make(agreement, given)
                 key = agreement.bcast(self._key(given) if first else None)
                 self._programs[key] = found
-            passed = {n: v for n, v in given.items() if n in self._signature.parameters}
-            return found(**passed, **stream)
+            return found(**given_of(self._signature, given), **stream)
 
     def _on_device(self) -> bool:
         return bool(self.device or os.environ.get("DISTSPMD_DEVICE"))
@@ -442,8 +441,8 @@ class PartitionedFunction:
             if name not in self._signature.parameters and self._is_size(name)
         }
         try:
-            bind = self._signature.bind_partial if partial else self._signature.bind
-            bound = bind(*arguments, **{n: v for n, v in named.items() if n not in sizes})
+            others = {name: value for name, value in named.items() if name not in sizes}
+            bound = bound_by_name(self._signature, arguments, others, partial=partial)
         except TypeError as problem:
             raise ArgumentError(
                 f"{self.__name__}{self._signature} was called with other arguments: {problem}."

@@ -162,6 +162,7 @@ class Signature:
             ArgumentError: more arguments than the program takes, or one that is given twice.
         """
         names = self.call_form.parameters or self.positional
+        arguments = self.call_form.together(arguments)
         if len(arguments) > len(names):
             raise ArgumentError(
                 f"{self.program} takes {len(names)} arguments ({', '.join(names)}), but "

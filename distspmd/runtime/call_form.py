@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections import namedtuple
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -231,6 +232,41 @@ TODAY = "datetime.date.today()"
 """The name of the date on which a program was read that asks for it, among fixed values."""
 
 
+_SEVERAL = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
+def given_of(signature: inspect.Signature, bound: Mapping[str, Any]) -> dict[str, Any]:
+    """What is bound to parameters of a function; of ``*`` and ``**`` only where there is some."""
+    own = signature.parameters
+    return {n: v for n, v in bound.items() if n in own and (own[n].kind not in _SEVERAL or v)}
+
+
+def bound_by_name(
+    signature: inspect.Signature,
+    arguments: Sequence[Any],
+    named: Mapping[str, Any],
+    *,
+    partial: bool = True,
+) -> inspect.BoundArguments:
+    """Arguments of a function by its parameters; of ``*`` and ``**`` all together, by their name.
+
+    Raises:
+        TypeError: the function takes others.
+    """
+    rest = [p.name for p in signature.parameters.values() if p.kind in _SEVERAL]
+    own = {name: named[name] for name in rest if name in named}
+    bind = signature.bind_partial if partial else signature.bind
+    found = bind(*arguments, **{name: v for name, v in named.items() if name not in own})
+    found.arguments.update(own)
+    return found
+
+
+def rest_of(signature: inspect.Signature) -> str:
+    """The parameter that takes all positional arguments from its place on; none is empty."""
+    several = inspect.Parameter.VAR_POSITIONAL
+    return next((p.name for p in signature.parameters.values() if p.kind is several), "")
+
+
 @dataclass(frozen=True)
 class CallForm:
     """How a program is called.
@@ -249,6 +285,7 @@ class CallForm:
         points: names of arguments that are arrays of no dimensions, into which a program writes.
         shapes: of arguments and results of which the program folds dimensions: those that the
             caller knows.
+        rest: the parameter that takes all positional arguments from its place on.
     """
 
     scalars: frozenset[str] = frozenset()
@@ -259,6 +296,7 @@ class CallForm:
     parts: Mapping[str, Any] = field(default_factory=dict)
     points: frozenset[str] = frozenset()
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    rest: str = ""
 
     def __getstate__(self) -> dict[str, Any]:
         sent = {"fixed": portable(self.fixed), "returned": portable(self.returned)}
@@ -268,6 +306,14 @@ class CallForm:
     def has_other_names(self) -> bool:
         """Whether arguments of the SDFG have other names than those of the function."""
         return bool(self.inside or self.parts)
+
+    def together(self, arguments: Sequence[Any]) -> Sequence[Any]:
+        """Positional arguments, those that one parameter takes together as one."""
+        if not self.rest:
+            return arguments
+        place = self.parameters.index(self.rest)
+        rest = tuple(arguments[place:])
+        return (*arguments[:place], rest) if rest else arguments
 
     def as_inside(self, named: Mapping[str, Any]) -> dict[str, Any]:
         """What is given by the names of arguments, by their names in the SDFG.

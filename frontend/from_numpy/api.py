@@ -49,7 +49,7 @@ from distspmd.frontend.from_numpy.values import Tensor, View, view_of
 from distspmd.frontend.tensor_ir.emit_program import emit_program
 from distspmd.frontend.tensor_ir.statements import Container
 from distspmd.frontend.tensor_ir.whole_numbers import add, symbol
-from distspmd.runtime.call_form import CallForm, contains_arrays, rebuilt
+from distspmd.runtime.call_form import CallForm, bound_by_name, contains_arrays, rebuilt, rest_of
 
 for _package in (functions, syntax):
     for _module in pkgutil.iter_modules(_package.__path__):
@@ -228,7 +228,7 @@ class _Reading:
             parameter.name: self._argument(parameter, given)
             for parameter in signature.parameters.values()
         }
-        with_parts = {n: form_of(v) for n, v in values.items() if self._has_parts(n, v)}
+        with_parts = {n: form_of(v) for n, v in values.items() if self._has_parts(v)}
         self.fixed = {
             name: value
             for name, value in values.items()
@@ -247,6 +247,7 @@ class _Reading:
                 parameters=tuple(signature.parameters),
                 inside=self.renamed,
                 parts=with_parts,
+                rest=rest_of(signature),
                 points=frozenset(c.name for c in self.arguments if c.is_point),
             )
         except (DistSPMDError, TableChanges, DecidedByRun, Known):
@@ -307,7 +308,7 @@ class _Reading:
                 "given."
             )
         try:
-            bound = signature.bind_partial(*examples, **named)
+            bound = bound_by_name(signature, examples, named)
         except TypeError as problem:
             raise ArgumentError(f"{self.function.__name__}: {problem}.") from None
         return dict(bound.arguments)
@@ -437,7 +438,7 @@ class _Reading:
             )
         if isinstance(value, data.Data):
             return self._described(name, value)
-        if self.fixes_numbers and _is_run_time_number(value):
+        if self.fixes_numbers and name == parameter.name and _is_run_time_number(value):
             return value
         if isinstance(value, np.generic):
             return self._scalar(name, value.dtype, None)
@@ -449,10 +450,9 @@ class _Reading:
             return self._entries(name, value, parameter)
         return value
 
-    def _has_parts(self, name: str, value: Any) -> bool:
+    def _has_parts(self, value: Any) -> bool:
         """Whether a parameter stands for a list, tuple or dictionary with arrays in it."""
-        is_one = self.parameters[name].kind is not inspect.Parameter.VAR_POSITIONAL
-        return is_one and isinstance(value, list | tuple | dict) and has_arrays(value)
+        return isinstance(value, list | tuple | dict) and has_arrays(value)
 
     def _entries(self, name: str, value: Any, parameter: inspect.Parameter) -> Any:
         """A list, tuple or dictionary with an argument for each array in it."""

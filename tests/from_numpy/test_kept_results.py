@@ -102,9 +102,25 @@ def yields_as_many_as_given(x):
         yield 2 * each
 
 
+def _bound_anew(x):
+    found = np.ones_like(x)
+    yield found
+    found = 2 * x
+    yield found
+    for _ in range(3):
+        found = found + x
+        yield found
+
+
+def listed_of_what_is_bound_anew(x):
+    one, *others = _bound_anew(x)
+    return list(_bound_anew(x)), one, others
+
+
 @pytest.mark.parametrize(
     "program",
     [
+        listed_of_what_is_bound_anew,
         asked_for_first,
         of_several_kinds,
         without_an_attribute,

@@ -26,7 +26,7 @@ from distspmd.frontend.tensor_ir.whole_numbers import is_linear, same, symbol
 
 
 def references(tracer: Tracer, container: Container, own: Mapping[str, Any] | None = None) -> int:
-    """How many variables, of all functions that are being read, see a container.
+    """How many variables, and values that generators gave, see a container.
 
     Args:
         tracer: has the functions.
@@ -34,7 +34,8 @@ def references(tracer: Tracer, container: Container, own: Mapping[str, Any] | No
         own: variables of the innermost function, where they are not those that it has now.
     """
     *outer, last = [frame.variables for frame in tracer.frames]
-    every = [*outer, last if own is None else own]
+    given = [{"": f.yielded.values} for f in tracer.frames if f.yielded is not None]
+    every = [*outer, last if own is None else own, *given]
     looked_at = {id(frame) for frame in tracer.frames}
     return sum(
         _sees(value, container, looked_at) for variables in every for value in variables.values()
