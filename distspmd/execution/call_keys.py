@@ -29,7 +29,9 @@ def kind_of(value: Any) -> Any:
     if isinstance(value, bool | int | float | complex):
         return type(value).__name__
     if hasattr(value, "dtype") and hasattr(value, "shape"):
-        return str(np.dtype(value.dtype)), tuple(value.shape)
+        is_of_class = isinstance(value, np.ndarray) and type(value) not in (np.ndarray, np.memmap)
+        own = (type(value).__qualname__,) if is_of_class else ()
+        return str(np.dtype(value.dtype)), tuple(value.shape), *own
     if isinstance(value, list | tuple | dict) and contains_arrays(value):
         entries = value.items() if isinstance(value, dict) else enumerate(value)
         return type(value).__name__, *((repr(key), _kind_of_part(each)) for key, each in entries)

@@ -157,9 +157,14 @@ class ObjectOf:
 
     def fill(self, array: Callable[[Result], Any]) -> Any:
         """The object, with something in the place of its results."""
-        made: Any = object.__new__(self.kind)
+        if ELEMENTS in self.parts:  # an array of a class of its own
+            elements = np.asarray(fill(self.parts[ELEMENTS], array))
+            made: Any = elements.view(self.kind)
+        else:
+            made = object.__new__(self.kind)
         for name, part in self.parts.items():
-            object.__setattr__(made, name, fill(part, array))
+            if name != ELEMENTS:
+                object.__setattr__(made, name, fill(part, array))
         return made
 
 
@@ -227,6 +232,9 @@ class Part:
 
     name: str
 
+
+ELEMENTS = "<elements>"
+"""The name of the elements of an array of a user's class, among its attributes."""
 
 TODAY = "datetime.date.today()"
 """The name of the date on which a program was read that asks for it, among fixed values."""

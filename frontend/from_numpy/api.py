@@ -21,7 +21,7 @@ from dace.frontend.python.parser import DaceProgram
 from distspmd.analysis.infer_sizes import Equation, solve
 from distspmd.errors import ArgumentError, DistSPMDError, UnsupportedProgram
 from distspmd.frontend.from_numpy import annotation_types, dace_parser, functions, syntax
-from distspmd.frontend.from_numpy.entries import form_of
+from distspmd.frontend.from_numpy.entries import element_type, form_of
 from distspmd.frontend.from_numpy.frames import Frame
 from distspmd.frontend.from_numpy.functions.registry import FUNCTIONS, METHODS
 from distspmd.frontend.from_numpy.interpreter import HOLE, PLACE, Interpreter
@@ -472,12 +472,7 @@ class _Reading:
         return made
 
     def _array_like(self, name: str, value: Any) -> View:
-        dtype = np.dtype(value.dtype)
-        if dtype.kind not in "biufc" or dtype.itemsize > 16 or dtype == np.dtype(np.float16):
-            raise ArgumentError(
-                f"{self.function.__name__}: the argument {name!r} has elements of the type "
-                f"{dtype}, which are not covered."
-            )
+        dtype = element_type(self.function.__name__, name, value)
         return self._array(name, [int(n) for n in value.shape], dtype)
 
 

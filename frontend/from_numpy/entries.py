@@ -4,8 +4,35 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from distspmd.errors import ArgumentError
+from distspmd.expressions.operations import DType
 from distspmd.frontend.from_numpy.values import View
 from distspmd.runtime.call_form import Part, rebuilt
+
+_PLAIN = (np.ndarray, np.memmap)
+
+
+def element_type(program: str, name: str, value: Any) -> DType:
+    """The type of the elements of an argument.
+
+    Raises:
+        ArgumentError: it is not covered, or the array is of a class that means something else.
+    """
+    if isinstance(value, np.ndarray) and type(value) not in _PLAIN:
+        raise ArgumentError(
+            f"{program}: the argument {name!r} is a {type(value).__name__}, whose methods and "
+            f"operators may mean something else than those of arrays. Pass np.asarray({name}); "
+            "the program may make an array of that class of it."
+        )
+    dtype: DType = np.dtype(value.dtype)
+    if dtype.kind not in "biufc" or dtype.itemsize > 16 or dtype == np.dtype(np.float16):
+        raise ArgumentError(
+            f"{program}: the argument {name!r} has elements of the type {dtype}, which are not "
+            "covered."
+        )
+    return dtype
 
 
 def form_of(value: Any) -> Any:

@@ -18,16 +18,20 @@ from distspmd.frontend.from_numpy import checks, decided_types, indexing
 from distspmd.frontend.from_numpy.choosing import as_arrays
 from distspmd.frontend.from_numpy.elements import known_number
 from distspmd.frontend.from_numpy.frames import Frame
-from distspmd.frontend.from_numpy.kinds import dace_symbol, has_data
-from distspmd.frontend.from_numpy.known_keys import known_key
+from distspmd.frontend.from_numpy.kinds import dace_symbol
 from distspmd.frontend.from_numpy.real_or_complex import RealOrComplex
 from distspmd.frontend.from_numpy.run_lists import (
     Known,
     RunList,
     UnknownElement,
-    decided_by_run,
 )
-from distspmd.frontend.from_numpy.syntax import attributes, generators, lists, objects, run_dicts
+from distspmd.frontend.from_numpy.syntax import (
+    attributes,
+    generators,
+    lists,
+    objects,
+    own_arrays,
+)
 from distspmd.frontend.from_numpy.syntax.absence import known_value, may_be_none, present
 from distspmd.frontend.from_numpy.syntax.bindings import (
     changed_in_place,
@@ -38,13 +42,14 @@ from distspmd.frontend.from_numpy.syntax.bindings import (
 )
 from distspmd.frontend.from_numpy.syntax.calls import Method, call
 from distspmd.frontend.from_numpy.syntax.conditions import decided
+from distspmd.frontend.from_numpy.syntax.expressions import part_of
 from distspmd.frontend.from_numpy.syntax.first_arrays import bind_in_place
 from distspmd.frontend.from_numpy.syntax.joined_arrays import follow_writes, is_linked
 from distspmd.frontend.from_numpy.syntax.jumps import RESULT
 from distspmd.frontend.from_numpy.syntax.last_values import names_read
-from distspmd.frontend.from_numpy.syntax.map_indices import where_in_range
 from distspmd.frontend.from_numpy.syntax.mutation import before_change, may_change
 from distspmd.frontend.from_numpy.syntax.operators import binary
+from distspmd.frontend.from_numpy.syntax.parts import bind_part, write_part
 from distspmd.frontend.from_numpy.syntax.passed_arrays import store_shared
 from distspmd.frontend.from_numpy.syntax.passed_errors import read_body
 from distspmd.frontend.from_numpy.syntax.ranges import Enumerated, Places, Zipped, static_values
@@ -52,10 +57,10 @@ from distspmd.frontend.from_numpy.syntax.registry import EXPRESSIONS, STATEMENTS
 from distspmd.frontend.from_numpy.syntax.sharing import is_own, reads_in_place, references
 from distspmd.frontend.from_numpy.syntax.sources import count_inner_call, globals_of, source_of
 from distspmd.frontend.from_numpy.syntax.unknown_elements import look_into
-from distspmd.frontend.from_numpy.syntax.variables import OneOf, Undecided
+from distspmd.frontend.from_numpy.syntax.variables import OfUndecidedClass, OneOf, Undecided
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.transcript import Refusal, told
-from distspmd.frontend.from_numpy.values import Tensor, View
+from distspmd.frontend.from_numpy.values import OwnArray, Tensor, View
 from distspmd.frontend.tensor_ir.whole_numbers import Whole, same, simplified
 from distspmd.runtime.call_form import rebuilt
 
@@ -133,6 +138,7 @@ class Interpreter:
             read_body(self, node, caller)
             result = frame.variables.get(RESULT)
             may_leave = may_be_none(result) or (not outer and isinstance(result, OneOf))
+            may_leave |= isinstance(result, OfUndecidedClass) and outer > 0
             if isinstance(result, Undecided) and not may_leave:
                 self.tracer.refuse(result.reason)
             return result
@@ -150,6 +156,10 @@ class Interpreter:
         Raises:
             Refusal: a function that is not covered.
         """
+        if self.tracer.has_own_arrays:
+            found = own_arrays.called(self, function, arguments, keywords)
+            if found is not NotImplemented:
+                return found
         return call(self, function, arguments, keywords)
 
     # -- statements -----------------------------------------------------------------------------
@@ -198,7 +208,7 @@ class Interpreter:
             values = self.unpacked(present(self, value), target)
             self._bind_all(target.elts, values)
         elif isinstance(target, ast.Subscript):
-            self._bind_part(target, value)
+            bind_part(self, target, value)
         elif isinstance(target, ast.Starred):
             self.bind(target.value, list(value))
         elif isinstance(target, ast.Attribute):
@@ -206,28 +216,9 @@ class Interpreter:
         else:
             tracer.refuse(f"an assignment to {ast.unparse(target)}")
 
-    def _bind_part(self, target: ast.Subscript, value: Any) -> None:
-        """``base[items] = value``."""
-        tracer = self.tracer
-        base = self.writable(target.value)
-        items = self.subscript(target.slice)
-        if isinstance(base, RunList):
-            run_dicts.write(self, base, items, value)
-            return
-        if objects.is_own(base) and not isinstance(base, list | dict):
-            objects.special(self, base, "setitem", items, value)
-            return
-        if isinstance(base, list) and has_data(items):
-            decided_by_run(self, base)
-        if isinstance(base, dict) or (isinstance(base, list) and not has_data(items)):
-            key = known_key(self, base, items) if isinstance(base, dict) else items
-            before_change(self, base, key)
-            base[items] = self.settled_parts(value)
-            return
-        if tracer.straight is not None and tracer.straight.write(base, items, value):
-            return
-        with where_in_range(tracer):
-            indexing.write(tracer, base, items, self.plain(value))
+    def write_part(self, base: Any, items: Any, value: Any) -> None:
+        """``base[items] = value`` of an array."""
+        write_part(self, base, items, value)
 
     def writable(self, node: ast.expr) -> Any:
         """What is assigned into; what was known, or chosen by a mask, becomes an array."""
@@ -295,6 +286,8 @@ class Interpreter:
         """The values that are assigned to several targets."""
         if isinstance(value, generators.Generator):
             return generators.collect(self, value, at_once=True)
+        if isinstance(value, OwnArray):
+            return own_arrays.rows(self, value)
         if isinstance(value, Zipped | Enumerated | Places):
             return list(static_values(self, value))
         if isinstance(value, RunList) and isinstance(value.count, int):
@@ -354,6 +347,8 @@ class Interpreter:
 
     def truth(self, value: Any) -> bool | None:
         """Whether a value is true; None where that is known at run time only."""
+        if isinstance(value, OwnArray):
+            return self.truth(value.array)
         if isinstance(value, RunList):
             return value.count > 0 if isinstance(value.count, int) else None
         if isinstance(value, Tensor):
@@ -413,9 +408,9 @@ class Interpreter:
         self.tracer.node = before
         return found
 
-    def plain(self, value: Any) -> Any:
-        """A value that is assigned: numbers and arrays as they are, lists as arrays."""
-        return value
+    def part_of(self, base: Any, items: Any) -> Any:
+        """``base[items]``."""
+        return part_of(self, base, items)
 
     def outside(self, name: str, value: Any) -> Any:
         """A value from outside of the program as one of it."""
@@ -438,6 +433,8 @@ class Interpreter:
             return attributes.of_tensor(self, base, name)
         if objects.is_own(base):
             return objects.attribute(self, base, name)
+        if isinstance(base, own_arrays.Above):
+            return base.found(self, name)
         if isinstance(base, np.ufunc) and name in ("reduce", "accumulate", "outer", "at"):
             return Method(base, name)
         if isinstance(base, sympy.Basic):

@@ -10,7 +10,7 @@ import sympy
 
 from distspmd.expressions.operations import DType
 from distspmd.frontend.from_numpy.run_lists import RunList
-from distspmd.frontend.from_numpy.values import Tensor
+from distspmd.frontend.from_numpy.values import OwnArray, Tensor
 
 
 def joined_type(one: Tensor, other: Tensor) -> DType:
@@ -39,6 +39,12 @@ def is_array(value: Any) -> bool:
     return isinstance(value, Tensor | np.ndarray)
 
 
+def is_of_none(value: Any) -> bool:
+    """Whether a value is an array of objects, each of which is None, as is known."""
+    is_of_objects = isinstance(value, np.ndarray) and value.dtype == object
+    return is_of_objects and value.size > 0 and all(each is None for each in value.flat)
+
+
 def is_whole(value: Any) -> bool:
     """Whether a value is a whole number, of symbols or not."""
     return isinstance(value, int | sympy.Expr) and not isinstance(value, bool)
@@ -50,7 +56,7 @@ def has_arrays(value: Any) -> bool:
         return any(map(has_arrays, value))
     if isinstance(value, dict):
         return any(map(has_arrays, value.values()))
-    return isinstance(value, Tensor | sympy.Basic | np.ndarray | RunList)
+    return isinstance(value, Tensor | sympy.Basic | np.ndarray | RunList | OwnArray)
 
 
 def has_data(value: Any) -> bool:
@@ -61,7 +67,7 @@ def has_data(value: Any) -> bool:
         return any(map(has_data, value.values()))
     if isinstance(value, slice):
         return any(map(has_data, (value.start, value.stop, value.step)))
-    return isinstance(value, Tensor | sympy.Basic | RunList)
+    return isinstance(value, Tensor | sympy.Basic | RunList | OwnArray)
 
 
 def of_numpy(value: Tensor) -> Tensor:

@@ -23,9 +23,10 @@ from distspmd.frontend.from_numpy.syntax import objects, variables
 from distspmd.frontend.from_numpy.syntax.generators import Generator
 from distspmd.frontend.from_numpy.syntax.lists import columns_of
 from distspmd.frontend.from_numpy.tracer import Tracer
-from distspmd.frontend.from_numpy.values import Tensor, View, view_of
+from distspmd.frontend.from_numpy.values import OwnArray, Tensor, View, view_of
 from distspmd.frontend.tensor_ir.statements import Container
 from distspmd.runtime.call_form import (
+    ELEMENTS,
     Column,
     IteratorOf,
     ListOf,
@@ -111,8 +112,10 @@ def _object(tracer: Tracer, value: Any, found: list[Any]) -> ObjectOf:
     kind = objects.class_of(value)
     if not _is_importable(kind):
         _refuse_class(tracer, kind, "its attributes")
-    parts = {}
-    for name, part in vars(value).items():
+    parts, own = {}, vars(value)
+    if isinstance(value, OwnArray):
+        parts[ELEMENTS], own = _form(tracer, value.array, found), value.attributes
+    for name, part in own.items():
         if any(objects.is_own(each) for each in (part, *_listed(part))) or callable(part):
             tracer.refuse(
                 f"a {kind.__name__} is returned, whose attribute {name!r} is, or holds, an object "

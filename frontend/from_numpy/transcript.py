@@ -165,6 +165,7 @@ class Transcript:
         has_left_out: whether statements were left out that read lists without elements so far.
         room: elements of lists whose growth has no bound.
         day: the date, of a program that asks for it.
+        has_own_arrays: whether there are arrays of classes that a user has written.
         aliases: containers that may have the elements of an array, as the run decides.
         joined: containers of two ways of a branch, with those of the ways.
         ambiguous: lists, dictionaries and objects of which the run decides who sees them.
@@ -210,6 +211,7 @@ class Transcript:
     has_left_out: bool = False
     room: Length = 0
     day: dict[str, Any] = field(default_factory=dict)
+    has_own_arrays: bool = False
     aliases: list[Any] = field(default_factory=list)
     joined: dict[Container, list[Container]] = field(default_factory=dict)
     ambiguous: dict[int, tuple[Any, str]] = field(default_factory=dict)

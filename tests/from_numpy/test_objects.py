@@ -257,7 +257,7 @@ def test_a_program_that_asks_for_the_date_is_one_of_a_day() -> None:
         (yields_by_values, "a generator yields in it"),
         (changes_the_outer_in_a_branch, "'count' of the function around is changed in a call"),
         (matches_a_sequence, "a pattern of match that is no value"),
-        (measures, "it would be called once, when the program is read"),
+        (measures, "what a clock says is no array"),
         (draws, "random.random, which would draw once"),
         (shape_of_an_argument, "the shape of an argument; write x = x.reshape"),
         (shape_of_two_names, "the shape of an array that has several names"),

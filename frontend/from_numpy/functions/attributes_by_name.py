@@ -34,6 +34,13 @@ def _setattr(run: Any, base: Any, name: Any, value: Any) -> None:
     objects.set_attribute(run, base, name, value)
 
 
+@function(object.__new__)
+def _new(run: Any, kind: Any, *_: Any, **__: Any) -> Any:
+    if not objects.is_own_class(kind):
+        run.tracer.refuse(f"object.__new__ of {told(kind)}, which is no class of the program")
+    return objects.new_object(run, kind)
+
+
 @function(object.__setattr__)
 def _set_as_object(run: Any, base: Any, name: Any, value: Any) -> None:
     if not objects.is_own(base):

@@ -13,7 +13,7 @@ from distspmd.frontend.from_numpy import indexing
 from distspmd.frontend.from_numpy.arithmetic import combine, converted
 from distspmd.frontend.from_numpy.checks import end_if
 from distspmd.frontend.from_numpy.functions.registry import function
-from distspmd.frontend.from_numpy.kinds import has_data
+from distspmd.frontend.from_numpy.kinds import has_data, is_of_none
 from distspmd.frontend.from_numpy.library import rarer_forms
 from distspmd.frontend.from_numpy.transcript import Refusal, told
 from distspmd.frontend.from_numpy.values import (
@@ -141,9 +141,10 @@ def _stored_array(run: Any, value: Any, dtype: Any) -> Any:
     kind = None if dtype is None else dtype_of(run, dtype)
     if not has_data(value) and not isinstance(value, np.ndarray):
         try:
-            return run.tracer.tensor(np.array(value, dtype=kind))
+            made = np.array(value, dtype=kind)
         except (TypeError, ValueError) as problem:
             run.tracer.refuse(str(problem))
+        return made if is_of_none(made) else run.tracer.tensor(made)
     tensor = run.tracer.tensor(value)
     if kind is not None:
         tensor = converted(run.tracer, tensor, kind)

@@ -28,7 +28,7 @@ refused(
     instead="print(x) writes it, on rank 0",
 )
 refused(
-    *("view", "getfield", "setfield", "byteswap", "setflags"),
+    *("getfield", "setfield", "byteswap", "setflags"),
     instead="it is about bytes in memory, and a program has tiles; use astype",
 )
 refused(np.random.bytes, instead="draw it before the program, and pass it", always=True)

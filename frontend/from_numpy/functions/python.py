@@ -23,7 +23,7 @@ from distspmd.frontend.from_numpy.syntax import generators, list_changes, lists
 from distspmd.frontend.from_numpy.syntax.calls import Closure
 from distspmd.frontend.from_numpy.syntax.generators import Generator
 from distspmd.frontend.from_numpy.syntax.mutation import is_outside
-from distspmd.frontend.from_numpy.syntax.objects import is_own, special
+from distspmd.frontend.from_numpy.syntax.objects import class_of, is_own, special
 from distspmd.frontend.from_numpy.syntax.ranges import (
     Enumerated,
     Places,
@@ -33,7 +33,7 @@ from distspmd.frontend.from_numpy.syntax.ranges import (
 )
 from distspmd.frontend.from_numpy.syntax.tables_of_lists import RunTable
 from distspmd.frontend.from_numpy.transcript import told
-from distspmd.frontend.from_numpy.values import Tensor
+from distspmd.frontend.from_numpy.values import OwnArray, Tensor
 from distspmd.frontend.tensor_ir.whole_numbers import add, subtract
 
 
@@ -61,6 +61,8 @@ def _len(run: Any, value: Any) -> Any:
         return value.shape[0]
     if isinstance(value, SymbolicRange):
         return value.length
+    if isinstance(value, OwnArray) and special(run, value, "len") is NotImplemented:
+        return _len(run, value.array)
     if is_own(value) and not isinstance(value, tuple | list | dict):
         return special(run, value, "len")
     if isinstance(value, RunList):
@@ -266,6 +268,8 @@ def _isinstance(run: Any, value: Any, kinds: Any) -> Any:
         return isinstance(value.kind(), kinds)
     if isinstance(value, sympy.Basic):
         return isinstance(0, kinds)
+    if isinstance(value, OwnArray):
+        return issubclass(value.kind, kinds)
     return isinstance(value, kinds)
 
 
@@ -331,11 +335,15 @@ def _type(run: Any, value: Any) -> Any:
         return np.ndarray if value.ndim else value.weak or value.dtype.type
     if isinstance(value, RunList):
         return value.kind
+    if is_own(value):
+        return class_of(value)
     return int if isinstance(value, sympy.Basic) else type(value)
 
 
 @function(builtins.hasattr)
 def _hasattr(run: Any, value: Any, name: str) -> bool:
+    if is_own(value) and not hasattr(class_of(value), "__getattr__"):
+        return name in vars(value) or hasattr(class_of(value), name)
     return hasattr(np.ndarray if isinstance(value, Tensor) else value, name)
 
 

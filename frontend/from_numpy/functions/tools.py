@@ -21,7 +21,8 @@ from distspmd.frontend.from_numpy.run_lists import RunList
 from distspmd.frontend.from_numpy.syntax import lists
 from distspmd.frontend.from_numpy.syntax.expressions import part_of
 from distspmd.frontend.from_numpy.syntax.objects import get_parts, is_own, kept, of_named_tuple
-from distspmd.frontend.from_numpy.values import Tensor
+from distspmd.frontend.from_numpy.syntax.own_arrays import Above
+from distspmd.frontend.from_numpy.values import OwnArray, Tensor
 from distspmd.runtime.call_form import rebuilt
 
 _NONE = object()
@@ -69,7 +70,8 @@ def _super(run: Any, *given: Any) -> Any:
     frame = run.tracer.frames[-1]
     if not given and "__class__" not in frame.variables:
         run.tracer.refuse("super() outside of a method")
-    return super(*given) if given else super(frame.variables["__class__"], frame.receiver)
+    kind, receiver = given or (frame.variables["__class__"], frame.receiver)
+    return Above(receiver, kind) if isinstance(receiver, OwnArray) else super(kind, receiver)
 
 
 def _binary(op: ast.operator) -> Any:

@@ -178,6 +178,7 @@ def _carry_entries(loop: Loop, missing: CarryEntry) -> None:
     name = missing.journal.name_of(holder)
     for other in keys:
         is_array = isinstance(holder[other], Tensor | np.ndarray | float)
+        is_array = is_array and is_carried(holder[other])
         if (other == key or is_array) and (id(holder), other) not in known:
             loop.entries.append((holder, other, f"{name}[{other!r}]"))
 

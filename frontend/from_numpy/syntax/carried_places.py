@@ -8,7 +8,7 @@ import numpy as np
 import sympy
 
 from distspmd.frontend.from_numpy import run_types
-from distspmd.frontend.from_numpy.kinds import is_whole
+from distspmd.frontend.from_numpy.kinds import is_of_none, is_whole
 from distspmd.frontend.from_numpy.syntax.absence import may_be_absent
 from distspmd.frontend.from_numpy.syntax.bindings import is_written_first
 from distspmd.frontend.from_numpy.syntax.bound_at_times import FIXED
@@ -103,6 +103,5 @@ def _is_record(interpreter: Interpreter, value: Any) -> bool:
 
 def is_carried(value: Any) -> bool:
     """Whether a value is a number or an array, for which a place can stand."""
-    return isinstance(
-        value, bool | int | float | complex | np.generic | sympy.Basic | Tensor | np.ndarray
-    )
+    kinds = bool | int | float | complex | np.generic | sympy.Basic | Tensor | np.ndarray
+    return isinstance(value, kinds) and not is_of_none(value)

@@ -107,7 +107,7 @@ def _binary_node(run: Interpreter, node: ast.BinOp) -> Any:
 def _unary(run: Interpreter, node: ast.UnaryOp) -> Any:
     value = run.value(node.operand) if isinstance(node.op, ast.Not) else run.present(node.operand)
     if objects.is_own(value) and not isinstance(node.op, ast.Not):
-        return objects.special(run, value, objects.NAMES[type(node.op)])
+        return objects.unary(run, value, node.op)
     if isinstance(node.op, ast.Not):
         value = lists.tested(run, value)
         known = run.truth(value)
@@ -380,7 +380,7 @@ def part_of(run: Interpreter, base: Any, items: Any) -> Any:
     if has_data(items) and isinstance(base, list) and any(_is_list(v) for v in base):
         decided_by_run(run, base)
     if objects.is_own(base) and not isinstance(base, tuple | list | dict):
-        return objects.special(run, base, "getitem", items)
+        return objects.part(run, base, items)
     if has_data(items) and isinstance(base, np.ndarray | list | tuple | range):
         return _of_values(tracer, base, items)
     if isinstance(base, dict):

@@ -14,10 +14,13 @@ from distspmd.frontend.from_numpy.choosing import chosen
 from distspmd.frontend.from_numpy.kinds import is_whole, joined_type, joined_weak
 from distspmd.frontend.from_numpy.real_or_complex import RealOrComplex, joined
 from distspmd.frontend.from_numpy.syntax import absence
+from distspmd.frontend.from_numpy.syntax.carried_places import is_carried
 from distspmd.frontend.from_numpy.syntax.joined_arrays import link
 from distspmd.frontend.from_numpy.syntax.mutation import is_reached
+from distspmd.frontend.from_numpy.syntax.own_arrays import plain
 from distspmd.frontend.from_numpy.syntax.variables import (
     UNBOUND,
+    OfUndecidedClass,
     OneOf,
     Undecided,
     alike,
@@ -27,6 +30,7 @@ from distspmd.frontend.from_numpy.syntax.variables import (
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.values import (
     INT64,
+    OwnArray,
     Tensor,
     View,
     axis,
@@ -105,7 +109,24 @@ def join(interpreter: Interpreter, name: str, one: Any, other: Any, ways: Ways) 
     made = ways.known(one, other)
     if made is None:
         made = _join_records(interpreter, name, one, other, ways)
+    if made is None and any(isinstance(v, OwnArray | OfUndecidedClass) for v in (one, other)):
+        made = _join_classes(interpreter, name, (one, other), ways)
     return _join_numbers(interpreter, name, one, other, ways) if made is None else made
+
+
+def _join_classes(
+    interpreter: Interpreter, name: str, values: tuple[Any, Any], ways: Ways
+) -> Undecided | None:
+    """Two arrays of which the run decides the class; None where they have no common form."""
+    if not all(isinstance(value, OwnArray | OfUndecidedClass | Tensor) for value in values):
+        return None
+    array = join(interpreter, name, plain(values[0]), plain(values[1]), ways)
+    if not isinstance(array, Tensor):
+        return None
+    known = [value.reason for value in values if isinstance(value, OfUndecidedClass)]
+    kinds = [v.kind.__name__ if isinstance(v, OwnArray) else "np.ndarray" for v in values]
+    told = " or ".join(f"of the class {kind}" for kind in kinds)
+    return OfUndecidedClass((*known, f"{name!r} is {told} here, {_BY_CONDITION}")[0], array)
 
 
 def _join_numbers(interpreter: Interpreter, name: str, one: Any, other: Any, ways: Ways) -> Any:
@@ -332,7 +353,7 @@ def _kept(tracer: Tracer, name: str, value: Any) -> Any:
 def _as_tensor(tracer: Tracer, value: Any, block: Block) -> Tensor | None:
     if isinstance(value, Tensor):
         return value
-    if isinstance(value, bool | int | float | complex | np.generic | sympy.Basic | np.ndarray):
+    if is_carried(value):
         with tracer.within(block):
             return tracer.tensor(value)
     return None

@@ -42,6 +42,7 @@ from distspmd.frontend.from_numpy.syntax import objects
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.values import (
     INT64,
+    OwnArray,
     Tensor,
     View,
     number,
@@ -272,6 +273,8 @@ def tested(run: Interpreter, value: Any) -> Any:
     """What decides a condition: of a list whether it has elements, of an object what it says."""
     if isinstance(value, RunList):
         return is_not_empty(run, value)
+    if isinstance(value, OwnArray):
+        return value.array
     if not objects.is_own(value) or isinstance(value, tuple | list | dict):
         return value
     for name in ("bool", "len"):

@@ -12,15 +12,20 @@ import ast
 import dataclasses
 import functools
 import inspect
+import operator
 import sys
 import types
 from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from distspmd.frontend.from_numpy.kinds import has_data
 from distspmd.frontend.from_numpy.library import is_of_library
+from distspmd.frontend.from_numpy.syntax import own_arrays
 from distspmd.frontend.from_numpy.syntax.mutation import before_change
+from distspmd.frontend.from_numpy.values import OwnArray
 
 if TYPE_CHECKING:
     from distspmd.frontend.from_numpy.interpreter import Interpreter
@@ -80,6 +85,8 @@ def is_of_python(function: Any) -> bool:
 def is_own(value: Any) -> bool:
     """Whether a value is an object of a class that a user has written, and not such a class."""
     is_class = isinstance(value, type)  # also one of a metaclass
+    if isinstance(value, OwnArray):
+        return True
     return not is_class and is_own_class(type(value)) and hasattr(value, "__dict__")
 
 
@@ -99,18 +106,33 @@ def make(
             return kind(*given, **named)
         except TypeError as problem:
             tracer.refuse(f"{kind.__name__}: {problem}")
-    if kind.__new__ is not object.__new__ or type(kind) not in (type, abc.ABCMeta):
+    if issubclass(kind, np.ndarray):
+        return own_arrays.make(run, kind, given, named)
+    if type(kind) not in (type, abc.ABCMeta):
         tracer.refuse(f"objects of {kind.__name__}, which makes them in a way of its own")
     own: Any = kind
-    made: Any = object.__new__(_with_room(own))
-    tracer.made[id(vars(made))] = made
+    maker = inspect.getattr_static(kind, "__new__")
+    if maker is vars(object)["__new__"]:
+        made: Any = new_object(run, kind)
+    else:
+        made = run.call(getattr(maker, "__func__", maker), [kind, *given], named)
+        if not isinstance(made, kind):
+            return made
     init: Any = own.__init__
     if dataclasses.is_dataclass(kind) and "__init__" in vars(kind) and _is_generated(init):
         _fill(run, made, given, named)
     elif _is_function(init):
         run.call(init, [made, *given], named)
-    elif given or named:
+    elif (given or named) and maker is vars(object)["__new__"]:
         tracer.refuse(f"{kind.__name__}() takes no arguments")
+    return made
+
+
+def new_object(run: Interpreter, kind: type) -> Any:
+    """An object of a class without attributes."""
+    own: Any = kind
+    made: Any = object.__new__(_with_room(own))
+    run.tracer.made[id(vars(made))] = made
     return made
 
 
@@ -124,6 +146,8 @@ def _with_room(kind: type) -> type:
 
 def class_of(value: Any) -> type:
     """The class that a user has written of which something is an object."""
+    if isinstance(value, OwnArray):
+        return value.kind
     kind = type(value)
     has_room = kind.__base__ is not None and kind is _with_room(kind.__base__)
     return kind.__base__ if has_room else kind  # type: ignore[return-value]
@@ -171,7 +195,12 @@ def attribute(run: Interpreter, base: Any, name: str) -> Any:
     """An attribute of an object: what it holds, a method, or what a property computes."""
     if name in vars(base):
         return run.outside(name, vars(base)[name])
-    found = inspect.getattr_static(type(base), name, None)
+    kind = class_of(base)
+    if isinstance(base, OwnArray) and name == "__class__":
+        return kind
+    if isinstance(base, OwnArray) and own_arrays.is_of_array(base, name):
+        return own_arrays.attribute(run, base, name, lambda array: run.attribute(array, name))
+    found = inspect.getattr_static(kind, name, None)
     if isinstance(found, property) and found.fget is not None:
         return run.call(found.fget, [base], {})
     if isinstance(found, functools.cached_property):
@@ -180,11 +209,13 @@ def attribute(run: Interpreter, base: Any, name: str) -> Any:
         return value
     if _is_function(found):
         return types.MethodType(found, base)
-    finder = inspect.getattr_static(type(base), "__getattr__", None)
+    finder = inspect.getattr_static(kind, "__getattr__", None)
     if found is None and _is_function(finder):
         return run.call(finder, [base, name], {})
+    if isinstance(base, OwnArray) and (found is None or name == "__dict__"):
+        run.tracer.refuse(f"{kind.__name__!r} object has no attribute {name!r}")
     try:
-        return run.outside(name, getattr(base, name))
+        return run.outside(name, found if isinstance(base, OwnArray) else getattr(base, name))
     except AttributeError as problem:
         run.tracer.fail(problem)
 
@@ -204,7 +235,7 @@ def set_attribute(
     Raises:
         Refusal: the object is from outside of the program, or its class lets nobody set it.
     """
-    kind = type(base)
+    kind = class_of(base) if isinstance(base, OwnArray) else type(base)
     _check_made(run, base, name)
     setter = inspect.getattr_static(kind, "__setattr__")
     if by_itself and _is_function(setter) and not _is_generated(setter):
@@ -215,6 +246,8 @@ def set_attribute(
         run.call(found.fset, [base, value], {})
         return
     sets_itself = by_itself and setter != vars(object)["__setattr__"]
+    if isinstance(base, OwnArray) and own_arrays.is_of_array(base, name):
+        run.tracer.refuse(f"an assignment to {name!r} of a {kind.__name__}")
     if class_of(base) is not kind and not inspect.ismemberdescriptor(found):
         run.tracer.refuse(f"AttributeError: {kind.__name__!r} has no slot {name!r}")
     if sets_itself or isinstance(found, property):
@@ -243,7 +276,7 @@ def delete_attribute(run: Interpreter, base: Any, name: str) -> None:
 
 def special(run: Interpreter, base: Any, name: str, *arguments: Any) -> Any:
     """What a special method of an object gives; ``NotImplemented`` where its class has none."""
-    found = inspect.getattr_static(type(base), f"__{name}__", None)
+    found = inspect.getattr_static(class_of(base), f"__{name}__", None)
     if not _is_function(found):
         return NotImplemented
     if _is_generated(found):
@@ -256,12 +289,48 @@ def special(run: Interpreter, base: Any, name: str, *arguments: Any) -> Any:
     return run.call(found, [base, *arguments], {})
 
 
+_UNARY: dict[Any, tuple[Any, np.ufunc]] = {
+    ast.USub: (operator.neg, np.negative),
+    ast.UAdd: (operator.pos, np.positive),
+    ast.Invert: (operator.invert, np.invert),
+}
+
+
+def unary(run: Interpreter, value: Any, op: ast.unaryop) -> Any:
+    """What an operator of one operand gives of an object."""
+    if not isinstance(value, OwnArray):
+        return special(run, value, NAMES[type(op)])
+    python: dict[Any, Any] = {
+        ast.USub: operator.neg,
+        ast.UAdd: operator.pos,
+        ast.Invert: operator.invert,
+    }
+    kind = {ast.USub: np.negative, ast.UAdd: np.positive, ast.Invert: np.invert}[type(op)]
+    return own_arrays.operate(
+        run, op, python[type(op)], lambda array: run.call(kind, [array], {}), value
+    )
+
+
+def part(run: Interpreter, base: Any, items: Any) -> Any:
+    """``base[items]`` of an object."""
+    if isinstance(base, OwnArray):
+        return own_arrays.part(run, base, items, run.part_of)
+    return special(run, base, "getitem", items)
+
+
 def operate(run: Interpreter, op: ast.AST, left: Any, right: Any) -> Any:
     """What an operator gives where an operand is an object.
 
     Raises:
         Refusal: neither class has a method for it.
     """
+    if isinstance(left, OwnArray) or isinstance(right, OwnArray):
+        from distspmd.frontend.from_numpy.syntax.operators import PYTHON, compared
+
+        reads: Any = compared if isinstance(op, ast.cmpop) else binary_of
+        return own_arrays.operate(
+            run, op, PYTHON[type(op)], lambda a, b: reads(run, op, a, b), left, right
+        )
     name = NAMES[type(op)]
     found = special(run, left, name, right) if is_own(left) else NotImplemented
     if found is NotImplemented and is_own(right):
@@ -274,6 +343,11 @@ def operate(run: Interpreter, op: ast.AST, left: Any, right: Any) -> Any:
             f"class has a method __{name}__"
         )
     return found
+
+
+def binary_of(run: Interpreter, op: Any, left: Any, right: Any) -> Any:
+    """An operator that computes."""
+    return run.binary(op, left, right)
 
 
 def of_named_tuple(owner: Any, method: str, named: Mapping[str, Any]) -> Any:

@@ -18,12 +18,12 @@ from distspmd.frontend.from_numpy.elements import known_whole
 from distspmd.frontend.from_numpy.parallel_map import ParallelMap
 from distspmd.frontend.from_numpy.real_or_complex import RealOrComplex, joined
 from distspmd.frontend.from_numpy.run_lists import RunList
-from distspmd.frontend.from_numpy.syntax import objects
+from distspmd.frontend.from_numpy.syntax import objects, own_arrays
 from distspmd.frontend.from_numpy.syntax.generators import Generator, collect
 from distspmd.frontend.from_numpy.syntax.lists import values_of
 from distspmd.frontend.from_numpy.syntax.tables_of_lists import RunTable, rows_of
 from distspmd.frontend.from_numpy.transcript import Refusal, told
-from distspmd.frontend.from_numpy.values import INT64, Tensor, View, whole_expression
+from distspmd.frontend.from_numpy.values import INT64, OwnArray, Tensor, View, whole_expression
 from distspmd.frontend.tensor_ir.whole_numbers import (
     Whole,
     add,
@@ -169,6 +169,8 @@ def iterated(run: Interpreter, over: Any) -> Any:
     if not objects.is_own(over) or isinstance(over, tuple | list | dict):
         return over
     found = objects.special(run, over, "iter")
+    if isinstance(over, OwnArray) and found is NotImplemented:
+        return over.array if over.array.ndim == 1 else own_arrays.rows(run, over)
     return over if found is NotImplemented else found
 
 

@@ -25,6 +25,7 @@ from distspmd.frontend.from_numpy.syntax import (
     list_changes,
     lists,
     objects,
+    own_arrays,
     run_dicts,
     run_sets,
 )
@@ -53,7 +54,7 @@ from distspmd.frontend.from_numpy.syntax.registry import statement
 from distspmd.frontend.from_numpy.syntax.sharing import combined_with, conflict_of
 from distspmd.frontend.from_numpy.syntax.variables import OneOf
 from distspmd.frontend.from_numpy.transcript import KnownError, told
-from distspmd.frontend.from_numpy.values import View
+from distspmd.frontend.from_numpy.values import OwnArray, View
 
 if TYPE_CHECKING:
     from distspmd.frontend.from_numpy.interpreter import Interpreter
@@ -196,6 +197,8 @@ def _augment_name(run: Interpreter, node: ast.AugAssign, target: ast.Name) -> No
 
 def _changed(run: Interpreter, old: Any, op: ast.operator, new: Any) -> bool:
     """Change an array or a list in place; False for what is bound anew."""
+    if isinstance(old, OwnArray):
+        return _changed_own(run, old, op, new)
     is_array = isinstance(old, View) and (old.ndim > 0 or old.container.is_point)
     if is_array and old.weak is None:  # numbers are bound anew
         _in_place(run, old, op, new)
@@ -222,6 +225,16 @@ def _changed(run: Interpreter, old: Any, op: ast.operator, new: Any) -> bool:
     return False
 
 
+def _changed_own(run: Interpreter, old: OwnArray, op: ast.operator, new: Any) -> bool:
+    """Change an array of a user's class in place."""
+    found = objects.special(run, old, f"i{objects.NAMES[type(op)]}", new)
+    if found is NotImplemented:
+        return _changed(run, old.array, op, own_arrays.plain(new))
+    if found is not old:
+        run.tracer.refuse("an augmented assignment that makes another array of a user's class")
+    return True
+
+
 _IN_PLACE: dict[type[ast.operator], Any] = {
     ast.BitOr: operator.ior,
     ast.BitAnd: operator.iand,
@@ -234,7 +247,8 @@ def _augment_part(run: Interpreter, node: ast.AugAssign, target: ast.Subscript) 
     tracer = run.tracer
     base = run.writable(target.value)
     items = run.subscript(target.slice)
-    new = run.present(node.value)
+    new = own_arrays.plain(run.present(node.value))
+    base = own_arrays.writable(run, base)
     tracer.node = node
     if isinstance(base, RunList):
         run_dicts.augment(run, base, items, node.op, new)
