@@ -91,7 +91,17 @@ def of_unknown_rows(x, least):
     return np.zeros(()) if total is None else total
 
 
+def of_an_inner_loop(x, least):
+    total, part = np.zeros(3), 0.0
+    for i in range(600):
+        for k in range(int(x[i % 7])):
+            part = np.bitwise_xor(i, k)
+            total[k] += part
+    return total
+
+
 FUNCTIONS = [
+    of_an_inner_loop,
     number_then_array,
     left_early,
     never_entered,

@@ -58,6 +58,7 @@ from distspmd.frontend.from_numpy.syntax.variables import (
     ABSENT,
     OneOf,
     Saved,
+    Undecided,
     alike,
     one_of,
     readable,
@@ -254,6 +255,8 @@ def leave_loop(interpreter: Interpreter, loop: Loop) -> tuple[str | None, list[A
             if not is_free:
                 _check_stays(interpreter, loop, one, now)
             continue
+        if is_free and type(now) is Undecided:  # nothing reads it in another iteration
+            raise ReadAgain(one.name, "free")
         if not isinstance(one.value, OneOf) and not is_free:
             carry_absent(interpreter, loop, one.name, one.value, one.before, now)
         try:
