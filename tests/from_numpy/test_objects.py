@@ -68,12 +68,32 @@ def changes_the_outer_in_a_branch(x):
     return count
 
 
-def matches_a_sequence(x):
-    match x.shape:
-        case (3,):
-            return x
-        case _:
-            return -x
+def matches_the_rest_of_a_dictionary(x):
+    match {"a": 1, "b": 2}:
+        case {"a": 1, **rest}:
+            return x * len(rest)
+    return x
+
+
+def binds_where_the_run_may_pass_over(x):
+    n = 5.0
+    if x[0] > 0.5 and (n := x[1]) > 100:
+        return x
+    return x * n
+
+
+def keeps_errors_to_itself(x):
+    class Quiet:
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            return True
+
+    y = x
+    with Quiet():
+        y = x * 2
+    return y
 
 
 def measures(x):
@@ -223,7 +243,71 @@ def asks_the_date(x):
     return x * day.year + day.month
 
 
-@pytest.mark.parametrize("function", [attributes_by_name, asks_the_date])
+class Scaled:
+    """A context in which an array has another scale."""
+
+    def __init__(self, x):
+        self.x = x
+
+    def __enter__(self):
+        self.x = self.x * 2
+        return self
+
+    def __exit__(self, *_):
+        self.x = self.x - 1
+        return False
+
+
+def within_a_context(x):
+    with Scaled(x) as outer, Scaled(x) as inner:
+        y = outer.x + inner.x
+    for _ in range(3):
+        with Scaled(y) as inner:
+            y = inner.x * 0.5
+            if y[0] > 100:
+                return x
+    return y, outer.x, inner.x
+
+
+@dataclass
+class Circle:
+    radius: float
+    at: tuple
+
+
+def area(shape, x):
+    match shape:
+        case Circle(radius, at=(0, y)) if y > 5:
+            return x * radius + y
+        case Circle(radius=r):
+            return x * r
+        case ("scale", 1 | 2):
+            return x + 1
+        case ("scale", by):
+            return x * by
+        case [first, *rest, last]:
+            return x * first + last * len(rest)
+        case {"kind": "square", "side": side}:
+            return x * side
+        case int(n) if n > 5:
+            return x - n
+        case None | "nothing":
+            return x * 0
+        case _:
+            return x
+
+
+def matched(x):
+    shapes = [Circle(2.0, (0, 7)), Circle(x[1], (0, 2)), ("scale", x[0]), [1, 2, 3, x[2]]]
+    shapes += [{"kind": "square", "side": x[3]}, 7, 3, None, "nothing", Circle(1.5, (1, 9))]
+    found = [area(shape, x) for shape in shapes]
+    match x.shape:
+        case (4,):
+            found.append(x)
+    return np.array(found)
+
+
+@pytest.mark.parametrize("function", [attributes_by_name, asks_the_date, within_a_context, matched])
 def test_attributes_have_names_and_dates_are_known(function: Any) -> None:
     outcome = on_paper(
         Case(function.__name__, function, "", "", lambda _: [np.arange(1.0, 5.0)], ())
@@ -256,7 +340,9 @@ def test_a_program_that_asks_for_the_date_is_one_of_a_day() -> None:
         (changes_what_is_outside, "changes 'total' of an object that is not its own"),
         (yields_by_values, "a generator yields in it"),
         (changes_the_outer_in_a_branch, "'count' of the function around is changed in a call"),
-        (matches_a_sequence, "a pattern of match that is no value"),
+        (matches_the_rest_of_a_dictionary, "a pattern of match with"),
+        (binds_where_the_run_may_pass_over, "'n' is bound in a part of an expression"),
+        (keeps_errors_to_itself, "Quiet.__exit__ may keep errors to itself"),
         (measures, "what a clock says is no array"),
         (draws, "random.random, which would draw once"),
         (shape_of_an_argument, "the shape of an argument; write x = x.reshape"),

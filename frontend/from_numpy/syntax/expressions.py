@@ -488,5 +488,10 @@ def _text(run: Interpreter, node: ast.JoinedStr) -> Any:
 @expression(ast.NamedExpr)
 def _named(run: Interpreter, node: ast.NamedExpr) -> Any:
     value = run.value(node.value)
+    if run.tracer.guarded:
+        run.tracer.refuse(
+            f"{node.target.id!r} is bound in a part of an expression that the run may pass over; "
+            "bind it in a statement before"
+        )
     run.bind(node.target, value)
     return run.variables[node.target.id]

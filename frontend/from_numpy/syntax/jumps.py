@@ -15,10 +15,10 @@ import copy
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from distspmd.frontend.from_numpy.syntax.patterns import bound_in_test, matches
+
 RESULT = "__result"
 TRIED = "__tried"
-NOT_COVERED = "a pattern of match that is no value, no name and no alternative of values"
-"""A variable that there never is: the message of its absence says what is not covered."""
 DONE = "__done"
 
 
@@ -193,10 +193,10 @@ class _Rewriter:
         name = f"__subject{self.count}"
         chain: list[ast.stmt] = []
         for case in reversed(match.cases):
-            test, bound = _matches(case.pattern, ast.Name(name, ast.Load()))
+            test, bound = matches(case.pattern, ast.Name(name, ast.Load()))
             if case.guard is not None:
-                guard = ast.Name(NOT_COVERED, ast.Load()) if bound else case.guard
-                test = ast.BoolOp(ast.And(), [test, guard])
+                test = ast.BoolOp(ast.And(), [test, *map(bound_in_test, bound), case.guard])
+                bound = []
             made = ast.If(test, [*bound, *case.body], chain)
             chain = [ast.fix_missing_locations(ast.copy_location(made, match))]
         return [_assign(name, match.subject, match), *chain]
@@ -316,27 +316,6 @@ class _Rewriter:
 
 def _is_true(test: ast.expr) -> bool:
     return isinstance(test, ast.Constant) and bool(test.value)
-
-
-def _matches(pattern: ast.pattern, subject: ast.expr) -> tuple[ast.expr, list[ast.stmt]]:
-    """Whether a subject matches a pattern, and what it binds: values, alternatives, and names."""
-    if isinstance(pattern, ast.MatchValue):
-        return ast.Compare(subject, [ast.Eq()], [pattern.value]), []
-    if isinstance(pattern, ast.MatchSingleton):
-        return ast.Compare(subject, [ast.Is()], [ast.Constant(pattern.value)]), []
-    if isinstance(pattern, ast.MatchOr):
-        found = [_matches(each, subject) for each in pattern.patterns]
-        if not any(bound for _, bound in found):
-            return ast.BoolOp(ast.Or(), [test for test, _ in found]), []
-    if isinstance(pattern, ast.MatchAs):
-        test: ast.expr = ast.Constant(True)
-        bound: list[ast.stmt] = []
-        if pattern.pattern is not None:
-            test, bound = _matches(pattern.pattern, subject)
-        if pattern.name is not None:
-            bound = [*bound, _assign(pattern.name, subject, pattern)]
-        return test, bound
-    return ast.copy_location(ast.Name(NOT_COVERED, ast.Load()), pattern), []
 
 
 def may_raise(node: ast.AST) -> bool:

@@ -419,21 +419,38 @@ def _import_from(run: Interpreter, node: ast.ImportFrom) -> None:
 
 @statement(ast.With)
 def _with(run: Interpreter, node: ast.With) -> None:
+    exits = []
     with contextlib.ExitStack() as stack:
         for item in node.items:
             manager = item.context_expr
             call = manager if isinstance(manager, ast.Call) else ast.Call(manager, [], [])
             function = run.value(call.func)
-            if function not in (np.errstate, warnings.catch_warnings):
-                run.tracer.refuse(
-                    "a with statement, but for np.errstate and warnings.catch_warnings, is not "
-                    f"covered{TASKLET * (ast.unparse(manager) == 'dace.tasklet')}"
-                )
             if function is np.errstate:
                 run.call(np.seterr, [], {k.arg: run.value(k.value) for k in call.keywords if k.arg})
-            else:
+            elif function is warnings.catch_warnings:
                 stack.enter_context(warnings.catch_warnings())
+            else:
+                exits.append(_entered(run, item))
         run.block(node.body)
+    for manager in reversed(exits):
+        left = objects.special(run, manager, "exit", None, None, None)
+        if run.truth(left) is not False:
+            run.tracer.refuse(f"{type(manager).__name__}.__exit__ may keep errors to itself")
+
+
+def _entered(run: Interpreter, item: ast.withitem) -> Any:
+    """An object of the program whose ``__enter__`` has been called."""
+    manager = run.value(item.context_expr)
+    found = objects.special(run, manager, "enter") if objects.is_own(manager) else NotImplemented
+    if found is NotImplemented:
+        text = ast.unparse(item.context_expr)
+        run.tracer.refuse(
+            "a with statement, but for np.errstate, warnings.catch_warnings and objects of the "
+            f"program, is not covered{TASKLET * (text == 'dace.tasklet')}"
+        )
+    if item.optional_vars is not None:
+        run.bind(item.optional_vars, found)
+    return manager
 
 
 TASKLET = '; read a program with tasklets by DaCe\'s parser: numpy_program(f, frontend="dace")'
