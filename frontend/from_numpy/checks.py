@@ -10,7 +10,7 @@ import ast
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import sympy
@@ -21,7 +21,7 @@ from distspmd.frontend.from_numpy.clocks import Seconds
 from distspmd.frontend.from_numpy.syntax.conditions import condition_text
 from distspmd.frontend.from_numpy.syntax.jumps import error_of
 from distspmd.frontend.from_numpy.syntax.variables import Undecided
-from distspmd.frontend.from_numpy.transcript import error_class, told
+from distspmd.frontend.from_numpy.transcript import Refusal, error_class, told
 from distspmd.frontend.from_numpy.values import Tensor, View
 from distspmd.frontend.tensor_ir.statements import Block, Branch, Container, Tell
 
@@ -70,6 +70,18 @@ class Text(str):
         return Text.of([other, self]) if isinstance(other, str) else NotImplemented
 
 
+def _not_known(*_: Any, **__: Any) -> NoReturn:
+    raise Refusal(
+        "a text with values of the run is printed, joined, or the message of an error: what it "
+        "says is not known before the run"
+    )
+
+
+_ASKING = ("eq", "ne", "lt", "le", "gt", "ge", "hash", "len", "getitem", "iter", "contains", "mod")
+for _name in (*(n for n in dir(str) if not n.startswith("__")), *(f"__{n}__" for n in _ASKING)):
+    setattr(Text, _name, _not_known)
+
+
 def has_data(value: Any) -> bool:
     """Whether a value, or one in it, is known at run time only."""
     if isinstance(value, list | tuple):
@@ -81,8 +93,8 @@ def has_data(value: Any) -> bool:
 
 def described(value: Any, conversion: str = "", spec: str = "") -> list[Any]:
     """The parts of a value: lists and tuples are written as Python writes them."""
-    if isinstance(value, Text) and not conversion and not spec:
-        return list(value.parts)
+    if isinstance(value, Text):
+        return list(value.parts) if not conversion and not spec else _not_known()
     if isinstance(value, Tensor | sympy.Basic | Seconds):
         return [Part(value, conversion, spec)]
     if isinstance(value, list | tuple) and has_data(value):
@@ -100,6 +112,7 @@ def described(value: Any, conversion: str = "", spec: str = "") -> list[Any]:
 def by_percent(text: str, values: Any) -> Text:
     """``text % values``."""
     own = values if isinstance(values, tuple) else (values,)
+    _check_plain(own)
     return Text.of([Formatted(text, "%", tuple(own))])
 
 
@@ -107,7 +120,20 @@ def by_format(text: str, values: Sequence[Any], named: Mapping[str, Any]) -> str
     """``text.format(*values, **named)``."""
     if not has_data((list(values), dict(named))):
         return text.format(*values, **named)
+    _check_plain((*values, *named.values()))
     return Text.of([Formatted(text, "format", tuple(values), tuple(named.items()))])
+
+
+def _check_plain(values: Sequence[Any]) -> None:
+    """Refuse texts with values in other texts, which are no f-strings."""
+    if any(isinstance(value, Text) for value in values):
+        raise Refusal("a text with values of the run within '%' or format; write an f-string")
+
+
+def by_join(separator: str, texts: Sequence[Any]) -> Any:
+    """``separator.join(texts)``."""
+    parts = [part for text in texts for part in (separator, text)][1:]
+    return Text.of(parts) if any(isinstance(t, Text) for t in texts) else separator.join(texts)
 
 
 def joined(parts: Sequence[Any]) -> str:

@@ -422,19 +422,19 @@ class Interpreter:
 
     def binary(self, op: ast.operator, left: Any, right: Any) -> Any:
         """``left op right``."""
-        if objects.is_own(left) or objects.is_own(right):
-            return objects.operate(self, op, left, right)
-        return binary(self, op, left, right)
+        is_text = isinstance(left, str) and isinstance(op, ast.Mod)
+        found = NotImplemented if is_text else objects.operate(self, op, left, right)
+        return found if found is not NotImplemented else binary(self, op, left, right)
 
     def attribute(self, base: Any, name: str) -> Any:
         """``base.name``."""
         tracer = self.tracer
         if isinstance(base, Tensor):
             return attributes.of_tensor(self, base, name)
-        if objects.is_own(base):
+        if objects.has_operators(base):
             return objects.attribute(self, base, name)
-        if isinstance(base, own_arrays.Above):
-            return base.found(self, name)
+        if isinstance(base, own_arrays.Above | super):
+            return objects.above(self, base, name)
         if isinstance(base, np.ufunc) and name in ("reduce", "accumulate", "outer", "at"):
             return Method(base, name)
         if isinstance(base, sympy.Basic):

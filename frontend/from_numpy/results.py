@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 import numpy as np
 import sympy
 
+from distspmd.frontend.from_numpy.checks import Text
 from distspmd.frontend.from_numpy.choosing import as_arrays
 from distspmd.frontend.from_numpy.clocks import Seconds
 from distspmd.frontend.from_numpy.library import is_of_library
@@ -74,7 +75,7 @@ def _form(tracer: Tracer, value: Any, found: list[Any]) -> Any:
     if isinstance(value, variables.Undecided):
         return _choice(tracer, value, found)
     if isinstance(value, str | Seconds | NoneType):
-        return _as_said(value)
+        return _as_said(tracer, value)
     if objects.is_own(value) and not is_of_library(type(value)):
         return _object(tracer, value, found)
     made = _place(tracer, as_arrays(tracer, tracer.tensor(value)), found, _is_python(value))
@@ -84,8 +85,10 @@ def _form(tracer: Tracer, value: Any, found: list[Any]) -> Any:
     return made
 
 
-def _as_said(value: str | Seconds | None) -> Any:
+def _as_said(tracer: Tracer, value: str | Seconds | None) -> Any:
     """What is known, or what the clocks of the run say."""
+    if isinstance(value, Text):
+        tracer.refuse("a text with values of the run is returned; return the values")
     if isinstance(value, Seconds):
         return SecondsOf(value.factors, value.more, value.digits)
     return value

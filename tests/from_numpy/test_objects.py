@@ -7,9 +7,10 @@ import functools
 import itertools
 import random
 import time
+from collections import OrderedDict
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pytest
@@ -82,6 +83,18 @@ def binds_where_the_run_may_pass_over(x):
     return x * n
 
 
+def asks_a_text_of_the_run(x):
+    return x * len(f"{x[0]}")
+
+
+def looks_into_a_text_of_the_run(x):
+    return x if "a" in f"{x[0]}".upper() else -x
+
+
+def returns_a_text_of_the_run(x):
+    return f"{x[0]:.2f}", x
+
+
 def keeps_errors_to_itself(x):
     class Quiet:
         def __enter__(self):
@@ -93,7 +106,7 @@ def keeps_errors_to_itself(x):
     y = x
     with Quiet():
         y = x * 2
-    return y
+    return y, x
 
 
 def measures(x):
@@ -258,6 +271,58 @@ class Scaled:
         return False
 
 
+class Written:
+    def __init__(self, x):
+        self.x = x
+
+    def __str__(self):
+        return f"<{self.x}>"
+
+    def __repr__(self):
+        return "Written(%s)" % self.x  # noqa: UP031
+
+
+class Pair(NamedTuple):
+    x: Any
+    y: Any = 1.0
+
+    @property
+    def total(self):
+        return self.x + self.y
+
+    def __add__(self, other):
+        return Pair(self.x + other.x, self.y + other.y)
+
+
+class Above(Named):
+    @property
+    def squared(self):
+        return super().squared + 1
+
+
+def texts_and_tuples(x):
+    known = Written(3)
+    print(Written(x[0]), f"{Written(x[1])}", ", ".join(["a", f"{x[0]}"]))
+    p = Pair(x[0]) + Pair(x[1], 2.0)
+    ordered = OrderedDict(b=x[0], a=2.0)
+    ordered.move_to_end("b")
+
+    def counter():
+        count = 0
+
+        def following(by=1):
+            nonlocal count
+            count += by
+            return count
+
+        return following
+
+    one, other = counter(), counter()
+    one(5)
+    texts = f"{known}|{known!r}", "%s" % known, "{}".format(known), str(known)  # noqa: UP031, UP032
+    return texts, p.total, p, list(ordered), one(), other(), Above(x).squared
+
+
 def within_a_context(x):
     with Scaled(x) as outer, Scaled(x) as inner:
         y = outer.x + inner.x
@@ -307,7 +372,10 @@ def matched(x):
     return np.array(found)
 
 
-@pytest.mark.parametrize("function", [attributes_by_name, asks_the_date, within_a_context, matched])
+NAMES = [attributes_by_name, asks_the_date, within_a_context, matched, texts_and_tuples]
+
+
+@pytest.mark.parametrize("function", NAMES)
 def test_attributes_have_names_and_dates_are_known(function: Any) -> None:
     outcome = on_paper(
         Case(function.__name__, function, "", "", lambda _: [np.arange(1.0, 5.0)], ())
@@ -334,7 +402,7 @@ def test_a_program_that_asks_for_the_date_is_one_of_a_day() -> None:
         (counts_its_calls, "an iterator from outside of the program"),
         (notes_its_calls, "a list, dictionary or set from outside"),
         (notes_in_a_class, "a list, dictionary or set from outside"),
-        (compares_generated, "__eq__ of Point, which compares fields of the run"),
+        (compares_generated, "__eq__ of Point, which takes fields of the run"),
         (looks_for_objects, "'in' where objects of the program are compared"),
         (asks_the_clock, "the clock would be asked once"),
         (changes_what_is_outside, "changes 'total' of an object that is not its own"),
@@ -342,6 +410,9 @@ def test_a_program_that_asks_for_the_date_is_one_of_a_day() -> None:
         (changes_the_outer_in_a_branch, "'count' of the function around is changed in a call"),
         (matches_the_rest_of_a_dictionary, "a pattern of match with"),
         (binds_where_the_run_may_pass_over, "'n' is bound in a part of an expression"),
+        (asks_a_text_of_the_run, "what it says is not known before the run"),
+        (looks_into_a_text_of_the_run, "what it says is not known before the run"),
+        (returns_a_text_of_the_run, "a text with values of the run is returned"),
         (keeps_errors_to_itself, "Quiet.__exit__ may keep errors to itself"),
         (measures, "what a clock says is no array"),
         (draws, "random.random, which would draw once"),

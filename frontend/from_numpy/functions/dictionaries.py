@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 import functools
-from collections import Counter, defaultdict
+from collections import Counter, OrderedDict, defaultdict
 from typing import Any
 
 from distspmd.frontend.from_numpy.functions.registry import function
@@ -17,6 +17,12 @@ from distspmd.frontend.from_numpy.syntax.ranges import static_values
 @function(builtins.dict)
 def _dict(run: Any, values: Any = (), **named: Any) -> Any:
     return _made(run, dict, values, named)
+
+
+@function(OrderedDict)
+def _ordered(run: Any, values: Any = (), **named: Any) -> Any:
+    made = _made(run, dict, values, named)
+    return made if isinstance(made, RunDict) else OrderedDict(made)
 
 
 @function(defaultdict)

@@ -8,25 +8,30 @@ from typing import Any
 
 from distspmd.frontend.from_numpy.checks import Text, add_exit, add_print, described, has_data
 from distspmd.frontend.from_numpy.functions.registry import function
+from distspmd.frontend.from_numpy.syntax.objects import as_text, is_own
 
 
 @function(builtins.print)
 def _print(run: Any, *values: Any, **options: Any) -> None:
-    add_print(run, values, dict(options))
+    add_print(run, [as_text(run, value) for value in values], dict(options))
 
 
 @function(builtins.str)
 def _str(run: Any, value: Any = "", *more: Any) -> Any:
+    value = as_text(run, value)
     return Text.of(described(value)) if has_data(value) else str(value, *more)
 
 
 @function(builtins.repr)
 def _repr(run: Any, value: Any) -> Any:
+    if is_own(value):
+        return as_text(run, value, "r")
     return Text.of(described(value, "r")) if has_data(value) else repr(value)
 
 
 @function(builtins.format)
 def _format(run: Any, value: Any, spec: str = "") -> Any:
+    value = as_text(run, value)
     return Text.of(described(value, "", spec)) if has_data(value) else format(value, spec)
 
 

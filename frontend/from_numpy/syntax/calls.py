@@ -18,7 +18,7 @@ import numpy as np
 from dace.frontend.python.parser import DaceProgram
 
 from distspmd.frontend.from_numpy.arithmetic import apply_ufunc, converted
-from distspmd.frontend.from_numpy.checks import by_format
+from distspmd.frontend.from_numpy.checks import by_format, by_join
 from distspmd.frontend.from_numpy.choosing import as_arrays
 from distspmd.frontend.from_numpy.decided_types import handled
 from distspmd.frontend.from_numpy.frames import Frame
@@ -40,6 +40,7 @@ from distspmd.frontend.from_numpy.syntax.bindings import without_locals
 from distspmd.frontend.from_numpy.syntax.decorators import without_wrappers
 from distspmd.frontend.from_numpy.syntax.lists import ListMethod
 from distspmd.frontend.from_numpy.syntax.mutation import MUTABLE
+from distspmd.frontend.from_numpy.syntax.ranges import static_values
 from distspmd.frontend.from_numpy.syntax.repeatable import check_repeatable
 from distspmd.frontend.from_numpy.syntax.sources import globals_of, read_source
 from distspmd.frontend.from_numpy.syntax.tables_of_lists import RowMethod
@@ -105,7 +106,11 @@ def name_of(function: Any) -> str:
     if isinstance(function, Method):
         return f"the method {function.name!r}"
     module = str(getattr(function, "__module__", "") or "").replace("numpy", "np", 1)
-    name = getattr(function, "__qualname__", None) or getattr(function, "__name__", str(function))
+    name = (
+        getattr(function, "__qualname__", None)
+        or getattr(function, "__name__", None)
+        or str(function)
+    )
     return f"{module}.{name}" if module and module != "builtins" else str(name)
 
 
@@ -302,8 +307,11 @@ def _of_type(
     if typed is not None and len(arguments) == 1:
         return converted(tracer, arguments[0], typed)
     owner = getattr(function, "__self__", None)
+    if isinstance(owner, str) and function.__name__ == "join" and alone:
+        return by_join(owner, [*static_values(run, arguments[0])])
     if isinstance(owner, str) and function.__name__ == "format":
-        return by_format(owner, arguments, keywords)
+        named = {name: objects.as_text(run, value) for name, value in keywords.items()}
+        return by_format(owner, [objects.as_text(run, value) for value in arguments], named)
     if _is_read(arguments, keywords) and (handler := by_name(run.functions, function)):
         arguments, keywords = _of_arrays(tracer, arguments, keywords)
         return handled(run, handler, function, arguments, keywords)
@@ -462,7 +470,7 @@ def _change_outer(run: Interpreter, closure: Closure, frame: Frame) -> None:
     for name in frame.of_outer:
         if frame.variables.get(name) is outer.get(name):
             continue
-        if run.tracer.inner or run.tracer.frames[-1] is not closure.frame:
+        if run.tracer.inner:
             raise CannotRoll(f"{name!r} of the function around is changed in a call")
         outer[name] = frame.variables[name]
 

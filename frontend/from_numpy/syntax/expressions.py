@@ -478,9 +478,11 @@ def _text(run: Interpreter, node: ast.JoinedStr) -> Any:
             found.append(str(part.value))
             continue
         assert isinstance(part, ast.FormattedValue)
-        value = run.value(part.value)
-        spec = run.value(part.format_spec) if part.format_spec else ""
         conversion = chr(part.conversion) if part.conversion > 0 else ""
+        given = run.value(part.value)
+        value = objects.as_text(run, given, conversion)
+        conversion = conversion if value is given else ""
+        spec = run.value(part.format_spec) if part.format_spec else ""
         found += checks.described(value, conversion, spec)
     return checks.joined(found)
 

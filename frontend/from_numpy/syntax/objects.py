@@ -166,7 +166,7 @@ def is_closure(value: Any) -> bool:
 
 
 def _is_generated(function: Any) -> bool:
-    code = getattr(function, "__code__", None)
+    code = getattr(getattr(function, "__wrapped__", function), "__code__", None)
     return code is not None and code.co_filename == "<string>"
 
 
@@ -193,7 +193,7 @@ def _fill(run: Interpreter, made: Any, given: Sequence[Any], named: Mapping[str,
 
 def attribute(run: Interpreter, base: Any, name: str) -> Any:
     """An attribute of an object: what it holds, a method, or what a property computes."""
-    if name in vars(base):
+    if name in getattr(base, "__dict__", ()):
         return run.outside(name, vars(base)[name])
     kind = class_of(base)
     if isinstance(base, OwnArray) and name == "__class__":
@@ -218,6 +218,23 @@ def attribute(run: Interpreter, base: Any, name: str) -> Any:
         return run.outside(name, found if isinstance(base, OwnArray) else getattr(base, name))
     except AttributeError as problem:
         run.tracer.fail(problem)
+
+
+def above(run: Interpreter, base: Any, name: str) -> Any:
+    """``super().name``: what a property of a class above computes, or a method."""
+    if isinstance(base, own_arrays.Above):
+        return base.found(run, name)
+    mro = base.__self_class__.__mro__
+    for kind in mro[mro.index(base.__thisclass__) + 1 :]:
+        if name in vars(kind):
+            found = vars(kind)[name]
+            if isinstance(found, property) and found.fget is not None:
+                return run.call(found.fget, [base.__self__], {})
+            break
+    try:
+        return run.outside(name, getattr(base, name))
+    except AttributeError as problem:
+        run.tracer.refuse(str(problem))
 
 
 def set_attribute(
@@ -282,8 +299,8 @@ def special(run: Interpreter, base: Any, name: str, *arguments: Any) -> Any:
     if _is_generated(found):
         if any(has_data(list(vars(each).values())) for each in (base, *arguments) if is_own(each)):
             run.tracer.refuse(
-                f"__{name}__ of {type(base).__name__}, which compares fields of the run; compare "
-                "them one by one"
+                f"__{name}__ of {type(base).__name__}, which takes fields of the run; write "
+                "out what it does with them"
             )
         return found(base, *arguments)
     return run.call(found, [base, *arguments], {})
@@ -294,6 +311,33 @@ _UNARY: dict[Any, tuple[Any, np.ufunc]] = {
     ast.UAdd: (operator.pos, np.positive),
     ast.Invert: (operator.invert, np.invert),
 }
+
+
+def as_text(run: Interpreter, value: Any, conversion: str = "") -> Any:
+    """What is written of an object: what its ``__str__`` or ``__repr__`` gives.
+
+    Args:
+        run: the reading.
+        value: the object; other values are written as they are.
+        conversion: ``"r"`` where ``repr`` is asked.
+    """
+    parts = value if type(value) in (tuple, list) else ()
+    if any(is_own(each) and has_data(list(vars(each).values())) for each in parts):
+        run.tracer.refuse("a text of a list of objects that have values of the run")
+    if not is_own(value) or isinstance(value, tuple | list | dict):
+        return value
+    if isinstance(value, OwnArray):
+        run.tracer.refuse("a text of an array of a user's class; write np.asarray(x)")
+    for name in ("repr",) if conversion == "r" else ("str", "repr"):
+        found = special(run, value, name)
+        if found is not NotImplemented:
+            return found
+    return value
+
+
+def has_operators(value: Any) -> bool:
+    """Whether a value is an object, or a named tuple of a class with methods."""
+    return is_own(value) or (isinstance(value, tuple) and is_own_class(type(value)))
 
 
 def unary(run: Interpreter, value: Any, op: ast.unaryop) -> Any:
@@ -324,6 +368,8 @@ def operate(run: Interpreter, op: ast.AST, left: Any, right: Any) -> Any:
     Raises:
         Refusal: neither class has a method for it.
     """
+    if not has_operators(left) and not has_operators(right):
+        return NotImplemented
     if isinstance(left, OwnArray) or isinstance(right, OwnArray):
         from distspmd.frontend.from_numpy.syntax.operators import PYTHON, compared
 
@@ -332,9 +378,11 @@ def operate(run: Interpreter, op: ast.AST, left: Any, right: Any) -> Any:
             run, op, PYTHON[type(op)], lambda a, b: reads(run, op, a, b), left, right
         )
     name = NAMES[type(op)]
-    found = special(run, left, name, right) if is_own(left) else NotImplemented
-    if found is NotImplemented and is_own(right):
+    found = special(run, left, name, right) if has_operators(left) else NotImplemented
+    if found is NotImplemented and has_operators(right):
         found = special(run, right, _TURNED.get(name, f"r{name}"), left)
+    if found is NotImplemented and not (is_own(left) or is_own(right)):
+        return found
     if found is NotImplemented and name in ("eq", "ne"):
         return (left is right) == (name == "eq")
     if found is NotImplemented:

@@ -111,6 +111,9 @@ def binary(run: Interpreter, op: ast.operator, left: Any, right: Any) -> Any:
     if isinstance(left, RunList) or isinstance(right, RunList):
         return _of_lists(run, op, left, right)
     left, right = _of_one_type(left, right), _of_one_type(right, left)
+    if isinstance(left, str) and isinstance(op, ast.Mod):
+        is_tuple = type(right) is tuple
+        right = tuple(objects.as_text(run, v) for v in (right if is_tuple else (right,)))
     if isinstance(left, str) and checks.has_data((left, right)):
         return _of_text(run, op, left, right)
     if isinstance(op, ast.MatMult):
@@ -312,8 +315,9 @@ def compared(run: Interpreter, op: ast.cmpop, left: Any, right: Any) -> Any:
         return _is_in(run, op, left, right)
     if isinstance(left, RunList) or isinstance(right, RunList):
         lists.is_equal(run, op, left, right)
-    if objects.is_own(left) or objects.is_own(right):
-        return objects.operate(run, op, left, right)
+    found = objects.operate(run, op, left, right)
+    if found is not NotImplemented:
+        return found
     if is_array(left) or is_array(right):
         if left is None or right is None:
             return isinstance(op, ast.NotEq)

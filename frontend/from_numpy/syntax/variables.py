@@ -98,6 +98,8 @@ def alike(one: Any, other: Any) -> bool:
         return False
     if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
         return False
+    if any(isinstance(value, str) and type(value) is not str for value in (one, other)):
+        return False  # a text with values of the run
     if isinstance(one, tuple | list) and type(one) is type(other) and len(one) == len(other):
         return all(map(alike, one, other))
     try:
