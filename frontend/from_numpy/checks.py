@@ -245,7 +245,7 @@ def add_raise(run: Any, node: ast.Raise) -> None:
     given = [run.value(a) for a in node.exc.args] if isinstance(node.exc, ast.Call) else []
     tracer.node = node
     message = given[0] if len(given) == 1 else Text.of(described(tuple(given))) if given else ""
-    if message != "" and not isinstance(message, str):
+    if not isinstance(message, str):
         message = Text.of(described(message))
     _raise(run, kind, message, f"the program raises here: {ast.unparse(node)}")
 
