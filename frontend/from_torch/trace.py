@@ -297,6 +297,12 @@ def _explained(error: Exception) -> str:
             "the function gives a tensor other memory (resize_, set_, or an out= that does not "
             "fit), which no traced program can. Write it with new tensors, as torch.zeros makes."
         )
+    if "token for effect" in text:
+        return (
+            f"the operator {text.rsplit(' ', 1)[-1]}, a part of what the function calls, looks at "
+            "values while it runs, which no program does. Factorisations of matrices "
+            "(torch.linalg.cholesky, inv, solve) are not covered."
+        )
     return f"the function cannot be traced: {name}: {text}"
 
 

@@ -1,14 +1,16 @@
 """All ranks run the named architectures, beside torch alone on rank 0; rank 0 says what differs.
 
 `mpiexec -n 2 python -m zoo.run_zoo llama vit`, in `tests`; with `forward` or `step` before the
-names one of the two.
+names one of the two; with `data_parallel` or `megatron` by this preset, else the first space that
+can be split is. Said are the seconds to trace, lower and compile, of all and of the processor.
 """
 
 from __future__ import annotations
 
 import copy
+import itertools
+import os
 import sys
-import time
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -23,6 +25,7 @@ from distspmd import frontend
 from zoo.architectures import Architecture, build
 
 STEPS = 2
+PRESETS = {"data_parallel": frontend.data_parallel, "megatron": frontend.megatron}
 
 
 def step_of(module: nn.Module) -> Callable[..., Tensor]:
@@ -50,14 +53,20 @@ def split(sdfg: Any, ranks: int) -> dict[str, dict[str, int]]:
     return {}
 
 
-def run(what: str, example: Architecture, comm: Any) -> str:
-    """What differs from torch."""
+def seconds() -> tuple[float, float]:
+    """That have passed, and that the processor has worked for this process and its compilers."""
+    used = os.times()
+    return used.elapsed, used.user + used.system + used.children_user + used.children_system
+
+
+def run(what: str, preset: str, example: Architecture, comm: Any) -> tuple[str, list[float]]:
+    """What differs from torch, and the seconds to trace, lower and compile."""
     module, inputs, same = example.module, list(example.inputs), None
     precise = any(isinstance(m, nn.modules.batchnorm._BatchNorm) for m in module.modules())
     if precise:  # few elements have a norm, which amplifies the rounding of single precision
         module = module.double()
         inputs = [x.double() if x.is_floating_point() else x for x in inputs]
-    sdfg = None
+    sdfg, begin = None, seconds()
     if comm.rank == 0:
         if what == "step":
             module.train()
@@ -68,9 +77,11 @@ def run(what: str, example: Architecture, comm: Any) -> str:
             module.eval()
             reference = module
             sdfg = frontend.torch_module(module, *inputs)
-        distspmd.lower(sdfg, split(sdfg, comm.size))
+        schedule = PRESETS[preset](comm.size) if preset else split(sdfg, comm.size)
+        distspmd.lower(sdfg, schedule)
     worst = 0.0
     with distspmd.compile(sdfg, comm) as program:
+        taken = [after - before for before, after in zip(begin, seconds(), strict=True)]
         for _ in range(STEPS if what == "step" else 1):
             if comm.rank != 0:
                 program()
@@ -80,7 +91,7 @@ def run(what: str, example: Architecture, comm: Any) -> str:
                 worst = max(worst, difference(found, reference(*inputs)))
             if same is not None:
                 worst = max(worst, difference(module.state_dict(), same.state_dict()))
-    return "" if worst < (1e-7 if precise else 2e-5) else f"{worst:.1e}"
+    return "" if worst < (1e-7 if precise else 2e-5) else f"{worst:.1e}", taken
 
 
 def main(*arguments: str) -> None:
@@ -88,16 +99,16 @@ def main(*arguments: str) -> None:
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
     kinds = [a for a in arguments if a in ("forward", "step")] or ["forward", "step"]
+    presets = [a for a in arguments if a in PRESETS] or [""]
     comm = MPI.COMM_WORLD
     for name in arguments:
-        for what in kinds:
-            if name in kinds:
-                continue
-            begin = time.perf_counter()
-            problem = run(what, build(name), comm)
+        if name in kinds or name in PRESETS:
+            continue
+        for what, preset in itertools.product(kinds, presets):
+            problem, (taken, worked) = run(what, preset, build(name), comm)
             if comm.rank == 0:
-                taken = time.perf_counter() - begin
-                print(f"{name} {what}: {problem or 'right'} ({taken:.0f} s)", flush=True)
+                told = f"{problem or 'right'} ({taken:.0f} s, {worked:.0f} s of the processor)"
+                print(f"{' '.join(filter(None, [name, what, preset]))}: {told}", flush=True)
 
 
 if __name__ == "__main__":

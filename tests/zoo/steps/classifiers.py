@@ -12,9 +12,9 @@ from torch.nn import functional
 from zoo.steps.table import BATCH, Training, classes, fit, images, published
 
 
-def sgd(parameters: Any) -> torch.optim.Optimizer:
+def sgd(parameters: Any, rate: float = 0.05) -> torch.optim.Optimizer:
     """The optimizer of most image classifiers."""
-    return torch.optim.SGD(parameters, lr=0.05, momentum=0.9, weight_decay=1e-4, nesterov=True)
+    return torch.optim.SGD(parameters, lr=rate, momentum=0.9, weight_decay=1e-4, nesterov=True)
 
 
 # -- torchvision ----------------------------------------------------------------------------------
@@ -33,8 +33,9 @@ def classifier(
     size: int = 32,
     shape: tuple[int, ...] = (),
     smoothing: float = 0.1,
+    rate: float = 0.05,
 ) -> None:
-    """Enter an image classifier with ten classes."""
+    """Enter an image classifier with ten classes; with large rates some amplify rounding."""
 
     def build() -> Training:
         def loss_of(module: nn.Module, x: Tensor, y: Tensor) -> Tensor:
@@ -43,7 +44,8 @@ def classifier(
         def batch() -> tuple[Tensor, ...]:
             return (torch.randn(4, *shape) if shape else images(size, batch=4)), classes(10, 4)
 
-        return fit(_without_dropout(make()), loss_of, batch, optimizer=sgd, tolerance=1e-5)
+        made = _without_dropout(make())
+        return fit(made, loss_of, batch, lambda p: sgd(p, rate), tolerance=1e-5)
 
     build.__name__ = name
     published(build)
@@ -73,7 +75,7 @@ classifier("resnet18_smoothed", _torchvision("resnet18"))
 classifier(
     "maxvit",
     lambda: __import__("torchvision").models.maxvit.MaxVit(
-        (32, 32), 8, 4, 4, [8, 8], [1, 1], 0.0, num_classes=10
+        (32, 32), 8, 4, [8, 8], [1, 1], 4, 0.0, num_classes=10
     ),
 )
 classifier(
@@ -125,7 +127,9 @@ def pyramid() -> Training:
 # -- timm -----------------------------------------------------------------------------------------
 
 
-def timm(name: str, size: int = 32, /, label: str | None = None, **settings: Any) -> None:
+def timm(
+    name: str, size: int = 32, /, label: str | None = None, rate: float = 0.05, **settings: Any
+) -> None:
     """Enter a model of timm."""
 
     def make() -> nn.Module:
@@ -134,7 +138,7 @@ def timm(name: str, size: int = 32, /, label: str | None = None, **settings: Any
         made: nn.Module = library.create_model(name, pretrained=False, num_classes=10, **settings)
         return made
 
-    classifier("timm_" + (label or name), make, size)
+    classifier("timm_" + (label or name), make, size, rate=rate)
 
 
 timm("convnext_atto", 32, depths=(1, 1, 1, 1), dims=(4, 8, 8, 8))
@@ -210,7 +214,7 @@ timm(
     num_heads=4,
 )
 timm("mobilenetv3_small_050", 32)
-timm("efficientnet_lite0", 32)
+timm("efficientnet_lite0", 64)
 timm("regnetx_002", 32)
 timm("regnety_002", 32)
 timm("ghostnet_050", 32)
@@ -218,11 +222,21 @@ timm("resnet10t", 32)
 timm("seresnet18", 32, label="seresnet")
 timm("resnest14d", 32)
 timm("repvgg_a0", 32)
-timm("mobileone_s0", 32)
+timm("mobileone_s0", 64, rate=1e-3)
 timm("hgnetv2_b0", 32)
-timm("convmixer_768_32", 32, label="convmixer", dim=8, depth=2)
+classifier(
+    "timm_convmixer",
+    lambda: __import__("timm").models.convmixer.ConvMixer(
+        8, 2, kernel_size=5, patch_size=4, num_classes=10, act_layer=nn.ReLU
+    ),
+)
 timm("edgenext_xx_small", 32, dims=(8, 8, 16, 16), depths=(1, 1, 1, 1))
-timm("poolformer_s12", 32, layers=(1, 1), embed_dims=(8, 16))
+classifier(
+    "timm_poolformer",
+    lambda: __import__("timm").models.metaformer.MetaFormer(
+        num_classes=10, depths=(1, 1), dims=(8, 16), mlp_act=nn.GELU, layer_scale_init_values=1e-5
+    ),
+)
 timm("nf_resnet26", 32, channels=(8, 8, 16, 16), stem_chs=8)
 timm(
     "tiny_vit_5m_224",

@@ -140,7 +140,6 @@ encoder(
     _sentence(lambda: torch.zeros(BATCH, 6, 7, dtype=torch.long), lambda: classes(2)),
     type_vocab_sizes=[3, 4, 4, 2, 2, 4, 4],
 )
-encoder("mra", "MraForMaskedLM", "MraConfig", (*_TEXT, "labels"), batch_of)
 encoder(
     "perceiver_text",
     "PerceiverForMaskedLM",
@@ -211,7 +210,13 @@ for _name, _model, _config, _settings in (
         "nllb_moe",
         "NllbMoeForConditionalGeneration",
         "NllbMoeConfig",
-        {"num_experts": 4, "encoder_sparse_step": 2, "decoder_sparse_step": 2},
+        {
+            "num_experts": 4,
+            "encoder_sparse_step": 2,
+            "decoder_sparse_step": 2,
+            "encoder_layerdrop": 0.0,
+            "decoder_layerdrop": 0.0,
+        },
     ),
 ):
     encoder(_name, _model, _config, (*_TEXT, "labels"), _pairs, **{**_BOTH, **_settings})

@@ -1,0 +1,36 @@
+"""Training steps as people publish them do what they do in torch, on paper and on ranks."""
+
+from __future__ import annotations
+
+import pytest
+
+from zoo.steps.run_steps import PAPER, outcome
+from zoo.steps.sweep import run
+from zoo.steps.table import STEPS
+
+REFUSED = {
+    "message_passing": "the shape of what aten.bincount",
+    "jetmoe": "reads the value of a tensor",
+    "sasrec_by_indices": "the shape of what aten.nonzero",
+    "vilt": "depends on the values of tensors",
+    "glow": "aten._linalg_slogdet",
+    "gaussian_process": "aten._linalg_check_errors",
+}
+"""Those whose shapes or branches data decide, or that factorise matrices, with what is said."""
+ON_RANKS = ("actor_critic", "word_language_model")
+pytestmark = pytest.mark.slow
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_a_step_means_what_it_does_in_torch(name: str) -> None:
+    found = outcome(name, PAPER)
+    wanted = REFUSED.get(name)
+    assert found["found"] == ("refused" if wanted else "right"), found["said"]
+    assert (wanted or "") in found["said"]
+
+
+@pytest.mark.parametrize("preset", ["data_parallel(2)"])
+@pytest.mark.parametrize("name", ON_RANKS)
+def test_a_step_does_what_torch_does_on_ranks(name: str, preset: str) -> None:
+    found = run(name, preset, ranks=2, seconds=900)
+    assert found["found"] == "right", found["said"]
