@@ -34,6 +34,24 @@ def joined_weak(one: Tensor, other: Tensor) -> type | None:
     return one.weak if one.weak is other.weak else type(one.weak(0) + other.weak(0))
 
 
+_OTHERS = {
+    np.ma.MaskedArray: "pass its data and its mask: m.filled(0) and np.ma.getmaskarray(m)",
+    np.matrix: "pass np.asarray(a), and write @ for its products",
+    np.recarray: "pass its fields one by one",
+}
+"""Classes of arrays that have operators of their own: what to write instead."""
+
+
+def not_plain(value: Any) -> str:
+    """Why an array is not one of numbers with NumPy's own operators; empty if it is."""
+    for kind, instead in _OTHERS.items():
+        if isinstance(value, kind):
+            return f"a {kind.__name__}, whose operators are its own: {instead}"
+    if value.dtype.kind not in "biufc" or value.dtype.itemsize > 16:
+        return f"an array of the type {value.dtype}"
+    return ""
+
+
 def is_array(value: Any) -> bool:
     """Whether a value is an array."""
     return isinstance(value, Tensor | np.ndarray)

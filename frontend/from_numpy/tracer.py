@@ -38,7 +38,7 @@ from distspmd.frontend.from_numpy.elements import (
     truth_of,
 )
 from distspmd.frontend.from_numpy.empty_maps import is_empty, without_reads
-from distspmd.frontend.from_numpy.kinds import has_data
+from distspmd.frontend.from_numpy.kinds import has_data, not_plain
 from distspmd.frontend.from_numpy.known_contractions import contract_known
 from distspmd.frontend.from_numpy.lengths import (
     capacity,
@@ -146,8 +146,8 @@ class Tracer(Transcript):
 
     def table(self, values: np.ndarray[Any, Any]) -> Tensor:
         """An array of numbers that are known."""
-        if values.dtype.kind not in "biufc" or values.dtype.itemsize > 16:
-            self.refuse(f"an array of the type {values.dtype}")
+        if reason := not_plain(values):
+            self.refuse(reason)
         if values.ndim == 0:
             return self.tensor(values[()])
         container = self.container(self.target or "table", values.shape, values.dtype)

@@ -43,6 +43,29 @@ def test_the_error_says_what_to_write(program: Any, message: str) -> None:
     assert "test_not_covered.py:" in str(refused.value)
 
 
+MASKED = np.ma.array([1.0, 2.0, 3.0], mask=[0, 1, 0])
+
+
+def of_a_matrix(x: Any) -> Any:
+    return np.matrix(np.eye(3)) * x
+
+
+def of_a_masked_array(x: Any) -> Any:
+    return x + MASKED
+
+
+@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")
+@pytest.mark.parametrize(
+    ("program", "message"),
+    [(of_a_matrix, "a matrix, .*write @"), (of_a_masked_array, "its data and its mask")],
+)
+def test_arrays_of_classes_with_other_operators_are_none_of_a_program(
+    program: Any, message: str
+) -> None:
+    with pytest.raises(UnsupportedProgram, match=message):
+        numpy_program(program, np.ones(3))
+
+
 def test_of_numbers_that_are_known_numpy_computes_the_result() -> None:
     def program(x: Any) -> Any:
         return x + np.poly([0, 2]).sum()
