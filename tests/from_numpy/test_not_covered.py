@@ -47,7 +47,7 @@ MASKED = np.ma.array([1.0, 2.0, 3.0], mask=[0, 1, 0])
 
 
 def of_a_matrix(x: Any) -> Any:
-    return np.matrix(np.eye(3)) * x
+    return np.matrix([[1.0, 2.0, 3.0]]) * x
 
 
 def of_a_masked_array(x: Any) -> Any:
