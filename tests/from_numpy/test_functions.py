@@ -78,6 +78,7 @@ REFUSED: list[tuple[str, Callable[..., Any]]] = [
     ("by more than all elements", lambda x: np.pad(x, 4, "reflect", reflect_type="odd")),
     ("with the argument 'stat_length'", lambda x: np.pad(x, 1, "edge", stat_length=2)),
     ("all dimensions of more", lambda x: np.fill_diagonal(x[None], 1)),
+    ("lists of np.einsum have to be known", lambda x: np.einsum(x, x[0].astype(int))),
     ("have no order", lambda x: np.quantile(x * 1j, 0.5)),
 ]
 

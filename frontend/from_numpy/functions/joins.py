@@ -182,7 +182,11 @@ def _split(run: Any, value: Any, sections: Any, axis: Any = 0) -> Any:
 
 
 function(np.vsplit)(lambda run, value, sections: _split(run, value, sections, 0))
-function(np.hsplit)(lambda run, value, sections: _split(run, value, sections, 1))
+function(np.hsplit)(
+    lambda run, value, sections: _split(
+        run, value, sections, min(run.tracer.tensor(value).ndim, 2) - 1
+    )
+)
 
 
 @function(np.roll)

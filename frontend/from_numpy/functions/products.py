@@ -226,7 +226,11 @@ def _with_letters(given: list[Any]) -> tuple[str, tuple[Any, ...]]:
 def _einsum(run: Any, subscripts: Any, *operands: Any, out: Any = None, **options: Any) -> Any:
     tracer = run.tracer
     if not isinstance(subscripts, str):
-        subscripts, operands = _with_letters([subscripts, *operands])
+        given = [subscripts, *operands]
+        terms = [*given[1::2], *(given[-1:] if len(given) % 2 else [])]
+        if any(isinstance(term, Tensor) for term in terms):
+            tracer.refuse("the lists of np.einsum have to be known before the run")
+        subscripts, operands = _with_letters(given)
     dtype = options.pop("dtype", None)
     tensors = [tracer.tensor(o) for o in operands]
     try:

@@ -17,6 +17,7 @@ def compared_with_nan(x, n):
         np.array_equal(x, holes, equal_nan=True),
         (np.array_equiv(x, x[:, :2]), np.array_equiv(x, x[0])),
         np.nan_to_num(holes, nan=x[0, 0]),
+        np.hsplit(x[0], 2),
         (np.iterable(x), np.iterable(x[0, 0]), np.asarray_chkfinite(x)),
     )
 
