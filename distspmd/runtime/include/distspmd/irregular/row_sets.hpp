@@ -58,13 +58,15 @@ class RowSets {
  private:
   void collect(std::int64_t rows, const RowArrays &arrays) {
     const std::int64_t count = arrays.member || arrays.index ? arrays.count : rows;
+    std::int64_t longest = 0;
+    for (const auto &[part, number] : numbers_) longest = std::max(longest, part.second - part.first);
     for (std::int64_t s = 0; s < count; ++s) {
       const std::int64_t row = arrays.index ? arrays.index[s] : s;
       if (row < 0 || row >= rows) continue;
       const std::int64_t key = arrays.member ? arrays.member[s] : s;
-      // parts are in the order of their first numbers: none behind this one has the key
-      const auto end = numbers_.upper_bound(RowPart{key, INT64_MAX});
-      for (auto at = numbers_.begin(); at != end; ++at)
+      // parts are in the order of their first numbers: others begin too early or behind the key
+      for (auto at = numbers_.lower_bound(RowPart{key - longest, 0});
+           at != numbers_.end() && at->first.first <= key; ++at)
         if (key < at->first.second) found_[at->second].push_back(row);
     }
     for (auto &own : found_) {
