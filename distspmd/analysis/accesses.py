@@ -8,7 +8,6 @@ propagated memlets around it.
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
@@ -38,7 +37,6 @@ from distspmd.analysis.symbol_values import (
 )
 from distspmd.analysis.whole_program import assigned_symbols, is_straight, returns
 from distspmd.layouts import user_reductions
-from distspmd.plans.heuristics import HEURISTICS
 
 Edge = MultiConnectorEdge[Memlet]
 
@@ -108,21 +106,6 @@ def loops_around(block: ControlFlowBlock) -> Iterator[LoopRegion]:
     return (region for region in _regions(block) if isinstance(region, LoopRegion))
 
 
-def times(block: ControlFlowBlock) -> int:
-    """How often a block is come to, as far as loops around it tell."""
-    lengths = [_iterations(loop) for loop in loops_around(block)]
-    return math.prod(HEURISTICS.unknown_loop if n is None else n for n in lengths)
-
-
-def times_exactly(state: SDFGState) -> int | None:
-    """How often a state runs in every run of the program; None where that is not known before."""
-    lengths = [_iterations(loop) for loop in loops_around(state)]
-    known = [length for length in lengths if length is not None]
-    if len(known) < len(lengths) or not runs_in_each_iteration(state):
-        return None
-    return math.prod(known)
-
-
 def runs_in_each_iteration(state: SDFGState) -> bool:
     """Whether a state runs in each iteration of the loops around it, in every run."""
     regions = list(_regions(state))
@@ -134,14 +117,6 @@ def runs_in_each_iteration(state: SDFGState) -> bool:
     if branches or leaves or nested or ends_early:
         return False
     return all(map(_runs_always, [state, *regions]))
-
-
-def _iterations(loop: LoopRegion) -> int | None:
-    """Number of iterations of a loop; None where it is not known."""
-    values, stride = _loop_range(loop), sympy.sympify(loop_analysis.get_loop_stride(loop))
-    if values is None or not (stride.is_Integer and (values.upper - values.lower).is_Integer):
-        return None
-    return max(0, int((values.upper - values.lower) // abs(stride)) + 1)
 
 
 def bound_around(state: SDFGState) -> dict[str, Range | None]:

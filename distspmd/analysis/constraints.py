@@ -26,11 +26,12 @@ from distspmd.analysis.accesses import (
     bound_around,
     happens_once,
     map_accesses,
-    times,
 )
 from distspmd.analysis.inspectors import UnboundedRead, inspections
 from distspmd.analysis.iteration_spaces import IterationSpace
 from distspmd.analysis.library_nodes import library_accesses
+from distspmd.analysis.loop_runs import times
+from distspmd.analysis.passing import is_read_as_written
 from distspmd.analysis.rank_boxes import OnRanks, is_affine, names_in
 from distspmd.analysis.scopes import nodes_inside
 from distspmd.analysis.tiling import Tiling
@@ -79,7 +80,8 @@ def uses(space: IterationSpace, tiling: Tiling, touched: Touched | None = None) 
     found: list[Use] = [*reads, *writes]
     if isinstance(node, nodes.MapEntry):
         scoped.check_no_race(reads, writes)
-        found = _inspected(space, _join_in_and_out(space, reads, writes))
+        found = _join_in_and_out(space, reads, writes)
+    found = _inspected(space, found)
     return [replace(use, certain=happens_once(state), times=times(state)) for use in found]
 
 
@@ -180,6 +182,7 @@ def _joined(write: Write, reads: Sequence[Read]) -> Update:
         write.layout,
         write.edges,
         index=write.index,
+        share=write.share,
         exact=write.exact,
         accumulates=write.accumulates,
         works_on=Layout.of_bounds(write.layout.mesh, write.layout.extents, bounds),
@@ -207,14 +210,15 @@ class _Scoped:
             bounds = relations.hull(bounds, more)
             whole = tuple(sorted({*whole, *more_whole}))
         mesh, extents = self.tiling.mesh, self.on_ranks.extents(data)
+        moved = tuple(sorted(set().union(*map(self.on_ranks.moved, group))))
         return Read(
             self.space,
             data,
             Layout.of_bounds(mesh, extents, bounds),
             edges,
             approximate=whole,
-            moved=tuple(sorted(set().union(*map(self.on_ranks.moved, group)))),
-            sweeps=self.on_ranks.sweeps(group),
+            moved=moved,
+            share=self.on_ranks.share(group) if moved else 1.0,
             parts=relations.joined_exactly(
                 [Layout.of_bounds(mesh, extents, each) for each in apart]
             ),
@@ -237,6 +241,8 @@ class _Scoped:
         resolution = reductions.pop() if len(reductions) == 1 else None
         partial = self._partial(data, group, bounds, resolution)
         moved = any(map(self.on_ranks.is_moved, group))
+        if initialised and moved and is_read_as_written(self.space.state, data):
+            moved = False  # what is not written is not read either
         if partial is None:
             known = not whole and all(map(is_affine, group))
             self._check_disjoint(data, bounds, exact, known)
@@ -248,6 +254,7 @@ class _Scoped:
             )
         extents = self.on_ranks.extents(data)
         layout = Layout.of_bounds(self.tiling.mesh, extents, bounds, partial)
+        share = self.on_ranks.share(group) if any(map(self.on_ranks.moved, group)) else 1.0
         return Write(
             self.space,
             data,
@@ -255,6 +262,7 @@ class _Scoped:
             edges,
             exact=exact or (initialised and not moved),
             accumulates=resolution is not None and not initialised,
+            share=share,
             index=self._index(group),
         )
 

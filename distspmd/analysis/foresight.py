@@ -14,12 +14,11 @@ from dataclasses import dataclass
 import numpy as np
 import sympy
 from dace import SDFGState
-from dace.transformation.passes.analysis import loop_analysis
-from numpy.typing import NDArray
 
-from distspmd.analysis.accesses import Dimension, loops_around, runs_in_each_iteration
+from distspmd.analysis.accesses import Dimension, runs_in_each_iteration
+from distspmd.analysis.evaluation import evaluate
 from distspmd.analysis.inspectors import Inspection, Let, Loop, Touch
-from distspmd.analysis.rank_boxes import evaluate
+from distspmd.analysis.loop_runs import Runs
 from distspmd.layouts import relations
 from distspmd.layouts.intervals import Numbers
 from distspmd.plans.heuristics import HEURISTICS
@@ -145,9 +144,10 @@ def received_in_a_run(
         move: from where ranks hold elements to all that they may touch.
     """
     ranks = max(move.source.ranks, move.target.ranks)
-    values = _iterations(state, HEURISTICS.foreseen_iterations // ranks)
-    if values is None or not runs_in_each_iteration(state):
+    runs = Runs.of(state, HEURISTICS.foreseen_iterations // ranks)
+    if not runs.are_all or not runs_in_each_iteration(state):
         return None
+    values, count = runs.values, len(runs.weights)
     if not foreseen.names <= {*values, *foreseen.ends}:
         return None
     known = {name: array[:, None] for name, array in values.items()}
@@ -155,7 +155,6 @@ def received_in_a_run(
         padded = np.zeros(ranks, np.int64)
         padded[: len(symbols[name])] = symbols[name]
         known[name] = padded[None, :]
-    count = len(next(iter(values.values()), np.zeros(1)))
     wanted, held = (relations.on_ranks(each, ranks) for each in (move.target, move.source))
     shape = count, ranks, *wanted.shape[1:]
     boxes = []
@@ -182,30 +181,3 @@ def _lacking(boxes: Sequence[Numbers], held: Numbers) -> Numbers:
             lacking = relations.volumes(common) - relations.volumes(relations.common(common, held))
             found += lacking if number % 2 else -lacking
     return found
-
-
-def _iterations(state: SDFGState, most: int) -> dict[str, NDArray[np.int64]] | None:
-    """The values of loops around a state, one for each time that it runs."""
-    values: dict[str, NDArray[np.int64]] = {}
-    count = 1
-    for loop in reversed(list(loops_around(state))):
-        ends = [
-            loop_analysis.get_init_assignment(loop),
-            loop_analysis.get_loop_end(loop),
-            loop_analysis.get_loop_stride(loop),
-        ]
-        if any(end is None for end in ends):
-            return None
-        first, last, step = map(sympy.sympify, ends)
-        names = {s.name for end in (first, last) for s in end.free_symbols}
-        if not names <= values.keys() or not step.is_Integer:
-            return None
-        begins, finals = (np.broadcast_to(evaluate(end, values), count) for end in (first, last))
-        lengths = np.maximum((finals - begins) // int(step) + 1, 0)
-        count = int(lengths.sum())
-        if count > most:
-            return None
-        within = np.arange(count) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-        values = {name: np.repeat(array, lengths) for name, array in values.items()}
-        values[loop.loop_variable] = np.repeat(begins, lengths) + int(step) * within
-    return values

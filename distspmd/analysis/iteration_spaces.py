@@ -83,7 +83,7 @@ class IterationSpace:
         state: the state that has it (an SDFG's internals, for passes).
         node: the map entry or library node.
         expansion: of a library node, the throw-away SDFG of its pure expansion.
-        moving: parameters whose range loops choose; ``ranges`` has the hull of their values.
+        chosen: parameters whose range loops choose, with it; ``ranges`` has its hull.
         dimensions: what a schedule calls each parameter: as the front end does, else by its name.
         path: what patterns of a schedule are compared with: where in the user's program it is, if
             the front end knows that, and else its name.
@@ -98,7 +98,7 @@ class IterationSpace:
     state: SDFGState = field(repr=False, compare=False)
     node: nodes.MapEntry | nodes.LibraryNode = field(repr=False, compare=False)
     expansion: SDFG | None = field(repr=False, compare=False)
-    moving: frozenset[str] = frozenset()
+    chosen: tuple[tuple[str, ParameterRange], ...] = ()
     dimensions: tuple[str, ...] = ()
     path: str = ""
 
@@ -107,6 +107,11 @@ class IterationSpace:
         """What a schedule calls each parameter, with its range, as text."""
         names = self.dimensions or self.parameters
         return tuple((p, str(r)) for p, r in zip(names, self.ranges, strict=True))
+
+    @property
+    def moving(self) -> frozenset[str]:
+        """Parameters whose range loops choose."""
+        return frozenset(name for name, _ in self.chosen)
 
     @property
     def is_placed(self) -> bool:

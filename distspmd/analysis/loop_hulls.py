@@ -25,8 +25,9 @@ def widen_to_hulls(space: IterationSpace) -> IterationSpace:
         for name, extent in zip(space.parameters, now, strict=True)
         if (hull := _hull(extent, scope)) is not None
     }
+    chosen = tuple((n, own) for n, own in zip(space.parameters, now, strict=True) if n in hulls)
     ranges = [hulls.get(name, extent) for name, extent in zip(space.parameters, now, strict=True)]
-    return replace(space, ranges=tuple(ranges), moving=frozenset(hulls))
+    return replace(space, ranges=tuple(ranges), chosen=chosen)
 
 
 def _hull(extent: ParameterRange, scope: Scope) -> ParameterRange | None:

@@ -6,21 +6,20 @@ expression is therefore an array with one number for each rank.
 
 from __future__ import annotations
 
-import functools
 import itertools
-import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import sympy
 from dace import SDFG
 from numpy.typing import NDArray
 
-from distspmd.analysis.accesses import Access, bound_around, loops_around, times
+from distspmd.analysis.accesses import Access, bound_around
+from distspmd.analysis.evaluation import evaluate
 from distspmd.analysis.index_bounds import Range, bound_index, constant
 from distspmd.analysis.iteration_spaces import IterationSpace
+from distspmd.analysis.loop_runs import Runs
 from distspmd.analysis.mixed_radix import digits_of, ends_of, is_filled
 from distspmd.analysis.tiling import Tiling
 from distspmd.errors import UnsupportedProgram
@@ -129,11 +128,37 @@ class OnRanks:
         """Whether the space touches other elements in another iteration of a loop around it."""
         return bool(names_in(access) & self.around.keys() - access.scope.keys())
 
-    def sweeps(self, group: Sequence[Access]) -> int:
-        """How often the outermost loop that chooses what is touched begins."""
-        names = set().union(*map(names_in, group)) - set().union(*(a.scope for a in group))
-        chosen = [x for x in loops_around(self.space.state) if x.loop_variable in names]
-        return times(chosen[-1]) if chosen else 1
+    def share(self, group: Sequence[Access]) -> float:
+        """The part of its boxes that a run of the space touches, where loops choose, on average."""
+        runs = Runs.of(self.space.state)
+        values, now = dict(runs.values), dict(self.space.chosen)
+        first, last = dict(values), dict(values)
+        for name, extent in zip(self.space.parameters, self.space.ranges, strict=True):
+            extent = now.get(name, extent)
+            symbols = extent.begin.free_symbols | extent.end.free_symbols
+            if {symbol.name for symbol in symbols} <= values.keys():
+                first[name] = evaluate(extent.begin, values)
+                last[name] = evaluate(extent.end - 1, values)
+        shares = sum(self._share(access, first, last) for access in group)
+        weights = runs.weights
+        if not weights.sum():
+            return 1.0
+        return float((np.minimum(shares, 1.0) * weights).sum() / weights.sum())
+
+    def _share(self, access: Access, *ends: Mapping[str, Numbers]) -> NDArray[np.float64]:
+        """The part of what all runs touch that each of them touches, if no parameter is split."""
+        share = np.ones(1)
+        for d in self.moved(access):
+            dimension = access.dimensions[d]
+            assert dimension is not None
+            try:
+                pairs = zip((dimension.first, dimension.last), ends, strict=True)
+                low, high = (np.atleast_1d(evaluate(end, values)) for end, values in pairs)
+            except (KeyError, UnsupportedProgram):
+                continue
+            length = np.maximum(high - low + 1, 0)
+            share = share * length / max(1, int(high.max() - low.min()) + 1)
+        return share
 
     def moved(self, access: Access) -> set[int]:
         """Dimensions in which an iteration of a loop around the space chooses what is touched."""
@@ -171,30 +196,3 @@ def names_in(access: Access) -> set[str]:
             more = {s.name for s in values.lower.free_symbols | values.upper.free_symbols}
             pending |= more - found
     return found
-
-
-_FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "Add": lambda *terms: sum(terms),
-    "Mul": lambda *factors: functools.reduce(operator.mul, factors),
-    "Min": lambda *values: functools.reduce(np.minimum, values),
-    "Max": lambda *values: functools.reduce(np.maximum, values),
-    "int_floor": operator.floordiv,
-    "__int_floor": operator.floordiv,
-    "int_ceil": lambda a, b: -(-a // b),
-}
-
-
-def evaluate(expression: sympy.Expr, values: Mapping[str, NDArray[np.int64]]) -> Any:
-    """Value of an integer expression in all places at once, given those of its symbols.
-
-    Raises:
-        UnsupportedProgram: a function that is not known.
-    """
-    if expression.is_Integer:
-        return int(expression)
-    if expression.is_Symbol:
-        return values[expression.name]
-    name = expression.func.__name__
-    if name not in _FUNCTIONS:
-        raise UnsupportedProgram(f"an index has the expression {expression}: {name} is not known.")
-    return _FUNCTIONS[name](*(evaluate(part, values) for part in expression.args))

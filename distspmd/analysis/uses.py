@@ -24,6 +24,7 @@ class _Use:
         edges: edges at the border of the space that carry the use.
         certain: whether the use happens in every run, exactly once.
         times: how often it happens, as far as that is known.
+        share: part of its box that each time touches, on the average, where loops choose it.
         index: parameter that indexes each dimension by itself; None where it is not so simple.
     """
 
@@ -33,7 +34,13 @@ class _Use:
     edges: tuple[Edge, ...] = field(repr=False)
     certain: bool = field(default=True, kw_only=True)
     times: int = field(default=1, kw_only=True)
+    share: float = field(default=1.0, kw_only=True)
     index: tuple[str | None, ...] = field(default=(), kw_only=True)
+
+    @property
+    def repeats(self) -> float:
+        """How often as much as the whole box is touched."""
+        return self.share * self.times
 
     @property
     def tiles(self) -> Layout:
@@ -59,7 +66,6 @@ class Read(_Use):
         parts: layouts whose tiles together are what is read; none for that of the use.
         approximate: dimensions that were taken whole because an index is unknown.
         moved: dimensions in which loops around the space choose what is read.
-        sweeps: how often these loops run from their first iteration to their last.
         accesses: all that it stands for.
         inspection: how to find at run time what data let it touch; None if all of its box is to be
             fetched.
@@ -68,7 +74,6 @@ class Read(_Use):
     parts: tuple[Layout, ...] = field(default=(), kw_only=True)
     approximate: tuple[int, ...] = field(default=(), kw_only=True)
     moved: tuple[int, ...] = field(default=(), kw_only=True)
-    sweeps: int = field(default=1, kw_only=True)
     accesses: tuple[Access, ...] = field(default=(), kw_only=True, repr=False)
     inspection: Inspection | None = field(default=None, kw_only=True, repr=False)
 

@@ -17,8 +17,8 @@ import sympy
 from dace import SDFG, SDFGState, dtypes
 from dace.sdfg import nodes
 
-from distspmd.analysis.accesses import times
 from distspmd.analysis.iteration_spaces import IterationSpace, main_map, parameters_of
+from distspmd.analysis.loop_runs import times
 from distspmd.analysis.scopes import nodes_inside
 from distspmd.expressions.ir import Expression
 from distspmd.nodes.computation import Computation

@@ -13,10 +13,11 @@ from dace import SDFG, Memlet, SDFGState, data, dtypes
 from dace.properties import CodeBlock
 from dace.sdfg import nodes
 
-from distspmd.analysis.accesses import Edge, bound_around, times_exactly
+from distspmd.analysis.accesses import Edge, bound_around
 from distspmd.analysis.foresight import Foreseen, foresee, received_in_a_run
 from distspmd.analysis.inspectors import Inspection
-from distspmd.analysis.iteration_spaces import Source
+from distspmd.analysis.iteration_spaces import Source, main_map, parameters_of
+from distspmd.analysis.loop_runs import times_exactly
 from distspmd.analysis.uses import Read, Update, Use, Write
 from distspmd.layouts.layout import Layout
 from distspmd.lowering import CONTEXT, layout_text
@@ -25,10 +26,11 @@ from distspmd.nodes.fetched_memlet import FetchedMemlet
 from distspmd.passes.allocate_tiles import AllocatedTiles
 from distspmd.passes.gathered_copies import GatheredCopies
 from distspmd.passes.graph_queries import last, latest_before, node_of
-from distspmd.passes.inspector_code import Pointer, foreseen_code, inspection_code
+from distspmd.passes.inspector_code import Pointer, Steps, foreseen_code, inspection_code
 from distspmd.passes.movement import Movement, dtype_of
 from distspmd.passes.neutral_fill import add_identity
 from distspmd.passes.rename_uses import rename_edges
+from distspmd.passes.tiles import common
 from distspmd.placement.homes import Home
 from distspmd.plans.redistribution import Redistribution
 
@@ -109,9 +111,9 @@ class Inserter:
         state, home = use.space.state, self.homes[use.data]
         tile = self.tiles.add(f"{use.data}_copy", container, use.layout)
         fixed = not any(self.homes[name].is_written for name in asked.sources)
-        entry = use.space.node
-        assert isinstance(entry, nodes.MapEntry)
-        names = asked.names | {str(symbol) for symbol in entry.map.range.free_symbols}
+        steps = self._steps(use)
+        ends = (sympy.sympify(end) for extent in steps.values() for end in extent)
+        names = asked.names | {symbol.name for end in ends for symbol in end.free_symbols}
         fixed = fixed and not names & bound_around(state).keys()
         node = FetchedMemlet(f"fetch_{use.data}")
         node.index = len(self.fetches)
@@ -133,7 +135,7 @@ class Inserter:
                 move,
                 use.space.source,
             )
-        foreseen = foresee(asked, _steps(use), self.tiles.symbols.values.keys())
+        foreseen = foresee(asked, steps, self.tiles.symbols.values.keys())
         self.fetches.append(self._with_foresight(made, asked, foreseen, state))
         if fixed and home.is_written:
             fetching, node = node, FetchedMemlet(f"ask_for_{use.data}")
@@ -167,8 +169,22 @@ class Inserter:
             pointers[id(read.edge)] = Pointer(
                 connectors[origin.data], window, tuple(container.strides)
             )
-        code = inspection_code(asked, _steps(use), pointers)
+        code = inspection_code(asked, self._steps(use), pointers)
         node.asks, node.inspection = True, CodeBlock(code, dtypes.Language.CPP)
+
+    def _steps(self, use: Use) -> Steps:
+        """What parameters run over on a rank: the first and the last value, and the step."""
+        space = use.space
+        if isinstance(space.node, nodes.MapEntry):
+            own = space.node.map
+            return dict(zip(own.params, own.range.ranges, strict=True))
+        assert space.expansion is not None
+        tiling, found = self.tiles.tilings[space.name], {}
+        names, ranges = parameters_of(main_map(space.expansion)[1])
+        for d, (name, extent) in enumerate(zip(names, ranges, strict=True)):
+            ends = self.tiles.symbols.part(space.name, name, d, tiling)
+            found[name] = (*common((extent.begin, extent.end - 1), *ends), extent.step)
+        return found
 
     def _with_foresight(
         self, made: Movement, asked: Inspection, foreseen: Foreseen | None, state: SDFGState
@@ -319,13 +335,6 @@ class Inserter:
         """Give a node of a state the handle of the runtime's plans."""
         context = state.add_read(CONTEXT)
         state.add_edge(context, None, node, "_context", Memlet(data=CONTEXT, subset="0"))
-
-
-def _steps(use: Use) -> dict[str, tuple[sympy.Expr, sympy.Expr, sympy.Expr]]:
-    """What the parameters of a tiled map run over: the first and the last value, and the step."""
-    entry = use.space.node
-    assert isinstance(entry, nodes.MapEntry)
-    return dict(zip(entry.map.params, entry.map.range.ranges, strict=True))
 
 
 def reads_through(use: Use) -> tuple[Edge, ...]:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from distspmd.analysis.accesses import times
 from distspmd.analysis.control_values import is_control_value
 from distspmd.analysis.iteration_spaces import IterationSpace
+from distspmd.analysis.loop_runs import busiest, times
 from distspmd.analysis.tiling import Tiling
 from distspmd.analysis.uses import Read, Write
 from distspmd.analysis.work import work_of
@@ -84,20 +85,24 @@ class RecordDecisions:
 
 def _work(space: IterationSpace, tiled: Tiled, dtypes: Mapping[str, np.dtype[Any]]) -> TileWork:
     """What the busiest rank computes."""
-    iterations = tiled.tiling.iterations(space.ranges)
-    nbytes = np.zeros(len(iterations))
+    hull = tiled.tiling.iterations(space.ranges)
+    mean = float(busiest(space, np.array([tiled.tiling.parts], np.int64))[0])
+    iterations = hull * (mean / max(1.0, float(hull.max(initial=0))))
+    parts = zip(space.parameters, tiled.tiling.parts, strict=True)
+    chosen = math.prod(count for name, count in parts if name in space.moving)
+    nbytes = np.zeros(len(hull))
     for use in tiled.uses:
         held = use.tiles.volumes.astype(np.float64)
         if not isinstance(use, Write) and use.approximate:
             held = np.minimum(held, iterations)
-        nbytes += held * dtypes[use.data].itemsize
+        nbytes += held * dtypes[use.data].itemsize * min(1.0, use.share * chosen)
     work = work_of(space)
     return TileWork(
         float(iterations.max(initial=0)) * work.operations,
         float(nbytes.max(initial=0)),
         work.kind,
         times(space.state),
-        int((iterations > 0).sum()),
+        int((hull > 0).sum()),
     )
 
 

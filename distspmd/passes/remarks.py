@@ -5,12 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+import numpy as np
+from numpy.typing import NDArray
+
 from distspmd.analysis.elements import CHOSEN
 from distspmd.analysis.iteration_spaces import IterationSpace
+from distspmd.analysis.loop_runs import busiest, sweeps
+from distspmd.analysis.rank_boxes import names_in
+from distspmd.analysis.uses import Read
 from distspmd.passes.compilation import Compilation
 from distspmd.placement.homes import Home, moves
 from distspmd.plans.tile_work import TileWork
 from distspmd.schedule import ANY, OnMesh, axes_of, is_pattern
+
+_PANELS = 2
+"""Times that each rank may get all of a container in a sweep of a loop: there, and back."""
 
 
 def remarks(compilation: Compilation, work: Mapping[str, TileWork]) -> list[str]:
@@ -69,11 +78,11 @@ def _whole_spaces(compilation: Compilation, work: Mapping[str, TileWork]) -> lis
 
 
 def _moved_in_loops(compilation: Compilation) -> list[str]:
-    """Containers of which loops move more elements than iterations of theirs use it.
+    """Containers that loops move more of than an expert would.
 
-    What an expert would write moves less: a transpose between two sweeps moves each element at
-    most once for each iteration, and a panel that all ranks get is small beside what is computed
-    with it.
+    A transpose between two sweeps moves each element at most once, and a panel that all ranks get
+    is small beside what is computed with it: a sweep that gives each rank all panels, there and
+    back, moves twice as much as the container has for each of them.
     """
     found = []
     for name, home in compilation.homes.items():
@@ -81,20 +90,39 @@ def _moved_in_loops(compilation: Compilation) -> list[str]:
         nbytes = sum(w * move.bound.nbytes for w, move in moves(home, dtype) if w > 1)
         spaces = {use.space.name: use.space for use in home.uses if use.times > 1}
         often = {use.space.name: use.times for use in home.uses}
-        computed = sum(often[own] * _iterations(space) for own, space in spaces.items())
-        if nbytes > computed * dtype.itemsize and spaces:
-            found.append(_sentence(compilation, home, spaces, nbytes))
+        each = {own: float(busiest(space, _one_part(space))[0]) for own, space in spaces.items()}
+        computed = sum(often[own] * iterations for own, iterations in each.items())
+        whole = math.prod(home.layout.extents) * dtype.itemsize
+        if not spaces or not nbytes:
+            continue
+        if nbytes > computed * dtype.itemsize:
+            why = "more than an element for each of the iterations that use it"
+        elif nbytes > _PANELS * compilation.ranks * whole * _sweeps(home):
+            why = f"more than {_PANELS} times for each rank"
+        else:
+            continue
+        found.append(_sentence(compilation, home, spaces, nbytes, why))
     return found
 
 
-def _iterations(space: IterationSpace) -> int:
-    """Iterations of a space, once; at most, where a loop chooses how many."""
-    pairs = zip(space.parameters, space.ranges, strict=True)
-    return math.prod(-(-(r.end - r.begin) // r.step) for p, r in pairs if not p.startswith(CHOSEN))
+def _sweeps(home: Home) -> float:
+    """How often loops begin that choose what is read of a container; without end where none do.
+
+    Nor do they of what is made anew in each iteration.
+    """
+    if home.caller is None and all(use.times > 1 for use in home.uses):
+        return math.inf
+    reads = [use for use in home.uses if isinstance(use, Read) and use.moved]
+    found = (sweeps(use.space.state, set().union(*map(names_in, use.accesses))) for use in reads)
+    return max(found, default=math.inf)
 
 
 def _sentence(
-    compilation: Compilation, home: Home, spaces: Mapping[str, IterationSpace], nbytes: float
+    compilation: Compilation,
+    home: Home,
+    spaces: Mapping[str, IterationSpace],
+    nbytes: float,
+    why: str,
 ) -> str:
     whole = math.prod(home.layout.extents) * compilation.dtypes[home.data].itemsize
     first = next(iter(spaces.values()))
@@ -103,10 +131,14 @@ def _sentence(
     instead = f" With {{{ones}}} rank 0 has all of it there, and none moves in them." * bool(named)
     return (
         f"{first.where}: loops move {nbytes:,.0f} bytes of {home.data!r}, {nbytes / whole:.1f} "
-        "times all of it, which is more than an element for each of the iterations that use it. "
-        "Split the spaces of these loops along what they do not run over, and all alike."
-        f"{instead}"
+        f"times all of it, which is {why}. "
+        "Split the spaces of these loops along what they do not run over, and all alike; "
+        f"lower(..., ranks={compilation.ranks}) searches.{instead}"
     )
+
+
+def _one_part(space: IterationSpace) -> NDArray[np.int64]:
+    return np.ones((1, len(space.parameters)), np.int64)
 
 
 def _ones(space: IterationSpace) -> str:

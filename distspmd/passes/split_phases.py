@@ -20,9 +20,10 @@ from dace import SDFG, Memlet, SDFGState, data
 from dace.sdfg import nodes
 from dace.sdfg.state import LoopRegion
 
-from distspmd.analysis.accesses import Edge, control_reads, loops_around, times
+from distspmd.analysis.accesses import Edge, control_reads, loops_around
 from distspmd.analysis.constraints import uses
 from distspmd.analysis.iteration_spaces import IterationSpace, ParameterRange, Source, parameters_of
+from distspmd.analysis.loop_runs import times
 from distspmd.analysis.tiling import Tiling
 from distspmd.analysis.uses import Read, Use, Write
 from distspmd.layouts import intervals, relations

@@ -17,10 +17,10 @@ import numpy as np
 from dace import SDFG, Memlet, SDFGState, dtypes
 from dace.sdfg import nodes
 
-from distspmd.analysis.accesses import times
 from distspmd.analysis.constraints import uses
 from distspmd.analysis.iteration_spaces import IterationSpace, ParameterRange, Source, parameters_of
 from distspmd.analysis.linear_uses import Reading, read_sum, reading
+from distspmd.analysis.loop_runs import times
 from distspmd.analysis.tiling import Tiling
 from distspmd.analysis.uses import Read, Use, Write
 from distspmd.expressions.ir import Argument, Constant, Expression, apply

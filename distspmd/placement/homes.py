@@ -113,7 +113,7 @@ def _asked_of(use: Use) -> tuple[Any, ...]:
     common = type(use), use.layout, use.tiles, use.certain, use.times
     if isinstance(use, Read):
         asked = use.inspection is not None
-        return *common, use.parts, use.approximate, bool(use.moved), use.sweeps, asked
+        return *common, use.parts, use.approximate, bool(use.moved), use.repeats, asked
     return *common, use.exact, use.accumulates
 
 
@@ -403,7 +403,7 @@ def moves(home: Home, dtype: np.dtype[Any]) -> Iterator[tuple[float, Redistribut
             shared.add(key)
         times: float = use.times if home.is_written else 1
         if asked:
-            times = times * HEURISTICS.inspected_share if asked.approximate else asked.sweeps
+            times = times * HEURISTICS.inspected_share if asked.approximate else asked.repeats
         before = plan_fetch(use, home, dtype)
         yield from ((times, move) for move in ([before] if before else []))
         yield from ((times, move) for move in stores(use, home, dtype))

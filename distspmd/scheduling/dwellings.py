@@ -77,7 +77,7 @@ class UseArrays:
         tiles = tuple(t.numbers.tobytes() for t in (self.tiles, self.written, *self.parts))
         kind: tuple[Any, ...] = type(use), use.needs_values
         if isinstance(use, Read):
-            kind = *kind, bool(use.approximate), use.sweeps, use.inspection is None
+            kind = *kind, bool(use.approximate), use.repeats, use.inspection is None
         return tiles, self.operands.tobytes(), self.axes, self.times, kind
 
 
@@ -417,15 +417,20 @@ class Dwelling:
         _, first, of = np.unique(
             np.concatenate(together, axis=1), axis=0, return_index=True, return_inverse=True
         )
-        return (self._pair(use, first) * self._times(use))[:, of.reshape(-1)]
+        return self._often(use, self._pair(use, first))[:, of.reshape(-1)]
 
-    def _times(self, use: UseArrays) -> float:
-        """How often a use moves anything: of what is asked for, as far as that can be told."""
+    def _often(self, use: UseArrays, once: Costs) -> Costs:
+        """What a use costs in a run: of what is asked for, as far as that can be told."""
         times: float = use.times if self.is_written else 1
         read = use.slot.use
-        if isinstance(read, Read) and read.is_asked_for(self.is_written):
-            return times * HEURISTICS.inspected_share if read.approximate else read.sweeps
-        return times
+        if not isinstance(read, Read) or not read.is_asked_for(self.is_written):
+            return once * times
+        if read.approximate:
+            return once * (times * HEURISTICS.inspected_share)
+        found = once * read.repeats
+        waiting = np.where(found.nbytes > 0, self.machine.passing(use.times, 0), 0.0)
+        found.seconds = waiting + found.nbytes * self.machine.beta
+        return found
 
     def _pair(self, use: UseArrays, which: NDArray[np.int64]) -> Costs:
         tiles = use.tiles[which]

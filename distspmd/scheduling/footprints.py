@@ -20,9 +20,10 @@ from numpy.typing import NDArray
 
 from distspmd.analysis.accesses import Access, bound_around
 from distspmd.analysis.constraints import Touched, uses
+from distspmd.analysis.evaluation import evaluate
 from distspmd.analysis.index_bounds import Range, bound_index
 from distspmd.analysis.iteration_spaces import IterationSpace, ParameterRange
-from distspmd.analysis.rank_boxes import evaluate, names_in
+from distspmd.analysis.rank_boxes import names_in
 from distspmd.analysis.tiling import Tiling
 from distspmd.analysis.uses import Read, Update, Use, Write
 from distspmd.errors import UnsupportedProgram
@@ -110,6 +111,12 @@ class Tilings:
         for number, idle in enumerate(self.idle):
             if idle is not None:
                 found[number, idle] = 0.0
+        return found
+
+    def chosen_parts(self, space: IterationSpace) -> NDArray[np.int64]:
+        """Tiles of all that loops choose, under each candidate: they work in few of them."""
+        own = [d for d, name in enumerate(space.parameters) if name in space.moving]
+        found: NDArray[np.int64] = self.parts[:, own].prod(axis=1)
         return found
 
     @property

@@ -11,9 +11,11 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 
 from dace.sdfg import nodes
 
-from distspmd.analysis.accesses import Access, bound_around, happens_once, times
+from distspmd.analysis.accesses import Access, bound_around, happens_once
 from distspmd.analysis.constraints import Touched, touched_by
 from distspmd.analysis.iteration_spaces import IterationSpace
+from distspmd.analysis.loop_runs import times
+from distspmd.analysis.passing import is_read_as_written
 from distspmd.scheduling.footprints import Footprint
 
 
@@ -88,10 +90,11 @@ def _key(space: IterationSpace, touched: Touched, containers: Sequence[str]) -> 
         isinstance(space.node, nodes.MapEntry) or type(space.node),
         space.parameters,
         space.ranges,
-        space.moving,
+        space.chosen,
         tuple((tuple(array.shape), array.dtype) for array in arrays),
         tuple(_access_key(access, numbers, edges) for access in accesses),
         tuple(sorted(numbers[name] for name in initialised)),
+        tuple(sorted(numbers[n] for n in initialised if is_read_as_written(state, n))),
         None if state.parent_graph is state.sdfg else id(state.parent_graph),
         tuple(bound_around(state).items()),
         happens_once(state),

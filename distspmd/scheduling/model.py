@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from distspmd.analysis.accesses import times
+from distspmd.analysis.loop_runs import busiest, times
 from distspmd.analysis.uses import Read, Update
 from distspmd.analysis.work import Work, work_of
 from distspmd.layouts.mesh import Mesh
@@ -158,8 +158,11 @@ class Model:
         if key not in self._tilings:
             self._tilings[key] = Tilings.of(footprint.space, self.mesh, candidates, self._columns)
         tilings = self._tilings[key]
-        iterations = tilings.iterations
-        nbytes = np.zeros(iterations.shape)
+        hull = tilings.iterations
+        busy = busiest(footprint.space, tilings.parts)
+        iterations = hull * (busy / np.maximum(hull.max(axis=1), 1.0))[:, None]
+        chosen = tilings.chosen_parts(footprint.space)[:, None]
+        tiles, nbytes = np.zeros(hull.shape), np.zeros(hull.shape)
         for place, slot in enumerate(footprint.slots(candidates)):
             alike = footprint.like, place, asked
             if alike not in self._uses:
@@ -170,13 +173,14 @@ class Model:
             size = program.itemsizes[slot.data]
             if isinstance(slot.use, Read | Update) and slot.use.approximate:
                 held = np.minimum(held, iterations)
-            nbytes += held * size
+            tiles += held * size
+            nbytes += held * size * np.minimum(1.0, slot.use.share * chosen)
         work = program.works[name]
         each = program.machine.computing(
             iterations * work.operations, nbytes, work.kind, tilings.working[:, None]
         )
         seconds = each.max(axis=1) * (1 + _SHORTER * np.log2(self._cuts(footprint, tilings)))
-        return SpaceVariable(name, candidates, program.times[name] * seconds, nbytes.max(axis=1))
+        return SpaceVariable(name, candidates, program.times[name] * seconds, tiles.max(axis=1))
 
     def _cuts(self, footprint: Footprint, tilings: Tilings) -> NDArray[np.int64]:
         """Parts into which runs of memory are cut, under each candidate."""

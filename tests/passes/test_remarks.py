@@ -47,6 +47,22 @@ def orthogonal(a: Any) -> Any:  # QR, by the modified Gram-Schmidt process
     return q
 
 
+def classical(a: Any) -> Any:  # QR, by the classical Gram-Schmidt process
+    q = np.zeros((N, N))
+    for k in range(N):
+        v = a[:, k] - q[:, :k] @ (q[:, :k].T @ a[:, k])
+        q[:, k] = v / np.sqrt(v @ v)
+    return q
+
+
+def reflected(a: Any) -> None:  # QR, by Householder's reflections
+    for k in range(N - 1):
+        v = np.copy(a[k:, k])
+        v[0] += np.sign(v[0]) * np.sqrt(v @ v)
+        v /= np.sqrt(v @ v)
+        a[k:, k:] -= 2 * np.outer(v, v @ a[k:, k:])
+
+
 def directions(u: Any) -> None:  # ADI
     for _t in range(STEPS):
         for k in range(1, N):
@@ -102,6 +118,33 @@ def said(lowering: Lowering) -> list[str]:
         (cholesky, {"a.3": (2, P // 2)}, 1, {}),
         (triangular, {"b.2": (P, 1)}, 2, {}),
         (triangular, {"b": (P,), "b.2": (1, P)}, 2, {}),  # right-hand sides know no other
+        (
+            orthogonal,  # rows: a sum of a number, and of what a row of R has at most
+            {
+                "a_slice_matmul_a_slice": (P,),
+                "__return.2": (P,),
+                "q_slice_matmul_a_slice": (1, P),
+                "a": (P, 1),
+            },
+            1,
+            {
+                "a_slice_matmul_a_slice": 8 * 2 * (P - 1) * N,
+                "q_slice_matmul_a_slice": 8 * 2 * (P - 1) * N * (N - 1),
+            },
+        ),
+        (
+            classical,
+            {
+                "q_slice_T_matmul_a_slice": (1, P),
+                "q_slice_matmul_expr": (P, 1),
+                "__return.2": (P,),
+            },
+            1,
+            {
+                "q_slice_T_matmul_a_slice": 8 * 2 * (P - 1) * N * (N - 1),
+                "v_matmul_v": 8 * 2 * (P - 1) * N,
+            },
+        ),
         (directions, "all", 1, {"u": 2 * STEPS * MATRIX * (P - 1) // P}),  # two transposes a step
         (stencil, "all", 1, {"a": STEPS * 2 * (P - 1) * 8 * (N - 2)}),  # rims
     ],
@@ -133,7 +176,6 @@ def test_two_transforms_transpose_once() -> None:
         (factors, {"a": (P,), "a.2": (1, P)}, 1, "a", "for k in range(N - 1)"),
         (cholesky, "all", 1, "a", "np.sqrt(a[k, k])"),
         (triangular, "all", 2, "b", "b[k, :] / a[k, k]"),
-        (orthogonal, "all", 1, "__return", "q[:, k] @"),
     ],
 )
 def test_loops_that_move_more_than_they_compute_are_named_with_what_to_write(
@@ -147,6 +189,12 @@ def test_loops_that_move_more_than_they_compute_are_named_with_what_to_write(
     instead = ast.literal_eval(sentence[sentence.index("{") : sentence.index("}") + 1])
     assert name not in in_loops(lowered(function, instead, arrays))
     assert in_loops(found)[name] > MATRIX * N / 2
+
+
+@pytest.mark.parametrize("function", [orthogonal, classical, reflected])
+def test_panels_that_each_rank_gets_often_are_named(function: Any) -> None:
+    found = lowered(function, "all")
+    assert any("more than 2 times for each rank" in each for each in said(found))
 
 
 def test_a_wavefront_of_elements_runs_where_they_are() -> None:

@@ -30,6 +30,20 @@ def triangular(a, b):
         b[:k, :] -= np.outer(a[:k, k], b[k, :])
 
 
+def orthogonal(a, q):
+    for k in range(N):
+        q[:, k] = a[:, k] / np.sqrt(a[:, k] @ a[:, k])
+        a[:, k + 1 :] -= np.outer(q[:, k], q[:, k] @ a[:, k + 1 :])
+
+
+def reflected(a):
+    for k in range(N - 1):
+        v = np.copy(a[k:, k])
+        v[0] += np.sign(v[0]) * np.sqrt(v @ v)
+        v /= np.sqrt(v @ v)
+        a[k:, k:] -= 2 * np.outer(v, v @ a[k:, k:])
+
+
 def shortest(p):
     for k in range(N):
         p[:] = np.minimum(p, np.add.outer(p[:, k], p[k, :]))
@@ -51,6 +65,10 @@ CASES = [
     (triangular, {"b.2": (P, 1)}, (definite, square)),
     (shortest, {"p": (P // 2, 2)}, (square,)),
     (smoothed, {"x": {"__k0": P}}, (square,)),
+    (orthogonal, {"q": (P,), "q_slice_matmul_a_slice": (P, 1), "a": (P, 1)}, (square, square)),
+    (orthogonal, {"q": (P,), "q_slice_matmul_a_slice": (1, P), "a": (1, P)}, (square, square)),
+    (reflected, {"v_matmul_a_slice": (P // 2, 2), "a": (P, 1)}, (square,)),
+    (reflected, {"v_matmul_a_slice": (1, P), "a": (1, P)}, (square,)),
 ]
 
 
@@ -76,7 +94,7 @@ for function, schedule, arrays in CASES:
             wanted = [array.copy() for array in arrays]
             function(*wanted)
             for found, expected in zip(given, wanted, strict=True):
-                np.testing.assert_allclose(found, expected, rtol=1e-10)
+                np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
         else:
             program()
         counted = [(m, s) for m, s in program.statistics() if m.asked]

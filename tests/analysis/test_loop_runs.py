@@ -1,0 +1,113 @@
+"""How often loops run what is in them, what of it ranks do, and what that costs."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+import pytest
+from dace.subsets import Range
+from hypothesis import given
+from hypothesis import strategies as st
+
+import distspmd
+from distspmd.analysis.loop_runs import Runs, _most_within, times, times_exactly
+from distspmd.analysis.passing import is_read_as_written
+from distspmd.frontend import numpy_program
+
+
+def of(n: int) -> Any:
+    """A wavefront of n x n elements, and a matrix whose rows get shorter."""
+
+    def wavefront(a: Any) -> None:
+        for i in range(1, n):
+            for j in range(1, n):
+                a[i, j] = a[i - 1, j] + a[i, j - 1]
+
+    def triangle(a: Any) -> None:
+        for i in range(1, n):
+            for j in range(i):
+                a[i, j] = a[i, j] + a[i - 1, j] * a[j, i]
+
+    return wavefront, triangle
+
+
+def lowered(function: Any, n: int, schedule: Any = None) -> Any:
+    return distspmd.lower(numpy_program(function, np.ones((n, n))), schedule or {})
+
+
+@given(st.integers(0, 30), st.integers(0, 20), st.integers(1, 9))
+def test_the_tile_that_has_most_of_an_interval(begin: int, length: int, tile: int) -> None:
+    own = range(begin, begin + length)
+    held = [sum(place in own for place in range(at, at + tile)) for at in range(0, 60, tile)]
+    found = _most_within(np.array([begin]), np.array([begin + length]), np.array([[tile]]))
+    assert found.tolist() == [[max(held)]]
+
+
+@pytest.mark.parametrize("n", [5, 40, 400])
+def test_runs_of_loops_that_begin_where_others_say_are_counted(n: int) -> None:
+    sdfg = numpy_program(of(n)[1], np.ones((n, n)))
+    state = next(s for s in sdfg.states() if s.nodes())
+    runs = Runs.of(state)
+    assert times(state) == pytest.approx(n * (n - 1) // 2, rel=0.01)
+    assert times_exactly(state) == (n * (n - 1) // 2 if n < 400 else None)
+    assert (runs.values["j"] < runs.values["i"]).all()
+    assert len(runs.weights) <= 2000
+
+
+def test_the_work_of_a_wavefront_is_that_of_its_elements() -> None:
+    """It was that of the whole matrix for each of them."""
+    small, large = (distspmd.predict(lowered(of(n)[0], n)).compute for n in (20, 40))
+    assert 3 < large / small < 6
+    alone, split = (lowered(of(40)[0], 40, {"a": parts}) for parts in ((1,), (4,)))
+    assert distspmd.predict(split).compute >= 0.99 * distspmd.predict(alone).compute
+
+
+def test_a_wavefront_is_not_split() -> None:
+    found = distspmd.search(numpy_program(of(64)[0], np.ones((64, 64))), 4)
+    assert not found.is_split
+
+
+def test_what_is_found_for_loops_takes_no_longer_than_it_says_or_than_one_rank() -> None:
+    def orthogonal(a: Any) -> Any:
+        q = np.zeros((256, 256))
+        for k in range(256):
+            q[:, k] = a[:, k] / np.sqrt(a[:, k] @ a[:, k])
+            a[:, k + 1 :] -= np.outer(q[:, k], q[:, k] @ a[:, k + 1 :])
+        return q
+
+    machine = distspmd.Machine()
+    sdfg = numpy_program(orthogonal, np.ones((256, 256)))
+    alone = distspmd.predict(distspmd.lower(numpy_program(orthogonal, np.ones((256, 256))), {}))
+    found = distspmd.search(sdfg, 4, machine=machine)
+    lowering = distspmd.lower(sdfg, found, machine=machine)
+    assert distspmd.predict(lowering).seconds == pytest.approx(found.cost, rel=0.1)
+    assert found.cost < 0.6 * alone.seconds
+    assert not any("loops move" in sentence for sentence in lowering.sentences)
+
+
+def test_a_sum_into_a_part_is_split_where_no_other_part_is_read() -> None:
+    def sums(a: Any) -> Any:
+        total = np.zeros(8)
+        for k in range(7):
+            total[k + 1 :] += a[:, k] @ a[:, k + 1 :]
+        return total
+
+    sdfg = numpy_program(sums, np.ones((8, 8)))
+    space = next(s for s in distspmd.iteration_spaces(sdfg) if len(s.parameters) == 2)
+    (written,) = space.writes
+    assert is_read_as_written(space.state, written)
+    distspmd.lower(copy.deepcopy(sdfg), {space.name: (1, 4)})
+    read = [
+        edge
+        for state in sdfg.states()
+        for node in state.data_nodes()
+        for edge in state.out_edges(node)
+        if node.data == written
+    ]
+    for edge in read:  # the rest of it, too
+        edge.data.subset = Range([(0, 6, 1)])
+    assert not is_read_as_written(space.state, written)
+    with pytest.raises(distspmd.UnsupportedProgram, match="a part of"):
+        distspmd.lower(sdfg, {space.name: (1, 4)})
