@@ -35,11 +35,8 @@ from distspmd.layouts.dimension import Partial, Split
 from distspmd.layouts.layout import Layout
 from distspmd.layouts.mesh import Mesh
 from distspmd.lowering import Lowering
-from distspmd.planning.planner import plan
 from distspmd.plans.machine import Machine
 from distspmd.plans.redistribution import Redistribution
-from distspmd.plans.simulator import simulate
-from distspmd.plans.verifier import verify
 from distspmd.runtime import watchdog
 from distspmd.runtime.allocation import launched_ranks
 from distspmd.runtime.errors_together import end_all_on_exception
@@ -60,6 +57,9 @@ if TYPE_CHECKING:
     from distspmd.execution.symbolic_program import SymbolicProgram
     from distspmd.explanation import explain
     from distspmd.frontend.from_numpy.parallel_map import map
+    from distspmd.planning.planner import plan
+    from distspmd.plans.simulator import simulate
+    from distspmd.plans.verifier import verify
     from distspmd.runtime.device_arrays import DeviceArray, DeviceStream
     from distspmd.runtime.redistribute import allocate, redistribute
     from distspmd.scheduling.found import Found
@@ -138,17 +138,20 @@ _LATER = {
     "iteration_spaces": "distspmd.api",
     "lower": "distspmd.api",
     "map": "distspmd.frontend.from_numpy.parallel_map",
+    "plan": "distspmd.planning.planner",
     "predict": "distspmd.scheduling.prediction",
     "program": "distspmd.api",
     "redistribute": "distspmd.runtime.redistribute",
     "search": "distspmd.api",
+    "simulate": "distspmd.plans.simulator",
+    "verify": "distspmd.plans.verifier",
 }
-"""Names whose modules need DaCe or NumPy on ranks, and are imported at the first use."""
+"""Names whose modules most ranks do not need, and are imported at the first use."""
 
 
 def __getattr__(name: str) -> Any:
-    if name == "frontend":
-        return importlib.import_module("distspmd.frontend")
+    if name in ("frontend", "solvers"):
+        return importlib.import_module(f"distspmd.{name}")
     if name not in _LATER:
         raise AttributeError(f"module 'distspmd' has no attribute {name!r}")
     return getattr(importlib.import_module(_LATER[name]), name)

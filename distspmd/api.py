@@ -12,12 +12,12 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import distspmd
 from distspmd.errors import ArgumentError, DistSPMDError, UnsupportedProgram
 from distspmd.execution import program as programs
 from distspmd.execution.call_keys import comparable, day_of, kind_of, value_of
 from distspmd.execution.program import Program
 from distspmd.execution.symbolic_program import SymbolicProgram
-from distspmd.explanation import Explanation, explain
 from distspmd.frontend.from_numpy.syntax.sources import globals_of
 from distspmd.layouts.mesh import Mesh
 from distspmd.lowering import ATTRIBUTE, Lowering
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from dace.frontend.python.parser import DaceProgram
 
     from distspmd.analysis.iteration_spaces import IterationSpaces
+    from distspmd.explanation import Explanation
     from distspmd.scheduling.found import Found
     from distspmd.symbolic_lowering import SymbolicLowering
 
@@ -106,13 +107,8 @@ def lower(
         wanted = Options(ranks, memory)
     elif memory is not None:
         raise ArgumentError("lower: memory= is of a search. Write ranks= beside it.")
-    options: dict[str, Any] = {
-        "arguments": arguments,
-        "solvers": solvers,
-        "machine": machine,
-        "deterministic": deterministic,
-        "fuse": fuse,
-    }
+    options: dict[str, Any] = {"arguments": arguments, "solvers": solvers, "machine": machine}
+    options |= {"deterministic": deterministic, "fuse": fuse}
     if symbols_of(sdfg):
         return lower_symbols(sdfg, entries, options, wanted)
     if wanted is not None:
@@ -375,7 +371,7 @@ class PartitionedFunction:
 
     def explain(self, *examples: Any, **named: Any) -> Explanation:
         """What moves for arguments like these, by which plan and over which others."""
-        return explain(self.lower(*examples, **named))
+        return distspmd.explain(self.lower(*examples, **named))
 
     def spaces(self, *examples: Any, **named: Any) -> IterationSpaces:
         """What the schedule can name, for arguments like these."""

@@ -145,3 +145,14 @@ def test_ranks_that_do_not_compile_import_neither_dace_nor_sympy() -> None:
 def test_nothing_imports_mpi_when_it_is_imported() -> None:
     imports = "".join(f"import distspmd.{name}\n" for name in modules() if "__main__" not in name)
     assert python(f"{imports}import sys; print('mpi4py.MPI' in sys.modules)") == "False\n"
+
+
+def test_ranks_that_only_load_a_program_import_no_solver_and_nothing_for_devices() -> None:
+    """Each rank imports what it needs to start: a job has many."""
+    parts = ("solvers", "explanation", "verifier", "simulator", "planner", "device", "redistribute")
+    found = python(
+        "import sys, distspmd\ndistspmd.compile\n"
+        "own = [name for name in sys.modules if name.startswith('distspmd')]\n"
+        f"print([name for name in own if any(part in name for part in {parts})])"
+    )
+    assert found == "[]\n"

@@ -20,8 +20,6 @@ from distspmd.errors import ArgumentError, listed
 from distspmd.layouts import intervals
 from distspmd.layouts.common_dimensions import in_common_dimensions
 from distspmd.layouts.layout import Layout
-from distspmd.runtime.device_arrays import DeviceArray
-from distspmd.runtime.redistribute import redistribute
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -149,6 +147,8 @@ class Residents:
                 stacklevel=2,
             )
         root = Layout.root(source.extents)
+        from distspmd.runtime.redistribute import redistribute
+
         whole = redistribute(self._comm, tile, source, root, dtype=dtype)
         if whole is not None:
             whole = np.asarray(whole).reshape(target.extents)
@@ -164,6 +164,8 @@ class Residents:
     ) -> None:
         dtype, rank = self._dtypes[name], self._comm.Get_rank()
         own, out = _folded(tile, source, rank), _folded(into.get(name), target, rank)
+        from distspmd.runtime.redistribute import redistribute
+
         redistribute(self._comm, own, source, target, out=out, dtype=dtype)
 
 
@@ -176,12 +178,15 @@ def _of_same_elements(source: Layout, target: Layout) -> tuple[Layout, Layout] |
 
 def _folded(array: Any, layout: Layout, rank: int) -> Any:
     """The same memory with the dimensions of a layout, which may split some of those it has."""
-    if not isinstance(array, np.ndarray | DeviceArray) or rank >= layout.ranks:
+    on_host = isinstance(array, np.ndarray)
+    if not on_host:
+        from distspmd.runtime.device_arrays import DeviceArray
+    if rank >= layout.ranks or not (on_host or isinstance(array, DeviceArray)):
         return array
     shape = intervals.shape(layout.box(rank))
     if array.shape == shape or math.prod(array.shape) != math.prod(shape):
         return array
-    if isinstance(array, DeviceArray):
+    if not on_host:
         return array.reshape(shape)
     view = array.view()
     view.shape = shape  # which raises where the memory would be copied

@@ -55,9 +55,8 @@ def test_a_cholesky_decomposition_by_rows_moves_panels_alone() -> None:
 
 
 def test_a_search_splits_it_by_itself() -> None:
-    lowering = distspmd.lower(
-        numpy_program(cholesky, np.eye(N)), ranks=4, machine=distspmd.Machine(alpha=1e-12)
-    )
+    machine = distspmd.Machine(alpha=1e-12, beta=1e-12)  # where so small a matrix pays
+    lowering = distspmd.lower(numpy_program(cholesky, np.eye(N)), ranks=4, machine=machine)
     names, parts = spaces_of(lowering)["a"]
     assert names == ("__k0", "__k1")
     assert math.prod(parts) == 4
