@@ -130,7 +130,7 @@ def stand_in(value: Any) -> Any:
     """An array of the host like one in the memory of a device; anything else as it is."""
     if not is_on_device(value):
         return value
-    lies = _described(value, None)
+    lies = _told(f"a {type(value).__name__}", value, None)
     if lies.dtype is None:
         what = f"a {type(value).__name__} of {lies.type_name}{list(lies.shape)}"
         raise ArgumentError(
@@ -158,13 +158,7 @@ def view_of(name: str, value: Any, device: Device, waits: bool = True) -> Device
             f"device {device.kind!r}, number {own[1]} of type {own[0]}. Copy it there, or pass a "
             "NumPy array."
         )
-    try:
-        lies = _described(source, device if waits else None)
-    except Exception as problem:  # of its library, which has types of its own
-        said = str(problem) or type(problem).__name__
-        raise ArgumentError(
-            f"{name!r}, a {type(value).__name__}, cannot be used where it lies: {said}"
-        ) from problem
+    lies = _told(f"{name!r}, a {type(value).__name__},", source, device if waits else None)
     view = DeviceView(lies, value, device, needs_gradient)
     if view.size and device.has(lies.address) != 1:
         raise ArgumentError(
@@ -172,6 +166,19 @@ def view_of(name: str, value: Any, device: Device, waits: bool = True) -> Device
             f"{device.kind!r} on which the program runs. Pass a NumPy array, or one of that device."
         )
     return view
+
+
+def _told(what: str, value: Any, device: Device | None) -> Described:
+    """The same as :func:`_described`.
+
+    Raises:
+        ArgumentError: whatever its library raises.
+    """
+    try:
+        return _described(value, device)
+    except Exception as problem:  # libraries have types of their own
+        said = str(problem) or type(problem).__name__
+        raise ArgumentError(f"{what} cannot be used where it lies: {said}") from problem
 
 
 def _described(value: Any, device: Device | None) -> Described:

@@ -222,6 +222,7 @@ def faults(program: Any) -> None:
     text = "a type that NumPy has not. Convert it"
     decorated = distspmd.program(device="emulated")(masked)
     refused(decorated, text, CuPy(on(x), code=4, bits=16), on(x > 0.5))
+    refused(decorated, "a Broken cannot be used where it lies", Broken(on(x)), on(x > 0.5))
     decorated.close()
 
 
