@@ -41,10 +41,35 @@ def optimizer_slots(closed: Closed, varying: Collection[str]) -> Iterator[Slot]:
             for key, place in varying_settings(group, varying):
                 name = _setting_name(prefix, number, key, place)
                 yield Slot(name, _as_tensor(_setting(optimizer, number, key, place)), "rate")
-    for (number, place, key), name in _names_of_states(closed).items():
-        optimizer = list(closed.optimizers.values())[number]
-        tensor = next(each for each in optimizer.state if id(each) == place)
+    for optimizer, tensor, key, name in _states(closed):
         yield Slot(name, _state(optimizer, tensor, key), "state")
+
+
+def _states(closed: Closed) -> Iterator[tuple[torch.optim.Optimizer, torch.Tensor, str, str]]:
+    """All tensors in states: the optimizer, the parameter, the key, and a name."""
+    optimizers = list(closed.optimizers.values())
+    owners = [{id(tensor): tensor for tensor in each.state} for each in optimizers]
+    for (number, owner, key), name in _names_of_states(closed).items():
+        yield optimizers[number], owners[number][owner], key, name
+
+
+def give_own_memory(closed: Closed) -> set[str]:
+    """Let states that lie in the memory of a parameter be copies; the names of these.
+
+    A step that ends with ``p.data = state["old_p"]`` leaves such a one.
+    """
+
+    def place(tensor: torch.Tensor) -> int:
+        return 0 if tensor.is_meta else tensor.untyped_storage().data_ptr()
+
+    places = {place(tensor) for tensor in closed.parameters.values()} - {0}
+    found = set()
+    for optimizer, tensor, key, name in list(_states(closed)):
+        value = optimizer.state[tensor][key]
+        if place(value) in places:
+            optimizer.state[tensor][key] = value.clone()
+            found.add(name)
+    return found
 
 
 def _names_of_states(closed: Closed) -> dict[tuple[int, int, str], str]:
@@ -123,12 +148,31 @@ def swapped_optimizers(
             yield rates
         for (optimizer, _, _), keys in zip(before, known, strict=True):
             _check_states(optimizer, keys)
+        for (number, owner, key), name in names.items():
+            optimizer = before[number][0]
+            _put_back(optimizer, optimizer.state[swapped[owner]][key], traced[name], key)
     finally:
         for optimizer, state, groups in reversed(before):
             optimizer.state = state
             for group, content in zip(optimizer.param_groups, groups, strict=True):
                 group.clear()
                 group.update(content)
+
+
+def _put_back(
+    optimizer: torch.optim.Optimizer, now: torch.Tensor, before: torch.Tensor, key: str
+) -> None:
+    """Write a state that a step has replaced into the tensor that was there."""
+    if now is before:
+        return
+    if (now.shape, now.dtype) != (before.shape, before.dtype):
+        raise UnsupportedProgram(
+            f"{type(optimizer).__name__} puts a tensor of the shape {list(now.shape)} and the type "
+            f"{now.dtype} where {key!r} of its state has {list(before.shape)} and {before.dtype}. "
+            "Let it keep the shape and the type."
+        )
+    with torch.no_grad():
+        before.copy_(now)
 
 
 def averages(averaged: AveragedModel, model: torch.nn.Module) -> None:

@@ -33,6 +33,7 @@ from distspmd.frontend.from_torch.fitting_numbers import check_numbers
 from distspmd.frontend.from_torch.known_values import KnownValues
 from distspmd.frontend.from_torch.optimizers import (
     INSIDE,
+    give_own_memory,
     optimizer_slots,
     swapped_optimizers,
 )
@@ -87,6 +88,7 @@ def trace(
     outside = Outside.of(function, closed)
     outside.give_optimizers(closed)
     check_owned(closed)
+    shared = give_own_memory(closed)
     with _surroundings(), fx_traceback.preserve_node_meta():
         try:
             traced, state = _traced(closed, outside, function, varying, inputs)
@@ -100,6 +102,7 @@ def trace(
     traced.graph.eliminate_dead_code()
     _check_constants(traced)
     _check_shapes(traced.graph)
+    _check_shared(traced.graph, slots, shared)
     state.known.check_written(_check_written(traced.graph, slots))
     slots = _keeping(closed, slots, state.kept)
     assumptions = Assumptions(closed, function, varying, state.guards)
@@ -153,6 +156,7 @@ def traced_before(
         kept: gradients that stay for later calls.
     """
     closed = closed_over(function)
+    give_own_memory(closed)
     slots = _keeping(closed, list(_slots(closed, varying)), kept)
     return slots, Assumptions(closed, function, varying)
 
@@ -264,6 +268,17 @@ def _check_shapes(graph: fx.Graph) -> None:
             raise UnsupportedProgram(
                 f"the shape of what {node.target} gives depends on the values of tensors. Write it "
                 "without: with a mask of the whole shape, and torch.where."
+            )
+
+
+def _check_shared(graph: fx.Graph, slots: Sequence[Slot], shared: Collection[str]) -> None:
+    """Refuse to read a state that was in the memory of a parameter: it changed with that."""
+    for node, slot in zip(graph.nodes, slots, strict=False):  # placeholders come first
+        others = [u for u in node.users if "aten.copy" not in str(u.target) or node in u.args[1:]]
+        if slot.name in shared and others:
+            raise UnsupportedProgram(
+                f"{slot.name!r} is in the memory of a parameter, with which it changes. Give it "
+                "its own: state[name] = tensor.clone()."
             )
 
 

@@ -310,3 +310,63 @@ def test_a_number_that_an_optimizer_decides_by_is_an_assumption() -> None:
     optimizer.param_groups[0]["momentum"] = 0.0
     with pytest.raises(ArgumentError, match="whether 'momentum' of group 0"):
         binding.arguments()
+
+
+class Replacing(torch.optim.Optimizer):
+    """Momentum that is a new tensor after each step."""
+
+    def __init__(self, parameters: Any) -> None:
+        super().__init__(parameters, {"lr": 0.1})
+        for group in self.param_groups:
+            for p in group["params"]:
+                self.state[p]["momentum"] = torch.zeros_like(p)
+
+    @torch.no_grad()
+    def step(self, closure: Any = None) -> None:
+        for group in self.param_groups:
+            for p in group["params"]:
+                self.state[p]["momentum"] = 0.9 * self.state[p]["momentum"] + p.grad
+                p.sub_(self.state[p]["momentum"], alpha=0.1)
+
+
+def test_states_that_a_step_replaces_are_written(program: Program) -> None:
+    def build() -> Made:
+        model = net()
+        optimizer = Replacing(model.parameters())
+        return model, stepping(model, optimizer), optimizer
+
+    same_as_torch(program, build)
+
+
+class Returning(torch.optim.Optimizer):
+    """Goes away from parameters, and comes back by handing their old memory over."""
+
+    def __init__(self, parameters: Any, reads: bool = False) -> None:
+        super().__init__(parameters, {"lr": 0.1, "reads": reads})
+        for group in self.param_groups:
+            for p in group["params"]:
+                self.state[p]["old"] = p.data
+
+    @torch.no_grad()
+    def step(self, closure: Any = None) -> None:
+        for group in self.param_groups:
+            for p in group["params"]:
+                if group["reads"]:
+                    p.add_(self.state[p]["old"])
+                self.state[p]["old"] = p.data.clone()
+                p.mul_(3)
+                p.data = self.state[p]["old"]
+                p.sub_(p.grad, alpha=0.1)
+
+
+def test_states_in_the_memory_of_a_parameter_get_their_own(program: Program) -> None:
+    def build() -> Made:
+        model = net()
+        optimizer = Returning(model.parameters())
+        return model, stepping(model, optimizer), optimizer
+
+    same_as_torch(program, build)
+    model = net()
+    step = stepping(model, Returning(model.parameters(), reads=True))
+    with pytest.raises(UnsupportedProgram, match="is in the memory of a parameter"):
+        frontend.training_step(step, next(batches()))
