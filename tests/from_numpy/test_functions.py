@@ -35,7 +35,7 @@ def test_programs_of_functions_are_right_with_all_spaces_split(ranks: int, step:
 
 ON_PAPER = (
     *("exponents", "of_matrices", "of_optimisation", "of_polynomials", "of_samples", "of_scipy"),
-    *("of_signals", "rarer_arguments", "rarer_forms", "taken_parts"),
+    *("of_interpolation", "of_signals", "rarer_arguments", "rarer_forms", "taken_parts"),
 )
 """Fields of which all programs are compared on paper."""
 

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from distspmd.frontend.from_numpy.functions.registry import named
-from distspmd.frontend.from_numpy.functions.written_out import written_out_in
+from distspmd.frontend.from_numpy.functions.written_out import read_in_place, written_out_in
+from distspmd.frontend.from_numpy.library import distances
 from distspmd.frontend.from_numpy.library.distances import distances_of
 from distspmd.frontend.from_numpy.library.matrix_functions import eigenvectors
 
@@ -122,6 +123,13 @@ def _pdist(X: Any, metric: Any = "euclidean", *, p: Any = 2.0) -> Any:  # noqa: 
     if callable(metric):
         return np.array([metric(points[i], points[j]) for i, j in zip(first, second, strict=True)])
     return distances_of(points[first], points[second], metric, p)
+
+
+read_in_place(
+    "scipy.spatial",
+    *(distances.squareform, distances.euclidean, distances.sqeuclidean, distances.cityblock),
+    distances.chebyshev,
+)
 
 
 # -- integrals ------------------------------------------------------------------------------------

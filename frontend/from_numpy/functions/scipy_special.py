@@ -123,6 +123,26 @@ def _i0(x: Any) -> Any:
 
 
 @written_out_in("scipy.special")
+def _betaln(a: Any, b: Any) -> Any:
+    from scipy.special import gammaln  # type: ignore[import-untyped,unused-ignore]
+
+    return gammaln(a) + gammaln(b) - gammaln(np.add(a, b))
+
+
+@written_out_in("scipy.special")
+def _beta(a: Any, b: Any) -> Any:
+    from scipy.special import gamma, gammaln  # type: ignore[import-untyped,unused-ignore]
+
+    total = np.add(a, b) + 0.0
+    small = (np.abs(a) < 20.0) & (np.abs(b) < 20.0)
+    one, other = np.where(small, a, 1.0), np.where(small, b, 1.0)
+    near = gamma(one) * gamma(other) / gamma(one + other)
+    far = np.exp(gammaln(a) + gammaln(b) - gammaln(total))
+    far = far * sign_of_gamma(a) * sign_of_gamma(b) * sign_of_gamma(total)
+    return np.where(small, near, far)[()]
+
+
+@written_out_in("scipy.special")
 def _binom(n: Any, k: Any) -> Any:
     from scipy.special import gammaln  # type: ignore[import-untyped,unused-ignore]
 

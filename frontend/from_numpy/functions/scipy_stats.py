@@ -19,6 +19,8 @@ def _asked_for(name: str) -> None:
         if inner is not None:  # with parameters of its own
             distribution, given, named_ = inner, distribution.args, distribution.kwds
         kind = type(distribution).__name__.removesuffix("_gen")
+        if kind == "multivariate_normal" and name in ("pdf", "logpdf"):
+            return run.call(getattr(densities, f"multivariate_{name}"), [x, *given], named_)
         return run.call(python, [kind, x, *given], named_)
 
 

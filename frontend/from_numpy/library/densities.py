@@ -63,3 +63,20 @@ def ppf(kind: Any, q: Any, loc: Any = 0.0, scale: Any = 1.0) -> Any:
     if kind == "uniform":
         return np.asarray(q) * scale + loc
     raise NotImplementedError(f"quantiles of the distribution {kind!r} of scipy.stats")
+
+
+def multivariate_logpdf(x: Any, mean: Any = None, cov: Any = 1, allow_singular: Any = False) -> Any:
+    """The logarithm of the density of a normal distribution of several dimensions."""
+    if mean is None or np.ndim(mean) != 1 or np.ndim(cov) != 2 or allow_singular:
+        raise NotImplementedError("multivariate_normal but with a vector mean and a matrix cov")
+    sizes, axes = np.linalg.eigh(cov)
+    if np.min(sizes) <= 0:
+        raise np.linalg.LinAlgError("The input matrix must be symmetric positive definite.")
+    apart = (np.asarray(x) - mean) @ (axes / np.sqrt(sizes))
+    known = sizes.shape[0] * np.log(2 * np.pi) + np.sum(np.log(sizes))
+    return -0.5 * (known + np.sum(apart * apart, axis=-1))
+
+
+def multivariate_pdf(x: Any, mean: Any = None, cov: Any = 1, allow_singular: Any = False) -> Any:
+    """The density of a normal distribution of several dimensions."""
+    return np.exp(multivariate_logpdf(x, mean, cov, allow_singular))
