@@ -117,9 +117,18 @@ def listed_of_what_is_bound_anew(x):
     return list(_bound_anew(x)), one, others
 
 
+def assigned_in_expressions(x):
+    y = x
+    both = [y, (y := y * 2), (y := y + 1)]
+    for _ in range(3):
+        z = (y := y - x) * (y := y / 2)
+    return both, y, z
+
+
 @pytest.mark.parametrize(
     "program",
     [
+        assigned_in_expressions,
         listed_of_what_is_bound_anew,
         asked_for_first,
         of_several_kinds,

@@ -31,6 +31,7 @@ from distspmd.frontend.from_numpy.syntax import (
     lists,
     objects,
     run_dicts,
+    sharing,
     tables_of_lists,
 )
 from distspmd.frontend.from_numpy.syntax.absence import (
@@ -490,10 +491,6 @@ def _text(run: Interpreter, node: ast.JoinedStr) -> Any:
 @expression(ast.NamedExpr)
 def _named(run: Interpreter, node: ast.NamedExpr) -> Any:
     value = run.value(node.value)
-    if run.tracer.guarded:
-        run.tracer.refuse(
-            f"{node.target.id!r} is bound in a part of an expression that the run may pass over; "
-            "bind it in a statement before"
-        )
+    sharing.before_bound_within(run.tracer, node.target.id)
     run.bind(node.target, value)
     return run.variables[node.target.id]

@@ -42,6 +42,23 @@ def references(tracer: Tracer, container: Container, own: Mapping[str, Any] | No
     )
 
 
+def before_bound_within(tracer: Tracer, name: str) -> None:
+    """Let what a name stands for stay before an expression binds it, whose other parts may see it.
+
+    Raises:
+        Refusal: the run may pass over it.
+    """
+    if tracer.guarded:
+        tracer.refuse(
+            f"{name!r} is bound in a part of an expression that the run may pass over; "
+            "bind it in a statement before"
+        )
+    value = getattr(tracer.frames[-1].statement, "value", None)
+    names = ast.walk(value) if isinstance(value, ast.expr) else ()
+    if sum(isinstance(part, ast.Name) and part.id == name for part in names) > 1:
+        tracer.frames[-1].variables.pop(name, None)
+
+
 def _sees(value: Any, container: Container, looked_at: set[int]) -> int:
     """How often a value sees a container.
 
