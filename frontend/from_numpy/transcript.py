@@ -167,6 +167,8 @@ class Transcript:
         day: the date, of a program that asks for it.
         has_own_arrays: whether there are arrays of classes that a user has written.
         aliases: containers that may have the elements of an array, as the run decides.
+        elements: containers of all elements of a list of which the run decides the one, with pairs
+            of each part and the element; None where these have no place.
         joined: containers of two ways of a branch, with those of the ways.
         ambiguous: lists, dictionaries and objects of which the run decides who sees them.
         followed: statements of which the writes to such containers have reached the others.
@@ -213,6 +215,7 @@ class Transcript:
     day: dict[str, Any] = field(default_factory=dict)
     has_own_arrays: bool = False
     aliases: list[Any] = field(default_factory=list)
+    elements: dict[Container, Any] = field(default_factory=dict)
     joined: dict[Container, list[Container]] = field(default_factory=dict)
     ambiguous: dict[int, tuple[Any, str]] = field(default_factory=dict)
     followed: set[Statement] = field(default_factory=set)

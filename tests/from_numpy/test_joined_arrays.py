@@ -209,6 +209,42 @@ def dictionaries_bound_anew(x, v):
     return state["x"], state["of"]["t"], steps
 
 
+def two_buffers(x, v):
+    buffers = [x.copy(), np.zeros(7)]
+    for t in range(600):
+        now, following = buffers[t % 2], buffers[(t + 1) % 2]
+        following[1:-1] = (now[:-2] + now[2:]) / 2
+    return buffers[0], buffers[1]
+
+
+def two_buffers_by_index(x, v):
+    buffers = [x.copy(), np.zeros(7)]
+    for t in range(600):
+        buffers[(t + 1) % 2][1:-1] = (buffers[t % 2][:-2] + buffers[t % 2][2:]) / 2
+    return buffers[0], buffers[1]
+
+
+def elements_of_a_list(x, v):
+    def first(a):
+        a[0] = 4
+
+    every = [x, v.copy(), x + v]
+    least = 0
+    for i in range(3):
+        if every[i].sum() < every[least].sum():
+            least = i
+    found = every[least]
+    found[1] = 99
+    i = int(x[0] > 0)
+    first(every[i])
+    every[i][2:4] *= 5
+    every[-1 - i].sort()
+    every[2][5] = 8
+    for k in range(2):
+        every[k][6] = k
+    return every[0], every[1], every[2], found
+
+
 X = np.array([0.35, 0.82, 0.33, -1.3, 0.91, 0.45, -0.54])
 V = np.array([0.58, 0.36, 0.29, 0.03, 0.55, -0.74, -0.16])
 RIGHT = [
@@ -216,7 +252,7 @@ RIGHT = [
     *(result_of_a_function, by_the_first_name, views_of_one, one_of_three, swapped_names),
     *(names_of_one_list, attribute, best_of_many, argument_in_a_loop, of_each_iteration),
     *(element_by_element, parts_of_a_dictionary, object_of_two, objects_bound_anew),
-    *(dictionaries_bound_anew,),
+    *(dictionaries_bound_anew, two_buffers, two_buffers_by_index, elements_of_a_list),
 ]
 
 
@@ -248,7 +284,28 @@ def behind_a_loop(x, v):
     return best
 
 
-@pytest.mark.parametrize("function", [list_of_one_way, behind_a_loop])
+def least_by_a_key(x, v):
+    every = [x.copy(), v.copy()]
+    least = min(every, key=lambda a: a.sum())
+    least[0] = 50
+    return every[0]
+
+
+def none_at_first(x, v):
+    best, least = None, 1e9
+    for row in np.outer(x, v):
+        if np.sum(row) < least:
+            best, least = row, np.sum(row)
+    best *= 0
+    return best
+
+
+@pytest.mark.parametrize("function", [list_of_one_way, behind_a_loop, none_at_first])
 def test_changes_are_refused_that_no_container_can_follow(function: Any) -> None:
     with pytest.raises(UnsupportedProgram, match=r"as the run decides; .* copy"):
         numpy_program(function, X, V)
+
+
+def test_an_element_that_has_no_place_is_not_written() -> None:
+    with pytest.raises(UnsupportedProgram, match=r"an element of a list of arrays is written"):
+        numpy_program(least_by_a_key, X, V)

@@ -81,7 +81,11 @@ def _extreme(run: Any, values: Any, *, least: bool, key: Any = None, default: An
         return values[place]
     if key is not None or any(isinstance(v, tuple | list) for v in values):
         found = orders_of_lists.as_list(run, values)
-        return orders_of_lists.extreme(run, found, least=least, key=key)
+        extreme = orders_of_lists.extreme(run, found, least=least, key=key)
+        if isinstance(extreme, Tensor) and extreme.ndim:  # it is one of them, and no copy
+            extreme = run.tracer.stored_anew(extreme)
+            run.tracer.elements[extreme.container] = None
+        return extreme
     return _of_numbers(run, values, least=least)
 
 

@@ -46,6 +46,7 @@ from distspmd.frontend.from_numpy.syntax.absence import (
 from distspmd.frontend.from_numpy.syntax.branches import branch
 from distspmd.frontend.from_numpy.syntax.calls import Closure, name_of
 from distspmd.frontend.from_numpy.syntax.conditions import goes_on, relation
+from distspmd.frontend.from_numpy.syntax.joined_arrays import note_elements
 from distspmd.frontend.from_numpy.syntax.mutation import before_missing
 from distspmd.frontend.from_numpy.syntax.operators import compared
 from distspmd.frontend.from_numpy.syntax.registry import expression
@@ -397,7 +398,9 @@ def part_of(run: Interpreter, base: Any, items: Any) -> Any:
 
 def _of_values(tracer: Tracer, base: Any, items: Any) -> Tensor:
     """One of several known values; of Python's numbers it is one."""
-    found: Tensor = indexing.read(tracer, tracer.tensor(base), items)
+    whole = tracer.tensor(base)
+    note_elements(tracer, whole, base)
+    found: Tensor = indexing.read(tracer, whole, items)
     kinds = {type(v) for v in base} if isinstance(base, list | tuple | range) else set()
     if not found.ndim and len(kinds) == 1 and kinds <= {bool, int, float, complex}:
         (kind,) = kinds

@@ -12,14 +12,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import sympy
 
+from distspmd.frontend.from_numpy.syntax.absence import may_be_absent, value_of
 from distspmd.frontend.from_numpy.syntax.conditions import relation_text
 from distspmd.frontend.from_numpy.syntax.sharing import references
 from distspmd.frontend.from_numpy.syntax.variables import see_the_same
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.transcript import CannotRoll
-from distspmd.frontend.from_numpy.values import INT64, Tensor, View
+from distspmd.frontend.from_numpy.values import INT64, Tensor, View, axis, make_view
 from distspmd.frontend.tensor_ir.statements import Block, Branch, Container, SetSymbol, Statement
 from distspmd.frontend.tensor_ir.whole_numbers import symbol
 
@@ -108,6 +110,26 @@ def _is_seen(tracer: Tracer, container: Container, way: Mapping[str, Any] | None
     return is_outer or references(tracer, container, way) > 0
 
 
+def note_elements(tracer: Tracer, whole: Tensor, values: Any) -> None:
+    """Say that a container has the elements of a list, one of which is changed where it is.
+
+    Args:
+        tracer: the reading.
+        whole: the elements, one after the other.
+        values: the list.
+    """
+    if not isinstance(whole, View) or not isinstance(values, list | tuple) or whole.ndim < 2:
+        return
+    if all(isinstance(each, View) and each.ndim for each in values):
+        inner = [axis(d) for d in range(whole.ndim - 1)]
+        tracer.elements[whole.container] = [
+            (make_view(whole.container, each.shape, (place, *inner)), each)
+            for place, each in enumerate(values)
+        ]
+    elif any(isinstance(each, Tensor | np.ndarray) for each in values):
+        tracer.elements[whole.container] = None
+
+
 def _sources(tracer: Tracer, value: Tensor, way: Mapping[str, Any]) -> dict[View, Any]:
     """Arrays that others see and that a value stands for, some where an alias holds."""
     if not isinstance(value, View) or value.is_repeated:
@@ -148,7 +170,7 @@ def follow_writes(run: Interpreter, node: ast.stmt, block: Block, first: int) ->
     """
     tracer = run.tracer
     has_statements = hasattr(node, "body")  # of which the writes have been followed
-    if has_statements or not tracer.aliases:
+    if has_statements or not (tracer.aliases or tracer.elements):
         tracer.followed.update(block.statements[first:])
         return
     written: dict[Container, None] = {}
@@ -173,6 +195,9 @@ def _written(statement: Statement, followed: set[Statement]) -> Iterator[Contain
 
 def _follow(run: Interpreter, container: Container, seen: set[Container]) -> None:
     tracer = run.tracer
+    for whole, pairs in list(tracer.elements.items()):
+        if whole is container or (whole not in seen and references(tracer, whole)):
+            _follow_elements(run, container, whole, pairs, seen)
     for alias in list(tracer.aliases):
         if not alias.touches(container):
             continue
@@ -195,6 +220,29 @@ def _follow(run: Interpreter, container: Container, seen: set[Container]) -> Non
         tracer.followed |= {made, *_inside(body)}
 
 
+def _follow_elements(
+    run: Interpreter, container: Container, whole: Container, pairs: Any, seen: set[Container]
+) -> None:
+    """Copy an element of a list between its own place and that of all of them."""
+    tracer = run.tracer
+    touched = [p for p in pairs or () if whole is container or p[1].container is container]
+    if (pairs is None and whole is container) or (touched and tracer.parallel):
+        tracer.refuse(
+            "an element of a list of arrays is written in place, of which the run decides the one; "
+            "write an array of them, np.stack, and its rows"
+        )
+    around = {*seen, whole, *(row.container for _, row in pairs or ())}
+    for part, row in touched:
+        target, value = (row, part) if whole is container else (part, row)
+        if target.container in seen:
+            continue
+        first = len(tracer.block.statements)
+        with tracer.binding():
+            tracer.write(target, value)
+            _follow(run, target.container, around)
+        tracer.followed.update(tracer.block.statements[first:])
+
+
 def _inside(block: Block) -> Iterator[Statement]:
     for statement in block.statements:
         yield statement
@@ -210,6 +258,26 @@ def _mark(alias: Alias) -> None:
 
 
 # -- what loops carry -----------------------------------------------------------------------------
+
+
+def _present(value: Any) -> Any:
+    """What a value is where it is not None, or not unbound."""
+    return value_of(value) if may_be_absent(value) else value
+
+
+@dataclass(frozen=True)
+class _Array:
+    """An array that a loop carries, which may be None at times."""
+
+    name: str
+    value: Any
+    now: Any
+    before: Any
+
+    @classmethod
+    def of(cls, carried: Any) -> _Array:
+        """The array of a variable."""
+        return cls(carried.name, *map(_present, (carried.value, carried.now, carried.before)))
 
 
 @dataclass(frozen=True)
@@ -251,7 +319,7 @@ def enter_links(tracer: Tracer, loop: Any) -> None:
 
 def _pairs(loop: Any) -> list[tuple[Any, Any]]:
     """The arrays that are one at times."""
-    by = {one.name: one for one in loop.carried if isinstance(one.value, View)}
+    by = {c.name: _Array.of(c) for c in loop.carried if isinstance(_present(c.value), View)}
     every = [
         (by.get(name), by.get(other) if isinstance(other, str) else other)
         for name, other in loop.links
@@ -275,13 +343,14 @@ def leave_links(
     Raises:
         CarryLink: two arrays become one that the body writes in place.
     """
-    arrays = [c for c in loop.carried if isinstance(c.value, View) and c.value.ndim]
-    arrays = [c for c in arrays if isinstance(c.now, View)]
+    arrays = [_Array.of(c) for c in loop.carried if isinstance(_present(c.value), View)]
+    arrays = [c for c in arrays if c.value.ndim and isinstance(c.now, View)]
     known = [(one.value, other.value) for one, other in _pairs(loop)]
     later = []
     for one in arrays:
-        for other in (*arrays, *_outside(tracer, loop, arrays, one)):
-            both = (one.value, other.value)
+        others: list[Any] = [*arrays, *_outside(tracer, loop, arrays, one)]
+        for other in others:
+            both: tuple[View, View] = (one.value, other.value)
             is_known = any(_are_same(both, each) or _are_same(both[::-1], each) for each in known)
             if one is other or is_known or _is_one(tracer, one, other) == 0:
                 continue
@@ -301,7 +370,9 @@ def leave_links(
 def _first(tracer: Tracer, loop: Any, one: Any, written: set[Container]) -> Alias | None:
     """The link of what a variable is behind a loop and before it, where no iteration binds it."""
     before = one.before
-    is_linked_to = any(each is one and _see_one(o.value, before) for each, o in _pairs(loop))
+    is_linked_to = any(
+        each.name == one.name and _see_one(o.value, before) for each, o in _pairs(loop)
+    )
     if not isinstance(before, View) or is_linked_to or _see_one(one.value, before):
         return None
     if not _is_seen(tracer, before.container):
