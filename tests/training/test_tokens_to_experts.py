@@ -160,10 +160,18 @@ def test_experts_and_data_parallel_train_as_torch_does() -> None:
     call_on_ranks("training.test_tokens_to_experts", call.format(PRODUCT), 4)
 
 
+@pytest.mark.slow
+def test_rows_come_from_the_memory_of_devices_and_go_there() -> None:
+    call = "train(comm, ['even'], 6, device='emulated')"
+    call_on_ranks("training.test_tokens_to_experts", call, 2)
+
+
 PRODUCT = "experts(2) * module.frontend.data_parallel(2)"
 
 
-def train(comm: Any, names: list[str], count: int, schedule: Any = None) -> None:
+def train(
+    comm: Any, names: list[str], count: int, schedule: Any = None, device: str | None = None
+) -> None:
     """Three steps of AdamW on ranks beside torch on rank 0, and the bytes of a first call."""
     for name in names:
         layer = MODELS[name]()
@@ -175,6 +183,7 @@ def train(comm: Any, names: list[str], count: int, schedule: Any = None) -> None
                 frontend.training_step(step, *batch(count)), schedule or frontend.experts(comm.size)
             ),
             comm,
+            device=device,
         )
         with program:
             for number in range(3):
