@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 import torch
+from torch import fx
+
+from distspmd.errors import UnsupportedProgram
 
 
 @dataclass(frozen=True)
@@ -29,3 +32,27 @@ class Slot:
             return None, 0, 0
         version = 0 if tensor.is_inference() else tensor._version
         return tensor, tensor.data_ptr(), version
+
+
+def forget_gradients(graph: fx.Graph, slots: Sequence[Slot]) -> None:
+    """Do not write gradients that the function clears: the next call begins with none."""
+    for node, slot in list(zip(graph.nodes, slots, strict=False)):  # placeholders come first
+        for user in list(node.users):
+            if slot.kind == "gradient" and not slot.is_kept and _overwrites(user, node):
+                graph.erase_node(user)
+    graph.eliminate_dead_code()
+
+
+def _overwrites(user: fx.Node, node: fx.Node) -> bool:
+    return "copy_" in str(user.target) and user.args[0] is node and not user.users
+
+
+def check_shared(graph: fx.Graph, slots: Sequence[Slot], shared: Collection[str]) -> None:
+    """Refuse to read a state that was in the memory of a parameter: it changed with that."""
+    for node, slot in zip(graph.nodes, slots, strict=False):  # placeholders come first
+        others = [u for u in node.users if "aten.copy" not in str(u.target) or node in u.args[1:]]
+        if slot.name in shared and others:
+            raise UnsupportedProgram(
+                f"{slot.name!r} is in the memory of a parameter, with which it changes. Give it "
+                "its own: state[name] = tensor.clone()."
+            )

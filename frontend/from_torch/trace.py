@@ -41,7 +41,7 @@ from distspmd.frontend.from_torch.outside_tensors import Outside, Place
 from distspmd.frontend.from_torch.provenance import Places
 from distspmd.frontend.from_torch.run_time_numbers import Guards, placed
 from distspmd.frontend.from_torch.scalers import scaler_slots, swapped_scalers
-from distspmd.frontend.from_torch.slots import Slot
+from distspmd.frontend.from_torch.slots import Slot, check_shared, forget_gradients
 from distspmd.frontend.from_torch.swapped_modules import STANDS_FOR, Left, swapped_modules
 
 
@@ -102,9 +102,10 @@ def trace(
     traced.graph.eliminate_dead_code()
     _check_constants(traced)
     _check_shapes(traced.graph)
-    _check_shared(traced.graph, slots, shared)
+    check_shared(traced.graph, slots, shared)
     state.known.check_written(_check_written(traced.graph, slots))
     slots = _keeping(closed, slots, state.kept)
+    forget_gradients(traced.graph, slots)
     assumptions = Assumptions(closed, function, varying, state.guards)
     constants = {
         str(node.target): getattr(traced, str(node.target))
@@ -268,17 +269,6 @@ def _check_shapes(graph: fx.Graph) -> None:
             raise UnsupportedProgram(
                 f"the shape of what {node.target} gives depends on the values of tensors. Write it "
                 "without: with a mask of the whole shape, and torch.where."
-            )
-
-
-def _check_shared(graph: fx.Graph, slots: Sequence[Slot], shared: Collection[str]) -> None:
-    """Refuse to read a state that was in the memory of a parameter: it changed with that."""
-    for node, slot in zip(graph.nodes, slots, strict=False):  # placeholders come first
-        others = [u for u in node.users if "aten.copy" not in str(u.target) or node in u.args[1:]]
-        if slot.name in shared and others:
-            raise UnsupportedProgram(
-                f"{slot.name!r} is in the memory of a parameter, with which it changes. Give it "
-                "its own: state[name] = tensor.clone()."
             )
 
 

@@ -85,6 +85,40 @@ def test_ranks_follow_batches_modes_settings_and_state_dicts() -> None:
     call_on_ranks("training.test_partitioned_calls", "follow(comm)", ranks=2)
 
 
+def test_gradients_that_a_step_clears_at_its_end_are_not_added_to_those_of_the_next() -> None:
+    call_on_ranks("training.test_partitioned_calls", "clear_at_the_end(comm)", 2)
+
+
+def clear_at_the_end(comm: Any) -> None:
+    """As many write it: backward, step, zero_grad."""
+
+    def made() -> tuple[nn.Module, Callable[[Tensor], Tensor]]:
+        torch.manual_seed(0)
+        module = nn.Linear(3, 2).double()
+        optimizer = torch.optim.SGD(module.parameters(), lr=0.1, momentum=0.9)
+
+        def step(x: Tensor) -> Tensor:
+            loss: Tensor = module(x).square().mean()
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            return loss.detach()
+
+        return module, step
+
+    (module, step), (other, reference) = made(), made()
+    mine = step if comm.rank == 0 else None
+    with frontend.partitioned(mine, frontend.data_parallel(2), comm) as call:
+        for _ in range(4):
+            x = torch.randn(4, 3, dtype=torch.float64)
+            call(*([x] if mine else []))
+            reference(x)
+        call.collect()
+    if comm.rank == 0:
+        for p, q in zip(module.parameters(), other.parameters(), strict=True):
+            torch.testing.assert_close(p, q)
+
+
 def evaluate_few(evaluate: Any, other: nn.Module, root: bool) -> None:
     """Batches of which a rank has less, and one that all ranks compute alike."""
     for size in (3, 1):
