@@ -203,7 +203,7 @@ def _follow(run: Interpreter, container: Container, seen: set[Container]) -> Non
             continue
         one, other = alias.copy, alias.source
         target, value = (one, other) if other.container is container else (other, one)
-        if target.container in seen:
+        if target.container in seen or not _is_seen(tracer, target.container):
             continue
         if alias.holds is None or tracer.parallel or tracer.straight is not None:
             tracer.refuse(
