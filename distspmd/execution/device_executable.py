@@ -53,6 +53,7 @@ class DeviceExecutable(Executable):
         free_kept()  # a program is loaded into as much memory as there is
         self._transport: Transport | None = None
         self._memory: dict[int, int] = {}
+        self._nothing_there = 0
         self._nbytes: dict[int, int] = {}
         self._device = Device(Path(built.device.library), built.device.kind)
         self._rank, self._agreement = agreement.rank, agreement
@@ -115,6 +116,8 @@ class DeviceExecutable(Executable):
     def _allocate(self, built: Build, signature: Signature) -> None:
         """Memory for the arguments and results of this rank."""
         assert built.device is not None
+        # kernels of a rank without an array write the sum over nothing there, as those of the host
+        self._nothing_there = self._device.allocate(self._nothing.nbytes)
         for parameter in (*signature.parameters.values(), *signature.results):
             position = parameter.position
             is_result = parameter in signature.results
@@ -124,7 +127,10 @@ class DeviceExecutable(Executable):
                 self._written.add(position)
             if parameter.name in built.device.anywhere:
                 self._anywhere.add(position)
-            if parameter.name not in built.device.arguments or not parameter.is_here:
+            if parameter.name not in built.device.arguments:
+                continue
+            if not parameter.is_here:
+                self.call[position] = self._nothing_there
                 continue
             self._nbytes[position] = int(np.prod(parameter.shape)) * parameter.dtype.itemsize
             self._own(position)
@@ -240,7 +246,7 @@ class DeviceExecutable(Executable):
         """Let the program work where the caller's array lies; memory of its own is given back."""
         if position in self._memory:
             self._device.free(self._memory.pop(position))
-        self.call[position] = array.lies.address if array.size else self._nothing.ctypes.data
+        self.call[position] = array.lies.address if array.size else self._nothing_there
 
     def _tell_what_is_lent(self) -> None:
         """Arguments may lie elsewhere in the next call, so that nobody may keep their memory."""
@@ -274,6 +280,9 @@ class DeviceExecutable(Executable):
         for address in self._memory.values():
             self._device.free(address)
         self._memory.clear()
+        if self._nothing_there:
+            self._device.free(self._nothing_there)
+            self._nothing_there = 0
         if self._transport is not None:
             self._transport.close()
             self._transport = None

@@ -39,7 +39,7 @@ _FUNCTIONS = {
     "absolute": "abs",
     "power": "pow",
     "rint": "nearbyint",
-    **{name: name for name in ("real", "imag", "cbrt", "copysign", "signbit", "nextafter")},
+    **{name: name for name in ("real", "imag", "cbrt", "copysign", "nextafter")},
 }
 """Functions of the standard library, by the operations that they are."""
 _SIGNS = {
@@ -79,6 +79,8 @@ FORMS: dict[str, Form] = {
     "conjugate": {"": "{0}", "c": "std::conj({0})"},
     "cast": "{type}({0})",
     "sign": "(({0} > 0) - ({0} < 0))",
+    # std::signbit is a comparison where compilers may take the zeros for one, as DaCe's flags say
+    "signbit": "(std::copysign(1.0, double({0})) < 0)",
     "floor_divide": {
         "": f"({{0}} / {{1}} - ({{0}} % {{1}} != 0 && {_OPPOSITE}))",
         "f": "std::floor({0} / {1})",

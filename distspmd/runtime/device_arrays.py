@@ -48,13 +48,16 @@ class DeviceArray:
         stream: the stream on which it was written last, if that was not waited for.
 
     Raises:
-        ArgumentError: there is no such kind of device, or elements are objects of Python.
+        ArgumentError: there is no such kind of device, elements are objects of Python, or an
+            extent is negative.
         DeviceError: the device has no memory for it.
     """
 
     def __init__(self, shape: int | Sequence[int], dtype: DTypeLike, device: str) -> None:
         extents = (shape,) if isinstance(shape, int) else tuple(map(operator.index, shape))
         kind = np.dtype(dtype)
+        if any(extent < 0 for extent in extents):
+            raise ArgumentError(f"an array has no negative extents, but the shape is {extents}.")
         if kind.kind not in "biufc" or not kind.isnative:
             raise ArgumentError(f"a device has no arrays of {kind}. Use numbers of this machine.")
         self._allocate(device_of_process(device_kind(device)), extents, kind)

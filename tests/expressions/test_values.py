@@ -124,6 +124,20 @@ def test_cpp_computes_what_numpy_does(compiled: Any) -> None:
         check_in_cpp(library, every, seed)
 
 
+def test_signs_of_zeros_are_seen_where_compilers_may_take_them_for_one(tmp_path: Path) -> None:
+    printer = CppPrinter()
+    value = printer.text(apply("signbit", Argument("x", REAL)))
+    body = "\n".join([*printer.lines, f"return {value};"])
+    (tmp_path / "f.cpp").write_text(f'#include <cmath>\nextern "C" bool f(double x) {{{body}}}')
+    flags = ["-O3", "-fno-signed-zeros", "-fno-trapping-math", "-shared", "-fPIC"]
+    command = [*toolchain.find_compiler().command, *flags, "f.cpp", "-o", "f.so"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    function = ctypes.CDLL(str(tmp_path / "f.so")).f
+    function.argtypes, function.restype = [ctypes.c_double], ctypes.c_bool
+    for x in (0.0, -0.0, 2.0, -2.0, np.nan, -np.nan, -np.inf):
+        assert function(x) == np.signbit(x), x
+
+
 PYTHON: dict[str, Any] = {
     **{name: getattr(np, name) for name in ("exp", "sin", "cos", "tanh", "sqrt", "log", "expm1")},
     **{name: getattr(np, f"arc{name[1:]}") for name in ("atan", "asinh", "atan2")},

@@ -263,6 +263,8 @@ def of_cupy() -> None:
 
 def refusals() -> None:
     """What cannot be used where it lies is refused on all ranks, with what to write instead."""
+    with pytest.raises(distspmd.ArgumentError, match="no negative extents"):
+        DeviceArray((3, -1), float, DEVICE)
     x, y = values()
     with compiled(damped) as program:
         good = on(x)
