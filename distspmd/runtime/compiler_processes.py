@@ -61,17 +61,18 @@ def _start(command: Sequence[str], env: Mapping[str, str] | None) -> subprocess.
     with _changing:
         if _ended:
             raise OSError("the program ends")
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env=env,
-            start_new_session=True,  # so that all that it starts can be stopped
-        )
-        _running.add(process)
-        guard.begin(f"group:{process.pid}")
+        with guard.marked_command(env) as marked:
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                env=marked,
+                start_new_session=True,  # so that all that it starts can be stopped
+            )
+            _running.add(process)
+            guard.begin(f"group:{process.pid}")
     if getattr(_own, "beside", False):
         with contextlib.suppress(OSError):  # it has ended
             os.setpriority(os.PRIO_PGRP, process.pid, _NICE)

@@ -14,7 +14,7 @@ import os
 import subprocess
 import threading
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 _MARK = "DISTSPMD_STARTED"
@@ -52,6 +52,20 @@ def marked() -> Iterator[None]:
             os.environ.pop(_MARK, None)
         else:
             os.environ[_MARK] = before
+        done(f"mark:{mark}")
+
+
+@contextlib.contextmanager
+def marked_command(env: Mapping[str, str] | None) -> Iterator[dict[str, str]]:
+    """The environment for a process that ends with this one, until its group has been told.
+
+    This process may be killed after the start of another and before it says so.
+    """
+    mark = uuid.uuid4().hex
+    begin(f"mark:{mark}")
+    try:
+        yield {**(os.environ if env is None else env), f"{_MARK}_OF_COMMAND": mark}
+    finally:
         done(f"mark:{mark}")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 import threading
@@ -93,9 +95,38 @@ with scratch_folder(Path({str(tmp_path)!r}, "work")) as folder:
     parent.kill()
     parent.communicate(timeout=600)
     for file in started:
-        status = Path(f"/proc/{file.name}/cmdline")
+        status, limit = Path(f"/proc/{file.name}/cmdline"), time.monotonic() + 60
         while status.exists() and __name__.encode() in status.read_bytes():
+            assert time.monotonic() < limit, f"{file.name} outlives the program"
             time.sleep(0.01)
     assert [path for path in (tmp_path / "work").iterdir() if path.is_dir()]
     subprocess.run([sys.executable, "-c", program], check=True, timeout=600)
     assert not [*(tmp_path / "work").iterdir()]
+
+
+def test_nothing_outlives_a_program_that_is_killed_before_it_tells_of_it(tmp_path: Path) -> None:
+    (tmp_path / "ran").mkdir()
+    own = [sys.executable, "-c", SLEEPS.format(f"{tmp_path}/ran/")]
+    program = f"""
+import os, signal
+from distspmd.runtime import compiler_processes, guard
+
+def killed(what):
+    if what.startswith("group:"):
+        while len(os.listdir({f"{tmp_path}/ran"!r})) < 2:
+            pass
+        os.kill(os.getpid(), signal.SIGKILL)
+    begin(what)
+
+begin, guard.begin = guard.begin, killed
+compiler_processes.run_command({own!r})
+"""
+    subprocess.run([sys.executable, "-c", program], check=False, timeout=600)
+    limit = time.monotonic() + 30
+    for file in (tmp_path / "ran").iterdir():
+        status = Path(f"/proc/{file.name}/cmdline")
+        while status.exists() and __name__.encode() in status.read_bytes():
+            if time.monotonic() > limit:
+                os.kill(int(file.name), signal.SIGKILL)
+                pytest.fail(f"{file.name} outlives the program")
+            time.sleep(0.01)
