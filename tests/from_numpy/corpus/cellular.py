@@ -236,7 +236,7 @@ def brians_brain(world, steps):
     return world
 
 
-@program("social simulation", lambda rng, n: (rng.integers(0, 3, (n, n)), 0.4), 9, 12)
+@program("social simulation", lambda rng, n: (rng.integers(0, 3, (n, n)), 0.42), 9, 12)
 def schelling_unhappy(city, tolerance):
     unhappy = np.zeros(city.shape, dtype=bool)
     for (i, j), kind in np.ndenumerate(city):
