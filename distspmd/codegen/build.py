@@ -62,12 +62,14 @@ OVERLOADS = f'#include <math.h>\n#include "{_EXTREMA}"\n'
 """For DaCe's code ``exp`` and others have overloads for float, and ``max`` is NumPy's."""
 
 ARITHMETIC = {
-    "strict": "",
-    "vector": "-D__FAST_MATH__",
+    "strict": "-fsigned-zeros",
+    "vector": "-fsigned-zeros -D__FAST_MATH__",
     "fast": "-D__FAST_MATH__ -fassociative-math",
 }
-"""Flags of each kind of arithmetic.
+"""Flags of each kind of arithmetic, behind DaCe's.
 
+DaCe lets the compiler take the two zeros for one, where ``arctan2(0.0 - y, x)`` may be the angle of
+the other side, and 1 / (0.0 - y) the other infinity. Only sums in another order need that.
 ``-D__FAST_MATH__`` makes the C library declare its vector functions. ``-ffast-math`` would do so
 too, but a library that is linked with it makes the whole process flush denormal numbers to zero.
 """

@@ -79,7 +79,7 @@ FORMS: dict[str, Form] = {
     "conjugate": {"": "{0}", "c": "std::conj({0})"},
     "cast": "{type}({0})",
     "sign": "(({0} > 0) - ({0} < 0))",
-    # std::signbit is a comparison where compilers may take the zeros for one, as DaCe's flags say
+    # std::signbit is a comparison where compilers may take the zeros for one ("fast" arithmetic)
     "signbit": "(std::copysign(1.0, double({0})) < 0)",
     "floor_divide": {
         "": f"({{0}} / {{1}} - ({{0}} % {{1}} != 0 && {_OPPOSITE}))",

@@ -50,3 +50,7 @@ def test_a_rank_that_raises_ends_all_without_the_module_mpi4py_too(
     assert "distspmd: rank 1 failed; ending all ranks." in done.stderr
     assert "ValueError: no more of this" in done.stderr
     assert "came to the end" not in done.stdout
+
+
+def test_zeros_have_the_signs_that_numpy_gives_them(launch: Launch) -> None:
+    assert "all is right" in launch(RANKS / "zeros.py", ranks=2).stdout
