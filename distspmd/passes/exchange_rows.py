@@ -98,7 +98,7 @@ class _Exchanges(RowsNeeded):
         if not exchange.is_possible():
             return
         before = list(self.spaces), dict(self.tiled), dict(self.on_rows)
-        touched, old = exchange.touched(), 0.0
+        touched = exchange.touched()
         old = sum(self.weigh(name, self.uses[name]) for name in touched)
         if exchange.change():
             new = sum(self.weigh(name, self.uses[name]) for name in touched)

@@ -190,6 +190,10 @@ class DeviceArray:
         self._device.copy(made.address, self.address, self.nbytes)
         return made
 
+    def __array__(self, *_: Any, **__: Any) -> NDArray[Any]:
+        """NumPy would make an array of one object; a copy to the host is asked for by name."""
+        raise TypeError(f"{self!r} is in the memory of a device. Write .numpy() for a copy of it.")
+
     def item(self) -> Any:
         """The only element, as a number of Python."""
         return self.numpy().item()

@@ -265,6 +265,8 @@ def refusals() -> None:
     """What cannot be used where it lies is refused on all ranks, with what to write instead."""
     with pytest.raises(distspmd.ArgumentError, match="no negative extents"):
         DeviceArray((3, -1), float, DEVICE)
+    with pytest.raises(TypeError, match=r"Write \.numpy\(\) for a copy"):
+        np.asarray(DeviceArray(3, float, DEVICE))
     x, y = values()
     with compiled(damped) as program:
         good = on(x)
