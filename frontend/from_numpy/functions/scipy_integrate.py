@@ -5,9 +5,19 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from distspmd.frontend.from_numpy.functions.registry import named
-from distspmd.frontend.from_numpy.library import initial_values
+from distspmd.frontend.from_numpy.functions.registry import function, named
+from distspmd.frontend.from_numpy.functions.written_out import read_in_place
+from distspmd.frontend.from_numpy.kinds import has_data
+from distspmd.frontend.from_numpy.library import initial_values, multistep, quadrature
 from distspmd.frontend.from_numpy.syntax.calls import of_library
+
+read_in_place("scipy.integrate", multistep.odeint)
+read_in_place("scipy.integrate", quadrature.quad, quadrature.dblquad, quadrature.fixed_quad)
+
+
+@function(quadrature.is_infinite)
+def _is_infinite(run: Any, x: Any) -> bool:
+    return not has_data(x) and quadrature.is_infinite(x)
 
 
 @named("scipy.integrate", "solve_ivp")
