@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import distspmd
 from distspmd.errors import ArgumentError, DistSPMDError, UnsupportedProgram
 from distspmd.execution import program as programs
-from distspmd.execution.call_keys import comparable, day_of, kind_of, value_of
+from distspmd.execution.call_keys import comparable, day_of, is_all_code, kind_of, value_of
 from distspmd.execution.program import Program
 from distspmd.execution.symbolic_program import SymbolicProgram
 from distspmd.frontend.from_numpy.syntax.sources import globals_of
@@ -327,6 +327,7 @@ class PartitionedFunction:
         self._signature = inspect.signature(_python_function(function))
         self._programs: dict[Any, Program | SymbolicProgram] = {}
         self._fixed: set[str] = set()
+        self._seen, self._held = list[Any](), list[Any]()
         self.__name__ = getattr(function, "__name__", _python_function(function).__name__)
         functools.update_wrapper(self, _python_function(function))
 
@@ -359,11 +360,19 @@ class PartitionedFunction:
             if found is None:
                 found = self._make(agreement, given)
                 key = agreement.bcast(self._key(given) if first else None)
-                self._programs[key] = found
+                self._programs[key], self._held = found, [*self._held, *self._seen]
             return found(**given_of(self._signature, given), **stream)
 
     def _on_device(self) -> bool:
         return bool(self.device or os.environ.get("DISTSPMD_DEVICE"))
+
+    def _without_devices(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Arguments, where those that lie on a device are told by arrays of their form."""
+        if not self._on_device():
+            return given
+        from distspmd.runtime.device_views import stand_in
+
+        return {name: stand_in(value) for name, value in given.items()}
 
     def lower(self, *examples: Any, **named: Any) -> Lowering | SymbolicLowering:
         """All decisions for arguments like these; without any, as the annotations say."""
@@ -419,11 +428,7 @@ class PartitionedFunction:
         return compile(lowered, agreement.comm, arithmetic=self._arithmetic, device=self.device)
 
     def _parse(self, examples: Sequence[Any], named: Mapping[str, Any]) -> SDFG:
-        given = self._bind(examples, named, partial=True)
-        if self._on_device():
-            from distspmd.runtime.device_views import stand_in
-
-            given = {name: stand_in(value) for name, value in given.items()}
+        given = self._without_devices(self._bind(examples, named, partial=True))
         tiles = {n for n, kind in (self._options["arguments"] or {}).items() if kind in IN_TILES}
         return _parse(self.function, {n: value for n, value in given.items() if n not in tiles})
 
@@ -458,18 +463,17 @@ class PartitionedFunction:
 
     def _key(self, given: Mapping[str, Any]) -> Any:
         """What tells calls apart that need programs of their own."""
-        if self._on_device():
-            from distspmd.runtime.device_views import stand_in
+        from distspmd.frontend.from_numpy.outside_values import outside_key
 
-            given = {name: stand_in(value) for name, value in given.items()}
-        return day_of(self._fixed) + tuple(
-            (name, kind_of(value), value_of(value) if self._decides_code(name) else None)
-            for name, value in sorted(given.items())
-        )
+        values = sorted(self._without_devices(given).items())
+        roots = [_python_function(self.function), *(v for _, v in values if is_all_code(v))]
+        outside, self._seen = outside_key(roots)
+        return (*day_of(self._fixed), *outside, *(self._key_of(*value) for value in values))
 
-    def _decides_code(self, name: str) -> bool:
-        """Whether a program is made for the value of an argument or of a size."""
-        return name in self._fixed or name not in self._signature.parameters
+    def _key_of(self, name: str, value: Any) -> Any:
+        """Of an argument or size; with its value where a program is made for that."""
+        decides_code = name in self._fixed or name not in self._signature.parameters
+        return name, kind_of(value), value_of(value) if decides_code else None
 
 
 def _python_function(function: Any) -> Callable[..., Any]:

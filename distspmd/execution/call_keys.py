@@ -43,6 +43,13 @@ def _kind_of_part(value: Any) -> Any:
     return repr(value) if isinstance(value, bool | int) else kind_of(value)
 
 
+def is_all_code(value: Any) -> bool:
+    """Whether a program is made for all that an argument is: for functions and objects."""
+    if isinstance(value, bool | int | float | complex | str | None) or hasattr(value, "dtype"):
+        return False
+    return not (isinstance(value, list | tuple | dict) and contains_arrays(value))
+
+
 def value_of(value: Any) -> Any:
     """A value that decides code, as it is compared on all ranks."""
     return (type(value).__name__, repr(value)) if isinstance(value, int | float | complex) else None

@@ -98,6 +98,26 @@ def check_sizes_of_no_shape() -> None:
         smoothed(whole(9), whole(9))
 
 
+RATE, WEIGHTS = 2.0, np.arange(6.0)
+
+
+@distspmd.program(schedule={"__return": (3,)})
+def weighed(x):
+    return x * RATE + WEIGHTS
+
+
+def check_values_from_outside() -> None:
+    """A program is not called for other globals than those for which it was made."""
+    global RATE
+    x = whole(6)
+    for rate, element in ((2.0, 0.0), (3.0, 0.0), (3.0, 5.0), (2.0, 0.0)):
+        RATE, WEIGHTS[2] = rate, element
+        found = weighed(x)
+        if comm.rank == 0:
+            np.testing.assert_allclose(found, x * rate + WEIGHTS)
+    assert len(weighed._programs) == 3
+
+
 def check_tiles() -> None:
     layout = doubled.lower().held["x"]
     box = layout.box(comm.rank)[0]
@@ -125,6 +145,7 @@ if __name__ == "__main__":
     check_others_pass_nothing()
     check_numbers()
     check_sizes_of_no_shape()
+    check_values_from_outside()
     check_tiles()
     check_mistakes()
     check_decisions()
