@@ -16,6 +16,7 @@ from distspmd.analysis.whole_program import unchanged_control_flow
 from distspmd.errors import UnsupportedProgram
 from distspmd.layouts.mesh import Mesh
 from distspmd.passes.compilation import Compilation
+from distspmd.placement.argument_layouts import REPLICATED
 from distspmd.placement.propagation import propagate
 from distspmd.placement.schedule import idle_sentences, resolve, warn
 from distspmd.schedule import is_pattern
@@ -93,7 +94,11 @@ class PropagateTilings:
         }
         compilation.tilings = {**named, **everywhere}
         with unchanged_control_flow():
-            compilation.tiled = propagate(compilation.spaces, compilation.tilings)
+            compilation.tiled = propagate(
+                compilation.spaces,
+                compilation.tilings,
+                [n for n, kind in compilation.arguments.items() if kind == REPLICATED],
+            )
 
 
 def as_tiled(spaces: Sequence[IterationSpace]) -> list[IterationSpace]:

@@ -3,12 +3,14 @@
 A space follows its neighbours. If it indexes a dimension that a tiled space has split, it takes the
 same mesh and splits that parameter along the same axes; axes that split nothing replicate it. A
 reduction follows the spaces that produce its input before those that read its result. A space that
-only makes arguments and has nothing to split runs on rank 0, where the arguments live.
+only makes arguments and has nothing to split runs on rank 0, where the arguments live. What all
+ranks have of the caller is no reason to split: who reads only that follows those who read it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from distspmd.analysis.constraints import Touched, touched_by, uses
@@ -36,12 +38,17 @@ Rating = tuple[int, ...]
 Offer = tuple[Rating, IterationSpace, Mesh, Splits, Choice]
 
 
-def propagate(spaces: Sequence[IterationSpace], tilings: Mapping[str, Tiling]) -> dict[str, Tiled]:
+def propagate(
+    spaces: Sequence[IterationSpace],
+    tilings: Mapping[str, Tiling],
+    replicated: Collection[str] = (),
+) -> dict[str, Tiled]:
     """Tile all spaces: as given, else after a neighbour, else on rank 0.
 
     Args:
         spaces: in program order.
         tilings: of the spaces that the schedule names.
+        replicated: containers that the caller holds whole on every rank.
 
     Returns:
         Each space by name, tiled, in program order.
@@ -60,7 +67,7 @@ def propagate(spaces: Sequence[IterationSpace], tilings: Mapping[str, Tiling]) -
         for space in spaces
         if space.name not in done
     }
-    neighbours = _Neighbours(spaces, done)
+    neighbours = _Neighbours(spaces, done, replicated)
     while waiting:
         offer = neighbours.best_offer(waiting.values())
         if offer:
@@ -82,10 +89,16 @@ def propagate(spaces: Sequence[IterationSpace], tilings: Mapping[str, Tiling]) -
 class _Neighbours:
     """Uses of the tiled spaces, and what they offer to the others."""
 
-    def __init__(self, spaces: Sequence[IterationSpace], done: Mapping[str, Tiled]) -> None:
+    def __init__(
+        self,
+        spaces: Sequence[IterationSpace],
+        done: Mapping[str, Tiled],
+        replicated: Collection[str],
+    ) -> None:
         self.uses: dict[str, list[tuple[str, Tiled, Use]]] = {}
         """By container, in the order in which the spaces were tiled."""
         self.read: set[str] = set()
+        self._replicated = replicated
         self._places = {space.name: place for place, space in enumerate(spaces)}
         self._known: dict[str, _Known] = {}
         self._touching: dict[str, set[str]] = {}
@@ -126,6 +139,7 @@ class _Neighbours:
         if known.counts != counts:  # else no neighbour of it is new
             known.ask(space, own, self)
             known.counts, known.final = counts, self._is_final(space, own)
+            known.local = self._is_local(space, own)
             known.best = max(_offers(space, own, known), key=_rating, default=None)
         return known.best
 
@@ -134,6 +148,15 @@ class _Neighbours:
         arrays = space.state.sdfg.arrays
         written = {use.data for use in own if not isinstance(use, Read)}
         return not written & self.read and not any(arrays[name].transient for name in written)
+
+    def _is_local(self, space: IterationSpace, own: Sequence[Use]) -> bool:
+        """Whether all ranks have what a space reads, of which it makes an element an iteration."""
+        read = {use.data for use in own if isinstance(use, Read)}
+        if not read or not read <= set(self._replicated):
+            return False
+        iterations = math.prod(-(-(r.end - r.begin) // r.step) for r in space.ranges)
+        written = [use.layout.box(0) for use in own if not isinstance(use, Read)]
+        return int(iterations) <= max(map(intervals.volume, written), default=0)
 
 
 @dataclass
@@ -148,6 +171,8 @@ class _Known:
     """What the space reads that was made before it, by what its makers suggest."""
     final: bool = False
     """Whether the space makes arguments that no tiled space reads."""
+    local: bool = False
+    """Whether all ranks have all that the space reads, and it makes no sums of it."""
     best: Offer | None = None
 
     def ask(self, space: IterationSpace, own: Sequence[Use], neighbours: _Neighbours) -> None:
@@ -227,7 +252,9 @@ def _offers(space: IterationSpace, own: Sequence[Use], known: _Known) -> Iterato
             shared = sum(mesh[axis] > 1 for axis in axes)
             kept = sum(mesh[axis] > 1 for axis in _of_results(space, own, splits))
             lying = len(known.made.get((mesh, splits), ())) if reduces else 0
-            if known.final and not shared:
+            if known.local and isinstance(use, Read):  # its readers would wait for the other parts
+                yield (0,), space, mesh, splits, Choice(Reason.NEIGHBOUR, name)
+            elif known.final and not shared:
                 yield (0,), space, Mesh(), _whole(space), Choice(Reason.RESULTS)
             else:
                 ready = lying > 0 or not reduces  # others wait until what they read is tiled

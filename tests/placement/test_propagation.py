@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import distspmd
+from distspmd.frontend import numpy_program
 from distspmd.lowering import Lowering, Reason
 
 
@@ -113,6 +114,23 @@ def test_what_has_nothing_to_split_and_feeds_others_is_computed_where_they_are()
 def test_tiles_that_are_shifted_are_followed():
     found = grids(shifted, {"__return": (4,)})
     assert set(found.values()) == {(4,)}
+
+
+def turned(w: dace.float64[8, 8], x: dace.float64[6, 8]):
+    t = 2 * w.T
+    y = x @ t
+    w -= 0.5
+    return y
+
+
+def test_what_all_ranks_have_is_no_reason_to_split_what_they_need_whole():
+    """The update is split, and its result gathered; the operand of the product never moves."""
+    schedule, held = {"__return": (2, 1, 1), "w": (2, 1)}, {"w": "replicated"}
+    lowering = distspmd.lower(numpy_program(turned), schedule, arguments=held)
+    assert next(space for space in lowering.spaces if space.name == "t").parts == (1, 1)
+    assert [m.data for m in lowering.memlets if m.data not in ("x", "__return")] == ["w"]
+    lowering = distspmd.lower(numpy_program(turned), schedule, arguments={"w": "distributed"})
+    assert next(space for space in lowering.spaces if space.name == "t").parts == (1, 2)
 
 
 def test_the_schedule_wins_over_what_neighbours_suggest():
