@@ -76,6 +76,7 @@ def _read_and_written(state: SDFGState) -> tuple[dict[str, list[Any]], dict[str,
     """Of each container that a state reads, and of each that it writes, the parts."""
     read: dict[str, list[Any]] = {}
     written: dict[str, list[Any]] = {}
+    edge: Any
     for edge in state.edges():
         edge.data.try_initialize(state.sdfg, state, edge)
     for node in state.data_nodes():
