@@ -20,6 +20,7 @@ from distspmd.passes.movement import Movement
 from distspmd.passes.tiles import Symbols
 from distspmd.placement.argument_layouts import GATHERED, IN_TILES, ROOT, held_by_caller
 from distspmd.placement.homes import Home, choose, question
+from distspmd.placement.phases import LoopHome
 from distspmd.placement.propagation import Tiled
 from distspmd.planning.select import Solution
 from distspmd.plans.machine import Machine
@@ -60,6 +61,7 @@ class Compilation:
         fetches: the same of what data decide.
         apart: spaces that run on operands that lie apart: what they pick, if that is known.
         row_exchanges: of rows that data choose, in the order of their numbers.
+        copy_homes: layouts of copies that loops work on, which the schedule gives.
         lowering: the record of all decisions, at the end.
     """
 
@@ -87,6 +89,7 @@ class Compilation:
     fetches: Sequence[Movement] = ()
     apart: Mapping[str, Picking | None] = field(default_factory=dict)
     row_exchanges: Sequence[RowExchange] = ()
+    copy_homes: dict[str, Layout] = field(default_factory=dict)
     lowering: Lowering | None = None
 
     def __post_init__(self) -> None:
@@ -121,8 +124,17 @@ class Compilation:
 
     @property
     def given_homes(self) -> Mapping[str, Layout]:
-        """Layouts of arrays that the schedule gives."""
-        return self.schedule.homes if isinstance(self.schedule, Schedule) else {}
+        """Layouts of arrays, and of copies that loops work on, that the schedule gives."""
+        given = self.schedule.homes if isinstance(self.schedule, Schedule) else {}
+        own = {name: layout for name, layout in given.items() if LoopHome.parse(name) is None}
+        return own | self.copy_homes
+
+    @property
+    def loop_homes(self) -> Mapping[LoopHome, Layout]:
+        """Layouts of arrays in loops that the schedule gives."""
+        given = self.schedule.homes if isinstance(self.schedule, Schedule) else {}
+        pairs = ((LoopHome.parse(name), layout) for name, layout in given.items())
+        return {loop: layout for loop, layout in pairs if loop is not None}
 
     def choose(
         self,

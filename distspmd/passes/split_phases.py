@@ -11,21 +11,23 @@ redistributions, once each. The loop that spares most is given its copy first.
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import numpy as np
-from dace import SDFG, Memlet, SDFGState, data
+from dace import SDFG, Memlet, SDFGState
 from dace.sdfg import nodes
 from dace.sdfg.state import LoopRegion
 
-from distspmd.analysis.accesses import Edge, control_reads, loops_around
+from distspmd.analysis.accesses import Edge, loops_around
 from distspmd.analysis.constraints import uses
 from distspmd.analysis.iteration_spaces import IterationSpace, ParameterRange, Source, parameters_of
 from distspmd.analysis.loop_runs import times
 from distspmd.analysis.tiling import Tiling
 from distspmd.analysis.uses import Read, Use, Write
+from distspmd.errors import ScheduleError
 from distspmd.layouts import intervals, relations
 from distspmd.layouts.layout import Layout
 from distspmd.layouts.mesh import Mesh
@@ -33,6 +35,14 @@ from distspmd.lowering import Choice, Reason
 from distspmd.passes.compilation import Compilation
 from distspmd.passes.tiles import new_name
 from distspmd.placement.homes import Home, plan_fetch, stores
+from distspmd.placement.phases import (
+    LoopHome,
+    is_array_of_spaces,
+    is_in,
+    loops_of,
+    runs_more_often,
+    states_in,
+)
 from distspmd.placement.propagation import Tiled, axes_of
 from distspmd.plans.heuristics import HEURISTICS
 from distspmd.plans.machine import Machine
@@ -45,10 +55,16 @@ class SplitPhases:
     name: str = "split-phases"
 
     def apply(self, compilation: Compilation) -> None:
-        """Add copies around loops, in place, with their spaces and tilings."""
+        """Add copies around loops, in place, with their spaces and tilings.
+
+        Those that the schedule gives a home come first. An array of which it says where it lives
+        gets no others.
+        """
         if compilation.ranks == 1:
             return
         phases = _Phases(compilation)
+        for loop, asked, layout in phases.asked():
+            phases.split_as_asked(loop, asked, layout)
         waiting = list(phases.uses())
         while waiting:
             name = waiting.pop(0)
@@ -85,6 +101,8 @@ class _Phases:
     """Uses of all containers, until a loop gets a copy."""
     copied_around: dict[str, LoopRegion] = field(default_factory=dict)
     """The loop that works on a copy, by the copy's name."""
+    copy_of: dict[str, str] = field(default_factory=dict)
+    """The array of the program, by the name of a copy."""
 
     @property
     def sdfg(self) -> SDFG:
@@ -109,7 +127,7 @@ class _Phases:
         if name in self.compilation.given_homes:
             return None
         known = self.uses().get(name, [])
-        loops = [loop for loop in _loops(known) if self._is_inner(name, known, loop)]
+        loops = [loop for loop in loops_of(known) if self._is_inner(name, known, loop)]
         if not loops or not self._may_move(name, known):
             return None
         before = self._weigh(name, known)
@@ -123,23 +141,19 @@ class _Phases:
 
     def _is_inner(self, name: str, known: Sequence[Use], loop: LoopRegion) -> bool:
         """Whether a loop uses a container more often than it runs, and has not all of it."""
-        inner = [use for use in known if _is_in(use.space.state, loop)]
+        inner = [use for use in known if is_in(use.space.state, loop)]
         is_all = len(inner) == len(known) and self.sdfg.arrays[name].transient
         own = self.copied_around.get(name)  # whose copy gets no other one around it, without an end
-        if own is not None and (loop is own or not _is_in(next(_states(loop)), own)):
+        if own is not None and (loop is own or not is_in(next(states_in(loop)), own)):
             return False
-        return not is_all and any(use.times > times(loop) for use in inner)
+        return not is_all and runs_more_often(loop, inner)
 
     def _may_move(self, name: str, known: Sequence[Use]) -> bool:
         """Whether a container is an array that only spaces of the program itself use, as values."""
-        container = self.sdfg.arrays.get(name)
         return (
-            isinstance(container, data.Array)
-            and not isinstance(container, data.View)
+            is_array_of_spaces(self.sdfg, name, known)
             and not any(use.layout.partial for use in known)
-            and all(use.space.state.sdfg is self.sdfg for use in known)
             and not any(self._on_operands(use) for use in known)
-            and not any(control_reads(self.sdfg, name))
         )
 
     def _on_operands(self, use: Use) -> bool:
@@ -151,17 +165,22 @@ class _Phases:
         return _cost(home, self.compilation.dtype(name))
 
     def _phases(
-        self, name: str, known: Sequence[Use], loop: LoopRegion, before: float
+        self,
+        name: str,
+        known: Sequence[Use],
+        loop: LoopRegion,
+        before: float,
+        given: Layout | None = None,
     ) -> Iterator[_Phase]:
-        """What a loop could have, with what it spares."""
-        inner = [use for use in known if _is_in(use.space.state, loop)]
+        """What a loop could have, with what it spares; all of it if its home is given."""
+        inner = [use for use in known if is_in(use.space.state, loop)]
         dtype = self.compilation.dtype(name)
         place = next(n for n, use in enumerate(known) if use is inner[0])
-        outer = [use for use in known if not _is_in(use.space.state, loop)]
-        first = sum(not _is_in(use.space.state, loop) for use in known[:place])
+        outer = [use for use in known if not is_in(use.space.state, loop)]
+        first = sum(not is_in(use.space.state, loop) for use in known[:place])
         written = any(not isinstance(use, Read) for use in inner)
-        home = self.compilation.choose(name, inner)
-        if _cost(home, dtype) > (1 - HEURISTICS.phase_gain) * before:
+        home = self.compilation.choose(name, inner, given=given)
+        if given is None and _cost(home, dtype) > (1 - HEURISTICS.phase_gain) * before:
             return
         like, often = inner[0].space, times(loop)
         for tiling in self._tilings(home):
@@ -169,9 +188,57 @@ class _Phases:
             read, write = (kind(like, name, layout, (), times=often) for kind in (Read, Write))
             around = [*outer[:first], read, *[write] * written, *outer[first:]]
             inside = [write, *inner, *[read] * written]
-            copied = self.compilation.choose(name, inside)
+            copied = self.compilation.choose(name, inside, given=given)
             after = self._weigh(name, around) + _cost(copied, dtype)
             yield _Phase(name, loop, tiling, written, before - after)
+
+    # -- what a schedule says -------------------------------------------------------------------
+
+    def asked(self) -> list[tuple[LoopRegion, LoopHome, Layout]]:
+        """Loops in which the schedule gives arrays a home, the outer ones first.
+
+        Raises:
+            ScheduleError: there is no such loop, or nothing in it uses the array.
+        """
+        found = []
+        for asked, layout in self.compilation.loop_homes.items():
+            loop = asked.loop(self.compilation.spaces)
+            known = self.uses().get(asked.array, [])
+            if loop is None or not any(is_in(use.space.state, loop) for use in known):
+                place = getattr(self.compilation.schedule, "places", {}).get(
+                    f"home of {asked}", "the schedule"
+                )
+                why = (
+                    f"there are not so many loops around a space {asked.space!r}"
+                    if loop is None
+                    else f"no iteration space in that loop touches {asked.array!r}"
+                )
+                raise ScheduleError(f"{place}: {str(asked)!r}: {why}. Leave this home out.")
+            found.append((loop, asked, layout))
+        return sorted(found, key=lambda each: len(list(loops_around(each[0]))))
+
+    def split_as_asked(self, loop: LoopRegion, asked: LoopHome, layout: Layout) -> None:
+        """Let a loop work on a copy that lives where the schedule says, or say why it does not."""
+        around = [
+            name
+            for name, own in self.copied_around.items()
+            if self.copy_of[name] == asked.array and is_in(next(states_in(loop)), own)
+        ]
+        name = around[-1] if around else asked.array  # outer loops got their copies before
+        known = self.uses()[name]
+        places = list(self._phases(name, known, loop, math.inf, layout))
+        if not places or not self._may_move(name, known):
+            self.compilation.remarks += (
+                f"{known[0].space.where}: {asked.array!r} has no home of its own in the loop that "
+                "the schedule names: operands of a reduction are kept there.",
+            )
+            return
+        copied = self.split(min(places, key=lambda phase: self._around(phase, layout)))
+        self.compilation.copy_homes[copied] = layout
+
+    def _around(self, phase: _Phase, layout: Layout) -> int:
+        """Elements of a copy's tiles that are not those of its home."""
+        return int(np.abs(np.array(phase.tiling.boxes) - layout.bounds).sum())
 
     def _tilings(self, home: Home) -> Iterator[Tiling]:
         """Tilings of a copy to a home: its own tiles, or even blocks along the same axes.
@@ -213,7 +280,7 @@ class _Phases:
         taken = {*self.sdfg.arrays, *self.sdfg.symbols, *self.compilation.tiled}
         name = new_name(f"{phase.data}_phase", taken)
         self.sdfg.add_datadesc(name, container)
-        inside = {id(state) for state in _states(phase.loop)}
+        inside = {id(state) for state in states_in(phase.loop)}
         spaces = [self._renamed(s, phase.data, name, inside) for s in self.compilation.spaces]
         region = phase.loop.parent_graph
         _rename(phase.loop, phase.data, name)
@@ -231,6 +298,7 @@ class _Phases:
         spaces.insert(places[0], begun)
         self.compilation.spaces = spaces
         self.copied_around[name] = phase.loop
+        self.copy_of[name] = self.copy_of.get(phase.data, phase.data)
         self._tile(spaces, inside, name, phase.tiling)
         return name
 
@@ -327,27 +395,9 @@ def _leaving(space: IterationSpace) -> Sequence[Edge]:
     return list(space.state.out_edges(last))
 
 
-def _loops(known: Sequence[Use]) -> list[LoopRegion]:
-    """The loops around any of the uses, the outer ones first."""
-    found: dict[int, LoopRegion] = {}
-    for use in known:
-        for loop in reversed(list(loops_around(use.space.state))):
-            found.setdefault(id(loop), loop)
-    return list(found.values())
-
-
-def _is_in(state: SDFGState, region: LoopRegion) -> bool:
-    return any(loop is region for loop in loops_around(state))
-
-
-def _states(loop: LoopRegion) -> Iterator[SDFGState]:
-    blocks = loop.all_control_flow_blocks()
-    return (block for block in blocks if isinstance(block, SDFGState))
-
-
 def _rename(loop: LoopRegion, old: str, new: str) -> None:
     """Let a loop use another container in the place of one."""
-    for state in _states(loop):
+    for state in states_in(loop):
         for node in state.data_nodes():
             if node.data == old:
                 node.data = new

@@ -17,16 +17,17 @@ from numpy.typing import NDArray
 
 from distspmd.analysis.uses import Read
 from distspmd.layouts import intervals
-from distspmd.placement.homes import COPY
 from distspmd.plans.heuristics import HEURISTICS
-from distspmd.plans.machine import Machine
+from distspmd.plans.machine import Kind, Machine
 from distspmd.scheduling import boxes, traffic
+from distspmd.scheduling.costs import Costs
 from distspmd.scheduling.footprints import Slot
 from distspmd.scheduling.tiles import Tiles, census, hull, inside
-from distspmd.scheduling.traffic import Moved
 
 MOST_HOMES = 48
 """Layouts of a container that are weighed."""
+MOST_OF_A_GROUP = 12
+"""The same, of those that suit one loop best."""
 Axes = tuple[tuple[str, ...], ...]
 
 
@@ -104,57 +105,6 @@ class Lodging:
     fresh: tuple[Key, ...]
 
 
-@dataclass(eq=False)
-class Costs:
-    """What moves cost, as arrays of one shape.
-
-    Attributes:
-        seconds: predicted.
-        nbytes: that all ranks receive.
-        traffic: these, and bytes that ranks copy by weight: what homes are chosen by.
-    """
-
-    seconds: NDArray[np.float64]
-    nbytes: NDArray[np.float64]
-    traffic: NDArray[np.float64]
-
-    @classmethod
-    def none(cls, shape: tuple[int, ...]) -> Costs:
-        """No costs."""
-        return cls(np.zeros(shape), np.zeros(shape), np.zeros(shape))
-
-    @classmethod
-    def of(cls, made: Moved) -> Costs:
-        """Those of moves into a storage of their own."""
-        return cls(
-            made.seconds,
-            made.nbytes.astype(np.float64),
-            made.nbytes.astype(np.float64) + COPY * made.copied,
-        )
-
-    @classmethod
-    def in_place(cls, made: Moved) -> Costs:
-        """Those of moves within one storage."""
-        seconds = np.where(made.nbytes > 0, made.in_place, 0.0)
-        return cls(seconds, made.nbytes.astype(np.float64), made.nbytes.astype(np.float64))
-
-    def turned(self) -> Costs:
-        """Rows as columns."""
-        return Costs(self.seconds.T, self.nbytes.T, self.traffic.T)
-
-    def __getitem__(self, key: Any) -> Costs:
-        return Costs(self.seconds[key], self.nbytes[key], self.traffic[key])
-
-    def __mul__(self, times: float) -> Costs:
-        return Costs(times * self.seconds, times * self.nbytes, times * self.traffic)
-
-    def add(self, other: Costs, where: NDArray[np.bool_] | np.bool_) -> None:
-        """Add costs in some places."""
-        self.seconds += np.where(where, other.seconds, 0.0)
-        self.nbytes += np.where(where, other.nbytes, 0.0)
-        self.traffic += np.where(where, other.traffic, 0.0)
-
-
 @dataclass(frozen=True)
 class Settled:
     """What the home of a container costs, under one candidate of each space.
@@ -187,6 +137,7 @@ class Dwelling:
         is_loaded: whether the caller's values are needed.
         machine: what bytes and messages cost.
         is_settled: whether each use has one candidate, so that all are there together.
+        groups: uses for which the container may live elsewhere than for the others.
     """
 
     data: str
@@ -198,6 +149,7 @@ class Dwelling:
     is_loaded: bool
     machine: Machine
     is_settled: bool = False
+    groups: Sequence[Sequence[UseArrays]] = ()
     lodgings: list[Lodging] = field(default_factory=list, init=False)
     _known: dict[tuple[int, ...], Settled] = field(default_factory=dict, init=False)
 
@@ -253,13 +205,16 @@ class Dwelling:
         return twin
 
     def _cheapest(self, lodgings: list[Lodging]) -> list[Lodging]:
-        """Those of least cost if each use had the candidate that suits it."""
+        """Those of least cost if each use had the candidate that suits it, of all and of groups."""
         self._set(lodgings)
-        seconds = self.own().seconds
-        for use in self.uses:
-            seconds = seconds + self.pair(use).seconds.min(axis=1)
-        kept = np.sort(np.argsort(seconds, kind="stable")[:MOST_HOMES])
-        return [lodgings[place] for place in kept]
+        least = {id(use): self.pair(use).seconds.min(axis=1) for use in self.uses}
+        kept: set[int] = set()
+        for most, group in ((MOST_HOMES, self.uses), *((MOST_OF_A_GROUP, g) for g in self.groups)):
+            seconds = self.own().seconds if group is self.uses else np.zeros(len(lodgings))
+            for use in group:
+                seconds = seconds + least[id(use)]
+            kept |= {*np.argsort(seconds, kind="stable")[:most].tolist()}
+        return [lodgings[place] for place in sorted(kept)]
 
     # -- layouts --------------------------------------------------------------------------------
 
@@ -434,21 +389,61 @@ class Dwelling:
 
     def _pair(self, use: UseArrays, which: NDArray[np.int64]) -> Costs:
         tiles = use.tiles[which]
-        held = traffic.within(tiles, self.layouts)
-        total = Costs.none(held.shape)
+        total = Costs.none((len(self.lodgings), len(which)))
         if use.is_read or use.slot.use.needs_values:
-            made = traffic.move(self.cores, tiles, self.itemsize, self.machine)
-            total.add(Costs.of(made), ~held)
+            total.add(self.reading(tiles), np.True_)
         if use.is_read:
             return total
         written, operands = use.written[which], use.operands[which]
-        is_value = np.broadcast_to(operands == 1, held.shape)
-        for part in self.fresh:
-            wanted = is_value & (part.holders > 0)[:, None]
-            made = traffic.move(written, part, self.itemsize, self.machine)
-            total.add(Costs.of(made).turned(), wanted & ~held)
-            total.add(Costs.in_place(made).turned(), wanted & held)
+        is_value = np.broadcast_to(operands == 1, total.seconds.shape)
+        total.add(self.writing(written, traffic.within(tiles, self.layouts)), is_value)
         if not is_value.all():
             made = traffic.reduce(written, operands, self.layouts, self.itemsize, self.machine)
             total.add(Costs.of(made).turned(), ~is_value)
         return total
+
+    def reading(self, tiles: Tiles) -> Costs:
+        """What it takes to have values in some tiles: a home in each row, tiles in each column."""
+        total = Costs.none((len(self.lodgings), len(tiles)))
+        made = traffic.move(self.cores, tiles, self.itemsize, self.machine)
+        total.add(Costs.of(made), ~traffic.within(tiles, self.layouts))
+        return total
+
+    def writing(self, written: Tiles, held: NDArray[np.bool_]) -> Costs:
+        """What it takes to bring homes up to date with what tiles have.
+
+        Args:
+            written: the tiles, one of each column.
+            held: whether they lie in a home, which is written in place then.
+        """
+        total = Costs.none(held.shape)
+        for part in self.fresh:
+            wanted = np.broadcast_to((part.holders > 0)[:, None], held.shape)
+            made = traffic.move(written, part, self.itemsize, self.machine)
+            total.add(Costs.of(made).turned(), wanted & ~held)
+            total.add(Costs.in_place(made).turned(), wanted & held)
+        return total
+
+    def copying(self, is_written: bool) -> Costs:
+        """What it takes to work on a copy once: a home of the copy in each row, of all in columns.
+
+        The copy is made in the tiles of its home, and given back if it is written. Where both are
+        one, there is no copy.
+        """
+        tiles, own = self.cores, np.arange(len(self.lodgings))
+        held = traffic.within(tiles, self.layouts)
+        filled = self.writing(tiles, held)[own, own]
+        total = Costs.none(held.shape)
+        total.add(self.reading(tiles).turned(), np.True_)
+        if is_written:
+            total.add(self.writing(tiles, held).turned(), np.True_)
+        largest = tiles.largest.astype(np.float64)
+        each = self.machine.computing(
+            largest, 2 * largest * self.itemsize, Kind.LOOP, np.maximum(tiles.holders, 1)
+        )
+        total.seconds += (filled.seconds + (1 + is_written) * each)[:, None]
+        total.nbytes += filled.nbytes[:, None]
+        total.traffic += filled.traffic[:, None]
+        none = Costs.none(held.shape)
+        none.add(total, own[:, None] != own)
+        return none

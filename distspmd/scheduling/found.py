@@ -199,10 +199,13 @@ def found_on(model: Model, solution: Solution, ranks: int) -> Found:
         if space.name in model.program.compilation.named:
             schedule[space.name] = _on_mesh(model, space.name, mesh, own)
     given = {
-        home.dwelling.data: _layout(home.dwelling, settled.tiles, mesh, model.mesh)
+        home.name: _layout(home.dwelling, settled.tiles, mesh, model.mesh)
         for home, settled in zip(model.homes, homes, strict=True)
         if settled.is_given
     }
+    moving: dict[str, float] = {}
+    for home, settled in zip(model.homes, homes, strict=True):
+        moving[home.dwelling.data] = moving.get(home.dwelling.data, 0.0) + settled.seconds
     return Found(
         Schedule(schedule, homes=given),
         ranks,
@@ -216,7 +219,7 @@ def found_on(model: Model, solution: Solution, ranks: int) -> Found:
         solution.solver,
         tuple((step.seconds, step.cost, step.bound) for step in solution.history),
         _why_whole(model),
-        {each.dwelling.data: home.seconds for each, home in zip(model.homes, homes, strict=True)},
+        moving,
     )
 
 
@@ -263,12 +266,9 @@ def _placed(model: Model, number: int, chosen: Sequence[int]) -> Placed:
     """The choice of a space, and the best other one while all others stay but the homes."""
     space = model.spaces[number]
     costs = space.seconds.copy()
+    by_name = {each.name: chosen[n] for n, each in enumerate(model.spaces)}
     for home in model.homes_of[space.name]:
-        table = np.repeat(home.own.seconds[:, None], len(costs), axis=1)
-        for name, pair in home.pairs:
-            at = model.numbers[name]
-            table = table + (pair.seconds if at == number else pair.seconds[:, chosen[at]][:, None])
-        costs = costs + table.min(axis=0)
+        costs = costs + home.table(space.name, len(costs), by_name).min(axis=0)
     here = chosen[number]
     text = _text(model, space.name, space.candidates[here])
     if len(costs) < 2:

@@ -21,13 +21,14 @@ from distspmd.placement.homes import needs_load
 from distspmd.plans.machine import Machine
 from distspmd.schedule import Grid
 from distspmd.scheduling.columns import Columns
-from distspmd.scheduling.dwellings import Axes, Costs, Dwelling, Settled, UseArrays
+from distspmd.scheduling.dwellings import Axes, Dwelling, Settled, UseArrays
 from distspmd.scheduling.footprints import (
     Candidate,
     Footprint,
     Slot,
     Tilings,
 )
+from distspmd.scheduling.home_variables import HomeVariable, stages_of
 from distspmd.scheduling.interleaved import unsplit_of
 from distspmd.scheduling.likeness import footprints_of, tied_variables
 from distspmd.scheduling.offers import Scores, candidates_of
@@ -38,8 +39,6 @@ REACH = 4
 """Steps between spaces and containers as far as which tied ones are alike."""
 _SHORTER = 1e-8
 """Of a time: what is added where runs of memory are half as long; so equals are told apart."""
-_SURELY = 1 - 1e-6
-"""Of a time: what is below that is less for other reasons than rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,26 +92,6 @@ class SpaceVariable:
     tiles: NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
-class HomeVariable:
-    """The layouts of a container, and what they cost with each candidate of each of its uses."""
-
-    dwelling: Dwelling
-    own: Costs
-    pairs: list[tuple[str, Costs]]
-
-    def given(self, choice: int, chosen: Mapping[str, int]) -> Settled:
-        """What one layout costs, which a schedule gives, for the candidate of each space."""
-        seconds = float(self.own.seconds[choice])
-        nbytes = float(self.own.nbytes[choice])
-        for name, costs in self.pairs:
-            seconds += float(costs.seconds[choice, chosen[name]])
-            nbytes += float(costs.nbytes[choice, chosen[name]])
-        tiles = self.dwelling.layouts[[choice]]
-        tile = int(tiles.largest[0]) * self.dwelling.itemsize
-        return Settled(seconds, nbytes, tile, tiles, is_given=True)
-
-
 @dataclass(eq=False)
 class Model:
     """The candidates of a program on one mesh, and what they cost.
@@ -123,7 +102,7 @@ class Model:
         capacity: most bytes on a rank at once.
         is_tied: whether spaces take one choice that are alike with all that is near them.
         spaces: in program order.
-        homes: of all containers that spaces touch.
+        homes: of all containers that spaces touch, each before those that it has in loops.
     """
 
     program: Program
@@ -146,7 +125,7 @@ class Model:
         for name, candidates in found.items():
             self.spaces.append(self._space(name, candidates, uses))
         for data, own in uses.items():
-            self.homes.append(self._home(data, own))
+            self.homes += self._home(data, own).family
 
     def _space(
         self, name: str, candidates: list[Candidate], uses: dict[str, list[UseArrays]]
@@ -240,13 +219,14 @@ class Model:
         whole = uses[0].slot.use.layout
         loaded = seen and not data.startswith("__return")
         is_loaded = loaded and needs_load(whole.root(extents), [use.slot.use for use in uses])
+        stages = stages_of(compilation, data, uses)
         key = (
             program.itemsizes[data],
             extents,
             (seen, kind, is_loaded),
             tuple(use.key for use in uses),
         )
-        if key in self._dwellings:
+        if key in self._dwellings and not stages:
             like = self._dwellings[key]
             twin = like.dwelling.renamed(data, uses)
             pairs = [(use.space, costs) for use, (_, costs) in zip(uses, like.pairs, strict=True)]
@@ -260,9 +240,9 @@ class Model:
             seen and kind in IN_TILES,
             is_loaded,
             program.machine,
+            groups=[stage.uses for stage in stages],
         )
-        pairs = [(use.space, dwelling.pair(use)) for use in uses]
-        self._dwellings[key] = HomeVariable(dwelling, dwelling.own(), pairs)
+        self._dwellings[key] = HomeVariable.of(dwelling, stages, self.capacity is not None)
         return self._dwellings[key]
 
     def _caller(self, kind: str, extents: Sequence[int]) -> Tiles:
@@ -283,10 +263,11 @@ class Model:
 
     @functools.cached_property
     def homes_of(self) -> dict[str, list[HomeVariable]]:
-        """The homes of what each space touches."""
+        """The homes of what each space touches, with those that they have in loops."""
         found: dict[str, list[HomeVariable]] = {space.name: [] for space in self.spaces}
-        for home in self.homes:
-            for name in dict.fromkeys(name for name, _ in home.pairs):
+        for home in (home for home in self.homes if home.stage is None):
+            pairs = (pair for member in home.family for pair in member.pairs)
+            for name in dict.fromkeys(name for name, _ in pairs):
                 found[name].append(home)
         return found
 
@@ -295,12 +276,16 @@ class Model:
         """Variables are the spaces, and then the homes."""
         first = len(self.spaces)
         unary = [space.seconds for space in self.spaces]
-        pairs = []
+        pairs: list[Pair] = []
+        numbers = {id(home): number for number, home in enumerate(self.homes, first)}
         for number, home in enumerate(self.homes):
             unary.append(home.own.seconds)
             for space, costs in home.pairs:
                 if costs.seconds.any():
                     pairs.append(Pair(first + number, self.numbers[space], costs.seconds))
+            pairs += [
+                Pair(numbers[id(part)], first + number, part.link.seconds) for part in home.parts
+            ]
         ties = tuple(self._ties()) if self.is_tied else ()
         return Problem(tuple(unary), tuple(pairs), self._limits, ties)
 
@@ -354,13 +339,11 @@ class Model:
         choices takes less time, or less memory where that is limited: then the schedule gives it.
         """
         by_name = {space.name: chosen[number] for number, space in enumerate(self.spaces)}
-        found = []
-        for number, home in enumerate(self.homes, len(self.spaces)):
-            own, given = home.dwelling.settled(by_name), home.given(chosen[number], by_name)
-            better = given.seconds < _SURELY * own.seconds
-            if self.capacity is not None:
-                better = given.tile < own.tile or (better and given.tile == own.tile)
-            found.append(given if better else own)
+        numbers = {id(home): number for number, home in enumerate(self.homes, len(self.spaces))}
+        found: list[Settled] = []
+        for home in (home for home in self.homes if home.stage is None):
+            chosen_of = [chosen[numbers[id(member)]] for member in home.family]
+            found += home.settled(chosen_of, by_name, is_limited=self.capacity is not None)
         return found
 
     @property
@@ -379,30 +362,32 @@ class Model:
         found = []
         ends = len(self.spaces)
         for number, home in enumerate(self.homes):
-            dwelling = home.dwelling
-            at = [self.numbers[use.space] for use in dwelling.uses]
-            begin, end = self._life(dwelling, min(at), max(at) + 1)
-            volumes = dwelling.layouts.largest.astype(np.float64) * dwelling.itemsize
-            found.append(Usage(ends + number, volumes, begin, end))
+            begin, end = self._life(home)
+            found.append(Usage(ends + number, home.volumes, begin, end))
         for number, space in enumerate(self.spaces):
             found.append(Usage(number, space.tiles, number, number + 1))
         return tuple(found)
 
-    def _life(self, dwelling: Dwelling, begin: int, end: int) -> tuple[int, int]:
+    def _life(self, home: HomeVariable) -> tuple[int, int]:
         sdfg = self.program.compilation.sdfg
-        if not sdfg.arrays[dwelling.data].transient:
+        if home.stage is not None:
+            return self._extent_of(home.stage.loop)
+        if not sdfg.arrays[home.dwelling.data].transient:
             return 0, len(self.spaces)
+        at = [self.numbers[use.space] for use in home.dwelling.uses]
+        begin, end = min(at), max(at) + 1
         # in a loop what one iteration leaves is there for the next
-        for use in dwelling.uses:
+        for use in home.dwelling.uses:
             region = self.program.footprints[use.space].space.state.parent_graph
             if region is not sdfg:
-                together = [
-                    number
-                    for number, space in enumerate(self.spaces)
-                    if self._is_inside(space.name, region)
-                ]
-                begin, end = min(begin, *together), max(end, max(together) + 1)
+                own = self._extent_of(region)
+                begin, end = min(begin, own[0]), max(end, own[1])
         return begin, end
+
+    def _extent_of(self, region: object) -> tuple[int, int]:
+        """The first space within a loop, and the first behind it."""
+        together = [n for n, each in enumerate(self.spaces) if self._is_inside(each.name, region)]
+        return min(together), max(together) + 1
 
     def _is_inside(self, name: str, region: object) -> bool:
         around: object = self.program.footprints[name].space.state.parent_graph
