@@ -97,7 +97,10 @@ said of the others, with an error that has the source line.
 - **SciPy**: functions that are not LAPACK's are written out in NumPy, zeros and minima with the
   steps of SciPy as loops: they agree with SciPy but for rounding. Of what is known when the program
   is read, as the coefficients of `scipy.signal.butter(4, 0.2)`, SciPy itself computes every
-  function, once. The results of tests and of minima have their numbers, but no texts.
+  function, once. The results of tests and of minima have their numbers, but no texts. `odeint`,
+  `quad`, `fsolve`, `leastsq` and `minimize` take the steps of ODEPACK, QUADPACK, MINPACK and BFGS;
+  they give no warnings, and `odeint` ends with a `RuntimeError` where SciPy warns. Where
+  derivatives are found by differences, fits agree to the eight digits that these have.
 - **Polynomials**: `np.poly1d` and `np.polynomial.Polynomial` are objects of programs, with
   operators, derivatives, integrals and roots; so are the sums of series (`chebval`, `legval`,
   `hermval`, `hermeval`, `lagval`). NumPy leaves out leading coefficients that are zero. A program

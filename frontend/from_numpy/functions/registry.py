@@ -129,12 +129,18 @@ def _refusal(refused_one: Any, instead: str, always: bool) -> Callable[..., Any]
     return handler
 
 
-def named(module: str, *names: str) -> Callable[[Any], Any]:
+ALWAYS: set[Any] = set()
+"""The handlers that are asked also where all is known: what they make may be used by the run."""
+
+
+def named(module: str, *names: str, always: bool = False) -> Callable[[Any], Any]:
     """Add a function of a package that need not be installed, by where it is and its name."""
 
     def add(handler: Callable[..., Any]) -> Callable[..., Any]:
         for name in names:
             FUNCTIONS[(module, name)] = handler
+        if always:
+            ALWAYS.add(handler)
         return handler
 
     return add

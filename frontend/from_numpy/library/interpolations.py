@@ -6,7 +6,10 @@ from typing import Any
 
 import numpy as np
 
-_KINDS = ("linear", "nearest", "previous", "next")
+from distspmd.frontend.from_numpy.library.splines import cubic_spline
+
+_KINDS = ("linear", "nearest", "previous", "next", "cubic")
+_DEGREES = {0: "previous", 1: "linear", 3: "cubic", "zero": "previous", "slinear": "linear"}
 
 
 class Interp1d:
@@ -23,6 +26,7 @@ class Interp1d:
         fill_value: Any = np.nan,
         assume_sorted: Any = False,
     ) -> None:
+        kind = _DEGREES.get(kind, kind)
         if kind not in _KINDS:
             raise NotImplementedError(f"scipy.interpolate.interp1d of the kind {kind!r}")
         places, values = np.asarray(x) * 1.0, np.moveaxis(np.asarray(y) * 1.0, axis, -1)
@@ -32,6 +36,7 @@ class Interp1d:
         self.x = places
         self.y = values
         self.kind = kind
+        self.spline = cubic_spline(places, values, -1) if kind == "cubic" else None
         self.axis = axis
         self.extends = isinstance(fill_value, str)
         self.fill = np.nan if self.extends else fill_value
@@ -55,6 +60,8 @@ class Interp1d:
     def within(self, at: Any) -> Any:
         """The values at places, of which none is outside."""
         n = self.x.shape[0]
+        if self.spline is not None:
+            return self.spline(at)
         if self.kind == "nearest":
             middles = self.x[:-1] + (self.x[1:] - self.x[:-1]) / 2.0
             return self.y[..., np.clip(np.searchsorted(middles, at, "left"), 0, n - 1)]

@@ -22,7 +22,7 @@ from distspmd.frontend.from_numpy.checks import by_format, by_join
 from distspmd.frontend.from_numpy.choosing import as_arrays
 from distspmd.frontend.from_numpy.decided_types import handled
 from distspmd.frontend.from_numpy.frames import Frame
-from distspmd.frontend.from_numpy.functions.registry import by_name
+from distspmd.frontend.from_numpy.functions.registry import ALWAYS, by_name
 from distspmd.frontend.from_numpy.kinds import has_arrays, has_data
 from distspmd.frontend.from_numpy.known_keys import check_call
 from distspmd.frontend.from_numpy.known_results import known_result
@@ -229,7 +229,7 @@ def _of_user(
     if objects.is_own_class(function):
         return objects.make(run, function, arguments, keywords)
     if objects.is_own(function) and hasattr(type(function), "__call__"):  # noqa: B004
-        found = objects.special(run, function, "call", *arguments)
+        found = objects.special(run, function, "call", *arguments, **keywords)
         if found is not NotImplemented:
             return found
     is_known = objects.is_of_python(function) and not has_data((list(arguments), dict(keywords)))
@@ -312,7 +312,8 @@ def _of_type(
     if isinstance(owner, str) and function.__name__ == "format":
         named = {name: objects.as_text(run, value) for name, value in keywords.items()}
         return by_format(owner, [objects.as_text(run, value) for value in arguments], named)
-    if _is_read(arguments, keywords) and (handler := by_name(run.functions, function)):
+    handler = by_name(run.functions, function)
+    if handler is not None and (handler in ALWAYS or _is_read(arguments, keywords)):
         arguments, keywords = _of_arrays(tracer, arguments, keywords)
         return handled(run, handler, function, arguments, keywords)
     if isinstance(owner, MUTABLE):

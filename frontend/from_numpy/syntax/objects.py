@@ -291,7 +291,7 @@ def delete_attribute(run: Interpreter, base: Any, name: str) -> None:
     del vars(base)[name]
 
 
-def special(run: Interpreter, base: Any, name: str, *arguments: Any) -> Any:
+def special(run: Interpreter, base: Any, name: str, *arguments: Any, **named: Any) -> Any:
     """What a special method of an object gives; ``NotImplemented`` where its class has none."""
     found = inspect.getattr_static(class_of(base), f"__{name}__", None)
     if not _is_function(found):
@@ -303,7 +303,7 @@ def special(run: Interpreter, base: Any, name: str, *arguments: Any) -> Any:
                 "out what it does with them"
             )
         return found(base, *arguments)
-    return run.call(found, [base, *arguments], {})
+    return run.call(found, [base, *arguments], named)
 
 
 _UNARY: dict[Any, tuple[Any, np.ufunc]] = {
