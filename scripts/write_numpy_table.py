@@ -45,9 +45,9 @@ said of the others, with an error that has the source line.
   NumPy's. A number of which the run decides the type, as of `best = inf` that a loop or a
   branch makes a whole number, and of `min(best, n)`, is returned in the type that it has in
   Python; where it is computed with, it has the type that holds them all, a float here, and so
-  does what is computed. It has no text, for which `int(...)` or `float(...)` is written. What is
-  changed in each iteration of a loop has the type behind one, also where there is none. What may
-  be a number of either, one of a list that has both say, is one of NumPy.
+  does what is computed. What is changed in each iteration of a loop has the type behind one, also
+  where there is none. What may be a number of either, one of a list that has both say, is one of
+  NumPy.
 - **Random numbers** are not NumPy's: a number is a function of the seed, of which draw of its
   generator it is, and of its place in the array (`distspmd/kernels/counter_rng.hpp`). It is the
   same at any number of ranks, on any grid (of `multivariate_normal` but for the order of sums),
@@ -83,7 +83,11 @@ said of the others, with an error that has the source line.
 - **`logging`** writes on rank 0, to the standard error, what its settings let through when the
   program is read; the rest is left out.
 - **`print`** writes on rank 0, in the order of the program, what Python would write; of arrays of
-  at most 1000 elements.
+  at most a million elements, which all ranks get.
+- **Texts** that the run decides (`"yes" if x > 0 else "no"`, `names[np.argmax(x)]`, a text that a
+  branch or a loop sets) are printed, joined, formatted, compared, returned and keys of
+  dictionaries that are known. Those with numbers in them (`f"{x:.2f}"`) are printed, joined and
+  formatted: what they say is not known before the run.
 - **`np.linalg`** calls LAPACK on each rank. Dimensions of a stack are split, and columns of
   right-hand sides; those of a matrix are whole. The residuals of `np.linalg.lstsq` need a matrix
   of full rank.

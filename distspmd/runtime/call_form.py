@@ -46,7 +46,7 @@ class Result:
         is_python = self.is_python
         if self.of_type is not None and found is not None:
             name, is_python = self.types[int(_on_host(results[self.of_type]))]
-            found = _of_type(_on_host(found), name)
+            found = of_type(_on_host(found), name)
         return found.item() if is_python and found is not None else found
 
 
@@ -67,7 +67,7 @@ def _first(array: Any, dimension: int, length: int) -> Any:
     return found.clone() if hasattr(found, "clone") else found.copy()  # of PyTorch
 
 
-def _of_type(value: Any, name: str) -> Any:
+def of_type(value: Any, name: str) -> Any:
     """A number in the type that it has in Python; none that may have been rounded is whole."""
     found, kind = np.asarray(value), np.dtype(name)
     is_whole = kind.kind in "iu" and found.dtype.kind in "fc"

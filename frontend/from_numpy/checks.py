@@ -8,139 +8,22 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NoReturn
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import sympy
 
 from distspmd import errors
-from distspmd.frontend.from_numpy.choosing import as_arrays
-from distspmd.frontend.from_numpy.clocks import Seconds
 from distspmd.frontend.from_numpy.syntax.conditions import condition_text
 from distspmd.frontend.from_numpy.syntax.jumps import error_of
 from distspmd.frontend.from_numpy.syntax.variables import Undecided
-from distspmd.frontend.from_numpy.transcript import Refusal, error_class, told
-from distspmd.frontend.from_numpy.values import Tensor, View
+from distspmd.frontend.from_numpy.texts import Text, described, message_parts
+from distspmd.frontend.from_numpy.transcript import error_class
 from distspmd.frontend.tensor_ir.statements import Block, Branch, Container, Tell
 
 FAILED = "__failed"
 """The variable that says whether the statement which is read has failed."""
-
-MOST_PRINTED = 1000
-"""So many elements of an array are printed; of more NumPy leaves out the middle."""
-
-
-@dataclass(frozen=True, eq=False)
-class Part:
-    """A value in a text, as an f-string formats it."""
-
-    value: Any
-    conversion: str = ""
-    spec: str = ""
-
-
-@dataclass(frozen=True, eq=False)
-class Formatted:
-    """A text by ``%`` or ``format`` with values in it."""
-
-    text: str
-    way: str
-    values: tuple[Any, ...]
-    named: tuple[tuple[str, Any], ...] = ()
-
-
-class Text(str):
-    """A text with values that are known at run time only; as a string it has their names."""
-
-    parts: tuple[Any, ...]
-
-    @classmethod
-    def of(cls, parts: Sequence[Any]) -> Text:
-        """A text of strings and parts."""
-        found = cls("".join(p if isinstance(p, str) else "{...}" for p in parts))
-        found.parts = tuple(q for p in parts for q in (p.parts if isinstance(p, Text) else (p,)))
-        return found
-
-    def __add__(self, other: Any) -> Text:
-        return Text.of([self, other]) if isinstance(other, str) else NotImplemented
-
-    def __radd__(self, other: Any) -> Text:
-        return Text.of([other, self]) if isinstance(other, str) else NotImplemented
-
-
-def _not_known(*_: Any, **__: Any) -> NoReturn:
-    raise Refusal(
-        "a text with values of the run is printed, joined, or the message of an error: what it "
-        "says is not known before the run"
-    )
-
-
-_ASKING = ("eq", "ne", "lt", "le", "gt", "ge", "hash", "len", "getitem", "iter", "contains", "mod")
-for _name in (*(n for n in dir(str) if not n.startswith("__")), *(f"__{n}__" for n in _ASKING)):
-    setattr(Text, _name, _not_known)
-
-
-def has_data(value: Any) -> bool:
-    """Whether a value, or one in it, is known at run time only."""
-    if isinstance(value, list | tuple):
-        return any(map(has_data, value))
-    if isinstance(value, dict):
-        return any(map(has_data, value.values()))
-    return isinstance(value, Tensor | sympy.Basic | Text | Seconds)
-
-
-def described(value: Any, conversion: str = "", spec: str = "") -> list[Any]:
-    """The parts of a value: lists and tuples are written as Python writes them."""
-    if isinstance(value, Text):
-        return list(value.parts) if not conversion and not spec else _not_known()
-    if isinstance(value, Tensor | sympy.Basic | Seconds):
-        return [Part(value, conversion, spec)]
-    if isinstance(value, list | tuple) and has_data(value):
-        found: list[Any] = ["[" if isinstance(value, list) else "("]
-        for place, each in enumerate(value):
-            found += [", "] if place else []
-            found += described(each, "r")
-        single = isinstance(value, tuple) and len(value) == 1
-        return [*found, "]" if isinstance(value, list) else ",)" if single else ")"]
-    if conversion:
-        value = f"{value!r}" if conversion == "r" else str(value)
-    return [format(value, spec)]
-
-
-def by_percent(text: str, values: Any) -> Text:
-    """``text % values``."""
-    own = values if isinstance(values, tuple) else (values,)
-    _check_plain(own)
-    return Text.of([Formatted(text, "%", tuple(own))])
-
-
-def by_format(text: str, values: Sequence[Any], named: Mapping[str, Any]) -> str:
-    """``text.format(*values, **named)``."""
-    if not has_data((list(values), dict(named))):
-        return text.format(*values, **named)
-    _check_plain((*values, *named.values()))
-    return Text.of([Formatted(text, "format", tuple(values), tuple(named.items()))])
-
-
-def _check_plain(values: Sequence[Any]) -> None:
-    """Refuse texts with values in other texts, which are no f-strings."""
-    if any(isinstance(value, Text) for value in values):
-        raise Refusal("a text with values of the run within '%' or format; write an f-string")
-
-
-def by_join(separator: str, texts: Sequence[Any]) -> Any:
-    """``separator.join(texts)``."""
-    parts = [part for text in texts for part in (separator, text)][1:]
-    return Text.of(parts) if any(isinstance(t, Text) for t in texts) else separator.join(texts)
-
-
-def joined(parts: Sequence[Any]) -> str:
-    """Parts as a string, or as a :class:`Text` where there are values."""
-    if all(isinstance(part, str) and not isinstance(part, Text) for part in parts):
-        return "".join(parts)
-    return Text.of(parts)
 
 
 # -- checks ---------------------------------------------------------------------------------------
@@ -309,61 +192,12 @@ def _outside_of_maps(run: Any, what: str) -> None:
 
 def _tell(run: Any, head: dict[str, Any], parts: Sequence[Any]) -> None:
     containers: list[Container] = []
-    written: list[Any] = []
-    for part in parts:
-        if isinstance(part, Part):
-            written.append(_value(run, part, containers))
-        elif isinstance(part, Formatted):
-
-            def own(value: Any) -> Any:
-                if not isinstance(value, Tensor | sympy.Basic | Seconds):
-                    return value if isinstance(value, str | int | float) else str(value)
-                return _value(run, Part(value), containers)
-
-            found = {"format": part.text, "way": part.way, "values": [*map(own, part.values)]}
-            written.append({**found, "named": {k: own(v) for k, v in part.named}})
-        elif part:
-            if written and isinstance(written[-1], str):
-                written[-1] += part
-            else:
-                written.append(part)
+    written = message_parts(run, parts, containers)
     if not containers:  # a node without values would be left out
         whole = run.tracer.stored_anew(run.tracer.tensor(0), "told")
         containers.append(whole.container)
     message = json.dumps({**head, "parts": written})
     run.tracer.add(Tell(message, tuple(containers)))
-
-
-def _value(run: Any, part: Part, containers: list[Container]) -> dict[str, Any]:
-    tracer = run.tracer
-    if isinstance(part.value, Seconds):
-        return {**part.value.described(), "conversion": part.conversion, "spec": part.spec}
-    tensor = tracer.tensor(as_arrays(tracer, part.value))
-    if tensor.run_type is not None:
-        tracer.refuse(
-            "the text of a number of which the run decides the type; write int(...) or float(...)"
-        )
-    count = 1
-    for n in tensor.shape:
-        if not isinstance(n, int):
-            tracer.refuse(f"{told(tensor)} is printed, whose extent is a symbol; print elements")
-        count *= n
-    if count > MOST_PRINTED:
-        tracer.refuse(
-            f"{told(tensor)} is printed, which has more than {MOST_PRINTED} elements; print a part "
-            "of it, or return it"
-        )
-    stored = tensor if isinstance(tensor, View) and tensor.is_whole else None
-    if stored is None:
-        stored = tracer.stored_anew(tensor, "told")
-    containers.append(stored.container)
-    found: dict[str, Any] = {"value": len(containers) - 1, "dtype": tensor.dtype.str}
-    found |= {"ndim": tensor.ndim, "weak": tensor.weak is not None}
-    if part.conversion:
-        found["conversion"] = part.conversion
-    if part.spec:
-        found["spec"] = part.spec
-    return found
 
 
 def known_error(kind: type[BaseException]) -> str:

@@ -223,7 +223,7 @@ def check_lengths(tracer: Transcript, one: Length, other: Length) -> None:
         return
     if not any(is_decided_by_data(n, tracer.bounds) for n in (one, other)) or same(one, other):
         return
-    from distspmd.frontend.from_numpy.checks import Part, Text
+    from distspmd.frontend.from_numpy.texts import Part, Text
 
     lengths = [str(n) if isinstance(n, int) else Part(n) for n in (one, other)]
     head = "operands could not be broadcast together: values decide their lengths, which are "

@@ -12,7 +12,6 @@ from typing import Any, NoReturn
 import numpy as np
 import sympy
 
-from distspmd.frontend.from_numpy.checks import Text
 from distspmd.frontend.from_numpy.choosing import as_arrays
 from distspmd.frontend.from_numpy.clocks import Seconds
 from distspmd.frontend.from_numpy.library import is_of_library
@@ -23,6 +22,7 @@ from distspmd.frontend.from_numpy.run_types import TYPES
 from distspmd.frontend.from_numpy.syntax import objects, variables
 from distspmd.frontend.from_numpy.syntax.generators import Generator
 from distspmd.frontend.from_numpy.syntax.lists import columns_of
+from distspmd.frontend.from_numpy.texts import Choice, Text, known_choice
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.values import OwnArray, Tensor, View, view_of
 from distspmd.frontend.tensor_ir.statements import Container
@@ -59,6 +59,12 @@ def returned_form(run: Any, returned: Any) -> Any:
     return None if plain or not found else made
 
 
+def form_of(tracer: Tracer, value: Any) -> tuple[Any, list[Any]]:
+    """The form of a value, and the arrays that it is made of."""
+    found: list[Any] = []
+    return _form(tracer, value, found), found
+
+
 def _form(tracer: Tracer, value: Any, found: list[Any]) -> Any:
     """The form of a value, whose arrays are added to the results."""
     if isinstance(value, RunList | RealOrComplex):
@@ -75,7 +81,7 @@ def _form(tracer: Tracer, value: Any, found: list[Any]) -> Any:
     if isinstance(value, variables.Undecided):
         return _choice(tracer, value, found)
     if isinstance(value, str | Seconds | NoneType):
-        return _as_said(tracer, value)
+        return _as_said(tracer, value, found)
     if objects.is_own(value) and not is_of_library(type(value)):
         return _object(tracer, value, found)
     made = _place(tracer, as_arrays(tracer, tracer.tensor(value)), found, _is_python(value))
@@ -85,13 +91,26 @@ def _form(tracer: Tracer, value: Any, found: list[Any]) -> Any:
     return made
 
 
-def _as_said(tracer: Tracer, value: str | Seconds | None) -> Any:
-    """What is known, or what the clocks of the run say."""
+def _as_said(tracer: Tracer, value: str | Seconds | None, found: list[Any]) -> Any:
+    """What is known, one of several texts, or what the clocks of the run say."""
+    choice = known_choice(value)
+    if choice is not None:
+        return _text(tracer, choice, found)
     if isinstance(value, Text):
         tracer.refuse("a text with values of the run is returned; return the values")
     if isinstance(value, Seconds):
         return SecondsOf(value.factors, value.more, value.digits)
     return value
+
+
+def _text(tracer: Tracer, choice: Choice, found: list[Any]) -> Any:
+    """One of several texts, and the number that says which, among the results."""
+    made: Any = choice.texts[-1]
+    for place, text in reversed([*enumerate(choice.texts[:-1])]):
+        is_this = choice.of_each([n == place for n in range(len(choice.texts))])
+        found.append(tracer.stored_anew(is_this, "which"))
+        made = OneOf(Result(len(found) - 1), (text, made))
+    return made
 
 
 def _either(tracer: Tracer, value: RealOrComplex, found: list[Any]) -> OneOf:

@@ -156,6 +156,19 @@ class RunList:
 
 
 @dataclass(eq=False)
+class RunTable:
+    """Lists whose number is known, and whose elements the run decides.
+
+    Attributes:
+        rows: how many lists there are.
+        pool: the elements of all, each with the number of its list.
+    """
+
+    rows: int
+    pool: RunList
+
+
+@dataclass(eq=False)
 class RunDict(RunList):
     """A dictionary whose keys the run decides: its elements are pairs, in order.
 

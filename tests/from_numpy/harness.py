@@ -40,6 +40,7 @@ from from_numpy.outcomes import (
     outcome_of,
     told_kind,
 )
+from from_numpy.printed import printed_differences
 from from_numpy.statements_in_numpy import NotOnPaper, Programs, WrongOnPaper
 
 Arguments = dict[str, Any]
@@ -97,20 +98,22 @@ class _Differs(Exception):
 
 @dataclass(frozen=True)
 class Expected:
-    """What NumPy gives: the result of a case, and its arguments after the call."""
+    """What NumPy gives: the result of a case, its arguments after the call, and what it prints."""
 
     result: Any
     after: Arguments
+    printed: str
 
 
 def expected(case: Case) -> Expected:
     """Run the plain function on arguments of its own."""
     given, named = case.arguments()
     after = case.bound_to(given, named)
-    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+    out = io.StringIO()
+    with warnings.catch_warnings(), contextlib.redirect_stdout(out):
         warnings.simplefilter("ignore")
         result = listed(case.function(*given, **named))
-    return Expected(copy.deepcopy(result), after)
+    return Expected(copy.deepcopy(result), after, out.getvalue())
 
 
 def parse(case: Case) -> SDFG:
@@ -195,7 +198,8 @@ def _evaluated_differences(
         result = programs.run(parsed, {**case.defaults(), **after})
     except WrongOnPaper as wrong:
         return [str(wrong)]
-    return _wrong(case, wanted, result, after)
+    found = _wrong(case, wanted, result, after)
+    return found or [*printed_differences("".join(programs.printed), wanted.printed)]
 
 
 def _described_differences(sdfg: SDFG, wanted: Any) -> list[str]:
@@ -276,8 +280,11 @@ def _ran(case: Case, wanted: Expected, sdfg: SDFG, comm: Any, stages: _Stages) -
         after = case.bound_to(*case.arguments())
         signature, form = program.signature, program.signature.call_form
         passed = _passed(case, after, {*signature.parameters, *form.inside, *form.parts})
-        result = program(**passed)
-    return _wrong(case, wanted, result, after)
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            result = program(**passed)
+    found = _wrong(case, wanted, result, after)
+    return found or [*printed_differences(out.getvalue(), wanted.printed)]
 
 
 def _passed(case: Case, bound: Arguments, parameters: Collection[str]) -> Arguments:

@@ -21,6 +21,7 @@ import pytest
 import sympy
 from dace import SDFG, dtypes
 
+from distspmd.execution.messages import formatted
 from distspmd.expressions.evaluation import evaluate
 from distspmd.expressions.ir import Argument, Expression, Load, replace_leaves
 from distspmd.expressions.text import parse_expression
@@ -62,10 +63,16 @@ class WrongOnPaper(Exception):
 
 
 class Programs:
-    """The programs that the front end makes, as long as it is patched."""
+    """The programs that the front end makes, as long as it is patched.
+
+    Attributes:
+        last: statements and arguments of the last one.
+        printed: what it prints.
+    """
 
     def __init__(self) -> None:
         self.last: tuple[Block, Sequence[Container]] | None = None
+        self.printed: list[str] = []
 
     @contextmanager
     def kept(self) -> Iterator[Programs]:
@@ -97,7 +104,7 @@ class Programs:
         program, arguments = self.last
         form = call_form_of(sdfg)
         passed = form.as_inside(given)
-        run = _Run({a.name: _as_stored(a, passed[a.name]) for a in arguments})
+        run = _Run({a.name: _as_stored(a, passed[a.name]) for a in arguments}, self.printed)
         for each in arguments:
             run.find_sizes(each)
         with among(find_variables(program)):
@@ -120,8 +127,8 @@ def _as_stored(container: Container, value: Any) -> Any:
 
 
 class _Run:
-    def __init__(self, memory: dict[str, Any]) -> None:
-        self.memory = memory
+    def __init__(self, memory: dict[str, Any], printed: list[str]) -> None:
+        self.memory, self.printed = memory, printed
         self.symbols: dict[str, Any] = {}
         self.left = MOST
 
@@ -219,8 +226,14 @@ class _Run:
         message = json.loads(tell.message)
         if message["kind"] == "clock":
             read_clock(message["number"], message["name"])
-        elif message["kind"] != "print":
+            return
+        arrays = [np.ascontiguousarray(self.memory_of(each)) for each in tell.values]
+        extents = [n for array in arrays for n in (array.shape or (1,))]
+        said = formatted(message["parts"], [a.ctypes.data for a in arrays], extents)
+        if message["kind"] != "print":
             raise WrongOnPaper(f"the program ends with {message['type']}")
+        if message.get("file") != "stderr":
+            self.printed.append(said)
 
     def _take(self, elements: int) -> None:
         self.left -= max(elements, 1)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import scipy.fft
 import scipy.fftpack
-from scipy import integrate, linalg, signal
+from scipy import integrate, linalg, signal, stats
 from scipy.spatial.distance import cdist, pdist
 
 from distspmd.errors import UnsupportedProgram
@@ -66,8 +66,19 @@ def gammas(x: Any, y: Any) -> Any:
     return total
 
 
+def chances(x: Any, y: Any) -> Any:
+    t = x.mean() * 3
+    found = [stats.t.sf(abs(t), 7), stats.t.cdf(-t, df=5), stats.t.pdf(t, 4)]
+    found += [stats.chi2.sf(t * 4, 3), stats.chi2.pdf(t, 4), stats.f.sf(t, 3, 8)]
+    found += [stats.gamma.cdf(t, 2.5), stats.gamma.pdf(t, 2.0, scale=1.5)]
+    found += [stats.beta.cdf(x[0], 2, 3), stats.beta.pdf(x[1], 2.0, 3.0)]
+    k, normal = np.floor(x * 4), stats.norm(x[0], x[1] + 1)
+    whole = stats.poisson.pmf(k, 2.5) + stats.binom.pmf(k, 6, y[0])
+    return np.array(found), whole, normal.pdf(y), stats.norm(loc=y[1]).logpdf(x)
+
+
 @pytest.mark.parametrize(
-    "function", [transforms, cosines, distances, integrals, filters, matrices, gammas]
+    "function", [transforms, cosines, distances, integrals, filters, matrices, gammas, chances]
 )
 def test_functions_of_scipy_give_its_values(function: Callable[..., Any]) -> None:
     made = lambda rng: (rng.random(9), rng.random(9))  # noqa: E731
@@ -82,6 +93,8 @@ REFUSED: list[tuple[str, Callable[..., Any]]] = [
     ("the run decides how many vectors", lambda x: linalg.null_space(x)),
     ("with pivoting=True", lambda x: linalg.qr(x, pivoting=True)),
     ("is not covered", lambda x: scipy.fft.dstn(x)),
+    ("quantiles of the distribution 't'", lambda x: stats.t.ppf(x[0], 3)),
+    ("scipy.stats.t.cdf without df", lambda x: stats.t.cdf(x[0])),
 ]
 
 

@@ -6,9 +6,10 @@ import builtins
 import sys
 from typing import Any
 
-from distspmd.frontend.from_numpy.checks import Text, add_exit, add_print, described, has_data
+from distspmd.frontend.from_numpy.checks import add_exit, add_print
 from distspmd.frontend.from_numpy.functions.registry import function
 from distspmd.frontend.from_numpy.syntax.objects import as_text, is_own
+from distspmd.frontend.from_numpy.texts import Text, described, has_data, kept_now
 
 
 @function(builtins.print)
@@ -16,23 +17,27 @@ def _print(run: Any, *values: Any, **options: Any) -> None:
     add_print(run, [as_text(run, value) for value in values], dict(options))
 
 
+def _text(run: Any, value: Any, conversion: str = "", spec: str = "") -> str:
+    return kept_now(run, Text.of(described(value, conversion, spec)))
+
+
 @function(builtins.str)
 def _str(run: Any, value: Any = "", *more: Any) -> Any:
     value = as_text(run, value)
-    return Text.of(described(value)) if has_data(value) else str(value, *more)
+    return _text(run, value) if has_data(value) else str(value, *more)
 
 
 @function(builtins.repr)
 def _repr(run: Any, value: Any) -> Any:
     if is_own(value):
         return as_text(run, value, "r")
-    return Text.of(described(value, "r")) if has_data(value) else repr(value)
+    return _text(run, value, "r") if has_data(value) else repr(value)
 
 
 @function(builtins.format)
 def _format(run: Any, value: Any, spec: str = "") -> Any:
     value = as_text(run, value)
-    return Text.of(described(value, "", spec)) if has_data(value) else format(value, spec)
+    return _text(run, value, "", spec) if has_data(value) else format(value, spec)
 
 
 def _exit(run: Any, code: Any = None) -> None:

@@ -18,7 +18,7 @@ from distspmd.frontend.from_numpy.choosing import as_arrays
 from distspmd.frontend.from_numpy.clocks import Seconds
 from distspmd.frontend.from_numpy.failures import checked_result, checked_whole
 from distspmd.frontend.from_numpy.functions.registry import function
-from distspmd.frontend.from_numpy.run_lists import RunList
+from distspmd.frontend.from_numpy.run_lists import RunList, RunTable
 from distspmd.frontend.from_numpy.syntax import generators, list_changes, lists
 from distspmd.frontend.from_numpy.syntax.calls import Closure
 from distspmd.frontend.from_numpy.syntax.generators import Generator
@@ -31,7 +31,6 @@ from distspmd.frontend.from_numpy.syntax.ranges import (
     Zipped,
     static_values,
 )
-from distspmd.frontend.from_numpy.syntax.tables_of_lists import RunTable
 from distspmd.frontend.from_numpy.transcript import told
 from distspmd.frontend.from_numpy.values import OwnArray, Tensor
 from distspmd.frontend.tensor_ir.whole_numbers import add, subtract

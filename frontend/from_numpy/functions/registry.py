@@ -158,12 +158,18 @@ def refused_by_name(module: str, *names: str, instead: str) -> None:
         REFUSALS.add(handler)
 
 
+CALLED = "()"
+"""The name of a function that is an object of a package: its handler gets the object, too."""
+
+
 def by_name(functions: Mapping[Any, Any], function: Any) -> Callable[..., Any] | None:
     """The handler of a function by its module, of which the first two parts count, and its name."""
     module = str(getattr(function, "__module__", "") or "")
     if isinstance(function, np.ufunc):  # which does not say where it is
         module = "" if vars(np).get(function.__name__) is function else "scipy.special"
-    found: Callable[..., Any] | None = functions.get(
-        (".".join(module.split(".")[:2]), getattr(function, "__name__", ""))
-    )
-    return found
+    name = getattr(function, "__name__", CALLED)
+    found: Callable[..., Any] | None = functions.get((".".join(module.split(".")[:2]), name))
+    if name != CALLED or found is None:
+        return found
+    called = found
+    return lambda run, *given, **named: called(run, function, *given, **named)

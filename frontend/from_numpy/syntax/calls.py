@@ -18,7 +18,6 @@ import numpy as np
 from dace.frontend.python.parser import DaceProgram
 
 from distspmd.frontend.from_numpy.arithmetic import apply_ufunc, converted
-from distspmd.frontend.from_numpy.checks import by_format, by_join
 from distspmd.frontend.from_numpy.choosing import as_arrays
 from distspmd.frontend.from_numpy.decided_types import handled
 from distspmd.frontend.from_numpy.frames import Frame
@@ -44,6 +43,7 @@ from distspmd.frontend.from_numpy.syntax.ranges import static_values
 from distspmd.frontend.from_numpy.syntax.repeatable import check_repeatable
 from distspmd.frontend.from_numpy.syntax.sources import globals_of, read_source
 from distspmd.frontend.from_numpy.syntax.tables_of_lists import RowMethod
+from distspmd.frontend.from_numpy.texts import by_format, by_join, kept_now
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.transcript import CannotRoll, Refusal
 from distspmd.frontend.from_numpy.values import Tensor, View
@@ -311,7 +311,8 @@ def _of_type(
         return by_join(owner, [*static_values(run, arguments[0])])
     if isinstance(owner, str) and function.__name__ == "format":
         named = {name: objects.as_text(run, value) for name, value in keywords.items()}
-        return by_format(owner, [objects.as_text(run, value) for value in arguments], named)
+        given = [objects.as_text(run, value) for value in arguments]
+        return kept_now(run, by_format(owner, given, named))
     handler = by_name(run.functions, function)
     if handler is not None and (handler in ALWAYS or _is_read(arguments, keywords)):
         arguments, keywords = _of_arrays(tracer, arguments, keywords)

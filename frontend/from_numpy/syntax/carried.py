@@ -16,7 +16,7 @@ import sympy
 from distspmd.frontend.from_numpy import run_types
 from distspmd.frontend.from_numpy.choosing import chosen
 from distspmd.frontend.from_numpy.kinds import is_whole, joined_type, joined_weak
-from distspmd.frontend.from_numpy.run_lists import RunList
+from distspmd.frontend.from_numpy.run_lists import RunList, RunTable
 from distspmd.frontend.from_numpy.syntax.absence import may_be_none, value_of
 from distspmd.frontend.from_numpy.syntax.bindings import bound_names, is_written_first
 from distspmd.frontend.from_numpy.syntax.bound_at_times import (
@@ -30,7 +30,7 @@ from distspmd.frontend.from_numpy.syntax.carried_choices import (
     note_set_at_first,
     note_surely_set,
 )
-from distspmd.frontend.from_numpy.syntax.carried_lists import is_other_list, move_lists
+from distspmd.frontend.from_numpy.syntax.carried_lists import is_other_list, list_move, move_lists
 from distspmd.frontend.from_numpy.syntax.carried_places import is_carried, place_of
 from distspmd.frontend.from_numpy.syntax.carried_records import (
     RECORD,
@@ -54,6 +54,7 @@ from distspmd.frontend.from_numpy.syntax.joined_arrays import (
 from distspmd.frontend.from_numpy.syntax.last_values import has_one_type, keep_last
 from distspmd.frontend.from_numpy.syntax.moves import move_symbols, move_tensors
 from distspmd.frontend.from_numpy.syntax.mutation import Around, CarryEntry, refill, watched
+from distspmd.frontend.from_numpy.syntax.text_choices import move_of_text, read_again_with
 from distspmd.frontend.from_numpy.syntax.variables import (
     ABSENT,
     OneOf,
@@ -71,6 +72,7 @@ from distspmd.frontend.from_numpy.syntax.varying import (
     next_varying,
     refuse_shape,
 )
+from distspmd.frontend.from_numpy.texts import Text
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.transcript import CannotRoll, told
 from distspmd.frontend.from_numpy.values import Tensor, View
@@ -291,6 +293,7 @@ def _check_stays(interpreter: Interpreter, loop: Loop, one: Carried, now: Any) -
         return
     if have_one_form(one.before, now):
         raise ReadAgain(one.name, RECORD)
+    read_again_with(one.name, one.before, now)
     raise CannotRoll(
         f"{one.name!r} is {told(one.before)} at first and {told(now)} after an iteration"
     )
@@ -335,15 +338,19 @@ def _moves(
         if inner is not None:
             _moves(interpreter, name, *inner, moves, kinds, value_of(before))
         return
-    if isinstance(place, RunList):
-        is_other_list(interpreter, now, place)
-        moves.append((place, now))
+    if isinstance(place, RunList | RunTable):
+        moves.append(list_move(interpreter, place, now))
         return
     if isinstance(place, tuple | list) or has_parts(place):
         _moves_of_parts(interpreter, name, place, now, moves, kinds, before)
         return
-    if isinstance(place, sympy.Symbol):
-        moves.append((place, _next_whole(tracer, name, now, before)))
+    if isinstance(place, Text | sympy.Symbol):
+        of_text = isinstance(place, Text)
+        moves.append(
+            move_of_text(name, place, now)
+            if of_text
+            else (place, _next_whole(tracer, name, now, before))
+        )
         return
     assert isinstance(place, View)
     kind = kinds.get(name)
@@ -374,11 +381,12 @@ def _moves_of_parts(
         raise CannotRoll(f"{name!r} changes its length in the loop")
     for n, own in place.items() if isinstance(place, dict) else enumerate(place):
         part = f"{name}_{n}"
-        if isinstance(own, sympy.Symbol | View) or kinds.get(part) == RECORD:
+        if isinstance(own, sympy.Symbol | View | Text) or kinds.get(part) == RECORD:
             _moves(interpreter, part, own, now[n], moves, kinds, before[n])
         elif not alike(own, now[n]):
             if have_one_form(own, now[n]):
                 raise ReadAgain(part, RECORD)
+            read_again_with(part, own, now[n])
             raise CannotRoll(f"{name!r} changes in the loop")
 
 

@@ -12,7 +12,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from distspmd.frontend.from_numpy.list_forms import UNKNOWN, joined_form
-from distspmd.frontend.from_numpy.run_lists import Facts, Known, RunList, columns_in, decided_by_run
+from distspmd.frontend.from_numpy.run_lists import (
+    Facts,
+    Known,
+    RunList,
+    RunTable,
+    columns_in,
+    decided_by_run,
+)
 from distspmd.frontend.from_numpy.syntax import list_changes, lists
 from distspmd.frontend.from_numpy.syntax.bindings import is_written_first
 from distspmd.frontend.from_numpy.syntax.last_values import names_read
@@ -28,6 +35,11 @@ def is_other_list(interpreter: Interpreter, one: Any, other: Any) -> bool:
     Raises:
         DecidedByRun: they are lists, and one of them is to be read as such.
     """
+    if isinstance(one, RunTable) and isinstance(other, RunTable):
+        return one.rows == other.rows
+    for table, value in ((one, other), (other, one)):
+        if isinstance(table, RunTable) and isinstance(value, list):
+            decided_by_run(interpreter, value)
     if not all(isinstance(v, RunList | list | deque | set) for v in (one, other)):
         return False
     for value in (one, other):
@@ -36,15 +48,42 @@ def is_other_list(interpreter: Interpreter, one: Any, other: Any) -> bool:
     return isinstance(one, RunList) and isinstance(other, RunList)
 
 
+def are_run_lists(interpreter: Interpreter, one: Any, other: Any) -> bool:
+    """Whether one of two lists is one whose content the run decides, as both have to be then.
+
+    Raises:
+        DecidedByRun: the other one is to be read as such.
+    """
+    if not isinstance(one, RunList | RunTable) and not isinstance(other, RunList | RunTable):
+        return False
+    return is_other_list(interpreter, one, other)
+
+
+def list_move(interpreter: Interpreter, place: Any, now: Any) -> tuple[RunList, Any]:
+    """The list of a loop, and the one whose elements it takes over behind an iteration."""
+    is_other_list(interpreter, now, place)
+    if isinstance(place, RunTable):
+        if not isinstance(now, RunTable) or now.rows != place.rows:
+            raise CannotRoll("a list of lists has another number of lists in the loop")
+        return place.pool, now.pool
+    return place, now
+
+
 def own_list(
-    interpreter: Interpreter, node: ast.For | ast.While, name: str, before: RunList
-) -> RunList:
+    interpreter: Interpreter, node: ast.For | ast.While, name: str, before: Any
+) -> RunList | RunTable:
     """The list that a name has in all iterations: first with the elements that it had before.
 
     Raises:
         CannotRoll: another name stands for the same list, and could show a change of it.
     """
     tracer = interpreter.tracer
+    if isinstance(before, RunTable):
+        if sum(v is before for frame in tracer.frames for v in frame.variables.values()) > 1:
+            raise CannotRoll(f"{name!r} is another list after an iteration, and has another name")
+        pool = own_list(interpreter, node, name, before.pool)
+        assert isinstance(pool, RunList)
+        return RunTable(before.rows, pool)
     every = [v for frame in tracer.frames for v in frame.variables.values()]
     names = [n for n, value in interpreter.variables.items() if value is before]
     count = sum(v is before for v in every)
@@ -87,6 +126,11 @@ def _is_in(node: ast.AST, name: str) -> bool:
     return any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(node))
 
 
+def _is_of(value: Any, own: RunList) -> bool:
+    """Whether a value is a list, or the table whose elements it has."""
+    return value is own or (isinstance(value, RunTable) and value.pool is own)
+
+
 def move_lists(
     interpreter: Interpreter, node: ast.For | ast.While, rebound: Sequence[tuple[RunList, RunList]]
 ) -> None:
@@ -98,7 +142,7 @@ def move_lists(
     tracer = interpreter.tracer
     ready = []
     for place, now in rebound:
-        names = [n for n, value in interpreter.variables.items() if value is now]
+        names = [n for n, value in interpreter.variables.items() if _is_of(value, now)]
         staying = [name for name in names if not is_written_first(node, name)]
         if len(staying) > 1:
             raise CannotRoll(f"{' and '.join(staying)} stand for one list after an iteration")

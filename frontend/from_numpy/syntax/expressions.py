@@ -13,7 +13,7 @@ import numpy as np
 import sympy
 
 from distspmd.expressions.ir import Expression, apply, cast
-from distspmd.frontend.from_numpy import checks, indexing
+from distspmd.frontend.from_numpy import indexing, texts
 from distspmd.frontend.from_numpy.arithmetic import choose, combine
 from distspmd.frontend.from_numpy.elements import truth_of
 from distspmd.frontend.from_numpy.kinds import has_data, joined_type
@@ -21,12 +21,14 @@ from distspmd.frontend.from_numpy.known_keys import known_key
 from distspmd.frontend.from_numpy.real_or_complex import RealOrComplex, joined
 from distspmd.frontend.from_numpy.run_lists import (
     RunList,
+    RunTable,
     UnknownElement,
     decided_by_run,
 )
 from distspmd.frontend.from_numpy.run_types import choose_type
 from distspmd.frontend.from_numpy.syntax import (
     generators,
+    known_values,
     list_changes,
     lists,
     objects,
@@ -46,11 +48,9 @@ from distspmd.frontend.from_numpy.syntax.absence import (
 from distspmd.frontend.from_numpy.syntax.branches import branch
 from distspmd.frontend.from_numpy.syntax.calls import Closure, name_of
 from distspmd.frontend.from_numpy.syntax.conditions import goes_on, relation
-from distspmd.frontend.from_numpy.syntax.joined_arrays import note_elements
 from distspmd.frontend.from_numpy.syntax.mutation import before_missing
 from distspmd.frontend.from_numpy.syntax.operators import compared
 from distspmd.frontend.from_numpy.syntax.registry import expression
-from distspmd.frontend.from_numpy.syntax.tables_of_lists import RunTable
 from distspmd.frontend.from_numpy.syntax.variables import OneOf, Undecided
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.transcript import Refusal
@@ -339,7 +339,11 @@ def _argument(run: Interpreter, function: Any, part: ast.expr, later: list[ast.e
 
 def _given(run: Interpreter, function: Any, part: ast.expr) -> Any:
     """What a function is given, which may be None where the function asks for that itself."""
-    found = run.whatever(part)
+    known = run.variables.get(part.id) if isinstance(part, ast.Name) else None
+    is_said = any(function is each for each in texts.SAYING)
+    found = known if is_said and texts.can_be_said(known) else run.whatever(part)
+    if is_said and texts.can_be_said(found):
+        return found
     if isinstance(found, OneOf) and not _is_users(run, function):
         if not isinstance(function, np.ufunc) and getattr(function, "__module__", "") != "math":
             run.tracer.refuse(found.reason)
@@ -383,10 +387,10 @@ def part_of(run: Interpreter, base: Any, items: Any) -> Any:
         decided_by_run(run, base)
     if objects.is_own(base) and not isinstance(base, tuple | list | dict):
         return objects.part(run, base, items)
-    if has_data(items) and isinstance(base, np.ndarray | list | tuple | range):
-        return _of_values(tracer, base, items)
+    if has_data(items) and isinstance(base, str | np.ndarray | list | tuple | range):
+        return known_values.at_index(tracer, base, items)
     if isinstance(base, dict):
-        before_missing(run, base, known_key(run, base, items, "is asked for"))
+        return _entry(run, base, items)
     handler = run.functions.get(("subscript", type(base)))
     if handler is not None:
         return handler(run, base, items)
@@ -396,16 +400,16 @@ def part_of(run: Interpreter, base: Any, items: Any) -> Any:
         tracer.fail(problem)
 
 
-def _of_values(tracer: Tracer, base: Any, items: Any) -> Tensor:
-    """One of several known values; of Python's numbers it is one."""
-    whole = tracer.tensor(base)
-    note_elements(tracer, whole, base)
-    found: Tensor = indexing.read(tracer, whole, items)
-    kinds = {type(v) for v in base} if isinstance(base, list | tuple | range) else set()
-    if not found.ndim and len(kinds) == 1 and kinds <= {bool, int, float, complex}:
-        (kind,) = kinds
-        return Tensor((), found.dtype, found.element, kind)
-    return found
+def _entry(run: Interpreter, base: dict[Any, Any], key: Any) -> Any:
+    """An entry of a dictionary whose keys are known."""
+    if isinstance(key, texts.Text):
+        return known_values.at_text(run.tracer, base, key)
+    before_missing(run, base, known_key(run, base, key, "is asked for"))
+    handler = run.functions.get(("subscript", type(base)))
+    try:
+        return base[key] if handler is None else handler(run, base, key)
+    except (TypeError, KeyError) as problem:
+        run.tracer.fail(problem)
 
 
 def _is_list(value: Any) -> bool:
@@ -483,12 +487,12 @@ def _text(run: Interpreter, node: ast.JoinedStr) -> Any:
             continue
         assert isinstance(part, ast.FormattedValue)
         conversion = chr(part.conversion) if part.conversion > 0 else ""
-        given = run.value(part.value)
+        given = run.whatever(part.value)
         value = objects.as_text(run, given, conversion)
         conversion = conversion if value is given else ""
         spec = run.value(part.format_spec) if part.format_spec else ""
-        found += checks.described(value, conversion, spec)
-    return checks.joined(found)
+        found += texts.described(value, conversion, spec)
+    return texts.kept_now(run, texts.joined(found))
 
 
 @expression(ast.NamedExpr)

@@ -14,10 +14,13 @@ from distspmd.frontend.from_numpy.choosing import chosen
 from distspmd.frontend.from_numpy.kinds import is_whole, joined_type, joined_weak
 from distspmd.frontend.from_numpy.real_or_complex import RealOrComplex, joined
 from distspmd.frontend.from_numpy.syntax import absence
+from distspmd.frontend.from_numpy.syntax.carried_lists import are_run_lists
 from distspmd.frontend.from_numpy.syntax.carried_places import is_carried
 from distspmd.frontend.from_numpy.syntax.joined_arrays import link
+from distspmd.frontend.from_numpy.syntax.joined_lists import join_lists
 from distspmd.frontend.from_numpy.syntax.mutation import is_reached
 from distspmd.frontend.from_numpy.syntax.own_arrays import plain
+from distspmd.frontend.from_numpy.syntax.text_choices import join_texts
 from distspmd.frontend.from_numpy.syntax.variables import (
     UNBOUND,
     OfUndecidedClass,
@@ -102,11 +105,18 @@ def join(interpreter: Interpreter, name: str, one: Any, other: Any, ways: Ways) 
         return one
     if isinstance(one, View) and isinstance(other, View) and see_the_same(one, other):
         return replace(one, weak=joined_weak(one, other))
+    if isinstance(one, str) and isinstance(other, str):
+        return join_texts(interpreter.tracer, name, (one, other), ways.blocks)
     if any(value is UNBOUND or absence.may_be_unbound(value) for value in (one, other)):
         return _join_bindings(interpreter, name, (one, other), ways)
     if any(map(absence.may_be_none, (one, other))):
         return _join_choices(interpreter, name, (one, other), ways)
     made = ways.known(one, other)
+    if made is None and are_run_lists(interpreter, one, other):
+        made = join_lists(
+            interpreter, name, (one, other), ways.blocks, ways.without(name, one, other)
+        )
+        ways.joined.append((one, other, made))
     if made is None:
         made = _join_records(interpreter, name, one, other, ways)
     if made is None and any(isinstance(v, OwnArray | OfUndecidedClass) for v in (one, other)):

@@ -12,7 +12,7 @@ import numpy as np
 import sympy
 from sympy.logic.boolalg import Boolean
 
-from distspmd.frontend.from_numpy import checks
+from distspmd.frontend.from_numpy import texts
 from distspmd.frontend.from_numpy.arithmetic import combine
 from distspmd.frontend.from_numpy.failures import checked_operands, checked_power
 from distspmd.frontend.from_numpy.kinds import has_data, is_array, is_whole
@@ -99,9 +99,11 @@ RELATIONS: dict[type[ast.AST], Any] = {
 
 def _of_text(run: Interpreter, op: ast.operator, left: str, right: Any) -> Any:
     if isinstance(op, ast.Mod):
-        return checks.by_percent(left, right)
+        return texts.kept_now(run, texts.by_percent(left, right))
     if isinstance(op, ast.Add) and isinstance(right, str):
-        return checks.Text.of([left, right])
+        return texts.Text.of([left, right])
+    if isinstance(op, ast.Mult) and not isinstance(right, str):
+        return texts.kept_now(run, texts.repeated(left, right))
     raise Refusal(run.tracer.message("an operation on a text with values known at run time only"))
 
 
@@ -114,7 +116,9 @@ def binary(run: Interpreter, op: ast.operator, left: Any, right: Any) -> Any:
     if isinstance(left, str) and isinstance(op, ast.Mod):
         is_tuple = type(right) is tuple
         right = tuple(objects.as_text(run, v) for v in (right if is_tuple else (right,)))
-    if isinstance(left, str) and checks.has_data((left, right)):
+    if isinstance(right, str) and isinstance(op, ast.Mult):
+        left, right = right, left
+    if isinstance(left, str) and texts.has_data((left, right)):
         return _of_text(run, op, left, right)
     if isinstance(op, ast.MatMult):
         return run.call(np.matmul, [left, right], {})
@@ -192,7 +196,12 @@ def _without_mixture(value: Any) -> Any:
 
 def _membership(run: Interpreter, op: ast.cmpop, left: Any, right: Any) -> Any:
     """``left in right`` and ``left not in right``."""
-    if isinstance(right, RunList):
+    if isinstance(left, texts.Text) and not has_data(right):
+        choice = texts.known_choice(left)
+        if choice is None:
+            run.tracer.refuse("'in' of a text with values of the run")
+        found = choice.of_each([each in right for each in choice.texts])
+    elif isinstance(right, RunList):
         found = lists.contains(run, right, left)
     elif isinstance(right, list | tuple | set | deque) and has_data((left, list(right))):
         found = _is_one_of(run, left, list(right))
@@ -315,7 +324,7 @@ def compared(run: Interpreter, op: ast.cmpop, left: Any, right: Any) -> Any:
         return _is_in(run, op, left, right)
     if isinstance(left, RunList) or isinstance(right, RunList):
         lists.is_equal(run, op, left, right)
-    found = objects.operate(run, op, left, right)
+    found = _of_objects(run, op, left, right)
     if found is not NotImplemented:
         return found
     if is_array(left) or is_array(right):
@@ -331,6 +340,21 @@ def compared(run: Interpreter, op: ast.cmpop, left: Any, right: Any) -> Any:
         return PYTHON[type(op)](left, right)
     except TypeError as problem:
         run.tracer.refuse(str(problem))
+
+
+def _of_objects(run: Interpreter, op: ast.cmpop, left: Any, right: Any) -> Any:
+    """A comparison of texts of the run, or of objects; NotImplemented of other things."""
+    is_of_run = isinstance(left, texts.Text) or isinstance(right, texts.Text)
+    if is_of_run and isinstance(left, str) and isinstance(right, str):
+        return _compared_texts(run, op, left, right)
+    return objects.operate(run, op, left, right)
+
+
+def _compared_texts(run: Interpreter, op: ast.cmpop, left: str, right: str) -> Any:
+    if not isinstance(op, ast.Eq | ast.NotEq):
+        run.tracer.refuse("the order of texts that the run decides")
+    found = texts.are_equal(left, right)
+    return found if isinstance(op, ast.Eq) else _not(run, found)
 
 
 def _compared_symbols(run: Interpreter, op: ast.cmpop, left: Any, right: Any) -> Any:

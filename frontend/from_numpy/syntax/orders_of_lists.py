@@ -15,7 +15,7 @@ from distspmd.frontend.from_numpy import checks, indexing
 from distspmd.frontend.from_numpy.arithmetic import combine
 from distspmd.frontend.from_numpy.library import iteration
 from distspmd.frontend.from_numpy.list_forms import leaves
-from distspmd.frontend.from_numpy.run_lists import RunList, must_be_known, site_of
+from distspmd.frontend.from_numpy.run_lists import RunDict, RunList, must_be_known, site_of
 from distspmd.frontend.from_numpy.syntax import list_changes, lists
 from distspmd.frontend.from_numpy.syntax.calls import of_library
 from distspmd.frontend.from_numpy.values import Tensor, View
@@ -32,11 +32,26 @@ def _keys(run: Interpreter, own: RunList, key: Any) -> RunList:
     if key is None:
         must_be_known(run.tracer, own)
         return own
+    if _is_look_up(own, key):
+        values: RunList = key.owner.values()  # of its own keys, none of which is missing
+        return values
     found = of_library(run, iteration.mapped, {"called": key, "values": own})
     if not isinstance(found, RunList):
         found = as_list(run, found, "keys")
     must_be_known(run.tracer, found)
     return found
+
+
+def _is_look_up(own: RunList, key: Any) -> bool:
+    """Whether keys of a dictionary are compared by what it has for them."""
+    owner = getattr(key, "owner", None)
+    return (
+        isinstance(owner, RunDict)
+        and key.name in ("get", "__getitem__")
+        and own.columns is not None
+        and bool(own.columns)
+        and own.columns[0] is owner.columns[0]
+    )
 
 
 def as_list(run: Interpreter, values: Sequence[Any], what: str = "values") -> RunList:

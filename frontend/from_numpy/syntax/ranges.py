@@ -17,11 +17,11 @@ from distspmd.frontend.from_numpy.choosing import as_arrays
 from distspmd.frontend.from_numpy.elements import known_whole
 from distspmd.frontend.from_numpy.parallel_map import ParallelMap
 from distspmd.frontend.from_numpy.real_or_complex import RealOrComplex, joined
-from distspmd.frontend.from_numpy.run_lists import RunList
+from distspmd.frontend.from_numpy.run_lists import RunList, RunTable
 from distspmd.frontend.from_numpy.syntax import objects, own_arrays
 from distspmd.frontend.from_numpy.syntax.generators import Generator, collect
 from distspmd.frontend.from_numpy.syntax.lists import values_of
-from distspmd.frontend.from_numpy.syntax.tables_of_lists import RunTable, rows_of
+from distspmd.frontend.from_numpy.syntax.tables_of_lists import rows_of
 from distspmd.frontend.from_numpy.transcript import Refusal, told
 from distspmd.frontend.from_numpy.values import INT64, OwnArray, Tensor, View, whole_expression
 from distspmd.frontend.tensor_ir.whole_numbers import (

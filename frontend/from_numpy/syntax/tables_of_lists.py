@@ -15,26 +15,13 @@ import numpy as np
 from distspmd.frontend.from_numpy.arithmetic import combine
 from distspmd.frontend.from_numpy.choosing import chosen
 from distspmd.frontend.from_numpy.list_forms import Row
-from distspmd.frontend.from_numpy.run_lists import RunList, must_be_known
+from distspmd.frontend.from_numpy.run_lists import RunList, RunTable, must_be_known
 from distspmd.frontend.from_numpy.subscripts import index_in
 from distspmd.frontend.from_numpy.syntax import list_changes, lists
 from distspmd.frontend.from_numpy.values import Tensor
 
 if TYPE_CHECKING:
     from distspmd.frontend.from_numpy.interpreter import Interpreter
-
-
-@dataclass(eq=False)
-class RunTable:
-    """Lists whose number is known, and whose elements the run decides.
-
-    Attributes:
-        rows: how many lists there are.
-        pool: the elements of all, each with the number of its list.
-    """
-
-    rows: int
-    pool: RunList
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,111 @@
+"""Lists whose content the run decides, of which a branch leaves one or another under a name.
+
+The name gets a list of its own, which takes over the elements of the one that the way has. That is
+what Python does as long as no other name stands for either of the two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from distspmd.frontend.from_numpy.list_forms import UNKNOWN, joined_form
+from distspmd.frontend.from_numpy.run_lists import (
+    Facts,
+    Known,
+    RunList,
+    RunTable,
+    columns_in,
+    site_of,
+)
+from distspmd.frontend.from_numpy.syntax import list_changes, lists
+from distspmd.frontend.from_numpy.values import View
+from distspmd.frontend.tensor_ir.statements import Block
+
+if TYPE_CHECKING:
+    from distspmd.frontend.from_numpy.interpreter import Interpreter
+
+
+def join_lists(
+    interpreter: Interpreter,
+    name: str,
+    values: tuple[Any, Any],
+    blocks: Sequence[Block],
+    others: Sequence[Mapping[str, Any]],
+) -> RunList | RunTable | None:
+    """One list for those of two ways; None where they have no common form, or other names.
+
+    Args:
+        interpreter: the reading.
+        name: of the variable.
+        values: at the ends of the two ways.
+        blocks: the statements of the ways.
+        others: all variables of each way but this one.
+    """
+    one, other = values
+    if isinstance(one, RunTable) and isinstance(other, RunTable) and one.rows == other.rows:
+        pools = join_lists(interpreter, name, (one.pool, other.pool), blocks, others)
+        return RunTable(one.rows, pools) if isinstance(pools, RunList) else None
+    if type(one) is not RunList or type(other) is not RunList or one.kind is not other.kind:
+        return None
+    outer = [frame.variables for frame in interpreter.tracer.frames[:-1]]
+    for value, way in zip(values, others, strict=True):
+        named = sum(each is value for each in _lists_in([*outer, way]))
+        if value.owner is not None or named > name.startswith("entry_"):
+            return None
+    return _joined(interpreter, name, values, blocks)
+
+
+def _lists_in(value: Any, seen: set[int] | None = None) -> Iterator[RunList]:
+    """The lists that variables stand for, also as parts of what they stand for."""
+    seen = set() if seen is None else seen
+    if isinstance(value, RunList | RunTable):
+        yield value if isinstance(value, RunList) else value.pool
+        return
+    if id(value) in seen:
+        return
+    seen.add(id(value))
+    if isinstance(value, Mapping):
+        for each in value.values():
+            yield from _lists_in(each, seen)
+    elif isinstance(value, list | tuple):
+        for each in value:
+            yield from _lists_in(each, seen)
+    elif hasattr(value, "__dict__") and not isinstance(value, type):
+        yield from _lists_in(vars(value), seen)
+
+
+def _joined(
+    interpreter: Interpreter, name: str, values: Sequence[RunList], blocks: Sequence[Block]
+) -> RunList:
+    tracer = interpreter.tracer
+    site = (*site_of(tracer, tracer.node), name, "joined")
+    known = tracer.noted.get(site, Facts())
+    form = known.form
+    for value in values:
+        own = tracer.noted.get(value.site, Facts()).form or value.form
+        if own is not UNKNOWN:
+            form = own if form is None else joined_form(tracer, form, own)
+    tracer.noted[site] = Facts(form, True, known.room)
+    with tracer.named(name):
+        found = lists.made_of(interpreter, site, values[0].kind, [])
+    tracer.noted[site] = Facts(form, True, known.room)
+    rooms = [value.room for value in values]
+    is_known = all(isinstance(room, int) for room in rooms)
+    tracer.needs[found.number] = max(rooms) if is_known else None
+    if form is None:
+        return found
+    if joined_form(tracer, found.form, form) != found.form or found.form is UNKNOWN:
+        raise Known
+    for value, block in zip(values, blocks, strict=True):
+        if value.form is UNKNOWN and tracer.noted.get(value.site, Facts()).form is not None:
+            raise Known
+        if value.form is UNKNOWN:
+            continue  # it is empty, as the list is
+        with tracer.within(block):
+            columns = lists.columns_of(tracer, value)
+            copies = [tracer.stored_anew(column, "elements") for column in columns]
+            taken = columns_in(found.form, value.form, copies)
+            views = [column for column in taken if isinstance(column, View)]
+            list_changes.take_over(interpreter, found, views)
+    return found

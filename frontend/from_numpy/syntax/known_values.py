@@ -1,0 +1,51 @@
+"""One of several known values, of which the run decides: by a whole number, or by a text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from distspmd.frontend.from_numpy import indexing, texts
+from distspmd.frontend.from_numpy.syntax.joined_arrays import note_elements
+from distspmd.frontend.from_numpy.tracer import Tracer
+from distspmd.frontend.from_numpy.values import Tensor
+
+
+def at_index(tracer: Tracer, base: Any, items: Any) -> Any:
+    """A part of known values; of Python's numbers it is one, and of texts it is one of them."""
+    if _is_of_texts(base):
+        return _text_at(tracer, base, items)
+    whole = tracer.tensor(base)
+    note_elements(tracer, whole, base)
+    found: Tensor = indexing.read(tracer, whole, items)
+    kinds = {type(v) for v in base} if isinstance(base, list | tuple | range) else set()
+    if not found.ndim and len(kinds) == 1 and kinds <= {bool, int, float, complex}:
+        (kind,) = kinds
+        return Tensor((), found.dtype, found.element, kind)
+    return found
+
+
+def at_text(tracer: Tracer, base: dict[Any, Any], key: texts.Text) -> Any:
+    """The entry of a known dictionary under a text of which the run decides."""
+    choice = texts.known_choice(key)
+    if choice is None or not all(text in base for text in choice.texts):
+        tracer.refuse("a dictionary gets a text with values of the run as a key")
+    return choice.of_each([base[text] for text in choice.texts])
+
+
+def _is_of_texts(base: Any) -> bool:
+    if isinstance(base, np.ndarray):
+        return base.dtype.kind == "U" and base.ndim == 1
+    if isinstance(base, list | tuple):
+        return bool(base) and all(type(value) is str for value in base)
+    return type(base) is str
+
+
+def _text_at(tracer: Tracer, base: Any, items: Any) -> texts.Text:
+    """The text, or the letter, that has a number."""
+    every = [*map(str, base)]
+    which = indexing.read(tracer, tracer.tensor(np.arange(len(every))), items)
+    if which.ndim:
+        tracer.refuse("a part of a text, or of texts, of which the run decides where it ends")
+    return texts.one_at(every, tracer.stored_anew(which, "which"))

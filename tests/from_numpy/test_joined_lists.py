@@ -1,0 +1,98 @@
+"""Lists whose content the run decides, of which a branch or a loop leaves one or another."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from distspmd.errors import UnsupportedProgram
+from distspmd.frontend import numpy_program
+from from_numpy.corpus.registry import Case
+from from_numpy.harness import on_paper
+
+X = np.random.default_rng(3).random(6)
+
+
+def one_or_another(x: Any) -> Any:
+    found = [i for i in range(3) if x[i] > 0.5]
+    if x[0] > 0.05:
+        found = [i for i in range(5) if x[i] > 0.4]
+    return len(found), found
+
+
+def longest(x: Any) -> Any:
+    best, score = [], -1.0
+    for t in range(4):
+        path = []
+        j = t
+        while j < 12 and x[j % 6] > 0.05:
+            path.append(j)
+            j += 1 + int(3 * x[j % 6])
+        s = sum(path) * x[t]
+        if s > score:
+            score = s
+            best = path
+    print(best, score)
+    return best
+
+
+def groups(x: Any, limit: Any) -> Any:
+    found = [[] for _ in range(2)]
+    for i in range(len(x)):
+        found[0 if x[i] < limit else 1].append(i)
+    return found
+
+
+class Clusters:
+    def __init__(self) -> None:
+        self.groups = [[] for _ in range(2)]
+
+    def run(self, x: Any) -> Any:
+        limit = 0.5
+        for _ in range(5):
+            self.groups = groups(x, limit)
+            old = limit
+            limit = (sum(x[i] for i in self.groups[0]) + x[self.groups[1]].sum()) / len(x)
+            if abs(limit - old) < 1e-3:
+                break
+        labels = np.empty(len(x))
+        for k, group in enumerate(self.groups):
+            for i in group:
+                labels[i] = k
+        return labels, limit
+
+
+def clustered(x: Any) -> Any:
+    return Clusters().run(x)
+
+
+def commonest(x: Any) -> Any:
+    counts = {}
+    for v in x:
+        k = int(v * 3)
+        counts[k] = counts.get(k, 0) + 1
+    most = max(counts, key=counts.get)
+    return most, min(counts, key=counts.get), min(counts, key=lambda k: counts[k])
+
+
+@pytest.mark.parametrize(
+    "program", [one_or_another, longest, clustered, commonest], ids=lambda each: each.__name__
+)
+def test_lists_of_two_ways_are_pythons(program: Any) -> None:
+    case = Case(program.__name__, program, "own", "", lambda _: (X.copy(),), ())
+    assert on_paper(case).kind == "right", on_paper(case)
+
+
+def test_a_list_with_two_names_is_not_joined() -> None:
+    def named_twice(x: Any) -> Any:
+        found = [i for i in range(6) if x[i] > 0.3]
+        other = found
+        if x[0] > 0.2:
+            other = [i for i in range(6) if x[i] > 0.6]
+        other.append(7)
+        return found, other
+
+    with pytest.raises(UnsupportedProgram, match="'other' is a RunList or a RunList"):
+        numpy_program(named_twice, X)
