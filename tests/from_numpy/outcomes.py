@@ -117,11 +117,21 @@ def differences(
     elif wanted is None or isinstance(wanted, str):
         if found != wanted:
             yield f"{where}: {_brief(found)} for {_brief(wanted)}"
+    elif _is_object(wanted):
+        if type(found) is not type(wanted):
+            yield f"{where}: {_brief(found)} for {_brief(wanted)}"
+            return
+        yield from differences(vars(found), vars(wanted), where, tolerance, **inner)
     else:
         if is_python(found) > is_python(wanted) or (kinds and is_python(found) < is_python(wanted)):
             yield f"{where}: {told_kind(is_python(found))} for {told_kind(is_python(wanted))}"
         most = max(tolerance, rounding.get(where, 0.0))
         yield from _array_differences(found, wanted, where, most)
+
+
+def _is_object(value: Any) -> bool:
+    """Whether a value is an object with attributes, and no array or number."""
+    return hasattr(value, "__dict__") and not isinstance(value, np.ndarray | np.generic | type)
 
 
 def _array_differences(found: Any, wanted: Any, where: str, tolerance: float) -> Iterator[str]:

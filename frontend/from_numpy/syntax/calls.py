@@ -41,6 +41,7 @@ from distspmd.frontend.from_numpy.syntax.lists import ListMethod
 from distspmd.frontend.from_numpy.syntax.mutation import MUTABLE
 from distspmd.frontend.from_numpy.syntax.ranges import static_values
 from distspmd.frontend.from_numpy.syntax.repeatable import check_repeatable
+from distspmd.frontend.from_numpy.syntax.shared_variables import change_outer
 from distspmd.frontend.from_numpy.syntax.sources import globals_of, read_source
 from distspmd.frontend.from_numpy.syntax.tables_of_lists import RowMethod
 from distspmd.frontend.from_numpy.texts import by_format, by_join, kept_now
@@ -446,6 +447,8 @@ def _closure(
     missing = [n for n in allowed if n not in known]
     if missing:
         run.tracer.refuse(f"{closure.__name__} needs the argument {missing[0]!r}")
+    for each in run.tracer.frames:
+        change_outer(run, each)
     scopes = {name: value for scope in closure.scopes for name, value in scope.items()}
     around = without_locals(closure.node, {**closure.frame.variables, **scopes})
     frame = Frame(
@@ -454,27 +457,11 @@ def _closure(
         closure.frame.first_line,
         closure.frame.source,
     )
-    frame.around = closure.frame
+    frame.around, frame.free = closure.frame, frozenset(around.keys() - known.keys())
     frame.receiver = arguments[0] if arguments else None
     found = run.run_body(closure.node, frame)
-    if frame.of_outer:
-        _change_outer(run, closure, frame)
+    change_outer(run, frame)
     return found
-
-
-def _change_outer(run: Interpreter, closure: Closure, frame: Frame) -> None:
-    """Give the variables that a function shares with the one around what they are now.
-
-    Raises:
-        CannotRoll: the call is in a loop or a branch, which would not know of the change.
-    """
-    outer = closure.frame.variables
-    for name in frame.of_outer:
-        if frame.variables.get(name) is outer.get(name):
-            continue
-        if run.tracer.inner:
-            raise CannotRoll(f"{name!r} of the function around is changed in a call")
-        outer[name] = frame.variables[name]
 
 
 def _method(
