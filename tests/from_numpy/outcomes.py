@@ -102,6 +102,7 @@ def differences(
         rounding: larger tolerances, by where a value is.
     """
     inner: dict[str, Any] = {"kinds": kinds, "rounding": rounding}
+    found, wanted = _attributes(found, wanted)
     if isinstance(wanted, tuple | list):
         if not isinstance(found, tuple | list) or len(found) != len(wanted):
             yield f"{where}: {_brief(found)} for {len(wanted)} values"
@@ -117,16 +118,18 @@ def differences(
     elif wanted is None or isinstance(wanted, str):
         if found != wanted:
             yield f"{where}: {_brief(found)} for {_brief(wanted)}"
-    elif _is_object(wanted):
-        if type(found) is not type(wanted):
-            yield f"{where}: {_brief(found)} for {_brief(wanted)}"
-            return
-        yield from differences(vars(found), vars(wanted), where, tolerance, **inner)
     else:
         if is_python(found) > is_python(wanted) or (kinds and is_python(found) < is_python(wanted)):
             yield f"{where}: {told_kind(is_python(found))} for {told_kind(is_python(wanted))}"
         most = max(tolerance, rounding.get(where, 0.0))
         yield from _array_differences(found, wanted, where, most)
+
+
+def _attributes(found: Any, wanted: Any) -> tuple[Any, Any]:
+    """What two objects of one class have; other values as they are."""
+    if not _is_object(wanted) or type(found) is not type(wanted):
+        return found, wanted
+    return vars(found), vars(wanted)
 
 
 def _is_object(value: Any) -> bool:
