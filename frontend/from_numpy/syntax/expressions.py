@@ -48,7 +48,6 @@ from distspmd.frontend.from_numpy.syntax.absence import (
 from distspmd.frontend.from_numpy.syntax.branches import branch
 from distspmd.frontend.from_numpy.syntax.calls import Closure, name_of
 from distspmd.frontend.from_numpy.syntax.conditions import goes_on, relation
-from distspmd.frontend.from_numpy.syntax.mutation import before_missing
 from distspmd.frontend.from_numpy.syntax.operators import compared
 from distspmd.frontend.from_numpy.syntax.registry import expression
 from distspmd.frontend.from_numpy.syntax.variables import OneOf, Undecided
@@ -390,7 +389,7 @@ def part_of(run: Interpreter, base: Any, items: Any) -> Any:
     if has_data(items) and isinstance(base, str | np.ndarray | list | tuple | range):
         return known_values.at_index(tracer, base, items)
     if isinstance(base, dict):
-        return _entry(run, base, items)
+        return known_values.entry_of(run, base, items)
     handler = run.functions.get(("subscript", type(base)))
     if handler is not None:
         return handler(run, base, items)
@@ -398,18 +397,6 @@ def part_of(run: Interpreter, base: Any, items: Any) -> Any:
         return base[items]
     except (TypeError, KeyError, IndexError) as problem:
         tracer.fail(problem)
-
-
-def _entry(run: Interpreter, base: dict[Any, Any], key: Any) -> Any:
-    """An entry of a dictionary whose keys are known."""
-    if isinstance(key, texts.Text):
-        return known_values.at_text(run.tracer, base, key)
-    before_missing(run, base, known_key(run, base, key, "is asked for"))
-    handler = run.functions.get(("subscript", type(base)))
-    try:
-        return base[key] if handler is None else handler(run, base, key)
-    except (TypeError, KeyError) as problem:
-        run.tracer.fail(problem)
 
 
 def _is_list(value: Any) -> bool:

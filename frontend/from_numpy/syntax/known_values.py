@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from distspmd.frontend.from_numpy import indexing, texts
+from distspmd.frontend.from_numpy.known_keys import known_key
 from distspmd.frontend.from_numpy.syntax.joined_arrays import note_elements
+from distspmd.frontend.from_numpy.syntax.mutation import before_missing
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.values import Tensor
+
+if TYPE_CHECKING:
+    from distspmd.frontend.from_numpy.interpreter import Interpreter
 
 
 def at_index(tracer: Tracer, base: Any, items: Any) -> Any:
@@ -26,7 +31,19 @@ def at_index(tracer: Tracer, base: Any, items: Any) -> Any:
     return found
 
 
-def at_text(tracer: Tracer, base: dict[Any, Any], key: texts.Text) -> Any:
+def entry_of(run: Interpreter, base: dict[Any, Any], key: Any) -> Any:
+    """An entry of a dictionary whose keys are known."""
+    if isinstance(key, texts.Text):
+        return _at_text(run.tracer, base, key)
+    before_missing(run, base, known_key(run, base, key, "is asked for"))
+    handler = run.functions.get(("subscript", type(base)))
+    try:
+        return base[key] if handler is None else handler(run, base, key)
+    except (TypeError, KeyError) as problem:
+        run.tracer.fail(problem)
+
+
+def _at_text(tracer: Tracer, base: dict[Any, Any], key: texts.Text) -> Any:
     """The entry of a known dictionary under a text of which the run decides."""
     choice = texts.known_choice(key)
     if choice is None or not all(text in base for text in choice.texts):
