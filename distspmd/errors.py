@@ -160,11 +160,20 @@ NOTED = (
         "complex numbers were found, as eigenvalues or roots, and are used where the program needs "
         "real ones; write np.linalg.eig(a.astype(complex)), or take np.real(...) of them",
     ),
+    (
+        "LinAlgError",
+        "LAPACK reports {}: a matrix is singular, or not positive definite, or what is sought of "
+        "it does not converge",
+    ),
 )
 """Errors that a run notes of an element and goes on: their names, and what they say of two numbers.
 
 Kernels know them by their places.
 """
+
+
+OF_LAPACK = len(NOTED) - 1
+"""The place of what LAPACK reports."""
 
 
 def error_of_program(kind: str) -> type[ProgramError]:

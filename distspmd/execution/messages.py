@@ -62,7 +62,9 @@ class Messages:
             _, kind, line, *numbers = noted
             noted[0] = 0
             name, text = NOTED[kind]
-            said = f"line {line} of the program: {text.format(*numbers)}"
+            said = text.format(*numbers)
+            if line:  # which the operators of a traced graph have not
+                said = f"line {line} of the program: {said}"
             self.error = self.error or error_of_program(name)(said)
 
     def take_error(self) -> Exception | None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
 import torch
 from torch._decomp import core_aten_decompositions, get_decompositions
+from torch._library.simple_registry import singleton
 from torch.utils._python_dispatch import _disable_current_modes
 
 from distspmd.frontend.from_torch import layers, lookups, small, windows
@@ -70,7 +71,24 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
     table[aten.native_group_norm.default] = _group_norm
     table[aten.mean.default] = lambda x, **k: _mean(x, None, **k)
     table[aten.view.default] = _view
+    table[CHECK] = lambda *_, **__: None
     return {operator: checked(operator, decomposition) for operator, decomposition in table.items()}
+
+
+CHECK = aten._linalg_check_errors.default
+"""Looks at what LAPACK reports, and raises an error; in a program, results do so themselves."""
+
+
+@contextlib.contextmanager
+def matrices_are_not_checked() -> Iterator[None]:
+    """Torch keeps this operator in its order among others, which pure graphs do not have."""
+    known = singleton.find(CHECK.name()).effect
+    before = known._effect
+    known._effect = None
+    try:
+        yield
+    finally:
+        known._effect = before
 
 
 def _view(x: torch.Tensor, shape: Sequence[int]) -> Any:

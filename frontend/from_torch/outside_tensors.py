@@ -85,6 +85,7 @@ class Outside:
     def __post_init__(self) -> None:
         self._seen: set[int] = set()
         self._of_modules: set[int] = set()  # what is in them is theirs to restore
+        self._keys: dict[int, torch.Tensor] = {}
 
     def _function(self, function: types.FunctionType) -> None:
         cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
@@ -105,10 +106,10 @@ class Outside:
                 return
 
             def get() -> Any:
-                return holder[key]
+                return holder[self._key(key)]
 
             def put(new: Any) -> None:
-                holder[key] = new
+                holder[self._key(key)] = new
 
             fixed = isinstance(holder, tuple)
             place = Place(name, value, get, None if fixed else put)
@@ -131,8 +132,9 @@ class Outside:
     def _entries(self, holder: Any, name: str, items: Mapping[Any, Any], form: str) -> None:
         if not isinstance(holder, tuple) and id(holder) not in self._of_modules:
             self.holders.append((name, holder, holder.copy()))
-        for key, item in list(items.items()):
-            self._item(holder, key, name + form.format(key), item)
+        for number, (key, item) in enumerate(list(items.items())):
+            told = f"[tensor {number}]" if isinstance(key, torch.Tensor) else form.format(key)
+            self._item(holder, key, name + told, item)
 
     def _attributes(self, value: Any, name: str) -> None:
         """Those of an object; of a module, what its class or its user has given it."""
@@ -168,11 +170,41 @@ class Outside:
             met: gets the places of tensors that are used, and for which nothing stands in.
         """
         standing = Standing(self, dict(stands), met)
+        back = self._let_stand(stands)
         try:
             yield standing
+            self._rename(back)
             standing.settle()
         finally:
+            self._rename(back)
             self._restore()
+
+    def _let_stand(self, stands: Mapping[int, torch.Tensor]) -> dict[int, torch.Tensor]:
+        """Let what stands in for tensors be the keys that these are; what to rename back."""
+        keys = [
+            key
+            for _, holder, _ in self.holders
+            if type(holder) in _DICTIONARIES
+            for key in holder
+            if isinstance(key, torch.Tensor) and id(key) in stands
+        ]
+        own = {id(key): stands[id(key)] for key in keys}
+        self._rename(own)
+        self._keys = own
+        return {id(stands[id(key)]): key for key in keys}
+
+    def _rename(self, keys: Mapping[int, torch.Tensor]) -> None:
+        """Put other tensors in for keys of dictionaries, which keep their order."""
+        self._keys = {}
+        for _, holder, _ in self.holders if keys else ():
+            if type(holder) in _DICTIONARIES and any(map(_is_tensor, holder)):
+                items = [(keys.get(id(k), k) if _is_tensor(k) else k, x) for k, x in holder.items()]
+                holder.clear()
+                holder.update(items)
+
+    def _key(self, key: Any) -> Any:
+        """What a key of a dictionary is now."""
+        return self._keys.get(id(key), key) if _is_tensor(key) else key
 
     def _restore(self) -> None:
         for place in [*self.places.values(), *self.others]:
@@ -250,6 +282,10 @@ class Standing:
             _refuse_left(name, holder, content)
 
 
+def _is_tensor(value: Any) -> bool:
+    return isinstance(value, torch.Tensor)
+
+
 def _kind(value: Any) -> Any:
     return (value.shape, value.dtype) if isinstance(value, torch.Tensor) else None
 
@@ -270,6 +306,7 @@ def _refuse_left(name: str, holder: Any, content: Any) -> None:
         if value is old or isinstance(old, torch.Tensor):
             continue
         where = f"{name}[{key!r}]" if isinstance(holder, list) else f"{name}.{key}".lstrip(".")
+        where = f"{name}[a tensor]" if _is_tensor(key) else where
         if any(isinstance(leaf, torch.Tensor) for leaf in _leaves(value)):
             raise UnsupportedProgram(
                 f"the function keeps a tensor in {where}, which had none before it was called. A "

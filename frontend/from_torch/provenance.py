@@ -21,6 +21,7 @@ from distspmd.errors import UnsupportedProgram
 from distspmd.frontend.from_torch.closures import Closed
 from distspmd.frontend.from_torch.known_values import SHAPES, KnownValues
 from distspmd.frontend.from_torch.lists_of_tensors import PREFIX, for_each
+from distspmd.frontend.from_torch.losses import LOSSES
 from distspmd.frontend.from_torch.outside_tensors import Standing
 from distspmd.frontend.from_torch.resampling import grid_sample
 from distspmd.frontend.from_torch.run_time_numbers import Guards, Number, ReadNumber
@@ -89,6 +90,8 @@ class Places(TorchFunctionMode):
             return _set_data(*args)
         if name == "grid_sample" and args[0].ndim == 4:
             return grid_sample(*args, **kwargs)
+        if name in LOSSES:
+            return LOSSES[name](*args, **kwargs)
         return self._run(func, name, *self.known.arguments(name, args, kwargs))
 
     def _run(

@@ -28,7 +28,10 @@ from distspmd.codegen.build import warm_up
 from distspmd.errors import UnsupportedProgram
 from distspmd.frontend.from_torch.assumptions import Assumptions
 from distspmd.frontend.from_torch.closures import Closed, check_owned, closed_over
-from distspmd.frontend.from_torch.decompositions import decompositions
+from distspmd.frontend.from_torch.decompositions import (
+    decompositions,
+    matrices_are_not_checked,
+)
 from distspmd.frontend.from_torch.fitting_numbers import check_numbers
 from distspmd.frontend.from_torch.known_values import KnownValues
 from distspmd.frontend.from_torch.optimizers import (
@@ -233,9 +236,10 @@ def _pure(state: _Run, examples: Sequence[torch.Tensor], inputs: Sequence[Any]) 
             before.copy_(now)
         return found
 
-    return make_fx(run, decomposition_table=decompositions(), tracing_mode="fake")(
-        *examples, *inputs
-    )
+    with matrices_are_not_checked():
+        return make_fx(run, decomposition_table=decompositions(), tracing_mode="fake")(
+            *examples, *inputs
+        )
 
 
 def _forget_aliases(graph: fx.Graph) -> None:
@@ -305,8 +309,7 @@ def _explained(error: Exception) -> str:
     if "token for effect" in text:
         return (
             f"the operator {text.rsplit(' ', 1)[-1]}, a part of what the function calls, looks at "
-            "values while it runs, which no program does. Factorisations of matrices "
-            "(torch.linalg.cholesky, inv, solve) are not covered."
+            "values while it runs, which no program does."
         )
     return f"the function cannot be traced: {name}: {text}"
 

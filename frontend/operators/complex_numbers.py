@@ -29,7 +29,9 @@ def _mapped(value: Value, build: Any) -> Value:
 
 
 @operator("_conj", "conj_physical", "_conj_physical")
-def _conjugate(builder: Builder, node: fx.Node, x: Value) -> Value:
+def _conjugate(builder: Builder, node: fx.Node, x: Value | complex) -> Value | complex:
+    if not isinstance(x, Value):  # a number of Python
+        return x.conjugate()
     return _mapped(x, lambda e: apply("conjugate", e)) if x.dtype.kind == "c" else x
 
 

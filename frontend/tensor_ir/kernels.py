@@ -38,6 +38,8 @@ from distspmd.plans.heuristics import HEURISTICS
 
 LINES = "lines"
 """The operation of a kernel whose code takes lines (:mod:`distspmd.frontend.tensor_ir.lines`)."""
+LAPACK = "lapack"
+"""Of one that calls LAPACK (:mod:`distspmd.frontend.tensor_ir.matrices`)."""
 
 
 @dataclass(eq=False)

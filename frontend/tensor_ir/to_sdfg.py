@@ -13,6 +13,7 @@ from dace.subsets import Subset
 from distspmd.dace_compat.settings import placed_by_us
 from distspmd.expressions.ir import (
     Argument,
+    Call,
     Expression,
     IndexValue,
     Load,
@@ -21,6 +22,7 @@ from distspmd.expressions.ir import (
 )
 from distspmd.frontend.tensor_ir.indices import Array, Index, Variable
 from distspmd.frontend.tensor_ir.kernels import (
+    LAPACK,
     LINES,
     Builder,
     Kernel,
@@ -32,9 +34,11 @@ from distspmd.frontend.tensor_ir.kernels import (
     reach,
 )
 from distspmd.frontend.tensor_ir.lines import headers_of
+from distspmd.frontend.tensor_ir.matrices import Routine
 from distspmd.nodes.computation import Computation
 from distspmd.nodes.contraction import Contraction
 from distspmd.nodes.contraction_operands import Pick
+from distspmd.nodes.lapack import INFO, Lapack
 from distspmd.runtime.compile_runtime import INCLUDE
 
 _GROUPS = {"batch": "bhcdefg", "left": "bsuvwxyz", "right": "opqrta", "reduced": "ijklmn"}
@@ -55,6 +59,9 @@ def emit(name: str, builder: Builder, main: Sequence[Kernel], update: Sequence[K
                 dtypes.dtype_to_typeclass(array.dtype.type),
                 transient=not array.is_argument,
             )
+    if any(kernel.operation == LAPACK for kernel in main):  # whose results note errors
+        header = INCLUDE / "distspmd" / "kernels" / "checked_index.hpp"
+        sdfg.append_global_code(header.read_text())
     state = sdfg.add_state("main", is_start_block=True)
     _State(state).emit(main)
     if update:
@@ -81,6 +88,8 @@ class _State:
                 self._map(kernel)
             elif kernel.operation == LINES:
                 self._lines(kernel)
+            elif kernel.operation == LAPACK:
+                self._lapack(kernel)
             else:
                 self._contraction(kernel)
 
@@ -181,6 +190,32 @@ class _State:
             for loads in (operands, [load for load in written if load is not None])
         )
         self._in_map(ranges, tasklet, _by_number("_line", reads), _by_number("_result", writes))
+
+    # -- matrices -------------------------------------------------------------------------------
+
+    def _lapack(self, kernel: Kernel) -> None:
+        call = kernel.results[0][1]
+        assert isinstance(call, Call)
+        routine = Routine.of(call)
+        operands = [load.array for load in call.arguments if isinstance(load, Load)]
+        made = [array for array, _ in kernel.results]
+        count = sum(len(v.leaves()) for v in kernel.variables)
+        node = Lapack(
+            kernel.label,
+            routine.function,
+            routine.subscripts,
+            count,
+            options=routine.options,
+            has_info=True,
+        )
+        self.state.add_node(node)
+        for n, array in enumerate(operands):
+            read, whole = self._read(array.name), self._whole(array.name)
+            self.state.add_edge(read, None, node, f"_in{n}", whole)
+        connectors = [*(f"_out{n}" for n in range(len(made) - 1)), INFO]
+        for connector, array in zip(connectors, made, strict=True):
+            written, whole = self._write(array.name), self._whole(array.name)
+            self.state.add_edge(node, connector, written, None, whole)
 
     # -- contractions ---------------------------------------------------------------------------
 

@@ -22,7 +22,8 @@ from distspmd.frontend.from_torch import api
 from distspmd.frontend.from_torch.arguments import MemoryBinding
 from distspmd.frontend.operators.aten_registry import HALVES
 from distspmd.frontend.tensor_ir.indices import Array, Index, Variable
-from distspmd.frontend.tensor_ir.kernels import LINES, Builder, Kernel, current_indices
+from distspmd.frontend.tensor_ir.kernels import LAPACK, LINES, Builder, Kernel, current_indices
+from from_torch.lapack_on_paper import run_lapack
 from from_torch.lines_on_paper import run_on_lines
 
 _REDUCTIONS: dict[str, Any] = {"sum": np.add, "max": np.maximum, "min": np.minimum}
@@ -116,6 +117,9 @@ def run_kernel(kernel: Kernel, memory: dict[str, Any]) -> None:
     """Write the results of a kernel."""
     if kernel.operation == LINES:
         _run_lines(kernel, memory)
+        return
+    if kernel.operation == LAPACK:
+        run_lapack(kernel, memory)
         return
     kept = [leaf for v in kernel.variables for leaf in v.leaves()]
     gone = [leaf for v in kernel.reduced for leaf in v.leaves()]

@@ -278,10 +278,8 @@ def layers_of_torch() -> list[str]:
 _BY_DATA = "depends on the values of tensors"
 REFUSED: dict[str, tuple[str, str]] = {
     "AdaptiveLogSoftmaxWithLoss": (_BY_DATA, "how many words are in a cluster decides shapes"),
-    "CTCLoss": ("_ctc_loss", "torch itself cannot trace it: shapes depend on lengths"),
     "CrossMapLRN2d": ("resize", "it makes its memory anew; `LocalResponseNorm` does the same"),
     "FractionalMaxPool2d": ("fractional_max_pool2d", "its windows are drawn"),
     "FractionalMaxPool3d": ("fractional_max_pool3d", "its windows are drawn"),
-    "GaussianNLLLoss": (_BY_DATA, "it raises where a variance is negative"),
 }
 """Layers that are refused: a part of what is said, and why."""

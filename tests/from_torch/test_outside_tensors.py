@@ -92,6 +92,41 @@ def test_a_parameter_on_its_own_is_trained(monkeypatch: pytest.MonkeyPatch) -> N
     same(*both(make, monkeypatch, torch.randn(4, 3)))
 
 
+def test_a_dictionary_has_states_by_their_parameters(monkeypatch: pytest.MonkeyPatch) -> None:
+    def make() -> tuple[Callable[..., Any], Any]:
+        linear = nn.Linear(3, 2)
+        momenta = {p: torch.zeros_like(p) for p in linear.parameters()}
+
+        def step(x: Tensor) -> Tensor:
+            loss = linear(x).square().sum()
+            linear.zero_grad()
+            loss.backward()
+            with torch.no_grad():
+                for p, momentum in momenta.items():
+                    momenta[p].mul_(0.9).add_(p.grad)
+                    p.sub_(momentum, alpha=0.1)
+            return loss
+
+        return step, lambda: [*linear.parameters(), *momenta.values(), *momenta]
+
+    found, wanted = both(make, monkeypatch, torch.randn(4, 3))
+    same(found, wanted)
+
+
+def test_a_state_that_a_dictionary_gets_in_the_step_is_refused_and_undone() -> None:
+    linear, momenta = nn.Linear(3, 2), dict[Tensor, Tensor]()
+    momenta[linear.bias] = torch.zeros(2)
+
+    def step(x: Tensor) -> Tensor:
+        for p in linear.parameters():
+            momenta[p] = momenta.get(p, torch.zeros_like(p)) + 1
+        return linear(x)
+
+    with pytest.raises(UnsupportedProgram, match=r"keeps a tensor in momenta\[a tensor\]"):
+        frontend.training_step(step, torch.randn(4, 3))
+    assert [*momenta] == [linear.bias]
+
+
 def test_data_of_a_parameter_are_written(monkeypatch: pytest.MonkeyPatch) -> None:
     def make() -> tuple[Callable[..., Any], Any]:
         first, second = nn.Linear(3, 3), nn.Linear(3, 3)

@@ -66,21 +66,23 @@ def run(what: str, preset: str, example: Architecture, comm: Any) -> tuple[str, 
     if precise:  # few elements have a norm, which amplifies the rounding of single precision
         module = module.double()
         inputs = [x.double() if x.is_floating_point() else x for x in inputs]
-    sdfg, begin = None, seconds()
-    if comm.rank == 0:
+    module.train(what == "step")
+    if what == "step":
+        same = copy.deepcopy(module)
+        function, reference = step_of(module), step_of(same)
+    else:
+        reference = module
+
+    def lowering() -> distspmd.Lowering:
         if what == "step":
-            module.train()
-            same = copy.deepcopy(module)
-            function, reference = step_of(module), step_of(same)
             sdfg = frontend.training_step(function, *inputs, name="step")
         else:
-            module.eval()
-            reference = module
             sdfg = frontend.torch_module(module, *inputs)
         schedule = PRESETS[preset](comm.size) if preset else split(sdfg, comm.size)
-        distspmd.lower(sdfg, schedule)
-    worst = 0.0
-    with distspmd.compile(sdfg, comm) as program:
+        return distspmd.lower(sdfg, schedule)
+
+    worst, begin = 0.0, seconds()
+    with distspmd.compile(lowering, comm) as program:
         taken = [after - before for before, after in zip(begin, seconds(), strict=True)]
         for _ in range(STEPS if what == "step" else 1):
             found = program(*(inputs if comm.rank == 0 else ()))

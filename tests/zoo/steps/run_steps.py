@@ -26,15 +26,21 @@ from distspmd import frontend
 from distspmd.errors import DistSPMDError
 from distspmd.frontend.from_torch.optimizers import FirstStepDiffers
 from zoo.steps import (  # noqa: F401
+    agents,
     classifiers,
     densities,
     encoders,
+    generators,
     graphs,
     habits,
     learning,
+    memories,
+    more_models,
+    operators,
     others,
     pictures,
     pixels,
+    recommendations,
     repositories,
     science,
     sequences,
