@@ -1,7 +1,8 @@
 """Ranges that loops choose: ``for i in range(n): a[i, :i] = ...`` runs a map over ``0:i``.
 
 The hull of all these ranges, ``0:n - 1``, is tiled. When the map runs, each rank takes the part of
-its tile that lies in the current range.
+its tile that lies in the current range. A hull that is nearly all of the dimension that it indexes
+is taken for all of it, as ``1:n`` of ``a[k + 1:, k]``: the map is cut where others cut the array.
 """
 
 from __future__ import annotations
@@ -14,6 +15,10 @@ from dace.sdfg import nodes
 from distspmd.analysis.accesses import bound_around
 from distspmd.analysis.index_bounds import Scope, bound_index
 from distspmd.analysis.iteration_spaces import IterationSpace, ParameterRange, parameters_of
+from distspmd.analysis.scopes import edges_at, nodes_inside
+
+_PART = 8
+"""Of a dimension, the part that a hull may leave out: tiles are so much less even at most."""
 
 
 def widen_to_hulls(space: IterationSpace) -> IterationSpace:
@@ -25,6 +30,9 @@ def widen_to_hulls(space: IterationSpace) -> IterationSpace:
         for name, extent in zip(space.parameters, now, strict=True)
         if (hull := _hull(extent, scope)) is not None
     }
+    if hulls and isinstance(space.node, nodes.MapEntry):
+        extents = _extents_indexed(space, space.node)
+        hulls = {name: _completed(hull, extents.get(name, set())) for name, hull in hulls.items()}
     chosen = tuple((n, own) for n, own in zip(space.parameters, now, strict=True) if n in hulls)
     ranges = [hulls.get(name, extent) for name, extent in zip(space.parameters, now, strict=True)]
     return replace(space, ranges=tuple(ranges), chosen=chosen)
@@ -42,3 +50,29 @@ def _hull(extent: ParameterRange, scope: Scope) -> ParameterRange | None:
     if begins is None or ends is None:
         return None
     return ParameterRange(begins.lower, sympy.Max(begins.lower, ends.upper), extent.step)
+
+
+def _completed(hull: ParameterRange, extents: set[sympy.Expr]) -> ParameterRange:
+    """The whole of the one dimension that is indexed, where the hull is nearly all of it."""
+    if len(extents) != 1 or not all(each.is_Integer for each in (hull.begin, hull.end, *extents)):
+        return hull
+    (extent,) = extents
+    left = extent - (hull.end - hull.begin)
+    if hull.begin < 0 or hull.end > extent or left > max(1, extent // _PART):
+        return hull
+    return ParameterRange(sympy.Integer(0), extent, hull.step)
+
+
+def _extents_indexed(space: IterationSpace, entry: nodes.MapEntry) -> dict[str, set[sympy.Expr]]:
+    """Extents of dimensions that each parameter of a map indexes by itself, where it writes."""
+    found: dict[str, set[sympy.Expr]] = {}
+    inside = nodes_inside(space.state, entry)
+    arrays = space.state.sdfg.arrays
+    for edge in edges_at(space.state, inside):
+        if edge.data.is_empty() or edge.data.data not in space.writes:
+            continue
+        shape = arrays[edge.data.data].shape
+        for (first, last, _), extent in zip(edge.data.subset.ranges, shape, strict=True):
+            if first == last and str(first) in space.parameters:
+                found.setdefault(str(first), set()).add(sympy.sympify(extent))
+    return found

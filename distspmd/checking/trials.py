@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import importlib
 import pickle
+import pkgutil
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -133,8 +135,13 @@ def _whole(layout: Layout, tile: Tile | None, before: Tile | None, comm: Any) ->
 
 
 def _load(folder: str) -> Callable[..., Any]:
-    from dace.codegen.compiler import load_precompiled_sdfg  # rank 0 alone needs it
+    """A compiled SDFG as a function; rank 0 alone imports what it needs."""
+    from dace.codegen.compiler import load_precompiled_sdfg
 
+    from distspmd import nodes
+
+    for module in pkgutil.iter_modules(nodes.__path__, f"{nodes.__name__}."):
+        importlib.import_module(module.name)  # whose classes may be nodes of the SDFG
     loaded: Callable[..., Any] = load_precompiled_sdfg(folder)
     return loaded
 

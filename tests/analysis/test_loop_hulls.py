@@ -23,6 +23,15 @@ def corner(x: dace.float64[9, 9]):
 
 
 @dace.program
+def panels(a: dace.float64[16, 16], y: dace.float64[16]):
+    for t in range(2, 9):
+        for i in dace.map[t:16]:
+            a[i, t] = 2 * a[i, t]
+        for j in dace.map[0:t]:
+            y[j] = y[j] + 1
+
+
+@dace.program
 def sums(a: dace.float64[7, 9], y: dace.float64[9]):
     for t in range(9):
         y[t] = np.sum(a[:, t:])
@@ -43,6 +52,15 @@ def test_the_hull_of_all_ranges_is_tiled() -> None:
 def test_a_map_runs_over_what_it_writes() -> None:
     lowering = distspmd.lower(corner.to_sdfg(), {"x": (2, 2)})
     assert dict(lowering.spaces[-1].iterates) == {"i": "2:9", "j": "2:9"}
+
+
+def test_a_hull_of_nearly_all_of_a_dimension_is_cut_where_the_array_is() -> None:
+    lowering = distspmd.lower(panels.to_sdfg(), {"a": (4,), "y": (2,)})
+    ranges = {space.name: dict(space.iterates) for space in lowering.spaces}
+    assert ranges["a"] == {"i": "0:16"}  # of 2:16
+    assert ranges["y"] == {"j": "0:8"}  # what is half of it stays, or one rank had all of it
+    (home,) = [home for home in lowering.homes if home.data == "a"]
+    assert [box[0] for box in home.layout.boxes] == [(0, 4), (4, 8), (8, 12), (12, 16)]
 
 
 def test_a_temporary_is_as_large_as_it_becomes() -> None:

@@ -14,6 +14,7 @@ import distspmd
 from distspmd.checking.check import arguments_of, oracle_of
 from distspmd.checking.python_oracle import python_function
 from distspmd.errors import ArgumentError, CheckError, LaunchError, PlanError, ScheduleError
+from distspmd.frontend import numpy_program
 from distspmd.plans.plan import Plan
 from distspmd.plans.redistribution import Redistribution
 from distspmd.solvers import SOLVERS
@@ -214,3 +215,14 @@ def test_the_oracle_is_the_python_function_where_numpy_can_run_it() -> None:
     function, oracle = oracle_of(without_numpy, {}, {"x": np.ones(4)})
     assert function is None
     assert oracle.startswith("the SDFG in one process: Python cannot run the function ('numpy.nd")
+
+
+def test_programs_of_which_no_function_is_known_are_compared_with_what_they_were() -> None:
+    """The rank that runs the original knows the kinds of its nodes, which came from a file."""
+
+    def doubled(x: dace.float64[9, 9]) -> Any:  # type: ignore[valid-type]
+        return 2 * x @ x
+
+    sdfg = dace.SDFG.from_json(numpy_program(doubled).to_json())
+    checked = distspmd.check(sdfg, {"__return": (3, 1, 1)}, 3)
+    assert checked.difference is None
