@@ -24,7 +24,7 @@ from distspmd.frontend.from_numpy.syntax.generators import Generator
 from distspmd.frontend.from_numpy.syntax.lists import columns_of
 from distspmd.frontend.from_numpy.texts import Choice, Text, known_choice
 from distspmd.frontend.from_numpy.tracer import Tracer
-from distspmd.frontend.from_numpy.values import OwnArray, Tensor, View, view_of
+from distspmd.frontend.from_numpy.values import OwnArray, Tensor, View, number, view_of
 from distspmd.frontend.tensor_ir.statements import Container
 from distspmd.runtime.call_form import (
     ELEMENTS,
@@ -237,6 +237,9 @@ def _make_result(tracer: Tracer, name: str, value: Tensor) -> None:
         and not value.container.is_argument
         and not value.container.name.startswith("__return")
     ):
+        if not any(each is value.container for each in tracer.block.containers()):
+            zero = number(0, value.dtype)  # of np.empty, say: nothing else would make it
+            tracer.write(value, Tensor(value.shape, value.dtype, lambda _: zero))
         value.container.name = name
         value.container.is_argument = True
         return
