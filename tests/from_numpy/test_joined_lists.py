@@ -74,7 +74,8 @@ def commonest(x: Any) -> Any:
         k = int(v * 3)
         counts[k] = counts.get(k, 0) + 1
     most = max(counts, key=counts.get)
-    return most, min(counts, key=counts.get), min(counts, key=lambda k: counts[k])
+    least = min(counts, key=counts.get), min(counts, key=lambda k: counts[k])
+    return most, least, sorted(counts, key=counts.get, reverse=True)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from distspmd.frontend.from_numpy.functions.python import as_list
 from distspmd.frontend.from_numpy.functions.registry import function
 from distspmd.frontend.from_numpy.kinds import has_data
 from distspmd.frontend.from_numpy.library import iteration
-from distspmd.frontend.from_numpy.run_lists import RunList, sequence
+from distspmd.frontend.from_numpy.run_lists import RunDict, RunList, sequence
 from distspmd.frontend.from_numpy.run_types import choose_type
 from distspmd.frontend.from_numpy.syntax import lists, orders_of_lists
 from distspmd.frontend.from_numpy.syntax.calls import of_library
@@ -39,7 +39,8 @@ def _sorted(run: Any, values: Any, *, key: Any = None, reverse: Any = False) -> 
         if any(map(is_own, every)):
             run.tracer.refuse("sorted(...) of objects by what is known at run time only")
         found = orders_of_lists.as_list(run, every)
-    orders_of_lists.sort(run, found, key=key, reverse=reverse)
+    copied = sequence(values) if isinstance(values, RunDict) else None
+    orders_of_lists.sort(run, found, key=key, reverse=reverse, copied=copied)
     return found
 
 

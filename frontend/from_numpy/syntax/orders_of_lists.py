@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 _BACK = slice(None, None, -1)
 
 
-def _keys(run: Interpreter, own: RunList, key: Any) -> RunList:
+def _keys(run: Interpreter, own: RunList, key: Any, copied: RunList | None = None) -> RunList:
     """What elements are compared by."""
     if key is None:
         must_be_known(run.tracer, own)
         return own
-    if _is_look_up(own, key):
+    if _is_look_up(copied or own, key):
         values: RunList = key.owner.values()  # of its own keys, none of which is missing
         return values
     found = of_library(run, iteration.mapped, {"called": key, "values": own})
@@ -90,12 +90,21 @@ def _order(run: Interpreter, keys: RunList, *, reverse: bool) -> Any:
     return indexing.read(tracer, combine(tracer, np.subtract, [last, found]), _BACK)
 
 
-def sort(run: Interpreter, own: RunList, *, key: Any = None, reverse: Any = False) -> None:
-    """``own.sort(key=key, reverse=reverse)``."""
+def sort(
+    run: Interpreter,
+    own: RunList,
+    *,
+    key: Any = None,
+    reverse: Any = False,
+    copied: RunList | None = None,
+) -> None:
+    """``own.sort(key=key, reverse=reverse)``; the list may be a copy of keys of a dictionary."""
     known = run.truth(reverse)
     if known is None:
         run.tracer.refuse("whether a list is sorted in reverse is known at run time only; write if")
-    places = run.tracer.stored_anew(_order(run, _keys(run, own, key), reverse=known), "order")
+    places = run.tracer.stored_anew(
+        _order(run, _keys(run, own, key, copied), reverse=known), "order"
+    )
     list_changes.reorder(run, own, lambda column: run.call(np.take, [column, places, 0], {}))
 
 
