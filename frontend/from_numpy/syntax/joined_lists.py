@@ -50,14 +50,16 @@ def join_lists(
         return None
     outer = [frame.variables for frame in interpreter.tracer.frames[:-1]]
     for value, way in zip(values, others, strict=True):
-        named = sum(each is value for each in _lists_in([*outer, way]))
+        named = sum(each is value for each in _lists_in([*outer, way], interpreter.tracer.made))
         if value.owner is not None or named > name.startswith("entry_"):
             return None
     return _joined(interpreter, name, values, blocks)
 
 
-def _lists_in(value: Any, seen: set[int] | None = None) -> Iterator[RunList]:
-    """The lists that variables stand for, also as parts of what they stand for."""
+def _lists_in(
+    value: Any, made: Mapping[int, Any], seen: set[int] | None = None
+) -> Iterator[RunList]:
+    """The lists that variables stand for, also as parts of lists and objects of the program."""
     seen = set() if seen is None else seen
     if isinstance(value, RunList | RunTable):
         yield value if isinstance(value, RunList) else value.pool
@@ -66,13 +68,13 @@ def _lists_in(value: Any, seen: set[int] | None = None) -> Iterator[RunList]:
         return
     seen.add(id(value))
     if isinstance(value, Mapping):
-        for each in value.values():
-            yield from _lists_in(each, seen)
+        for each in list(value.values()):
+            yield from _lists_in(each, made, seen)
     elif isinstance(value, list | tuple):
         for each in value:
-            yield from _lists_in(each, seen)
-    elif hasattr(value, "__dict__") and not isinstance(value, type):
-        yield from _lists_in(vars(value), seen)
+            yield from _lists_in(each, made, seen)
+    elif hasattr(value, "__dict__") and id(vars(value)) in made:
+        yield from _lists_in(vars(value), made, seen)
 
 
 def _joined(
