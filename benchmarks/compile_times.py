@@ -8,15 +8,21 @@ Cases: ``stencils-P`` is a chain of ten stencils on P ranks, ``jacobi-P`` a sten
 explained as well, ``maps-N`` a program of N maps that cannot be fused on 8 ranks, ``gpt-L-P`` a
 training step of a GPT of L layers, split by its batch and its heads over P ranks, ``gather-P`` the
 all-gather of P tiles, its plan and the proof of it, and ``start-P`` the start of P ranks that run a
-small program that is compiled already (seconds of all ranks, and wall time).
+small program that is compiled already (seconds of all ranks, and wall time). ``gpt2-L-P`` is what
+rank 0 does ahead of the first step of a GPT-2 of `transformers` (768 wide, L layers, AdamW, data
+parallel on P ranks, which are not started) in a cache that has the runtime and no program, line by
+line, and ``gpt2-again-L-P`` what it does in a second process, which finds the program.
 """
 
 from __future__ import annotations
 
 import argparse
 import cProfile
+import os
 import pstats
+import re
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -34,6 +40,8 @@ CASES = (
     "gather-512",
     "gather-4096",
     "start-64",
+    "gpt2-12-8",
+    "gpt2-again-12-8",
 )
 
 STARTED = """
@@ -157,6 +165,97 @@ def start(ranks: int) -> Callable[[], Any]:
     return lambda: launch([str(file)], ranks=ranks, timeout=300).check()
 
 
+def gpt2(layers: int, ranks: int) -> Callable[[], Any]:
+    """The program of a step of GPT-2 from nothing: what rank 0 does in ``frontend.partitioned``."""
+    find, make = _program_of_gpt2(layers, ranks)
+    _warm_up()
+    for folder in ("programs", "steps"):
+        shutil.rmtree(Path(os.environ["DISTSPMD_CACHE"]) / folder, ignore_errors=True)
+
+    def run() -> None:
+        assert find() is None
+        make()
+
+    return run
+
+
+def gpt2_again(layers: int, ranks: int) -> Callable[[], Any]:
+    """The same where a process before this one has made it."""
+    subprocess.run([sys.executable, __file__, f"gpt2-{layers}-{ranks}", "--here"], check=True)
+    find, _ = _program_of_gpt2(layers, ranks)
+
+    def run() -> None:
+        assert find() is not None
+
+    return run
+
+
+def _warm_up() -> None:
+    """Let the cache have what all programs share: the runtime, and the headers."""
+    import distspmd
+    from distspmd.execution.program import build_for
+    from distspmd.runtime import compiler_processes
+
+    small = distspmd.frontend.numpy_program(_written("small", "x: f8[64]", ["    y = 2 * x"], "y"))
+    distspmd.lower(small, {})
+    build_for(small, 1)
+    while compiler_processes.goes_on():
+        time.sleep(0.1)
+
+
+def _program_of_gpt2(layers: int, ranks: int) -> tuple[Callable[[], Any], Callable[[], None]]:
+    """What looks for the program of a step, and what makes and keeps it."""
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+    import torch
+    from zoo.architectures import tell_torchvision
+
+    tell_torchvision()
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    from distspmd import pipeline
+    from distspmd.execution.binding import binding_of
+    from distspmd.execution.program import build_for
+    from distspmd.frontend import data_parallel
+    from distspmd.frontend.from_torch.kept_programs import KeptProgram
+    from distspmd.frontend.from_torch.partitioned import Given
+
+    torch.manual_seed(0)
+    model = GPT2LMHeadModel(GPT2Config(n_layer=layers, n_embd=768, n_head=12, use_cache=False))
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+
+    def step(words: Any, wanted: Any) -> Any:
+        optimizer.zero_grad()
+        found = model(words).logits.flatten(0, 1)
+        loss = torch.nn.functional.cross_entropy(found, wanted.flatten())
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    words = torch.randint(0, model.config.vocab_size, (2, ranks, 128))
+    given, schedule = Given.of(step, tuple(words), {}), data_parallel(ranks)
+    of_call = "step", schedule, {}, "vector", ranks, given.key, given.strides
+    kept = KeptProgram.of(given.function, given.tensors, set(), *of_call, device=None)
+
+    def make() -> None:
+        sdfg = _phase("trace", lambda: given.traced("step", set()))
+        _phase("lower", lambda: pipeline.lower_numbers(sdfg, schedule))
+        built, lowering = _phase("compile", lambda: build_for(sdfg, ranks))
+        binding: Any = binding_of(sdfg)
+        kept.keep(built, lowering, binding)
+
+    return kept.find, make
+
+
+def _phase(name: str, run: Callable[[], Any]) -> Any:
+    """Run a part, and print its seconds."""
+    before = os.times()
+    result = run()
+    spent = [after - begun for after, begun in zip(os.times(), before, strict=True)]
+    told = f"{sum(spent[:2]):8.2f} s CPU, compilers {sum(spent[2:4]):.2f} s, {spent[4]:.2f} s"
+    print(f"{name:>15}  {told}", flush=True)
+    return result
+
+
 MAKERS = {
     "stencils": stencils,
     "jacobi": jacobi,
@@ -164,12 +263,14 @@ MAKERS = {
     "gpt": gpt,
     "gather": gather,
     "start": start,
+    "gpt2": gpt2,
+    "gpt2-again": gpt2_again,
 }
 
 
 def measure(case: str, profile: bool) -> None:
     """Run one case and print a line."""
-    kind, *numbers = case.split("-")
+    kind, *numbers = re.split(r"-(?=\d)", case)
     run = MAKERS[kind](*map(int, numbers))
     profiler = cProfile.Profile()
     children = sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])
@@ -199,7 +300,10 @@ def main() -> None:
             measure(case, options.profile)
         else:
             profiled = ["--profile"] * options.profile
-            subprocess.run([sys.executable, __file__, case, "--here", *profiled], check=True)
+            command = [sys.executable, __file__, case, "--here", *profiled]
+            with tempfile.TemporaryDirectory() as cache:
+                own = {"DISTSPMD_CACHE": cache} if case.startswith("gpt2") else {}
+                subprocess.run(command, check=True, env={**os.environ, **own})
 
 
 if __name__ == "__main__":

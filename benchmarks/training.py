@@ -6,7 +6,9 @@ parallel, parameters and states on the ranks), torch eager and ``torch.compile``
 and DistributedDataParallel on gloo with two ranks of one thread. It prints the best and the median
 time of a step, the bytes that each rank received in one, and the most memory that each process
 held while it trained; and what came before the first step: tracing, lowering and compiling, with
-``--fresh`` into empty caches.
+``--fresh`` into empty caches. With ``--processor``, ours and eager torch take turns in one process
+of two threads, and the least seconds of the processor of each are printed, with their ratio: on a
+machine that has other work.
 """
 
 from __future__ import annotations
@@ -79,6 +81,14 @@ def gpt(small: bool, parts: int) -> tuple[nn.Module, tuple[Tensor, ...], str]:
     return GPT(words, width, heads, length), (x, y.flatten()), "layers_0_qkv_addmm"
 
 
+def gpt2(small: bool, parts: int) -> tuple[nn.Module, tuple[Tensor, ...], str]:
+    """Of the published size: 12 layers, 768 wide."""
+    words, width, heads, length, batch = (20, 8, 2, 4, 4) if small else (50257, 768, 12, 128, 2)
+    x, y = torch.randint(0, words, (2, batch // parts, length))
+    model = GPT(words, width, heads, length, 2 if small else 12)
+    return model, (x, y.flatten()), "layers_0_qkv_addmm"
+
+
 def mlp(small: bool, parts: int) -> tuple[nn.Module, tuple[Tensor, ...], str]:
     width, batch = (16, 8) if small else (2048, 512)
     model = nn.Sequential(
@@ -89,7 +99,7 @@ def mlp(small: bool, parts: int) -> tuple[nn.Module, tuple[Tensor, ...], str]:
     return model, (x, y), "t_0_addmm"
 
 
-MODELS = {"mlp": mlp, "gpt": gpt}
+MODELS = {"mlp": mlp, "gpt": gpt, "gpt2": gpt2}
 
 
 def step_of(model: nn.Module, called: Callable[[Tensor], Tensor]) -> Callable[..., Tensor]:
@@ -213,6 +223,17 @@ def run(method: str, name: str, small: bool, repeat: int) -> None:
         print(f"{name:4} {method:10} {times}; received {received} MB; held {peaks} MB; {made}")
 
 
+def beside_eager(name: str, small: bool, repeat: int) -> None:
+    """Print the processor's seconds of our step and of torch's, which take turns."""
+    from convolutions import compare
+
+    warnings.simplefilter("ignore")
+    torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
+    torch.manual_seed(0)
+    model, batch, _ = MODELS[name](small, 1)
+    compare((f"step, {name}", step_of(model, model), batch, True), repeat, time.process_time)
+
+
 def start(method: str, arguments: list[str]) -> None:
     """Start the processes of a method."""
     ranks, threads = METHODS[method]
@@ -233,16 +254,26 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--small", action="store_true", help="sizes that take no time")
     parser.add_argument("--repeat", type=int, default=20)
-    parser.add_argument("--models", nargs="*", default=list(MODELS), choices=list(MODELS))
+    parser.add_argument("--models", nargs="*", default=["mlp", "gpt"], choices=list(MODELS))
     parser.add_argument("--methods", nargs="*", default=list(METHODS), choices=list(METHODS))
     parser.add_argument("--fresh", action="store_true", help="compile into empty caches")
+    parser.add_argument("--processor", action="store_true", help="its seconds, beside eager")
     parser.add_argument("--method", help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.method == "beside":
+        beside_eager(options.models[0], options.small, options.repeat)
+        return
     if options.method:
         run(options.method, options.models[0], options.small, options.repeat)
         return
     small = ["--small"] if options.small else []
     for name in options.models:
+        if options.processor:
+            argv = [str(Path(__file__).resolve()), "--method", "beside", *small, "--models", name]
+            env = {**os.environ, "OMP_NUM_THREADS": "2", "OPENBLAS_NUM_THREADS": "2"}
+            command = [sys.executable, *argv, "--repeat", str(options.repeat)]
+            subprocess.run(command, env=env, check=True)
+            continue
         for method in options.methods:
             with tempfile.TemporaryDirectory() as folder:
                 if options.fresh:

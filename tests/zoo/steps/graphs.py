@@ -119,6 +119,35 @@ def gat() -> Training:
     return fit(GAT(), lambda m, x, i: m(x, i).square().mean(), graph)
 
 
+class GIN(nn.Module):
+    """Sums over neighbours and perceptrons (isomorphism networks), and the sum of each graph."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.eps = nn.Parameter(torch.zeros(2))
+        self.layers = nn.ModuleList([mlp(6, 8, 8), mlp(8, 8, 8)])
+        self.head = nn.Linear(16, 3)
+
+    def forward(self, x: Tensor, index: Tensor, batch: Tensor) -> Tensor:
+        pooled: list[Tensor] = []
+        for number, layer in enumerate(self.layers):
+            target = index[1][:, None].expand(-1, x.size(1))
+            sums = torch.zeros_like(x).scatter_add(0, target, x[index[0]])
+            x = layer((1 + self.eps[number]) * x + sums).relu()
+            pooled.append(torch.zeros(2, x.size(1), dtype=x.dtype).index_add(0, batch, x))
+        return self.head(torch.cat(pooled, 1))
+
+
+@published
+def gin() -> Training:
+    """Two graphs in a batch, to classes."""
+    return fit(
+        GIN(),
+        lambda m, x, i, b, y: functional.cross_entropy(m(x, i, b), y),
+        lambda: (*graph(), torch.arange(NODES) // 5, classes(3, 2)),
+    )
+
+
 class Passing(nn.Module):
     """Messages by edges, and a recurrent cell for each node; then sets of nodes."""
 

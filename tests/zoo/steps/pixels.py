@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from zoo.own_models import UNet as DenoisingUNet
 from zoo.steps.others import doubles
 from zoo.steps.table import CALLS, Training, adamw, classes, fit, images, published
 
@@ -235,3 +236,13 @@ def capsules() -> Training:
         return (labels * left + 0.5 * (1.0 - labels) * right).sum(dim=-1).mean()
 
     return fit(Capsules(), loss_of, lambda: (images(11, 1, 2), classes(3)))
+
+
+@published
+def diffusion_unet() -> Training:
+    """A U-Net of a diffusion learns the noise; 6 pictures, so that 2 and 3 ranks have as many."""
+    return fit(
+        DenoisingUNet(),
+        lambda m, x, t, noise: functional.mse_loss(m(x, t), noise),
+        lambda: (images(8, batch=6), torch.randint(0, 100, (6,)), images(8, batch=6)),
+    )
