@@ -183,7 +183,7 @@ class _Phases:
         if given is None and _cost(home, dtype) > (1 - HEURISTICS.phase_gain) * before:
             return
         like, often = inner[0].space, times(loop)
-        for tiling in self._tilings(home):
+        for tiling in self._tilings(home, given):
             layout = Layout.of_boxes(tiling.mesh, home.layout.extents, tiling.boxes)
             read, write = (kind(like, name, layout, (), times=often) for kind in (Read, Write))
             around = [*outer[:first], read, *[write] * written, *outer[first:]]
@@ -205,17 +205,21 @@ class _Phases:
             loop = asked.loop(self.compilation.spaces)
             known = self.uses().get(asked.array, [])
             if loop is None or not any(is_in(use.space.state, loop) for use in known):
-                place = getattr(self.compilation.schedule, "places", {}).get(
-                    f"home of {asked}", "the schedule"
-                )
                 why = (
                     f"there are not so many loops around a space {asked.space!r}"
                     if loop is None
                     else f"no iteration space in that loop touches {asked.array!r}"
                 )
-                raise ScheduleError(f"{place}: {str(asked)!r}: {why}. Leave this home out.")
+                raise ScheduleError(
+                    f"{self._place(asked)}: {str(asked)!r}: {why}. Leave this home out."
+                )
             found.append((loop, asked, layout))
         return sorted(found, key=lambda each: len(list(loops_around(each[0]))))
+
+    def _place(self, asked: LoopHome) -> str:
+        """Where the schedule says so."""
+        places = getattr(self.compilation.schedule, "places", {})
+        return str(places.get(f"home of {asked}", "the schedule"))
 
     def split_as_asked(self, loop: LoopRegion, asked: LoopHome, layout: Layout) -> None:
         """Let a loop work on a copy that lives where the schedule says, or say why it does not."""
@@ -227,7 +231,12 @@ class _Phases:
         name = around[-1] if around else asked.array  # outer loops got their copies before
         known = self.uses()[name]
         places = list(self._phases(name, known, loop, math.inf, layout))
-        if not places or not self._may_move(name, known):
+        if not places:
+            raise ScheduleError(
+                f"{self._place(asked)}: {str(asked)!r}: {layout} is none of blocks along axes of a "
+                "mesh, so no copy has these tiles. Write a layout such as [4{x}16, 16]."
+            )
+        if not self._may_move(name, known):
             self.compilation.remarks += (
                 f"{known[0].space.where}: {asked.array!r} has no home of its own in the loop that "
                 "the schedule names: operands of a reduction are kept there.",
@@ -240,7 +249,7 @@ class _Phases:
         """Elements of a copy's tiles that are not those of its home."""
         return int(np.abs(np.array(phase.tiling.boxes) - layout.bounds).sum())
 
-    def _tilings(self, home: Home) -> Iterator[Tiling]:
+    def _tilings(self, home: Home, given: Layout | None = None) -> Iterator[Tiling]:
         """Tilings of a copy to a home: its own tiles, or even blocks along the same axes.
 
         A rank that shares an element with another writes the same box.
@@ -248,6 +257,8 @@ class _Phases:
         boxes = dict.fromkeys(home.core.holders())
         distinct = [box for box in boxes if not intervals.is_empty(box)]
         axes = self._axes(home)
+        if axes is None and given is not None and given.splits is not None:
+            axes = [split.axes for split in given.splits]
         if axes is None:
             return
         disjoint = relations.are_tiles_disjoint(home.core)

@@ -134,9 +134,11 @@ class Found:
             for p in self.spaces
         )
         head = ("space", "runs", "work, s", "next best", "costs", "memory, bytes")
+        homes = tuple((name, str(home)) for name, home in self.schedule.homes.items())
         return [
             Table(f"A schedule for {self.ranks:,} rank{'s' * (self.ranks > 1)}", ("", ""), totals),
             Table("Iteration spaces", head, rows),
+            *[Table("Homes that it gives", ("array", "layout"), homes)] * bool(homes),
         ]
 
     def drawing(self) -> str:

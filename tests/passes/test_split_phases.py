@@ -8,11 +8,14 @@ import numpy as np
 import pytest
 
 import distspmd
+from distspmd.errors import ScheduleError
 from distspmd.frontend import numpy_program
 from distspmd.layouts import intervals
+from distspmd.layouts.layout import Layout
 from distspmd.layouts.mesh import Mesh
 from distspmd.lowering import Lowering
 from distspmd.passes import split_phases
+from distspmd.schedule import Schedule
 
 N, STEPS = 48, 5
 
@@ -100,6 +103,44 @@ def test_copies_are_spaces_that_name_their_reason() -> None:
     copies = [space for space in found.spaces if "phase" in space.name]
     assert [str(space.chosen_by) for space in copies] == ["the loop that works on its copy"] * 2
     assert all(space.source.startswith("test_split_phases.py:") for space in copies)
+
+
+def with_home(layout: Layout) -> Schedule:
+    """Both sweeps split, and an array that lives so while the second one runs."""
+    homes = {"u in loop 1 around u.2": layout}
+    return Schedule({"u": (4,), "u.2": (4,)}, homes=homes)
+
+
+@pytest.mark.parametrize(
+    ("home", "turned"),
+    [
+        ("[48, 12{x}48]", 2 * 3 / 4),  # as by itself, on a mesh of other axes
+        ("[12{x}48, 48]", 0),  # as in the other loop
+        ("[48, 48]", 3),  # whole: each rank gets what it lacks, and gives nothing back
+    ],
+)
+def test_a_schedule_says_where_an_array_lives_in_a_loop(home: str, turned: float) -> None:
+    sdfg = numpy_program(sweeps, np.ones((N, N)))
+    found = distspmd.lower(sdfg, with_home(Layout.parse(home, Mesh(x=4))))
+    (copy,) = [each for each in found.homes if each.data == "u_phase"]
+    assert str(copy.layout) == home
+    copies = [m for m in found.memlets if m.data == "u" and m.times == STEPS]
+    assert sum(m.solution.cost.nbytes for m in copies) == turned * 8 * N * N
+
+
+def test_tiles_of_a_copy_are_blocks() -> None:
+    boxes = [((0, 48), (12 * rank, 12 * rank + 13 - (rank == 3))) for rank in range(4)]
+    layout = Layout.of_boxes(Mesh(x=4), (48, 48), boxes)
+    with pytest.raises(ScheduleError, match="no copy has these tiles"):
+        distspmd.lower(numpy_program(sweeps, np.ones((N, N))), with_home(layout))
+
+
+@pytest.mark.slow
+def test_homes_in_loops_are_right_on_ranks() -> None:
+    layout = Layout.parse("[48, 12{x}48]", Mesh(x=4))
+    checked = distspmd.check(numpy_program(sweeps, np.ones((N, N))), with_home(layout), 4)
+    assert checked.difference is None
+    assert any(home.data == "u_phase" for home in checked.lowering.homes)
 
 
 def test_a_loop_does_not_work_on_a_copy_of_its_copy() -> None:

@@ -135,6 +135,7 @@ def test_an_array_is_turned_between_sweeps_where_that_pays(tmp_path: Path) -> No
     homes = {name: str(home) for name, home in found.schedule.homes.items()}
     rows, columns = "[128{x}512, 512]", "[512, 128{x}512]"
     assert homes == {"u": rows, "u in loop 1 around u.2": columns}
+    assert "u in loop 1 around u.2" in str(found)
     found.save(tmp_path / "schedule.yaml")
     lowering = distspmd.lower(sdfg, tmp_path / "schedule.yaml", machine=Machine())
     assert {home.data: str(home.layout) for home in lowering.homes} == {
