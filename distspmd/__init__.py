@@ -30,18 +30,8 @@ from distspmd.errors import (
     ToolchainError,
     UnsupportedProgram,
 )
-from distspmd.layouts.dealing import Cyclic, cyclic
-from distspmd.layouts.dimension import Partial, Split
-from distspmd.layouts.layout import Layout
-from distspmd.layouts.mesh import Mesh
-from distspmd.lowering import Lowering
-from distspmd.plans.machine import Machine
-from distspmd.plans.redistribution import Redistribution
 from distspmd.runtime import watchdog
-from distspmd.runtime.allocation import launched_ranks
 from distspmd.runtime.errors_together import end_all_on_exception
-from distspmd.runtime.launch import launch
-from distspmd.schedule import OnMesh, Patterns, Schedule
 
 if TYPE_CHECKING:
     from distspmd.api import (
@@ -57,11 +47,21 @@ if TYPE_CHECKING:
     from distspmd.execution.symbolic_program import SymbolicProgram
     from distspmd.explanation import explain
     from distspmd.frontend.from_numpy.parallel_map import map
+    from distspmd.layouts.dealing import Cyclic, cyclic
+    from distspmd.layouts.dimension import Partial, Split
+    from distspmd.layouts.layout import Layout
+    from distspmd.layouts.mesh import Mesh
+    from distspmd.lowering import Lowering
     from distspmd.planning.planner import plan
+    from distspmd.plans.machine import Machine
+    from distspmd.plans.redistribution import Redistribution
     from distspmd.plans.simulator import simulate
     from distspmd.plans.verifier import verify
+    from distspmd.runtime.allocation import launched_ranks
     from distspmd.runtime.device_arrays import DeviceArray, DeviceStream
+    from distspmd.runtime.launch import launch
     from distspmd.runtime.redistribute import allocate, redistribute
+    from distspmd.schedule import OnMesh, Patterns, Schedule
     from distspmd.scheduling.found import Found
     from distspmd.scheduling.prediction import predict
     from distspmd.symbolic_lowering import SymbolicLowering
@@ -124,18 +124,32 @@ __all__ = [
 ]
 
 _LATER = {
+    "Cyclic": "distspmd.layouts.dealing",
     "DeviceArray": "distspmd.runtime.device_arrays",
     "DeviceStream": "distspmd.runtime.device_arrays",
     "Found": "distspmd.scheduling.found",
+    "Layout": "distspmd.layouts.layout",
+    "Lowering": "distspmd.lowering",
+    "Machine": "distspmd.plans.machine",
+    "Mesh": "distspmd.layouts.mesh",
+    "OnMesh": "distspmd.schedule",
+    "Partial": "distspmd.layouts.dimension",
     "PartitionedFunction": "distspmd.api",
+    "Patterns": "distspmd.schedule",
     "Program": "distspmd.execution.program",
+    "Redistribution": "distspmd.plans.redistribution",
+    "Schedule": "distspmd.schedule",
+    "Split": "distspmd.layouts.dimension",
     "SymbolicLowering": "distspmd.symbolic_lowering",
     "SymbolicProgram": "distspmd.execution.symbolic_program",
     "allocate": "distspmd.runtime.redistribute",
     "check": "distspmd.checking.check",
     "compile": "distspmd.api",
+    "cyclic": "distspmd.layouts.dealing",
     "explain": "distspmd.explanation",
     "iteration_spaces": "distspmd.api",
+    "launch": "distspmd.runtime.launch",
+    "launched_ranks": "distspmd.runtime.allocation",
     "lower": "distspmd.api",
     "map": "distspmd.frontend.from_numpy.parallel_map",
     "plan": "distspmd.planning.planner",
@@ -154,7 +168,8 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"distspmd.{name}")
     if name not in _LATER:
         raise AttributeError(f"module 'distspmd' has no attribute {name!r}")
-    return getattr(importlib.import_module(_LATER[name]), name)
+    found = globals()[name] = getattr(importlib.import_module(_LATER[name]), name)
+    return found
 
 
 end_all_on_exception()
