@@ -44,6 +44,8 @@ SECONDS = 60.0
 """Of a search whose budget is not given."""
 MANY = 400
 """Spaces, beyond which those that are alike are tied unless something else is asked for."""
+_ENOUGH = 2e-3
+"""Of the cost of so many spaces: a gap that is not worth the time to close it."""
 _HALF = 0.5
 """Of the time: where communication takes more, fewer ranks may be faster."""
 _WORTHWHILE = 0.01
@@ -285,10 +287,11 @@ def _solved(model: Model, options: Options) -> Found:
     """The best of a model whose choices are all possible: those that are not are left out."""
     _check_memory(model)
     begin, memory, best = time.monotonic(), model.capacity, None
+    enough = _ENOUGH if len(model.spaces) > MANY else 0.0
     for _ in range(_TRIES):
         left = max(_LEAST, options.seconds - (time.monotonic() - begin))
         try:
-            solution = solve(model.problem, seconds=left, progress=options.progress)
+            solution = solve(model.problem, seconds=left, progress=options.progress, enough=enough)
         except NoAssignment:
             break
         refused = _refused(model, solution)

@@ -38,25 +38,27 @@ class Descent:
         state = State(problem, least_usages(problem))
         descend(state, run)
         run.offer(state.choices)
-        self._follow_messages(run, state)
+        follow_messages(run, state, _SWEEPS)
         random = np.random.default_rng(0)
         for _ in range(_STARTS):
             if run.over:
                 return
             _descend_from(random.integers(0, problem.sizes), state, run)
 
-    def _follow_messages(self, run: Run, state: State) -> None:
-        messages = Messages(run.problem)
-        step = _STEP
-        for _ in range(_SWEEPS):
-            if run.over:
-                return
-            messages.sweep()
-            run.prove(messages.bound())
-            _descend_from(messages.cheapest(), state, run)
-            gap = abs(run.bound) if run.choices is None else run.cost - run.bound
-            messages.charge(step * gap)
-            step *= _SHORTER
+
+def follow_messages(run: Run, state: State, sweeps: int) -> None:
+    """Descend from what messages suggest after each of some sweeps, which raise the bound."""
+    messages = Messages(run.problem)
+    step = _STEP
+    for _ in range(sweeps):
+        if run.over:
+            return
+        messages.sweep()
+        run.prove(messages.bound())
+        _descend_from(messages.following(), state, run)
+        gap = abs(run.bound) if run.choices is None else run.cost - run.bound
+        messages.charge(step * gap)
+        step *= _SHORTER
 
 
 def _descend_from(choices: Choices, state: State, run: Run) -> None:

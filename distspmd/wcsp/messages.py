@@ -73,6 +73,20 @@ class Messages:
         """The choice of each variable that costs least by itself, after what has moved to it."""
         return np.array([int(np.argmin(costs)) for costs in self._now()], np.int64)
 
+    def following(self) -> Choices:
+        """The choice of one variable after the other that costs least beside those before it.
+
+        What has moved to it stands for those that come later.
+        """
+        chosen = np.zeros(self._problem.variables, np.int64)
+        for variable, around in enumerate(self._around):
+            costs = self._charged[variable].copy()
+            for number, side, other, table in around:
+                known = other < variable
+                costs += table[:, chosen[other]] if known else self._moved[number][side]
+            chosen[variable] = np.argmin(costs)
+        return chosen
+
     def charge(self, step: float) -> None:
         """Raise prices where the cheapest choices take more than there is, and lower the others.
 

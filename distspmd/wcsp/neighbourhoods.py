@@ -15,7 +15,7 @@ from typing import Protocol
 import numpy as np
 
 from distspmd.errors import NoAssignment
-from distspmd.wcsp.descent import descend, least_costs, least_usages
+from distspmd.wcsp.descent import descend, follow_messages, least_costs, least_usages
 from distspmd.wcsp.part import Part, part_of
 from distspmd.wcsp.problem import Choices
 from distspmd.wcsp.run import Run
@@ -27,6 +27,7 @@ _PROOF = 50_000  # for the whole problem
 _FRUITLESS = 200  # parts without success after which the search ends
 _COVERED = 40.0  # times that each variable was free without success, after which it ends, too
 _ENOUGH = 30  # parts without success after which the whole problem is tried
+_SWEEPS = 40  # of messages, before parts are solved
 _LARGEST, _PATIENCE = 400_000, 8  # elements from which on parts grow only after so many failures
 
 
@@ -65,6 +66,9 @@ def search(run: Run, method: Exact) -> None:
     state = State(problem, least_usages(problem))
     descend(state, run)
     run.offer(state.choices)
+    follow_messages(run, state, _SWEEPS)
+    if run.choices is not None:
+        state.restart(run.choices)
     random = np.random.default_rng(0)
     variables = np.flatnonzero(problem.sizes > 1)
     size, effort, fruitless, tried = float(_FIRST), _EFFORT, 0, False

@@ -21,6 +21,9 @@ _LARGEST_TABLE = 1 << 12
 _LARGEST_COMPARISON = 1 << 24
 """Elements above which the choices of a variable are not compared with each other."""
 
+_SAMPLED = 6
+"""Choices of a neighbour, about, by which most choices are seen not to replace each other."""
+
 Places = NDArray[np.int64]
 
 
@@ -155,14 +158,28 @@ class _Reducer:
         excess = own[:, None] - own[None, :]
         for part in self._parts[variable]:
             excess[part.amounts[:, None] < part.amounts[None, :]] = -np.inf
-        for table in self._tables[variable].values():
-            excess += _least_excess(table)
+        tables = [*self._tables[variable].values()]
+        with np.errstate(invalid="ignore"):  # what is no number is not above zero
+            for table in tables:  # some choices of the neighbour tell most pairs apart
+                excess += _least_excess(table[:, :: 1 + table.shape[1] // _SAMPLED])
+        np.fill_diagonal(excess, -np.inf)
         worse = excess >= 0
-        np.fill_diagonal(worse, False)
+        first, second = np.nonzero(worse)
+        if not len(first):
+            return kept
+        worse[first, second] = self._replaced(variable, first, second) >= 0
         for choice in np.flatnonzero(worse.any(axis=1)):
             if (worse[choice] & kept).any():
                 kept[choice] = False
         return kept
+
+    def _replaced(self, variable: int, first: Places, second: Places) -> Costs:
+        """For pairs of choices by how much the first costs more than the second at least."""
+        own = self._unary[variable]
+        excess = own[first] - own[second]
+        for table in self._tables[variable].values():
+            excess += _excess(table[first], table[second]).min(axis=1)
+        return excess
 
     def _keep(self, variable: int, kept: NDArray[np.bool_]) -> None:
         if kept.all():
@@ -304,10 +321,17 @@ def _least_excess(table: Costs) -> Costs:
 
     Where both exclude a choice of the neighbour, that one does not count.
     """
-    forbidden = np.isinf(table)
-    finite = np.where(forbidden, 0.0, table)
-    excess = finite[:, None, :] - finite[None, :, :]
-    excess[np.broadcast_to(forbidden[None, :, :], excess.shape)] = -np.inf
-    excess[np.broadcast_to(forbidden[:, None, :], excess.shape)] = np.inf
-    least: Costs = excess.min(axis=2)
+    least: Costs = _excess(table[:, None, :], table[None, :, :]).min(axis=2)
     return least
+
+
+def _excess(mine: Costs, other: Costs) -> Costs:
+    """By how much costs are above others; infinite where they are, whatever the others are."""
+    ours, theirs = np.isinf(mine), np.isinf(other)
+    if not ours.any() and not theirs.any():
+        found: Costs = mine - other
+        return found
+    excess = np.where(ours, 0.0, mine) - np.where(theirs, 0.0, other)
+    excess[np.broadcast_to(theirs, excess.shape)] = -np.inf
+    excess[np.broadcast_to(ours, excess.shape)] = np.inf
+    return excess

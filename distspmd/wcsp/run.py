@@ -32,6 +32,7 @@ class Run:
     Args:
         progress: Is told seconds, cost and bound whenever one of these has improved.
         offset: What is added to costs and bounds in the record alone.
+        enough: A gap, as a part of the cost, at which the search ends.
     """
 
     def __init__(
@@ -40,6 +41,7 @@ class Run:
         seconds: float,
         progress: Progress | None = None,
         offset: float = 0.0,
+        enough: float = 0.0,
     ) -> None:
         self.problem = problem
         self.choices: Choices | None = None
@@ -50,6 +52,7 @@ class Run:
         self._seconds = seconds
         self._progress = progress
         self._offset = offset
+        self._enough = enough
 
     @property
     def elapsed(self) -> float:
@@ -64,15 +67,19 @@ class Run:
     @property
     def closed(self) -> bool:
         """Whether the best assignment is proven to be one."""
-        if self.choices is None:
-            return False
-        size = max(abs(self.cost), abs(self.cost + self._offset), 1e-300)
-        return self.cost - self.bound <= _CLOSED * size
+        return self._is_within(_CLOSED)
 
     @property
     def over(self) -> bool:
         """Whether nothing is left to do, or no time to do it."""
-        return self.left == 0.0 or self.closed
+        return self.left == 0.0 or self._is_within(max(_CLOSED, self._enough))
+
+    def _is_within(self, gap: float) -> bool:
+        """Whether the bound is as near to the cost as a part of it."""
+        if self.choices is None:
+            return False
+        size = max(abs(self.cost), abs(self.cost + self._offset), 1e-300)
+        return self.cost - self.bound <= gap * size
 
     def offer(self, choices: Choices) -> bool:
         """Keep an assignment if it is allowed and cheaper than the best; say whether it was."""

@@ -61,6 +61,7 @@ def solve(
     seconds: float,
     solver: str | None = None,
     progress: Progress | None = None,
+    enough: float = 0.0,
 ) -> Solution:
     """Choose for all variables at the least cost within all limits.
 
@@ -69,6 +70,7 @@ def solve(
             proven to be the best or nothing is left to try.
         solver: The name of one of ``SOLVERS``; the first that does not refuse if None.
         progress: Is told seconds, cost and bound whenever one of these has improved.
+        enough: A gap, as a part of the cost, at which the search ends.
 
     Raises:
         NoAssignment: No assignment is allowed, or none was found that is.
@@ -77,7 +79,7 @@ def solve(
     untied, places = untie(problem)
     reduction = reduce(untied)
     chosen = _choose(reduction.problem, solver)
-    run = Run(reduction.problem, seconds, progress, reduction.offset)
+    run = Run(reduction.problem, seconds, progress, reduction.offset, enough)
     chosen.solve(run)
     if run.choices is None:
         raise NoAssignment("no assignment meets all limits, or none was found that does")

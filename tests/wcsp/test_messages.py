@@ -52,3 +52,25 @@ def test_prices_raise_the_bound_of_a_limited_problem() -> None:
         messages.sweep()
     assert messages.bound() > 1.5
     assert optimum(problem) == 2.0
+
+
+def test_variables_that_follow_each_other_agree_where_each_alone_does_not() -> None:
+    problem = Problem((np.zeros(2),) * 2, (Pair(0, 1, np.eye(2)),))
+    messages = Messages(problem)
+    messages.sweep()
+    assert problem.cost(messages.cheapest()) == 1.0
+    assert problem.cost(messages.following()) == 0.0
+
+
+@settings(max_examples=20)
+@given(st.integers(0, 2**32 - 1))
+def test_what_follows_the_messages_of_a_tree_is_its_optimum(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    pairs = tuple(
+        Pair(int(random.integers(variable)), variable, random.random((3, 3)))
+        for variable in range(1, 9)
+    )
+    problem = Problem(tuple(random.random((9, 3))), pairs)
+    messages = Messages(problem)
+    messages.sweep()
+    assert problem.cost(messages.following()) == pytest.approx(optimum(problem))

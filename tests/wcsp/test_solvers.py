@@ -9,6 +9,7 @@ from wcsp.problems import optimum, problems
 
 from distspmd.errors import NoAssignment
 from distspmd.wcsp.problem import Pair, Problem
+from distspmd.wcsp.run import Run
 from distspmd.wcsp.solver import SOLVERS, Solver, solve
 
 EACH = pytest.mark.parametrize("solver", SOLVERS, ids=lambda solver: solver.name)
@@ -75,3 +76,14 @@ def test_a_solver_says_why_it_refuses() -> None:
 def test_what_nothing_forbids_has_an_answer(solver: Solver) -> None:
     found = solve(Problem((np.array([2.0, 1.0]),)), seconds=60, solver=solver.name)
     assert found.choices.tolist() == [1]
+
+
+def test_a_search_ends_with_a_gap_that_is_small_enough() -> None:
+    problem = Problem((np.array([10.0, 8.0]),))
+    for enough, bound, over in ((0.0, 7.9, False), (0.2, 6.3, False), (0.2, 6.5, True)):
+        run = Run(problem, 1e9, enough=enough)
+        run.prove(bound)
+        assert not run.over
+        run.offer(np.array([1]))
+        assert run.over is over
+        assert not run.closed
