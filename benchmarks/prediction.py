@@ -227,6 +227,7 @@ def measured_machine(comm: Any, rounds: int) -> Machine:
             alpha=max(machine.alpha, together["swept"].seconds / 100 / ALPHA_MESSAGES),
             beta=max(machine.beta, (turns.seconds - stays.seconds) / turns.received / shared),
             copy=machine.copy / shared,
+            run=machine.run / shared,
         )
     found: Machine = comm.bcast(machine)
     return found

@@ -262,7 +262,8 @@ def _measured() -> Check:
     single, cached = machine.product * machine.single, machine.stream * machine.cached
     found = (
         f"a message {machine.alpha * 1e6:.1f} us, its bytes {1e-9 / machine.beta:.1f} GB/s, "
-        f"a copy {1e-9 / machine.copy:.1f} GB/s, shared memory {copies}, "
+        f"a copy {1e-9 / machine.copy:.1f} GB/s and {machine.run * 1e9:.0f} ns for each run of it, "
+        f"shared memory {copies}, "
         f"messages rather than copy-in/copy-out {runs}; of a rank, products "
         f"{1e-9 / machine.product:.1f} GFLOP/s ({1e-9 / single:.1f} in single precision), loops "
         f"{1e-9 / machine.operation:.1f} GFLOP/s, memory {1e-9 / machine.stream:.1f} GB/s "

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,16 +16,21 @@ import numpy as np
 import sympy
 from dace import SDFG, SDFGState, dtypes
 from dace.sdfg import nodes
+from numpy.typing import NDArray
 
 from distspmd.analysis.iteration_spaces import IterationSpace, main_map, parameters_of
 from distspmd.analysis.loop_runs import times
 from distspmd.analysis.scopes import nodes_inside
-from distspmd.expressions.ir import Expression
+from distspmd.expressions.ir import Expression, Operation
+from distspmd.expressions.operations import OPERATIONS
 from distspmd.nodes.computation import Computation
 from distspmd.nodes.contraction import NEST, Contraction, fastest_implementation
 from distspmd.nodes.row_exchange import ExchangedRows
 from distspmd.plans.heuristics import HEURISTICS
 from distspmd.plans.machine import Kind
+
+LINE = 64
+"""Bytes that a cache gets at once."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +74,34 @@ def work_of(space: IterationSpace) -> Work:
         return _product(space, 2.0)
     state, entry = main_map(space.expansion)
     return Work(Kind.LOOP, max(1.0, _of_scope(state, entry)))
+
+
+def swept_lines(
+    space: IterationSpace, index: Sequence[str | None], parts: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Bytes of lines that loops go through between two neighbours in a row of an array.
+
+    They are those of the loops within the one that goes along the row. The cache has the line of
+    the neighbour still if it holds all of them. 0 where loops go along rows first, or do not go
+    through the array in such a simple way.
+
+    Args:
+        index: parameter that indexes each dimension of the array.
+        parts: of each parameter, in a row for each tiling.
+    """
+    found = np.zeros(len(parts))
+    along = index[-1] if index else None
+    if along is None or not isinstance(space.node, nodes.MapEntry):
+        return found
+    outer = space.parameters.index(along)
+    within = [d for d, name in enumerate(space.parameters) if d > outer and name in index]
+    ranges = [space.ranges[d] for d in within]
+    lengths = [sympy.sympify((each.end - each.begin) / each.step) for each in ranges]
+    if not within or not all(length.is_number for length in lengths):
+        return found
+    each = np.ceil(np.array([float(length) for length in lengths]) / parts[:, within])
+    lines: NDArray[np.float64] = LINE * each.prod(axis=1)
+    return lines
 
 
 def _product(space: IterationSpace, operations: float) -> Work:
@@ -144,7 +177,7 @@ def _of_sdfg(sdfg: SDFG) -> float:
 
 
 def _of_expression(values: Iterable[Expression]) -> float:
-    """Nodes of expressions that have operands, each part counted once."""
+    """The work of the operations in expressions, each part counted once."""
     seen: set[int] = set()
     pending: list[Any] = list(values)
     found = 0
@@ -154,6 +187,6 @@ def _of_expression(values: Iterable[Expression]) -> float:
             continue
         seen.add(id(part))
         if part.arguments:
-            found += 1
+            found += OPERATIONS[part.name].work if isinstance(part, Operation) else 1
             pending += part.arguments
     return float(found)

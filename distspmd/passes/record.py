@@ -14,7 +14,7 @@ from distspmd.analysis.iteration_spaces import IterationSpace
 from distspmd.analysis.loop_runs import busiest, times
 from distspmd.analysis.tiling import Tiling
 from distspmd.analysis.uses import Read, Write
-from distspmd.analysis.work import work_of
+from distspmd.analysis.work import LINE, swept_lines, work_of
 from distspmd.layouts.layout import Layout
 from distspmd.lowering import (
     ATTRIBUTE,
@@ -91,11 +91,16 @@ def _work(space: IterationSpace, tiled: Tiled, dtypes: Mapping[str, np.dtype[Any
     parts = zip(space.parameters, tiled.tiling.parts, strict=True)
     chosen = math.prod(count for name, count in parts if name in space.moving)
     nbytes = np.zeros(len(hull))
+    lines = []
+    own = np.array([tiled.tiling.parts], np.int64)
     for use in tiled.uses:
         held = use.tiles.volumes.astype(np.float64)
         if not isinstance(use, Write) and use.approximate:
             held = np.minimum(held, iterations)
-        nbytes += held * dtypes[use.data].itemsize * min(1.0, use.share * chosen)
+        touched = held * dtypes[use.data].itemsize * min(1.0, use.share * chosen)
+        nbytes += touched
+        if sweep := float(swept_lines(space, use.index, own)[0]):
+            lines.append((sweep, float(touched.max(initial=0)) * LINE / dtypes[use.data].itemsize))
     work = work_of(space)
     return TileWork(
         float(iterations.max(initial=0)) * work.operations,
@@ -103,6 +108,7 @@ def _work(space: IterationSpace, tiled: Tiled, dtypes: Mapping[str, np.dtype[Any
         work.kind,
         times(space.state),
         int((hull > 0).sum()),
+        tuple(lines),
     )
 
 

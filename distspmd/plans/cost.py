@@ -33,29 +33,39 @@ class Cost:
 def cost(plan: Plan, machine: Machine) -> Cost:
     """Cost of a plan on a machine (alpha-beta model)."""
     steps = split_reductions(plan).steps
-    seconds = sum(_seconds(step, plan.itemsize, machine) for step in steps)
+    seconds = sum(_seconds(step, plan, machine) for step in steps)
     received = sum(int(step.traffic.received.sum()) for step in steps)
     return Cost(seconds, received * plan.itemsize)
 
 
-def _seconds(step: Step, itemsize: int, machine: Machine) -> float:
+def _seconds(step: Step, plan: Plan, machine: Machine) -> float:
     traffic, spec = step.traffic, step.kind.spec
     calls = int(traffic.partners.max(initial=0))
     if spec.trees:
         largest = max(map(len, step.groups), default=1)
         calls = spec.trees * math.ceil(math.log2(largest))
-    busiest = int(max(traffic.received.max(initial=0), traffic.sent.max(initial=0)))
+    busiest, sent = (int(own.max(initial=0)) for own in (traffic.received, traffic.sent))
     local = int(traffic.copied.max(initial=0))
-    if machine.cores:
+    if machine.cores:  # ranks of one host: the one that wants bytes brings them
         busiest = machine.busiest(busiest, int(traffic.received.sum()))
         local = machine.busiest(local, int(traffic.copied.sum()))
+    else:
+        busiest = max(busiest, sent)
     latency, moving = calls * machine.alpha, busiest * machine.beta
     if machine.has_nodes:
         far = between_nodes(step, machine.node_ranks)
         distant = min(calls, far.calls)
         latency += distant * (machine.far_alpha - machine.alpha)
         moving = max(moving, far.elements * machine.far_beta)
-    return latency + itemsize * (moving + local * machine.copy)
+    return latency + plan.itemsize * (moving + local * machine.copy) + _begun(step, plan, machine)
+
+
+def _begun(step: Step, plan: Plan, machine: Machine) -> float:
+    """Seconds that the busiest rank takes to begin the runs of memory that it brings."""
+    if not machine.run:
+        return 0.0
+    runs = step.table.runs(plan.redistribution.source.extents)
+    return float(machine.busiest(runs.max(initial=0), runs.sum())) * machine.run
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from distspmd.layouts.intervals import Box, Numbers
 from distspmd.plans.collectives import CollectiveSpec, Ends, received_in_groups
-from distspmd.plans.messages import Messages, Traffic
+from distspmd.plans.messages import Messages, Traffic, runs
 
 Bools = NDArray[np.bool_]
 
@@ -145,6 +145,17 @@ class GroupMessages(Messages):
             self._on_ranks(copied),
             partners,
         )
+
+    def runs(self, extents: Sequence[int]) -> Numbers:
+        """Runs of memory in what each rank receives and copies; of ranks beyond the last none."""
+        spec = self.spec
+        if self.is_listed or not (spec.to_all or spec.from_all) or not self.keeps(spec):
+            return super().runs(extents)
+        own = runs((self.have if spec.to_all else self.want)[self.ranks], extents)
+        if not spec.to_all:
+            return self._on_ranks(own * np.repeat(self.sizes - (not self.to_self), self.sizes))
+        every = np.repeat(np.add.reduceat(own, self._starts), self.sizes)
+        return self._on_ranks(every - (own if not self.to_self else 0))
 
     def _on_ranks(self, numbers: Numbers) -> Numbers:
         """Numbers of the ranks of all groups as those of all ranks; 0 of ranks in none."""

@@ -40,12 +40,16 @@ class Machine:
             memory that ranks of a node share than gets messages.
         run_bytes: bytes that a rank receives in boxes that are each one run of memory on both
             sides, from which on messages beat copy-in/copy-out between two ranks.
+        run: seconds to begin a run of memory in what a rank copies or receives; a part of an array
+            that is split along its last dimension has one in each row.
         product: seconds for one operation of a rank in a product of matrices by BLAS.
         single: part of that time which an operation in single precision takes.
         operation: seconds for one operation of a rank in a loop over elements.
         stream: seconds for one byte that a rank reads from memory or writes to it as it computes.
         cached: part of that time which a byte takes that a cache holds.
         cache: bytes that a core's share of the caches holds.
+        near: bytes that the nearest cache holds; what a loop reads across the rows of an array is
+            brought there in lines, and again if the lines of a sweep are more. 0 where unknown.
         launch: seconds to begin an iteration space.
         cores: that all ranks share, where ranks are more than cores; 0 where each has its own. A
             fraction where threads share a core: how many times as much all ranks do as one alone.
@@ -60,12 +64,14 @@ class Machine:
     copy: float = 5e-11
     single_copy_bytes: int = 1 << 16
     run_bytes: int = 1 << 16
+    run: float = 0
     product: float = 5e-11
     single: float = 0.5
     operation: float = 5e-10
     stream: float = 1e-10
     cached: float = 1
     cache: float = 0
+    near: float = 0
     launch: float = 2e-7
     cores: float = 0
     node_ranks: int = 0
@@ -89,7 +95,9 @@ class Machine:
         """Seconds of so many messages one after the other, of so many bytes together."""
         return messages * self.alpha + nbytes * self.beta
 
-    def computing(self, operations: Any, nbytes: Any, kind: Kind, working: Any = 1) -> Any:
+    def computing(
+        self, operations: Any, nbytes: Any, kind: Kind, working: Any = 1, again: Any = 0
+    ) -> Any:
         """Seconds of a rank for a tile of an iteration space: the slower of code and memory.
 
         Of what is more than the cache holds, as much again comes from memory. Numbers, or arrays
@@ -100,10 +108,11 @@ class Machine:
             nbytes: that the tile reads and writes.
             kind: the code that runs.
             working: ranks that work on the space at once.
+            again: bytes of lines that the nearest cache gets more than once.
         """
         shared = self.sharing(working)
         far = np.minimum(nbytes, 2 * np.maximum(nbytes - self.cache / shared, 0))
-        moving = self.stream * (nbytes * self.cached + far * max(0.0, 1 - self.cached))
+        moving = self.stream * ((nbytes + again) * self.cached + far * max(0.0, 1 - self.cached))
         coding = operations * self._operation(kind)
         return self.launch + shared * np.maximum(coding, moving)
 
@@ -166,7 +175,18 @@ def _read() -> dict[str, Any]:
 
 
 _OF_RANKS = frozenset(
-    ("product", "single", "operation", "stream", "cached", "cache", "launch", "cores")
+    (
+        "run",
+        "product",
+        "single",
+        "operation",
+        "stream",
+        "cached",
+        "cache",
+        "near",
+        "launch",
+        "cores",
+    )
 )
 _OF_NODES = frozenset(("node_ranks", "far_alpha", "far_beta"))
 """What is assumed where a file has no figure of it."""

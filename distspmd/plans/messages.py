@@ -117,6 +117,16 @@ class Messages(Sequence[Message]):
         volumes: Numbers = np.maximum(sides, 0).prod(axis=1)
         return volumes
 
+    def runs(self, extents: Sequence[int]) -> Numbers:
+        """Runs of memory in what each rank receives and copies; of ranks beyond the last none.
+
+        Args:
+            extents: of the array.
+        """
+        found = np.zeros(int(self.receivers.max(initial=-1)) + 1, np.int64)
+        np.add.at(found, self.receivers, runs(self.bounds, extents))
+        return found
+
     @cached_property
     def between(self) -> NDArray[np.bool_]:
         """Which messages go from one rank to another."""
@@ -163,3 +173,19 @@ class Messages(Sequence[Message]):
 
     def __repr__(self) -> str:
         return repr(self._objects)
+
+
+def runs(bounds: Numbers, extents: Sequence[int]) -> Numbers:
+    """Runs of memory in boxes (boxes, dimensions, 2) of an array; of an empty one none.
+
+    A run is what lies along the last dimension in which a box is more than one element wide, and
+    with it all before, as long as the box has the whole of the dimensions behind.
+    """
+    sides = np.maximum(bounds[:, :, 1] - bounds[:, :, 0], 0)
+    run = np.ones(len(sides), np.int64)
+    open_ = np.ones(len(sides), bool)
+    for side, extent in zip(sides.T[::-1], reversed(extents), strict=True):
+        run[open_] *= side[open_]
+        open_ &= (run <= 1) | (side == extent)
+    found: Numbers = sides.prod(axis=1) // np.maximum(run, 1)
+    return found

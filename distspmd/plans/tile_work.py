@@ -17,6 +17,8 @@ class TileWork:
         kind: the code that runs.
         times: how often the space runs, as far as loops around it tell.
         working: ranks that run a tile.
+        lines: numbers of bytes: those of all lines of a sweep across rows, which the nearest cache
+            holds or not, and those that it gets again where it does not.
     """
 
     operations: float = 0.0
@@ -24,8 +26,10 @@ class TileWork:
     kind: Kind = Kind.LOOP
     times: int = 1
     working: int = 1
+    lines: tuple[tuple[float, float], ...] = ()
 
     def seconds(self, machine: Machine) -> float:
         """Predicted seconds of a run."""
-        each = machine.computing(self.operations, self.nbytes, self.kind, self.working)
+        again = sum(nbytes for sweep, nbytes in self.lines if sweep > machine.near > 0)
+        each = machine.computing(self.operations, self.nbytes, self.kind, self.working, again)
         return self.times * float(each)

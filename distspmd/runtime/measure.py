@@ -12,6 +12,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,8 @@ NEVER = 1 << 62
 """A number of bytes from which on nothing is done."""
 
 _LARGE = 1 << 24
+_RUNS, _RUN = 1 << 12, 1 << 8
+"""Runs of memory that are copied, and bytes of each."""
 _SIZES = tuple(1 << power for power in range(12, 25, 2))
 _REPEAT = 15
 _EDGE = 512
@@ -57,8 +60,17 @@ def measured_on(comm: Any) -> Machine:
     here, there = np.zeros(_LARGE, np.uint8), np.zeros(_LARGE, np.uint8)
     copy = _least(comm, lambda: np.copyto(there, here)) / _LARGE
     copies, runs = (_threshold(comm, wins) for wins in (_single_copy_wins, _run_wins))
-    speeds: dict[str, Any] = {**_computing(comm), **_reading(comm)}
-    return Machine(alpha, beta, copy, copies, runs, **speeds)
+    speeds: dict[str, Any] = {**_computing(comm), **_reading(comm), "near": _nearest()}
+    return Machine(alpha, beta, copy, copies, runs, _beginning(comm), **speeds)
+
+
+def _beginning(comm: Any) -> float:
+    """Seconds to begin a run: for rows that lie apart, longer than for as many that do not."""
+    apart, together, out = (
+        np.zeros((_RUNS, width), np.uint8)[:, :_RUN] for width in (9 * _RUN, _RUN, _RUN)
+    )
+    seconds = [_least(comm, functools.partial(np.copyto, out, each)) for each in (apart, together)]
+    return max(0.0, seconds[0] - seconds[1]) / _RUNS  # noise is no negative time
 
 
 def _computing(comm: Any) -> dict[str, float]:
@@ -101,14 +113,26 @@ def _reading(comm: Any) -> dict[str, float]:
     return caches(costs)
 
 
+def _nearest() -> int:
+    """Bytes that the nearest cache of a core holds, as the system says; 0 where it does not."""
+    for cache in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*"):
+        try:
+            level, kind, size = ((cache / n).read_text().strip() for n in ("level", "type", "size"))
+        except OSError:
+            continue
+        if level == "1" and kind == "Data" and size.endswith("K") and size[:-1].isdigit():
+            return int(size[:-1]) << 10
+    return 0
+
+
 def caches(costs: Mapping[int, float]) -> dict[str, float]:
     """The parameters of caches, of seconds for a byte by how many are read again and again."""
     sizes = sorted(costs)
     cached, stream = min(costs.values()), costs[sizes[-1]]
     midway = (cached + stream) / 2
     held = [0, *itertools.takewhile(lambda nbytes: costs[nbytes] < midway, sizes)]
-    is_near = stream < 1.1 * cached  # memory is as fast
-    return {"stream": stream, "cached": cached / stream, "cache": 0 if is_near else held[-1]}
+    is_flat = stream < 1.1 * cached  # memory is as fast
+    return {"stream": stream, "cached": cached / stream, "cache": 0 if is_flat else held[-1]}
 
 
 def _exchange(comm: Any, nbytes: int) -> float:

@@ -94,6 +94,17 @@ class Columns:
         """The intervals of a side."""
         return self._intervals[side]
 
+    def widths(self, sides: Numbers) -> Numbers:
+        """Elements of the widest interval of some sides, and of what all of them lie in."""
+        held = [self.intervals_of(side) for side in sides.tolist()]
+        found = [
+            ((own[:, 1] - own[:, 0]).max(), own[:, 1].max() - own[:, 0].min())
+            if len(own)
+            else (0, 0)
+            for own in held
+        ]
+        return np.array(found, np.int64).reshape(-1, 2)
+
     @once
     def meeting(self, mine: int, other: int) -> int:
         """Most intervals of one side that one of another meets, by their numbers."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from distspmd.analysis.loop_runs import busiest, times
 from distspmd.analysis.uses import Read, Update
-from distspmd.analysis.work import Work, work_of
+from distspmd.analysis.work import LINE, Work, swept_lines, work_of
 from distspmd.layouts.mesh import Mesh
 from distspmd.passes.compilation import Compilation
 from distspmd.placement.argument_layouts import IN_TILES, REPLICATED, ROOT
@@ -141,7 +141,7 @@ class Model:
         busy = busiest(footprint.space, tilings.parts)
         iterations = hull * (busy / np.maximum(hull.max(axis=1), 1.0))[:, None]
         chosen = tilings.chosen_parts(footprint.space)[:, None]
-        tiles, nbytes = np.zeros(hull.shape), np.zeros(hull.shape)
+        tiles, nbytes, again = (np.zeros(hull.shape) for _ in range(3))
         for place, slot in enumerate(footprint.slots(candidates)):
             alike = footprint.like, place, asked
             if alike not in self._uses:
@@ -153,10 +153,13 @@ class Model:
             if isinstance(slot.use, Read | Update) and slot.use.approximate:
                 held = np.minimum(held, iterations)
             tiles += held * size
-            nbytes += held * size * np.minimum(1.0, slot.use.share * chosen)
+            touched = held * size * np.minimum(1.0, slot.use.share * chosen)
+            nbytes += touched
+            sweep = swept_lines(footprint.space, slot.use.index, tilings.parts)
+            again += (sweep > (program.machine.near or np.inf))[:, None] * touched * LINE / size
         work = program.works[name]
         each = program.machine.computing(
-            iterations * work.operations, nbytes, work.kind, tilings.working[:, None]
+            iterations * work.operations, nbytes, work.kind, tilings.working[:, None], again
         )
         seconds = each.max(axis=1) * (1 + _SHORTER * np.log2(self._cuts(footprint, tilings)))
         return SpaceVariable(name, candidates, program.times[name] * seconds, tiles.max(axis=1))

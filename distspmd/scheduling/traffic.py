@@ -101,24 +101,64 @@ def move(source: Tiles, target: Tiles, itemsize: int, machine: Machine) -> Moved
         alone[:, None], target.different[None] - kept, 0
     )  # else no rank sends more than the busiest receives
     exchange, calls = _calls(source, target, meets, serves, own)
-    busiest = np.maximum(most, np.maximum(sent, 0))
-    direct = np.maximum(busiest, np.where(alone[:, None], received, 0))  # all from one rank
+    busiest = direct = most  # where ranks share cores, those that want bytes bring them
+    if not machine.cores:
+        busiest = np.maximum(most, np.maximum(sent, 0))
+        direct = np.maximum(busiest, np.where(alone[:, None], received, 0))  # all from one rank
     spread = alone[:, None] & (target.copies > 1)[None] & (target.count > 1)[None]
     busiest = busiest + np.where(spread, most, 0)  # scattered, and told to those who share a tile
     busiest, direct = (machine.busiest(each, received) for each in (busiest, direct))
-    kept = machine.busiest(kept, all_kept)
+    copied = machine.busiest(kept, all_kept)
     moving = _Moving(np.where(received > 0, calls, 0).astype(np.float64), busiest)
     if machine.has_nodes:
         near, far = (Nodes(each.bounds, machine.node_ranks) for each in (source, target))
         moving.far = entering(near, far, source.whole, alone)
-    seconds = moving.seconds(itemsize, machine) + itemsize * machine.copy * kept
+    begun = _Begun.of(source, target, machine)
+    seconds = moving.seconds(itemsize, machine) + itemsize * machine.copy * copied
+    seconds = seconds + begun.seconds(most + kept, received + all_kept)
     lean = replace(moving, calls=np.where(received > 0, exchange, 0.0), elements=direct)
     return Moved(
         received * itemsize,
         seconds,
         all_kept * itemsize,
-        lean.seconds(itemsize, machine),
+        lean.seconds(itemsize, machine) + begun.seconds(most, received),
     )
+
+
+@dataclass(frozen=True, eq=False)
+class _Begun:
+    """What it takes to begin runs of memory, for all pairs.
+
+    Attributes:
+        machine: what one costs.
+        length: elements of a run; None where runs cost nothing.
+    """
+
+    machine: Machine
+    length: Seconds | None
+
+    @classmethod
+    def of(cls, source: Tiles, target: Tiles, machine: Machine) -> _Begun:
+        """Runs are rows of the pieces into which tiles of the source cut those of the target."""
+        if not machine.run:
+            return cls(machine, None)
+        columns, shape = source.columns, (len(source), len(target))
+        length, is_open = np.ones(shape), np.ones(shape, bool)
+        mine, theirs = np.array(source.sides), np.array(target.sides)
+        for d in reversed(range(mine.shape[1])):
+            meets = columns.table(columns.meeting, mine[:, d], theirs[:, d])
+            ours, others = (columns.widths(each[:, d]) for each in (mine, theirs))
+            piece = np.maximum(others[:, 0] / np.maximum(meets, 1), 1)
+            length = np.where(is_open, length * piece, length)
+            whole = (ours[:, 0] == ours[:, 1])[:, None] & (others[:, 0] == others[:, 1])
+            is_open &= (length <= 1) | whole
+        return cls(machine, length)
+
+    def seconds(self, most: Any, all_of_them: Any) -> Any:
+        """Seconds, for elements of the busiest rank and of all."""
+        if self.length is None:
+            return 0.0
+        return self.machine.run * self.machine.busiest(most, all_of_them) / self.length
 
 
 def _meeting(source: Tiles, target: Tiles) -> tuple[Counts, Counts]:
@@ -203,6 +243,7 @@ def reduce(
         steps = 1 + (gathering > 0)
         moving.far = combining(Nodes(source.bounds, machine.node_ranks))[:, None] * steps
     seconds = moving.seconds(itemsize, machine) + itemsize * machine.copy * kept
+    seconds = seconds + _Begun.of(source, target, machine).seconds(most + kept, received)
     combined = (operands > 1)[:, None]
     nbytes = np.where(combined, np.ceil(received) * itemsize, values.nbytes).astype(np.int64)
     found = np.where(combined, seconds, values.seconds)

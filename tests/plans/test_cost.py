@@ -44,8 +44,38 @@ def test_ranks_that_share_cores_move_the_bytes_of_all_with_these():
     messages = (Message(0, 1, WHOLE), Message(0, 2, WHOLE), Message(2, 3, WHOLE))
     move = Redistribution(Layout.root((8,)), Layout.parse("[8]", MESH), "int16")
     plan = Plan(move, "test", (Step(StepKind.EXCHANGE, 0, 1, ((0, 1, 2, 3),), messages),))
-    for cores, nbytes in ((0, 32), (4, 32), (1, 48)):
+    for cores, nbytes in ((0, 32), (4, 16), (1, 48)):
         assert cost(plan, replace(MACHINE, cores=cores)).seconds == 2 * ALPHA + nbytes * BETA
+
+
+@pytest.mark.parametrize(
+    ("box", "runs"),
+    [
+        (((0, 6), (0, 8), (0, 5)), 1),  # all of the array
+        (((2, 5), (0, 8), (0, 5)), 1),
+        (((2, 5), (0, 7), (0, 5)), 3),
+        (((2, 5), (0, 8), (1, 3)), 24),
+        (((2, 5), (0, 7), (1, 2)), 3),  # of elements that lie apart, along the second dimension
+        (((2, 5), (3, 4), (1, 2)), 1),
+        (((2, 2), (0, 8), (0, 5)), 0),
+    ],
+)
+def test_a_part_of_an_array_lies_in_runs_of_memory(box, runs):
+    move = Redistribution(Layout.root((6, 8, 5)), Layout.parse("[6, 8, 5]", MESH), "int16")
+    step = Step(StepKind.COPY, 0, 1, (), (Message(0, 0, box),))
+    plan = Plan(move, "test", (step,))
+    plain, dear = (cost(plan, replace(MACHINE, run=run)).seconds for run in (0, 500.0))
+    assert dear - plain == runs * 500
+
+
+def test_runs_are_those_of_the_busiest_rank_or_of_all_that_share_its_core():
+    boxes = [((0, 4), (0, 2)), ((0, 3), (2, 4)), ((0, 2), (4, 6))]
+    messages = [Message(0, rank, box) for rank, box in enumerate(boxes)]
+    move = Redistribution(Layout.root((4, 8)), Layout.parse("[4, 8]", MESH), "int16")
+    plan = Plan(move, "test", (Step(StepKind.EXCHANGE, 0, 1, ((0, 1, 2, 3),), messages),))
+    for cores, runs in ((0, 4), (1, 9)):
+        plain, dear = (replace(MACHINE, cores=cores, run=run) for run in (0, 500.0))
+        assert cost(plan, dear).seconds - cost(plan, plain).seconds == runs * 500
 
 
 def test_a_broadcast_costs_a_tree_of_messages_and_its_bytes_once():

@@ -45,6 +45,10 @@ def test_what_a_rank_sends_and_receives_and_the_traffic_are_those_of_the_list():
             assert len(fresh) == len(known.messages)
             for rank in range(plan.ranks):
                 assert [*fresh.of_rank(rank)] == [*known.table.of_rank(rank)]
+            extents = plan.redistribution.source.extents
+            begun, listed_runs = fresh.runs(extents), known.table.runs(extents)
+            assert np.array_equal(begun[: len(listed_runs)], listed_runs)
+            assert not begun[len(listed_runs) :].any()
             traffic = replace(step, messages=fresh).traffic
             for field in fields(Traffic):
                 mine, theirs = (getattr(t, field.name) for t in (traffic, known.traffic))

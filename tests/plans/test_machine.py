@@ -127,6 +127,7 @@ def test_what_the_doctor_measures_is_what_plans_and_all_ranks_go_by(
     assert 1e-8 < found.alpha < 1
     assert 1e-12 < found.beta < 1e-6
     assert 1e-12 < found.copy < 1e-6
+    assert 0 <= found.run < 1e-6
     assert 1e-13 < found.product < found.operation < 1e-6
     assert 0 < found.single < 4  # of the other precision: half, where nothing else runs
     assert 1e-12 < found.stream < 1e-6

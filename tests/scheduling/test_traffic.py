@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -92,6 +93,16 @@ def test_what_moves_between_storages_costs_about_what_plans_do() -> None:
     assert 0.9 < found.min() <= found.max() < 1.1
     found = ratios(SMALL)  # to gather all and to cut it may take fewer messages
     assert found.min() > 0.95
+    assert np.median(found) == pytest.approx(1, abs=0.05)
+
+
+def test_runs_of_memory_cost_what_they_do_in_plans() -> None:
+    """Where nothing else costs anything; each pair of layouts has its own number of runs."""
+    runs = Machine(alpha=0, beta=0, copy=0, run=1e-8)
+    found = ratios(LARGE, in_place=True, machine=runs)
+    assert 0.9 < found.min() <= found.max() < 1.1
+    found = ratios(LARGE, machine=replace(MACHINE, run=1e-8))
+    assert 0.85 < found.min() <= found.max() < 1.15
     assert np.median(found) == pytest.approx(1, abs=0.05)
 
 
