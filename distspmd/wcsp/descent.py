@@ -51,7 +51,7 @@ def follow_messages(run: Run, state: State, sweeps: int) -> None:
     messages = Messages(run.problem)
     step = _STEP
     for _ in range(sweeps):
-        if run.over:
+        if run.over or run.bound == np.inf:  # nothing is allowed
             return
         messages.sweep()
         run.prove(messages.bound())
