@@ -153,9 +153,10 @@ class GroupMessages(Messages):
             return super().runs(extents)
         own = runs((self.have if spec.to_all else self.want)[self.ranks], extents)
         if not spec.to_all:
-            return self._on_ranks(own * np.repeat(self.sizes - (not self.to_self), self.sizes))
+            size = np.repeat(self.sizes - int(not self.to_self), self.sizes)
+            return self._on_ranks(own * size)
         every = np.repeat(np.add.reduceat(own, self._starts), self.sizes)
-        return self._on_ranks(every - (own if not self.to_self else 0))
+        return self._on_ranks(every if self.to_self else every - own)
 
     def _on_ranks(self, numbers: Numbers) -> Numbers:
         """Numbers of the ranks of all groups as those of all ranks; 0 of ranks in none."""
