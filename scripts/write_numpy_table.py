@@ -105,6 +105,9 @@ said of the others, with an error that has the source line.
   `quad`, `fsolve`, `leastsq` and `minimize` take the steps of ODEPACK, QUADPACK, MINPACK and BFGS;
   they give no warnings, and `odeint` ends with a `RuntimeError` where SciPy warns. Where
   derivatives are found by differences, fits agree to the eight digits that these have.
+- **Sparse matrices** are objects of programs, as their entries, or whole where entries are written
+  one by one; they are no arguments and no results (`toarray()` is), and have no `data`, `indices`
+  and `nnz`. `spsolve` eliminates three diagonals, and takes other matrices whole.
 - **Polynomials**: `np.poly1d` and `np.polynomial.Polynomial` are objects of programs, with
   operators, derivatives, integrals and roots; so are the sums of series (`chebval`, `legval`,
   `hermval`, `hermeval`, `lagval`). NumPy leaves out leading coefficients that are zero. A program

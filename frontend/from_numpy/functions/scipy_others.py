@@ -44,13 +44,6 @@ for _name in ("svd", "lstsq"):
 named("scipy.integrate", "trapezoid")(_like(np.trapezoid))
 
 
-@named("scipy._lib", "issparse")
-@named("scipy.sparse", "isspmatrix")
-def _is_sparse(run: Any, x: Any) -> bool:
-    """Arrays of a program are none of ``scipy.sparse``."""
-    return False
-
-
 # -- linear algebra -------------------------------------------------------------------------------
 
 
