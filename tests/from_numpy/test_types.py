@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import typing
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -123,3 +124,15 @@ def test_a_negative_count_leaves_out_the_last_bits() -> None:
         return np.unpackbits(x, axis=1, count=-3)
 
     assert described(bits, np.ones((3, 1), np.uint8)) == (np.dtype(np.uint8), (3, 5))
+
+
+@pytest.mark.parametrize(
+    ("kinds", "wanted"),
+    [(typing.Iterable, 1), (typing.Sequence, 0), ((list, np.ndarray), 1), (typing.Mapping, 0)],
+)
+def test_isinstance_takes_kinds_that_are_no_classes(kinds: Any, wanted: int) -> None:
+    def asks(x):
+        return np.zeros((2 if isinstance(x, kinds) else 1, 3)) + x
+
+    assert described(asks, np.ones(3))[1] == (1 + wanted, 3)
+    assert asks(np.ones(3)).shape == (1 + wanted, 3)

@@ -7,6 +7,7 @@ otherwise each iteration of a map runs its statements.
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -147,20 +148,27 @@ def vectorized(
 ) -> Any:
     """Call a function at each element of arrays; of branches of different types the common one."""
     tracer = run.tracer
-    if excluded or signature is not None or named:
-        tracer.refuse("np.vectorize with excluded=, signature= or arguments by name")
-    tensors = [tracer.tensor(a) for a in arguments]
-    shape = tracer.broadcast_shape([t.shape for t in tensors])
+    names = [*range(len(arguments)), *named]
+    whole = dict(zip(names, [*arguments, *named.values()], strict=True))
+    taken = [name for name in names if name not in (excluded or ())]
+    cores = _extents_of_core(run, signature, taken)
+    tensors = {name: tracer.tensor(whole[name]) for name in taken}
+    outer = [t.shape[: t.ndim - cores[name]] for name, t in tensors.items()]
+    shape = tracer.broadcast_shape(outer)
     if not shape:
-        return run.call(pyfunc, list(arguments), {})
-    stored = [tracer.stored(t) if t.ndim else t for t in tensors]
-    whole = [tracer.broadcast(t, shape) for t in stored]
+        return run.call(pyfunc, list(arguments), named)
+    for name, tensor in tensors.items():
+        stored = tracer.stored(tensor) if tensor.ndim else tensor
+        core = tensor.shape[tensor.ndim - cores[name] :]
+        whole[name] = tracer.broadcast(stored, (*shape, *core))
 
     def call(index: tuple[sympy.Symbol, ...]) -> Any:
-        elements = [indexing.read(tracer, t, index) for t in whole]
-        for element in elements:
-            element.weak = None
-        return run.call(pyfunc, elements, {})
+        elements = dict(whole)
+        for name in taken:
+            elements[name] = indexing.read(tracer, whole[name], index)
+            elements[name].weak = None
+        places = [elements[name] for name in range(len(arguments))]
+        return run.call(pyfunc, places, {name: elements[name] for name in named})
 
     found = apply_to_each(run, getattr(pyfunc, "__name__", "vectorized").strip("<>"), shape, call)
     if not otypes:
@@ -169,6 +177,21 @@ def vectorized(
     if isinstance(found, tuple):
         return tuple(converted(tracer, t, kind) for t, kind in zip(found, kinds, strict=True))
     return converted(tracer, found, kinds[0])
+
+
+def _extents_of_core(run: Any, signature: Any, names: Sequence[Any]) -> dict[Any, int]:
+    """How many dimensions of each argument a call takes, by the signature of ``np.vectorize``.
+
+    Raises:
+        Refusal: it has not one part for each argument.
+    """
+    if signature is None:
+        return dict.fromkeys(names, 0)
+    parts = re.findall(r"\(([^)]*)\)", signature.replace(" ", "").split("->")[0])
+    if len(parts) != len(names):
+        run.tracer.refuse(f"np.vectorize: the signature {signature!r} has not {len(names)} inputs")
+    counts = [len([n for n in part.split(",") if n]) for part in parts]
+    return dict(zip(names, counts, strict=True))
 
 
 # -- lines ----------------------------------------------------------------------------------------

@@ -260,9 +260,7 @@ def _all(run: Any, values: Any) -> Any:
 @function(builtins.isinstance)
 def _isinstance(run: Any, value: Any, kinds: Any) -> Any:
     if isinstance(value, Tensor):
-        every = kinds if isinstance(kinds, tuple) else (kinds,)
-        own = np.ndarray if value.ndim else value.weak or value.dtype.type
-        return any(isinstance(k, type) and issubclass(own, k) for k in every)
+        return issubclass(np.ndarray if value.ndim else value.weak or value.dtype.type, kinds)
     if isinstance(value, RunList):
         return isinstance(value.kind(), kinds)
     if isinstance(value, sympy.Basic):
