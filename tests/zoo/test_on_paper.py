@@ -16,19 +16,9 @@ from zoo.architectures import tell_torchvision
 from zoo.more_architectures import MORE
 from zoo.other_configurations import OTHERS
 from zoo.own_models import OWN
-from zoo.run_zoo import step_of
+from zoo.run_zoo import nudged, step_of
 
 EVERY = {**MORE, **OWN, **OTHERS}
-HALVES_OF_AN_ULP = 2e-16
-
-
-def nudged(module: nn.Module) -> nn.Module:
-    """A copy whose parameters differ by less than half of their last bits."""
-    other = copy.deepcopy(module)
-    with torch.no_grad():
-        for parameter in other.parameters():
-            parameter.mul_(1 + HALVES_OF_AN_ULP * torch.randn_like(parameter).sign())
-    return other
 
 
 def after(module: nn.Module, inputs: list[Tensor]) -> dict[str, Tensor]:

@@ -13,6 +13,9 @@ REFUSED = {
     "jetmoe": "reads the value of a tensor",
     "sasrec_by_indices": "the shape of what aten.nonzero",
     "vilt": "depends on the values of tensors",
+    "conformer": "decides by a value that it computes",
+    "categorical_dqn": "the shape of what aten.index",
+    "boxes_of_cells": "the shape of what aten.index",
     "glow": "has the strides (1, 4); pass it with .contiguous()",
 }
 """Those whose shapes or branches data decide, or whose parameters lie otherwise in memory, with

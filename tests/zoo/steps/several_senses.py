@@ -14,7 +14,6 @@ from zoo.steps.table import (
     classes,
     fit,
     images,
-    labelled,
     loss_of_model,
     padded,
     published,
@@ -295,77 +294,3 @@ def trocr() -> Training:
     made = Both(encoder=encoder_of, decoder=decoder)
     made.config.decoder_start_token_id, made.config.pad_token_id = 1, 0
     return fit(made, loss_of_model(*_SEEN), lambda: (images(16), words(4)))
-
-
-@published
-def llava() -> Training:
-    from transformers import (
-        CLIPVisionConfig,
-        LlamaConfig,
-        LlavaConfig,
-        LlavaForConditionalGeneration,
-    )
-
-    vision = CLIPVisionConfig(
-        hidden_size=16,
-        intermediate_size=24,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        image_size=16,
-        patch_size=8,
-    )
-    text = LlamaConfig(
-        vocab_size=50,
-        hidden_size=16,
-        intermediate_size=24,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        pad_token_id=0,
-    )
-    made = LlavaForConditionalGeneration(
-        LlavaConfig(vision_config=vision, text_config=text, image_token_id=49)
-    )
-
-    def batch() -> tuple[Tensor, ...]:
-        text = torch.cat([torch.full((2, 4), 49), words(5) % 45 + 3], 1)
-        return text, images(16), labelled(text, (text != 49).long())
-
-    return fit(made, loss_of_model("input_ids", "pixel_values", "labels"), batch)
-
-
-@published
-def pix2struct() -> Training:
-    from transformers import Pix2StructConfig, Pix2StructForConditionalGeneration
-
-    text = {
-        "vocab_size": 50,
-        "hidden_size": 16,
-        "d_kv": 8,
-        "d_ff": 24,
-        "num_layers": 2,
-        "num_heads": 2,
-        "dropout_rate": 0.0,
-        "decoder_start_token_id": 0,
-        "pad_token_id": 0,
-    }
-    vision = {
-        "hidden_size": 16,
-        "patch_embed_hidden_size": 50,
-        "d_ff": 24,
-        "d_kv": 8,
-        "num_hidden_layers": 2,
-        "num_attention_heads": 2,
-        "dropout_rate": 0.0,
-        "seq_len": 16,
-    }
-    made = Pix2StructForConditionalGeneration(
-        Pix2StructConfig(text_config=text, vision_config=vision)
-    )
-
-    def batch() -> tuple[Tensor, ...]:
-        places = torch.cartesian_prod(torch.arange(1, 4), torch.arange(1, 3)).double()
-        patches = torch.cat([places.expand(2, 6, 2), torch.randn(2, 6, 50).double()], -1)
-        return patches, torch.ones(2, 6), words(4)
-
-    return fit(made, loss_of_model("flattened_patches", "attention_mask", "labels"), batch)
