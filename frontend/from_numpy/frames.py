@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -121,6 +122,13 @@ class Frame:
     name: str = ""
     place: tuple[Any, ...] = ()
     inner: int = 0
+
+    @functools.cached_property
+    def ends_at_return(self) -> bool:
+        """Whether nothing of the function runs behind a return: no ``finally``, and no ``with``."""
+        parts = [part for statement in self.body for part in ast.walk(statement)]
+        tried = any(isinstance(part, ast.Try) and part.finalbody for part in parts)
+        return not tried and not any(isinstance(part, ast.With) for part in parts)
 
     def take_place_of(self, other: Frame) -> None:
         """Let what is said here, of results say, be said of the lines of another function."""

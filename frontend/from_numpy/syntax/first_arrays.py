@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from distspmd.frontend.from_numpy.syntax.jumps import RESULT
 from distspmd.frontend.from_numpy.syntax.sharing import is_own, references
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.transcript import CannotRoll
@@ -38,6 +39,24 @@ def is_free(tracer: Tracer, view: View) -> bool:
     )
 
 
+def _is_unseen(tracer: Tracer, view: View) -> bool:
+    """Whether what is written to a view is seen by its variable alone, where the program goes on.
+
+    Functions that go on have returned nothing so far.
+    """
+    own = view.container
+    linked = (alias for alias in tracer.aliases if alias.touches(own))
+    others = (a.source if a.copy.container is own else a.copy for a in linked)
+    return (
+        view.is_whole
+        and is_own(tracer, own)
+        and not any(
+            each.is_argument or each.is_of_others or references(tracer, each, returned=False)
+            for each in (own, *(other.container for other in others))
+        )
+    )
+
+
 def is_of_others(tracer: Tracer, value: Any) -> bool:
     """Whether others than one variable see a value: the caller, or one of a loop further out."""
     if not isinstance(value, View) or not value.ndim:
@@ -58,6 +77,8 @@ def refuse_lost_writes(tracer: Tracer, carried: Iterable[Any]) -> None:
         WrittenElsewhere: something is.
     """
     arrays = [c for c in carried if isinstance(c.before, View) and isinstance(c.value, View)]
+    if tracer.frames[-1].ends_at_return:  # no iteration that writes has given a result before
+        arrays = [c for c in arrays if c.name != RESULT]
     seen = [one for one in arrays if one.value.ndim and _is_copy_of_seen(tracer, one, arrays)]
     for one in seen:  # grows: other names stand for its array in a later iteration
         seen += [
@@ -82,7 +103,7 @@ def _is_copy_of_seen(tracer: Tracer, one: Any, arrays: Iterable[Any]) -> bool:
     container = one.before.container
     return one.value.container is not container and (
         any(other is not one and other.before.container is container for other in arrays)
-        or not is_free(tracer, one.before)
+        or not _is_unseen(tracer, one.before)
     )
 
 

@@ -104,10 +104,16 @@ def link(
         tracer.aliases.append(made)
 
 
-def _is_seen(tracer: Tracer, container: Container, way: Mapping[str, Any] | None = None) -> bool:
+def _is_seen(
+    tracer: Tracer,
+    container: Container,
+    way: Mapping[str, Any] | None = None,
+    *,
+    returned: bool = True,
+) -> bool:
     """Whether somebody sees a container beside the variable that is looked at."""
     is_outer = container.is_argument or container.is_of_others
-    return is_outer or references(tracer, container, way) > 0
+    return is_outer or references(tracer, container, way, returned=returned) > 0
 
 
 def note_elements(tracer: Tracer, whole: Tensor, values: Any) -> None:
@@ -196,14 +202,15 @@ def _written(statement: Statement, followed: set[Statement]) -> Iterator[Contain
 def _follow(run: Interpreter, container: Container, seen: set[Container]) -> None:
     tracer = run.tracer
     for whole, pairs in list(tracer.elements.items()):
-        if whole is container or (whole not in seen and references(tracer, whole)):
+        is_seen = whole not in seen and references(tracer, whole, returned=False)
+        if whole is container or is_seen:
             _follow_elements(run, container, whole, pairs, seen)
     for alias in list(tracer.aliases):
         if not alias.touches(container):
             continue
         one, other = alias.copy, alias.source
         target, value = (one, other) if other.container is container else (other, one)
-        if target.container in seen or not _is_seen(tracer, target.container):
+        if target.container in seen or not _is_seen(tracer, target.container, returned=False):
             continue
         if alias.holds is None or tracer.parallel or tracer.straight is not None:
             tracer.refuse(

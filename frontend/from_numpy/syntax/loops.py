@@ -21,6 +21,7 @@ from distspmd.frontend.from_numpy.syntax.bound_at_times import note_unbound
 from distspmd.frontend.from_numpy.syntax.branches import branch
 from distspmd.frontend.from_numpy.syntax.carried_variables import Loop as LoopBeingRead
 from distspmd.frontend.from_numpy.syntax.conditions import relation_text
+from distspmd.frontend.from_numpy.syntax.continuing import continued
 from distspmd.frontend.from_numpy.syntax.first_arrays import WrittenElsewhere
 from distspmd.frontend.from_numpy.syntax.generators import Generator
 from distspmd.frontend.from_numpy.syntax.jumps import StoppedFor, StoppedWhile
@@ -246,7 +247,8 @@ def _peeled(interpreter: Interpreter, node: StoppedFor, every: _Rest) -> None:
     many: Any = sympy.Ge(sympy.sympify(over.length), 1)
     if is_at_least(over.length, 1, interpreter.tracer.bounds):
         many = True
-    made = ast.If(ast.Constant(many), [*node.body, rest], [])
+    body = continued(node.body, rest, node.stops)
+    made = ast.If(ast.Constant(many), body, [])
     branch(interpreter, ast.fix_missing_locations(ast.copy_location(made, node)))
 
 

@@ -16,6 +16,7 @@ import sympy
 from distspmd.frontend.from_numpy.arithmetic import combine
 from distspmd.frontend.from_numpy.frames import Frame
 from distspmd.frontend.from_numpy.run_lists import RunList
+from distspmd.frontend.from_numpy.syntax.jumps import RESULT
 from distspmd.frontend.from_numpy.syntax.variables import OneOf
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.values import Tensor, View
@@ -25,21 +26,36 @@ from distspmd.frontend.tensor_ir.whole_numbers import is_linear, same, symbol
 # -- what is known of containers ------------------------------------------------------------------
 
 
-def references(tracer: Tracer, container: Container, own: Mapping[str, Any] | None = None) -> int:
+def references(
+    tracer: Tracer,
+    container: Container,
+    own: Mapping[str, Any] | None = None,
+    *,
+    returned: bool = True,
+) -> int:
     """How many variables, and values that generators gave, see a container.
 
     Args:
         tracer: has the functions.
         container: that is seen.
         own: variables of the innermost function, where they are not those that it has now.
+        returned: whether what functions return counts, too. What runs in a function runs where it
+            has not returned so far.
     """
-    *outer, last = [frame.variables for frame in tracer.frames]
+    *outer, last = [frame.variables if returned else unreturned(frame) for frame in tracer.frames]
     given = [{"": f.yielded.values} for f in tracer.frames if f.yielded is not None]
     every = [*outer, last if own is None else own, *given]
     looked_at = {id(frame) for frame in tracer.frames}
     return sum(
         _sees(value, container, looked_at) for variables in every for value in variables.values()
     )
+
+
+def unreturned(frame: Frame) -> Mapping[str, Any]:
+    """The variables of a function in a run in which it has not returned so far."""
+    if RESULT not in frame.variables or not frame.ends_at_return:
+        return frame.variables
+    return {name: value for name, value in frame.variables.items() if name != RESULT}
 
 
 def before_bound_within(tracer: Tracer, name: str) -> None:
