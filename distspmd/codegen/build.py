@@ -21,6 +21,7 @@ from distspmd.codegen import compile_program, outline
 from distspmd.codegen.build_record import RECORD, Build, CompiledArgument
 from distspmd.codegen.device_maps import refuse_kernels
 from distspmd.codegen.implementations import blas_header, check_lapack, choose_implementations
+from distspmd.codegen.known_bounds import drop_known_bounds
 from distspmd.codegen.openmp import keep_apart, keep_on_stack, share_maps
 from distspmd.codegen.reduction_symbols import collect_lambdas
 from distspmd.codegen.user_reductions import add_functions
@@ -119,6 +120,7 @@ def build_program(sdfg: SDFG, lowering: Lowering, ranks: int, arithmetic: str = 
     program = copy.deepcopy(sdfg)
     uniform = lowering.uniform_symbols(ranks)
     program.replace_dict(uniform)  # type: ignore[arg-type]  # DaCe takes numbers too
+    drop_known_bounds(program)
     share = all(map(outline.repeatable, _global_code(program)))
     program.append_global_code(OVERLOADS)
     add_functions(program, collect_lambdas(lowering.memlets))

@@ -268,7 +268,38 @@ class _Loops:
         return shared + nest(self.einsum, outer, f"#pragma omp simd\n{inner}")
 
     def in_blocks(self) -> str:
-        """Blocks of neighbours, each in vectors, which threads share."""
+        """Blocks of neighbours, each in vectors, which threads share: of a few, in registers."""
+        extent = self.einsum.extents[self.kept[-1]]
+        most = HEURISTICS.register_neighbours
+        if extent.is_Integer:
+            return self._in_few_lanes() if _LANES <= extent <= most else self._in_cached_blocks()
+        few = f"{cpp_text(extent)} >= {_LANES} && {cpp_text(extent)} <= {most}"
+        return f"if ({few}) {{\n{self._in_few_lanes()}\n}} else {{\n{self._in_cached_blocks()}\n}}"
+
+    def _in_few_lanes(self) -> str:
+        """Neighbours that have a register, or two; the last ones begin again within those before.
+
+        So each has all its lanes, and lanes that two have give the same element twice.
+        """
+        einsum, last = self.einsum, self.kept[-1]
+        index, extent = loop_variables(einsum)[last], cpp_text(einsum.extents[last])
+        lanes = f"for (int64_t __lane = 0; __lane < {_LANES}; ++__lane)"
+        here = f"{lanes} {{\nconst int64_t {index} = __first + __lane;\n"
+        body = f"#pragma omp simd\n{here}{self.combined('__part[__lane]')}\n}}"
+        lines = [
+            f"const int64_t __first = std::min<int64_t>(__begin, {extent} - {_LANES});",
+            f"{self.ctype} __part[{_LANES}];",
+            f"{lanes} __part[__lane] = {self.neutral};",
+            nest(einsum, einsum.reduced, body, self.how.pick),
+            f"{here}{element(einsum.result)} = __part[__lane];\n}}",
+        ]
+        code = f"for (int64_t __begin = 0; __begin < {extent}; __begin += {_LANES}) {{\n"
+        outer = self.kept[:-1]
+        shared = self._shared(len(outer)) if outer else ""
+        return shared + nest(einsum, outer, code + "\n".join(lines) + "\n}")
+
+    def _in_cached_blocks(self) -> str:
+        """Blocks of neighbours whose partial results stay in the cache."""
         einsum, last = self.einsum, self.kept[-1]
         index, extent = loop_variables(einsum)[last], cpp_text(einsum.extents[last])
         body = self.combined("__part[__lane]")
@@ -325,7 +356,8 @@ class _Loops:
         if self.value is None:
             value = " * ".join(f"{ctype}({value})" for value in values)
             return f"const {ctype} __value = {ctype}({value});\n"
-        bound = {f"_v{n}": value for n, value in enumerate(values)}
+        held = map(_as_byte, einsum.operands, values)
+        bound = {f"_v{n}": value for n, value in enumerate(held)}
         counted = {v for p in parts(self.value) if isinstance(p, IndexValue) for v, _ in p.terms}
         names = {x: f"_at_{parameter(x)}" for x in einsum.letters if x in counted}
         index = loop_variables(einsum)
@@ -334,6 +366,13 @@ class _Loops:
         value = printer.text(self.value)
         lines = [f"const auto {name} = {value};" for name, value in bound.items()]
         return "\n".join([*lines, *printer.lines, f"const {ctype} __value = {ctype}({value});\n"])
+
+
+def _as_byte(operand: Operand, value: str) -> str:
+    """What an operand holds; of truth values the byte, of whose loads vectors are made."""
+    if str(operand.dtype.ctype) != "bool":
+        return value
+    return f"reinterpret_cast<const unsigned char &>({value})"
 
 
 def _loops(ranges: Sequence[tuple[str, sympy.Expr]], body: str) -> str:

@@ -55,6 +55,8 @@ class Heuristics:
             together where operands are contiguous along them: rows may lie in other pages each.
         most_block: the same, beyond which their partial results leave the cache.
         blocks: of that kind that threads want, so that each has some.
+        register_neighbours: in the result of a contraction, up to which vectors keep all terms of
+            theirs in a register: more would read each operand's rows in too many pieces.
         unrolled_terms: of an element of a contraction, up to which they are written one by one, and
             lanes share the elements.
         gemm_dimensions: rows, columns and depth that exceed one, below which a product is loops.
@@ -72,6 +74,8 @@ class Heuristics:
         least_slots: packets of a rank, so that one that writes seldom waits.
         cheap_work: of an element, in additions, that is done again rather than stored.
         cheap_work_in_registers: the same of an element for which no element of its own is read.
+        spread_work: of an element that is broadcast, in additions, from which on it is stored
+            before: a root and a quotient are not, an exponential is.
         kernel_work: of an element of one kernel, in additions, beyond which the kernel is cut.
         kernel_depth: operations that follow each other in one kernel, beyond which it is cut: what
             visits an expression calls itself once or more for each.
@@ -110,6 +114,7 @@ class Heuristics:
     least_block: int = _number(128, "code")
     most_block: int = _number(1024, "code")
     blocks: int = _number(8, "code")
+    register_neighbours: int = _number(64, "code")
     unrolled_terms: int = _number(16, "code")
     gemm_dimensions: int = _number(3, "code")
     gemm_products: int = _number(8**3, "code")
@@ -125,6 +130,7 @@ class Heuristics:
     least_slots: int = _number(8, "run")
     cheap_work: int = _number(2, "front ends")
     cheap_work_in_registers: int = _number(8, "front ends")
+    spread_work: int = _number(10, "front ends")
     kernel_work: int = _number(120, "front ends")
     kernel_depth: int = _number(100, "front ends")
     unrolled_window: int = _number(16, "front ends")

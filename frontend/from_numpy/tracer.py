@@ -51,6 +51,7 @@ from distspmd.frontend.from_numpy.lengths import (
 )
 from distspmd.frontend.from_numpy.list_forms import MIXED
 from distspmd.frontend.from_numpy.run_lists import RunList, as_tensor
+from distspmd.frontend.from_numpy.spreading import before_spreading
 from distspmd.frontend.from_numpy.transcript import (
     PYTHON_TYPES,
     Refusal,
@@ -353,12 +354,11 @@ class Tracer(Transcript):
             and all(same(a, b) for a, b in zip(own, shape, strict=True))
         ):
             return value
-        offset = len(shape) - len(own)
-        ones = [is_one(n) for n in own]
+        small, offset = before_spreading(self, value, shape), len(shape) - len(own)
+        at = [None if is_one(n) else offset + d for d, n in enumerate(own)]
 
         def element(index: tuple[Index, ...]) -> Expression:
-            inner = tuple(0 if one else index[offset + d] for d, one in enumerate(ones))
-            return value.element((0,) * lead + inner)
+            return small.element((0,) * lead + tuple(0 if d is None else index[d] for d in at))
 
         return Tensor(tuple(shape), value.dtype, element, value.weak)
 
