@@ -6,10 +6,8 @@ import functools
 import importlib
 import inspect
 import pkgutil
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
-from pathlib import Path
 from typing import Any, cast
 
 import dace
@@ -28,13 +26,8 @@ from distspmd.frontend.from_numpy.interpreter import HOLE, PLACE, Interpreter
 from distspmd.frontend.from_numpy.kinds import has_arrays
 from distspmd.frontend.from_numpy.prune import without_unread
 from distspmd.frontend.from_numpy.results import returned_form
-from distspmd.frontend.from_numpy.run_lists import (
-    LEAST_ROOM,
-    DecidedByRun,
-    Facts,
-    Known,
-    settle,
-)
+from distspmd.frontend.from_numpy.run_lists import LEAST_ROOM, DecidedByRun, Known
+from distspmd.frontend.from_numpy.settling import KnownFacts, settled
 from distspmd.frontend.from_numpy.shapes import size_of
 from distspmd.frontend.from_numpy.syntax.decorators import is_wrapper, without_wrappers
 from distspmd.frontend.from_numpy.syntax.sources import globals_of
@@ -95,7 +88,7 @@ def _settled(
     *,
     fixes_numbers: bool,
 ) -> SDFG:
-    """The SDFG of a function, read until it is known which tables change.
+    """The SDFG of a function, read until it is known what its tables and lists hold.
 
     Args:
         function: is read.
@@ -104,83 +97,11 @@ def _settled(
         fixes_numbers: whether the program is made for the values of all numbers, since lengths or
             ways depend on them.
     """
-    found: SDFG | None = None
-    changing: set[int] = set()
-    known: dict[Any, Facts] = {}
-    readings = 0
-    while found is None:
-        reading = _Reading(function, changing, fixes_numbers, known)
-        before = _told(known)
-        found = _read(reading, changing, known, examples, sizes, is_last=readings > _READINGS)
-        readings = readings + 1 if _told(known) == before else 0
-    return found
 
+    def reading(facts: KnownFacts) -> _Reading:
+        return _Reading(function, fixes_numbers, facts)
 
-def _told(known: Mapping[Any, Facts]) -> tuple[int, int]:
-    """How many lists have a content that the run decides, and how many of these a length."""
-    return len(known), sum(facts.grows for facts in known.values())
-
-
-_READINGS = 20
-"""How often a program is read, at most, after the last list was found whose content it decides, or
-whose length."""
-
-
-_UNSETTLED = (
-    "{}: what its lists hold is not known: some are read that get no elements before; write arrays"
-)
-
-
-_ENDLESS = (
-    "{}: what the list holds that is made here is decided by the run, in a way that is not "
-    "understood; write an array"
-)
-
-
-def _read(
-    reading: _Reading,
-    changing: set[int],
-    known: dict[Any, Facts],
-    examples: Sequence[Any],
-    sizes: Mapping[str, Any],
-    *,
-    is_last: bool,
-) -> SDFG | None:
-    """The SDFG of a function; None if it is to be read again, since more is known of it now.
-
-    Args:
-        reading: of the function.
-        changing: tables that change, to which another one is added.
-        known: what is known of lists whose content the run decides, to which more is added.
-        examples: arguments.
-        sizes: of the program, and arguments by name.
-        is_last: whether it is not read again for what lists hold.
-    """
-    try:
-        found = reading.sdfg(examples, sizes)
-        more = settle(reading.tracer)
-        if (more and is_last) or (reading.tracer.has_left_out and not more):
-            raise UnsupportedProgram(_UNSETTLED.format(reading.function.__name__))
-        known.update(more)
-        return None if more else found
-    except DecidedByRun as problem:
-        facts = replace(known.get(problem.site, Facts()), grows=problem.site in known)
-        if known.get(problem.site) == facts:  # which the next reading would say again
-            place = f"{Path(problem.site[0]).name}:{problem.site[2]}"
-            raise UnsupportedProgram(_ENDLESS.format(place)) from None
-        known[problem.site] = facts
-        return None
-    except (UnsupportedProgram, Known) as problem:
-        more = settle(reading.tracer)
-        if not more or is_last:
-            if isinstance(problem, Known):
-                raise UnsupportedProgram(_UNSETTLED.format(reading.function.__name__)) from None
-            raise
-        known.update(more)
-        return None
-    except TableChanges as table:
-        changing.add(table.number)
-        return None
+    return settled(reading, examples, sizes)
 
 
 def _python_function(function: Any) -> Callable[..., Any]:
@@ -201,12 +122,16 @@ class _Reading:
     def __init__(
         self,
         function: Callable[..., Any],
-        changing: Collection[int] = (),
         fixes_numbers: bool = False,
-        known: Mapping[Any, Facts] | None = None,
+        facts: KnownFacts | None = None,
     ) -> None:
         self.function, self.fixes_numbers = function, fixes_numbers
-        self.tracer = Tracer(changing=frozenset(changing), known_lists=dict(known or {}))
+        facts = facts or KnownFacts()
+        self.tracer = Tracer(
+            changing=frozenset(facts.changing),
+            known_lists=dict(facts.lists),
+            written_out=facts.written_out,
+        )
         self.interpreter = Interpreter(self.tracer, FUNCTIONS, METHODS, fixes_numbers)
         self.arguments: list[Container] = []
         self.seen: set[str] = set()

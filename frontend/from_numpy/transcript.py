@@ -53,6 +53,10 @@ class EndsHere(Refusal):
     """A way of the run ends the program here, whatever follows; on all ways that is refused."""
 
 
+UNROLLED = 512
+"""Iterations of a loop that is unrolled, at most."""
+
+
 class TableChanges(Exception):
     """A table changes of which numbers were taken as known: the program is read again."""
 
@@ -156,6 +160,8 @@ class Transcript:
         ended: whether the block that is read has come to a ``raise``.
         known_lists: what is known, by the places that make them, of lists that the run decides.
         noted: what this reading has found of them.
+        written_out: iterations of a loop, at most, that is written out for the sake of lists.
+        keeps_loop: whether a loop that might be written out stayed one, with lists of the run.
         born: lists of Python that expressions have made, with the places, by identity.
         given: those that are elements of a list whose content the run decides.
         handles: all lists whose content the run decides.
@@ -204,6 +210,8 @@ class Transcript:
     ended: bool = False
     known_lists: Mapping[Any, Any] = field(default_factory=dict)
     noted: dict[Any, Any] = field(default_factory=dict)
+    written_out: int = UNROLLED
+    keeps_loop: bool = False
     born: dict[int, tuple[Any, Any]] = field(default_factory=dict)
     given: dict[int, Any] = field(default_factory=dict)
     handles: list[Any] = field(default_factory=list)

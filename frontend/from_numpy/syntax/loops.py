@@ -39,7 +39,7 @@ from distspmd.frontend.from_numpy.syntax.ranges import (
 )
 from distspmd.frontend.from_numpy.syntax.registry import expression
 from distspmd.frontend.from_numpy.syntax.variables import OneOf, Saved
-from distspmd.frontend.from_numpy.transcript import CannotRoll, Refusal
+from distspmd.frontend.from_numpy.transcript import UNROLLED, CannotRoll, Refusal
 from distspmd.frontend.from_numpy.values import INT64, Tensor, View, make_view, whole_expression
 from distspmd.frontend.tensor_ir.statements import Block, Loop, SetSymbol
 from distspmd.frontend.tensor_ir.whole_numbers import (
@@ -55,9 +55,6 @@ from distspmd.runtime.call_form import rebuilt
 if TYPE_CHECKING:
     from distspmd.frontend.from_numpy.interpreter import Interpreter
 
-
-UNROLLED = 512
-"""Iterations of a loop that is unrolled, at most."""
 
 FEW = 16
 """Iterations of a loop that is unrolled, at most, before the first one is read by itself."""
@@ -202,7 +199,8 @@ def _range_loop(
             _by_arrays(interpreter, node, over, value_of, str(problem))
             return
         is_large = not isinstance(length, int) or length > UNROLLED
-        if is_large:
+        if is_large or length > tracer.written_out:
+            tracer.keeps_loop |= not is_large
             decided_by_run(interpreter, problem.changed)
         if why_rest and is_large:
             tracer.refuse(f"{why_rest}, and the number of its iterations is not known, or large")
@@ -392,6 +390,9 @@ def while_loop(interpreter: Interpreter, node: StoppedWhile) -> None:
             break
         if not known or True in flags:
             return
+        if read == tracer.written_out:
+            tracer.keeps_loop = True
+            decided_by_run(interpreter, changed)
         interpreter.block(node.body)
         read += 1
     tracer.node = node
