@@ -135,6 +135,9 @@ class RunList:
         given: the lists that have become its elements, each with the number of loops around.
         changed: the most loops that were around a change.
         is_shared: whether an element of it is an element once more, in it or in another list.
+        shares: whether an element is an array that the program has elsewhere, too.
+        arrays: that have become elements of it.
+        is_written: whether an element has been written in place.
     """
 
     kind: type
@@ -153,6 +156,9 @@ class RunList:
     given: list[tuple[Any, int]] = field(default_factory=list)
     changed: int = 0
     is_shared: bool = False
+    shares: bool = False
+    arrays: set[Any] = field(default_factory=set)
+    is_written: bool = False
 
 
 @dataclass(eq=False)

@@ -178,6 +178,7 @@ class Transcript:
         joined: containers of two ways of a branch, with those of the ways.
         ambiguous: lists, dictionaries and objects of which the run decides who sees them.
         followed: statements of which the writes to such containers have reached the others.
+        puts: statements that put elements into lists whose content the run decides, or move them.
     """
 
     block: Block = field(default_factory=Block)
@@ -227,6 +228,7 @@ class Transcript:
     joined: dict[Container, list[Container]] = field(default_factory=dict)
     ambiguous: dict[int, tuple[Any, str]] = field(default_factory=dict)
     followed: set[Statement] = field(default_factory=set)
+    puts: set[Any] = field(default_factory=set)
 
     # -- messages -------------------------------------------------------------------------------
 

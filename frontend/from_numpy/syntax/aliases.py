@@ -9,8 +9,9 @@ something else than in Python is not read any more: the program is refused where
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 
 from distspmd.frontend.from_numpy.run_lists import RunList
 from distspmd.frontend.from_numpy.syntax.variables import Undecided
@@ -18,6 +19,10 @@ from distspmd.frontend.from_numpy.values import View
 
 if TYPE_CHECKING:
     from distspmd.frontend.from_numpy.interpreter import Interpreter
+    from distspmd.frontend.tensor_ir.statements import Container, Statement
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 def give(run: Interpreter, own: RunList, value: Any) -> None:
@@ -34,6 +39,7 @@ def give(run: Interpreter, own: RunList, value: Any) -> None:
             own.given.append((part, len(tracer.loops)))
         if isinstance(part, View) and part.ndim:
             _must_not_change(run, part)
+            note_shared(run, own, part)
 
 
 def _refuse_change_before(run: Interpreter, value: RunList) -> None:
@@ -104,6 +110,87 @@ def _must_not_change(run: Interpreter, part: View) -> None:
                 )
 
 
+# -- arrays that are elements ---------------------------------------------------------------------
+
+_WRITTEN = (
+    "an element of a list whose content the run decides is written in place, and is an array that "
+    "the program has elsewhere, too: in Python both change. Put a copy, .copy(), into the list"
+)
+
+
+_IS_ELEMENT = (
+    "{!r} is an element of a list whose content the run decides, of which one was written in "
+    "place: in Python it changes with it. Read it from the list, or put a copy into that"
+)
+
+
+def note_shared(run: Interpreter, own: RunList, part: View) -> None:
+    """Note that an element is an array, or a part of one, that is not the list's alone."""
+    own.shares |= not part.is_whole or _is_seen(run, part)
+    own.arrays.add(part.container)
+    if own.shares and own.is_written:
+        run.tracer.refuse(_WRITTEN)
+
+
+def _is_seen(run: Interpreter, part: View) -> bool:
+    """Whether a variable has an array that each iteration of the loop around does not make anew."""
+    loops = run.tracer.loop_nodes
+    bound = {
+        n.id
+        for n in (ast.walk(loops[-1]) if loops else ())
+        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+    }
+    return any(
+        isinstance(value, View) and value.container is part.container and name not in bound
+        for _, name, value in _variables(run)
+    )
+
+
+def putting(
+    change: Callable[Concatenate[Interpreter, P], R],
+) -> Callable[Concatenate[Interpreter, P], R]:
+    """Let what a change of a list writes be no write to an element in place."""
+
+    @functools.wraps(change)
+    def noted(run: Interpreter, *arguments: P.args, **keywords: P.kwargs) -> R:
+        statements = run.tracer.block.statements
+        first = len(statements)
+        found = change(run, *arguments, **keywords)
+        run.tracer.puts.update(statements[first:])
+        return found
+
+    return cast("Callable[Concatenate[Interpreter, P], R]", noted)
+
+
+def check_elements(run: Interpreter, statements: Sequence[Statement]) -> None:
+    """Refuse writes to elements in place that other arrays would have to follow."""
+    lists = [own for own in run.tracer.handles if any(c.ndim > 1 for c in own.columns)]
+    if not lists:
+        return
+    written = set(_written(statements, run.tracer.puts))
+    for own in lists:
+        if any(column.container in written for column in own.columns if column.ndim > 1):
+            own.is_written = True
+            if own.shares:
+                run.tracer.refuse(_WRITTEN)
+            for place, name, value in list(_variables(run)):
+                if isinstance(value, View) and value.container in own.arrays:
+                    _forget(run, place, name, own.depth, _IS_ELEMENT.format(name))
+
+
+def _written(statements: Sequence[Statement], puts: set[Statement]) -> Iterator[Container]:
+    for statement in statements:
+        if statement in puts:
+            continue
+        if not statement.binds:
+            yield from statement.writes()
+        for block in statement.blocks():
+            yield from _written(block.statements, puts)
+
+
+# -- lists that are elements ----------------------------------------------------------------------
+
+
 def before_change(run: Interpreter, own: RunList, *, moves: bool) -> None:
     """A list is about to change.
 
@@ -145,7 +232,9 @@ def _variables(run: Interpreter) -> Iterator[tuple[dict[str, Any], str, Any]]:
             yield frame.variables, name, value
 
 
-def _forget(run: Interpreter, variables: dict[str, Any], name: str, depth: int) -> None:
+def _forget(
+    run: Interpreter, variables: dict[str, Any], name: str, depth: int, reason: str = ""
+) -> None:
     """Let a variable not be read any more.
 
     Args:
@@ -153,8 +242,9 @@ def _forget(run: Interpreter, variables: dict[str, Any], name: str, depth: int) 
         variables: that have it.
         name: of it.
         depth: how many loops are around the place where it got its list.
+        reason: says why not; a list is, if it is not given.
     """
-    reason = (
+    reason = reason or (
         f"{name!r} is a list that is, or was, an element of another list whose content the run "
         f"decides, and that list has changed; read it by its index, or make a copy, list(...)"
     )

@@ -35,6 +35,9 @@ def _values(run: Interpreter, node: ast.ListComp | ast.GeneratorExp | ast.SetCom
     try:
         with _seen(run, node, found):
             for _ in _generated(run, node.generators):
+                if len(found) == run.tracer.written_out and has_data(found):
+                    run.tracer.keeps_loop = True
+                    raise _OfRun
                 value = run.value(node.elt)
                 if isinstance(value, Tensor) and not isinstance(value, View):
                     value = run.tracer.settled(value) if run.tracer.straight is None else value

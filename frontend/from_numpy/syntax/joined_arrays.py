@@ -16,6 +16,7 @@ import numpy as np
 import sympy
 
 from distspmd.frontend.from_numpy.syntax.absence import may_be_absent, value_of
+from distspmd.frontend.from_numpy.syntax.aliases import check_elements
 from distspmd.frontend.from_numpy.syntax.conditions import relation_text
 from distspmd.frontend.from_numpy.syntax.sharing import references
 from distspmd.frontend.from_numpy.syntax.variables import see_the_same
@@ -176,6 +177,8 @@ def follow_writes(run: Interpreter, node: ast.stmt, block: Block, first: int) ->
     """
     tracer = run.tracer
     has_statements = hasattr(node, "body")  # of which the writes have been followed
+    if not has_statements:
+        check_elements(run, block.statements[first:])
     if has_statements or not (tracer.aliases or tracer.elements):
         tracer.followed.update(block.statements[first:])
         return

@@ -121,6 +121,7 @@ def delete(run: Interpreter, own: RunList, items: Any) -> None:
     pop(run, own, items)
 
 
+@aliases.putting
 def _put(run: Interpreter, own: RunList, place: Whole, value: Any) -> None:
     """Write an element at a place."""
     tracer = run.tracer
@@ -175,6 +176,7 @@ def _check_room(run: Interpreter, own: RunList, count: Whole, extra: Whole = 1) 
     checks.end_if(run, too_many, "RuntimeError", what)
 
 
+@aliases.putting
 def pop(run: Interpreter, own: RunList, place: Any = -1) -> Any:
     """``own.pop(place)``."""
     tracer = run.tracer
@@ -211,6 +213,7 @@ def _shift(tracer: Tracer, own: RunList, place: Whole, by: int) -> None:
         tracer.assign(column, Tensor(column.shape, column.dtype, element))
 
 
+@aliases.putting
 def insert(run: Interpreter, own: RunList, place: Any, value: Any) -> None:
     """``own.insert(place, value)``."""
     tracer = run.tracer
@@ -233,6 +236,7 @@ def insert(run: Interpreter, own: RunList, place: Any, value: Any) -> None:
     _set_count(tracer, own, add(count, 1))
 
 
+@aliases.putting
 def extend(run: Interpreter, own: RunList, values: Any) -> None:
     """``own.extend(values)``."""
     tracer = run.tracer
@@ -332,6 +336,7 @@ def _copy(run: Interpreter, own: RunList) -> RunList:
     return made_of_columns(run, own.kind, own.form, columns_of(run.tracer, own))
 
 
+@aliases.putting
 def reorder(run: Interpreter, own: RunList, order: Callable[[View], Any]) -> None:
     """Give the elements another order, in place."""
     tracer = run.tracer
@@ -359,6 +364,7 @@ def joined(run: Interpreter, one: Any, other: Any) -> RunList:
     return found
 
 
+@aliases.putting
 def take_over(run: Interpreter, own: RunList, columns: Sequence[View]) -> None:
     """Give a list the elements that columns hold."""
     tracer = run.tracer

@@ -38,7 +38,7 @@ from distspmd.frontend.from_numpy.run_lists import (
     view_of_column,
 )
 from distspmd.frontend.from_numpy.subscripts import index_in
-from distspmd.frontend.from_numpy.syntax import objects
+from distspmd.frontend.from_numpy.syntax import aliases, objects
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.values import (
     INT64,
@@ -113,6 +113,7 @@ def _is_seen(tracer: Tracer, found: Any) -> bool:
     return any(v is found for v in every)
 
 
+@aliases.putting
 def made_of(run: Interpreter, site: Any, kind: type, values: Sequence[Any]) -> RunList:
     """A list of elements that are known one by one."""
     tracer = run.tracer
@@ -126,6 +127,8 @@ def made_of(run: Interpreter, site: Any, kind: type, values: Sequence[Any]) -> R
     own = empty(run, site, kind, len(values))
     for value in values:
         note(tracer, own, value)
+        if isinstance(value, View) and value.ndim:
+            aliases.note_shared(run, own, value)
     if any(one is other for n, one in enumerate(values) for other in values[:n] if _is_list(one)):
         tracer.refuse(
             "a list that is several elements of a list whose content the run decides: a change of "
@@ -221,6 +224,7 @@ def _larger(one: Length, other: Length) -> Length:
     return sympy.Max(sympy.sympify(one), sympy.sympify(other))
 
 
+@aliases.putting
 def made_of_columns(
     run: Interpreter, kind: type, form: Any, columns: Sequence[Tensor], site: Any = None
 ) -> RunList:
@@ -230,6 +234,7 @@ def made_of_columns(
     count = columns[0].shape[0]
     stored = [tracer.stored_anew(column, "elements") for column in columns]
     own = empty(run, site, kind, count, form)
+    own.shares = any(isinstance(column, View) and column.ndim > 1 for column in columns)
     known = tracer.noted.get(site, Facts())
     if form is not UNKNOWN:
         form = joined_form(tracer, known.form, form)
