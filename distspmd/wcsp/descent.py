@@ -69,7 +69,11 @@ def _descend_from(choices: Choices, state: State, run: Run) -> None:
 
 
 def fit(state: State) -> None:
-    """Change variables until no limit is exceeded, each where it costs least for what it gives."""
+    """Change variables until no limit is exceeded, each where it costs least for what it gives.
+
+    No choice is taken twice for a limit: what one gives at one time it may take at another, so that
+    two choices could take turns for ever.
+    """
     for number, limit in enumerate(state.problem.limits):
         takers = [
             (variable, amounts, live)
@@ -77,12 +81,14 @@ def fit(state: State) -> None:
             for of, amounts, live in state.usages(variable)
             if of == number and amounts.max() > amounts.min()
         ]
+        taken = [np.zeros(size, np.bool_) for size in state.problem.sizes]
         load = state.loads[number]
         while len(load) and load.max() > limit.capacity:
             worst = int(np.argmax(load))
             best: tuple[float, int, int] | None = None
             for variable, amounts, live in takers:
                 given = amounts[state.choices[variable]] - amounts
+                given[taken[variable]] = 0.0
                 if not (live.start <= worst < live.stop and given.max() > 0):
                     continue
                 more = state.marginal[variable] - state.marginal[variable][state.choices[variable]]
@@ -94,6 +100,7 @@ def fit(state: State) -> None:
                     best = float(price[choice]), variable, choice
             if best is None:
                 break
+            taken[best[1]][best[2]] = True
             state.change(best[1], best[2])
 
 

@@ -5,8 +5,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from wcsp.problems import optimum, problems
 
+from distspmd.wcsp.descent import fit
 from distspmd.wcsp.part import part_of
-from distspmd.wcsp.problem import Problem
+from distspmd.wcsp.problem import Limit, Problem, Usage
 from distspmd.wcsp.state import State, price_of_forbidden
 from distspmd.wcsp.ties import untie
 
@@ -62,3 +63,14 @@ def test_a_part_costs_as_much_less_as_the_whole(problem: Problem, seed: int) -> 
     assert fits == (problem.overrun(others) <= problem.overrun(state.choices)) or now == np.inf
     if now < np.inf and then < np.inf:
         assert np.isclose(then - now, cost - part.ceiling, rtol=1e-9, atol=1e-6)
+
+
+def test_choices_that_exceed_a_limit_at_other_times_do_not_take_turns() -> None:
+    usages = (
+        Usage(0, np.array([2.0, 0.0]), 0, 1),
+        Usage(0, np.array([0.0, 2.0]), 1, 2),
+    )
+    problem = Problem((np.zeros(2),), (), (Limit(1.0, usages),))
+    state = State(problem, np.array([0]))
+    fit(state)
+    assert state.overrun() == 1.0
