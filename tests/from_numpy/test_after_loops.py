@@ -9,10 +9,10 @@ import pytest
 from mpi4py import MPI
 
 import distspmd
-from distspmd.errors import ProgramError, UnsupportedProgram
+from distspmd.errors import ProgramError
 from distspmd.frontend import numpy_program
 from from_numpy.corpus.registry import Case
-from from_numpy.harness import run_here
+from from_numpy.harness import on_paper, run_here
 from from_numpy.outcomes import RIGHT
 
 
@@ -216,7 +216,7 @@ def test_the_run_decides_types() -> None:
             program(x=x * 0 + (2**63 - 1))
 
 
-def test_numbers_of_types_that_the_run_decides_have_no_text() -> None:
+def test_numbers_of_types_that_the_run_decides_are_printed_as_what_they_are() -> None:
     def told(x: Any) -> Any:
         best = np.inf
         for v in x:
@@ -225,8 +225,9 @@ def test_numbers_of_types_that_the_run_decides_have_no_text() -> None:
         print(f"the least is {best}")
         return best
 
-    with pytest.raises(UnsupportedProgram, match="the run decides the type; write int"):
-        numpy_program(told, np.arange(3))
+    for given in (np.arange(3), np.arange(3, dtype=float), np.full(3, np.inf)):
+        case = Case("told", told, "", "", lambda _, x=given: [x.copy()], ())  # type: ignore[misc]
+        assert on_paper(case).kind == "right"
 
 
 def test_numbers_are_copied_and_typed_only_where_it_is_seen() -> None:

@@ -115,7 +115,7 @@ def _may_have_failed(
 def _has_choice(run: Interpreter, node: ast.expr) -> bool:
     """Whether one of two things is returned, by itself or in a tuple."""
     if isinstance(node, ast.Tuple):
-        return any(_has_choice(run, part) for part in node.elts)
+        return any(isinstance(p, ast.IfExp) or _has_choice(run, p) for p in node.elts)
     found = _held(run, node)
     return isinstance(found, OneOf) and not may_be_unbound(found)
 
