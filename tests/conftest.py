@@ -65,8 +65,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def selected(request: pytest.FixtureRequest, parameter: str) -> list[Any]:
-    """The values of a parameter in all tests of the session that have it."""
-    calls = [getattr(item, "callspec", None) for item in request.session.items]
+    """The values of a parameter in all tests of the session that have it and ask for a fixture.
+
+    Args:
+        request: of the fixture. Other tests may give the parameter's name to something else.
+        parameter: by name.
+    """
+    name = request.fixturename
+    tests = [i for i in request.session.items if name in getattr(i, "fixturenames", ())]
+    calls = [getattr(test, "callspec", None) for test in tests]
     return [call.params[parameter] for call in calls if call and parameter in call.params]
 
 
