@@ -85,11 +85,8 @@ def by_hybrid(
     renews, is_new = True, True
     while info == 0:
         if renews:
-            if jac is None:
-                slopes = slopes_at(f, x, fx, epsfcn)
-                calls = calls + n
-            else:
-                slopes = jac(x)
+            slopes = slopes_at(f, x, fx, epsfcn) if jac is None else jac(x)
+            calls = calls + (n if jac is None else 0)
             sizes = np.sqrt(np.sum(slopes * slopes, axis=0))
             if trials == 0:
                 scale, xnorm, radius = first_scale(slopes, scale, x, factor, diag is None)
@@ -240,11 +237,8 @@ def by_marquardt(
     renews = True
     while info == 0:
         if renews:
-            if jac is None:
-                slopes = slopes_at(f, x, fx, epsfcn)
-                calls = calls + n
-            else:
-                slopes = jac(x)
+            slopes = slopes_at(f, x, fx, epsfcn) if jac is None else jac(x)
+            calls = calls + (n if jac is None else 0)
             sizes = np.sqrt(np.sum(slopes * slopes, axis=0))
             if trials == 0:
                 scale, xnorm, radius = first_scale(slopes, scale, x, factor, diag is None)

@@ -20,6 +20,15 @@ from zoo.steps.table import (
     words,
 )
 
+_VISION = {
+    "hidden_size": 16,
+    "intermediate_size": 24,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "image_size": 16,
+    "patch_size": 8,
+}
+
 _TEXT_AND_BOXES = {
     **NO,
     "vocab_size": 50,
@@ -193,16 +202,8 @@ def chinese_clip() -> Training:
         "attention_probs_dropout_prob": 0.0,
         "max_position_embeddings": 16,
     }
-    vision = {
-        "hidden_size": 16,
-        "intermediate_size": 24,
-        "num_hidden_layers": 2,
-        "num_attention_heads": 2,
-        "image_size": 16,
-        "patch_size": 8,
-    }
     made = ChineseCLIPModel(
-        ChineseCLIPConfig(text_config=text, vision_config=vision, projection_dim=8)
+        ChineseCLIPConfig(text_config=text, vision_config=dict(_VISION), projection_dim=8)
     )
 
     def loss_of(m: nn.Module, t: Tensor, k: Tensor, x: Tensor) -> Tensor:
@@ -224,16 +225,8 @@ def owl_vit() -> Training:
         "num_attention_heads": 2,
         "max_position_embeddings": 16,
     }
-    vision = {
-        "hidden_size": 16,
-        "intermediate_size": 24,
-        "num_hidden_layers": 2,
-        "num_attention_heads": 2,
-        "image_size": 16,
-        "patch_size": 8,
-    }
     made = OwlViTForObjectDetection(
-        OwlViTConfig(text_config=text, vision_config=vision, projection_dim=16)
+        OwlViTConfig(text_config=text, vision_config=dict(_VISION), projection_dim=16)
     )
 
     def loss_of(m: nn.Module, t: Tensor, x: Tensor, y: Tensor) -> Tensor:
