@@ -136,7 +136,13 @@ def _held(run: Interpreter, node: ast.expr) -> Any:
 def _returned(run: Interpreter, node: ast.expr) -> Any:
     """What is returned: one of two things may be, which is not computed with."""
     if isinstance(node, ast.Tuple) and _has_choice(run, node):
-        return tuple(_returned(run, part) for part in node.elts)
+        found: list[Any] = []
+        for part in node.elts:
+            if isinstance(part, ast.Starred):
+                found += map(run.settled_parts, run.unpacked(run.value(part.value), part))
+            else:
+                found.append(_returned(run, part))
+        return tuple(found)
     if _has_choice(run, node):
         return _held(run, node)
     return run.settled_parts(run.whatever(node))
