@@ -26,6 +26,7 @@ from distspmd.frontend.from_numpy.run_lists import (
     UnknownElement,
 )
 from distspmd.frontend.from_numpy.syntax import (
+    array_protocol,
     attributes,
     generators,
     lists,
@@ -160,6 +161,7 @@ class Interpreter:
             found = own_arrays.called(self, function, arguments, keywords)
             if found is not NotImplemented:
                 return found
+        arguments, keywords = array_protocol.arguments_of(self, function, arguments, keywords)
         return call(self, function, arguments, keywords)
 
     # -- statements -----------------------------------------------------------------------------
@@ -423,6 +425,7 @@ class Interpreter:
     def binary(self, op: ast.operator, left: Any, right: Any) -> Any:
         """``left op right``."""
         is_text = isinstance(left, str) and isinstance(op, ast.Mod)
+        right = array_protocol.operand(self, left, right)
         found = NotImplemented if is_text else objects.operate(self, op, left, right)
         return found if found is not NotImplemented else binary(self, op, left, right)
 

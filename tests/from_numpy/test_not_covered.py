@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -46,15 +47,19 @@ def test_the_error_says_what_to_write(program: Any, message: str) -> None:
 MASKED = np.ma.array([1.0, 2.0, 3.0], mask=[0, 1, 0])
 
 
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    MATRIX = np.matrix([[1.0, 2.0, 3.0]])
+
+
 def of_a_matrix(x: Any) -> Any:
-    return np.matrix([[1.0, 2.0, 3.0]]) * x
+    return MATRIX * x
 
 
 def of_a_masked_array(x: Any) -> Any:
     return x + MASKED
 
 
-@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")
 @pytest.mark.parametrize(
     ("program", "message"),
     [(of_a_matrix, "a matrix, .*write @"), (of_a_masked_array, "its data and its mask")],

@@ -294,7 +294,8 @@ def delete_attribute(run: Interpreter, base: Any, name: str) -> None:
 def special(run: Interpreter, base: Any, name: str, *arguments: Any, **named: Any) -> Any:
     """What a special method of an object gives; ``NotImplemented`` where its class has none."""
     found = inspect.getattr_static(class_of(base), f"__{name}__", None)
-    if not _is_function(found):
+    is_of_matrix = getattr(found, "__module__", None) == np.matrix.getA.__module__
+    if not _is_function(found) or is_of_matrix:
         return NotImplemented
     if _is_generated(found):
         if any(has_data(list(vars(each).values())) for each in (base, *arguments) if is_own(each)):

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 import sympy
 
+from distspmd.frontend.from_numpy.syntax import matrices
 from distspmd.frontend.from_numpy.syntax.variables import OfUndecidedClass
 from distspmd.frontend.from_numpy.values import ARRAY, KIND, OwnArray, Tensor, View
 from distspmd.runtime.call_form import rebuilt
@@ -68,7 +69,7 @@ def make(
 def _of_user(kind: type, name: str) -> Any:
     """A method of a class that a user has written, also a static one; None for NumPy's."""
     for each in kind.__mro__:
-        if each is np.ndarray or each is object:
+        if each in (np.ndarray, np.matrix, object):
             return None
         if name in vars(each):
             found = vars(each)[name]
@@ -127,7 +128,7 @@ def _recorder(method: Any) -> Any:
 
 def _probe_class(kind: type) -> type:
     """A class like a user's, of which methods that NumPy may call say that they are called."""
-    return np.ndarray if kind is np.ndarray else _made_probe(kind)
+    return kind if kind in (np.ndarray, np.matrix) else _made_probe(kind)
 
 
 @functools.cache
@@ -172,7 +173,10 @@ class _Probe:
         if id(value) in self._made:
             return self._made[id(value)]
         if isinstance(value, OwnArray):
-            made = self._array(value.array).view(_probe_class(value.kind))
+            made = self._array(value.array)
+            if made.ndim == 2 and made.dtype.kind in "iu":  # it has an inverse
+                made += np.eye(*made.shape, dtype=made.dtype)
+            made = np.asarray(made).view(_probe_class(value.kind))
         elif isinstance(value, Tensor):
             made = self._array(value)
         elif isinstance(value, sympy.Basic):
@@ -236,6 +240,9 @@ class _Probe:
         if id(probe) in self.behind:
             return self.behind[id(probe)]
         parent = getattr(probe, "_parent", None)
+        found = plain(found)
+        if isinstance(probe, np.matrix):
+            found = matrices.as_lines(self.run, found, probe.shape)
         return new(self.run, kinds[type(probe)], found, self._behind(parent))
 
     def _behind(self, parent: Any) -> Any:
@@ -354,7 +361,10 @@ def operate(
         shown = probe.asked(function, *values)
     except _Called as called:
         return _by_user(run, probe, called, type(op).__name__)
-    return probe.wrapped(read(*map(plain, values)), shown, probe.kinds())
+    found = matrices.operate(run, op, *values) if len(values) == 2 else NotImplemented
+    if found is NotImplemented:
+        found = read(*map(plain, values))
+    return probe.wrapped(found, shown, probe.kinds())
 
 
 def part(run: Interpreter, own: OwnArray, items: Any, read: Callable[[Any, Any], Any]) -> Any:
@@ -433,7 +443,7 @@ class Above:
         """A method of a class above."""
         mro = self.own.kind.__mro__
         for each in mro[mro.index(self.kind) + 1 :]:
-            if each is np.ndarray:
+            if each in (np.ndarray, np.matrix):
                 break
             if name in vars(each):
                 method = vars(each)[name]

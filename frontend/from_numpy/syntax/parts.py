@@ -10,7 +10,13 @@ from distspmd.frontend.from_numpy import indexing
 from distspmd.frontend.from_numpy.kinds import has_data
 from distspmd.frontend.from_numpy.known_keys import known_key
 from distspmd.frontend.from_numpy.run_lists import RunList, decided_by_run
-from distspmd.frontend.from_numpy.syntax import objects, own_arrays, run_dicts
+from distspmd.frontend.from_numpy.syntax import (
+    array_protocol,
+    matrices,
+    objects,
+    own_arrays,
+    run_dicts,
+)
 from distspmd.frontend.from_numpy.syntax.map_indices import where_in_range
 from distspmd.frontend.from_numpy.syntax.mutation import before_change
 from distspmd.frontend.from_numpy.values import OwnArray, Tensor
@@ -30,6 +36,8 @@ def bind_part(run: Interpreter, target: ast.Subscript, value: Any) -> None:
         found = objects.special(run, base, "setitem", items, value)
         if found is not NotImplemented or not isinstance(base, OwnArray):
             return
+        if matrices.write(run, base, items, value):
+            return
         base = base.array
     if isinstance(base, list) and has_data(items):
         decided_by_run(run, base)
@@ -44,6 +52,7 @@ def bind_part(run: Interpreter, target: ast.Subscript, value: Any) -> None:
 def write_part(run: Interpreter, base: Any, items: Any, value: Any) -> None:
     """``base[items] = value`` of an array."""
     tracer, value = run.tracer, own_arrays.plain(value)
+    value = array_protocol.array_of(run, value)
     if value is None and isinstance(base, Tensor):
         if base.dtype.kind not in "fc":
             tracer.refuse(f"TypeError: None is no number of the type {base.dtype}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,13 @@ _ARRAYS: dict[type[ast.operator], Callable[..., Any]] = {
     ast.Sub: np.setdiff1d,
     ast.BitXor: np.setxor1d,
 }
+IN_PLACE: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.BitOr: operator.ior,
+    ast.BitAnd: operator.iand,
+    ast.BitXor: operator.ixor,
+    ast.Sub: operator.isub,
+}
+"""What changes a set or a dictionary that is known."""
 
 
 def is_of_sets(op: ast.operator, *values: Any) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import contextlib
 import importlib
-import operator
 import warnings
 from collections import deque
 from collections.abc import Mapping
@@ -21,9 +20,11 @@ from distspmd.frontend.from_numpy.real_or_complex import RealOrComplex
 from distspmd.frontend.from_numpy.run_lists import RunList, decided_by_run
 from distspmd.frontend.from_numpy.subscripts import is_basic
 from distspmd.frontend.from_numpy.syntax import (
+    array_protocol,
     generators,
     list_changes,
     lists,
+    matrices,
     objects,
     own_arrays,
     run_dicts,
@@ -189,6 +190,7 @@ def _augment_name(run: Interpreter, node: ast.AugAssign, target: ast.Name) -> No
     tracer.node = node
     if isinstance(old, View) and accumulate(run, old, node.op, new):
         return
+    new = array_protocol.operand(run, old, new)
     if _changed(run, old, node.op, new):
         return
     if objects.is_own(old):
@@ -224,15 +226,17 @@ def _changed(run: Interpreter, old: Any, op: ast.operator, new: Any) -> bool:
         before_change(run, old)
         old.extend(list(new))
         return True
-    if isinstance(old, set | dict) and type(op) in _IN_PLACE:
+    if isinstance(old, set | dict) and type(op) in run_sets.IN_PLACE:
         before_change(run, old)
-        _IN_PLACE[type(op)](old, new)
+        run_sets.IN_PLACE[type(op)](old, new)
         return True
     return False
 
 
 def _changed_own(run: Interpreter, old: OwnArray, op: ast.operator, new: Any) -> bool:
     """Change an array of a user's class in place."""
+    if matrices.change(run, old, op, new):
+        return True
     found = objects.special(run, old, f"i{objects.NAMES[type(op)]}", new)
     if found is NotImplemented:
         return _changed(run, old.array, op, own_arrays.plain(new))
@@ -241,19 +245,14 @@ def _changed_own(run: Interpreter, old: OwnArray, op: ast.operator, new: Any) ->
     return True
 
 
-_IN_PLACE: dict[type[ast.operator], Any] = {
-    ast.BitOr: operator.ior,
-    ast.BitAnd: operator.iand,
-    ast.BitXor: operator.ixor,
-    ast.Sub: operator.isub,
-}
-
-
 def _augment_part(run: Interpreter, node: ast.AugAssign, target: ast.Subscript) -> None:
     tracer = run.tracer
     base = run.writable(target.value)
     items = run.subscript(target.slice)
-    new = own_arrays.plain(run.present(node.value))
+    new = run.present(node.value)
+    if matrices.augment_part(run, base, items, node.op, new):
+        return
+    new = own_arrays.plain(new)
     base = own_arrays.writable(run, base)
     tracer.node = node
     if isinstance(base, RunList):
