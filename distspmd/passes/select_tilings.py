@@ -19,7 +19,7 @@ from distspmd.passes.compilation import Compilation
 from distspmd.placement.argument_layouts import REPLICATED
 from distspmd.placement.propagation import propagate
 from distspmd.placement.schedule import idle_sentences, resolve, warn
-from distspmd.schedule import is_pattern
+from distspmd.schedule import Patterns, is_pattern
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class PropagateTilings:
         Raises:
             UnsupportedProgram: accesses that cannot be partitioned, with the source line.
         """
-        named = compilation.tilings
+        named, schedule = compilation.tilings, compilation.schedule
         ranks = max((tiling.mesh.size for tiling in named.values()), default=1)
         everywhere = {
             space.name: Tiling.of(space.ranges, Mesh(ranks=ranks), [()] * len(space.ranges))
@@ -98,6 +98,7 @@ class PropagateTilings:
                 compilation.spaces,
                 compilation.tilings,
                 [n for n, kind in compilation.arguments.items() if kind == REPLICATED],
+                as_far=named.keys() - set(schedule) if isinstance(schedule, Patterns) else (),
             )
 
 

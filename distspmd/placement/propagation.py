@@ -9,6 +9,7 @@ ranks have of the caller is no reason to split: who reads only that follows thos
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -42,6 +43,7 @@ def propagate(
     spaces: Sequence[IterationSpace],
     tilings: Mapping[str, Tiling],
     replicated: Collection[str] = (),
+    as_far: Collection[str] = (),
 ) -> dict[str, Tiled]:
     """Tile all spaces: as given, else after a neighbour, else on rank 0.
 
@@ -49,6 +51,7 @@ def propagate(
         spaces: in program order.
         tilings: of the spaces that the schedule names.
         replicated: containers that the caller holds whole on every rank.
+        as_far: spaces that are split as far as they can be: no user named them.
 
     Returns:
         Each space by name, tiled, in program order.
@@ -61,7 +64,8 @@ def propagate(
             tiling, own = tilings[space.name], known[space.name]
             if space.is_placed and any(tiling.splits):
                 tiling = _beside(space, tiling, uses(space, _alone(space), own), done.values())
-            done[space.name] = Tiled(tiling, uses(space, tiling, own), why)
+            as_asked = _as_far_as_possible if space.name in as_far else _exactly
+            done[space.name] = as_asked(space, own, tiling, why)
     waiting = {
         space.name: (space, uses(space, _alone(space), known[space.name]))
         for space in spaces
@@ -190,15 +194,33 @@ def _rating(offer: Offer) -> Rating:
     return offer[0]
 
 
+def _exactly(space: IterationSpace, known: Touched, tiling: Tiling, why: Choice) -> Tiled:
+    """The space with this tiling."""
+    return Tiled(tiling, uses(space, tiling, known), why)
+
+
+def _as_far_as_possible(
+    space: IterationSpace, known: Touched, tiling: Tiling, why: Choice
+) -> Tiled:
+    """The space with this tiling, or without the split of one parameter, or whole on each rank."""
+    split = [n for n, axes in enumerate(tiling.splits) if axes]
+    for left in (None, *(split if len(split) > 1 else ())):
+        splits = tuple(() if n == left else axes for n, axes in enumerate(tiling.splits))
+        asked = tiling if left is None else Tiling.of(space.ranges, tiling.mesh, splits)
+        with contextlib.suppress(UnsupportedProgram):
+            return _exactly(space, known, asked, why)
+    return _tiled(space, known, tiling, why)
+
+
 def _tiled(space: IterationSpace, known: Touched, tiling: Tiling, why: Choice) -> Tiled:
     """The space with this tiling; whole on each rank where it cannot be, for nobody asked."""
     try:
-        return Tiled(tiling, uses(space, tiling, known), why)
+        return _exactly(space, known, tiling, why)
     except UnsupportedProgram:
         if not any(tiling.splits):
             raise
     tiling = Tiling.of(space.ranges, tiling.mesh, _whole(space))
-    return Tiled(tiling, uses(space, tiling, known), replace(why, whole=True))
+    return _exactly(space, known, tiling, replace(why, whole=True))
 
 
 def _beside(

@@ -9,7 +9,7 @@ import pytest
 import distspmd
 from distspmd import Mesh, OnMesh, Schedule
 from distspmd.analysis.meanings import Meanings, tell
-from distspmd.errors import MeshError, ScheduleError
+from distspmd.errors import MeshError, ScheduleError, UnsupportedProgram
 from distspmd.frontend import (
     data_parallel,
     experts,
@@ -138,6 +138,23 @@ def test_presets_take_what_a_program_has(named):
     assert grids(named, experts(2))["hidden"][1] == (("experts",), ()), "by batch"
     with pytest.raises(ScheduleError, match="splits nothing of this program"):
         grids(named, Patterns({"*": {"experts": "x"}}, {"x": 2}))
+
+
+def joined(a: dace.float64[6, 2, 4], y: dace.float64[6, 16]):
+    for b, s, u, v in dace.map[0:6, 0:2, 0:2, 0:4]:
+        y[b, 8 * s + 4 * u + v] = a[b, u, v]
+
+
+def test_presets_split_as_far_as_tiles_do_not_mix():
+    """Halves of each half are no box, and two ranks would write between those of the other."""
+    sdfg = numpy_program(joined)
+    both = Patterns({"*": {"u": "x", "b": "y"}}, {"x": 2, "y": 3})
+    (space,) = distspmd.lower(copy.deepcopy(sdfg), both).spaces
+    assert space.asked == {"b": ("y",)}
+    (alone,) = distspmd.lower(copy.deepcopy(sdfg), Patterns({"*": {"u": "x"}}, {"x": 2})).spaces
+    assert str(alone.chosen_by) == "the schedule, whole on each rank"
+    with pytest.raises(UnsupportedProgram, match="several ranks write into one part"):
+        distspmd.lower(copy.deepcopy(sdfg), {"y": {"u": 2}})
 
 
 def test_a_preset_says_what_a_program_lacks(named):

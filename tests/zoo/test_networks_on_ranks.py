@@ -22,6 +22,7 @@ PRESETS = [
     ("zero(1, 2)", 2),
     ("zero(2, 3)", 3),
     ("fsdp(3)", 3),
+    ("megatron(2)", 2),
 ]
 pytestmark = pytest.mark.slow
 
