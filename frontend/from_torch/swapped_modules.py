@@ -7,6 +7,7 @@ that somebody looks at) is forgotten, unless a later call would read it, which n
 from __future__ import annotations
 
 import contextlib
+from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -140,14 +141,18 @@ def swapped_modules(
 
 
 _OF_EVERY_MODULE = frozenset(vars(nn.Module()))
+_HOOKS = frozenset(key for key in _OF_EVERY_MODULE if "hooks" in key)
+_CONTAINERS = (dict, OrderedDict, list)
 
 
 def _attributes(module: nn.Module) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The attributes that a class gives its modules, which may be caches, and what is in them."""
-    own = {k: x for k, x in vars(module).items() if k not in _OF_EVERY_MODULE}
-    return vars(module), {
-        k: (x, x.copy() if type(x) in (dict, list) else x) for k, x in own.items()
-    }
+    """The attributes that a class gives its modules, which may be caches, and what is in them.
+
+    Hooks belong to them: a module that enters some at its first call, and notes that it has, would
+    enter them twice if only the note were forgotten.
+    """
+    own = {k: x for k, x in vars(module).items() if k in _HOOKS or k not in _OF_EVERY_MODULE}
+    return vars(module), {k: (x, x.copy() if type(x) in _CONTAINERS else x) for k, x in own.items()}
 
 
 def _restore(attributes: dict[str, Any], contents: dict[str, Any]) -> None:
@@ -156,11 +161,11 @@ def _restore(attributes: dict[str, Any], contents: dict[str, Any]) -> None:
         del attributes[key]
     for key, (value, content) in contents.items():
         attributes[key] = value
-        if isinstance(value, dict) and type(value) is dict:
+        if type(value) is list:
+            value[:] = content
+        elif type(value) in _CONTAINERS:
             value.clear()
             value.update(content)
-        elif type(value) is list:
-            value[:] = content
 
 
 def _take_hooks(tensor: torch.Tensor, traced: torch.Tensor) -> None:

@@ -105,3 +105,28 @@ def test_a_step_by_hand_adds_to_the_gradients_that_there_are(
     (loss,), live = Program(monkeypatch).step(by_hand(module), x)
     torch.testing.assert_close(loss, by_hand(same)(x).detach())
     torch.testing.assert_close(live["weight"], same.weight.detach())
+
+
+class Listens(nn.Module):
+    """Enters a hook at its first call, as models of `transformers` do that collect layers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner, self.heard = nn.Linear(3, 3), False
+
+    def forward(self, x: Tensor) -> Tensor:
+        if not self.heard:
+            self.inner.register_forward_hook(lambda module, inputs, output: 2 * output)
+            self.heard = True
+        found: Tensor = self.inner(x)
+        return found
+
+
+def test_hooks_of_a_traced_call_are_not_left_in_the_module(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    module, x = Listens(), torch.randn(2, 3)
+    (found,) = Program(monkeypatch).of(module, x)
+    assert not module.heard
+    assert not module.inner._forward_hooks
+    assert torch.allclose(found, module(x))
