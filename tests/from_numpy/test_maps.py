@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import dace
@@ -138,6 +139,33 @@ def test_iterations_of_a_map_add_to_a_number_from_before_it(program: Any) -> Non
 def test_what_needs_an_order_of_iterations_is_refused(program: Any, words: str) -> None:
     with pytest.raises(UnsupportedProgram, match=words):
         numpy_program(program, *_arguments())
+
+
+def medians(x: dace.float64[16, 11]):
+    y = x.copy()
+    for i, j in dace.map[1:15, 1:10]:
+        y[i, j] = np.median(x[i - 1 : i + 2, j - 1 : j + 2])
+    return y
+
+
+def counts(x: dace.float64[16, 11]):
+    y = np.zeros((16, 11))
+    for i, j in dace.map[1:15, 1:10]:
+        number = 0.0
+        for k in range(3):
+            if x[i + k - 1, j] > 0.5:
+                number += 1
+        y[i, j] = number
+    return y
+
+
+@pytest.mark.parametrize("program", [medians, counts])
+def test_bodies_take_tiles_that_begin_at_the_same_index_on_all_ranks(program: Any) -> None:
+    lowering = distspmd.lower(numpy_program(program), {"__return": (3, 1), "__return.2": (3, 1)})
+    compiled = copy.deepcopy(lowering.sdfg)
+    compiled.replace_dict(lowering.uniform_symbols(3))
+    assert {"1"} & {str(-o) for a in compiled.arrays.values() for o in getattr(a, "offset", ())}
+    compiled.validate()
 
 
 def test_a_map_in_a_map_has_variables_that_the_outer_one_does_not_declare() -> None:
