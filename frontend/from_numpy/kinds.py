@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import sympy
+from numpy.matrixlib import matrix
 
 from distspmd.expressions.operations import DType
 from distspmd.frontend.from_numpy.run_lists import RunList
@@ -36,7 +37,7 @@ def joined_weak(one: Tensor, other: Tensor) -> type | None:
 
 _OTHERS = {
     np.ma.MaskedArray: "pass its data and its mask: m.filled(0) and np.ma.getmaskarray(m)",
-    np.matrix: "pass np.asarray(a), and write @ for its products",
+    matrix: "pass np.asarray(a), and write @ for its products",
     np.recarray: "pass its fields one by one",
 }
 """Classes of arrays that have operators of their own: what to write instead."""

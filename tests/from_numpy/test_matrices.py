@@ -136,6 +136,18 @@ def test_results_are_matrices_where_numpy_gives_matrices() -> None:
     assert [type(each).__name__ for each in found] == kinds == ["matrix", "ndarray", "matrix"]
 
 
+def test_a_class_that_takes_the_name_of_matrices_is_that_class(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(np, "matrix", Grid)
+
+    def program(a: Any, b: Any, v: Any) -> Any:
+        return np.asarray(np.matrix(a) * 2) + a
+
+    outcome = on_paper(Case("named_so", program, "numpy", "matrices", lambda _: (A, A, A[0]), ()))
+    assert outcome.kind == "right", str(outcome)
+
+
 class Plain:
     """Is no array to NumPy."""
 

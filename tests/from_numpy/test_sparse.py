@@ -67,6 +67,46 @@ def by_conjugate_gradients(x, a, p):
     return found, info, linalg.cg(a + a.T, x[:4], x0=np.ones(4))[0]
 
 
+def beside_dense_ones(x, a, p):
+    m, d = sparse.csr_matrix(a), sparse.dia_matrix((np.array([x[:4], x[:4] + 1]), [0, 1]), (4, 4))
+    sums = m.sum(0), m.sum(1), m.mean(axis=0), m.sum(), sparse.csr_array(a).sum(axis=1), m.max()
+    mixed = m + a, a - d, d - a, a + m, (m + a) * a, -1.0 * (p / 2) * a - d, sparse.eye(4) - a
+    parts = m[:, 1].toarray(), m[1].toarray(), m[2, 1:3].toarray(), m.getcol(0).toarray(), m[1, 2]
+    chosen = m[np.array([0, 1]), np.array([2, 3])]
+    powers = (
+        (m**2).toarray(),
+        m.power(2).toarray(),
+        abs(-m).toarray(),
+        (sparse.csr_array(a) ** 2).toarray(),
+    )
+    return sums, mixed, parts, chosen, powers, m.todense() * a, linalg.norm(m)
+
+
+def of_blocks(x, a, p):
+    m, e = sparse.csr_matrix(a), sparse.eye(4) * p
+    whole = sparse.bmat([[m, None], [e, m.T]])
+    line, column = sparse.hstack([m, e]), sparse.vstack((m, sparse.diags([x[:4]], [0])))
+    corners = sparse.block_diag([a, m, np.ones((1, 2))])
+    halves = sparse.tril(m).toarray(), sparse.triu(m, 1).toarray()
+    return (
+        whole.toarray(),
+        line @ np.ones(8),
+        column.toarray(),
+        corners.toarray(),
+        halves,
+        whole.shape,
+    )
+
+
+def some_eigenvalues(x, a, p):
+    m = sparse.diags([x[1:], -2 * x, x[1:]], [-1, 0, 1])
+    both = m + m.T
+    low = linalg.eigsh(both, k=2, which="SA", return_eigenvectors=False)
+    values, vectors = linalg.eigsh(both, k=3, which="LM")
+    near = linalg.eigsh(both.tocsc(), k=2, sigma=0.0, return_eigenvectors=False)
+    return low, values, np.abs(vectors), near
+
+
 def _given(rng: Any) -> Any:
     return rng.random(6) + 0.1, rng.random((4, 4)) + 4 * np.eye(4), 1.5
 
@@ -75,7 +115,7 @@ CASES = [
     Case(f.__name__, f, "own", "", _given, ())
     for f in (
         *(laplacian, steps_of_heat, bands_of_the_run, entries, written_one_by_one),
-        by_conjugate_gradients,
+        *(by_conjugate_gradients, beside_dense_ones, of_blocks, some_eigenvalues),
     )
 ]
 
@@ -96,9 +136,7 @@ def test_compiled_programs_have_sparse_matrices(case: Case) -> None:
 
 
 REFUSED: list[tuple[str, Callable[[Any], Any]]] = [
-    ("write toarray", lambda x: sparse.csr_matrix(x).todense()),
-    ("np.linalg", lambda x: linalg.eigsh(sparse.csr_matrix(x))),
-    ("a.toarray", lambda x: sparse.csr_matrix(x) + x),
+    ("np.linalg", lambda x: linalg.eigs(sparse.csr_matrix(x))),
     ("shape=", lambda x: sparse.coo_matrix((x[0], (x[0].astype(int), np.arange(2))))),
     ("nnz", lambda x: sparse.csr_matrix(x).nnz + x),
     ("Sparse", lambda x: sparse.csr_matrix(x)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.matrixlib import asmatrix, bmat, matrix
 
 from distspmd.frontend.from_numpy.functions.registry import function
 from distspmd.frontend.from_numpy.syntax import own_arrays
@@ -13,7 +14,7 @@ from distspmd.frontend.from_numpy.values import OwnArray
 
 def _made(run: Any, kind: Any, data: Any, dtype: Any, maker: Any) -> OwnArray:
     if isinstance(data, str):
-        data = np.asarray(np.matrix(data))
+        data = np.asarray(matrix(data))
     array = run.tracer.stored(run.tracer.tensor(run.call(maker, [data], {"dtype": dtype})))
     if array.ndim > 2:
         run.tracer.refuse("ValueError: matrix must be 2-dimensional")
@@ -22,22 +23,22 @@ def _made(run: Any, kind: Any, data: Any, dtype: Any, maker: Any) -> OwnArray:
     return own_arrays.new(run, kind, array, None)
 
 
-@function(np.matrix)
+@function(matrix)
 def _matrix(run: Any, data: Any, dtype: Any = None, copy: Any = True) -> Any:
-    return _made(run, np.matrix, data, dtype, np.array if copy else np.asarray)
+    return _made(run, matrix, data, dtype, np.array if copy else np.asarray)
 
 
-@function(np.matrix.__new__)
+@function(matrix.__new__)
 def _new(run: Any, subtype: Any, data: Any, dtype: Any = None, copy: Any = True) -> Any:
     return _made(run, subtype, data, dtype, np.array if copy else np.asarray)
 
 
-@function(np.asmatrix)
+@function(asmatrix)
 def _as_matrix(run: Any, data: Any, dtype: Any = None) -> Any:
-    return _made(run, np.matrix, data, dtype, np.asarray)
+    return _made(run, matrix, data, dtype, np.asarray)
 
 
-@function(np.bmat)
+@function(bmat)
 def _blocks(run: Any, obj: Any, ldict: Any = None, gdict: Any = None) -> Any:
     if isinstance(obj, str):
         run.tracer.refuse("np.bmat of a text; give the blocks in lists")
@@ -46,30 +47,30 @@ def _blocks(run: Any, obj: Any, ldict: Any = None, gdict: Any = None) -> Any:
         obj = run.call(np.concatenate, [rows], {"axis": 0})
     elif isinstance(obj, list | tuple):
         obj = run.call(np.concatenate, [list(obj)], {"axis": -1})
-    return _made(run, np.matrix, obj, None, np.array)
+    return _made(run, matrix, obj, None, np.array)
 
 
-@function(np.matrix.getA)
-def _array(run: Any, matrix: Any) -> Any:
-    return matrix
+@function(matrix.getA)
+def _array(run: Any, own: Any) -> Any:
+    return own
 
 
-@function(np.matrix.getA1)
-def _line(run: Any, matrix: Any) -> Any:
-    return run.call(np.ravel, [matrix], {})
+@function(matrix.getA1)
+def _line(run: Any, own: Any) -> Any:
+    return run.call(np.ravel, [own], {})
 
 
-@function(np.matrix.getT)
-def _transposed(run: Any, matrix: Any) -> Any:
-    return run.call(np.transpose, [matrix], {})
+@function(matrix.getT)
+def _transposed(run: Any, own: Any) -> Any:
+    return run.call(np.transpose, [own], {})
 
 
-@function(np.matrix.getH)
-def _adjoint(run: Any, matrix: Any) -> Any:
-    return run.call(np.conj, [run.call(np.transpose, [matrix], {})], {})
+@function(matrix.getH)
+def _adjoint(run: Any, own: Any) -> Any:
+    return run.call(np.conj, [run.call(np.transpose, [own], {})], {})
 
 
-@function(np.matrix.getI)
-def _inverse(run: Any, matrix: Any) -> Any:
-    rows, columns = matrix.shape
-    return run.call(np.linalg.inv if rows == columns else np.linalg.pinv, [matrix], {})
+@function(matrix.getI)
+def _inverse(run: Any, own: Any) -> Any:
+    rows, columns = own.shape
+    return run.call(np.linalg.inv if rows == columns else np.linalg.pinv, [own], {})

@@ -6,7 +6,7 @@ from typing import Any
 
 from distspmd.frontend.from_numpy.functions.registry import function, named, refused_by_name
 from distspmd.frontend.from_numpy.kinds import has_data
-from distspmd.frontend.from_numpy.library import sparse
+from distspmd.frontend.from_numpy.library import sparse, sparse_blocks
 from distspmd.frontend.from_numpy.syntax import objects
 
 
@@ -37,6 +37,29 @@ def _bands(is_array: bool) -> Any:
 
 
 named("scipy.sparse", "diags", always=True)(_bands(False))
+
+
+def _by_diagonals(is_array: bool) -> Any:
+    def handler(run: Any, arg: Any, shape: Any = None, dtype: Any = None, copy: Any = False) -> Any:
+        return run.call(sparse.by_diagonals, [arg, shape, dtype, is_array], {})
+
+    return handler
+
+
+named("scipy.sparse", "dia_matrix", always=True)(_by_diagonals(False))
+named("scipy.sparse", "dia_array", always=True)(_by_diagonals(True))
+
+
+def _read_as(name: str, python: Any) -> None:
+    def handler(run: Any, *given: Any, **options: Any) -> Any:
+        return run.call(python, list(given), options)
+
+    named("scipy.sparse", name, always=True)(handler)
+
+
+for _block in ("bmat", "vstack", "hstack", "block_diag", "tril", "triu", "inv", "norm", "eigsh"):
+    _read_as(_block, getattr(sparse_blocks, _block))
+_read_as("block_array", sparse_blocks.bmat)
 
 
 @named("scipy.sparse", "diags_array", always=True)
@@ -121,13 +144,12 @@ def _width_of(run: Any, a: Any) -> Any:
 
 refused_by_name(
     "scipy.sparse",
-    *("gmres", "bicg", "bicgstab", "minres", "lsqr", "lsmr", "eigs", "eigsh", "svds", "spilu"),
+    *("gmres", "bicg", "bicgstab", "minres", "lsqr", "lsmr", "eigs", "svds", "spilu"),
     *("expm_multiply", "LinearOperator", "aslinearoperator", "onenormest"),
     instead="write it for a.toarray() with np.linalg, or by scipy.sparse.linalg.cg",
 )
 refused_by_name(
     "scipy.sparse",
-    *("vstack", "hstack", "bmat", "block_diag", "block_array", "random", "rand", "find"),
-    *("dia_matrix", "dia_array", "tril", "triu"),
+    *("random", "rand", "find"),
     instead="write it with NumPy, and give scipy.sparse.csr_matrix the array",
 )

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.matrixlib import asmatrix
 
 from distspmd.frontend.from_numpy.library.banded import tridiagonal
 
@@ -46,10 +47,12 @@ class Sparse:
         return found
 
     def todense(self) -> Any:
-        """SciPy gives an ``np.matrix``."""
-        if not self.is_array:
-            raise NotImplementedError("todense() of a sparse matrix, an np.matrix: write toarray()")
-        return self.toarray()
+        """The matrix as an array, or as an ``np.matrix``."""
+        return self.dense(self.toarray())
+
+    def dense(self, whole: Any) -> Any:
+        """What SciPy gives that is not sparse: an array, or an ``np.matrix``."""
+        return whole if self.is_array else asmatrix(whole)
 
     @property
     def A(self) -> Any:  # noqa: N802
@@ -167,7 +170,7 @@ class Sparse:
 
     def __add__(self, other: Any) -> Any:
         if not isinstance(other, Sparse):
-            raise NotImplementedError("a sparse matrix and an array are added: write a.toarray()")
+            return self.dense(self.toarray() + np.asarray(other))
         if self.whole is not None or other.whole is not None:
             return self.full(self.toarray() + other.toarray())
         return self.like(
@@ -177,14 +180,46 @@ class Sparse:
             self.shape,
         )
 
+    def __radd__(self, other: Any) -> Any:
+        return self.__add__(other)
+
     def __sub__(self, other: Any) -> Any:
         return self.__add__(-other)
 
+    def __rsub__(self, other: Any) -> Any:
+        return self.dense(np.asarray(other) - self.toarray())
+
+    def __abs__(self) -> Sparse:
+        if self.whole is None:
+            return self.full(np.abs(self.toarray()))
+        return self.scaled(np.abs)
+
+    def __pow__(self, n: Any) -> Sparse:
+        if self.is_array:
+            return self.power(n)
+        return self.full(np.linalg.matrix_power(self.toarray(), n))
+
+    def power(self, n: Any) -> Sparse:
+        """The power of each entry."""
+        return self.full(self.toarray() ** n)
+
     def __getitem__(self, key: Any) -> Any:
         found = self.toarray()[key]
-        if np.ndim(found) == 1 and not self.is_array and not isinstance(key, tuple):
-            found = found[None]
-        return self.full(found) if np.ndim(found) == 2 else found
+        if self.is_array or np.ndim(found) == 0:
+            return self.full(found) if np.ndim(found) == 2 else found
+        if np.ndim(found) == 1 and isinstance(key, tuple):
+            if not isinstance(key[0], slice) and not isinstance(key[1], slice):
+                return asmatrix(found)
+            return self.full(found[None] if isinstance(key[1], slice) else found[:, None])
+        return self.full(found[None] if np.ndim(found) == 1 else found)
+
+    def getrow(self, i: Any) -> Any:
+        """A row, as a matrix."""
+        return self.full(self.toarray()[i][None])
+
+    def getcol(self, j: Any) -> Any:
+        """A column, as a matrix."""
+        return self.full(self.toarray()[:, j][:, None])
 
     def __setitem__(self, key: Any, value: Any) -> None:
         if self.whole is None:
@@ -204,10 +239,24 @@ class Sparse:
         self.whole = whole
 
     def sum(self, axis: Any = None) -> Any:
-        """The sum of all entries."""
-        if axis is not None and not self.is_array:
-            raise NotImplementedError("sums along an axis, an np.matrix: write toarray().sum(axis)")
-        return np.sum(self.toarray(), axis=axis)
+        """The sum of all entries, or of those along an axis."""
+        return np.sum(self.todense(), axis=axis)
+
+    def mean(self, axis: Any = None) -> Any:
+        """The mean of all entries, or of those along an axis."""
+        return np.mean(self.todense(), axis=axis)
+
+    def max(self) -> Any:
+        """The largest entry."""
+        return np.max(self.toarray())
+
+    def min(self) -> Any:
+        """The smallest entry."""
+        return np.min(self.toarray())
+
+    def nonzero(self) -> Any:
+        """The places of what is not zero."""
+        return np.nonzero(self.toarray())
 
     def trace(self) -> Any:
         """The sum of the diagonal."""
@@ -281,6 +330,17 @@ def by_columns(data: Any, diags: Any, m: Any, n: Any) -> Sparse:
     found = np.concatenate(entries)
     shape = (int(height), int(width))
     return Sparse(found, np.concatenate(rows), np.concatenate(cols), shape, None, False)
+
+
+def by_diagonals(arg: Any, shape: Any, dtype: Any, is_array: Any) -> Sparse:
+    """``scipy.sparse.dia_matrix``: of diagonals by columns, or as other matrices."""
+    if isinstance(arg, tuple) and len(arg) == 2 and np.ndim(arg[0]) > 0:
+        if shape is None:
+            raise ValueError("expected a shape argument")
+        found = by_columns(arg[0], arg[1], shape, None)
+        found.is_array = is_array
+        return found if dtype is None else found.astype(dtype)
+    return matrix(arg, shape, dtype, is_array, "dia")
 
 
 def kron(a: Any, b: Any) -> Any:

@@ -10,6 +10,7 @@ import ast
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.matrixlib import matrix
 
 from distspmd.frontend.from_numpy.values import OwnArray, Tensor, View
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 def is_matrix(value: Any) -> bool:
     """Whether a value is an ``np.matrix``."""
-    return isinstance(value, OwnArray) and issubclass(value.kind, np.matrix)
+    return isinstance(value, OwnArray) and issubclass(value.kind, matrix)
 
 
 def as_lines(run: Interpreter, array: Any, shape: tuple[int, ...]) -> Any:

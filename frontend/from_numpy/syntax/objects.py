@@ -20,6 +20,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.matrixlib import matrix
 
 from distspmd.frontend.from_numpy.kinds import has_data
 from distspmd.frontend.from_numpy.library import is_of_library
@@ -294,7 +295,7 @@ def delete_attribute(run: Interpreter, base: Any, name: str) -> None:
 def special(run: Interpreter, base: Any, name: str, *arguments: Any, **named: Any) -> Any:
     """What a special method of an object gives; ``NotImplemented`` where its class has none."""
     found = inspect.getattr_static(class_of(base), f"__{name}__", None)
-    is_of_matrix = getattr(found, "__module__", None) == np.matrix.getA.__module__
+    is_of_matrix = getattr(found, "__module__", None) == matrix.getA.__module__
     if not _is_function(found) or is_of_matrix:
         return NotImplemented
     if _is_generated(found):

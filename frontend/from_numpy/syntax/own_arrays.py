@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import sympy
+from numpy.matrixlib import matrix
 
 from distspmd.frontend.from_numpy.syntax import matrices
 from distspmd.frontend.from_numpy.syntax.variables import OfUndecidedClass
@@ -69,7 +70,7 @@ def make(
 def _of_user(kind: type, name: str) -> Any:
     """A method of a class that a user has written, also a static one; None for NumPy's."""
     for each in kind.__mro__:
-        if each in (np.ndarray, np.matrix, object):
+        if each in (np.ndarray, matrix, object):
             return None
         if name in vars(each):
             found = vars(each)[name]
@@ -128,7 +129,7 @@ def _recorder(method: Any) -> Any:
 
 def _probe_class(kind: type) -> type:
     """A class like a user's, of which methods that NumPy may call say that they are called."""
-    return kind if kind in (np.ndarray, np.matrix) else _made_probe(kind)
+    return kind if kind in (np.ndarray, matrix) else _made_probe(kind)
 
 
 @functools.cache
@@ -241,7 +242,7 @@ class _Probe:
             return self.behind[id(probe)]
         parent = getattr(probe, "_parent", None)
         found = plain(found)
-        if isinstance(probe, np.matrix):
+        if isinstance(probe, matrix):
             found = matrices.as_lines(self.run, found, probe.shape)
         return new(self.run, kinds[type(probe)], found, self._behind(parent))
 
@@ -443,7 +444,7 @@ class Above:
         """A method of a class above."""
         mro = self.own.kind.__mro__
         for each in mro[mro.index(self.kind) + 1 :]:
-            if each in (np.ndarray, np.matrix):
+            if each in (np.ndarray, matrix):
                 break
             if name in vars(each):
                 method = vars(each)[name]
