@@ -207,7 +207,7 @@ def _program_of_gpt2(layers: int, ranks: int) -> tuple[Callable[[], Any], Callab
     """What looks for the program of a step, and what makes and keeps it."""
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
     import torch
-    from zoo.architectures import tell_torchvision
+    from zoo.registry import tell_torchvision
 
     tell_torchvision()
     from transformers import GPT2Config, GPT2LMHeadModel

@@ -6,34 +6,14 @@ built and called as users do: no masks and no positions are handed over.
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from zoo.registry import PAPER, RANKS, Architecture, architecture, enter
+
 BATCH, LENGTH, WORDS = 2, 6, 50
-
-
-@dataclass(frozen=True)
-class Architecture:
-    """A model, and what it is called with.
-
-    Attributes:
-        module: gives a tensor.
-        inputs: of a call.
-        is_single: the model computes in single precision, whatever its parameters are.
-    """
-
-    module: nn.Module
-    inputs: tuple[Tensor, ...]
-    is_single: bool = False
-
-
-ARCHITECTURES: dict[str, Callable[[], Architecture]] = {}
 
 
 class Logits(nn.Module):
@@ -50,12 +30,6 @@ class Logits(nn.Module):
         return found[self.result]
 
 
-def architecture(function: Callable[[], Architecture]) -> Callable[[], Architecture]:
-    """Enter a function in the table."""
-    ARCHITECTURES[function.__name__] = function
-    return function
-
-
 def words(length: int = LENGTH) -> Tensor:
     """Texts."""
     return torch.randint(3, WORDS, (BATCH, length))
@@ -64,25 +38,6 @@ def words(length: int = LENGTH) -> Tensor:
 def images(size: int, channels: int = 3) -> Tensor:
     """Pictures."""
     return torch.randn(BATCH, channels, size, size)
-
-
-@cache
-def tell_torchvision() -> Any:
-    """Its compiled operators may not load beside a torch for the CPU; models do without."""
-    try:
-        return importlib.import_module("torchvision")
-    except RuntimeError:
-        library = torch.library.Library("torchvision", "DEF")
-        for name in ("nms", "qnms"):
-            library.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
-        return library
-
-
-def build(name: str) -> Architecture:
-    """An architecture of the table, with the same parameters and inputs at each call."""
-    tell_torchvision()
-    torch.manual_seed(0)
-    return ARCHITECTURES[name]()
 
 
 # -- transformers ---------------------------------------------------------------------------------
@@ -101,9 +56,14 @@ _SMALL = {
 
 
 def enter_decoder(
-    name: str, config: str, model: str, is_single: bool = False, **settings: Any
+    name: str,
+    config: str,
+    model: str,
+    is_single: bool = False,
+    tried: str = RANKS,
+    **settings: Any,
 ) -> None:
-    """Enter a model of texts, of a small configuration."""
+    """Enter a model of texts, of a small configuration, with the test that tries it."""
 
     def build() -> Architecture:
         import transformers
@@ -113,7 +73,7 @@ def enter_decoder(
         module = Logits(getattr(transformers, model)(made), "input_ids")
         return Architecture(module, (words(),), is_single)
 
-    ARCHITECTURES[name] = build
+    enter(name, build, tried)
 
 
 _GROUPED = {"num_key_value_heads": 2}
@@ -196,7 +156,7 @@ enter_decoder("modernbert", "ModernBertConfig", "ModernBertForMaskedLM", local_a
 enter_decoder("mamba", "MambaConfig", "MambaForCausalLM", state_size=4)
 
 
-@architecture
+@architecture(RANKS)
 def t5() -> Architecture:
     from transformers import T5Config, T5ForConditionalGeneration
 
@@ -230,7 +190,7 @@ _ENCODER_AND_DECODER = {
 }
 
 
-@architecture
+@architecture(RANKS)
 def bart() -> Architecture:
     from transformers import BartConfig, BartForConditionalGeneration
 
@@ -249,7 +209,7 @@ _VISION = {
 }
 
 
-@architecture
+@architecture(RANKS)
 def vit() -> Architecture:
     from transformers import ViTConfig, ViTForImageClassification
 
@@ -257,7 +217,7 @@ def vit() -> Architecture:
     return Architecture(Logits(model, "pixel_values"), (images(16),))
 
 
-@architecture
+@architecture(RANKS)
 def clip() -> Architecture:
     from transformers import CLIPConfig, CLIPModel
 
@@ -267,7 +227,7 @@ def clip() -> Architecture:
     return Architecture(model, (words(), images(16)))
 
 
-@architecture
+@architecture(RANKS)
 def whisper() -> Architecture:
     from transformers import WhisperConfig, WhisperForConditionalGeneration
 
@@ -282,7 +242,7 @@ def whisper() -> Architecture:
     return Architecture(model, (torch.randn(BATCH, 8, 16), words(4)))
 
 
-@architecture
+@architecture(RANKS)
 def convnext() -> Architecture:
     from transformers import ConvNextConfig, ConvNextForImageClassification
 
@@ -294,7 +254,7 @@ def convnext() -> Architecture:
     )
 
 
-@architecture
+@architecture(RANKS)
 def segformer() -> Architecture:
     from transformers import SegformerConfig, SegformerForSemanticSegmentation
 
@@ -330,14 +290,16 @@ def _certain(module: nn.Module) -> nn.Module:
     return module
 
 
-def _classifier(name: str, model: str, size: int = 32, **settings: Any) -> None:
+def _classifier(
+    name: str, model: str, size: int = 32, tests: tuple[str, ...] = (RANKS,), **settings: Any
+) -> None:
     def build() -> Architecture:
         import torchvision
 
         module = torchvision.models.get_model(model, weights=None, num_classes=5, **settings)
         return Architecture(_certain(module), (images(size),))
 
-    ARCHITECTURES[name] = build
+    enter(name, build, *tests)
 
 
 _classifier("resnet18", "resnet18")
@@ -350,12 +312,12 @@ _classifier("mobilenet_v3", "mobilenet_v3_small")
 _classifier("shufflenet", "shufflenet_v2_x0_5")
 _classifier("densenet", "densenet121")
 _classifier("googlenet", "googlenet", 48, aux_logits=False, init_weights=False)
-_classifier("efficientnet", "efficientnet_b0", stochastic_depth_prob=0.0)
+_classifier("efficientnet", "efficientnet_b0", tests=(RANKS, PAPER), stochastic_depth_prob=0.0)
 _classifier("regnet", "regnet_y_400mf")
 _classifier("mnasnet", "mnasnet0_5")
 
 
-@architecture
+@architecture(RANKS)
 def swin() -> Architecture:
     from torchvision.models.swin_transformer import SwinTransformer
 
@@ -365,14 +327,14 @@ def swin() -> Architecture:
     return Architecture(module, (images(16),))
 
 
-@architecture
+@architecture(RANKS)
 def torchvision_vit() -> Architecture:
     from torchvision.models import VisionTransformer
 
     return Architecture(VisionTransformer(16, 4, 2, 4, 16, 24, num_classes=5), (images(16),))
 
 
-@architecture
+@architecture(RANKS)
 def torchvision_convnext() -> Architecture:
     from torchvision.models.convnext import CNBlockConfig, ConvNeXt
 
@@ -381,7 +343,7 @@ def torchvision_convnext() -> Architecture:
     )
 
 
-@architecture
+@architecture(RANKS, PAPER)
 def fcn() -> Architecture:
     import torchvision
 
@@ -391,7 +353,7 @@ def fcn() -> Architecture:
     return Architecture(Logits(_certain(model), "x", result="out"), (images(32),))
 
 
-@architecture
+@architecture(RANKS)
 def lraspp() -> Architecture:
     import torchvision
 

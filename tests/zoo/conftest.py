@@ -6,6 +6,6 @@ _ARE_INSTALLED = find_spec("transformers") and find_spec("torchvision")
 collect_ignore_glob = [] if _ARE_INSTALLED else ["test_*.py"]
 
 if _ARE_INSTALLED:
-    from zoo.architectures import tell_torchvision
+    from zoo.registry import tell_torchvision
 
     TORCHVISION = tell_torchvision()

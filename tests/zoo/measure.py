@@ -23,13 +23,10 @@ import torch
 from mpi4py import MPI
 
 from distspmd.errors import DistSPMDError
-from zoo import architectures, more_architectures, other_images, other_texts, own_models
-from zoo.other_configurations import OTHERS
+from zoo.registry import build, named
 from zoo.run_zoo import run
 
-EVERY = {**more_architectures.MORE, **own_models.OWN, **OTHERS, **architectures.ARCHITECTURES}
 RUNS = ("megatron forward", "data_parallel step", "megatron step")
-assert all([other_images, other_texts])  # their models are entered where they are imported
 
 
 def findings(path: Path) -> dict[str, dict[str, Any]]:
@@ -49,12 +46,10 @@ def write(path: Path, name: str, run: str, finding: dict[str, Any]) -> None:
 
 def measured(name: str, preset: str, what: str, comm: Any) -> dict[str, Any]:
     """What one run found, and its seconds."""
-    architectures.tell_torchvision()
-    torch.manual_seed(0)
     with tempfile.TemporaryDirectory() as folder:
         os.environ["DISTSPMD_CACHE"] = comm.bcast(folder)
         try:
-            said, taken = run(what, preset, EVERY[name](), comm)
+            said, taken = run(what, preset, build(name), comm)
         except DistSPMDError as problem:
             return {"found": "refused", "said": str(problem)}
         comm.barrier()
@@ -73,7 +68,7 @@ def main() -> None:
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
     comm, begin = MPI.COMM_WORLD, time.monotonic()
-    for name, label in itertools.product(given.names or EVERY, RUNS):
+    for name, label in itertools.product(given.names or named(), RUNS):
         is_known = label in findings(given.results).get(name, {})
         if comm.bcast((is_known, time.monotonic() - begin > given.seconds)) != (False, False):
             continue

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
-from zoo.architectures import (
-    ARCHITECTURES,
-    Architecture,
-    Logits,
-    enter_decoder,
-    images,
-)
+from zoo.architectures import Logits, enter_decoder, images
+from zoo.registry import EXACT, Architecture, enter
 
-_BEFORE = set(ARCHITECTURES)
+_decoder = partial(enter_decoder, tried=EXACT)
 _GROUPED = {"num_key_value_heads": 2}
 _NO_DROPOUT = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
 _OTHER_NAMES = {"hidden_size": None, "num_hidden_layers": None, "num_attention_heads": None}
 
-enter_decoder("granite", "GraniteConfig", "GraniteForCausalLM", **_GROUPED)
-enter_decoder(
+_decoder("granite", "GraniteConfig", "GraniteForCausalLM", **_GROUPED)
+_decoder(
     "starcoder2",
     "Starcoder2Config",
     "Starcoder2ForCausalLM",
@@ -26,7 +22,7 @@ enter_decoder(
     embedding_dropout=0.0,
     **_GROUPED,
 )
-enter_decoder(
+_decoder(
     "gptj",
     "GPTJConfig",
     "GPTJForCausalLM",
@@ -40,7 +36,7 @@ enter_decoder(
     resid_pdrop=0.0,
     **_OTHER_NAMES,
 )
-enter_decoder(
+_decoder(
     "gpt_neo",
     "GPTNeoConfig",
     "GPTNeoForCausalLM",
@@ -53,10 +49,10 @@ enter_decoder(
     embed_dropout=0.0,
     attention_dropout=0.0,
 )
-enter_decoder("glm", "GlmConfig", "GlmForCausalLM", head_dim=4, **_GROUPED)
-enter_decoder("smollm3", "SmolLM3Config", "SmolLM3ForCausalLM", **_GROUPED)
-enter_decoder("nemotron", "NemotronConfig", "NemotronForCausalLM", **_GROUPED)
-enter_decoder(
+_decoder("glm", "GlmConfig", "GlmForCausalLM", head_dim=4, **_GROUPED)
+_decoder("smollm3", "SmolLM3Config", "SmolLM3ForCausalLM", **_GROUPED)
+_decoder("nemotron", "NemotronConfig", "NemotronForCausalLM", **_GROUPED)
+_decoder(
     "mpt",
     "MptConfig",
     "MptForCausalLM",
@@ -67,17 +63,17 @@ enter_decoder(
     max_seq_len=32,
     **_OTHER_NAMES,
 )
-enter_decoder(
+_decoder(
     "squeezebert",
     "SqueezeBertConfig",
     "SqueezeBertForMaskedLM",
     embedding_size=16,
     **_NO_DROPOUT,
 )
-enter_decoder(
+_decoder(
     "lfm2", "Lfm2Config", "Lfm2ForCausalLM", layer_types=["conv", "full_attention"], **_GROUPED
 )
-enter_decoder(
+_decoder(
     "xglm",
     "XGLMConfig",
     "XGLMForCausalLM",
@@ -90,7 +86,7 @@ enter_decoder(
     attention_dropout=0.0,
     **_OTHER_NAMES,
 )
-enter_decoder(
+_decoder(
     "deepseek3",
     "DeepseekV3Config",
     "DeepseekV3ForCausalLM",
@@ -109,7 +105,7 @@ enter_decoder(
     first_k_dense_replace=1,
     n_shared_experts=1,
 )
-enter_decoder(
+_decoder(
     "olmoe",
     "OlmoeConfig",
     "OlmoeForCausalLM",
@@ -118,7 +114,7 @@ enter_decoder(
     num_experts_per_tok=2,
     **_GROUPED,
 )
-enter_decoder(
+_decoder(
     "mamba2",
     "Mamba2Config",
     "Mamba2ForCausalLM",
@@ -131,8 +127,8 @@ enter_decoder(
     num_attention_heads=None,
     intermediate_size=None,
 )
-enter_decoder("mpnet", "MPNetConfig", "MPNetForMaskedLM", **_NO_DROPOUT)
-enter_decoder(
+_decoder("mpnet", "MPNetConfig", "MPNetForMaskedLM", **_NO_DROPOUT)
+_decoder(
     "xlnet",
     "XLNetConfig",
     "XLNetLMHeadModel",
@@ -164,7 +160,7 @@ def _classifier(name: str, config: str, model: str, **settings: Any) -> None:
             Logits(getattr(transformers, model)(made), "pixel_values"), (images(16),)
         )
 
-    ARCHITECTURES[name] = build
+    enter(name, build, EXACT)
 
 
 _classifier("deit", "DeiTConfig", "DeiTForImageClassification")
@@ -176,6 +172,3 @@ _classifier(
     use_relative_position_bias=True,
 )
 _classifier("dinov2", "Dinov2Config", "Dinov2ForImageClassification")
-
-MORE = {name: ARCHITECTURES.pop(name) for name in [*ARCHITECTURES] if name not in _BEFORE}
-"""By name, as in the table of the others."""

@@ -12,14 +12,13 @@ from zoo.architectures import (
     _ENCODER_AND_DECODER,
     _SMALL,
     BATCH,
-    Architecture,
     Logits,
     _certain,
     images,
     words,
 )
+from zoo.registry import PAPER, Architecture, enter
 
-OTHERS: dict[str, Callable[[], Architecture]] = {}
 ND = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
 ON = {"hidden_size": None, "num_hidden_layers": None, "num_attention_heads": None}
 _PROBABILITIES = ("dropout", "attention_dropout", "activation_dropout", "dropout_prob")
@@ -50,7 +49,7 @@ def enc(
         module = Logits(made, *names, result=result)
         return Architecture(module, inp() if inp else (words(),), name in SINGLE)
 
-    OTHERS[name] = build
+    enter(name, build, PAPER)
 
 
 def s2s(name: str, config: str, model: str, **settings: Any) -> None:

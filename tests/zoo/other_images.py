@@ -7,8 +7,9 @@ from typing import Any
 import torch
 from torch import nn
 
-from zoo.architectures import ARCHITECTURES, BATCH, Architecture, Logits, _certain, images
-from zoo.other_configurations import OTHERS, W, audio, enc, vis
+from zoo.architectures import BATCH, Logits, _certain, images
+from zoo.other_configurations import W, audio, enc, vis
+from zoo.registry import PAPER, Architecture, enter
 
 vis(
     "swinv2",
@@ -258,7 +259,7 @@ def tv(name: str, model: str, size: int = 32, result: str = "", **settings: Any)
         module: nn.Module = Logits(made, "x", result=result) if result else made
         return Architecture(module, (images(size),))
 
-    OTHERS[name] = build
+    enter(name, build, PAPER)
 
 
 tv("wide_resnet", "wide_resnet50_2")
@@ -268,4 +269,3 @@ tv("efficientnet_v2", "efficientnet_v2_s")
 tv("vgg11_bn", "vgg11_bn", 40)
 tv("regnet_x", "regnet_x_400mf", 64)
 tv("deeplab", "deeplabv3_mobilenet_v3_large", result="out", weights_backbone=None)
-OTHERS.update({name: ARCHITECTURES[name] for name in ("efficientnet", "fcn")})

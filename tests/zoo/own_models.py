@@ -8,16 +8,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from zoo.architectures import Architecture, images
-
-OWN = {}
-
-
-def own(function):
-    """Enter a function in the table."""
-    OWN[function.__name__] = function
-    return function
-
+from zoo.architectures import images
+from zoo.registry import PAPER, Architecture, architecture
 
 # -- diffusion ------------------------------------------------------------------------------------
 
@@ -90,7 +82,7 @@ class UNet(nn.Module):
         return self.end(x)
 
 
-@own
+@architecture(PAPER)
 def diffusion_unet() -> Architecture:
     return Architecture(UNet(), (images(8), torch.randint(0, 100, (2,))))
 
@@ -136,7 +128,7 @@ class Fourier(nn.Module):
         return self.project(x.permute(0, 2, 3, 1))[..., 0]
 
 
-@own
+@architecture(PAPER)
 def fourier_operator() -> Architecture:
     return Architecture(Fourier(), (torch.randn(2, 8, 6),))
 
@@ -164,7 +156,7 @@ class Dlrm(nn.Module):
         return self.top(torch.cat([dense, products[:, rows, columns]], 1))
 
 
-@own
+@architecture(PAPER)
 def dlrm() -> Architecture:
     words, begins = torch.randint(0, 50, (3, 9)), torch.tensor([0, 2, 5, 6])
     return Architecture(Dlrm(), (torch.randn(4, 6), words, begins))
@@ -230,7 +222,7 @@ class Graph(nn.Module):
         return self.last(sums / counts.clamp(min=1)[:, None])
 
 
-@own
+@architecture(PAPER)
 def graph_network() -> Architecture:
     edges = torch.randint(0, 8, (2, 14))
     return Architecture(Graph(), (torch.randn(8, 5), edges, torch.tensor([0, 0, 0, 1, 1, 1, 1, 1])))
@@ -257,7 +249,7 @@ class Pyramid(nn.Module):
         return torch.cat([part.flatten(1) for part in found.values()], 1)
 
 
-@own
+@architecture(PAPER)
 def detection_pyramid() -> Architecture:
     return Architecture(Pyramid(), (images(64),))
 
@@ -282,7 +274,7 @@ class Physics(nn.Module):
         return laplacian
 
 
-@own
+@architecture(PAPER)
 def physics_informed() -> Architecture:
     return Architecture(Physics(), (torch.randn(5, 2),))
 
@@ -305,7 +297,7 @@ class Mixer(nn.Module):
         return self.head(self.norms[2](x).mean(1))
 
 
-@own
+@architecture(PAPER)
 def mlp_mixer() -> Architecture:
     return Architecture(Mixer(), (images(16),))
 
@@ -335,6 +327,6 @@ class Autoencoder(nn.Module):
         return torch.cat([(made - x).square().flatten(1), divergence[:, None]], 1)
 
 
-@own
+@architecture(PAPER)
 def variational_autoencoder() -> Architecture:
     return Architecture(Autoencoder(), (images(16), torch.randn(2, 4)))

@@ -22,7 +22,7 @@ from training.run_models import difference
 
 import distspmd
 from distspmd import frontend
-from zoo.architectures import Architecture, build
+from zoo.registry import Architecture, build
 
 STEPS = 2
 PRESETS = {"data_parallel": frontend.data_parallel, "megatron": frontend.megatron}

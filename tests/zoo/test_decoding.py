@@ -10,7 +10,7 @@ from conftest import call_on_ranks
 from from_torch.kernels_in_numpy import Program
 from torch import Tensor, nn
 
-from zoo.architectures import tell_torchvision
+from zoo.registry import tell_torchvision
 
 BATCH, PROMPT, NEW, MOST = 2, 4, 3, 12
 pytestmark = pytest.mark.slow

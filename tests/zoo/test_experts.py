@@ -13,7 +13,7 @@ from torch import Tensor
 import distspmd
 from distspmd import frontend
 from distspmd.lowering import Lowering
-from zoo.architectures import tell_torchvision
+from zoo.registry import tell_torchvision
 
 BATCH, LENGTH, WIDTH, LAYERS, CHOSEN, EXPERTS = 4, 6, 16, 2, 2, 4
 pytestmark = pytest.mark.slow

@@ -10,15 +10,8 @@ from from_torch.kernels_in_numpy import Program
 from torch import Tensor, nn
 from training.run_models import difference
 
-import zoo.other_images
-import zoo.other_texts  # noqa: F401
-from zoo.architectures import tell_torchvision
-from zoo.more_architectures import MORE
-from zoo.other_configurations import OTHERS
-from zoo.own_models import OWN
+from zoo.registry import EXACT, PAPER, build, named, tried_by
 from zoo.run_zoo import nudged, step_of
-
-EVERY = {**MORE, **OWN, **OTHERS}
 
 
 def after(module: nn.Module, inputs: list[Tensor]) -> dict[str, Tensor]:
@@ -29,13 +22,11 @@ def after(module: nn.Module, inputs: list[Tensor]) -> dict[str, Tensor]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("what", ["forward", "step"])
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", named(EXACT, PAPER))
 def test_an_architecture_means_what_it_does_in_torch(
     name: str, what: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tell_torchvision()
-    torch.manual_seed(0)
-    example = EVERY[name]()
+    example = build(name)
     module, inputs = example.module, list(example.inputs)
     if not example.is_single:
         module = module.double()
@@ -54,7 +45,7 @@ def test_an_architecture_means_what_it_does_in_torch(
     keys = [key for key in wanted if key in given]
     assert len(keys) > 5
     worst = max(difference(given[key], wanted[key]) for key in keys)
-    if name in MORE and not example.is_single:  # none of these amplifies rounding
+    if EXACT in tried_by(name) and not example.is_single:  # none of these amplifies rounding
         assert len(keys) > 11
         assert difference(loss, wanted[""]) < 1e-9
         assert worst < 1e-8

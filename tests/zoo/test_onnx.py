@@ -12,8 +12,7 @@ from from_torch.kernels_in_numpy import Program
 from training.run_models import difference
 
 from distspmd import frontend
-from zoo.architectures import ARCHITECTURES, tell_torchvision
-from zoo.own_models import OWN
+from zoo.registry import build
 
 EXPORTED = (
     *("gpt2", "llama", "qwen3", "gemma2", "bert", "distilbert", "t5", "whisper", "vit"),
@@ -28,9 +27,7 @@ EXPORTED = (
 def test_an_export_gives_what_torch_gives(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tell_torchvision()
-    torch.manual_seed(0)
-    example = {**ARCHITECTURES, **OWN}[name]()
+    example = build(name)
     module, inputs = example.module.eval(), example.inputs
     path = tmp_path / "model.onnx"
     with torch.no_grad(), warnings.catch_warnings():

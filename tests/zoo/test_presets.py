@@ -12,7 +12,7 @@ from dace import SDFG
 
 import distspmd
 from distspmd import frontend
-from zoo.architectures import build, tell_torchvision
+from zoo.registry import build, tell_torchvision
 
 BATCH, LENGTH, WIDTH, HIDDEN, WORDS, LAYERS, RANKS = 4, 8, 32, 48, 64, 4, 4
 ACTIVATIONS = 4 * BATCH * LENGTH * WIDTH

@@ -9,14 +9,14 @@ import pytest
 from conftest import UNOPTIMISED
 
 from distspmd.runtime.launch import launch
-from zoo.architectures import ARCHITECTURES
+from zoo.registry import RANKS, named
 
 TESTS = Path(__file__).resolve().parent.parent
 pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("what", ["forward", "step"])
-@pytest.mark.parametrize("name", ARCHITECTURES)
+@pytest.mark.parametrize("name", named(RANKS))
 def test_an_architecture_does_what_torch_does(name: str, what: str, tmp_path: Path) -> None:
     path = os.pathsep.join(filter(None, [str(TESTS), os.environ.get("PYTHONPATH")]))
     done = launch(

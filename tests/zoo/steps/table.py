@@ -13,7 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from zoo.architectures import _SMALL, WORDS, tell_torchvision
+from zoo.architectures import _SMALL, WORDS
+from zoo.registry import tell_torchvision
 
 BATCH, LENGTH, CALLS = 2, 6, 3
 
