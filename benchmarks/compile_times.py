@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import argparse
 import cProfile
+import functools
 import os
 import pstats
 import re
@@ -43,6 +44,9 @@ CASES = (
     "gpt2-12-8",
     "gpt2-again-12-8",
 )
+
+PARTS: dict[str, float] = {}
+"""Seconds of the processor of the parts of a search."""
 
 STARTED = """
 import distspmd
@@ -112,12 +116,66 @@ def _written(name: str, parameters: str, lines: list[str], result: str) -> Any:
 
 def gpt(layers: int, ranks: int) -> Callable[[], Any]:
     """A step of AdamW, batch and heads split by one of the presets."""
+    import distspmd
+    from distspmd.frontend import data_parallel, megatron
+
+    traced = _step_of_gpt(layers, ranks)
+    schedule = data_parallel(ranks // 8) * megatron(8)
+    return lambda: distspmd.lower(traced, schedule)
+
+
+def search(layers: int, ranks: int, tied: bool | None = None) -> Callable[[], Any]:
+    """A schedule of the same step is searched for; the seconds of its parts are printed."""
+    import distspmd
+
+    traced = _step_of_gpt(layers, ranks)
+    _time_parts_of_search()
+
+    def run() -> None:
+        found = distspmd.search(traced, ranks, tied=tied, seconds=600)
+        for name, spent in PARTS.items():
+            print(f"{name:>15}  {spent:8.2f} s CPU")
+        gap = f"cost {found.cost:.4e} s, gap {1 - found.bound / found.cost:.2%}"
+        print(f"{len(found.spaces):>15}  spaces, {gap}", flush=True)
+
+    return run
+
+
+def _time_parts_of_search() -> None:
+    """Let the parts of a search add their seconds of the processor, with what they start."""
+    from distspmd.scheduling import search
+    from distspmd.wcsp import solver, toulbar2
+
+    parts = (
+        (search, "run_passes", "fuse, align"),
+        (search.Program, "of", "program"),
+        (search, "Model", "model"),
+        (solver, "reduce", "reduction"),
+        (toulbar2.Toulbar2, "solve", "solver"),
+        (search, "found_on", "record"),
+    )
+    for place, name, part in parts:
+        setattr(place, name, _timed(getattr(place, name), part))
+
+
+def _timed(function: Callable[..., Any], part: str) -> Callable[..., Any]:
+    def run(*arguments: Any, **options: Any) -> Any:
+        before = sum(os.times()[:4])
+        try:
+            return function(*arguments, **options)
+        finally:
+            PARTS[part] = PARTS.get(part, 0.0) + sum(os.times()[:4]) - before
+
+    return run
+
+
+def _step_of_gpt(layers: int, ranks: int) -> Any:
+    """A training step, traced."""
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "training"))
     import torch
     from models import GPT
 
-    import distspmd
-    from distspmd.frontend import data_parallel, megatron, training_step
+    from distspmd.frontend import training_step
 
     torch.manual_seed(0)
     model = GPT(1000, 256, 8, layers, 64)
@@ -132,9 +190,7 @@ def gpt(layers: int, ranks: int) -> Callable[[], Any]:
         return loss
 
     words = torch.randint(0, 1000, (max(16, ranks // 8), 64))
-    traced = training_step(step, words, words)
-    schedule = data_parallel(ranks // 8) * megatron(8)
-    return lambda: distspmd.lower(traced, schedule)
+    return training_step(step, words, words)
 
 
 def gather(ranks: int) -> Callable[[], Any]:
@@ -261,6 +317,8 @@ MAKERS = {
     "jacobi": jacobi,
     "maps": maps,
     "gpt": gpt,
+    "search": search,
+    "search-untied": functools.partial(search, tied=False),
     "gather": gather,
     "start": start,
     "gpt2": gpt2,

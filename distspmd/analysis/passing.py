@@ -8,7 +8,7 @@ from dace.data import View
 from dace.sdfg import nodes
 
 from distspmd.analysis.accesses import control_reads, loops_around
-from distspmd.analysis.whole_program import is_straight
+from distspmd.analysis.whole_program import is_straight, nodes_by_container
 
 
 def is_read_as_written(state: SDFGState, data: str) -> bool:
@@ -21,15 +21,12 @@ def is_read_as_written(state: SDFGState, data: str) -> bool:
     if not sdfg.arrays[data].transient or any(control_reads(sdfg, data)):
         return False
     written, read = [], []
-    for own in sdfg.states():
-        for node in own.data_nodes():
-            if node.data != data:
-                continue
-            written += [(own, node, e.data.get_dst_subset(e, own)) for e in own.in_edges(node)]
-            read += [(own, node, e.data.get_src_subset(e, own)) for e in own.out_edges(node)]
-            ends = (end for e in own.all_edges(node) for end in (e.src, e.dst))
-            if any(isinstance(e, nodes.AccessNode) and isinstance(e.desc(own), View) for e in ends):
-                return False
+    for own, node in nodes_by_container(sdfg).get(data, []):
+        written += [(own, node, e.data.get_dst_subset(e, own)) for e in own.in_edges(node)]
+        read += [(own, node, e.data.get_src_subset(e, own)) for e in own.out_edges(node)]
+        ends = (end for e in own.all_edges(node) for end in (e.src, e.dst))
+        if any(isinstance(e, nodes.AccessNode) and isinstance(e.desc(own), View) for e in ends):
+            return False
     if len(written) != 1 or not is_straight(region):
         return False
     ((at, first, part),) = written

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from dace import SDFG, SDFGState
+from dace.sdfg import nodes
 from dace.sdfg.state import ControlFlowBlock, ReturnBlock
 
 Graph = TypeVar("Graph", bound=ControlFlowBlock)
@@ -62,6 +63,16 @@ def is_straight(graph: Any) -> bool:
     """Whether each block of a region runs after another, whatever is known."""
     plain = all(edge.data.is_unconditional() for edge in graph.edges())
     return plain and all(len(graph.out_edges(node)) <= 1 for node in graph.nodes())
+
+
+@_kept
+def nodes_by_container(sdfg: SDFG) -> dict[str, list[tuple[SDFGState, nodes.AccessNode]]]:
+    """Of each container the nodes that stand for it, each with its state."""
+    found: dict[str, list[tuple[SDFGState, nodes.AccessNode]]] = {}
+    for state in sdfg.states():
+        for node in state.data_nodes():
+            found.setdefault(node.data, []).append((state, node))
+    return found
 
 
 @_kept

@@ -1,7 +1,8 @@
 """Recognition: the product of blocks that some boxes are, if they are one.
 
 The tile of rank 0 says how large tiles are, and the first tile along each mesh axis how far they
-are apart; what is left to try are axes along which all but the first rank hold nothing.
+are apart; what is left to try are axes along which all but the first rank hold nothing. Each of
+these splits some dimension whose end is reached before; in which order they do means the same.
 """
 
 from __future__ import annotations
@@ -69,9 +70,10 @@ class _Held:
             yield ()
             return
         for axes in self._axes(dimension, used):
-            split = Split(self.extents[dimension], axes)
+            split, own = Split(self.extents[dimension], axes), self.bounds[:, dimension]
+            if split.tile(self.mesh) != own[0, 1]:
+                continue
             low, high = self._intervals(split)
-            own = self.bounds[:, dimension]
             if ((own[:, 0] == low) & (own[:, 1] == high))[self.held].all():
                 for others in self.splits(dimension + 1, used.union(axes)):
                     yield (split, *others)
@@ -92,8 +94,10 @@ class _Held:
                 return
             stride *= self.mesh[name]
         first = tuple(name for _, name in sorted(apart))
-        for count in range(len(open_axes) + 1):
-            for last in itertools.permutations(open_axes, count):
+        most = len(open_axes) if stride * tile >= self.extents[dimension] else 0
+        is_last = dimension == len(self.extents) - 1
+        for count in range(len(open_axes) if is_last else 0, most + 1):
+            for last in itertools.combinations(open_axes, count):
                 yield first + last
 
     def _intervals(self, split: Split) -> tuple[Numbers, Numbers]:

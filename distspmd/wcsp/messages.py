@@ -8,14 +8,29 @@ an assignment takes is paid, and the capacities are paid back (Lagrange's multip
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from distspmd.wcsp.problem import Choices, Costs, Problem
 from distspmd.wcsp.state import price_of_forbidden
 
 
+class _Side(NamedTuple):
+    """A pair as one of its variables sees it.
+
+    Attributes:
+        costs: a column for each own choice: the least of each column is found faster than of a row.
+    """
+
+    number: int
+    side: int
+    other: int
+    costs: Costs
+
+
 class Messages:
-    """Costs of a problem, as they have moved.
+    """Costs of a problem, as they have moved; the least of what is left to each pair is zero.
 
     Attributes:
         prices: For each limit what one unit costs at each point in time.
@@ -29,42 +44,53 @@ class Messages:
             (pair.first, pair.second, np.where(np.isinf(pair.costs), forbidden, pair.costs))
             for pair in problem.pairs
         ]
-        # For each variable its pairs: number, side, other variable, and a row for each own choice.
-        self._around: list[list[tuple[int, int, int, Costs]]] = [[] for _ in problem.unary]
+        self._around: list[list[_Side]] = [[] for _ in problem.unary]
         for number, (first, second, costs) in enumerate(self._pairs):
-            self._around[first].append((number, 0, second, costs))
-            self._around[second].append((number, 1, first, np.ascontiguousarray(costs.T)))
+            self._around[first].append(_Side(number, 0, second, np.ascontiguousarray(costs.T)))
+            self._around[second].append(_Side(number, 1, first, np.ascontiguousarray(costs)))
+        self._earlier, self._later = (
+            [
+                [pair for pair in around if (pair.other > variable) == is_later]
+                for variable, around in enumerate(self._around)
+            ]
+            for is_later in (False, True)
+        )
         self._moved = [[np.zeros(size) for size in costs.shape] for _, _, costs in self._pairs]
         self.prices = [np.zeros(len(loads.times)) for loads in problem.loads]
         self._charged = [costs.copy() for costs in self._own]
+        for later in self._later:
+            self._collect(later)
 
     def sweep(self) -> None:
         """Move costs through all variables, forwards and backwards."""
         variables = range(self._problem.variables)
         for variable in variables:
-            self._visit(variable, forwards=True)
+            self._visit(variable, self._earlier[variable], self._later[variable])
         for variable in reversed(variables):
-            self._visit(variable, forwards=False)
+            self._visit(variable, self._later[variable], self._earlier[variable])
 
-    def _visit(self, variable: int, forwards: bool) -> None:
-        """Collect what all pairs can give, and hand it on to those that come next."""
-        around = self._around[variable]
+    def _visit(self, variable: int, before: list[_Side], after: list[_Side]) -> None:
+        """Collect what the pairs before can give, and hand all on to those that come next.
+
+        What those that come next can give was collected on the way here, and has not changed.
+        """
+        self._collect(before)
         total = self._charged[variable].copy()
-        for number, side, _, costs in around:
+        for pair in self._around[variable]:
+            total += self._moved[pair.number][pair.side]
+        share = total / max(len(before), len(after), 1)
+        for pair in after:
+            self._moved[pair.number][pair.side] -= share
+
+    def _collect(self, pairs: list[_Side]) -> None:
+        """Move all that pairs are sure to cost to one of their variables."""
+        for number, side, _, costs in pairs:
             moved = self._moved[number]
-            moved[side] = (costs - moved[1 - side]).min(axis=1)
-            total += moved[side]
-        later = sum(other > variable for _, _, other, _ in around)
-        share = total / max(later, len(around) - later, 1)
-        for number, side, other, _ in around:
-            if (other > variable) == forwards:
-                self._moved[number][side] -= share
+            moved[side] = (costs - moved[1 - side][:, None]).min(axis=0)
 
     def bound(self) -> float:
         """What no allowed assignment undercuts."""
         bound = sum(float(costs.min()) for costs in self._now())
-        for (_, _, costs), (first, second) in zip(self._pairs, self._moved, strict=True):
-            bound += float((costs - first[:, None] - second).min())
         for prices, limit in zip(self.prices, self._problem.limits, strict=True):
             bound -= float(prices.sum()) * limit.capacity
         return bound
@@ -83,7 +109,7 @@ class Messages:
             costs = self._charged[variable].copy()
             for number, side, other, table in around:
                 known = other < variable
-                costs += table[:, chosen[other]] if known else self._moved[number][side]
+                costs += table[chosen[other]] if known else self._moved[number][side]
             chosen[variable] = np.argmin(costs)
         return chosen
 
@@ -93,6 +119,8 @@ class Messages:
         Args:
             step: The sum by which the bound would rise if it were linear.
         """
+        if not self.prices:
+            return
         choices = self.cheapest()
         excess = [loads.at(choices) - loads.limit.capacity for loads in self._problem.loads]
         for over, prices in zip(excess, self.prices, strict=True):

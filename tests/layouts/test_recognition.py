@@ -3,10 +3,12 @@ import subprocess
 import sys
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import extents_of_arrays, meshes, splits_over
 
+from distspmd.layouts import recognition
 from distspmd.layouts.layout import Layout
 from distspmd.layouts.mesh import Mesh
 from distspmd.layouts.recognition import recognise
@@ -38,6 +40,21 @@ def test_many_axes_take_no_longer_to_recognise_than_few():
     bounds = np.zeros((mesh.size, 1, 2), np.int64)
     bounds[0] = 0, 1  # all axes split one element, in some order
     assert Layout.of_bounds(mesh, (1,), bounds).holders() == {((0, 1),): (0,)}
+
+
+@pytest.mark.parametrize("extents", [(1, 1, 1), (3, 5, 7)])
+def test_what_one_rank_holds_is_not_looked_at_in_all_orders_of_axes(monkeypatch, extents):
+    tried = []
+    known = recognition._Held._intervals
+    monkeypatch.setattr(
+        recognition._Held, "_intervals", lambda *given: tried.append(given) or known(*given)
+    )
+    mesh = Mesh(**{f"a{k}": 2 for k in range(8)})
+    bounds = np.zeros((mesh.size, 3, 2), np.int64)
+    bounds[0, :, 1] = extents
+    splits = recognise(mesh, extents, bounds, frozenset())
+    assert (splits is not None) == (extents == (1, 1, 1))
+    assert len(tried) < 10
 
 
 def test_equal_boxes_are_one_layout():

@@ -41,6 +41,16 @@ def test_the_bound_of_a_tree_is_its_optimum(seed: int) -> None:
     assert bounds[-1] == pytest.approx(optimum(problem), abs=1e-6)
 
 
+@given(problem=problems())
+def test_sweeps_leave_nothing_of_what_pairs_are_sure_to_cost(problem: Problem) -> None:
+    problem, _ = untie(problem)
+    messages = Messages(problem)
+    for _ in range(3):
+        for (_, _, costs), (first, second) in zip(messages._pairs, messages._moved, strict=True):
+            assert (costs - first[:, None] - second).min() == pytest.approx(0.0, abs=1e-9)
+        messages.sweep()
+
+
 def test_prices_raise_the_bound_of_a_limited_problem() -> None:
     usages = tuple(Usage(variable, np.array([1.0, 0.0])) for variable in range(4))
     problem = Problem((np.array([0.0, 1.0]),) * 4, limits=(Limit(2.0, usages),))
