@@ -10,9 +10,12 @@ import numpy as np
 import pytest
 import scipy.fft
 import scipy.fftpack
+from mpi4py import MPI
 from scipy import integrate, linalg, signal, stats
 from scipy.spatial.distance import cdist, pdist
+from scipy.stats import contingency
 
+import distspmd
 from distspmd.errors import UnsupportedProgram
 from distspmd.frontend import numpy_program
 from from_numpy.corpus.registry import Case
@@ -77,9 +80,51 @@ def chances(x: Any, y: Any) -> Any:
     return np.array(found), whole, normal.pdf(y), stats.norm(loc=y[1]).logpdf(x)
 
 
-@pytest.mark.parametrize(
-    "function", [transforms, cosines, distances, integrals, filters, matrices, gammas, chances]
-)
+def tables(x: Any, y: Any) -> Any:
+    counts = np.outer(x, y + 1)
+    first = linalg.solve_toeplitz(x[:4] + np.array([4.0, 0, 0, 0]), y[:4])
+    other = linalg.solve_toeplitz((x[:4] + 4, y[:4] + 0.5), y[:4])
+    return first, other, contingency.expected_freq(counts), contingency.margins(counts)
+
+
+def outside_of_domains(x: Any, y: Any) -> Any:
+    root, angle = np.emath.sqrt(x - 0.5), np.lib.scimath.arcsin(y * 2)
+    more = np.emath.log(x), np.emath.power(x - 0.5, 2), np.emath.logn(2, x), np.emath.arctanh(y * 2)
+    number = np.lib.scimath.arccos(y[0])
+    return abs(root), np.real(angle), np.imag(angle), more, number, hasattr(number, "__len__")
+
+
+FUNCTIONS = [
+    *(transforms, cosines, distances, integrals, filters, matrices, gammas, chances, tables),
+    outside_of_domains,
+]
+
+
+def draws(x: Any, y: Any) -> Any:
+    first = stats.uniform(1, 2).rvs(size=500, random_state=3)
+    second = stats.norm.rvs(loc=x[0] + 10, scale=y, size=(400, 9), random_state=4)
+    third = stats.poisson.rvs(3.0, 1, 300)
+    return first, second, third, stats.norm(5).rvs(), stats.bernoulli(0.5).rvs(size=200)
+
+
+@pytest.mark.usefixtures("unoptimised")
+def test_draws_of_distributions_are_those_of_their_names() -> None:
+    x, y = np.random.default_rng(2).random((2, 9))
+    lowered = distspmd.lower(numpy_program(draws, x, y))
+    with distspmd.compile(lowered, MPI.COMM_SELF) as program:
+        found = program(x, y)
+    like = draws(x, y)
+    assert [np.shape(each) for each in found] == [np.shape(each) for each in like]
+    assert [np.asarray(each).dtype for each in found] == [np.asarray(each).dtype for each in like]
+    assert 1 <= found[0].min() <= found[0].max() <= 3
+    assert np.allclose(found[1].mean(0), x[0] + 10, atol=0.2)
+    assert np.allclose(found[1].std(0), y, atol=0.1)
+    assert found[2].min() >= 1
+    assert 3.5 < found[2].mean() < 4.5
+    assert set(found[4]) == {0, 1}
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
 def test_functions_of_scipy_give_its_values(function: Callable[..., Any]) -> None:
     made = lambda rng: (rng.random(9), rng.random(9))  # noqa: E731
     outcome = on_paper(Case(function.__name__, function, "own", "", made, ()))

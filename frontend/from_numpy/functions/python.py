@@ -341,7 +341,9 @@ def _type(run: Any, value: Any) -> Any:
 def _hasattr(run: Any, value: Any, name: str) -> bool:
     if is_own(value) and not hasattr(class_of(value), "__getattr__"):
         return name in vars(value) or hasattr(class_of(value), name)
-    return hasattr(np.ndarray if isinstance(value, Tensor) else value, name)
+    if isinstance(value, Tensor):
+        return hasattr(np.ndarray if value.ndim else value.weak or value.dtype.type, name)
+    return hasattr(value, name)
 
 
 @function(builtins.callable)

@@ -413,8 +413,8 @@ FUNCTIONS |= dict.fromkeys(
 )
 
 
-def _global_stream(run: Any) -> Stream:
-    """That of ``np.random.rand`` and others of its kind."""
+def global_stream(run: Any) -> Stream:
+    """The generator of ``np.random.rand`` and others of its kind."""
     found: Stream | None = getattr(run, "legacy_stream", None)
     if found is None:
         if run.tracer.inner:
@@ -428,7 +428,7 @@ def _global_stream(run: Any) -> Stream:
 
 def _legacy(name: str) -> Callable[..., Any]:
     handler = FUNCTIONS[vars(Stream)[name]]
-    return lambda run, *given, **named: handler(run, _global_stream(run), *given, **named)
+    return lambda run, *given, **named: handler(run, global_stream(run), *given, **named)
 
 
 def _seed(run: Any, seed: Any = None) -> None:

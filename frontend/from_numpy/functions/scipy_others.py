@@ -84,6 +84,14 @@ def _toeplitz(c: Any, r: Any = None) -> Any:
 
 
 @written_out_in("scipy.linalg")
+def _solve_toeplitz(c_or_cr: Any, b: Any, check_finite: bool = True) -> Any:
+    from scipy.linalg import toeplitz  # type: ignore[import-untyped,unused-ignore]
+
+    column, row = c_or_cr if isinstance(c_or_cr, tuple) else (c_or_cr, np.conj(c_or_cr))
+    return np.linalg.solve(toeplitz(column, row), b)
+
+
+@written_out_in("scipy.linalg")
 def _block_diag(*arrays: Any) -> Any:
     parts = [np.atleast_2d(part) for part in arrays]
     kind = np.result_type(*parts)

@@ -60,6 +60,7 @@ read_in_place(
     *(samples.pearsonr, samples.spearmanr, samples.linregress, samples.rankdata),
     *(samples.ttest_1samp, samples.ttest_rel, samples.ttest_ind, samples.f_oneway),
     *(samples.chisquare, samples.iqr, samples.median_abs_deviation),
+    *(samples.margins, samples.expected_freq),
 )
 read_in_place(
     "scipy.special",

@@ -216,3 +216,22 @@ def median_abs_deviation(x: Any, axis: Any = 0, center: Any = np.median, scale: 
         middle = np.expand_dims(middle, axis)
     apart = np.median(np.abs(x - middle), axis=axis)
     return apart / (0.6744897501960817 if scale == "normal" else scale)
+
+
+def margins(a: Any) -> Any:
+    """The sums of a table along all dimensions but one, of each."""
+    table = np.asarray(a)
+    found = []
+    for k in range(table.ndim):
+        rest = tuple(j for j in range(table.ndim) if j != k)
+        found.append(np.sum(table, axis=rest, keepdims=True))
+    return found
+
+
+def expected_freq(observed: Any) -> Any:
+    """How often each place of a table would be found if its dimensions had nothing in common."""
+    table = np.asarray(observed, dtype=np.float64)
+    found = np.ones((1,) * table.ndim)
+    for sums in margins(table):
+        found = found * sums
+    return found / np.sum(table) ** (table.ndim - 1)
