@@ -41,8 +41,8 @@ class Operand:
         """How far it moves in memory with each letter: 0 along those that broadcast it."""
         found = dict.fromkeys(self.letters, sympy.Integer(0))
         for dim, extent, stride in zip(self.dimensions, self.extents, self.strides, strict=False):
-            for letter, factor in dim:
-                found[letter] += stride * factor * (extent != 1)
+            for letter, factor in dim if extent != 1 else ():
+                found[letter] += stride * factor
         return found
 
     def indices(self, names: dict[str, str]) -> list[str]:

@@ -168,6 +168,23 @@ def test_bodies_take_tiles_that_begin_at_the_same_index_on_all_ranks(program: An
     compiled.validate()
 
 
+def test_bodies_reduce_windows_of_arrays_whose_strides_are_symbols() -> None:
+    rows, columns = dace.symbol("rows"), dace.symbol("columns")
+
+    def program(x: dace.float64[rows, columns]):
+        y = np.zeros((rows, columns))
+        for i, j in dace.map[1 : rows - 1, 1 : columns - 1]:
+            window = x[i - 1 : i + 2, j - 1 : j + 2]
+            y[i, j] = np.max(window) - np.mean(window)
+        return y
+
+    x = np.random.default_rng(4).random((6, 5))
+    windows = np.lib.stride_tricks.sliding_window_view(x, (3, 3))
+    found = load_unlowered(numpy_program(program))(x=x, rows=6, columns=5)
+    wanted = np.max(windows, axis=(2, 3)) - np.mean(windows, axis=(2, 3))
+    np.testing.assert_allclose(found[1:-1, 1:-1], wanted)
+
+
 def test_a_map_in_a_map_has_variables_that_the_outer_one_does_not_declare() -> None:
     def program(near: dace.int64[4, 3], x: dace.float64[4, 5], y: dace.float64[4, 5]):
         for a in dace.map[0:4]:
