@@ -85,9 +85,12 @@ said of the others, with an error that has the source line.
 - **`print`** writes on rank 0, in the order of the program, what Python would write; of arrays of
   at most a million elements, which all ranks get.
 - **Texts** that the run decides (`"yes" if x > 0 else "no"`, `names[np.argmax(x)]`, a text that a
-  branch or a loop sets) are printed, joined, formatted, compared, returned and keys of
-  dictionaries that are known. Those with numbers in them (`f"{x:.2f}"`) are printed, joined and
-  formatted: what they say is not known before the run.
+  branch or a loop sets) are printed, joined, formatted, compared, returned, elements of lists
+  whose content the run decides, and keys of dictionaries that are known. So are texts of which
+  the run decides the letters, as a loop builds them one by one (`line = letter + line`), or cuts
+  them (`text[p : p + 5]`); they have lengths, parts, letters at indices and in loops, `count`,
+  `replace` of letters, `upper` and `lower`. Those with numbers in them (`f"{x:.2f}"`) are
+  printed, joined, formatted and returned: what they say is not known before the run.
 - **`np.linalg`** calls LAPACK on each rank. Dimensions of a stack are split, and columns of
   right-hand sides; those of a matrix are whole. The residuals of `np.linalg.lstsq` need a matrix
   of full rank.

@@ -1,33 +1,26 @@
 """What programs tell Python while they run: rank 0 prints, and errors of a program become Python's.
 
-A message is JSON: ``kind`` is "print" or "raise"; ``parts`` are texts, and values with ``value``
-(a number), ``dtype``, ``ndim``, ``lengths`` of those whose length the run decides, ``types`` and
-``of_type`` of those whose type it decides, whether it is a number of Python (``weak``),
-``conversion`` and ``spec`` as in an f-string; or ``seconds``, of
-readings of a clock; or a text to ``format`` by ``%`` or by its method; or a ``form`` of results
-with their ``values``, for lists; or one of some ``texts``, and ``which``; or ``parts`` that are
-formatted together, or given to a ``method``. An error has a ``type``, the ``base`` that is known
-here, and the ``place`` in the source. The kind "clock" has the ``name`` of a clock, and the
-``number`` of what it says now.
+A message is JSON: ``kind`` is "print" or "raise", and ``parts`` are those of a text
+(``distspmd/runtime/text_parts.py``). An error has a ``type``, the ``base`` that is known here, and
+the ``place`` in the source. The kind "clock" has the ``name`` of a clock, and the ``number`` of
+what it says now.
 """
 
 from __future__ import annotations
 
-import base64
 import builtins
 import ctypes
 import functools
 import json
 import math
-import pickle
 import sys
 from typing import Any
 
 import numpy as np
 
 from distspmd.errors import NOTED, DistSPMDError, error_of_program
-from distspmd.runtime.call_form import fill, of_type
-from distspmd.runtime.clock import read_clock, seconds
+from distspmd.runtime.clock import read_clock
+from distspmd.runtime.text_parts import TextReader
 
 _TYPE = ctypes.CFUNCTYPE(
     ctypes.c_int, ctypes.c_char_p, ctypes.POINTER(ctypes.c_void_p), ctypes.POINTER(ctypes.c_int64)
@@ -123,7 +116,14 @@ def formatted(parts: list[Any], values: Any, extents: Any) -> str:
         values: addresses of the elements of each value.
         extents: of each value in turn; a number has one.
     """
-    return _Reading(values, extents, _places_of(parts)).text(parts)
+    places = _places_of(parts)
+
+    def array(part: dict[str, Any]) -> Any:
+        place = places[part["value"]]
+        shape = tuple(extents[place + d] for d in range(part["ndim"]))
+        return _array(values[part["value"]], shape, np.dtype(part["dtype"]))
+
+    return TextReader(array).text(parts)
 
 
 def _places_of(parts: Any) -> dict[int, int]:
@@ -148,67 +148,6 @@ def _places_of(parts: Any) -> dict[int, int]:
     return found
 
 
-class _Reading:
-    """Reads the values of a message."""
-
-    def __init__(self, values: Any, extents: Any, places: dict[int, int]) -> None:
-        self._values, self._extents, self._places = values, extents, places
-
-    def text(self, parts: list[Any]) -> str:
-        return "".join(map(self._part, parts))
-
-    def _part(self, part: Any) -> str:
-        if isinstance(part, str):
-            return part
-        if "format" in part:
-            given = tuple(map(self._given, part["values"]))
-            named = {k: self._given(v) for k, v in part["named"].items()}
-            text: str = part["format"]
-            return text % given if part["way"] == "%" else text.format(*given, **named)
-        if "texts" in part:
-            return self.text(part["texts"][self._value(part["which"])])
-        if "parts" in part:
-            found: Any = self.text(part["parts"])
-            if "method" in part:
-                found = getattr(found, part["method"])(*map(self._given, part["arguments"]))
-            return _text(found, part)
-        return _text(self._value(part), part)
-
-    def _given(self, value: Any) -> Any:
-        """What a format or a method is given."""
-        if not isinstance(value, dict):
-            return value
-        return self._part(value) if "parts" in value else self._value(value)
-
-    def _value(self, part: Any) -> Any:
-        if "seconds" in part:
-            found = seconds(dict(part["seconds"]), part["more"])
-            return found if part["digits"] is None else round(found, part["digits"])
-        if "form" in part:
-            results = [self._value(each) for each in part["values"]]
-            form = pickle.loads(base64.b64decode(part["form"]))
-            return fill(form, lambda result: result.of(results))
-        place = self._places[part["value"]]
-        shape = tuple(self._extents[place + d] for d in range(part["ndim"]))
-        array = _array(self._values[part["value"]], shape, np.dtype(part["dtype"]))
-        for d, length in enumerate(part.get("lengths", ())):
-            count = self._value(length) if isinstance(length, dict) else length
-            array = array[(slice(None),) * d + (slice(count),)]
-        value: Any = array if array.ndim else array[()]
-        is_python = part.get("weak")
-        if "of_type" in part:
-            name, is_python = part["types"][self._value(part["of_type"])]
-            value = of_type(value, name)
-        return value.item() if is_python else value
-
-
 def _array(address: int, shape: tuple[int, ...], dtype: Any) -> Any:
     nbytes = dtype.itemsize * math.prod(shape)
     return np.frombuffer(ctypes.string_at(address, nbytes), dtype).reshape(shape)
-
-
-def _text(value: Any, part: dict[str, Any]) -> str:
-    conversion = part.get("conversion")
-    if conversion:
-        value = repr(value) if conversion == "r" else str(value)
-    return format(value, part.get("spec", ""))

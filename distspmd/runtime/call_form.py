@@ -42,15 +42,15 @@ class Result:
         found = results[self.number]
         for dimension, place in self.lengths:
             if found is not None:
-                found = _first(found, dimension, int(_on_host(results[place])))
+                found = _first(found, dimension, int(on_host(results[place])))
         is_python = self.is_python
         if self.of_type is not None and found is not None:
-            name, is_python = self.types[int(_on_host(results[self.of_type]))]
-            found = of_type(_on_host(found), name)
+            name, is_python = self.types[int(on_host(results[self.of_type]))]
+            found = of_type(on_host(found), name)
         return found.item() if is_python and found is not None else found
 
 
-def _on_host(value: Any) -> Any:
+def on_host(value: Any) -> Any:
     """A result as NumPy has it: one in the memory of a device is copied."""
     if isinstance(value, np.ndarray) or not hasattr(value, "__dlpack_device__"):
         return value
@@ -92,14 +92,24 @@ class Column:
     Attributes:
         values: the array.
         is_python: whether its numbers are numbers of Python.
+        texts: of which the numbers say which one an element is; none of numbers.
     """
 
     values: Result
     is_python: bool
+    texts: tuple[str, ...] = ()
+
+
+class Made:
+    """What is made of results, which says itself how."""
+
+    def fill(self, array: Callable[[Result], Any]) -> Any:
+        """What it is, with something in the place of its results."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
-class ListOf:
+class ListOf(Made):
     """A list of as many elements as the run decides.
 
     Attributes:
@@ -125,7 +135,9 @@ def _rows(element: Any, array: Callable[[Result], Any]) -> Any:
         if values is None:
             return None
         if element.is_python or len(values.shape) == 1:  # numbers
-            values = _on_host(values)
+            values = on_host(values)
+        if element.texts:
+            return np.array(element.texts, dtype=object)[np.asarray(values)].tolist()
         return values.tolist() if element.is_python else [values[n] for n in range(values.shape[0])]
     if isinstance(element, ListOf):
         n = element.length
@@ -144,7 +156,7 @@ def _flat(values: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class ObjectOf:
+class ObjectOf(Made):
     """An object of a class of the user.
 
     Attributes:
@@ -169,7 +181,7 @@ class ObjectOf:
 
 
 @dataclass(frozen=True)
-class NamedTupleOf:
+class NamedTupleOf(Made):
     """A named tuple of a class that the program makes, as each call of the function would.
 
     Attributes:
@@ -188,7 +200,7 @@ class NamedTupleOf:
 
 
 @dataclass(frozen=True)
-class IteratorOf:
+class IteratorOf(Made):
     """An iterator over what a generator has given.
 
     Attributes:
@@ -203,7 +215,7 @@ class IteratorOf:
 
 
 @dataclass(frozen=True)
-class SecondsOf:
+class SecondsOf(Made):
     """What clocks say while the program runs.
 
     Attributes:
@@ -389,14 +401,14 @@ def fill(form: Any, array: Callable[[Result], Any]) -> Any:
     """A form with something in the place of its results."""
     if isinstance(form, Result):
         return array(form)
-    if isinstance(form, ListOf | ObjectOf | NamedTupleOf | IteratorOf | SecondsOf):
+    if isinstance(form, Made):
         return form.fill(array)
     if isinstance(form, OneOf):
         which = array(form.which)
         if which is None:  # it lives on another rank: arrays of either form are not lost
             found = [fill(each, array) for each in form.forms]
             return next((f for f in found if f is not None), None)
-        return fill(form.forms[0 if _on_host(which) else 1], array)
+        return fill(form.forms[0 if on_host(which) else 1], array)
     if isinstance(form, tuple | list):
         return rebuilt(form, [fill(part, array) for part in form])
     if isinstance(form, dict):

@@ -192,7 +192,7 @@ def _outside_of_maps(run: Any, what: str) -> None:
 
 def _tell(run: Any, head: dict[str, Any], parts: Sequence[Any]) -> None:
     containers: list[Container] = []
-    written = message_parts(run, parts, containers)
+    written = message_parts(run.tracer, parts, containers)
     if not containers:  # a node without values would be left out
         whole = run.tracer.stored_anew(run.tracer.tensor(0), "told")
         containers.append(whole.container)

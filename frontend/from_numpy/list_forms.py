@@ -7,7 +7,7 @@ of the form of its elements.
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ import numpy as np
 
 from distspmd.expressions.operations import DType
 from distspmd.frontend.from_numpy.transcript import Refusal
+from distspmd.frontend.from_numpy.values import Tensor
 from distspmd.frontend.tensor_ir.statements import Length
 from distspmd.frontend.tensor_ir.whole_numbers import same
 
@@ -38,12 +39,14 @@ class Leaf:
         weak: the type of Python that a number has in NumPy's promotion.
         shape: of an array.
         is_mixed: whether some elements have another type in Python, as ``[0, 0.5]`` has.
+        texts: of which its numbers say which one an element is; none of numbers.
     """
 
     dtype: DType
     weak: type | None
     shape: tuple[Length, ...] = ()
     is_mixed: bool = False
+    texts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -93,13 +96,13 @@ def joined_form(tracer: Tracer, one: Form | None, other: Form) -> Form:
     elif isinstance(one, Rows) or isinstance(other, Rows):
         return _joined_rows(tracer, one, other)
     elif isinstance(one, Leaf) and isinstance(other, Leaf):
-        alike = len(one.shape) == len(other.shape)
+        alike = len(one.shape) == len(other.shape) and bool(one.texts) == bool(other.texts)
         if alike and all(same(a, b) for a, b in zip(one.shape, other.shape, strict=True)):
             return _joined_leaf(one, other)
     raise Refusal(
         tracer.message(
-            "elements of different forms in a list whose content the run decides: numbers, arrays "
-            "of one shape, or tuples of as many of them"
+            "elements of different forms in a list whose content the run decides: numbers, texts, "
+            "arrays of one shape, or tuples of as many of them"
         )
     )
 
@@ -139,10 +142,14 @@ def _is_alike(one: Form, other: Form) -> bool:
         return True
     if not isinstance(one, Leaf) or not isinstance(other, Leaf) or one.shape:
         return False
+    if one.texts and other.texts:
+        return True
     return replace(one, weak=None) == replace(other, weak=None)
 
 
 def _joined_leaf(one: Leaf, other: Leaf) -> Leaf:
+    if one.texts:
+        return replace(one, texts=tuple(dict.fromkeys((*one.texts, *other.texts))))
     dtype = np.result_type(one.dtype, other.dtype)
     weak = one.weak if one.weak is other.weak else None
     if one.weak and other.weak and weak is None:
@@ -158,3 +165,31 @@ def leaves(form: Form) -> list[Leaf]:
     if isinstance(form, Rows):
         return [replace(f, shape=(form.length, *f.shape)) for f in leaves(form.element)]
     return [leaf for part in form.parts for leaf in leaves(part)]
+
+
+def value_of_leaf(tracer: Tracer, leaf: Leaf, part: Tensor) -> Any:
+    """What the number at a place of a column is to the program; rows and arrays are themselves."""
+    if leaf.texts:
+        from distspmd.frontend.from_numpy.texts import one_at
+
+        return one_at(leaf.texts, tracer.stored_anew(part, "which"))
+    if leaf.shape:
+        return part
+    return Tensor((), part.dtype, part.element, leaf.weak, is_mixed=leaf.is_mixed)
+
+
+def element_of(form: Form, values: list[Any], listed: Callable[[Rows, list[Any]], Any]) -> Any:
+    """An element of its values, which are taken from the front.
+
+    Args:
+        form: of the element.
+        values: one for each leaf.
+        listed: makes a list of its form and its columns.
+    """
+    if isinstance(form, Leaf):
+        return values.pop(0)
+    if isinstance(form, Rows):
+        own = [values.pop(0) for _ in leaves(form)]
+        return listed(form, own)
+    made = [element_of(part, values, listed) for part in form.parts]
+    return tuple(made) if form.kind is tuple else RowOfRun(made)

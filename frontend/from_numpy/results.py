@@ -15,14 +15,14 @@ import sympy
 from distspmd.frontend.from_numpy.choosing import as_arrays
 from distspmd.frontend.from_numpy.clocks import Seconds
 from distspmd.frontend.from_numpy.library import is_of_library
-from distspmd.frontend.from_numpy.list_forms import Rows, leaves
+from distspmd.frontend.from_numpy.list_forms import Rows, element_of, leaves
 from distspmd.frontend.from_numpy.real_or_complex import RealOrComplex, complex_form, real_form
-from distspmd.frontend.from_numpy.run_lists import RunList, element_of
+from distspmd.frontend.from_numpy.run_lists import RunList
 from distspmd.frontend.from_numpy.run_types import TYPES
 from distspmd.frontend.from_numpy.syntax import objects, variables
 from distspmd.frontend.from_numpy.syntax.generators import Generator
 from distspmd.frontend.from_numpy.syntax.lists import columns_of
-from distspmd.frontend.from_numpy.texts import Choice, Text, known_choice
+from distspmd.frontend.from_numpy.texts import Choice, Text, known_choice, message_parts
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.values import OwnArray, Tensor, View, number, view_of
 from distspmd.frontend.tensor_ir.statements import Container
@@ -38,6 +38,7 @@ from distspmd.runtime.call_form import (
     SecondsOf,
     rebuilt,
 )
+from distspmd.runtime.text_parts import TextOf
 
 
 def returned_form(run: Any, returned: Any) -> Any:
@@ -97,7 +98,7 @@ def _as_said(tracer: Tracer, value: str | Seconds | None, found: list[Any]) -> A
     if choice is not None:
         return _text(tracer, choice, found)
     if isinstance(value, Text):
-        tracer.refuse("a text with values of the run is returned; return the values")
+        return _text_with_values(tracer, value, found)
     if isinstance(value, Seconds):
         return SecondsOf(value.factors, value.more, value.digits)
     return value
@@ -111,6 +112,15 @@ def _text(tracer: Tracer, choice: Choice, found: list[Any]) -> Any:
         found.append(tracer.stored_anew(is_this, "which"))
         made = OneOf(Result(len(found) - 1), (text, made))
     return made
+
+
+def _text_with_values(tracer: Tracer, text: Text, found: list[Any]) -> TextOf:
+    """Add the values in a text to the results."""
+    containers: list[Container] = []
+    parts = message_parts(tracer, text.parts, containers)
+    places = range(len(found), len(found) + len(containers))
+    found += map(view_of, containers)
+    return TextOf(tuple(parts), tuple(map(Result, places)))
 
 
 def _either(tracer: Tracer, value: RealOrComplex, found: list[Any]) -> OneOf:
@@ -203,7 +213,11 @@ def _list(tracer: Tracer, value: RunList, found: list[Any]) -> ListOf:
             "all in one, 0.0 for 0 say, or return np.array(...)"
         )
     columns = [
-        Column(_place(tracer, tracer.stored_anew(column, "elements"), found), leaf.weak is not None)
+        Column(
+            _place(tracer, tracer.stored_anew(column, "elements"), found),
+            leaf.weak is not None,
+            leaf.texts,
+        )
         for column, leaf in zip(columns_of(tracer, value), leaves(value.form), strict=True)
     ]
     return ListOf(element_of(value.form, list(columns), _rows), value.kind)

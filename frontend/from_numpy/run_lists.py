@@ -32,7 +32,7 @@ from distspmd.frontend.from_numpy.list_forms import (
     of_parts,
 )
 from distspmd.frontend.from_numpy.transcript import CannotRoll
-from distspmd.frontend.from_numpy.values import Tensor, View, axis, make_view
+from distspmd.frontend.from_numpy.values import INT64, Tensor, View, axis, make_view
 from distspmd.frontend.tensor_ir.statements import Length
 from distspmd.frontend.tensor_ir.whole_numbers import add, direction, multiply, simplified
 
@@ -255,7 +255,9 @@ def form_of(tracer: Tracer, value: Any) -> Form:
             "a list of lists whose lengths the run decides; use an array with as many columns as "
             "a list can have, and an array of lengths"
         )
-    if value is None or isinstance(value, str | dict | set):
+    if isinstance(value, str):
+        return Leaf(INT64, int, texts=_all_of(tracer, value))
+    if value is None or isinstance(value, dict | set):
         tracer.refuse(
             f"{value!r} in a list or dictionary whose content the run decides; use numbers, "
             "-1 or np.nan say, for what there is not"
@@ -270,8 +272,28 @@ def form_of(tracer: Tracer, value: Any) -> Form:
     return Leaf(tensor.dtype, weak, tuple(tensor.shape))
 
 
+def _all_of(tracer: Tracer, text: str) -> tuple[str, ...]:
+    """All that a text may be which is an element of a list."""
+    from distspmd.frontend.from_numpy.texts import texts_of
+
+    found = texts_of(text)
+    if found is None:
+        tracer.refuse(
+            f"{text!r} in a list or dictionary whose content the run decides: such a text has to "
+            "be one of several that are known; keep the numbers that it is made of"
+        )
+    return found
+
+
 def parts_of(form: Form, value: Any) -> list[Any]:
     """The values of an element, in the order of the leaves."""
+    if isinstance(form, Leaf) and isinstance(value, str):
+        from distspmd.frontend.from_numpy.texts import number_in
+
+        if not form.texts:
+            raise Known
+        is_known = type(value) is str and value in form.texts
+        return [form.texts.index(value) if is_known else number_in(value, form.texts)]
     if isinstance(form, Leaf):
         return [value]
     if isinstance(value, RunList):
@@ -296,23 +318,6 @@ def columns_in(form: Form, own: Form, columns: Sequence[Tensor]) -> list[Tensor]
     if len(leaves(own)) != len(leaves(form)):
         raise Known
     return list(columns)
-
-
-def element_of(form: Form, values: list[Any], listed: Callable[[Rows, list[Any]], Any]) -> Any:
-    """An element of its values, which are taken from the front.
-
-    Args:
-        form: of the element.
-        values: one for each leaf.
-        listed: makes a list of its form and its columns.
-    """
-    if isinstance(form, Leaf):
-        return values.pop(0)
-    if isinstance(form, Rows):
-        own = [values.pop(0) for _ in leaves(form)]
-        return listed(form, own)
-    made = [element_of(part, values, listed) for part in form.parts]
-    return tuple(made) if form.kind is tuple else RowOfRun(made)
 
 
 # -- what is known of lists -----------------------------------------------------------------------
@@ -348,7 +353,12 @@ def note_growth(tracer: Tracer, own: RunList, count: Length = 1) -> None:
     """Keep that the length of a list changes, by so many elements at most each time."""
     known = tracer.noted.get(own.site, Facts())
     tracer.noted[own.site] = replace(known, grows=True)
-    need: Length | None = _most(tracer, count)
+    note_need(tracer, own, count)
+
+
+def note_need(tracer: Tracer, own: RunList, count: Length | None) -> None:
+    """Keep that a list needs room for so many more elements at most each time; None if unknown."""
+    need: Length | None = None if count is None else _most(tracer, count)
     for length in tracer.loops[own.depth :]:
         need = None if need is None or length is None else multiply(need, length)
     before = tracer.needs.get(own.number, 0)
@@ -437,6 +447,8 @@ def as_tensor(tracer: Tracer, own: RunList) -> Tensor:
     form = own.form
     while isinstance(form, Rows):
         form = form.element
+    if any(leaf.texts for leaf in leaves(form)):
+        tracer.refuse("a list of texts is no array of numbers")
     if isinstance(form, Leaf):
         return Tensor(views[0].shape, views[0].dtype, views[0].element)
     alike = all(isinstance(p, Leaf) and p.shape == views[0].shape[1:] for p in form.parts)

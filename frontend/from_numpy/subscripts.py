@@ -267,7 +267,7 @@ def _slice(tracer: Tracer, item: slice, length: Length) -> Axis:
         if not isinstance(count, int) and is_decided_by_data(count, tracer.bounds):
             tracer.capacities.setdefault(count, tracer.capacity(length))
         return Axis(start, step, count)
-    start = 0 if ends[0] is None else _end(tracer, ends[0], length, 0)
+    start = 0 if ends[0] is None else _end(tracer, ends[0], length, 0, is_first=True)
     stop_ = length if ends[1] is None else _end(tracer, ends[1], length, 0)
     count = _positive(tracer, ceil_divide(subtract(stop_, start), step))
     _must_be_linear(tracer, start, count)
@@ -288,8 +288,13 @@ def _must_be_linear(tracer: Tracer, *values: Whole) -> None:
                 raise CannotRoll(f"the part {value} changes with the loop other than by steps")
 
 
-def _end(tracer: Tracer, value: Whole, length: Length, least: int) -> Whole:
-    """An end of a slice, kept within the dimension where it could be outside."""
+def _end(
+    tracer: Tracer, value: Whole, length: Length, least: int, *, is_first: bool = False
+) -> Whole:
+    """An end of a slice, kept within the dimension where it could be outside.
+
+    The first place of a part that goes forwards may be outside: nothing is read of such a part.
+    """
     bounds = tracer.bounds
     if not is_at_least(value, 0, bounds):
         if is_at_least(subtract(-1, value), 0, bounds):
@@ -299,7 +304,7 @@ def _end(tracer: Tracer, value: Whole, length: Length, least: int) -> Whole:
             value = add(value, sympy.Mul(sympy.sympify(length), is_negative))
     last = add(length, least)  # counting down, one before the end is the last that is possible
     inside = subtract(last, value)
-    if _by_sizes(tracer, value):
+    if _by_sizes(tracer, value) and (is_first or not is_decided_by_data(length, bounds)):
         return value
     if not is_at_least(inside, 0, bounds):
         value = sympy.Min(sympy.sympify(value), sympy.sympify(last))

@@ -12,7 +12,7 @@ import base64
 import math
 import pickle
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 import numpy as np
@@ -88,7 +88,7 @@ class Choice:
         if all(isinstance(each, str) for each in results):
             return Text.of([Choice(self.which, tuple(results))])
         if len(kinds) != 1 or not kinds <= {bool, int, float}:
-            _not_known()
+            not_known()
         (kind,) = kinds
         dtype = np.result_type(kind)
 
@@ -105,6 +105,19 @@ def _by_number(which: Expression, results: Sequence[Expression]) -> Expression:
         if each != found:
             found = apply("where", apply("equal", which, number(place, INT64)), each, found)
     return found
+
+
+@dataclass(frozen=True, eq=False)
+class Letters:
+    """A text, or a part of one, of which the run decides the letters and how many there are.
+
+    Attributes:
+        codes: the number of each letter in Unicode: an array of one dimension.
+        alphabet: all letters that there can be, in their order.
+    """
+
+    codes: Tensor
+    alphabet: tuple[str, ...]
 
 
 class Text(str):
@@ -126,7 +139,8 @@ class Text(str):
         return Text.of([other, self]) if isinstance(other, str) else NotImplemented
 
 
-def _not_known(*_: Any, **__: Any) -> NoReturn:
+def not_known(*_: Any, **__: Any) -> NoReturn:
+    """Refuse what needs to know what a text with values says."""
     raise Refusal(
         "a text with values of the run is printed, joined, or the message of an error: what it "
         "says is not known before the run"
@@ -150,18 +164,19 @@ def _method(name: str) -> Callable[..., Any]:
     def called(self: Text, *arguments: Any) -> Any:
         choice = known_choice(self)
         if has_data(arguments) or (choice is None and name not in _SAYING):
-            _not_known()
+            not_known()
         if choice is None:
             return Text.of([Changed(self.parts, method=name, arguments=arguments)])
         return choice.of_each([getattr(text, name)(*arguments) for text in choice.texts])
 
+    called.__name__ = name
     return called
 
 
 for _name in (n for n in dir(str) if not n.startswith("__")):
     setattr(Text, _name, _method(_name))
 for _name in _ASKING:
-    setattr(Text, f"__{_name}__", _not_known)
+    setattr(Text, f"__{_name}__", not_known)
 
 
 # -- making texts ---------------------------------------------------------------------------------
@@ -283,11 +298,12 @@ def renumbered(which: Tensor, numbers: Sequence[int]) -> Tensor:
 
 
 def number_in(text: str, texts: Sequence[str]) -> Tensor:
-    """The number that a text has among some, which have it."""
+    """The number that a text has among some; -1 where it is none of them."""
+    numbers = {t: n for n, t in enumerate(texts)}
     choice = known_choice(text)
     if choice is not None:
-        return renumbered(choice.which, [texts.index(t) for t in choice.texts])
-    known = number(texts.index(text), INT64)
+        return renumbered(choice.which, [numbers.get(t, -1) for t in choice.texts])
+    known = number(numbers.get(text, -1), INT64)
     return Tensor((), INT64, lambda _: known)
 
 
@@ -295,7 +311,7 @@ def are_equal(one: str, other: str) -> Any:
     """``one == other``, of which one is a text with values."""
     known = [texts_of(text) for text in (one, other)]
     if known[0] is None or known[1] is None:
-        _not_known()
+        not_known()
     if not {*known[0]} & {*known[1]}:
         return False
     every = [*dict.fromkeys((*known[0], *known[1]))]
@@ -323,12 +339,24 @@ def kept_text(text: str, keep: Callable[[Any], Any]) -> str:
             return Changed(parts, each.conversion, each.spec, each.method, given)
         if isinstance(each, Choice):
             return Choice(keep(each.which), tuple(kept_text(t, keep) for t in each.texts))
-        return each
+        return replace(each, codes=keep(each.codes)) if isinstance(each, Letters) else each
 
     def whole(value: Any) -> Any:
         return kept_text(value, keep) if isinstance(value, str) else keep(value)
 
     return Text.of([part(each) for each in text.parts])
+
+
+def values_in(text: str) -> list[Any]:
+    """The values that a text has, also within others."""
+    found: list[Any] = []
+
+    def seen(value: Any) -> Any:
+        found.append(value)
+        return value
+
+    kept_text(text, seen)
+    return found
 
 
 def kept_now(run: Any, text: str) -> str:
@@ -355,8 +383,8 @@ def _is_said_at_once(tracer: Any) -> bool:
 # -- what the ranks are told ----------------------------------------------------------------------
 
 
-def message_parts(run: Any, parts: Sequence[Any], containers: list[Container]) -> list[Any]:
-    """Parts as messages have them, and the containers of their values."""
+def message_parts(tracer: Any, parts: Sequence[Any], containers: list[Container]) -> list[Any]:
+    """Parts as messages and results have them, and the containers of their values."""
     written: list[Any] = []
     for part in parts:
         if isinstance(part, str):
@@ -365,28 +393,30 @@ def message_parts(run: Any, parts: Sequence[Any], containers: list[Container]) -
             elif part:
                 written.append(part)
         else:
-            written.append(_message_part(run, part, containers))
+            written.append(_message_part(tracer, part, containers))
     return written
 
 
-def _message_part(run: Any, part: Any, containers: list[Container]) -> dict[str, Any]:
+def _message_part(tracer: Any, part: Any, containers: list[Container]) -> dict[str, Any]:
     def own(value: Any) -> Any:
         if isinstance(value, Text):
-            return {"parts": message_parts(run, value.parts, containers)}
+            return {"parts": message_parts(tracer, value.parts, containers)}
         if not isinstance(value, Tensor | sympy.Basic | Seconds | RunList):
             return value if isinstance(value, str | int | float) else str(value)
-        return _value(run, Part(value), containers)
+        return _value(tracer, Part(value), containers)
 
     if isinstance(part, Part):
-        return _value(run, part, containers)
+        return _value(tracer, part, containers)
     if isinstance(part, Formatted):
         found = {"format": part.text, "way": part.way, "values": [*map(own, part.values)]}
         return {**found, "named": {k: own(v) for k, v in part.named}}
     if isinstance(part, Choice):
         every = (text.parts if isinstance(text, Text) else (text,) for text in part.texts)
-        which = _value(run, Part(part.which), containers)
-        return {"which": which, "texts": [message_parts(run, p, containers) for p in every]}
-    found = {"parts": message_parts(run, part.parts, containers)}
+        which = _value(tracer, Part(part.which), containers)
+        return {"which": which, "texts": [message_parts(tracer, p, containers) for p in every]}
+    if isinstance(part, Letters):
+        return {"letters": _value(tracer, Part(part.codes), containers)}
+    found = {"parts": message_parts(tracer, part.parts, containers)}
     if part.method:
         found |= {"method": part.method, "arguments": [*map(own, part.arguments)]}
     return _as_formatted(found, part)
@@ -400,12 +430,11 @@ def _as_formatted(found: dict[str, Any], part: Any) -> dict[str, Any]:
     return found
 
 
-def _value(run: Any, part: Part, containers: list[Container]) -> dict[str, Any]:
-    tracer = run.tracer
+def _value(tracer: Any, part: Part, containers: list[Container]) -> dict[str, Any]:
     if isinstance(part.value, Seconds):
         return {**part.value.described(), "conversion": part.conversion, "spec": part.spec}
     if isinstance(part.value, RunList | RealOrComplex):
-        return _as_formatted(_whole(run, part.value, containers), part)
+        return _as_formatted(_whole(tracer, part.value, containers), part)
     if isinstance(part.value, RunTable):
         tracer.refuse("a list of lists that the run fills is printed; print its lists")
     tensor = tracer.tensor(as_arrays(tracer, part.value))
@@ -422,20 +451,20 @@ def _value(run: Any, part: Part, containers: list[Container]) -> dict[str, Any]:
     found: dict[str, Any] = {"value": len(containers) - 1, "dtype": tensor.dtype.str}
     found |= {"ndim": tensor.ndim, "weak": tensor.weak is not None}
     if tensor.run_type is not None:
-        found |= {"types": TYPES, "of_type": _value(run, Part(tensor.run_type), containers)}
+        found |= {"types": TYPES, "of_type": _value(tracer, Part(tensor.run_type), containers)}
     if not all(isinstance(n, int) for n in tensor.shape):
-        found["lengths"] = [_length(run, n, containers) for n in tensor.shape]
+        found["lengths"] = [_length(tracer, n, containers) for n in tensor.shape]
     return _as_formatted(found, part)
 
 
-def _whole(run: Any, value: Any, containers: list[Container]) -> dict[str, Any]:
+def _whole(tracer: Any, value: Any, containers: list[Container]) -> dict[str, Any]:
     """A list, or what is real or complex, in the form in which it would be returned."""
     from distspmd.frontend.from_numpy.results import form_of
 
-    form, found = form_of(run.tracer, value)
-    values = [{**_value(run, Part(each), containers), "weak": False} for each in found]
+    form, found = form_of(tracer, value)
+    values = [{**_value(tracer, Part(each), containers), "weak": False} for each in found]
     return {"form": base64.b64encode(pickle.dumps(form)).decode(), "values": values}
 
 
-def _length(run: Any, length: Any, containers: list[Container]) -> Any:
-    return length if isinstance(length, int) else _value(run, Part(length), containers)
+def _length(tracer: Any, length: Any, containers: list[Container]) -> Any:
+    return length if isinstance(length, int) else _value(tracer, Part(length), containers)

@@ -49,3 +49,53 @@ def refused(x: Any) -> Any:
 def test_a_text_with_values_is_not_compared() -> None:
     with pytest.raises(UnsupportedProgram, match="what it says is not known before the run"):
         numpy_program(refused, np.zeros(2))
+
+
+def numbers_and_texts(x: Any) -> Any:
+    found, i = [], 0
+    while x[i] < 0.9:
+        if x[i] > 0.5:
+            found.append(x[i])
+        else:
+            found.append("low")
+        i += 1
+    return found
+
+
+def formatted_in_lists(x: Any) -> Any:
+    found, i = [], 0
+    while x[i] < 0.9:
+        found.append(f"{x[i]:.2f}")
+        i += 1
+    return found
+
+
+def more_than_a_letter(x: Any) -> Any:
+    found, i = "", 0
+    while x[i] < 0.9:
+        found += "ab" if x[i] > 0.5 else "c"
+        i += 1
+    return "ab" in found
+
+
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [
+        (numbers_and_texts, "numbers, texts, arrays of one shape"),
+        (formatted_in_lists, "has to be one of several that are known"),
+        (more_than_a_letter, "look for a letter"),
+    ],
+)
+def test_what_texts_of_the_run_cannot_be(function: Any, said: str) -> None:
+    with pytest.raises(UnsupportedProgram, match=said):
+        numpy_program(function, np.zeros(40))
+
+
+def compared_with_numbers(x: Any) -> Any:
+    k = x.astype(int)
+    return k == "-", k != "-", 1.0 if k[0] == "-" else 2.0, k[k != "none"]
+
+
+def test_no_number_is_a_text() -> None:
+    case = Case("numbers", compared_with_numbers, "texts", "own", lambda _: (np.arange(4.0),), ())
+    assert on_paper(case).kind == "right"

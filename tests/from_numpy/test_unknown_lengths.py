@@ -193,6 +193,17 @@ def between_places(x: Any) -> Any:
     return table, sums, counted, np.fromiter((v for v in x if v > 3), float), made
 
 
+def parts_beyond_the_end(x: Any) -> Any:
+    """Parts with known ends of arrays that may be shorter."""
+    few, none, kept = x[x > 7], x[x > 50], few_of(x[x > 3])
+    ends = few[1:3], few[:4], few[-3:], few[::-1][1:5], few[5:], few[4:0:-1], few[0:9:2]
+    return ends, len(few[:4]), none[:2], none[1:], none[-2:], few[1:] - few[:-1], kept
+
+
+def few_of(y: Any) -> Any:
+    return y[:3] * 2, np.outer(y, y)[:2, 1:4]
+
+
 def case_of(function: Callable[..., Any]) -> Case:
     return Case(function.__name__, function, "choices", "", lambda _: (VALUES.copy(),), ())
 
@@ -215,7 +226,10 @@ def test_each_gives_what_numpy_gives(function: Callable[..., Any]) -> None:
     assert found.kind == RIGHT, found
 
 
-@pytest.mark.parametrize("function", [places, rows, of_one_way, ranges_of_maps, sized_by_values])
+@pytest.mark.parametrize(
+    "function",
+    [places, rows, of_one_way, ranges_of_maps, sized_by_values, parts_beyond_the_end],
+)
 def test_plans_of_three_ranks_are_proved(function: Callable[..., Any]) -> None:
     found = on_paper(case_of(function))
     assert found.kind == RIGHT, found

@@ -87,6 +87,77 @@ def with_none(x: Any) -> None:
     print("found", found, f"{found} {place}")
 
 
+def grown(x: Any) -> Any:
+    """Texts that a loop of unknown length builds letter by letter, and what is read of them."""
+    a, b, i, count = "", "z", 0, 0
+    while i < len(x) and x[i] > 0.1:
+        if x[i] > 0.5:
+            a = "ACGT"[int(x[i] * 4)] + a
+            b += "-"
+        else:
+            a = a + "one"
+        count += len(a)
+        i += 1
+    print(a, b, len(a), count, a[::-1][1:3], a[:2])
+    print(a == a[::-1], a != b, "A" in a, a[0] if len(a) > 0 else "none", f"{a:>12}|")
+    return a, a[::-1], b + "|" + a, count
+
+
+def signs(x: Any) -> Any:
+    """Texts of loops of many iterations, one of them inside of another."""
+    found = ""
+    for i in range(40):
+        found += "+" if x[i % 3] > 0.1 * (i % 10) else "-"
+    more = found
+    for j in range(int(x[0] * 5)):
+        last = more
+        more = more + found[j]
+    if x[0] > 0.2:
+        print(last)
+    return found, found.replace("+", ""), found.count("-"), more
+
+
+def cut(x: Any) -> Any:
+    """Parts of texts with ends of the run, lists of letters, and texts that are joined."""
+    text = "hello world, hello rnn"
+    codes = {letter: n for n, letter in enumerate(sorted(set(text)))}
+    p = int(x[0] * 20)
+    part = text[p : p + 5]
+    back = list(part)
+    back.reverse()
+    print(part.replace("l", "r"), part.replace("l", ""), part.upper(), back, "".join(back))
+    words = [("one", "three", "")[int(3 * v)] for v in x if v > 0.3]
+    print(" ".join(words), "".join(words), "--".join(part), "".join(reversed(part)))
+    return part, [codes[letter] for letter in part], sum(letter == "l" for letter in part)
+
+
+def listed(x: Any) -> Any:
+    """Texts in lists whose content the run decides: alone, in tuples, sorted, and looked for."""
+    out, names, last = [], ["zero"], "none"
+    for t, value in enumerate(x):
+        if value > 0.5 and last != "buy":
+            out.append((t, "buy", value))
+            last = "buy"
+            names.append("abc"[t % 3])
+        elif value < 0.5:
+            out.append((t, "sell", value))
+            last = "sell"
+            names.insert(0, "a long name")
+    print(out, len(out), names, sorted(names), names.count("a"), "b" in names)
+    for (_, one, first), (_, other, second) in zip(out[::2], out[1::2], strict=False):
+        print(one, other == one, second - first)
+    taken = names.pop()
+    names.append(taken.upper())
+    names[0] = "first"
+    return out, names, taken, max(names), names.index("first")
+
+
+def returned(x: Any) -> Any:
+    """Texts with values are returned: formatted, chosen, and in dictionaries."""
+    text = f"value {x[1]:.2f} of {x}"
+    return {"a": text, "b": text.upper() if x[0] > 0.5 else "none", "c": TWO % (x[0], 1)}
+
+
 def arrays(x: Any) -> Any:
     """Arrays with lengths that the run decides, and large ones."""
     print(x[x > 0.5], len(x[x > 0.5]))
@@ -105,6 +176,7 @@ def _case(function: Any, seed: int) -> Case:
     )
 
 
-PROGRAMS = (chosen, carried, indexed, kept, with_none, arrays)
+MORE = (grown, signs, cut, listed, returned)
+PROGRAMS = (chosen, carried, indexed, kept, with_none, arrays, *MORE)
 CASES = [_case(function, 1) for function in PROGRAMS]
 OTHERS = [_case(function, seed) for function in PROGRAMS for seed in (2, 3)]

@@ -8,6 +8,7 @@ from typing import Any
 
 from distspmd.frontend.from_numpy.checks import add_exit, add_print
 from distspmd.frontend.from_numpy.functions.registry import function
+from distspmd.frontend.from_numpy.syntax import letters
 from distspmd.frontend.from_numpy.syntax.objects import as_text, is_own
 from distspmd.frontend.from_numpy.texts import Text, described, has_data, kept_now
 
@@ -38,6 +39,12 @@ def _repr(run: Any, value: Any) -> Any:
 def _format(run: Any, value: Any, spec: str = "") -> Any:
     value = as_text(run, value)
     return _text(run, value, "", spec) if has_data(value) else format(value, spec)
+
+
+@function(letters.method)
+def _method_of_text(run: Any, text: Text, name: str, arguments: Any, **named: Any) -> Any:
+    found = letters.method(run, text, name, arguments) if not named else NotImplemented
+    return getattr(text, name)(*arguments, **named) if found is NotImplemented else found
 
 
 def _exit(run: Any, code: Any = None) -> None:

@@ -19,7 +19,7 @@ from distspmd.frontend.from_numpy.clocks import Seconds
 from distspmd.frontend.from_numpy.failures import checked_result, checked_whole
 from distspmd.frontend.from_numpy.functions.registry import function
 from distspmd.frontend.from_numpy.run_lists import RunList, RunTable
-from distspmd.frontend.from_numpy.syntax import generators, list_changes, lists
+from distspmd.frontend.from_numpy.syntax import generators, letters, list_changes, lists
 from distspmd.frontend.from_numpy.syntax.calls import Closure
 from distspmd.frontend.from_numpy.syntax.generators import Generator
 from distspmd.frontend.from_numpy.syntax.mutation import is_outside
@@ -31,6 +31,7 @@ from distspmd.frontend.from_numpy.syntax.ranges import (
     Zipped,
     static_values,
 )
+from distspmd.frontend.from_numpy.texts import Text
 from distspmd.frontend.from_numpy.transcript import told
 from distspmd.frontend.from_numpy.values import OwnArray, Tensor
 from distspmd.frontend.tensor_ir.whole_numbers import add, subtract
@@ -64,10 +65,10 @@ def _len(run: Any, value: Any) -> Any:
         return _len(run, value.array)
     if is_own(value) and not isinstance(value, tuple | list | dict):
         return special(run, value, "len")
-    if isinstance(value, RunList):
-        return lists.length_of(run, value)
     if isinstance(value, RunTable):
         return value.rows
+    if isinstance(value, RunList | Text):
+        return (lists if isinstance(value, RunList) else letters).length_of(run, value)
     try:
         return len(value)
     except TypeError as problem:
@@ -136,6 +137,8 @@ def _reversed(run: Any, values: Any) -> Any:
         return values[::-1]
     if isinstance(values, RunList):
         return lists.read(run, values, slice(None, None, -1))
+    if isinstance(values, Text):
+        return letters.listed(run, letters.read(run, values, slice(None, None, -1)))
     if isinstance(values, Tensor):
         return indexing.read(run.tracer, values, slice(None, None, -1))
     return list(static_values(run, values))[::-1]
@@ -145,6 +148,8 @@ def as_list(run: Any, values: Any) -> Any:
     """A list of as many values as the run decides; None for others."""
     if isinstance(values, RunList):
         return lists.copied(run, values)
+    if isinstance(values, Text):
+        return letters.listed(run, values)
     values = as_arrays(run.tracer, values)
     if (
         isinstance(values, Tensor)

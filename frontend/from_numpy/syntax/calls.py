@@ -29,6 +29,7 @@ from distspmd.frontend.from_numpy.library import is_of_library
 from distspmd.frontend.from_numpy.run_lists import decided_by_run
 from distspmd.frontend.from_numpy.syntax import (
     generators,
+    letters,
     lists,
     objects,
     operators,
@@ -39,12 +40,11 @@ from distspmd.frontend.from_numpy.syntax.bindings import without_locals
 from distspmd.frontend.from_numpy.syntax.decorators import without_wrappers
 from distspmd.frontend.from_numpy.syntax.lists import ListMethod
 from distspmd.frontend.from_numpy.syntax.mutation import MUTABLE
-from distspmd.frontend.from_numpy.syntax.ranges import static_values
 from distspmd.frontend.from_numpy.syntax.repeatable import check_repeatable
 from distspmd.frontend.from_numpy.syntax.shared_variables import change_outer
 from distspmd.frontend.from_numpy.syntax.sources import globals_of, read_source
 from distspmd.frontend.from_numpy.syntax.tables_of_lists import RowMethod
-from distspmd.frontend.from_numpy.texts import by_format, by_join, kept_now
+from distspmd.frontend.from_numpy.texts import Text, by_format, kept_now
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.transcript import CannotRoll, Refusal
 from distspmd.frontend.from_numpy.values import Tensor, View
@@ -266,6 +266,17 @@ def _without_lists(
     return [lists.as_array(run, value) for value in arguments], named
 
 
+def _of_unchanging(
+    owner: Any, function: Any, arguments: Sequence[Any], keywords: Any
+) -> tuple[Any, Sequence[Any], Mapping[str, Any]] | None:
+    """The call that a method of a text with values of the run, or of a tuple, makes."""
+    if isinstance(owner, Text):
+        return letters.method, [owner, function.__name__, arguments], keywords
+    if isinstance(owner, tuple) and function.__name__ in ("_replace", "_asdict"):
+        return objects.of_named_tuple, [owner, function.__name__, keywords], {}
+    return None
+
+
 def _own_call(
     run: Interpreter, function: Any, arguments: Sequence[Any], keywords: Mapping[str, Any]
 ) -> tuple[Any, Sequence[Any], Mapping[str, Any]] | None:
@@ -278,8 +289,8 @@ def _own_call(
         return np.polyval, [function.coeffs, *arguments], keywords
     if isinstance(owner, np.ufunc):
         return Method(owner, function.__name__), arguments, keywords
-    if isinstance(owner, tuple) and function.__name__ in ("_replace", "_asdict"):
-        return objects.of_named_tuple, [owner, function.__name__, keywords], {}
+    if found := _of_unchanging(owner, function, arguments, keywords):
+        return found
     if isinstance(function, types.MethodWrapperType) and objects.is_own(owner):
         return getattr(object, function.__name__, function), [owner, *arguments], keywords
     if isinstance(function, types.MethodType):
@@ -309,7 +320,7 @@ def _of_type(
         return converted(tracer, arguments[0], typed)
     owner = getattr(function, "__self__", None)
     if isinstance(owner, str) and function.__name__ == "join" and alone:
-        return by_join(owner, [*static_values(run, arguments[0])])
+        return letters.joined(run, owner, arguments[0])
     if isinstance(owner, str) and function.__name__ == "format":
         named = {name: objects.as_text(run, value) for name, value in keywords.items()}
         given = [objects.as_text(run, value) for value in arguments]

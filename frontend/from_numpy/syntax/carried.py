@@ -54,7 +54,7 @@ from distspmd.frontend.from_numpy.syntax.joined_arrays import (
 from distspmd.frontend.from_numpy.syntax.last_values import has_one_type, keep_last
 from distspmd.frontend.from_numpy.syntax.moves import move_symbols, move_tensors
 from distspmd.frontend.from_numpy.syntax.mutation import Around, CarryEntry, refill, watched
-from distspmd.frontend.from_numpy.syntax.text_choices import move_of_text, read_again_with
+from distspmd.frontend.from_numpy.syntax.text_choices import moves_of_text, read_again_with
 from distspmd.frontend.from_numpy.syntax.variables import (
     ABSENT,
     OneOf,
@@ -293,7 +293,7 @@ def _check_stays(interpreter: Interpreter, loop: Loop, one: Carried, now: Any) -
         return
     if have_one_form(one.before, now):
         raise ReadAgain(one.name, RECORD)
-    read_again_with(one.name, one.before, now)
+    read_again_with(interpreter, one.name, one.before, now)
     raise CannotRoll(
         f"{one.name!r} is {told(one.before)} at first and {told(now)} after an iteration"
     )
@@ -344,13 +344,11 @@ def _moves(
     if isinstance(place, tuple | list) or has_parts(place):
         _moves_of_parts(interpreter, name, place, now, moves, kinds, before)
         return
-    if isinstance(place, Text | sympy.Symbol):
-        of_text = isinstance(place, Text)
-        moves.append(
-            move_of_text(name, place, now)
-            if of_text
-            else (place, _next_whole(tracer, name, now, before))
-        )
+    if isinstance(place, Text):
+        moves += moves_of_text(interpreter, name, place, now)
+        return
+    if isinstance(place, sympy.Symbol):
+        moves.append((place, _next_whole(tracer, name, now, before)))
         return
     assert isinstance(place, View)
     kind = kinds.get(name)
@@ -386,7 +384,7 @@ def _moves_of_parts(
         elif not alike(own, now[n]):
             if have_one_form(own, now[n]):
                 raise ReadAgain(part, RECORD)
-            read_again_with(part, own, now[n])
+            read_again_with(interpreter, part, own, now[n])
             raise CannotRoll(f"{name!r} changes in the loop")
 
 

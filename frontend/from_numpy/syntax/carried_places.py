@@ -16,6 +16,7 @@ from distspmd.frontend.from_numpy.syntax.carried_choices import place_choice
 from distspmd.frontend.from_numpy.syntax.carried_lists import own_list
 from distspmd.frontend.from_numpy.syntax.carried_records import RECORD, record_place
 from distspmd.frontend.from_numpy.syntax.first_arrays import is_of_others
+from distspmd.frontend.from_numpy.syntax.letters import Spelled, place_of_letters
 from distspmd.frontend.from_numpy.syntax.text_choices import Texts, place_of_text
 from distspmd.frontend.from_numpy.syntax.variables import ABSENT, readable
 from distspmd.frontend.from_numpy.syntax.varying import ReadAgain, Varying, varying_place
@@ -46,6 +47,8 @@ def place_of(interpreter: Interpreter, name: str, before: Any, loop: Loop) -> An
         )
     if isinstance(kind, Texts):
         return place_of_text(tracer, name, before, kind)
+    if isinstance(kind, Spelled):
+        return place_of_letters(interpreter, loop.node, name, before, kind)
     if kind == "list":
         return own_list(interpreter, loop.node, name, before)
     if kind is None and (is_whole(before)):

@@ -386,8 +386,9 @@ def part_of(run: Interpreter, base: Any, items: Any) -> Any:
         decided_by_run(run, base)
     if objects.is_own(base) and not isinstance(base, tuple | list | dict):
         return objects.part(run, base, items)
-    if has_data(items) and isinstance(base, str | np.ndarray | list | tuple | range):
-        return known_values.at_index(tracer, base, items)
+    is_known = isinstance(base, str | np.ndarray | list | tuple | range)
+    if isinstance(base, texts.Text) or (is_known and has_data(items)):
+        return known_values.at_index(run, base, items)
     if isinstance(base, dict):
         return known_values.entry_of(run, base, items)
     handler = run.functions.get(("subscript", type(base)))

@@ -106,7 +106,7 @@ def join(interpreter: Interpreter, name: str, one: Any, other: Any, ways: Ways) 
     if isinstance(one, View) and isinstance(other, View) and see_the_same(one, other):
         return replace(one, weak=joined_weak(one, other))
     if isinstance(one, str) and isinstance(other, str):
-        return join_texts(interpreter.tracer, name, (one, other), ways.blocks)
+        return join_texts(interpreter, name, (one, other), ways.blocks)
     if any(value is UNBOUND or absence.may_be_unbound(value) for value in (one, other)):
         return _join_bindings(interpreter, name, (one, other), ways)
     if any(map(absence.may_be_none, (one, other))):

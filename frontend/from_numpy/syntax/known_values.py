@@ -8,6 +8,7 @@ import numpy as np
 
 from distspmd.frontend.from_numpy import indexing, texts
 from distspmd.frontend.from_numpy.known_keys import known_key
+from distspmd.frontend.from_numpy.syntax import letters
 from distspmd.frontend.from_numpy.syntax.joined_arrays import note_elements
 from distspmd.frontend.from_numpy.syntax.mutation import before_missing
 from distspmd.frontend.from_numpy.tracer import Tracer
@@ -17,8 +18,11 @@ if TYPE_CHECKING:
     from distspmd.frontend.from_numpy.interpreter import Interpreter
 
 
-def at_index(tracer: Tracer, base: Any, items: Any) -> Any:
+def at_index(run: Interpreter, base: Any, items: Any) -> Any:
     """A part of known values; of Python's numbers it is one, and of texts it is one of them."""
+    tracer = run.tracer
+    if isinstance(base, texts.Text) or (type(base) is str and isinstance(items, slice)):
+        return letters.read(run, base, items)
     if _is_of_texts(base):
         return _text_at(tracer, base, items)
     whole = tracer.tensor(base)
@@ -64,5 +68,5 @@ def _text_at(tracer: Tracer, base: Any, items: Any) -> texts.Text:
     every = [*map(str, base)]
     which = indexing.read(tracer, tracer.tensor(np.arange(len(every))), items)
     if which.ndim:
-        tracer.refuse("a part of a text, or of texts, of which the run decides where it ends")
+        tracer.refuse("a part of a list of texts, of which the run decides where it ends")
     return texts.one_at(every, tracer.stored_anew(which, "which"))

@@ -17,6 +17,7 @@ from distspmd.frontend.from_numpy.choosing import chosen
 from distspmd.frontend.from_numpy.elements import known_number
 from distspmd.frontend.from_numpy.syntax.variables import OneOf
 from distspmd.frontend.from_numpy.syntax.varying import ReadAgain
+from distspmd.frontend.from_numpy.texts import Text, kept_text, values_in
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.values import INT64, Tensor, View, make_view, view_of
 from distspmd.frontend.tensor_ir.statements import Container, SetSymbol, loads_of
@@ -106,6 +107,8 @@ class _Keeper:
             return own or any(map(self.concerns, (*value.place, *value.shape)))
         if isinstance(value, Tensor):
             return self.concerns(known_number(value)) or any(map(self._is_read, _parts(value)))
+        if isinstance(value, Text):
+            return any(map(self.concerns, values_in(value)))
         return any(map(self.concerns, _inside(value)))
 
     def _is_read(self, tensor: Tensor) -> bool:
@@ -126,6 +129,8 @@ class _Keeper:
         if isinstance(value, Tensor):
             plain = chosen(self.tracer, value) if value.mask is not None else value
             return self.tracer.stored_anew(plain, "last")
+        if isinstance(value, Text):
+            return kept_text(value, self.kept)
         if isinstance(value, list):
             value[:] = [self.kept(v) for v in value]
         elif isinstance(value, dict):
@@ -144,6 +149,8 @@ class _Keeper:
             if each not in self.last:
                 name = self.tracer.unique(f"{each.name}_last")
                 self.tracer.bounds[name] = self.tracer.bounds.get(each.name, (None, None))
+                if each in self.tracer.capacities:
+                    self.tracer.capacities[symbol(name)] = self.tracer.capacities[each]
                 self.tracer.add(SetSymbol(name, each, INT64))
                 self.before.append(SetSymbol(name, sympy.Integer(0), INT64))
                 self.last[each] = symbol(name)

@@ -13,13 +13,12 @@ import sympy
 from distspmd.expressions.ir import apply
 from distspmd.frontend.from_numpy import checks, indexing
 from distspmd.frontend.from_numpy.arithmetic import combine
-from distspmd.frontend.from_numpy.list_forms import UNKNOWN, Leaf, joined_form, leaves
+from distspmd.frontend.from_numpy.list_forms import UNKNOWN, Leaf, joined_form
 from distspmd.frontend.from_numpy.run_lists import (
     DecidedByRun,
     RunList,
     columns_in,
     count_of,
-    element_of,
     form_of,
     must_be_known,
     note,
@@ -35,14 +34,13 @@ from distspmd.frontend.from_numpy.syntax.lists import (
     columns_of,
     contains,
     element_at,
+    element_taken,
     made_of,
     made_of_columns,
     must_have_order,
     named_place,
     part_of,
     place_in,
-    rows_in,
-    values_at,
 )
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.values import (
@@ -188,13 +186,11 @@ def pop(run: Interpreter, own: RunList, place: Any = -1) -> Any:
     count = count_of(tracer, own)
     where = tracer.as_whole(place)
     index = checked_place(tracer, own, where, count)
-    found = [tracer.stored_anew(part, "popped") for part in values_at(run, own, index)]
-    for each, leaf in zip(found, leaves(own.form), strict=True):
-        each.weak, each.is_mixed = leaf.weak, leaf.is_mixed
+    found = element_taken(run, own, index)
     if where != -1:
         _shift(tracer, own, index, 1)
     _set_count(tracer, own, subtract(count, 1))
-    return element_of(own.form, list(found), rows_in(own))
+    return found
 
 
 def _shift(tracer: Tracer, own: RunList, place: Whole, by: int) -> None:
@@ -297,10 +293,14 @@ def _index(run: Interpreter, own: RunList, value: Any) -> Any:
     tracer = run.tracer
     if not isinstance(own.form, Leaf) or own.form.shape:
         tracer.refuse("the place of a tuple in a list; use np.argmax of a comparison")
-    there = tracer.stored(
-        tracer.tensor(combine(tracer, np.equal, [columns_of(tracer, own)[0], value]))
-    )
+    there = tracer.stored(tracer.tensor(_places_of(tracer, own, value)))
     return first_place(run, there)
+
+
+def _places_of(tracer: Tracer, own: RunList, value: Any) -> Any:
+    """Which elements of a list of numbers, or of texts, are equal to a value."""
+    (part,) = parts_of(own.form, value)
+    return combine(tracer, np.equal, [columns_of(tracer, own)[0], part])
 
 
 def first_place(run: Interpreter, there: Any) -> Any:
@@ -316,8 +316,7 @@ def _count(run: Interpreter, own: RunList, value: Any) -> Any:
     tracer = run.tracer
     if not isinstance(own.form, Leaf) or own.form.shape:
         tracer.refuse("the number of tuples in a list; use np.sum of a comparison")
-    there = combine(tracer, np.equal, [columns_of(tracer, own)[0], value])
-    return number_of(run, there)
+    return number_of(run, _places_of(tracer, own, value))
 
 
 def number_of(run: Interpreter, there: Any) -> Any:

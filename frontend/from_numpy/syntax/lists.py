@@ -19,8 +19,10 @@ from distspmd.frontend.from_numpy.list_forms import (
     Leaf,
     RowOfRun,
     Rows,
+    element_of,
     joined_form,
     leaves,
+    value_of_leaf,
 )
 from distspmd.frontend.from_numpy.run_lists import (
     Facts,
@@ -29,7 +31,6 @@ from distspmd.frontend.from_numpy.run_lists import (
     as_tensor,
     columns_in,
     count_of,
-    element_of,
     must_be_known,
     note,
     parts_of,
@@ -321,20 +322,25 @@ def named_place(tracer: Tracer, own: RunList, value: Any) -> Whole:
     return symbol(name)
 
 
-def values_at(run: Interpreter, own: RunList, place: Whole) -> list[Tensor]:
-    """The values of the element at a place."""
-    found: list[Tensor] = []
-    for column, leaf in zip(own.columns, leaves(own.form), strict=True):
-        part = indexing.read(run.tracer, column, place)
-        if not leaf.shape:
-            part = Tensor((), part.dtype, part.element, leaf.weak, is_mixed=leaf.is_mixed)
-        found.append(part)
-    return found
-
-
 def element_at(run: Interpreter, own: RunList, place: Whole) -> Any:
     """The element at a place that is known to be there."""
-    return element_of(own.form, list(values_at(run, own, place)), rows_in(own))
+    values = _values_at(run, own, own.columns, place)
+    return element_of(own.form, values, rows_in(own))
+
+
+def _values_at(run: Interpreter, own: RunList, columns: Sequence[View], place: Whole) -> list[Any]:
+    """The values of the element at a place of columns."""
+    found = [indexing.read(run.tracer, column, place) for column in columns]
+    return [value_of_leaf(run.tracer, *pair) for pair in zip(leaves(own.form), found, strict=True)]
+
+
+def element_taken(run: Interpreter, own: RunList, place: Whole) -> Any:
+    """The element at a place, which stays as it is now."""
+    values: list[Any] = []
+    for column, leaf in zip(own.columns, leaves(own.form), strict=True):
+        part = run.tracer.stored_anew(indexing.read(run.tracer, column, place), "popped")
+        values.append(value_of_leaf(run.tracer, leaf, part))
+    return element_of(own.form, values, rows_in(own))
 
 
 def rows_in(own: RunList) -> Callable[[Rows, list[Any]], RunList]:
@@ -395,13 +401,7 @@ def values_of(run: Interpreter, own: RunList) -> tuple[Length, Callable[[Whole],
     columns = columns_of(run.tracer, own)
 
     def value(index: Whole) -> Any:
-        parts: list[Any] = []
-        for column, leaf in zip(columns, leaves(own.form), strict=True):
-            part = indexing.read(run.tracer, column, index)
-            if not leaf.shape:
-                part = Tensor((), part.dtype, part.element, leaf.weak, is_mixed=leaf.is_mixed)
-            parts.append(part)
-        return element_of(own.form, parts, rows_in(own))
+        return element_of(own.form, _values_at(run, own, columns, index), rows_in(own))
 
     return columns[0].shape[0], value
 
@@ -433,7 +433,8 @@ def equal_to(run: Interpreter, own: RunList, value: Any) -> Any:
 def _fits(form: Any, value: Any) -> bool:
     """Whether a value may be equal to an element."""
     if isinstance(form, Leaf):
-        return not isinstance(value, tuple | list | str | RunList) and value is not None
+        is_fit = not isinstance(value, tuple | list | RunList) and value is not None
+        return is_fit and isinstance(value, str) == bool(form.texts)
     if isinstance(form, Rows):
         return isinstance(value, list) and len(value) == form.length
     return type(value) in (form.kind, RowOfRun) and len(value) == len(form.parts)
@@ -467,8 +468,9 @@ def of_array(run: Interpreter, kind: type, values: Tensor) -> RunList:
 def total(run: Interpreter, own: RunList) -> Any:
     """``sum(own)``."""
     own = sequence(own)
-    if not isinstance(own.form, Leaf):
-        run.tracer.refuse("TypeError: unsupported operand type(s) for +: 'int' and 'tuple'")
+    if not isinstance(own.form, Leaf) or own.form.texts:
+        kind = "str" if isinstance(own.form, Leaf) else "tuple"
+        run.tracer.refuse(f"TypeError: unsupported operand type(s) for +: 'int' and '{kind}'")
     (column,) = columns_of(run.tracer, own)
     if own.form.shape:
         return run.call(np.sum, [column, 0], {})

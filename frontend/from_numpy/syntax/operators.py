@@ -18,10 +18,10 @@ from distspmd.frontend.from_numpy.failures import checked_operands, checked_powe
 from distspmd.frontend.from_numpy.kinds import has_data, is_array, is_whole
 from distspmd.frontend.from_numpy.known_keys import known_key
 from distspmd.frontend.from_numpy.run_lists import RunList
-from distspmd.frontend.from_numpy.syntax import list_changes, lists, objects, run_sets
+from distspmd.frontend.from_numpy.syntax import letters, list_changes, lists, objects, run_sets
 from distspmd.frontend.from_numpy.syntax.conditions import decided
 from distspmd.frontend.from_numpy.transcript import Refusal
-from distspmd.frontend.from_numpy.values import Tensor
+from distspmd.frontend.from_numpy.values import Tensor, number
 from distspmd.frontend.tensor_ir.whole_numbers import (
     Whole,
     add,
@@ -196,7 +196,9 @@ def _without_mixture(value: Any) -> Any:
 
 def _membership(run: Interpreter, op: ast.cmpop, left: Any, right: Any) -> Any:
     """``left in right`` and ``left not in right``."""
-    if isinstance(left, texts.Text) and not has_data(right):
+    if isinstance(right, texts.Text):
+        found = letters.contains(run, right, left)
+    elif isinstance(left, texts.Text) and not has_data(right):
         choice = texts.known_choice(left)
         if choice is None:
             run.tracer.refuse("'in' of a text with values of the run")
@@ -328,8 +330,8 @@ def compared(run: Interpreter, op: ast.cmpop, left: Any, right: Any) -> Any:
     if found is not NotImplemented:
         return found
     if is_array(left) or is_array(right):
-        if left is None or right is None:
-            return isinstance(op, ast.NotEq)
+        if any(side is None or type(side) is str for side in (left, right)):
+            return _never_equal(run, op, left, right)
         return combine(run.tracer, UFUNCS[type(op)], [left, right])
     if isinstance(left, sympy.Basic) or isinstance(right, sympy.Basic):
         return _compared_symbols(run, op, left, right)
@@ -340,6 +342,18 @@ def compared(run: Interpreter, op: ast.cmpop, left: Any, right: Any) -> Any:
         return PYTHON[type(op)](left, right)
     except TypeError as problem:
         run.tracer.refuse(str(problem))
+
+
+def _never_equal(run: Interpreter, op: ast.cmpop, left: Any, right: Any) -> Any:
+    """An array, or a number of it, compared with None or with a text: no element is equal."""
+    if not isinstance(op, ast.Eq | ast.NotEq):
+        kind = "NoneType" if left is None or right is None else "str"
+        run.tracer.refuse(f"TypeError: numbers and instances of {kind!r} have no order")
+    array = run.tracer.tensor(left if is_array(left) else right)
+    if not array.ndim:
+        return isinstance(op, ast.NotEq)
+    found = number(isinstance(op, ast.NotEq), np.dtype(bool))
+    return Tensor(array.shape, np.dtype(bool), lambda _: found, mask=array.mask)
 
 
 def _of_objects(run: Interpreter, op: ast.cmpop, left: Any, right: Any) -> Any:
@@ -353,7 +367,7 @@ def _of_objects(run: Interpreter, op: ast.cmpop, left: Any, right: Any) -> Any:
 def _compared_texts(run: Interpreter, op: ast.cmpop, left: str, right: str) -> Any:
     if not isinstance(op, ast.Eq | ast.NotEq):
         run.tracer.refuse("the order of texts that the run decides")
-    found = texts.are_equal(left, right)
+    found = letters.are_equal(run, left, right)
     return found if isinstance(op, ast.Eq) else _not(run, found)
 
 

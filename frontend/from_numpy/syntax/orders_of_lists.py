@@ -65,12 +65,23 @@ def _columns(run: Interpreter, keys: RunList) -> list[Tensor]:
     tracer = run.tracer
     found: list[Tensor] = []
     for column, leaf in zip(lists.columns_of(tracer, keys), leaves(keys.form), strict=True):
+        if leaf.texts:
+            found.append(_ranks_of_texts(run, column, leaf.texts))
+            continue
         if not leaf.shape:
             found.append(column)
             continue
         if len(leaf.shape) > 1 or not isinstance(leaf.shape[0], int):
             tracer.refuse("the order of lists of lists, or of arrays; write the key as numbers")
         found += [indexing.read(tracer, column, (slice(None), n)) for n in range(leaf.shape[0])]
+    return found
+
+
+def _ranks_of_texts(run: Interpreter, column: Tensor, texts: Sequence[str]) -> Tensor:
+    """What texts are compared by: their places in alphabetical order."""
+    order = sorted(texts)
+    ranks = run.tracer.table(np.array([order.index(text) for text in texts]))
+    found: Tensor = run.call(np.take, [ranks, column, 0], {})
     return found
 
 

@@ -18,10 +18,11 @@ from distspmd.frontend.from_numpy.elements import known_whole
 from distspmd.frontend.from_numpy.parallel_map import ParallelMap
 from distspmd.frontend.from_numpy.real_or_complex import RealOrComplex, joined
 from distspmd.frontend.from_numpy.run_lists import RunList, RunTable
-from distspmd.frontend.from_numpy.syntax import objects, own_arrays
+from distspmd.frontend.from_numpy.syntax import letters, objects, own_arrays
 from distspmd.frontend.from_numpy.syntax.generators import Generator, collect
 from distspmd.frontend.from_numpy.syntax.lists import values_of
 from distspmd.frontend.from_numpy.syntax.tables_of_lists import rows_of
+from distspmd.frontend.from_numpy.texts import Text
 from distspmd.frontend.from_numpy.transcript import Refusal, told
 from distspmd.frontend.from_numpy.values import INT64, OwnArray, Tensor, View, whole_expression
 from distspmd.frontend.tensor_ir.whole_numbers import (
@@ -104,6 +105,8 @@ def by_index(run: Interpreter, over: Any) -> tuple[Whole, Callable[[Whole], Any]
         return values_of(run, over)
     if isinstance(over, Tensor):
         return _elements(tracer, over)
+    if isinstance(over, Text):
+        return letters.by_index(run, over)
     if isinstance(over, range):
         over = SymbolicRange(over.start, over.stop, over.step)
     if isinstance(over, SymbolicRange):
@@ -184,7 +187,7 @@ def static_values(interpreter: Interpreter, over: Any) -> Iterator[Any]:
         yield from zip(*(static_values(interpreter, v) for v in over.values), strict=False)
     elif isinstance(over, Places):
         yield from _static_places(interpreter, over)
-    elif isinstance(over, SymbolicRange | Tensor | RunList):
+    elif isinstance(over, SymbolicRange | Tensor | RunList | Text):
         length, value_of = by_index(interpreter, over) or (0, None)
         if not isinstance(length, int):
             tracer.refuse(f"a number of values that is not known: {length}")

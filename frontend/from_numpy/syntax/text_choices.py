@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from distspmd.frontend.from_numpy.syntax import letters
 from distspmd.frontend.from_numpy.syntax.variables import readable
 from distspmd.frontend.from_numpy.syntax.varying import ReadAgain
 from distspmd.frontend.from_numpy.texts import (
@@ -26,6 +27,9 @@ from distspmd.frontend.from_numpy.transcript import CannotRoll
 from distspmd.frontend.from_numpy.values import INT64, Tensor, View, number, view_of
 from distspmd.frontend.tensor_ir.statements import Block
 
+if TYPE_CHECKING:
+    from distspmd.frontend.from_numpy.interpreter import Interpreter
+
 
 @dataclass(frozen=True)
 class Texts:
@@ -34,8 +38,11 @@ class Texts:
     texts: tuple[str, ...]
 
 
-def join_texts(tracer: Tracer, name: str, ways: Sequence[str], blocks: Sequence[Block]) -> Text:
+def join_texts(run: Interpreter, name: str, ways: Sequence[str], blocks: Sequence[Block]) -> Text:
     """A text that is one of two, by the way that was taken."""
+    tracer = run.tracer
+    if all(map(letters.is_spelled, ways)) and None in map(texts_of, ways):
+        return letters.join(run, name, ways, blocks)
     place = view_of(tracer.container(f"{name}_which", (), INT64))
     every: list[str] = []
     for text, block in zip(ways, blocks, strict=True):
@@ -71,17 +78,18 @@ def _kept(tracer: Tracer, value: Any) -> Any:
 # -- loops ----------------------------------------------------------------------------------------
 
 
-def read_again_with(name: str, before: Any, now: Any) -> None:
+def read_again_with(run: Interpreter, name: str, before: Any, now: Any) -> None:
     """Let a loop carry a text, if that is what a variable is.
 
     Raises:
-        ReadAgain: it is, and all that it may be is known.
+        ReadAgain: it is, and all that it may be is known, or all letters that it may have.
     """
     if not isinstance(before, str) or not isinstance(now, str):
         return
     one, other = texts_of(before), texts_of(now)
     if one is not None and other is not None:
         raise ReadAgain(name, Texts(tuple(dict.fromkeys((*one, *other)))))
+    letters.read_again_spelled(run, name, before, now)
 
 
 def place_of_text(tracer: Tracer, name: str, before: str, kind: Texts) -> Text:
@@ -92,19 +100,22 @@ def place_of_text(tracer: Tracer, name: str, before: str, kind: Texts) -> Text:
     return Text.of([Choice(place, kind.texts)])
 
 
-def move_of_text(name: str, place: Text, now: Any) -> tuple[View, Tensor]:
-    """The number of a text behind an iteration, and where it is written.
+def moves_of_text(run: Interpreter, name: str, place: Text, now: Any) -> list[tuple[Any, Any]]:
+    """What a loop moves of a text behind an iteration: its number, or its letters.
 
     Raises:
         ReadAgain: it may be one that the loop does not know.
         CannotRoll: it is no text, or has values.
     """
+    if letters.is_place(place):
+        return letters.moves_of_letters(run, name, place, now)
     choice = known_choice(place)
     assert choice is not None
     assert isinstance(choice.which, View)
     found = texts_of(now) if isinstance(now, str) else None
     if found is None:
+        letters.read_again_spelled(run, name, place, now)
         raise CannotRoll(f"{name!r} is another kind of text in the loop")
     if not {*found} <= {*choice.texts}:
         raise ReadAgain(name, Texts(tuple(dict.fromkeys((*choice.texts, *found)))))
-    return choice.which, number_in(now, choice.texts)
+    return [(choice.which, number_in(now, choice.texts))]
