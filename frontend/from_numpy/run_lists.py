@@ -131,6 +131,7 @@ class RunList:
         first_count: how many elements it is made with, at most.
         iterated: how many loops are being read that iterate over it.
         is_copy: whether changes of it would be lost: it is a copy of what Python would change.
+        also: a variable that stands for it, too, if the run takes one way of a branch.
         owner: the list of which it is an element: its columns lie in those of the other.
         given: the lists that have become its elements, each with the number of loops around.
         changed: the most loops that were around a change.
@@ -152,6 +153,7 @@ class RunList:
     first_count: Length = 0
     iterated: int = 0
     is_copy: bool = False
+    also: str = ""
     owner: RunList | None = None
     given: list[tuple[Any, int]] = field(default_factory=list)
     changed: int = 0

@@ -146,6 +146,9 @@ def move_lists(
         staying = [name for name in names if not is_written_first(node, name)]
         if len(staying) > 1:
             raise CannotRoll(f"{' and '.join(staying)} stand for one list after an iteration")
+        if now.also and place.changed > place.depth:
+            raise CannotRoll(f"{now.also!r} is a list with two names in the loop, and changes")
+        place.also = place.also or now.also
         known = tracer.noted.get(place.site, Facts())
         form = known.form if now.form is UNKNOWN else joined_form(tracer, known.form, now.form)
         tracer.noted[place.site] = Facts(form, True, known.room)

@@ -1,7 +1,8 @@
 """Lists whose content the run decides, of which a branch leaves one or another under a name.
 
 The name gets a list of its own, which takes over the elements of the one that the way has. That is
-what Python does as long as no other name stands for either of the two.
+what Python does as long as no other name stands for either of the two, or nothing changes behind
+the branch.
 """
 
 from __future__ import annotations
@@ -48,12 +49,24 @@ def join_lists(
         return RunTable(one.rows, pools) if isinstance(pools, RunList) else None
     if type(one) is not RunList or type(other) is not RunList or one.kind is not other.kind:
         return None
-    outer = [frame.variables for frame in interpreter.tracer.frames[:-1]]
+    tracer = interpreter.tracer
+    outer = [frame.variables for frame in tracer.frames[:-1]]
+    with_others = []
     for value, way in zip(values, others, strict=True):
-        named = sum(each is value for each in _lists_in([*outer, way], interpreter.tracer.made))
-        if value.owner is not None or named > name.startswith("entry_"):
+        named = sum(each is value for each in _lists_in([*outer, way], tracer.made))
+        is_named = named > name.startswith("entry_")
+        if value.owner is not None or (is_named and not _can_stay(value, len(tracer.loops))):
             return None
-    return _joined(interpreter, name, values, blocks)
+        with_others += [value] if is_named else []
+    found = _joined(interpreter, name, values, blocks)
+    for each in (*with_others, found) if with_others else ():
+        each.also = name
+    return found
+
+
+def _can_stay(own: RunList, loops: int) -> bool:
+    """Whether no change of a list that was read before may come behind a branch in the run."""
+    return own.depth >= loops or own.changed <= own.depth
 
 
 def _lists_in(

@@ -74,6 +74,11 @@ def _before_change(run: Interpreter, own: RunList, *, grows: bool = True) -> Non
         tracer.refuse(
             "a list of a list of lists has another name and is changed; change it by its index"
         )
+    if own.also:
+        tracer.refuse(
+            f"a list changes that {own.also!r} may stand for, too, as the run decides: in Python "
+            "both change. Make a copy, list(...), where the second name is given"
+        )
     if grows and own.owner is not None:
         tracer.refuse(
             "a list that is an element of a list whose content the run decides gets another "
