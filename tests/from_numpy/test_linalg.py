@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import dace
 import numpy as np
 import pytest
 
 import distspmd
+from distspmd.codegen.build import load_unlowered
 from distspmd.errors import UnsupportedProgram
 from distspmd.frontend import numpy_program
 from from_numpy.harness import on_paper
@@ -60,3 +62,24 @@ def test_what_is_not_covered_is_refused_with_the_line(call: Any, message: str) -
     with pytest.raises(UnsupportedProgram, match=message) as refused:
         numpy_program(program, np.zeros((4, 4)))
     assert "test_linalg.py:" in str(refused.value)
+
+
+def test_least_squares_and_ranks_of_matrices_whose_shapes_are_symbols() -> None:
+    rows, columns = dace.symbol("rows"), dace.symbol("columns")
+
+    def program(a: dace.float64[rows, columns], y: dace.float64[rows], k: dace.int32[rows]):
+        solved, *_ = np.linalg.lstsq(a, y, rcond=None)
+        rank, inverse = np.linalg.matrix_rank(a), np.linalg.pinv(a)
+        return solved, rank, inverse, np.polyfit(y, y * y, 2), np.gcd(k[:, None], k)
+
+    rng = np.random.default_rng(3)
+    k = rng.integers(1, 60, 9).astype(np.int32)
+    for deficient in (False, True):
+        a, y = rng.random((9, 4)), rng.random(9)
+        if deficient:
+            a[:, 1] = a[:, 0]
+        compiled = load_unlowered(numpy_program(program))
+        found = compiled(a=a, y=y, k=k, rows=9, columns=4)
+        for one, wanted in zip(found, program(a, y, k), strict=True):
+            np.testing.assert_allclose(np.reshape(one, np.shape(wanted)), wanted, atol=1e-12)
+            assert one.dtype == np.asarray(wanted).dtype

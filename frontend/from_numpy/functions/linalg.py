@@ -282,42 +282,46 @@ def _lstsq(run: Any, a: Any, b: Any, rcond: Any = None) -> Any:
         few = run.call(np.less, [tracer.whole(m), n], {})
         end_if(run, few, "LinAlgError", "np.linalg.lstsq: fewer rows than unknowns")
         m = tracer.capacity(m)
-    if isinstance(rcond, Tensor) or not all(isinstance(x, int) for x in (m, n)):
-        tracer.refuse("np.linalg.lstsq with an rcond, or a shape, that is known at run time only")
+    if isinstance(rcond, Tensor):
+        tracer.refuse("np.linalg.lstsq with an rcond that is known at run time only")
     kind = inexact(run, matrix, given)
     real = real_of(kind)
-    limit = float(np.finfo(real).eps * max(m, n) if rcond is None else rcond)
     columns = given.shape[1:]
     one = columns or (1,)
     sides = given if columns else indexing.read(tracer, given, (Ellipsis, None))
-    results = [((n, *one), kind), (one, real), ((), INT64), ((min(m, n),), real)]
+    results = [((n, *one), kind), (one, real), ((), INT64), ((least_of(run, m, n),), real)]
     x, residuals, rank, s = call(
         run,
         "least_squares",
         "mn,mc->nc,c,,k",
         [(matrix, kind), (sides, kind)],
         results,
-        numbers=repr(limit),
+        numbers="NAN" if rcond is None else repr(float(rcond)),
         error="SVD did not converge in Linear Least Squares",
     )
     found = reshape(tracer, x, [n, *columns])
     return found, _residuals(run, residuals, rank, m, n), converted(tracer, rank, np.int32), s
 
 
-def _residuals(run: Any, residuals: Tensor, rank: Tensor, m: int, n: int) -> Any:
+def _residuals(run: Any, residuals: Tensor, rank: Tensor, m: Length, n: Length) -> Any:
     """Residuals, whose number NumPy makes depend on the rank: used, they need the full one."""
-    if m <= n:
+    if isinstance(m, int) and isinstance(n, int) and m <= n:
         return np.zeros(0, residuals.dtype)
     checked = [False]
 
     def element(index: Any) -> Any:
         if not checked[0]:
             checked[0] = True
+            few = run.call(np.less, [rank, n], {})
+            if not (isinstance(m, int) and isinstance(n, int)):
+                square = run.call(np.less_equal, [run.tracer.whole(m), run.tracer.whole(n)], {})
+                few = run.call(np.logical_or, [few, square], {})
             end_if(
                 run,
-                run.call(np.less, [rank, n], {}),
+                few,
                 "LinAlgError",
-                "np.linalg.lstsq: NumPy gives no residuals of a matrix without full rank",
+                "np.linalg.lstsq: NumPy gives no residuals of a matrix without full rank, or "
+                "without more rows than columns",
             )
         return residuals.element(index)
 
@@ -346,11 +350,14 @@ def _pinv(run: Any, a: Any, rcond: Any = None, hermitian: bool = False, *, rtol:
     return run.call(np.matmul, [_swapped(run, v), scaled], {})
 
 
-def _tolerance(run: Any, matrix: Tensor) -> float:
+def _tolerance(run: Any, matrix: Tensor) -> Any:
+    """What NumPy takes for zero beside the largest singular value."""
     m, n = matrix.shape[-2:]
-    if not (isinstance(m, int) and isinstance(n, int)):
-        run.tracer.refuse("the tolerance of a matrix whose shape is not known; give rtol")
-    return float(max(m, n) * np.finfo(real_of(inexact(run, matrix))).eps)
+    real = real_of(inexact(run, matrix))
+    if isinstance(m, int) and isinstance(n, int):
+        return float(max(m, n) * np.finfo(real).eps)
+    largest = run.call(np.maximum, [run.tracer.whole(m), run.tracer.whole(n)], {})
+    return run.call(np.multiply, [converted(run.tracer, largest, real), np.finfo(real).eps], {})
 
 
 def _column(run: Any, value: Any) -> Any:

@@ -278,6 +278,11 @@ def _broadcast_to(run: Any, value: Any, shape: Any, **_: Any) -> Any:
     return broadcast_to(run.tracer, tensor, shape_of(run, shape))
 
 
+@function(np.broadcast_shapes)
+def _broadcast_shapes(run: Any, *shapes: Any) -> Any:
+    return run.tracer.broadcast_shape([shape_of(run, shape) for shape in shapes])
+
+
 @function(np.broadcast_arrays)
 def _broadcast_arrays(run: Any, *values: Any, **_: Any) -> Any:
     tensors = [run.tracer.tensor(v) for v in values]

@@ -486,12 +486,16 @@ int singular_values(const View<S> &a, const View<Real<S>> &s) {
 }
 
 /// Least squares: solutions, sums of squared residuals, the rank, and the singular values.
+/// Singular values below ``rcond`` times the largest count as zero; where it is not a number,
+/// below what the larger extent makes of the rounding of one operation.
 template <class S, class T>
 int least_squares(const View<S> &a, const View<S> &b, double rcond, const View<T> &x,
                   const View<Real<T>> &residuals, const View<std::int64_t> &rank,
                   const View<Real<T>> &s) {
   Columns found(a);
   const int least = std::min(found.rows, found.columns);
+  if (std::isnan(rcond))
+    rcond = double(std::numeric_limits<Real<T>>::epsilon()) * std::max(found.rows, found.columns);
   Columns<T> solved(std::max(found.rows, found.columns), b.columns);
   for (std::int64_t i = 0; i < b.rows; ++i)
     for (std::int64_t j = 0; j < b.columns; ++j) solved(i, j) = b(i, j);
