@@ -182,11 +182,8 @@ def _program_of(
         if is_needed:
             sdfg.append_global_code((INCLUDE / "distspmd" / "kernels" / header).read_text())
     ranges = index_ranges(traced.graph)
-    indices = {
-        containers[name]: ranges[node]
-        for node, name in zip(placeholders[len(traced.slots) :], traced.inputs, strict=True)
-        if node in ranges
-    }
+    given = [*zip(placeholders[len(traced.slots) :], traced.inputs, strict=True)]
+    indices = {containers[name]: ranges[node] for node, name in given if node in ranges}
     pairs = zip(placeholders, traced.slots, strict=False)
     kept = {slot.name for node, slot in pairs if node in written}
     _tell_meanings(sdfg, builder, traced, [*early, *late], containers, expected, kept)
@@ -202,6 +199,7 @@ def _program_of(
         indices,
         types,
         without_memory=alone,
+        only_read=[containers[name] for node, name in given if node not in written],
     )
     bind(sdfg, binding)
     return sdfg

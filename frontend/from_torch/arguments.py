@@ -40,6 +40,7 @@ class MemoryBinding:
         types: of the results, as the caller sees them.
         lived_on_device: whether the live tensors were on a device when this was sent from them.
         without_memory: arguments whose tensors are on the device ``meta``: ranks hold all values.
+        only_read: arguments of the caller that the program does not write; it may take copies.
     """
 
     live: Mapping[str, Slot]
@@ -53,6 +54,7 @@ class MemoryBinding:
     types: Sequence[torch.dtype] = ()
     lived_on_device: bool = False
     without_memory: Collection[str] = ()
+    only_read: Collection[str] = ()
     calls: int = field(default=0, init=False)
     marks: dict[str, Any] = field(default_factory=dict, init=False)
 
@@ -125,7 +127,7 @@ class MemoryBinding:
     def given(self, name: str, value: Any, tile: tuple[int, ...] | None = None) -> Any:
         """What the caller passed, in the program's shape, or in that of a tile."""
         if isinstance(value, torch.Tensor):
-            value = memory_of(name, value)
+            value = memory_of(name, value.contiguous() if name in self.only_read else value)
         on_device = hasattr(value, "misfit")  # a DeviceView
         if on_device and isinstance(value.source, torch.Tensor):
             value = value.as_bits()  # as halves are stored
@@ -184,7 +186,9 @@ def memory_of(name: str, tensor: torch.Tensor) -> Any:
     """The memory of a tensor as an array; of one on a device, a tensor over the same memory."""
     if not tensor.is_contiguous():
         raise ArgumentError(
-            f"{name!r} has the strides {tensor.stride()}; pass it with .contiguous()."
+            f"{name!r} has the strides {tensor.stride()}, and its memory is that of other tensors, "
+            "or the program writes it. Pass it with .contiguous(), or make a parameter of that: "
+            "nn.Parameter(tensor.contiguous())."
         )
     found = tensor.detach()
     found = found.view(torch.uint16) if found.dtype in HALVES else found

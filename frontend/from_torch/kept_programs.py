@@ -48,7 +48,7 @@ _VARIANTS = 16
 _OF_A_START = ("DISTSPMD_LAUNCH", "DISTSPMD_STARTED")
 """Variables that are drawn anew in each start, and decide nothing."""
 _PACKAGE = Path(distspmd.__file__).resolve().parent
-_BOUND = ("shapes", "expected", "results", "structure", "draws", "indices", "types")
+_BOUND = ("shapes", "expected", "results", "structure", "draws", "indices", "types", "only_read")
 """What a binding has besides the live objects."""
 
 

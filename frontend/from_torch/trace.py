@@ -34,6 +34,7 @@ from distspmd.frontend.from_torch.decompositions import (
 )
 from distspmd.frontend.from_torch.fitting_numbers import check_numbers
 from distspmd.frontend.from_torch.known_values import KnownValues
+from distspmd.frontend.from_torch.memory_order import put_in_order
 from distspmd.frontend.from_torch.optimizers import (
     INSIDE,
     give_own_memory,
@@ -92,6 +93,7 @@ def trace(
     outside.give_optimizers(closed)
     check_owned(closed)
     shared = give_own_memory(closed)
+    put_in_order(closed)
     with _surroundings(), fx_traceback.preserve_node_meta():
         try:
             traced, state = _traced(closed, outside, function, varying, inputs)
@@ -161,6 +163,7 @@ def traced_before(
     """
     closed = closed_over(function)
     give_own_memory(closed)
+    put_in_order(closed)
     slots = _keeping(closed, list(_slots(closed, varying)), kept)
     return slots, Assumptions(closed, function, varying)
 

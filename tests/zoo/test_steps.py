@@ -16,10 +16,8 @@ REFUSED = {
     "conformer": "decides by a value that it computes",
     "categorical_dqn": "the shape of what aten.index",
     "boxes_of_cells": "the shape of what aten.index",
-    "glow": "has the strides (1, 4); pass it with .contiguous()",
 }
-"""Those whose shapes or branches data decide, or whose parameters lie otherwise in memory, with
-what is said."""
+"""Those whose shapes or branches data decide, with what is said."""
 ON_RANKS = ("actor_critic", "word_language_model")
 pytestmark = pytest.mark.slow
 
