@@ -18,6 +18,7 @@ from torch.optim import optimizer as optimizer_hooks
 from torch.overrides import TorchFunctionMode
 
 from distspmd.errors import UnsupportedProgram
+from distspmd.frontend.from_torch import chosen_rows
 from distspmd.frontend.from_torch.closures import Closed
 from distspmd.frontend.from_torch.known_values import SHAPES, KnownValues
 from distspmd.frontend.from_torch.lists_of_tensors import PREFIX, for_each
@@ -92,12 +93,30 @@ class Places(TorchFunctionMode):
             return grid_sample(*args, **kwargs)
         if name in LOSSES:
             return LOSSES[name](*args, **kwargs)
-        return self._run(func, name, *self.known.arguments(name, args, kwargs))
+        return self._on_tensors(func, name, args, kwargs)
+
+    def _on_tensors(
+        self, func: Callable[..., Any], name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """Run a function; of what a mask chooses, all rows stand for those of unknown number."""
+        args, kwargs = self.known.arguments(name, args, kwargs)
+        chooses = chosen_rows.chooses(name, args) and not self._knows(name, args)
+        if chooses or chosen_rows.takes(args, kwargs):
+            return chosen_rows.called(func, args, kwargs, self._again)
+        return self._run(func, name, args, kwargs)
+
+    def _again(self, func: Callable[..., Any], args: tuple[Any, ...], kwargs: Any) -> Any:
+        return self.__torch_function__(func, (), args, kwargs)
+
+    def _knows(self, name: str, args: tuple[Any, ...]) -> bool:
+        """Whether elements are chosen by values that are known; those of an index are replaced."""
+        return name != "__getitem__" and all(self.known.of(each) is not None for each in args)
 
     def _run(
         self, func: Callable[..., Any], name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        result = self.known.called(func, args, kwargs) if name in SHAPES else None
+        shaped = name in SHAPES or (name == "where" and len(args) == 1)
+        result = self.known.called(func, args, kwargs) if shaped else None
         if result is None:
             result = func(*args, **kwargs)
         if isinstance(result, torch.Tensor) and result.grad_fn is not None:

@@ -11,14 +11,11 @@ from zoo.steps.table import STEPS
 REFUSED = {
     "message_passing": "the shape of what aten.bincount",
     "jetmoe": "reads the value of a tensor",
-    "sasrec_by_indices": "the shape of what aten.nonzero",
     "vilt": "depends on the values of tensors",
     "conformer": "decides by a value that it computes",
-    "categorical_dqn": "the shape of what aten.index",
-    "boxes_of_cells": "the shape of what aten.index",
 }
 """Those whose shapes or branches data decide, with what is said."""
-ON_RANKS = ("actor_critic", "word_language_model")
+ON_RANKS = ("actor_critic", "word_language_model", "boxes_of_cells", "sasrec_by_indices")
 pytestmark = pytest.mark.slow
 
 
