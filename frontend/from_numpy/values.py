@@ -37,6 +37,7 @@ class Tensor:
         is_index: whether no element is negative, so that it may be an index as it is.
         is_mixed: whether it has another type in Python for some elements of a list.
         run_type: of a number of which the run decides the type, which it is.
+        is_array: whether it is an array where it has no dimensions, and no number.
     """
 
     shape: tuple[Length, ...]
@@ -48,6 +49,13 @@ class Tensor:
     is_index: bool = False
     is_mixed: bool = False
     run_type: Tensor | None = None
+    is_array: bool = False
+
+    @property
+    def python_class(self) -> type:
+        """The class that it has in Python: of an array, or of a number."""
+        is_array = bool(self.shape) or self.is_array
+        return np.ndarray if is_array else self.weak or self.dtype.type
 
     @property
     def ndim(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,15 @@ def as_arrays_of_no_dimensions(f4, f8):
     made = np.asarray(number), np.asanyarray(number), np.squeeze(number), np.transpose(number)
     one, other, third, fourth = map(np.asarray, [number, 2, number, 1.5])
     return *(m * f4 for m in made), one * f4, other * f4, third + 1, made[0] + 1, fourth * f4
+
+
+def told_from_numbers(f8):
+    known, found, given = np.array(3.1), np.asarray(f8[0]), np.array(float(f8[1]))
+    again = found
+    kinds = isinstance(found, np.ndarray), isinstance(given, Iterable), type(again) is np.ndarray
+    numbers = isinstance(f8[0], np.ndarray), isinstance(again, float), hasattr(f8[0], "__len__")
+    scalars = [np.isscalar(v) for v in (known, found, f8[0], found + 1, float(f8[0]), f8.sum())]
+    return kinds, numbers, hasattr(found, "__len__"), scalars, known * f8, found
 
 
 def extremes_of_many(f8):
@@ -98,6 +107,7 @@ EVERY = [
     as_arrays_of_no_dimensions,
     extremes_of_many,
     carried_by_loops,
+    told_from_numbers,
     decided,
     real_parts,
 ]

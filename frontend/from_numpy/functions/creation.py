@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -132,7 +133,7 @@ def _full_like(
 def _array(
     run: Any, value: Any, dtype: Any = None, copy: Any = True, ndmin: int = 0, **_: Any
 ) -> Any:
-    found = _stored_array(run, value, dtype)
+    found = _of_no_dimensions(_stored_array(run, value, dtype))
     missing = ndmin - found.ndim
     return found if missing <= 0 else run.call(np.expand_dims, [found, tuple(range(missing))], {})
 
@@ -157,10 +158,17 @@ def _stored_array(run: Any, value: Any, dtype: Any) -> Any:
 def _as_array(run: Any, value: Any, dtype: Any = None, **_: Any) -> Any:
     tensor = run.tracer.tensor(value)
     if tensor.weak is not None:  # a number of Python becomes an array of no dimensions
-        return _stored_array(run, value, dtype)
+        return _of_no_dimensions(_stored_array(run, value, dtype))
     if dtype is None or dtype_of(run, dtype) == tensor.dtype:
-        return tensor
-    return run.tracer.stored_anew(converted(run.tracer, tensor, dtype_of(run, dtype)))
+        return _of_no_dimensions(tensor)
+    found = run.tracer.stored_anew(converted(run.tracer, tensor, dtype_of(run, dtype)))
+    return _of_no_dimensions(found)
+
+
+def _of_no_dimensions(tensor: Any) -> Any:
+    """A number as an array of no dimensions; others as they are."""
+    is_number = isinstance(tensor, Tensor) and not tensor.shape and not tensor.is_array
+    return replace(tensor, is_array=True) if is_number else tensor
 
 
 @function(np.fromiter)

@@ -131,7 +131,8 @@ def _isrealobj(run: Any, value: Any) -> bool:
 
 @function(np.isscalar)
 def _isscalar(run: Any, value: Any) -> bool:
-    return bool(value.ndim == 0) if isinstance(value, Tensor) else np.isscalar(value)
+    is_tensor = isinstance(value, Tensor)
+    return value.python_class is not np.ndarray if is_tensor else np.isscalar(value)
 
 
 @function(np.size)

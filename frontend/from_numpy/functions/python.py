@@ -265,7 +265,7 @@ def _all(run: Any, values: Any) -> Any:
 @function(builtins.isinstance)
 def _isinstance(run: Any, value: Any, kinds: Any) -> Any:
     if isinstance(value, Tensor):
-        return issubclass(np.ndarray if value.ndim else value.weak or value.dtype.type, kinds)
+        return issubclass(value.python_class, kinds)
     if isinstance(value, RunList):
         return isinstance(value.kind(), kinds)
     if isinstance(value, sympy.Basic):
@@ -334,7 +334,7 @@ def _round(run: Any, value: Any, digits: Any = None) -> Any:
 @function(builtins.type)
 def _type(run: Any, value: Any) -> Any:
     if isinstance(value, Tensor):
-        return np.ndarray if value.ndim else value.weak or value.dtype.type
+        return value.python_class
     if isinstance(value, RunList):
         return value.kind
     if is_own(value):
@@ -347,7 +347,7 @@ def _hasattr(run: Any, value: Any, name: str) -> bool:
     if is_own(value) and not hasattr(class_of(value), "__getattr__"):
         return name in vars(value) or hasattr(class_of(value), name)
     if isinstance(value, Tensor):
-        return hasattr(np.ndarray if value.ndim else value.weak or value.dtype.type, name)
+        return hasattr(value.python_class, name)
     return hasattr(value, name)
 
 
