@@ -35,6 +35,8 @@ _EDGE = 512
 """Rows, columns and depth of the product that is measured."""
 _CACHED, _SWEEPS = 1 << 11, 64
 """Elements of a loop, and how often it is run."""
+_CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
+"""Where the system tells of the caches of a core."""
 _HELD = tuple(3 << power for power in range(20, 26))
 """Bytes that a rank reads and writes again and again: more than the caches of a core alone."""
 
@@ -60,7 +62,7 @@ def measured_on(comm: Any) -> Machine:
     here, there = np.zeros(_LARGE, np.uint8), np.zeros(_LARGE, np.uint8)
     copy = _least(comm, lambda: np.copyto(there, here)) / _LARGE
     copies, runs = (_threshold(comm, wins) for wins in (_single_copy_wins, _run_wins))
-    speeds: dict[str, Any] = {**_computing(comm), **_reading(comm), "near": _nearest()}
+    speeds: dict[str, Any] = {**_computing(comm), **_reading(comm), "near": nearest()}
     return Machine(alpha, beta, copy, copies, runs, _beginning(comm), **speeds)
 
 
@@ -113,9 +115,13 @@ def _reading(comm: Any) -> dict[str, float]:
     return caches(costs)
 
 
-def _nearest() -> int:
-    """Bytes that the nearest cache of a core holds, as the system says; 0 where it does not."""
-    for cache in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*"):
+def nearest(told: Path = _CACHES) -> int:
+    """Bytes that the nearest cache of a core holds, as the system says; 0 where it does not.
+
+    Args:
+        told: the folder in which the system does.
+    """
+    for cache in told.glob("index*"):
         try:
             level, kind, size = ((cache / n).read_text().strip() for n in ("level", "type", "size"))
         except OSError:

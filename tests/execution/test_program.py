@@ -54,3 +54,10 @@ def test_a_rank_that_raises_ends_all_without_the_module_mpi4py_too(
 
 def test_zeros_have_the_signs_that_numpy_gives_them(launch: Launch) -> None:
     assert "all is right" in launch(RANKS / "zeros.py", ranks=2).stdout
+
+
+def test_ranks_other_than_the_first_import_no_dace(launch: Launch) -> None:
+    told = launch(RANKS / "lazy_imports.py", ranks=3).stdout.split("imported:\n")[1]
+    first, *others = told.splitlines()
+    assert "dace" in first
+    assert others == ["[]", "[]"]

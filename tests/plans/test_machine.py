@@ -14,7 +14,7 @@ import distspmd
 from distspmd import Layout, Mesh, cli, doctor
 from distspmd.doctor import Check
 from distspmd.plans.machine import Kind, Machine, measurements
-from distspmd.runtime.measure import NEVER, caches, threshold
+from distspmd.runtime.measure import NEVER, caches, nearest, threshold
 
 SLOW = Machine(alpha=1.0, beta=2.0, copy=3.0, single_copy_bytes=4, run_bytes=5)
 
@@ -76,6 +76,20 @@ def test_a_cache_holds_what_is_read_as_fast_as_in_between() -> None:
     costs = {1: 2.0, 2: 2.1, 4: 2.5, 8: 4.5, 16: 3.0, 32: 6.0}
     assert caches(costs) == {"stream": 6.0, "cached": 2 / 6, "cache": 4}
     assert caches({1: 2.0, 2: 2.1}) == {"stream": 2.1, "cached": 2 / 2.1, "cache": 0}
+
+
+def test_the_nearest_cache_is_the_first_that_holds_data(tmp_path: Path) -> None:
+    told = (("1", "Instruction", "64K"), ("2", "Unified", "2048K"), ("1", "Data", "48K"))
+    for number, texts in enumerate(told):
+        cache = tmp_path / f"index{number}"
+        cache.mkdir()
+        for name, text in zip(("level", "type", "size"), texts, strict=True):
+            (cache / name).write_text(f"{text}\n")
+    assert nearest(tmp_path) == 48 * 1024
+    (tmp_path / "index2" / "size").write_text("much\n")
+    assert nearest(tmp_path) == 0
+    (tmp_path / "index2" / "level").unlink()
+    assert nearest(tmp_path) == nearest(tmp_path / "nowhere") == 0
 
 
 COSTS = st.floats(0, 1e-8)
