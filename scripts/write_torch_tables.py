@@ -77,7 +77,8 @@ def cell(finding: dict[str, Any] | None) -> str:
     """The seconds of one run, or what went wrong."""
     if finding is None:
         return "not tried"
-    return f"{finding['processor']} s" if is_right([finding]) else str(finding["found"])
+    steps = " (first step)" if finding.get("steps") else ""
+    return f"{finding['processor']} s{steps}" if is_right([finding]) else str(finding["found"])
 
 
 TABLES: dict[str, Callable[[], Iterator[str]]] = {"operators": operators, "models": models}

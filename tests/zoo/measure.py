@@ -49,12 +49,13 @@ def measured(name: str, preset: str, what: str, comm: Any) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         os.environ["DISTSPMD_CACHE"] = comm.bcast(folder)
         try:
-            said, taken = run(what, preset, build(name), comm)
+            said, judged, taken = run(what, preset, build(name), comm)
         except DistSPMDError as problem:
             return {"found": "refused", "said": str(problem)}
         comm.barrier()
     clock, processor = (round(seconds, 1) for seconds in taken)
-    found = {"found": "wrong", "said": said} if said else {"found": "right"}
+    found: dict[str, Any] = {"found": "wrong", "said": said} if said else {"found": "right"}
+    found |= {"steps": judged} if judged else {}
     return {**found, "clock": clock, "processor": processor}
 
 
