@@ -46,8 +46,8 @@ said of the others, with an error that has the source line.
   branch makes a whole number, and of `min(best, n)`, is returned in the type that it has in
   Python; where it is computed with, it has the type that holds them all, a float here, and so
   does what is computed. What is changed in each iteration of a loop has the type behind one, also
-  where there is none. What may be a number of either, one of a list that has both say, is one of
-  NumPy.
+  where there is none. Numbers in a list have the types that they have in Python, `[0, np.inf]` say,
+  also where the run decides; what is computed of them where these types decide its type is refused.
 - **Random numbers** are not NumPy's: a number is a function of the seed, of which draw of its
   generator it is, and of its place in the array (`distspmd/kernels/counter_rng.hpp`). It is the
   same at any number of ranks, on any grid (of `multivariate_normal` but for the order of sums),

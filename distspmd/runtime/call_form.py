@@ -71,7 +71,7 @@ def of_type(value: Any, name: str) -> Any:
     """A number in the type that it has in Python; none that may have been rounded is whole."""
     found, kind = np.asarray(value), np.dtype(name)
     is_whole = kind.kind in "iu" and found.dtype.kind in "fc"
-    if is_whole and abs(found) > 2 ** (np.finfo(found.dtype).nmant + 1):
+    if is_whole and abs(found) >= 2 ** (np.finfo(found.dtype).nmant + 1):
         what = f"the whole number {found} is kept as {found.dtype}, and may be rounded"
         raise ProgramError(f"{what}: it may be one with a point; return float(...)")
     return (found if kind.kind == "c" else found.real).astype(kind)[()]
@@ -93,11 +93,24 @@ class Column:
         values: the array.
         is_python: whether its numbers are numbers of Python.
         texts: of which the numbers say which one an element is; none of numbers.
+        kinds: of which type its numbers are, by their places in ``types``.
+        types: between which the run decides, as those of a :class:`Result`.
     """
 
     values: Result
     is_python: bool
     texts: tuple[str, ...] = ()
+    kinds: Result | None = None
+    types: tuple[tuple[str, bool], ...] = ()
+
+    def in_types(self, values: Any, kinds: Any) -> list[Any]:
+        """Numbers in the types that the run has decided."""
+        found = []
+        for value, kind in zip(on_host(values), on_host(kinds).tolist(), strict=True):
+            name, is_python = self.types[kind]
+            own = of_type(value, name)
+            found.append(own.item() if is_python else own)
+        return found
 
 
 class Made:
@@ -134,6 +147,8 @@ def _rows(element: Any, array: Callable[[Result], Any]) -> Any:
         values = array(element.values)
         if values is None:
             return None
+        if element.kinds is not None:
+            return element.in_types(values, array(element.kinds))
         if element.is_python or len(values.shape) == 1:  # numbers
             values = on_host(values)
         if element.texts:

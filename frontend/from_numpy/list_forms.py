@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from distspmd.expressions.operations import DType
+from distspmd.frontend.from_numpy.run_types import type_of
 from distspmd.frontend.from_numpy.transcript import Refusal
-from distspmd.frontend.from_numpy.values import Tensor
+from distspmd.frontend.from_numpy.values import INT64, Tensor
 from distspmd.frontend.tensor_ir.statements import Length
 from distspmd.frontend.tensor_ir.whole_numbers import same
 
@@ -40,6 +41,8 @@ class Leaf:
         shape: of an array.
         is_mixed: whether some elements have another type in Python, as ``[0, 0.5]`` has.
         texts: of which its numbers say which one an element is; none of numbers.
+        is_typed: whether there is a number for each element beside it, of the type that it has.
+        is_type: whether it is such a number.
     """
 
     dtype: DType
@@ -47,6 +50,8 @@ class Leaf:
     shape: tuple[Length, ...] = ()
     is_mixed: bool = False
     texts: tuple[str, ...] = ()
+    is_typed: bool = False
+    is_type: bool = False
 
 
 @dataclass(frozen=True)
@@ -144,7 +149,8 @@ def _is_alike(one: Form, other: Form) -> bool:
         return False
     if one.texts and other.texts:
         return True
-    return replace(one, weak=None) == replace(other, weak=None)
+    plain = [replace(each, weak=None, is_typed=False) for each in (one, other)]
+    return plain[0] == plain[1]
 
 
 def _joined_leaf(one: Leaf, other: Leaf) -> Leaf:
@@ -155,13 +161,18 @@ def _joined_leaf(one: Leaf, other: Leaf) -> Leaf:
     if one.weak and other.weak and weak is None:
         weak = {"b": bool, "i": int, "f": float, "c": complex}[dtype.kind]
     is_mixed = one.is_mixed or other.is_mixed or one.dtype != other.dtype
-    return Leaf(dtype, weak, one.shape, is_mixed)
+    differs = (one.dtype, one.weak) != (other.dtype, other.weak)
+    is_typed = not one.shape and (one.is_typed or other.is_typed or differs)
+    return Leaf(dtype, weak, one.shape, is_mixed, is_typed=is_typed)
+
+
+_TYPE = Leaf(np.dtype(np.int64), int, is_type=True)
 
 
 def leaves(form: Form) -> list[Leaf]:
-    """The leaves of a form, in order."""
+    """The leaves of a form, in order; behind one that is typed the numbers of its types."""
     if isinstance(form, Leaf):
-        return [form]
+        return [form, _TYPE] if form.is_typed else [form]
     if isinstance(form, Rows):
         return [replace(f, shape=(form.length, *f.shape)) for f in leaves(form.element)]
     return [leaf for part in form.parts for leaf in leaves(part)]
@@ -178,18 +189,41 @@ def value_of_leaf(tracer: Tracer, leaf: Leaf, part: Tensor) -> Any:
     return Tensor((), part.dtype, part.element, leaf.weak, is_mixed=leaf.is_mixed)
 
 
-def element_of(form: Form, values: list[Any], listed: Callable[[Rows, list[Any]], Any]) -> Any:
+def element_of(
+    form: Form,
+    values: list[Any],
+    listed: Callable[[Rows, list[Any]], Any],
+    of_type: Callable[[Any, Any], Any] = lambda value, kind: replace(value, run_type=kind),
+) -> Any:
     """An element of its values, which are taken from the front.
 
     Args:
         form: of the element.
         values: one for each leaf.
         listed: makes a list of its form and its columns.
+        of_type: makes a number of it and of the number of its type.
     """
     if isinstance(form, Leaf):
-        return values.pop(0)
+        found = values.pop(0)
+        return of_type(found, values.pop(0)) if form.is_typed else found
     if isinstance(form, Rows):
         own = [values.pop(0) for _ in leaves(form)]
         return listed(form, own)
-    made = [element_of(part, values, listed) for part in form.parts]
+    made = [element_of(part, values, listed, of_type) for part in form.parts]
     return tuple(made) if form.kind is tuple else RowOfRun(made)
+
+
+def columns_as(form: Form, own: Form, columns: list[Tensor]) -> list[Tensor]:
+    """Columns in another form, which are taken from the front."""
+    if isinstance(form, Leaf) and isinstance(own, Leaf):
+        found = [columns.pop(0) for _ in leaves(own)]
+        if form.is_typed and not own.is_typed:
+            kind = type_of(Tensor((), own.dtype, found[0].element, own.weak))
+            found.append(Tensor(found[0].shape, INT64, lambda _: kind.element(())))
+        return found
+    if isinstance(form, Rows) and isinstance(own, Rows):
+        return columns_as(form.element, own.element, columns)
+    if isinstance(form, Row) and isinstance(own, Row) and len(form.parts) == len(own.parts):
+        pairs = zip(form.parts, own.parts, strict=True)
+        return [found for one, other in pairs for found in columns_as(one, other, columns)]
+    return [columns.pop(0) for _ in leaves(own)]

@@ -18,7 +18,7 @@ from distspmd.frontend.from_numpy.library import is_of_library
 from distspmd.frontend.from_numpy.list_forms import Rows, element_of, leaves
 from distspmd.frontend.from_numpy.real_or_complex import RealOrComplex, complex_form, real_form
 from distspmd.frontend.from_numpy.run_lists import RunList
-from distspmd.frontend.from_numpy.run_types import TYPES
+from distspmd.frontend.from_numpy.run_types import TYPES, typed
 from distspmd.frontend.from_numpy.syntax import objects, variables
 from distspmd.frontend.from_numpy.syntax.generators import Generator
 from distspmd.frontend.from_numpy.syntax.lists import columns_of
@@ -85,6 +85,7 @@ def _form(tracer: Tracer, value: Any, found: list[Any]) -> Any:
         return _as_said(tracer, value, found)
     if objects.is_own(value) and not is_of_library(type(value)):
         return _object(tracer, value, found)
+    value = typed(value)
     made = _place(tracer, as_arrays(tracer, tracer.tensor(value)), found, _is_python(value))
     if isinstance(value, Tensor) and value.run_type is not None:
         found.append(tracer.stored_anew(value.run_type, "type"))
@@ -207,7 +208,7 @@ def _list(tracer: Tracer, value: RunList, found: list[Any]) -> ListOf:
     """Add the elements of a list to the results."""
     if value.kind is set:
         tracer.refuse("a set whose content the run decides is returned; return sorted(...)")
-    if any(leaf.is_mixed for leaf in leaves(value.form)):
+    if any(leaf.is_mixed and not leaf.is_typed for leaf in leaves(value.form)):
         tracer.refuse(
             "a list is returned that has numbers of several types, as [0, 0.5] has; write them "
             "all in one, 0.0 for 0 say, or return np.array(...)"
@@ -220,12 +221,17 @@ def _list(tracer: Tracer, value: RunList, found: list[Any]) -> ListOf:
         )
         for column, leaf in zip(columns_of(tracer, value), leaves(value.form), strict=True)
     ]
-    return ListOf(element_of(value.form, list(columns), _rows), value.kind)
+    return ListOf(element_of(value.form, list(columns), _rows, _of_types), value.kind)
+
+
+def _of_types(values: Column, types: Column) -> Column:
+    """A column of numbers of which the run decides the types."""
+    return replace(values, kinds=types.values, types=TYPES)
 
 
 def _rows(form: Rows, columns: list[Any]) -> ListOf:
     """Lists of one length as elements of a list."""
-    return ListOf(element_of(form.element, columns, _rows), list, form.length)
+    return ListOf(element_of(form.element, columns, _rows, _of_types), list, form.length)
 
 
 def _place(tracer: Tracer, value: Tensor, found: list[Any], is_python: bool = False) -> Result:

@@ -27,10 +27,12 @@ from distspmd.frontend.from_numpy.list_forms import (
     Row,
     RowOfRun,
     Rows,
+    columns_as,
     joined_form,
     leaves,
     of_parts,
 )
+from distspmd.frontend.from_numpy.run_types import number_of_type, typed
 from distspmd.frontend.from_numpy.transcript import CannotRoll
 from distspmd.frontend.from_numpy.values import INT64, Tensor, View, axis, make_view
 from distspmd.frontend.tensor_ir.statements import Length
@@ -264,14 +266,16 @@ def form_of(tracer: Tracer, value: Any) -> Form:
             f"{value!r} in a list or dictionary whose content the run decides; use numbers, "
             "-1 or np.nan say, for what there is not"
         )
-    tensor = tracer.tensor(value)
+    tensor = tracer.tensor(typed(value))
     if tensor.mask is not None or tracer.is_decided_by_data(*tensor.shape):
         tracer.refuse(
             "arrays of lengths that the run decides in a list whose content the run decides; use "
             "arrays of one length"
         )
     weak = tensor.weak if not tensor.ndim else None
-    return Leaf(tensor.dtype, weak, tuple(tensor.shape))
+    is_mixed = isinstance(value, Tensor) and value.is_mixed
+    is_typed = tensor.run_type is not None
+    return Leaf(tensor.dtype, weak, tuple(tensor.shape), is_mixed, is_typed=is_typed)
 
 
 def _all_of(tracer: Tracer, text: str) -> tuple[str, ...]:
@@ -297,7 +301,7 @@ def parts_of(form: Form, value: Any) -> list[Any]:
         is_known = type(value) is str and value in form.texts
         return [form.texts.index(value) if is_known else number_in(value, form.texts)]
     if isinstance(form, Leaf):
-        return [value]
+        return [typed(value), number_of_type(value)] if form.is_typed else [value]
     if isinstance(value, RunList):
         assert isinstance(form, Rows)
         columns = [view_of_column(column, form.length) for column in value.columns]
@@ -317,9 +321,11 @@ def columns_in(form: Form, own: Form, columns: Sequence[Tensor]) -> list[Tensor]
         own: the form of the columns.
         columns: one for each leaf.
     """
-    if len(leaves(own)) != len(leaves(form)):
+    rest = list(columns)
+    found = columns_as(form, own, rest)
+    if rest or len(found) != len(leaves(form)):
         raise Known
-    return list(columns)
+    return found
 
 
 # -- what is known of lists -----------------------------------------------------------------------

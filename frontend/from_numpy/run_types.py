@@ -6,9 +6,11 @@ type that it has in Python, as long as it is assigned and chosen; the caller get
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import sympy
 
 from distspmd.expressions.ir import Expression, apply
 from distspmd.expressions.operations import DType
@@ -43,6 +45,46 @@ def type_of(value: Tensor) -> Tensor:
         return value.run_type
     known = number(TYPES.index((value.dtype.name, value.weak is not None)), INT64)
     return Tensor((), INT64, lambda _: known)
+
+
+def typed(value: Any) -> Any:
+    """A number that is kept, not computed with: it may be of any type that the run decides."""
+    if isinstance(value, Tensor) and value.is_mixed and value.run_type is not None:
+        return replace(value, is_mixed=False)
+    return value
+
+
+def without_mixture(value: Any) -> Any:
+    """A number where all types that it may have give the same."""
+    if isinstance(value, Tensor) and value.is_mixed:
+        return Tensor(value.shape, value.dtype, value.element, value.weak)
+    return value
+
+
+def with_whole(value: Tensor, found: Tensor) -> Tensor:
+    """A sum, difference or product of a number and a whole one of Python: it keeps its type."""
+    kind = type_of(value)
+
+    def element(index: tuple[Index, ...]) -> Expression:
+        given = own = kind.element(index)
+        for is_python in (True, False):  # truth values become whole numbers
+            before, after = (number(TYPES.index((n, is_python)), INT64) for n in ("bool", "int64"))
+            own = apply("where", apply("equal", given, before), after, own)
+        return own
+
+    return replace(found, is_mixed=True, run_type=Tensor((), INT64, element))
+
+
+def number_of_type(value: Any) -> Any:
+    """The number of the type that a number, or each element of an array, has."""
+    if isinstance(value, Tensor):
+        found = type_of(value)
+        return Tensor(value.shape, INT64, lambda _: found.element(()))
+    if isinstance(value, sympy.Basic):
+        return TYPES.index(("bool" if value.is_Boolean or value.is_Relational else "int64", True))
+    is_numpys = isinstance(value, np.generic | np.ndarray)
+    dtype = value.dtype if is_numpys else PYTHON_TYPES[type(value)]
+    return TYPES.index((dtype.name, not is_numpys))
 
 
 def is_joined(value: Tensor, kept: DType) -> bool:

@@ -23,7 +23,7 @@ from distspmd.frontend.from_numpy.choosing import as_arrays
 from distspmd.frontend.from_numpy.clocks import Seconds
 from distspmd.frontend.from_numpy.real_or_complex import RealOrComplex
 from distspmd.frontend.from_numpy.run_lists import RunList, RunTable
-from distspmd.frontend.from_numpy.run_types import TYPES
+from distspmd.frontend.from_numpy.run_types import TYPES, typed
 from distspmd.frontend.from_numpy.syntax.variables import UNBOUND, OneOf, Undecided
 from distspmd.frontend.from_numpy.transcript import Refusal, told
 from distspmd.frontend.from_numpy.values import INT64, Tensor, View, number, whole_expression
@@ -437,7 +437,7 @@ def _value(tracer: Any, part: Part, containers: list[Container]) -> dict[str, An
         return _as_formatted(_whole(tracer, part.value, containers), part)
     if isinstance(part.value, RunTable):
         tracer.refuse("a list of lists that the run fills is printed; print its lists")
-    tensor = tracer.tensor(as_arrays(tracer, part.value))
+    tensor = tracer.tensor(as_arrays(tracer, typed(part.value)))
     count = math.prod(n for n in tensor.shape if isinstance(n, int))
     if count > MOST_PRINTED:
         tracer.refuse(

@@ -194,7 +194,7 @@ class Tracer(Transcript):
         view = self.fresh(name or self.target or "t", tensor.shape, tensor.dtype)
         most = self._most_of(tensor)
         self.write(view, tensor, is_new=True)
-        view.weak, view.is_array = tensor.weak, tensor.is_array
+        view.weak, view.is_array, view.is_mixed = tensor.weak, tensor.is_array, tensor.is_mixed
         view.run_type = tensor.run_type and self.stored(tensor.run_type, "type")
         if most is not None:
             self.most[view.container] = most

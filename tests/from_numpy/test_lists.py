@@ -293,13 +293,6 @@ def aliases(x: Any) -> Any:
     return np.array(kept)
 
 
-def several_types(x: Any) -> Any:
-    values = [0]
-    while values[-1] < x.sum():
-        values.append(values[-1] + x[0])
-    return values
-
-
 def grows_while_iterated(x: Any) -> Any:
     values = [v for v in x if v > 0.45]
     for v in values:
@@ -377,7 +370,6 @@ def gets_longer(x: Any) -> Any:
     ("function", "said"),
     [
         (aliases, "copy"),
-        (several_types, "several types"),
         (grows_while_iterated, "while a loop iterates over it"),
         (two_forms, "different forms"),
         (no_heap, r"test_lists.py:\d+: .*the heap has to be a list"),

@@ -47,7 +47,7 @@ def _sorted(run: Any, values: Any, *, key: Any = None, reverse: Any = False) -> 
 def _of_run(run: Any, values: Any) -> Any:
     """A new list of as many values as the run decides; None for others."""
     if isinstance(values, RunList) and values.kind is set:
-        return lists.of_set(run, values)
+        return lists.made_of_columns(run, list, values.form, lists.columns_of(run.tracer, values))
     if isinstance(values, SymbolicRange) and not isinstance(values.length, int):
         return of_library(run, iteration.mapped, {"called": int, "values": values})
     return as_list(run, values)

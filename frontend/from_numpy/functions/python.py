@@ -19,6 +19,7 @@ from distspmd.frontend.from_numpy.clocks import Seconds
 from distspmd.frontend.from_numpy.failures import checked_result, checked_whole
 from distspmd.frontend.from_numpy.functions.registry import function
 from distspmd.frontend.from_numpy.run_lists import RunList, RunTable
+from distspmd.frontend.from_numpy.run_types import without_mixture
 from distspmd.frontend.from_numpy.syntax import generators, letters, list_changes, lists
 from distspmd.frontend.from_numpy.syntax.calls import Closure
 from distspmd.frontend.from_numpy.syntax.generators import Generator
@@ -296,7 +297,7 @@ def _float(run: Any, value: Any = 0.0) -> Any:
     if is_own(value):
         value = special(run, value, "float")
     if isinstance(value, Tensor | sympy.Basic):
-        found = converted(run.tracer, run.tracer.tensor(value), np.float64)
+        found = converted(run.tracer, run.tracer.tensor(without_mixture(value)), np.float64)
         return Tensor((), found.dtype, lambda _: found.element((0,) * found.ndim), float)
     return float(value)
 
@@ -370,7 +371,7 @@ def _as_ufunc(name: str, ufunc: np.ufunc) -> Any:
             import ast
 
             return run.binary(ast.Div(), *(call(run, o) for o in operands))
-        tensors = [run.tracer.tensor(o) for o in operands]
+        tensors = [run.tracer.tensor(without_mixture(o)) for o in operands]
         if len(tensors) != ufunc.nin or any(t.dtype.kind == "c" for t in tensors):
             run.tracer.refuse(f"math.{name} takes {ufunc.nin} real numbers")
         found = apply_ufunc(run.tracer, ufunc, [converted(run.tracer, t, float) for t in tensors])

@@ -24,6 +24,7 @@ from distspmd.frontend.from_numpy.transcript import EndsHere
 from distspmd.frontend.from_numpy.values import INT64, Tensor
 from distspmd.frontend.tensor_ir.statements import Block, SetSymbol
 from distspmd.frontend.tensor_ir.whole_numbers import same, subtract, symbol
+from distspmd.runtime.call_form import rebuilt
 
 if TYPE_CHECKING:
     from distspmd.frontend.from_numpy.interpreter import Interpreter
@@ -101,6 +102,18 @@ def present(run: Interpreter, choice: Any) -> Any:
         run.tracer.refuse("TypeError: the value is None here")
     if known is None:
         _end_if_absent(run, choice, "TypeError", f"{choice.reason}: it is None")
+    return value_of(choice)
+
+
+def put(run: Interpreter, value: Any) -> Any:
+    """What becomes an element of a list of the run: such a list has no room for None."""
+    if isinstance(value, tuple):
+        return rebuilt(value, [put(run, part) for part in value])
+    choice = known_value(run, value)
+    if not may_be_none(choice):
+        return choice
+    what = "None is put into a list, set or dictionary whose content the run decides"
+    _end_if_absent(run, choice, "RuntimeError", f"{what}; put -1 or np.nan, say")
     return value_of(choice)
 
 

@@ -44,6 +44,7 @@ from distspmd.frontend.from_numpy.syntax.absence import (
     knowing,
     may_be_none,
     present,
+    put,
 )
 from distspmd.frontend.from_numpy.syntax.branches import branch
 from distspmd.frontend.from_numpy.syntax.calls import Closure, name_of
@@ -344,6 +345,8 @@ def _given(run: Interpreter, function: Any, part: ast.expr) -> Any:
     if is_said and texts.can_be_said(found):
         return found
     if isinstance(found, OneOf) and not _is_users(run, function):
+        if may_be_none(found) and list_changes.adds_elements(run, function):
+            return put(run, found)
         if not isinstance(function, np.ufunc) and getattr(function, "__module__", "") != "math":
             run.tracer.refuse(found.reason)
         found = present(run, found)

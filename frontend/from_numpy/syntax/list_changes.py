@@ -19,6 +19,7 @@ from distspmd.frontend.from_numpy.run_lists import (
     RunList,
     columns_in,
     count_of,
+    decided_by_run,
     form_of,
     must_be_known,
     note,
@@ -27,7 +28,7 @@ from distspmd.frontend.from_numpy.run_lists import (
     parts_of,
     site_of,
 )
-from distspmd.frontend.from_numpy.syntax import aliases
+from distspmd.frontend.from_numpy.syntax import absence, aliases
 from distspmd.frontend.from_numpy.syntax.lists import (
     ListMethod,
     checked_place,
@@ -39,6 +40,7 @@ from distspmd.frontend.from_numpy.syntax.lists import (
     made_of_columns,
     must_have_order,
     named_place,
+    numbers_of,
     part_of,
     place_in,
 )
@@ -96,6 +98,7 @@ def write(run: Interpreter, own: RunList, items: Any, value: Any) -> None:
     """``own[items] = value``."""
     must_have_order(run, own)
     _before_change(run, own, grows=False)
+    value = absence.put(run, value)
     if isinstance(items, slice):
         run.tracer.refuse("a part of a list whose content the run decides is assigned; use a loop")
     note(run.tracer, own, value)
@@ -153,6 +156,7 @@ def append(run: Interpreter, own: RunList, value: Any) -> None:
     """``own.append(value)``."""
     tracer = run.tracer
     _before_change(run, own)
+    value = absence.put(run, value)
     note(tracer, own, value)
     note_growth(tracer, own)
     aliases.give(run, own, value)
@@ -220,6 +224,7 @@ def insert(run: Interpreter, own: RunList, place: Any, value: Any) -> None:
     tracer = run.tracer
     must_have_order(run, own)
     _before_change(run, own)
+    value = absence.put(run, value)
     note(tracer, own, value)
     note_growth(tracer, own)
     aliases.give(run, own, value)
@@ -274,6 +279,7 @@ def add_to_set(run: Interpreter, own: RunList, value: Any) -> None:
     if own.kind is not set:
         tracer.refuse("AttributeError: 'list' object has no attribute 'add'")
     _before_change(run, own)
+    value = absence.put(run, value)
     note(tracer, own, value)
     value = run.settled_parts(value)
     if not _has_form(tracer, own, value):
@@ -304,7 +310,7 @@ def _index(run: Interpreter, own: RunList, value: Any) -> Any:
 
 def _places_of(tracer: Tracer, own: RunList, value: Any) -> Any:
     """Which elements of a list of numbers, or of texts, are equal to a value."""
-    (part,) = parts_of(own.form, value)
+    part, *_ = parts_of(own.form, value)
     return combine(tracer, np.equal, [columns_of(tracer, own)[0], part])
 
 
@@ -396,10 +402,9 @@ def as_set(run: Interpreter, values: Any) -> RunList:
     site = site_of(tracer, tracer.node)
     if not isinstance(values, RunList):
         return made_of(run, site, set, values)
-    if not isinstance(values.form, Leaf) or values.form.shape:
-        tracer.refuse("a set of tuples of the run; use an array of truth values")
-    (column,) = columns_of(tracer, values)
-    return made_of_columns(run, set, values.form, [run.call(np.unique, [column], {})], site)
+    column = numbers_of(run, values, "a set of tuples of the run; use an array of truth values")
+    form = Leaf(column.dtype, getattr(values.form, "weak", None))
+    return made_of_columns(run, set, form, [run.call(np.unique, [column], {})], site)
 
 
 def _update(run: Interpreter, own: RunList, *more: Any) -> None:
@@ -425,6 +430,14 @@ METHODS: dict[str, Callable[..., Any]] = {
     "copy": _copy,
     "reverse": _reverse,
 }
+
+
+def adds_elements(run: Interpreter, function: Any) -> bool:
+    """Whether a function puts an argument into a list or set, of which the run decides then."""
+    own = getattr(function, "__self__", None)
+    if type(own) in (list, set) and function.__name__ in ("append", "add"):
+        decided_by_run(run, own)
+    return isinstance(function, ListMethod)
 
 
 def call(run: Interpreter, method: ListMethod, arguments: Sequence[Any], keywords: Any) -> Any:

@@ -15,6 +15,7 @@ from distspmd.frontend.from_numpy import indexing
 from distspmd.frontend.from_numpy.arithmetic import combine
 from distspmd.frontend.from_numpy.kinds import has_data
 from distspmd.frontend.from_numpy.list_forms import (
+    MIXED,
     UNKNOWN,
     Leaf,
     RowOfRun,
@@ -379,7 +380,10 @@ def read(run: Interpreter, own: RunList, items: Any) -> Any:
 def must_have_order(run: Interpreter, own: RunList) -> None:
     """Refuse an index, or a loop, of a set."""
     if own.kind is set:
-        run.tracer.refuse("a set has no order, and no elements by index")
+        run.tracer.refuse(NO_ORDER)
+
+
+NO_ORDER = "a set has no order, and no elements by index"
 
 
 def _slice(run: Interpreter, own: RunList, items: slice) -> RunList:
@@ -395,10 +399,11 @@ def columns_of(tracer: Tracer, own: RunList) -> list[View]:
 
 def values_of(run: Interpreter, own: RunList) -> tuple[Length, Callable[[Whole], Any]]:
     """How many elements are iterated over, and the element at an index."""
-    must_have_order(run, own)
     must_be_known(run.tracer, own)
     own = sequence(own)
-    columns = columns_of(run.tracer, own)
+    from distspmd.frontend.from_numpy.syntax.run_sets import in_order
+
+    columns = [in_order(run, own)] if own.kind is set else columns_of(run.tracer, own)
 
     def value(index: Whole) -> Any:
         return element_of(own.form, _values_at(run, own, columns, index), rows_in(own))
@@ -423,6 +428,8 @@ def equal_to(run: Interpreter, own: RunList, value: Any) -> Any:
         return None
     found: Any = None
     for column, leaf, part in zip(columns_of(tracer, own), leaves(own.form), parts, strict=True):
+        if leaf.is_type:
+            continue  # 0 and 0.0 are equal
         if leaf.shape:
             tracer.refuse("'in' of a list of lists or arrays; use np.any(...) of a comparison")
         same_one = combine(tracer, np.equal, [column, part])
@@ -454,11 +461,6 @@ def copied(run: Interpreter, own: RunList) -> RunList:
     return made_of_columns(run, list, own.form, columns_of(run.tracer, own))
 
 
-def of_set(run: Interpreter, own: RunList) -> RunList:
-    """A list of the elements of a set, in any order."""
-    return made_of_columns(run, list, own.form, columns_of(run.tracer, own))
-
-
 def of_array(run: Interpreter, kind: type, values: Tensor) -> RunList:
     """A list of the numbers, or the rows, of an array."""
     form = Leaf(values.dtype, None, tuple(values.shape[1:]))
@@ -471,12 +473,21 @@ def total(run: Interpreter, own: RunList) -> Any:
     if not isinstance(own.form, Leaf) or own.form.texts:
         kind = "str" if isinstance(own.form, Leaf) else "tuple"
         run.tracer.refuse(f"TypeError: unsupported operand type(s) for +: 'int' and '{kind}'")
-    (column,) = columns_of(run.tracer, own)
+    column, *_ = columns_of(run.tracer, own)
     if own.form.shape:
         return run.call(np.sum, [column, 0], {})
     found = run.call(np.sum, [column], {})
     weak = own.form.weak if own.form.weak is not bool else int
     return Tensor((), found.dtype, found.element, weak, is_mixed=own.form.is_mixed)
+
+
+def numbers_of(run: Interpreter, own: RunList, what: str) -> View:
+    """The numbers that a list or set has, all of one type; ``what`` is told of others."""
+    if not isinstance(own.form, Leaf) or own.form.shape or own.form.texts:
+        run.tracer.refuse(what)
+    if own.form.is_mixed:
+        run.tracer.refuse(MIXED)
+    return columns_of(run.tracer, own)[0]
 
 
 def as_array(run: Interpreter, value: Any) -> Any:

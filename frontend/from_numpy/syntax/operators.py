@@ -18,6 +18,7 @@ from distspmd.frontend.from_numpy.failures import checked_operands, checked_powe
 from distspmd.frontend.from_numpy.kinds import has_data, is_array, is_whole
 from distspmd.frontend.from_numpy.known_keys import known_key
 from distspmd.frontend.from_numpy.run_lists import RunList
+from distspmd.frontend.from_numpy.run_types import with_whole, without_mixture
 from distspmd.frontend.from_numpy.syntax import letters, list_changes, lists, objects, run_sets
 from distspmd.frontend.from_numpy.syntax.conditions import decided
 from distspmd.frontend.from_numpy.transcript import Refusal
@@ -110,9 +111,10 @@ def _of_text(run: Interpreter, op: ast.operator, left: str, right: Any) -> Any:
 def binary(run: Interpreter, op: ast.operator, left: Any, right: Any) -> Any:
     """``left op right``."""
     tracer = run.tracer
-    if isinstance(left, RunList) or isinstance(right, RunList):
-        return _of_lists(run, op, left, right)
-    left, right = _of_one_type(left, right), _of_one_type(right, left)
+    found = _of_lists_or_elements(run, op, left, right)
+    if found is not None:
+        return found
+    left, right = _of_one_type(op, left, right), _of_one_type(op, right, left)
     if isinstance(left, str) and isinstance(op, ast.Mod):
         is_tuple = type(right) is tuple
         right = tuple(objects.as_text(run, v) for v in (right if is_tuple else (right,)))
@@ -179,19 +181,33 @@ def _of_lists(run: Interpreter, op: ast.operator, left: Any, right: Any) -> Any:
     )
 
 
-def _of_one_type(value: Any, other: Any) -> Any:
+def _of_lists_or_elements(run: Interpreter, op: ast.operator, left: Any, right: Any) -> Any:
+    """``left op right`` of a list, or of an element that keeps its type; None of others."""
+    if isinstance(left, RunList) or isinstance(right, RunList):
+        return _of_lists(run, op, left, right)
+    for one, other in ((left, right), (right, left)):
+        if _keeps_type(op, one, other):
+            found = binary(run, op, without_mixture(left), without_mixture(right))
+            return with_whole(one, run.tracer.tensor(found))
+    return None
+
+
+def _keeps_type(op: ast.operator, value: Any, other: Any) -> bool:
+    """Whether an element of a list of whole numbers and others gives a number of its type."""
+    is_mixed = isinstance(value, Tensor) and value.is_mixed and value.run_type is not None
+    is_whole = isinstance(other, int | sympy.Basic) and not isinstance(other, bool | Boolean)
+    return is_mixed and is_whole and isinstance(op, ast.Add | ast.Sub | ast.Mult)
+
+
+def _of_one_type(op: ast.operator, value: Any, other: Any) -> Any:
     """An element of a list of whole numbers and others, where both give one type with another."""
+    if isinstance(op, ast.Div):
+        return without_mixture(value)
     kind = getattr(
         other, "dtype", np.dtype(type(other)) if type(other) in (float, complex) else None
     )
     is_float = kind is not None and kind.kind in "fc" and not getattr(other, "is_mixed", False)
-    return _without_mixture(value) if is_float else value
-
-
-def _without_mixture(value: Any) -> Any:
-    if isinstance(value, Tensor) and value.is_mixed:
-        return Tensor(value.shape, value.dtype, value.element, value.weak)
-    return value
+    return without_mixture(value) if is_float else value
 
 
 def _membership(run: Interpreter, op: ast.cmpop, left: Any, right: Any) -> Any:
@@ -321,7 +337,7 @@ def compared(run: Interpreter, op: ast.cmpop, left: Any, right: Any) -> Any:
     """``left op right``."""
     if isinstance(op, ast.Is | ast.IsNot):
         return _is_same(run, left, right, negative=isinstance(op, ast.IsNot))
-    left, right = _without_mixture(left), _without_mixture(right)
+    left, right = without_mixture(left), without_mixture(right)
     if isinstance(op, ast.In | ast.NotIn):
         return _is_in(run, op, left, right)
     if isinstance(left, RunList) or isinstance(right, RunList):

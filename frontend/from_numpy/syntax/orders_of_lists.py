@@ -68,6 +68,8 @@ def _columns(run: Interpreter, keys: RunList) -> list[Tensor]:
         if leaf.texts:
             found.append(_ranks_of_texts(run, column, leaf.texts))
             continue
+        if leaf.is_type:
+            continue
         if not leaf.shape:
             found.append(column)
             continue

@@ -311,10 +311,9 @@ def counted(run: Interpreter, site: Any, values: Any) -> Any:
     weak = None
     column: Tensor
     if isinstance(values, RunList):
-        if not isinstance(values.form, Leaf) or values.form.shape:
-            tracer.refuse("a Counter of tuples or arrays whose content the run decides")
-        weak = values.form.weak
-        (column,) = lists.columns_of(tracer, values)
+        what = "a Counter of tuples or arrays whose content the run decides"
+        column = lists.numbers_of(run, values, what)
+        weak = getattr(values.form, "weak", None)
     else:
         column = tracer.tensor(values)
         kinds = {getattr(v, "weak", type(v)) for v in values} if type(values) is list else {None}

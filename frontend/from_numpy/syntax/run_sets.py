@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from distspmd.expressions.ir import apply
+from distspmd.frontend.from_numpy import checks
+from distspmd.frontend.from_numpy.arithmetic import combine
 from distspmd.frontend.from_numpy.kinds import joined_weak
 from distspmd.frontend.from_numpy.list_forms import Leaf
-from distspmd.frontend.from_numpy.run_lists import RunList
+from distspmd.frontend.from_numpy.run_lists import RunList, count_of
 from distspmd.frontend.from_numpy.syntax import list_changes, lists
-from distspmd.frontend.from_numpy.values import Tensor
+from distspmd.frontend.from_numpy.values import INT64, Tensor, View, number
 
 if TYPE_CHECKING:
     from distspmd.frontend.from_numpy.interpreter import Interpreter
@@ -68,10 +71,10 @@ def _numbers(run: Interpreter, values: Any, like: Any) -> Tensor:
     """The elements of a set as an array, with the type of Python that they have."""
     tracer = run.tracer
     if isinstance(values, RunList):
-        if not isinstance(values.form, Leaf) or values.form.shape:
-            tracer.refuse("an operator of sets of tuples that the run decides; write a loop")
-        (column,) = lists.columns_of(tracer, values)
-        return Tensor(column.shape, column.dtype, column.element, values.form.weak)
+        what = "an operator of sets of tuples that the run decides; write a loop"
+        column = lists.numbers_of(run, values, what)
+        weak = getattr(values.form, "weak", None)
+        return Tensor(column.shape, column.dtype, column.element, weak)
     known = sorted(values)
     kinds = {type(v) for v in known}
     if not kinds <= {bool, int, float}:
@@ -80,3 +83,41 @@ def _numbers(run: Interpreter, values: Any, like: Any) -> Tensor:
     table = tracer.table(np.array(known, dtype=dtype))
     weak = next(iter(kinds)) if len(kinds) == 1 else None
     return Tensor(table.shape, table.dtype, table.element, weak)
+
+
+def in_order(run: Interpreter, own: RunList) -> View:
+    """The whole numbers of a set in the order in which Python iterates over them.
+
+    Its table has room for the numbers below a power of two, which the number of elements gives at
+    least; these lie in it in their order. The program ends where there are others.
+    """
+    tracer = run.tracer
+    column = lists.numbers_of(run, own, lists.NO_ORDER)
+    if column.dtype.kind not in "iu":
+        tracer.refuse(lists.NO_ORDER)
+    with tracer.named("room"):
+        room = tracer.stored_anew(_least_table(tracer.whole(count_of(tracer, own))))
+    low = combine(tracer, np.less, [column, 0])
+    high = combine(tracer, np.greater_equal, [column, room])
+    outside = run.call(np.any, [combine(tracer, np.logical_or, [low, high])], {})
+    what = f"{lists.NO_ORDER}: it has negative or large numbers; write sorted(...)"
+    checks.end_if(run, outside, "RuntimeError", what)
+    return tracer.stored_anew(run.call(np.sort, [column], {}), "elements")
+
+
+_LARGEST_TABLE = 24
+"""The binary logarithm of the largest table that is reckoned with."""
+
+
+def _least_table(count: Tensor) -> Tensor:
+    """How large the table of a set of so many elements is at least: it is at most 3/5 full."""
+
+    def element(index: Any) -> Any:
+        five = apply("multiply", count.element(index), number(5, INT64))
+        found: Any = number(8, INT64)
+        for size in (2**power for power in range(3, _LARGEST_TABLE)):
+            is_full = apply("greater_equal", five, number(3 * (size - 1), INT64))
+            found = apply("where", is_full, number(2 * size, INT64), found)
+        return found
+
+    return Tensor((), INT64, element)
