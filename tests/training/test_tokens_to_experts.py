@@ -108,6 +108,25 @@ def test_code_that_makes_other_than_zero_of_zero_reads_values() -> None:
     assert 0 < len(rows_of_words(lowering)) < 4
 
 
+class Greedy(nn.Module):
+    """The values of the best action in each state, as critics of distributions write it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.values = nn.Linear(3, 8)
+
+    def forward(self, x: Tensor) -> Tensor:
+        values = self.values(x).view(len(x), 4, 2).softmax(-1)
+        best = values.square().sum(-1).argmax(1)
+        return values[torch.arange(len(x)), best]
+
+
+def test_numbers_of_rows_that_an_exchange_has_read_are_not_exchanged_themselves() -> None:
+    sdfg = frontend.torch_module(Greedy(), torch.randn(6, 3))
+    lowering = distspmd.lower(sdfg, frontend.data_parallel(2))
+    assert len(lowering.row_exchanges) == 1
+
+
 def test_products_have_the_axes_of_both() -> None:
     for schedule in (
         frontend.experts(2) * frontend.data_parallel(2),

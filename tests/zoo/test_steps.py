@@ -15,7 +15,10 @@ REFUSED = {
     "conformer": "decides by a value that it computes",
 }
 """Those whose shapes or branches data decide, with what is said."""
-ON_RANKS = ("actor_critic", "word_language_model", "boxes_of_cells", "sasrec_by_indices")
+ON_RANKS = (
+    *("actor_critic", "word_language_model"),
+    *("boxes_of_cells", "sasrec_by_indices", "categorical_dqn"),
+)
 pytestmark = pytest.mark.slow
 
 
