@@ -6,7 +6,9 @@ Each case runs in a process of its own, so that none finds what another one kept
 seconds of the processor (other work on the machine hardly changes these) and the most memory.
 Cases: ``stencils-P`` is a chain of ten stencils on P ranks, ``jacobi-P`` a stencil in a time loop,
 explained as well, ``maps-N`` a program of N maps that cannot be fused on 8 ranks, ``gpt-L-P`` a
-training step of a GPT of L layers, split by its batch and its heads over P ranks, ``gather-P`` the
+training step of a GPT of L layers, split by its batch and its heads over P ranks, ``search-L-P``
+and ``search-untied-L-P`` a search for a schedule of it, part by part, ``kernels-P`` searches for
+those of all kernels of `docs/coverage.md`, ``product-P`` one product in blocks, ``gather-P`` the
 all-gather of P tiles, its plan and the proof of it, and ``start-P`` the start of P ranks that run a
 small program that is compiled already (seconds of all ranks, and wall time). ``gpt2-L-P`` is what
 rank 0 does ahead of the first step of a GPT-2 of `transformers` (768 wide, L layers, AdamW, data
@@ -38,6 +40,11 @@ CASES = (
     "maps-30",
     "maps-100",
     *(f"gpt-12-{ranks}" for ranks in (64, 512, 4096)),
+    "search-12-64",
+    "search-untied-12-64",
+    "search-12-4096",
+    "kernels-4",
+    "product-256",
     "gather-512",
     "gather-4096",
     "start-64",
@@ -141,6 +148,31 @@ def search(layers: int, ranks: int, tied: bool | None = None) -> Callable[[], An
     return run
 
 
+def kernels(ranks: int) -> Callable[[], Any]:
+    """Schedules of all kernels of `docs/coverage.md`; the five that take longest are printed."""
+    from parsers import SIZES, kernel_of
+
+    import distspmd
+    from distspmd.frontend import numpy_program
+
+    with tempfile.TemporaryDirectory() as folder:
+        names = [name for module in SIZES.values() for name in module]
+        sdfgs = {name: numpy_program(kernel_of(name, folder).program) for name in names}
+    distspmd.search(sdfgs["gemm"], ranks)  # imports
+
+    def run() -> None:
+        spent = {}
+        for name, sdfg in sdfgs.items():
+            before = sum(os.times()[:4])
+            distspmd.search(sdfg, ranks)
+            spent[name] = sum(os.times()[:4]) - before
+        longest = sorted(spent, key=lambda name: -spent[name])[:5]
+        told = ", ".join(f"{name} {spent[name]:.2f}" for name in longest)
+        print(f"{len(spent):>15}  kernels, the longest: {told}", flush=True)
+
+    return run
+
+
 def _time_parts_of_search() -> None:
     """Let the parts of a search add their seconds of the processor, with what they start."""
     from distspmd.scheduling import search
@@ -191,6 +223,17 @@ def _step_of_gpt(layers: int, ranks: int) -> Any:
 
     words = torch.randint(0, 1000, (max(16, ranks // 8), 64))
     return training_step(step, words, words)
+
+
+def product(ranks: int) -> Callable[[], Any]:
+    """One product of matrices, in blocks of rows and columns."""
+    import distspmd
+    from distspmd.frontend import numpy_program
+
+    rows = 2 ** (ranks.bit_length() // 2)
+    head = "a: f8[4096, 4096], b: f8[4096, 4096]"
+    sdfg = numpy_program(_written("product", head, ["    c = a @ b"], "c"))
+    return lambda: distspmd.lower(sdfg, {"__return": (rows, ranks // rows, 1)})
 
 
 def gather(ranks: int) -> Callable[[], Any]:
@@ -317,8 +360,10 @@ MAKERS = {
     "jacobi": jacobi,
     "maps": maps,
     "gpt": gpt,
+    "kernels": kernels,
     "search": search,
     "search-untied": functools.partial(search, tied=False),
+    "product": product,
     "gather": gather,
     "start": start,
     "gpt2": gpt2,

@@ -117,8 +117,8 @@ class Folding:
     dimensions: dict[str, set[int]] = field(default_factory=dict)
     parameters: dict[str, list[str]] = field(default_factory=dict)
     digits: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
-    bent: list[tuple[sympy.Expr, Values, str]] = field(default_factory=list)
-    """Indices that stay within rounds, of which no parameter is folded; and a message."""
+    bent: list[tuple[sympy.Expr, Values, IterationSpace, str]] = field(default_factory=list)
+    """Indices that stay within rounds, of which no parameter is folded; by whom and of what."""
 
     def refuse(self, space: IterationSpace, why: str) -> ScheduleError:
         """The error of a space that cannot follow."""
@@ -171,11 +171,11 @@ def grow(
 
 def _choose_unit(folding: Folding) -> None:
     """Shrink the unit until all indices have digits."""
-    for index, values, message in folding.bent:
+    for index, values, space, container in folding.bent:
         while folding.fold.digits(index, values) is None:
             terms = terms_of(index, values)
             if folding.fold.unit == 1 or terms is None:
-                raise ScheduleError(message)
+                raise _across(folding, space, container, index)
             factors, constant = terms
             crossing = [f for f in (*factors.values(), constant) if f % folding.fold.unit]
             unit = math.gcd(folding.fold.unit, max(map(abs, crossing), default=1))
@@ -218,7 +218,7 @@ def _from_dimension(
         if isinstance(space.node, nodes.MapEntry):
             values = values_in(space)
             for index in _indices(folding, space, container, dimension):
-                yield from _of_index(folding, space, index, values, f"{container}[{index}]")
+                yield from _of_index(folding, space, index, values, container)
         elif isinstance(space.node, Contraction):
             yield from _of_window(folding, space, container, dimension)
         else:
@@ -226,22 +226,28 @@ def _from_dimension(
 
 
 def _of_index(
-    folding: Folding, space: IterationSpace, index: sympy.Expr, values: Values, text: str
+    folding: Folding, space: IterationSpace, index: sympy.Expr, values: Values, container: str
 ) -> Iterator[tuple[IterationSpace, str]]:
     terms = terms_of(index, values)
-    message = str(folding.refuse(space, f"reaches across rounds in {text}"))
     if terms is None:
-        raise ScheduleError(message)
+        raise _across(folding, space, container, index)
     factors, constant = terms
     length = folding.fold.round
     for name, factor in factors.items():
         others = [f for other, f in factors.items() if other != name]
         if factor == 1 and name in space.parameters and _is_whole(values[name], length):
             if any(f % length for f in others) or constant % length:
-                raise ScheduleError(message)
+                raise _across(folding, space, container, index)
             yield space, name
             return
-    folding.bent.append((index, values, message))
+    folding.bent.append((index, values, space, container))
+
+
+def _across(
+    folding: Folding, space: IterationSpace, container: str, index: sympy.Expr
+) -> ScheduleError:
+    """The error of an index that leaves its round; written only then, for that takes long."""
+    return folding.refuse(space, f"reaches across rounds in {container}[{index}]")
 
 
 def _of_window(

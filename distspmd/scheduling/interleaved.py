@@ -110,6 +110,7 @@ def _makers(
                 continue
             own = access.dimensions[dimension] if dimension < len(access.dimensions) else None
             names = {str(s) for s in own.first.free_symbols} if own else set()
-            for parameter, count in zip(space.parameters, iterations(space), strict=True):
-                if names == {parameter} and count == extent:
+            for parameter, r in zip(space.parameters, space.ranges, strict=True):
+                # of a range that loops choose no count is the extent
+                if names == {parameter} and -(-(r.end - r.begin) // r.step) == extent:
                     yield space, parameter

@@ -55,6 +55,21 @@ def test_rounds_are_found_where_parts_of_a_dimension_are_read_side_by_side(
     assert {(d, length) for _, d, length in rounds_of(function)} == rounds
 
 
+def in_halves_and_a_loop(x: f8[24, 4]):
+    y = 2 * x
+    for k in range(4):
+        y[k:, 0] = y[k:, 0] * 2
+    return y[:12] - y[12:]
+
+
+def test_a_range_that_a_loop_chooses_is_none_over_a_whole_dimension() -> None:
+    rounds = rounds_of(in_halves_and_a_loop)
+    assert {(d, length) for _, d, length in rounds} == {(0, 12)}
+    compilation = begin_compilation(numpy_program(in_halves_and_a_loop), {}, machine=Machine())
+    run_passes(compilation, stop_after="align-maps")
+    assert not interleaved.fold_all(compilation, rounds)
+
+
 def test_a_fused_projection_is_dealt_by_heads_so_that_only_sums_move(tmp_path: Path) -> None:
     program = numpy_program(attention_step(64, 4, 16))
     options: dict[str, Any] = {"machine": Machine(alpha=1e-8, launch=1e-9), "arguments": HELD}
