@@ -266,7 +266,7 @@ def index_ranges(graph: fx.Graph) -> Mapping[fx.Node, list[IndexRange]]:
         if str(node.target) not in _INDEXED:
             continue
         indexed, by, dimension = _INDEXED[str(node.target)]
-        source, ignored = _origin(node.args[by], None)
+        source, ignored = origin_of(node.args[by], None)
         if source is not None:
             extent = int(node.args[indexed].meta["val"].shape[dimension(node.args)])
             name = str(node.target).split(".")[1]
@@ -287,7 +287,7 @@ def _add_lists(node: fx.Node, found: dict[fx.Node, list[IndexRange]]) -> None:
     """Add the ranges of what are indices in a list."""
     tensor, indices = node.args[:2]
     for dimension, index in enumerate(indices):  # type: ignore[arg-type]
-        source, ignored = _origin(index, None)
+        source, ignored = origin_of(index, None)
         if source is not None:
             extent = int(tensor.meta["val"].shape[dimension])  # type: ignore[union-attr]
             each = IndexRange(extent, ignored, "index", -extent)
@@ -295,8 +295,8 @@ def _add_lists(node: fx.Node, found: dict[fx.Node, list[IndexRange]]) -> None:
                 found[source].append(each)
 
 
-def _origin(node: Any, ignored: int | None) -> tuple[fx.Node | None, int | None]:
-    """The placeholder whose values a node has, but for one that is replaced."""
+def origin_of(node: Any, ignored: int | None) -> tuple[fx.Node | None, int | None]:
+    """The placeholder whose values a node has, but for one value that is replaced, with that."""
     if not isinstance(node, fx.Node):
         return None, None
     arguments: Any = node.args
@@ -305,10 +305,10 @@ def _origin(node: Any, ignored: int | None) -> tuple[fx.Node | None, int | None]
     name = str(node.target).split(".")[1] if str(node.target).startswith("aten.") else ""
     name = name or getattr(node.target, "__name__", "")
     if name in _VIEWS:
-        return _origin(arguments[0], ignored)
+        return origin_of(arguments[0], ignored)
     if name == "where":
         chosen, value, _ = arguments
         test = str(getattr(chosen, "target", ""))
         if test == "aten.ne.Scalar":
-            return _origin(value, int(chosen.args[1]))
+            return origin_of(value, int(chosen.args[1]))
     return None, None

@@ -17,6 +17,7 @@ from torch.fx.experimental.proxy_tensor import get_proxy_mode, get_proxy_slot
 from torch.utils._python_dispatch import _disable_current_modes
 
 from distspmd.errors import UnsupportedProgram
+from distspmd.frontend.from_torch.assumptions import origin_of
 from distspmd.frontend.from_torch.run_time_numbers import Guards
 from distspmd.frontend.from_torch.slots import Slot
 
@@ -61,6 +62,25 @@ class KnownValues:
         with _disable_current_modes(), torch.no_grad():
             found = _computed(before, live, tracer.root)
         return found if isinstance(found, torch.Tensor) else None
+
+    def is_argument(self, tensor: torch.Tensor) -> bool:
+        """Whether a tensor has the values of an argument, whose range each call looks at."""
+        mode = get_proxy_mode()
+        if mode is None:
+            return False
+        proxy: Any = get_proxy_slot(_pure(tensor), mode.tracer, None, lambda found: found.proxy)
+        source = None if proxy is None else origin_of(proxy.node, None)[0]
+        if source is None:
+            return False
+        placeholders = [node for node in source.graph.nodes if node.op == "placeholder"]
+        return placeholders.index(source) >= len(self._slots)
+
+    def counted(self, x: torch.Tensor, least: int) -> torch.Tensor | None:
+        """How often each number occurs in an argument, below the least length of the result."""
+        if least <= 0 or not self.is_argument(x):
+            return None
+        counts = torch.zeros(least, dtype=torch.int64)
+        return counts.scatter_add(0, x.long(), torch.ones_like(x, dtype=torch.int64))
 
     def _live(self, graph: fx.Graph, nodes: Sequence[fx.Node]) -> dict[fx.Node, Any] | None:
         """The tensors behind the placeholders among some nodes; None if one is not fixed."""

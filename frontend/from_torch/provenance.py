@@ -117,6 +117,8 @@ class Places(TorchFunctionMode):
     ) -> Any:
         shaped = name in SHAPES or (name == "where" and len(args) == 1)
         result = self.known.called(func, args, kwargs) if shaped else None
+        if name == "bincount" and result is None and len(args) == 1 and [*kwargs] == ["minlength"]:
+            result = self.known.counted(args[0], kwargs["minlength"])
         if result is None:
             result = func(*args, **kwargs)
         if isinstance(result, torch.Tensor) and result.grad_fn is not None:

@@ -13,6 +13,7 @@ from torch.nn import functional
 
 from distspmd import frontend
 from distspmd.errors import ArgumentError, UnsupportedProgram
+from distspmd.execution.binding import binding_of
 from from_torch.kernels_in_numpy import Program
 
 
@@ -278,3 +279,21 @@ def test_distributions_do_not_look_at_their_arguments(monkeypatch: pytest.Monkey
 
     x = torch.randn(4)
     same(Program(monkeypatch).calls(likelihood, x)(x)[0], likelihood(x))
+
+
+def test_numbers_of_an_argument_are_counted_below_the_least_length(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def counted(x: Tensor) -> Tensor:
+        return torch.bincount(x.reshape(-1), minlength=4).clamp(min=1)
+
+    x = torch.tensor([[2, 0], [2, 3]])
+    (found,), _ = Program(monkeypatch).step(counted, x)
+    assert torch.equal(found, counted(x))
+    binding = binding_of(frontend.training_step(counted, x))
+    assert binding is not None
+    for wrong in (4, -1):
+        with pytest.raises(ArgumentError, match="takes indices from 0 to 3"):
+            binding.given("x", torch.tensor([[2, 0], [2, wrong]]))
+    with pytest.raises(UnsupportedProgram, match="the shape of what"):
+        frontend.training_step(lambda x: torch.bincount(x + 1, minlength=4), x)

@@ -9,7 +9,6 @@ from zoo.steps.sweep import run
 from zoo.steps.table import STEPS
 
 REFUSED = {
-    "message_passing": "the shape of what aten.bincount",
     "jetmoe": "reads the value of a tensor",
     "vilt": "depends on the values of tensors",
     "conformer": "decides by a value that it computes",
