@@ -39,6 +39,14 @@ def parts(a, b, v):
     return row, column, m, m[1, 2], m[np.array([0, 2])], m[m > 1].A1.sum(), len(m), m.shape
 
 
+def chosen_by_matrices(a, b, v):
+    m, below = np.matrix(a), np.zeros((3, 1))
+    below[m[:, 0] <= 0.5] = -1.0
+    errors = np.asmatrix(np.ones((3, 1)))
+    errors[below == m[:, 1].round()] = 0
+    return below, errors, a[m > 0.5], errors[2, 0]
+
+
 def reduced(a, b, v):
     m = np.matrix(a)
     lines = m.sum(0), m.sum(axis=1), m.mean(1), m.max(axis=0), m.ravel(), m.flatten(), m.A1
@@ -110,7 +118,7 @@ def of_objects(a, b, v):
 
 RIGHT = [
     *(products, element_by_element, parts, reduced, one_memory, of_texts_and_blocks, of_one_line),
-    *(in_a_loop, of_objects),
+    *(in_a_loop, of_objects, chosen_by_matrices),
 ]
 A = np.random.default_rng(4).random((3, 4))
 

@@ -11,7 +11,7 @@ import pytest
 import scipy.fft
 import scipy.fftpack
 from mpi4py import MPI
-from scipy import integrate, linalg, signal, stats
+from scipy import integrate, linalg, signal, special, stats
 from scipy.spatial.distance import cdist, pdist
 from scipy.stats import contingency
 
@@ -94,7 +94,14 @@ def outside_of_domains(x: Any, y: Any) -> Any:
     return abs(root), np.real(angle), np.imag(angle), more, number, hasattr(number, "__len__")
 
 
+def bessel(x: Any, y: Any) -> Any:
+    wide = np.concatenate(((x - 0.5) * 90, x * 1e-6, np.array([0.0, 25.0, -25.5])))
+    orders = special.jv(1, x), special.jn(0, y * 30)
+    return special.j0(wide), special.j1(wide), orders, special.j0(2.5 * y[0])
+
+
 FUNCTIONS = [
+    bessel,
     *(transforms, cosines, distances, integrals, filters, matrices, gammas, chances, tables),
     outside_of_domains,
 ]
@@ -136,6 +143,7 @@ REFUSED: list[tuple[str, Callable[..., Any]]] = [
     ("should have the same dimensionality", lambda x: signal.correlate(x, x[0])),
     ("its arguments have to be known", lambda x: signal.butter(3, x[0, 0] / 9)),
     ("the run decides how many vectors", lambda x: linalg.null_space(x)),
+    ("jv of another order", lambda x: special.jv(2, x)),
     ("with pivoting=True", lambda x: linalg.qr(x, pivoting=True)),
     ("is not covered", lambda x: scipy.fft.dstn(x)),
     ("quantiles of the distribution 't'", lambda x: stats.t.ppf(x[0], 3)),

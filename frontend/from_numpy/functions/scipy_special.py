@@ -9,7 +9,8 @@ import numpy as np
 from distspmd.expressions.ir import apply
 from distspmd.frontend.from_numpy.arithmetic import converted
 from distspmd.frontend.from_numpy.functions.registry import named
-from distspmd.frontend.from_numpy.functions.written_out import written_out_in
+from distspmd.frontend.from_numpy.functions.written_out import read_in_place, written_out_in
+from distspmd.frontend.from_numpy.library import bessel_j
 from distspmd.frontend.from_numpy.library.gammas import sign_of_gamma
 from distspmd.frontend.from_numpy.library.quantiles_of_normal import normal_quantile
 from distspmd.frontend.from_numpy.values import Tensor
@@ -175,6 +176,18 @@ def _factorial(n: Any, exact: bool = False, extend: Any = "zero") -> Any:
     found = gamma(np.where(np.less(n, 0), 0, n) + 1.0)
     whole = np.equal(n, np.floor(n)) & (found < 1e15)
     return np.where(np.less(n, 0), 0.0, np.where(whole, np.rint(found), found))
+
+
+# -- Bessel functions -----------------------------------------------------------------------------
+
+read_in_place("scipy.special", bessel_j.j0, bessel_j.j1)
+
+
+@named("scipy.special", "jv", "jn")
+def _bessel(run: Any, v: Any, z: Any) -> Any:
+    if not isinstance(v, int | float) or v not in (0, 1):
+        run.tracer.refuse("scipy.special.jv of another order than the numbers 0 and 1")
+    return run.call(bessel_j.j1 if v else bessel_j.j0, [z], {})
 
 
 # -- sums of exponentials -------------------------------------------------------------------------

@@ -32,6 +32,7 @@ from distspmd.frontend.from_numpy.syntax import (
     list_changes,
     lists,
     objects,
+    own_arrays,
     run_dicts,
     sharing,
     tables_of_lists,
@@ -384,7 +385,7 @@ def part_of(run: Interpreter, base: Any, items: Any) -> Any:
     if isinstance(base, RunList):
         return run_dicts.read(run, base, items)
     if isinstance(base, Tensor):
-        return _of_tensor(tracer, base, items)
+        return _of_tensor(tracer, base, own_arrays.plain(items))
     if has_data(items) and isinstance(base, list) and any(_is_list(v) for v in base):
         decided_by_run(run, base)
     if objects.is_own(base) and not isinstance(base, tuple | list | dict):

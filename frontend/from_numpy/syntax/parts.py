@@ -52,7 +52,7 @@ def bind_part(run: Interpreter, target: ast.Subscript, value: Any) -> None:
 def write_part(run: Interpreter, base: Any, items: Any, value: Any) -> None:
     """``base[items] = value`` of an array."""
     tracer, value = run.tracer, own_arrays.plain(value)
-    value = array_protocol.array_of(run, value)
+    value, items = array_protocol.array_of(run, value), own_arrays.plain(items)
     if value is None and isinstance(base, Tensor):
         if base.dtype.kind not in "fc":
             tracer.refuse(f"TypeError: None is no number of the type {base.dtype}")
