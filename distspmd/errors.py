@@ -172,6 +172,12 @@ Kernels know them by their places.
 """
 
 
+NOT_TAKEN = (
+    "; the handler of all errors around it does not run, since it may stand between statements "
+    "that go on: ask with an if before, or name the error in the handler"
+)
+"""What is said of an error that a handler would take which the program does not read."""
+
 OF_LAPACK = len(NOTED) - 1
 """The place of what LAPACK reports."""
 

@@ -76,10 +76,12 @@ said of the others, with an error that has the source line.
 - **Generators**: a loop over one, or over `enumerate` of it, is the generator's body with that of
   the loop where it yields; `list`, `sum` and their like read it to its end. Elsewhere (`zip`,
   `next`) it may give numbers and texts that are known, and compute nothing.
-- **`try`**: handlers take `LinAlgError` and what the body itself raises or asserts. What a handler
-  would take that may come from elsewhere (an index of the run, a function that is called) is
-  refused. Clocks, files and Python's `random` are refused, as they would be asked once, when the
-  program is read.
+- **`try`**: handlers take `LinAlgError`, what the body itself raises or asserts, and what an index
+  or key raises that the body reads, if they name `IndexError`, `KeyError` or `LookupError`. What
+  such a handler would take that may come from elsewhere (an index in an array of indices, or one
+  that is written at) is refused. A handler of all errors (`except Exception`) does not run for an
+  index or a key: the program ends there, with an error that says so. Clocks, files and Python's
+  `random` are refused, as they would be asked once, when the program is read.
 - **`logging`** writes on rank 0, to the standard error, what its settings let through when the
   program is read; the rest is left out.
 - **`print`** writes on rank 0, in the order of the program, what Python would write; of arrays of

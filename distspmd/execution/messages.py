@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from distspmd.errors import NOTED, DistSPMDError, error_of_program
+from distspmd.errors import NOT_TAKEN, NOTED, DistSPMDError, error_of_program
 from distspmd.runtime.clock import read_clock
 from distspmd.runtime.text_parts import TextReader
 
@@ -57,7 +57,8 @@ class Messages:
             name, text = NOTED[kind]
             said = text.format(*numbers)
             if line:  # which the operators of a traced graph have not
-                said = f"line {line} of the program: {said}"
+                more = NOT_TAKEN if line < 0 else ""
+                said = f"line {abs(line)} of the program: {said}{more}"
             self.error = self.error or error_of_program(name)(said)
 
     def take_error(self) -> Exception | None:

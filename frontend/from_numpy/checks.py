@@ -45,11 +45,12 @@ def end_if(run: Any, condition: Any, kind: str, message: Any, *, can_go_on: bool
     if can_go_on and tracer.frames[-1].flag_of(error_class(kind)) is not None:
         _catch_if(run, condition, kind, message)
         return
-    tracer.check_uncaught(kind)
+    is_taken = tracer.check_uncaught(kind)
     text = condition_text(run, condition)
     then = Block()
     with tracer.within(then):
-        end(run, kind, message() if callable(message) else message)
+        told = message() if callable(message) else message
+        end(run, kind, Text.of([*described(told), errors.NOT_TAKEN]) if is_taken else told)
     tracer.add(Branch(text, then, Block()))
 
 
@@ -64,14 +65,14 @@ def _catch_if(run: Any, condition: Any, kind: str, message: Any) -> None:
     if not is_own:
         tracer.check_uncaught(kind)
     run.variables[FAILED] = condition
-    before = tracer.node
+    before, block = tracer.node, frame.block
     flag = frame.flag_of(error_class(kind))
     _set_message(run, flag, message)
     found = ast.Assign([ast.Name(flag, ast.Store())], ast.Constant(True))
     made = ast.If(ast.Name(FAILED, ast.Load()), [found], [])
     run.statement(ast.fix_missing_locations(ast.copy_location(made, before)))
     run.variables.pop(FAILED, None)
-    tracer.node, frame.statement = before, statement
+    tracer.node, frame.statement, frame.block = before, statement, block
 
 
 def catch(run: Any, error: type[BaseException], message: Any) -> bool:
@@ -145,7 +146,7 @@ def _raise(run: Any, kind: type[BaseException], message: Any, always: str) -> No
     tracer = run.tracer
     if catch(run, kind, message):
         return
-    tracer.check_uncaught(kind.__name__)
+    tracer.check_uncaught(kind.__name__, is_said=True)
     if not tracer.inner:
         tracer.refuse(always)
     tracer.ended = True

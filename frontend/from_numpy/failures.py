@@ -17,6 +17,7 @@ import sympy
 from distspmd.errors import NOTED
 from distspmd.expressions.ir import Constant, Expression, apply, cast
 from distspmd.frontend.from_numpy import checks
+from distspmd.frontend.from_numpy.caught import line_of_error
 from distspmd.frontend.from_numpy.kinds import is_of_python
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.transcript import error_class
@@ -46,8 +47,7 @@ def check(run: Any, value: Tensor, failed: Callable[[Expression], Expression], k
         test = Tensor((), np.dtype(bool), lambda index: failed(value.element(index)))
         checks.end_if(run, test, name, text, can_go_on=True)
         return value
-    tracer.check_uncaught(name)
-    note = _noting(tracer, guard, kind)
+    note = _noting(guard, kind, line_of_error(tracer, name))
 
     def element(index: Any) -> Expression:
         found = value.element(index)
@@ -56,9 +56,8 @@ def check(run: Any, value: Tensor, failed: Callable[[Expression], Expression], k
     return Tensor((), value.dtype, element, value.weak)
 
 
-def _noting(tracer: Tracer, guard: Expression | None, kind: int) -> _Test:
-    line = number(tracer.line[1] if tracer.line else 0, INT64)
-    zero, error = number(0, INT64), number(kind, INT64)
+def _noting(guard: Expression | None, kind: int, at: int) -> _Test:
+    zero, error, line = (number(n, INT64) for n in (0, kind, at))
 
     def note(value: Expression, failed: Expression) -> Expression:
         test = failed if guard is None else apply("logical_and", guard, failed)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import functools
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,6 +31,11 @@ class Handlers:
         """The flag of the handler that takes an error; None if no one does."""
         pairs = zip(self.kinds, self.flags, strict=True)
         return next((flag for kinds, flag in pairs if issubclass(error, kinds)), None)
+
+    def takes_all(self, error: type[BaseException]) -> bool:
+        """Whether the handler that takes an error takes every other one, too."""
+        kinds = next(each for each in self.kinds if issubclass(error, each))
+        return issubclass(Exception, kinds)
 
 
 @dataclass(frozen=True)
@@ -82,6 +88,7 @@ class Frame:
         attempts: the handlers of the ``try`` statements around, the innermost one last.
         statement: that is being read.
         block: where statements are added there.
+        is_binding: whether the statement puts what it has computed into a part of something.
         of_outer: names of variables that are those of the function around.
         free: names of variables of the functions around that it reads.
         outside: what the function sees of its module, and of functions that have ended.
@@ -108,6 +115,7 @@ class Frame:
     attempts: list[Handlers] = field(default_factory=list)
     statement: Any = None
     block: Block | None = None
+    is_binding: bool = False
     of_outer: set[str] = field(default_factory=set)
     free: frozenset[str] = frozenset()
     receiver: Any = None
@@ -130,14 +138,28 @@ class Frame:
         tried = any(isinstance(part, ast.Try) and part.finalbody for part in parts)
         return not tried and not any(isinstance(part, ast.With) for part in parts)
 
+    @contextmanager
+    def binding(self) -> Iterator[None]:
+        """Put what a statement has computed into a part of something."""
+        before, self.is_binding = self.is_binding, True
+        try:
+            yield
+        finally:
+            self.is_binding = before
+
     def take_place_of(self, other: Frame) -> None:
         """Let what is said here, of results say, be said of the lines of another function."""
         self.file, self.first_line, self.source = other.file, other.first_line, other.source
 
     def flag_of(self, error: type[BaseException]) -> str | None:
         """The flag of the handler in this function that takes an error; None if none does."""
-        found = (handlers.flag_of(error) for handlers in reversed(self.attempts))
-        return next((flag for flag in found if flag is not None), None)
+        found = self.handlers_of(error)
+        return None if found is None else found.flag_of(error)
+
+    def handlers_of(self, error: type[BaseException]) -> Handlers | None:
+        """The handlers in this function one of which takes an error; None if none does."""
+        every = reversed(self.attempts)
+        return next((each for each in every if each.flag_of(error) is not None), None)
 
 
 def in_program(node: Any, frames: Sequence[Frame]) -> tuple[Any, Any]:

@@ -210,11 +210,13 @@ class Interpreter:
             values = self.unpacked(present(self, value), target)
             self._bind_all(target.elts, values)
         elif isinstance(target, ast.Subscript):
-            bind_part(self, target, value)
+            with tracer.frames[-1].binding():
+                bind_part(self, target, value)
         elif isinstance(target, ast.Starred):
             self.bind(target.value, list(value))
         elif isinstance(target, ast.Attribute):
-            attributes.assign(self, target, value)
+            with tracer.frames[-1].binding():
+                attributes.assign(self, target, value)
         else:
             tracer.refuse(f"an assignment to {ast.unparse(target)}")
 

@@ -21,6 +21,7 @@ import numpy as np
 import sympy
 
 from distspmd.frontend.from_numpy.list_forms import (
+    MIXED,
     UNKNOWN,
     Form,
     Leaf,
@@ -442,6 +443,16 @@ def view_of_column(column: View, count: Length) -> View:
     shape = (count, *column.shape[1:])
     places = column.at([axis(d) for d in range(column.ndim)])
     return make_view(column.container, shape, places)
+
+
+def numbers_of(run: Any, own: RunList, what: str) -> View:
+    """The numbers that a list or set has, all of one type; ``what`` is told of others."""
+    tracer: Tracer = run.tracer
+    if not isinstance(own.form, Leaf) or own.form.shape or own.form.texts:
+        tracer.refuse(what)
+    if own.form.is_mixed:
+        tracer.refuse(MIXED)
+    return view_of_column(own.columns[0], count_of(tracer, own))
 
 
 def as_tensor(tracer: Tracer, own: RunList) -> Tensor:

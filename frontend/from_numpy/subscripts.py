@@ -10,6 +10,7 @@ import numpy as np
 import sympy
 
 from distspmd.expressions.ir import Expression, apply, cast
+from distspmd.frontend.from_numpy.caught import is_taken, line_of_error
 from distspmd.frontend.from_numpy.lengths import is_decided_by_data
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.transcript import CannotRoll
@@ -138,8 +139,10 @@ def index_in(tracer: Tracer, value: Whole, length: Length) -> Whole:
     """An index, counted from the end where it is negative."""
     if isinstance(value, int):
         if isinstance(length, int) and not -length <= value < length and not tracer.guarded:
-            tracer.refuse(f"index {value} is out of bounds for a dimension of {length}")
+            tracer.fail(IndexError(f"index {value} is out of bounds for a dimension of {length}"))
         return value if value >= 0 else add(length, value)
+    if is_taken(tracer, "IndexError"):
+        return _taken_index(tracer, value, length)
     _check_ends(tracer, value, length)
     if tracer.is_not_negative(value):
         found = value
@@ -156,6 +159,24 @@ def index_in(tracer: Tracer, value: Whole, length: Length) -> Whole:
     ):
         return sympy.Max(0, sympy.Min(sympy.sympify(found), sympy.sympify(length) - 1))
     return found
+
+
+def _taken_index(tracer: Tracer, value: sympy.Expr, length: Length) -> Whole:
+    """An index for which a handler of the program runs where it is out of range; any one there."""
+    above, below = add(value, length), subtract(subtract(length, 1), value)
+    if not (tracer.is_not_negative(above) and tracer.is_not_negative(below)):
+        what = f"index {value} is out of bounds for a dimension of {length}"
+        catch_outside(tracer, value, length, what)
+    elif tracer.is_not_negative(value):
+        return value
+    return remainder(value, sympy.Max(1, length))
+
+
+def catch_outside(tracer: Tracer, value: sympy.Expr, length: Length, what: str) -> None:
+    """Let the body of a ``try`` end where an index is out of range."""
+    assert tracer.ends_if is not None
+    outside = sympy.Or(sympy.Lt(value, -length), sympy.Ge(value, length))
+    tracer.ends_if(outside, "IndexError", what, can_go_on=True)
 
 
 def checked_index(
@@ -177,8 +198,7 @@ def checked_index(
         extent = apply("where", there, extent, number(1, INT64))
     if tracer.guarded:
         return _from_end(own, length)
-    tracer.check_uncaught("IndexError")
-    line = tracer.line[1] if tracer.line else 0
+    line = line_of_error(tracer, "IndexError")
     return apply("checked_index", own, extent, number(line, INT64))
 
 
@@ -233,10 +253,9 @@ def _checked_symbol(tracer: Tracer, value: sympy.Expr, length: Length) -> Whole:
     """A symbol for an index that is a value of the run."""
     if tracer.guarded:
         return remainder(value, length)
-    tracer.check_uncaught("IndexError")
     name = tracer.unique("place")
     tracer.bounds[name] = (0, subtract(length, 1))
-    line = tracer.line[1] if tracer.line else 0
+    line = line_of_error(tracer, "IndexError")
     checked = CheckedIndex(value, sympy.sympify(length), sympy.Integer(line))
     tracer.add(SetSymbol(name, checked, INT64))
     return symbol(name)

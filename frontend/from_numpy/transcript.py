@@ -263,19 +263,30 @@ class Transcript:
                 break
         self.refuse(f"{type(error).__name__}: {error}")
 
-    def check_uncaught(self, kind: str) -> None:
-        """Refuse what may end the program with an error that a handler around takes.
+    def check_uncaught(self, kind: str, *, is_said: bool = False) -> bool:
+        """Refuse what may end the program with an error that a handler around is for.
+
+        Args:
+            kind: the name of the error.
+            is_said: whether the program says so itself, by ``raise`` say.
+
+        Returns:
+            Whether a handler around takes it as it takes all errors. The program ends there.
 
         Raises:
-            Refusal: there is such a handler.
+            Refusal: there is a handler that names the error, or one of all for what is said.
         """
         error = error_class(kind)
-        if any(frame.flag_of(error) is not None for frame in self.frames):
+        every = [frame.handlers_of(error) for frame in self.frames]
+        found = [handlers for handlers in every if handlers is not None]
+        is_said = is_said or kind in ("AssertionError", "LinAlgError")
+        if any(is_said or not handlers.takes_all(error) for handlers in found):
             self.refuse(
                 f"{kind} may be raised here, and a handler of a try around would take it: what is "
                 "covered is np.linalg's LinAlgError, raise and assert in the body of the try "
                 "and in functions that it calls, in a statement of their own or an assignment"
             )
+        return bool(found)
 
     @contextmanager
     def guarded_by(self, *conditions: Expression) -> Iterator[None]:

@@ -130,6 +130,7 @@ class _Rewriter:
     def __init__(self, given: Sequence[str] = (), caught: Sequence[str] = ()) -> None:
         self.count = 0
         self.caught: list[str] = [*caught]
+        self.parts = bool(caught)
         self.given = given
 
     def block(
@@ -147,7 +148,7 @@ class _Rewriter:
         self, statement: ast.stmt, rest: Sequence[ast.stmt], loops: list[tuple[str, str]]
     ) -> tuple[list[ast.stmt], _Jumps | None]:
         """A statement, and the rest of the block with it if it may jump; else no jumps."""
-        if self.caught and (values := _values_that_may_raise(statement)):
+        if self.caught and (values := _values_that_may_raise(statement, self.parts)):
             before = [self.hoisted(holder, name, place) for holder, name, place in values]
             return self.block([*before, statement, *rest], loops)
         if isinstance(statement, ast.Return):
@@ -183,7 +184,7 @@ class _Rewriter:
             return [ast.copy_location(ast.With(statement.items, body), statement)], jumps
         if isinstance(statement, ast.Try):
             return self.attempt(statement, loops)
-        if self.caught and may_raise(statement):
+        if self.caught and may_raise(statement, self.parts):
             return [statement], _Jumps(set(self.caught), isinstance(statement, ast.Raise))
         return None
 
@@ -205,7 +206,7 @@ class _Rewriter:
         value = statement.value or ast.Constant(None)
         result = _assign(RESULT, value, statement)
         done: ast.stmt = _assign(DONE, ast.Constant(True), statement)
-        if self.caught and may_raise(statement):
+        if self.caught and may_raise(statement, self.parts):
             done = _if(statement, _none(set(self.caught)), [done], [])
         return [result, done], _Jumps({DONE, *self.caught}, True)
 
@@ -255,9 +256,12 @@ class _Rewriter:
         """A ``try``: its body, and then what its handlers, ``else`` and ``finally`` do."""
         self.count += 1
         flags = [f"__caught{self.count}_{n}" for n in range(len(tried.handlers))]
+        before = self.parts
         self.caught += flags
+        self.parts = before or any(map(_takes_parts, tried.handlers))
         body, jumps = self.block(tried.body, loops)
         del self.caught[len(self.caught) - len(flags) :]
+        self.parts = before
         outside = jumps.flags - set(flags)
         every, ends = set(outside), []
         kinds = [ast.ExceptHandler(h.type, None, [ast.Pass()]) for h in tried.handlers]
@@ -318,21 +322,39 @@ def _is_true(test: ast.expr) -> bool:
     return isinstance(test, ast.Constant) and bool(test.value)
 
 
-def may_raise(node: ast.AST) -> bool:
-    """Whether an error that handlers know may come from a part of a program."""
-    kinds = (ast.Call, ast.Raise, ast.Assert)
+def may_raise(node: ast.AST, parts: bool = True) -> bool:
+    """Whether an error that handlers know may come from a part of a program.
+
+    Args:
+        node: the part.
+        parts: whether a handler takes what an index or a key raises.
+    """
+    kinds = (ast.Call, ast.Raise, ast.Assert, *([ast.Subscript] if parts else []))
     return any(isinstance(part, kinds) for part in ast.walk(node))
 
 
-def _values_that_may_raise(statement: ast.stmt) -> list[tuple[ast.AST, str, int | None]]:
+_OF_PARTS = frozenset(["IndexError", "KeyError", "LookupError", "Exception", "BaseException"])
+
+
+def _takes_parts(handler: ast.ExceptHandler) -> bool:
+    """Whether a handler may take what an index or a key raises, by what it says."""
+    if handler.type is None:
+        return True
+    names = [part.id for part in ast.walk(handler.type) if isinstance(part, ast.Name)]
+    return not _OF_PARTS.isdisjoint(names)
+
+
+def _values_that_may_raise(
+    statement: ast.stmt, parts: bool
+) -> list[tuple[ast.AST, str, int | None]]:
     """Parts of a statement that are computed before it does something, as holder, field, place."""
-    if isinstance(statement, ast.AugAssign) and may_raise(statement.value):
+    if isinstance(statement, ast.AugAssign) and may_raise(statement.value, parts):
         return [(statement, "value", None)]
-    if isinstance(statement, ast.If) and may_raise(statement.test):
+    if isinstance(statement, ast.If) and may_raise(statement.test, parts):
         return [(statement, "test", None)]
     if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
         own = statement.value
-        return [(own, "args", n) for n, each in enumerate(own.args) if may_raise(each)]
+        return [(own, "args", n) for n, each in enumerate(own.args) if may_raise(each, parts)]
     if isinstance(statement, ast.Assign | ast.AnnAssign | ast.Return) and statement.value:
         found = list(_calls_of_functions(statement, "value", statement.value))
         return found if not _is_call_of_function(statement.value) else found[:-1]

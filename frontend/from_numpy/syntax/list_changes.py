@@ -25,6 +25,7 @@ from distspmd.frontend.from_numpy.run_lists import (
     note,
     note_form,
     note_growth,
+    numbers_of,
     parts_of,
     site_of,
 )
@@ -40,9 +41,9 @@ from distspmd.frontend.from_numpy.syntax.lists import (
     made_of_columns,
     must_have_order,
     named_place,
-    numbers_of,
     part_of,
     place_in,
+    place_with_room,
 )
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.values import (
@@ -163,7 +164,7 @@ def append(run: Interpreter, own: RunList, value: Any) -> None:
     value = run.settled_parts(value)
     count = count_of(tracer, own)
     _check_room(run, own, count)
-    _put(run, own, checked_place(tracer, own, count, own.room), value)
+    _put(run, own, place_with_room(tracer, own, count), value)
     _set_count(tracer, own, add(count, 1))
 
 

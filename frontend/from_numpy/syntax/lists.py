@@ -13,9 +13,9 @@ import sympy
 
 from distspmd.frontend.from_numpy import indexing
 from distspmd.frontend.from_numpy.arithmetic import combine
+from distspmd.frontend.from_numpy.caught import is_taken, line_of_error
 from distspmd.frontend.from_numpy.kinds import has_data
 from distspmd.frontend.from_numpy.list_forms import (
-    MIXED,
     UNKNOWN,
     Leaf,
     RowOfRun,
@@ -39,7 +39,7 @@ from distspmd.frontend.from_numpy.run_lists import (
     site_of,
     view_of_column,
 )
-from distspmd.frontend.from_numpy.subscripts import index_in
+from distspmd.frontend.from_numpy.subscripts import catch_outside, index_in
 from distspmd.frontend.from_numpy.syntax import aliases, objects
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.values import (
@@ -309,8 +309,18 @@ def place_in(run: Interpreter, own: RunList, index: Any) -> Whole:
 
 def checked_place(tracer: Tracer, own: RunList, index: Whole, count: Length) -> Whole:
     """A place that the run checks against a number of elements."""
-    tracer.check_uncaught("IndexError")
-    line = tracer.line[1] if tracer.line else 0
+    if is_taken(tracer, "IndexError"):
+        catch_outside(tracer, sympy.sympify(index), count, "list index out of range")
+        return named_place(tracer, own, remainder(index, sympy.Max(1, count)))
+    return _ending_place(tracer, own, index, count, line_of_error(tracer, "IndexError"))
+
+
+def place_with_room(tracer: Tracer, own: RunList, count: Whole) -> Whole:
+    """The place behind all elements, for which there is room."""
+    return _ending_place(tracer, own, count, own.room, tracer.line[1] if tracer.line else 0)
+
+
+def _ending_place(tracer: Tracer, own: RunList, index: Whole, count: Length, line: int) -> Whole:
     found = CheckedIndex(*map(sympy.sympify, (index, count, line)))
     return named_place(tracer, own, found)
 
@@ -479,15 +489,6 @@ def total(run: Interpreter, own: RunList) -> Any:
     found = run.call(np.sum, [column], {})
     weak = own.form.weak if own.form.weak is not bool else int
     return Tensor((), found.dtype, found.element, weak, is_mixed=own.form.is_mixed)
-
-
-def numbers_of(run: Interpreter, own: RunList, what: str) -> View:
-    """The numbers that a list or set has, all of one type; ``what`` is told of others."""
-    if not isinstance(own.form, Leaf) or own.form.shape or own.form.texts:
-        run.tracer.refuse(what)
-    if own.form.is_mixed:
-        run.tracer.refuse(MIXED)
-    return columns_of(run.tracer, own)[0]
 
 
 def as_array(run: Interpreter, value: Any) -> Any:

@@ -16,9 +16,10 @@ import sympy
 
 from distspmd.frontend.from_numpy import checks
 from distspmd.frontend.from_numpy.arithmetic import choose, combine, converted
+from distspmd.frontend.from_numpy.caught import is_taken
 from distspmd.frontend.from_numpy.kinds import has_data
 from distspmd.frontend.from_numpy.list_forms import UNKNOWN, Leaf, Row
-from distspmd.frontend.from_numpy.run_lists import RunDict, RunList, must_be_known
+from distspmd.frontend.from_numpy.run_lists import RunDict, RunList, must_be_known, numbers_of
 from distspmd.frontend.from_numpy.run_types import choose_type
 from distspmd.frontend.from_numpy.syntax import list_changes, lists
 from distspmd.frontend.from_numpy.values import INT64, Tensor
@@ -55,7 +56,9 @@ def _must_be_there(run: Interpreter, there: Any) -> None:
     if run.tracer.guarded:
         return  # what is read where it may not be is not used
     missing = run.call(np.logical_not, [there], {})
-    checks.end_if(run, missing, "KeyError", "the dictionary has no such key")
+    can_go_on = is_taken(run.tracer, "KeyError")
+    what = "the dictionary has no such key"
+    checks.end_if(run, missing, "KeyError", what, can_go_on=can_go_on)
 
 
 def _default(run: Interpreter, own: RunDict) -> Any:
@@ -312,7 +315,7 @@ def counted(run: Interpreter, site: Any, values: Any) -> Any:
     column: Tensor
     if isinstance(values, RunList):
         what = "a Counter of tuples or arrays whose content the run decides"
-        column = lists.numbers_of(run, values, what)
+        column = numbers_of(run, values, what)
         weak = getattr(values.form, "weak", None)
     else:
         column = tracer.tensor(values)

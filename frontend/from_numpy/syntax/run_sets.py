@@ -14,7 +14,7 @@ from distspmd.frontend.from_numpy import checks
 from distspmd.frontend.from_numpy.arithmetic import combine
 from distspmd.frontend.from_numpy.kinds import joined_weak
 from distspmd.frontend.from_numpy.list_forms import Leaf
-from distspmd.frontend.from_numpy.run_lists import RunList, count_of
+from distspmd.frontend.from_numpy.run_lists import RunList, count_of, numbers_of
 from distspmd.frontend.from_numpy.syntax import list_changes, lists
 from distspmd.frontend.from_numpy.values import INT64, Tensor, View, number
 
@@ -72,7 +72,7 @@ def _numbers(run: Interpreter, values: Any, like: Any) -> Tensor:
     tracer = run.tracer
     if isinstance(values, RunList):
         what = "an operator of sets of tuples that the run decides; write a loop"
-        column = lists.numbers_of(run, values, what)
+        column = numbers_of(run, values, what)
         weak = getattr(values.form, "weak", None)
         return Tensor(column.shape, column.dtype, column.element, weak)
     known = sorted(values)
@@ -92,7 +92,7 @@ def in_order(run: Interpreter, own: RunList) -> View:
     least; these lie in it in their order. The program ends where there are others.
     """
     tracer = run.tracer
-    column = lists.numbers_of(run, own, lists.NO_ORDER)
+    column = numbers_of(run, own, lists.NO_ORDER)
     if column.dtype.kind not in "iu":
         tracer.refuse(lists.NO_ORDER)
     with tracer.named("room"):

@@ -352,7 +352,7 @@ def _assert(run: Interpreter, node: ast.Assert) -> None:
         message = run.value(node.msg) if node.msg is not None else ast.unparse(node.test)
         if checks.catch(run, AssertionError, message):
             return
-        run.tracer.check_uncaught("AssertionError")
+        run.tracer.check_uncaught("AssertionError", is_said=True)
         if not run.tracer.inner:
             run.tracer.refuse(f"the assertion is false: {message}")
         checks.end(run, "AssertionError", message)
