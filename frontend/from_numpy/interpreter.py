@@ -99,6 +99,7 @@ class Interpreter:
         self.inlined: dict[ast.For, Any] = {}
         self.as_loops: dict[tuple[Any, ...], ast.FunctionDef] = {}
         self.inner_calls = 0
+        self.computed_with: ast.expr | None = None
         self.readings_of_clocks = 0
 
     @property

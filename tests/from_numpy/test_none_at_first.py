@@ -134,7 +134,30 @@ def flag_of_none(x):
     return best_loss, best_w, bad
 
 
+class Node:
+    def __init__(self, limit=None, value=None):
+        self.limit = limit
+        self.value = value
+
+    def is_leaf(self):
+        return self.value is not None
+
+    def look_up(self, x):
+        if self.is_leaf():
+            return self.value
+        return 1.0 if x > self.limit else 0.0
+
+
+def of_a_tree(x):
+    if x[0] > 0.5:  # noqa: SIM108
+        tree = Node(value=x[1])
+    else:
+        tree = Node(limit=x[2])
+    return np.array([tree.look_up(v) for v in x]), np.sum([tree.look_up(v) for v in x[:2]])
+
+
 PROGRAMS = [
+    of_a_tree,
     *(best, of_some, previous, taken_back, computed_where_it_is_none, ordered_where_it_is_none),
     *(attributes, of_an_entry, nested, of_while, flag_of_none),
 ]

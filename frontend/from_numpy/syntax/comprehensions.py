@@ -38,7 +38,7 @@ def _values(run: Interpreter, node: ast.ListComp | ast.GeneratorExp | ast.SetCom
                 if len(found) == run.tracer.written_out and has_data(found):
                     run.tracer.keeps_loop = True
                     raise _OfRun
-                value = run.value(node.elt)
+                value = (run.present if node is run.computed_with else run.value)(node.elt)
                 if isinstance(value, Tensor) and not isinstance(value, View):
                     value = run.tracer.settled(value) if run.tracer.straight is None else value
                 found.append(value)

@@ -342,6 +342,8 @@ def _given(run: Interpreter, function: Any, part: ast.expr) -> Any:
     """What a function is given, which may be None where the function asks for that itself."""
     known = run.variables.get(part.id) if isinstance(part, ast.Name) else None
     is_said = any(function is each for each in texts.SAYING)
+    if isinstance(part, ast.ListComp) and str(getattr(function, "__module__", "")) == "numpy":
+        run.computed_with = part
     found = known if is_said and texts.can_be_said(known) else run.whatever(part)
     if is_said and texts.can_be_said(found):
         return found
