@@ -14,10 +14,12 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 
 from distspmd.frontend.from_numpy.run_lists import RunList
+from distspmd.frontend.from_numpy.syntax.bindings import changes_again
 from distspmd.frontend.from_numpy.syntax.variables import Undecided
 from distspmd.frontend.from_numpy.values import View
 
 if TYPE_CHECKING:
+    from distspmd.frontend.from_numpy.frames import Frame
     from distspmd.frontend.from_numpy.interpreter import Interpreter
     from distspmd.frontend.tensor_ir.statements import Container, Statement
 
@@ -99,15 +101,20 @@ def _must_not_change(run: Interpreter, part: View) -> None:
     """Refuse an array that is an element and changes later: it would be the same one in Python."""
     for frame in run.tracer.frames:
         for name, seen in frame.variables.items():
-            if (
-                isinstance(seen, View)
-                and seen.container is part.container
-                and name in frame.changed_in_place
-            ):
+            if not isinstance(seen, View) or seen.container is not part.container:
+                continue
+            if name in frame.changed_in_place and _changes_again(run, frame, name):
                 run.tracer.refuse(
                     f"{name!r} is put into a list, and is changed in place: in Python the element "
                     f"changes with it. Put a copy, {name}.copy()"
                 )
+
+
+def _changes_again(run: Interpreter, frame: Frame, name: str) -> bool:
+    """Whether an array that a variable has may be changed in place later in the run."""
+    if frame is not run.tracer.frames[-1] or frame.statement is None:
+        return True
+    return changes_again(frame.body, name, frame.statement.lineno)
 
 
 # -- arrays that are elements ---------------------------------------------------------------------

@@ -104,6 +104,56 @@ def changed_in_place(node: ast.AST) -> frozenset[str]:
     return frozenset(found)
 
 
+_MAKING = {"copy", "array", "zeros", "ones", "empty", "full", "arange", "linspace"}
+_MAKING |= {f"{name}_like" for name in ("zeros", "ones", "empty", "full")}
+"""Functions and methods that make an array, whatever they are given."""
+
+
+def changes_again(body: Sequence[ast.stmt], name: str, line: int) -> bool:
+    """Whether the array that a variable has at a line may be changed in place behind it in the run.
+
+    It is not by what stands before the line, unless a loop around both comes back to that with the
+    same array: one in which each iteration makes it anew does not.
+    """
+    parts = [part for statement in body for part in ast.walk(statement)]
+    loops = [p for p in parts if isinstance(p, ast.For | ast.While) and _has_line(p, line)]
+    for part in parts:
+        if not isinstance(part, ast.Subscript | ast.AugAssign | ast.Call):
+            continue
+        if name not in changed_in_place(part):
+            continue
+        around = [loop for loop in loops if _has_line(loop, part.lineno)]
+        if part.lineno >= line or (around and not _makes_anew(around[-1], name)):
+            return True
+    return False
+
+
+def _has_line(node: ast.For | ast.While, line: int) -> bool:
+    return node.lineno <= line <= (node.end_lineno or node.lineno)
+
+
+def _makes_anew(loop: ast.For | ast.While, name: str) -> bool:
+    """Whether each iteration of a loop first makes the array of a variable."""
+    parts = list(ast.walk(loop))
+    bound = {id(p) for p in parts if _is_bound(p, name)}
+    making = {id(p.targets[0]) for p in parts if isinstance(p, ast.Assign) and _makes(p)}
+    adding = {id(p.target) for p in parts if isinstance(p, ast.AugAssign)}
+    return bound <= making | adding and is_written_first(loop, name)
+
+
+def _is_bound(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
+
+
+def _makes(node: ast.Assign) -> bool:
+    """Whether an assignment gives one variable an array that nothing else has."""
+    if len(node.targets) != 1:
+        return False
+    function = node.value.func if isinstance(node.value, ast.Call) else None
+    name = getattr(function, "attr", None)
+    return name in _MAKING or isinstance(node.value, ast.BinOp | ast.UnaryOp)
+
+
 def is_written_first(node: ast.For | ast.While, name: str) -> bool:
     """Whether each iteration binds a variable before it reads it."""
     if isinstance(node, ast.While) and _uses(node.test, name):
