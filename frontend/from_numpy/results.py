@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections import namedtuple
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from types import NoneType
 from typing import Any, NoReturn
@@ -145,17 +145,34 @@ def _object(tracer: Tracer, value: Any, found: list[Any]) -> ObjectOf:
     kind = objects.class_of(value)
     if not _is_importable(kind):
         _refuse_class(tracer, kind, "its attributes")
+    every = [id(each) for each in _objects_in(value, set())]
+    if len({*every}) < len(every):
+        tracer.refuse(
+            f"a {kind.__name__} is returned that holds an object twice, or itself: the caller "
+            "would get several. Return what it has of numbers and arrays"
+        )
     parts, own = {}, vars(value)
     if isinstance(value, OwnArray):
         parts[ELEMENTS], own = _form(tracer, value.array, found), value.attributes
     for name, part in own.items():
-        if any(objects.is_own(each) for each in (part, *_listed(part))) or callable(part):
+        if callable(part) and not objects.is_own(part):
             tracer.refuse(
-                f"a {kind.__name__} is returned, whose attribute {name!r} is, or holds, an object "
-                "or a function; return what it has of numbers and arrays"
+                f"a {kind.__name__} is returned, whose attribute {name!r} is a function; return "
+                "what it has of numbers and arrays"
             )
         parts[name] = _form(tracer, part, found)
     return ObjectOf(kind, parts)
+
+
+def _objects_in(value: Any, around: set[int]) -> Iterator[Any]:
+    """An object and all that it holds, each as often as it does; what holds itself comes twice."""
+    if objects.is_own(value):
+        yield value
+    if id(value) in around:
+        return
+    own = vars(value) if objects.is_own(value) else value
+    for part in _listed(own):
+        yield from _objects_in(part, around | {id(value)})
 
 
 def _listed(value: Any) -> Sequence[Any]:

@@ -140,8 +140,35 @@ def test_what_ranks_cannot_make_is_refused_with_its_line() -> None:
     with pytest.raises(Refusal, match=r"functions.py:\d+: a Own is returned, whose class a func"):
         numpy_program(own_class, X)
 
-    def of_objects(x):
-        return Found(x, Found(x, x))
+    def of_functions(x):
+        return Found(x, np.sin)
 
-    with pytest.raises(Refusal, match=r"functions.py:\d+: .* attribute 'y' is, or holds, an obj"):
-        numpy_program(of_objects, X)
+    with pytest.raises(Refusal, match=r"functions.py:\d+: .* attribute 'y' is a function"):
+        numpy_program(of_functions, X)
+
+    def of_one_object_twice(x):
+        inner = Found(x, x)
+        return Found(inner, [inner])
+
+    def of_itself(x):
+        held = [x]
+        made = Found(x, held)
+        held.append(made)
+        return made
+
+    for program in (of_one_object_twice, of_itself):
+        with pytest.raises(Refusal, match="holds an object twice, or itself"):
+            numpy_program(program, X)
+
+
+def of_objects(x):
+    return Found(x, [Found(x + 1, None, 3), {"held": WithSlots(x * 2)}])
+
+
+def test_objects_in_objects_are_returned() -> None:
+    found = of_program(of_objects, X)
+    inner, entry = found.y
+    assert (type(found), type(inner), type(entry["held"])) == (Found, Found, WithSlots)
+    np.testing.assert_array_equal(inner.t, X + 1)
+    np.testing.assert_array_equal(entry["held"].a, X * 2)
+    assert (inner.y, inner.steps) == (None, 3)
