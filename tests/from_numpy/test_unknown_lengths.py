@@ -200,6 +200,17 @@ def parts_beyond_the_end(x: Any) -> Any:
     return ends, len(few[:4]), none[:2], none[1:], none[-2:], few[1:] - few[:-1], kept
 
 
+def of_two_lengths(x: Any) -> Any:
+    """Arrays of which each way of a branch makes another length."""
+    table = np.outer(x, x)
+    if x[0] > 4:
+        y, rows = x[:5] * 2, table[:, :4]
+    else:
+        y, rows = x + 1, table[:, 2:5]
+    one = x[:1] if x[1] > 3 else x
+    return y, y.sum(), len(y), np.sort(y)[::-1], rows.sum(axis=0), rows, one
+
+
 def few_of(y: Any) -> Any:
     return y[:3] * 2, np.outer(y, y)[:2, 1:4]
 
@@ -228,7 +239,10 @@ def test_each_gives_what_numpy_gives(function: Callable[..., Any]) -> None:
 
 @pytest.mark.parametrize(
     "function",
-    [places, rows, of_one_way, ranges_of_maps, sized_by_values, parts_beyond_the_end],
+    [
+        *(places, rows, of_one_way, ranges_of_maps, sized_by_values, parts_beyond_the_end),
+        of_two_lengths,
+    ],
 )
 def test_plans_of_three_ranks_are_proved(function: Callable[..., Any]) -> None:
     found = on_paper(case_of(function))

@@ -245,7 +245,10 @@ def _join_bindings(
 
 
 def _is_longer_by_data(tracer: Tracer, tensors: Sequence[Tensor]) -> bool:
-    """Whether two arrays have other lengths, and data decide one of them."""
+    """Whether two arrays have other lengths, of which data decide one, or which are numbers.
+
+    None is 1, of which NumPy broadcasts: what has a length that the run decides is not broadcast.
+    """
     one, other = tensors
     if one.dtype != other.dtype:
         return False
@@ -256,7 +259,8 @@ def _is_longer_by_data(tracer: Tracer, tensors: Sequence[Tensor]) -> bool:
     differ = [
         n for a, b in zip(one.shape, other.shape, strict=True) if not same(a, b) for n in (a, b)
     ]
-    return bool(differ) and tracer.is_decided_by_data(*differ)
+    are_numbers = all(isinstance(n, int) and n != 1 for n in differ)
+    return bool(differ) and (are_numbers or tracer.is_decided_by_data(*differ))
 
 
 def _line_lengths(tensor: Tensor) -> bool:
