@@ -19,6 +19,7 @@ from distspmd.frontend.from_numpy.choosing import as_arrays
 from distspmd.frontend.from_numpy.elements import known_number
 from distspmd.frontend.from_numpy.frames import Frame
 from distspmd.frontend.from_numpy.kinds import dace_symbol
+from distspmd.frontend.from_numpy.lengths import unpacked_count
 from distspmd.frontend.from_numpy.real_or_complex import RealOrComplex
 from distspmd.frontend.from_numpy.run_lists import (
     Known,
@@ -298,9 +299,11 @@ class Interpreter:
         if isinstance(value, RunList) and isinstance(value.count, int):
             return [lists.read(self, value, n) for n in range(value.count)]
         if isinstance(value, Tensor):
-            if value.ndim == 0 or not isinstance(value.shape[0], int):
+            value = as_arrays(self.tracer, value)
+            count = unpacked_count(self.tracer, value, like)
+            if count is None:
                 self.tracer.refuse(f"{told(value)} is not unpacked: its length is not known")
-            return [indexing.part_at(self.tracer, value, n) for n in range(value.shape[0])]
+            return [indexing.part_at(self.tracer, value, n) for n in range(count)]
         try:
             return list(value)
         except TypeError:

@@ -7,6 +7,7 @@ the index lies in the part. So no range of a space depends on data.
 
 from __future__ import annotations
 
+import ast
 import functools
 import operator
 from collections.abc import Callable, Mapping, Sequence
@@ -215,6 +216,32 @@ def common_length(
         tracer.refuse(f"operands could not be broadcast together: shapes {texts}")
     check_lengths(tracer, one, other)
     return one if isinstance(one, int) or not isinstance(other, int) else other
+
+
+def unpacked_count(tracer: Tracer, value: Tensor, like: ast.AST | None) -> int | None:
+    """How many elements or rows of an array are unpacked; None where that is not known.
+
+    As many as variables get one, where the run decides the length, and of a starred argument as
+    many as a slice takes at most: the program ends with a ``ValueError`` where there are others.
+    """
+    if not value.ndim:
+        return None
+    length = value.shape[0]
+    if isinstance(length, int):
+        return length
+    count: Any = None
+    if isinstance(like, ast.Tuple | ast.List):
+        is_known = not any(isinstance(part, ast.Starred) for part in like.elts)
+        count = len(like.elts) if is_known else None
+    elif isinstance(like, ast.Starred):
+        most = _end(length, tracer.bounds, tracer.capacities)
+        ends = [end for part in length.atoms(sympy.Min) for end in part.args]
+        count = most if any(end.is_Integer for end in ends) else None
+    if not isinstance(count, int) or not can_end(tracer):
+        return None
+    what = f"{count} values are unpacked, and as many are not there"
+    _end_if(tracer, sympy.Ne(length, count), what)
+    return count
 
 
 def check_lengths(tracer: Transcript, one: Length, other: Length) -> None:

@@ -291,8 +291,19 @@ def _slice(tracer: Tracer, item: slice, length: Length) -> Axis:
     count = _positive(tracer, ceil_divide(subtract(stop_, start), step))
     _must_be_linear(tracer, start, count)
     if not isinstance(count, int) and is_decided_by_data(count, tracer.bounds):
-        tracer.capacities.setdefault(count, tracer.capacity(length))
+        tracer.capacities.setdefault(count, _most(tracer, count, length))
     return Axis(start, step, count)
+
+
+def _most(tracer: Tracer, count: Length, length: Length) -> Length:
+    """The most elements of a part: those of the whole, or fewer where its end says so."""
+    whole = tracer.capacity(length)
+    try:
+        own = tracer.capacity(count)
+    except CannotRoll:
+        return whole
+    is_less = isinstance(own, int) and isinstance(whole, int) and own < whole
+    return own if is_less else whole
 
 
 def _must_be_linear(tracer: Tracer, *values: Whole) -> None:

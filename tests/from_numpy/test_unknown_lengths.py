@@ -211,6 +211,13 @@ def of_two_lengths(x: Any) -> Any:
     return y, y.sum(), len(y), np.sort(y)[::-1], rows.sum(axis=0), rows, one
 
 
+def unpacked(x: Any) -> Any:
+    """As many elements as variables, and the first ones as arguments."""
+    one, other = x[x > 7]
+    print(len(x[x > 3]), *x[x > 3][:3])
+    return other - one, np.maximum(*x[x > 2][1:3])
+
+
 def few_of(y: Any) -> Any:
     return y[:3] * 2, np.outer(y, y)[:2, 1:4]
 
@@ -241,7 +248,7 @@ def test_each_gives_what_numpy_gives(function: Callable[..., Any]) -> None:
     "function",
     [
         *(places, rows, of_one_way, ranges_of_maps, sized_by_values, parts_beyond_the_end),
-        of_two_lengths,
+        *(of_two_lengths, unpacked),
     ],
 )
 def test_plans_of_three_ranks_are_proved(function: Callable[..., Any]) -> None:
@@ -279,6 +286,20 @@ def test_a_size_that_is_negative_or_too_large_ends_the_program() -> None:
             program(k=np.array([5000, 0, 0]))
         with pytest.raises(ValueError, match="more elements than are provided for; pass the len"):
             program(k=np.array([1, -800, 900]))
+
+
+@pytest.mark.usefixtures("unoptimised")
+def test_another_number_of_elements_is_not_unpacked() -> None:
+    def both(x: Any) -> Any:
+        one, other = x[x > 3]
+        return one - other
+
+    lowering = distspmd.lower(numpy_program(both, np.arange(6.0)))
+    with distspmd.compile(lowering, MPI.COMM_SELF) as program:
+        assert program(x=np.array([1.0, 7, 2, 3, 4, 0])) == 3
+        for wrong in (np.arange(6.0) + 1, np.zeros(6)):
+            with pytest.raises(ValueError, match="2 values are unpacked, and as many are not"):
+                program(x=wrong)
 
 
 def test_room_for_sizes_of_many_dimensions_is_not_taken() -> None:
