@@ -20,7 +20,6 @@ from distspmd.frontend.from_numpy.run_lists import (
     site_of,
 )
 from distspmd.frontend.from_numpy.syntax import list_changes, lists
-from distspmd.frontend.from_numpy.values import View
 from distspmd.frontend.tensor_ir.statements import Block
 
 if TYPE_CHECKING:
@@ -121,6 +120,5 @@ def _joined(
             columns = lists.columns_of(tracer, value)
             copies = [tracer.stored_anew(column, "elements") for column in columns]
             taken = columns_in(found.form, value.form, copies)
-            views = [column for column in taken if isinstance(column, View)]
-            list_changes.take_over(interpreter, found, views)
+            list_changes.take_over(interpreter, found, taken)
     return found

@@ -376,7 +376,7 @@ def joined(run: Interpreter, one: Any, other: Any) -> RunList:
 
 
 @aliases.putting
-def take_over(run: Interpreter, own: RunList, columns: Sequence[View]) -> None:
+def take_over(run: Interpreter, own: RunList, columns: Sequence[Tensor]) -> None:
     """Give a list the elements that columns hold."""
     tracer = run.tracer
     count = columns[0].shape[0]
