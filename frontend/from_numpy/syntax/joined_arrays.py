@@ -18,13 +18,14 @@ import sympy
 from distspmd.frontend.from_numpy.syntax.absence import may_be_absent, value_of
 from distspmd.frontend.from_numpy.syntax.aliases import check_elements
 from distspmd.frontend.from_numpy.syntax.conditions import relation_text
+from distspmd.frontend.from_numpy.syntax.moves import move_symbols
 from distspmd.frontend.from_numpy.syntax.sharing import references
 from distspmd.frontend.from_numpy.syntax.variables import see_the_same
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.transcript import CannotRoll
 from distspmd.frontend.from_numpy.values import INT64, Tensor, View, axis, make_view
 from distspmd.frontend.tensor_ir.statements import Block, Branch, Container, SetSymbol, Statement
-from distspmd.frontend.tensor_ir.whole_numbers import symbol
+from distspmd.frontend.tensor_ir.whole_numbers import Whole, symbol
 
 if TYPE_CHECKING:
     from distspmd.frontend.from_numpy.interpreter import Interpreter
@@ -355,6 +356,7 @@ def leave_links(
     """
     arrays = [_Array.of(c) for c in loop.carried if isinstance(_present(c.value), View)]
     arrays = [c for c in arrays if c.value.ndim and isinstance(c.now, View)]
+    written = _written_later(tracer, arrays, written)
     known = [(one.value, other.value) for one, other in _pairs(loop)]
     later = []
     for one in arrays:
@@ -370,11 +372,39 @@ def leave_links(
                 later.append(Alias(one.name, *both, None))
                 continue
             _carry(loop, one, other)
-    for one, other in _pairs(loop):
-        _set_link(tracer, one, other)
+    move_symbols(tracer, [_next_link(tracer, one, other) for one, other in _pairs(loop)])
     firsts = [_first(tracer, loop, one, written) for one in arrays]
     made = [alias for alias in firsts if alias is not None]
     return [*later, *made], [alias.sets[0] for alias in made]
+
+
+def _written_later(
+    tracer: Tracer, arrays: Sequence[Any], written: set[Container]
+) -> set[Container]:
+    """Containers that iterations write in place, and those whose arrays a later one writes so.
+
+    Args:
+        tracer: the reading, at the end of the body.
+        arrays: that the loop carries.
+        written: by one iteration.
+    """
+    found, before = set(written), 0
+    while before < len(found):
+        before = len(found)
+        for one in arrays:
+            if one.value.container in found:
+                found |= _parts_of(tracer, one.now.container)
+    return found
+
+
+def _parts_of(tracer: Tracer, container: Container) -> set[Container]:
+    """A container, and those whose elements lie in it as the run decides."""
+    parts, waiting = set(), [container]
+    while waiting:
+        each = waiting.pop()
+        parts.add(each)
+        waiting += tracer.joined.get(each, ())
+    return parts
 
 
 def _first(tracer: Tracer, loop: Any, one: Any, written: set[Container]) -> Alias | None:
@@ -387,12 +417,7 @@ def _first(tracer: Tracer, loop: Any, one: Any, written: set[Container]) -> Alia
         return None
     if not _is_seen(tracer, before.container):
         return None
-    parts, waiting = set(), [one.now.container]
-    while waiting:
-        each = waiting.pop()
-        parts.add(each)
-        waiting += tracer.joined.get(each, ())
-    stays = one.value.container in parts
+    stays = one.value.container in _parts_of(tracer, one.now.container)
     if stays or not written.isdisjoint((before.container, one.value.container)):
         _carry(loop, one, Outside(before))
     which = tracer.unique(f"{one.name}_is")
@@ -423,29 +448,31 @@ def _are_same(one: tuple[View, View], other: tuple[View, View]) -> bool:
 
 
 def _outside(tracer: Tracer, loop: Any, arrays: Sequence[Any], one: Any) -> list[Outside]:
-    """Arrays from before a loop that a variable may be at the end of an iteration."""
-    carried = {c.container for each in arrays for c in (each.value, each.now)}
+    """Arrays from before a loop that a variable may be at the end of an iteration.
+
+    The place of another variable is none of them, even if it is what that was before the loop.
+    """
     own = one.now.container
+    carried = {each.now.container for each in arrays} - {own}
+    carried |= {each.value.container for each in arrays}
     found = [a.source for a in tracer.aliases if a.copy.container is own and a.holds is not None]
     every = [*found, *([one.now] if one.now.container is not one.value.container else [])]
     return [
         Outside(view)
         for view in _each_once(every)
-        if view.container not in carried - {own} and view.container.name in loop.names_before
+        if view.container not in carried and view.container.name in loop.names_before
     ]
 
 
-def _set_link(tracer: Tracer, one: Any, other: Any) -> None:
-    """Set the symbol of two arrays for the next iteration."""
+def _next_link(tracer: Tracer, one: Any, other: Any) -> tuple[sympy.Symbol, Whole]:
+    """The symbol of two arrays, and its value for the next iteration."""
     alias = next(
         a
         for a in tracer.aliases
         if a.copy is one.value and a.source is other.value and a.holds is not None
     )
     stays = all(_see_one(each.now, each.value) for each in (one, other))
-    value = alias.holds if stays else _is_one(tracer, one, other)
-    if value is not alias.holds:
-        tracer.add(SetSymbol(alias.holds.name, value, INT64))
+    return alias.holds, alias.holds if stays else _is_one(tracer, one, other)
 
 
 def _is_one(tracer: Tracer, one: Any, other: Any) -> sympy.Basic:

@@ -27,6 +27,7 @@ def move_tensors(tracer: Tracer, tensors: Sequence[tuple[View, Tensor]]) -> None
 
 def move_symbols(tracer: Tracer, symbols: Sequence[tuple[sympy.Symbol, Whole]]) -> None:
     """Set symbols, all as if at once."""
+    symbols = [(place, now) for place, now in symbols if now is not place]
     names = {place for place, _ in symbols}
     if any(sympy.sympify(now).free_symbols & (names - {place}) for place, now in symbols):
         fresh = []
