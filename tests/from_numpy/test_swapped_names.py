@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from distspmd.errors import UnsupportedProgram
+from distspmd.frontend import numpy_program
 from from_numpy.collections_of_cases import Case
 from from_numpy.harness import on_paper
 
@@ -136,3 +138,20 @@ def test_swapped_names_may_be_an_array_of_another_name(function: Any, count: int
     outcome = _outcome(function, 0.0, count)
     assert outcome.kind == "right", outcome
     assert not outcome.uncompared
+
+
+def in_two_loops(x, c):
+    z, u, v = x + 1, np.zeros(6), x * 1.0
+    for j in range(5):
+        for n in range(int(c[1])):
+            u[0] += 1
+            u, v = v, u
+            if n == 2:
+                u = z
+        u[j] += 1
+    return u, v, z
+
+
+def test_loops_around_them_are_refused_that_would_lose_writes() -> None:
+    with pytest.raises(UnsupportedProgram, match=r"write u = u\.copy\(\) before the loop"):
+        numpy_program(in_two_loops, np.zeros(6), np.zeros(2))

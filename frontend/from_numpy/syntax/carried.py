@@ -42,9 +42,9 @@ from distspmd.frontend.from_numpy.syntax.carried_records import (
 )
 from distspmd.frontend.from_numpy.syntax.carried_variables import Carried, Loop
 from distspmd.frontend.from_numpy.syntax.first_arrays import (
-    changed_in,
     is_free,
     refuse_lost_writes,
+    written_in,
 )
 from distspmd.frontend.from_numpy.syntax.joined_arrays import (
     CarryLink,
@@ -241,7 +241,7 @@ def leave_loop(interpreter: Interpreter, loop: Loop) -> tuple[str | None, list[A
     carry_missing(interpreter, loop)
     note_set_at_first(loop)
     refuse_lost_writes(tracer, loop.carried)
-    loop.one_behind, first = leave_links(tracer, loop, set(changed_in(tracer.block)))
+    loop.one_behind, first = leave_links(tracer, loop, written_in(tracer))
     _part_shared(loop.carried, loop.kinds)
     moves: list[tuple[Any, Any]] = []
     for one in loop.carried:

@@ -107,6 +107,17 @@ def _is_copy_of_seen(tracer: Tracer, one: Any, arrays: Iterable[Any]) -> bool:
     )
 
 
+def written_in(tracer: Tracer) -> set[Container]:
+    """Containers that the block which is read writes in place, and those that follow them."""
+    found, before = set(changed_in(tracer.block)), -1
+    while before < len(found):
+        before = len(found)
+        for alias in tracer.aliases:
+            if any(alias.touches(container) for container in found):
+                found |= {alias.copy.container, alias.source.container}
+    return found
+
+
 def changed_in(block: Block) -> Iterator[Container]:
     """Containers that statements write but to bind a variable, inside of blocks too."""
     for statement in block.statements:
