@@ -16,7 +16,7 @@ import numpy as np
 from distspmd.expressions.operations import DType
 from distspmd.frontend.from_numpy.run_types import type_of
 from distspmd.frontend.from_numpy.transcript import Refusal
-from distspmd.frontend.from_numpy.values import INT64, Tensor
+from distspmd.frontend.from_numpy.values import INT64, Tensor, View
 from distspmd.frontend.tensor_ir.statements import Length
 from distspmd.frontend.tensor_ir.whole_numbers import same
 
@@ -227,3 +227,15 @@ def columns_as(form: Form, own: Form, columns: list[Tensor]) -> list[Tensor]:
         pairs = zip(form.parts, own.parts, strict=True)
         return [found for one, other in pairs for found in columns_as(one, other, columns)]
     return [columns.pop(0) for _ in leaves(own)]
+
+
+def stored_count(tracer: Tracer, count: Length, name: str) -> View:
+    """The number of elements of a list that is made here; 0 as long as the run does not come here.
+
+    Branches and loops leave lists that they may not have made, whose elements are copied.
+    """
+    found = tracer.stored_anew(tracer.whole(count), name)
+    if tracer.inner:
+        with tracer.within(tracer.outermost):
+            tracer.write(found, tracer.whole(0), is_new=True)
+    return found

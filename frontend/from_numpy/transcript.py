@@ -131,6 +131,7 @@ class Transcript:
 
     Attributes:
         block: where statements are added.
+        outermost: the block that has all the others.
         bounds: of the symbols of loops and scopes, and of values that were read.
         facts: numbers that are not negative, in the branches that are read.
         names: of containers and symbols that are taken.
@@ -229,6 +230,9 @@ class Transcript:
     ambiguous: dict[int, tuple[Any, str]] = field(default_factory=dict)
     followed: set[Statement] = field(default_factory=set)
     puts: set[Any] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.outermost = self.block
 
     # -- messages -------------------------------------------------------------------------------
 

@@ -72,10 +72,6 @@ def lists_by_key(x: Any) -> Any:
     return len(found)
 
 
-def texts_by_key(x: Any) -> Any:
-    return len({1: "one", 2: "two"}[int(x[0])])
-
-
 def as_array(x: Any) -> Any:
     return np.array({int(v): 1.0 for v in x})
 
@@ -85,7 +81,6 @@ def as_array(x: Any) -> Any:
     [
         (without_default, r"get\(key, 0\)"),
         (lists_by_key, "a mask for each group"),
-        (texts_by_key, "'one' in a list or dictionary"),
         (as_array, r"np.array\(list\(d.values\(\)\)\)"),
     ],
 )

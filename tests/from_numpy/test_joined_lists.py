@@ -102,9 +102,39 @@ def best_of_many(x: Any) -> Any:
     return best, len(path), path, seen, one
 
 
+def near(x: Any, place: Any) -> Any:
+    found = []
+    for k in range(len(x)):
+        if abs(x[place] - x[k]) < 0.3:
+            found.append(k)
+    return found
+
+
+def grow(x: Any, labels: Any, pending: Any) -> None:
+    labels[0] = 1
+    i = 0
+    while i < len(pending):
+        place = pending[i]
+        if labels[place] == -1:
+            labels[place] = 1
+        elif labels[place] == 0:
+            labels[place] = 1
+            more = near(x, place)
+            pending = pending + more
+        i += 1
+
+
+def labelled(x: Any) -> Any:
+    """A list that a loop makes in a branch, which the run may not take."""
+    labels = [0] * len(x)
+    pending = near(x, 0)
+    grow(x, labels, pending)
+    return labels, len({1: "one", 2: "three"}[1 + int(x[0] > 0.05)])
+
+
 @pytest.mark.parametrize(
     "program",
-    [best_of_many, one_or_another, longest, clustered, commonest],
+    [best_of_many, one_or_another, longest, clustered, commonest, labelled],
     ids=lambda each: each.__name__,
 )
 def test_lists_of_two_ways_are_pythons(program: Any) -> None:

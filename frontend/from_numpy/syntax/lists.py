@@ -23,6 +23,7 @@ from distspmd.frontend.from_numpy.list_forms import (
     element_of,
     joined_form,
     leaves,
+    stored_count,
     value_of_leaf,
 )
 from distspmd.frontend.from_numpy.run_lists import (
@@ -42,13 +43,7 @@ from distspmd.frontend.from_numpy.run_lists import (
 from distspmd.frontend.from_numpy.subscripts import catch_outside, index_in
 from distspmd.frontend.from_numpy.syntax import aliases, objects
 from distspmd.frontend.from_numpy.tracer import Tracer
-from distspmd.frontend.from_numpy.values import (
-    INT64,
-    OwnArray,
-    Tensor,
-    View,
-    number,
-)
+from distspmd.frontend.from_numpy.values import INT64, OwnArray, Tensor, View, number
 from distspmd.frontend.tensor_ir.statements import Length, SetSymbol
 from distspmd.frontend.tensor_ir.whole_numbers import (
     CheckedIndex,
@@ -197,7 +192,7 @@ def empty(run: Interpreter, site: Any, kind: type, count: Length, form: Any = No
     is_fixed = not facts.grows and isinstance(count, int) and kind is not set
     length: Any = count
     if not is_fixed:
-        length = tracer.stored_anew(tracer.whole(count), f"{name}_length")
+        length = stored_count(tracer, count, f"{name}_length")
     make = RunDict if issubclass(kind, dict) else RunList
     own = make(
         kind,
