@@ -91,10 +91,6 @@ def looks_into_a_text_of_the_run(x):
     return x if "a" in f"{x[0]}".upper() else -x
 
 
-def returns_a_text_of_the_run(x):
-    return f"{x[0]:.2f}", x
-
-
 def keeps_errors_to_itself(x):
     class Quiet:
         def __enter__(self):
@@ -412,7 +408,6 @@ def test_a_program_that_asks_for_the_date_is_one_of_a_day() -> None:
         (binds_where_the_run_may_pass_over, "'n' is bound in a part of an expression"),
         (asks_a_text_of_the_run, "what it says is not known before the run"),
         (looks_into_a_text_of_the_run, "what it says is not known before the run"),
-        (returns_a_text_of_the_run, "a text with values of the run is returned"),
         (keeps_errors_to_itself, "Quiet.__exit__ may keep errors to itself"),
         (measures, "what a clock says is no array"),
         (draws, "random.random, which would draw once"),
