@@ -106,7 +106,7 @@ def near(x: Any, place: Any) -> Any:
     found = []
     for k in range(len(x)):
         if abs(x[place] - x[k]) < 0.3:
-            found.append(k)
+            found.append(k)  # noqa: PERF401 - it is the loop that may not run
     return found
 
 
