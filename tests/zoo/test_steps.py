@@ -12,6 +12,7 @@ REFUSED = {
     "jetmoe": "reads the value of a tensor",
     "vilt": "depends on the values of tensors",
     "conformer": "decides by a value that it computes",
+    "deberta_sentences": "depends on the values of tensors",
 }
 """Those whose shapes or branches data decide, with what is said."""
 ON_RANKS = (
