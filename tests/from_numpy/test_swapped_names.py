@@ -155,3 +155,20 @@ def in_two_loops(x, c):
 def test_loops_around_them_are_refused_that_would_lose_writes() -> None:
     with pytest.raises(UnsupportedProgram, match=r"write u = u\.copy\(\) before the loop"):
         numpy_program(in_two_loops, np.zeros(6), np.zeros(2))
+
+
+def written_behind(x, c):
+    z, u, v, w = x + 1, np.zeros(6), x * 1.0, x + 3
+    n = 0
+    while n < c[1]:
+        if n == 0:
+            u = z
+        u, v, w = v, w, u
+        n += 1
+    u[1] += 1
+    return u, v, w, z
+
+
+def test_writes_behind_a_loop_that_would_be_lost_under_a_moved_name_are_refused() -> None:
+    with pytest.raises(UnsupportedProgram, match="may be the one that 'w' stands for"):
+        numpy_program(written_behind, np.zeros(6), np.zeros(2))

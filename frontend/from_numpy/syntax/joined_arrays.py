@@ -18,6 +18,7 @@ import sympy
 from distspmd.frontend.from_numpy.syntax.absence import may_be_absent, value_of
 from distspmd.frontend.from_numpy.syntax.aliases import check_elements
 from distspmd.frontend.from_numpy.syntax.conditions import relation_text
+from distspmd.frontend.from_numpy.syntax.moved_links import moved_links
 from distspmd.frontend.from_numpy.syntax.moves import move_symbols
 from distspmd.frontend.from_numpy.syntax.sharing import references
 from distspmd.frontend.from_numpy.syntax.variables import see_the_same
@@ -375,7 +376,7 @@ def leave_links(
     move_symbols(tracer, [_next_link(tracer, one, other) for one, other in _pairs(loop)])
     firsts = [_first(tracer, loop, one, written) for one in arrays]
     made = [alias for alias in firsts if alias is not None]
-    return [*later, *made], [alias.sets[0] for alias in made]
+    return [*moved_links(arrays, later), *made], [alias.sets[0] for alias in made]
 
 
 def _written_later(
