@@ -298,8 +298,7 @@ def _warm_up() -> None:
     small = distspmd.frontend.numpy_program(_written("small", "x: f8[64]", ["    y = 2 * x"], "y"))
     distspmd.lower(small, {})
     build_for(small, 1)
-    while compiler_processes.goes_on():
-        time.sleep(0.1)
+    compiler_processes.wait_for_all()
 
 
 def _program_of_gpt2(layers: int, ranks: int) -> tuple[Callable[[], Any], Callable[[], None]]:

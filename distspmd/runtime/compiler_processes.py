@@ -36,6 +36,12 @@ def start_in_background(work: Callable[[], object]) -> None:
     thread.start()
 
 
+def wait_for_all() -> None:
+    """Wait until all has ended that runs beside the program."""
+    for thread in _threads:
+        thread.join()
+
+
 def goes_on() -> bool:
     """Whether the program does not end, so that it is worth to wait for something."""
     return not _ended
