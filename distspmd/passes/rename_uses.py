@@ -92,7 +92,7 @@ def rename_edges(use: Use, tiles: AllocatedTiles, tile: str, edges: Sequence[Edg
             for child, name in nested_ends(edge):
                 if name in child.sdfg.arrays:
                     describe_inside(tiles.sdfg, container, child, name)
-                    memlet.subset = window.subset()  # the whole tile: where it begins is no less
+                    memlet.subset = window.subset()  # DaCe refuses an index below the first
         if isinstance(use.space.node, nodes.LibraryNode):
             parts = _moving_parts(use, tiles, border)
             border.data.subset = window.within(border.data.subset, single, parts)
