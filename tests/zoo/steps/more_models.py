@@ -167,15 +167,7 @@ def aimv2() -> Training:
     made = transformer(
         "Aimv2VisionModel",
         "Aimv2VisionConfig",
-        **{
-            **NO,
-            "hidden_size": 16,
-            "intermediate_size": 24,
-            "num_hidden_layers": 2,
-            "num_attention_heads": 2,
-            "image_size": 16,
-            "patch_size": 8,
-        },
+        **{**NO, **_VISION},
     )
     head = nn.Linear(16, 3)
     module = nn.ModuleDict({"model": made, "head": head})
