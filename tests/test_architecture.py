@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import ast
+import fnmatch
 import functools
 import subprocess
 import sys
 from pathlib import Path
+
+# Everything that is kept at the top of the repository. A new file there needs a reason and a word.
+TOP = """
+    .ci .gitignore .pre-commit-config.yaml AUTHORS CHANGELOG.md CITATION.cff CONTRIBUTING.md LICENSE
+    README.md benchmarks distspmd docs examples frontend pyproject.toml scripts setup.py solvers
+    tests
+"""
 
 # A module imports only modules of its own row and of the rows above it. A package stands for all
 # modules below it. `distspmd/__init__.py` knows all.
@@ -124,6 +132,16 @@ def test_files_are_short_and_few_lie_at_the_top() -> None:
     lengths = {name: len(file.read_text().splitlines()) for name, file in modules().items()}
     assert not {name: lines for name, lines in lengths.items() if lines > MOST_LINES}
     assert len([*(ROOT / "distspmd").glob("*.py")]) <= MOST_FILES
+
+
+def test_the_top_holds_what_belongs_there() -> None:
+    ignored = [line.rstrip("/") for line in (ROOT / ".gitignore").read_text().splitlines()]
+    found = {
+        entry.name
+        for entry in ROOT.iterdir()
+        if entry.name != ".git" and not any(fnmatch.fnmatch(entry.name, glob) for glob in ignored)
+    }
+    assert found == set(TOP.split())
 
 
 def test_layouts_plans_and_solvers_work_without_dace() -> None:
