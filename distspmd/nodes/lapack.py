@@ -164,7 +164,17 @@ def _call(node: nodes.LibraryNode, state: SDFGState) -> _Call:
     columns = FUNCTIONS[node.function].columns
     own = columns if columns and any(columns in o.term for o in made) else ""
     info = operand(INFO, own) if INFO in memlets else None
+    _check_lengths((*given, *made), node)
     return _Call(node.function, node.options, node.numbers, batch, given, made, info)
+
+
+def _check_lengths(operands: Sequence[_Operand], node: Lapack) -> None:
+    known: dict[str, int] = {}
+    for operand in operands:
+        for letter, n in zip(operand.term, operand.extents[node.batch :], strict=True):
+            extent = sympy.sympify(n)
+            if extent.is_Integer and known.setdefault(letter, int(extent)) != extent:
+                raise ValueError(f"{node.label}: {letter!r} is {known[letter]} and {extent} long")
 
 
 @dace.library.expansion

@@ -113,6 +113,11 @@ def _fold(kind: Any, values: Sequence[Length]) -> Length:
     return kind(*map(sympy.sympify, values))
 
 
+def fewest(values: Sequence[Length]) -> Length:
+    """The least of some lengths, each of which is an upper limit."""
+    return _fold(sympy.Min, values)
+
+
 MOST_ELEMENTS = 1 << 24
 """Arrays of which lengths have no bound before the run are given no more room than this."""
 

@@ -289,6 +289,24 @@ def test_a_size_that_is_negative_or_too_large_ends_the_program() -> None:
 
 
 @pytest.mark.usefixtures("unoptimised")
+def test_equations_are_of_a_part_whose_rows_have_other_room_than_its_columns() -> None:
+    def solutions(h: Any, b: Any, k: Any) -> Any:
+        part, right = h[: k[0], : k[1]], b[: k[2]]
+        return np.linalg.solve(part, right), np.linalg.inv(part)
+
+    h, b = np.add.outer(np.arange(9.0), np.ones(6)) + 9 * np.eye(9, 6), np.arange(8.0)
+    k = np.array([4, 4, 4])
+    lowering = distspmd.lower(numpy_program(solutions, h, b, k))
+    with distspmd.compile(lowering, MPI.COMM_SELF) as program:
+        for one, other in zip(program(h=h, b=b, k=k), solutions(h, b, k), strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-12)
+        with pytest.raises(np.linalg.LinAlgError, match="must be square"):
+            program(h=h, b=b, k=np.array([4, 3, 4]))
+        with pytest.raises(ValueError, match="other numbers of rows"):
+            program(h=h, b=b, k=np.array([4, 4, 3]))
+
+
+@pytest.mark.usefixtures("unoptimised")
 def test_another_number_of_elements_is_not_unpacked() -> None:
     def both(x: Any) -> Any:
         one, other = x[x > 3]

@@ -11,6 +11,7 @@ import distspmd
 from distspmd.codegen.build import load_unlowered
 from distspmd.codegen.implementations import check_lapack, choose_implementations
 from distspmd.errors import ToolchainError, UnsupportedProgram
+from distspmd.nodes.lapack import Lapack
 from distspmd.runtime.toolchain import find_blas
 
 
@@ -64,3 +65,19 @@ def test_a_matrix_without_an_inverse_gives_no_numbers() -> None:
     right = np.random.default_rng(0).random((3, 4))
     assert np.isnan(compiled(a=np.ones((3, 3)), b=right)).all()
     np.testing.assert_allclose(compiled(a=np.eye(3)[::-1].copy(), b=right), right[::-1])
+
+
+def test_lengths_of_one_letter_are_equal() -> None:
+    sdfg = dace.SDFG("unequal")
+    state = sdfg.add_state()
+    node = Lapack("unequal", "solve", "nn,n->n")
+    state.add_node(node)
+    for connector, shape in (("_in0", [6, 6]), ("_in1", [7])):
+        sdfg.add_array(connector, shape, dace.float64)
+        read = state.add_read(connector)
+        state.add_edge(read, None, node, connector, sdfg.make_array_memlet(connector))
+    sdfg.add_array("_out0", [6], dace.float64)
+    write = state.add_write("_out0")
+    state.add_edge(node, "_out0", write, None, sdfg.make_array_memlet("_out0"))
+    with pytest.raises(ValueError, match="'n' is 6 and 7 long"):
+        sdfg.expand_library_nodes()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,13 +10,15 @@ import numpy as np
 from distspmd.expressions.ir import Expression, apply
 from distspmd.expressions.operations import DType
 from distspmd.frontend.from_numpy.arithmetic import converted
-from distspmd.frontend.from_numpy.lengths import neutral_outside
+from distspmd.frontend.from_numpy.lengths import fewest, neutral_outside, rooms
 from distspmd.frontend.from_numpy.transcript import shape_text
 from distspmd.frontend.from_numpy.values import (
     INT64,
     Tensor,
     View,
+    axis,
     index_expression,
+    make_view,
     number,
     view_of,
 )
@@ -25,6 +27,7 @@ from distspmd.frontend.tensor_ir.whole_numbers import same
 from distspmd.nodes.lapack import FUNCTIONS, INFO, Lapack
 
 SINGULAR = "Singular matrix"
+NOT_SQUARE = "Last 2 dimensions of the array must be square"
 
 
 def real_of(dtype: DType) -> DType:
@@ -36,6 +39,16 @@ def inexact(run: Any, *tensors: Tensor) -> DType:
     """The type in which NumPy's linear algebra computes: whole numbers become float64."""
     kinds = [t.dtype if t.dtype.kind in "fc" else np.dtype(np.float64) for t in tensors]
     return np.result_type(*kinds)
+
+
+def end_where_they_differ(run: Any, one: Length, other: Length, kind: str, message: str) -> None:
+    """End the program with an error where two lengths differ of which data decide one."""
+    from distspmd.frontend.from_numpy.checks import end_if
+
+    tracer = run.tracer
+    if not same(one, other) and tracer.is_decided_by_data(one, other):
+        differ = run.call(np.not_equal, [tracer.whole(one), tracer.whole(other)], {})
+        end_if(run, differ, kind, message, can_go_on=True)
 
 
 def matrices(run: Any, value: Any, name: str, *, square: bool = False) -> Tensor:
@@ -56,9 +69,9 @@ def matrices(run: Any, value: Any, name: str, *, square: bool = False) -> Tensor
         last = tensor.shape[-2:]
         if not same(*last) and all(isinstance(n, int) for n in last):
             run.tracer.refuse(
-                f"{name}: LinAlgError: Last 2 dimensions of the array must be square, but the "
-                f"shape is {shape_text(tensor.shape)}"
+                f"{name}: LinAlgError: {NOT_SQUARE}, but the shape is {shape_text(tensor.shape)}"
             )
+        end_where_they_differ(run, last[0], last[1], "LinAlgError", NOT_SQUARE)
     known: Tensor = tensor
     return known
 
@@ -78,16 +91,46 @@ BY_BLOCKS = frozenset(["solve", "inverse", "cholesky", "logarithm_of_determinant
 """What gives the same of a matrix, and the identity, if an identity is beside it in a block."""
 
 
-def _in_room(run: Any, function: str, tensor: Tensor, dtype: DType, term: str) -> Tensor:
+def _rooms(run: Any, terms: Sequence[str], tensors: Sequence[Tensor]) -> dict[str, Length]:
+    """The most that the lengths can be that data decide, by letters.
+
+    What has one letter is of one length, and so is its room: the least of what each operand has.
+    """
+    tracer = run.tracer
+    lengths: dict[str, list[Length]] = {}
+    for term, tensor in zip(terms, tensors, strict=True):
+        for letter, n in zip(term, tensor.shape[tensor.ndim - len(term) :], strict=True):
+            lengths.setdefault(letter, []).append(n)
+    return {
+        letter: fewest([tracer.capacity(n) for n in own])
+        for letter, own in lengths.items()
+        if tracer.is_decided_by_data(*own)
+    }
+
+
+def _in_room(
+    run: Any, function: str, tensor: Tensor, dtype: DType, term: str, rooms: Mapping[str, Length]
+) -> Tensor:
     """An operand of which data decide the size, in a container of the size that it can have.
 
     Outside of it there is the identity, or zero in what is no square matrix.
+
+    Args:
+        run: the interpreter.
+        function: of LAPACK.
+        tensor: the operand.
+        dtype: in which it is taken.
+        term: its letters.
+        rooms: what :func:`_rooms` found.
 
     Raises:
         Refusal: the function gives something else of such a matrix.
     """
     tracer = run.tracer
-    core = tensor.shape[tensor.ndim - len(term) :]
+    lead = tensor.ndim - len(term)
+    core = tensor.shape[lead:]
+    if not tracer.is_decided_by_data(*tensor.shape) and not rooms.keys() & {*term}:
+        return tensor
     of_rows = function == "least_squares" and not tracer.is_decided_by_data(*core[1:])
     if tracer.is_decided_by_data(*core) and function not in BY_BLOCKS and not of_rows:
         tracer.refuse(
@@ -104,7 +147,8 @@ def _in_room(run: Any, function: str, tensor: Tensor, dtype: DType, term: str) -
         equal = apply("equal", index_expression(row), index_expression(column))
         return apply("where", equal, number(1, dtype), number(0, dtype))
 
-    room = [tracer.capacity(n) for n in tensor.shape]
+    room = [tracer.capacity(n) for n in tensor.shape[:lead]]
+    room += [rooms.get(letter, n) for letter, n in zip(term, core, strict=True)]
     return neutral_outside(converted(tracer, tensor, dtype), room, neutral, tracer.bounds)
 
 
@@ -143,22 +187,27 @@ def call(
         label: of the iteration space.
     """
     tracer = run.tracer
-    terms = subscripts.split("->")[0].split(",")
+    terms, made_terms = (part.split(",") for part in subscripts.split("->"))
+    most = _rooms(run, terms, [t for t, _ in operands])
     given = [
-        (_in_room(run, function, t, d, term) if tracer.is_decided_by_data(*t.shape) else t, d)
+        (_in_room(run, function, t, d, term, most), d)
         for (t, d), term in zip(operands, terms, strict=True)
     ]
     inputs = {f"_in{n}": whole_container(run, t, d) for n, (t, d) in enumerate(given)}
     name = label or tracer.target or function
-    made = [tracer.fresh(name, (*batch, *shape), dtype) for shape, dtype in results]
+    made = []
+    for (shape, dtype), term in zip(results, made_terms, strict=True):
+        own = [most.get(letter, n) for letter, n in zip(term, shape, strict=True)]
+        container = tracer.container(name, rooms(tracer, [*batch, *own]), dtype)
+        lengths = (*batch, *shape)
+        made.append(make_view(container, lengths, [axis(d) for d in range(len(lengths))]))
     outputs = {f"_out{n}": view.container for n, view in enumerate(made)}
     letter = FUNCTIONS[function].columns
     columns: tuple[Length, ...] = ()
     if letter:
-        terms = subscripts.split("->")[1].split(",")
         columns = tuple(
             shape[term.index(letter)]
-            for term, (shape, _) in zip(terms, results, strict=True)
+            for term, (shape, _) in zip(made_terms, results, strict=True)
             if letter in term
         )[:1]
     checked = bool(error) and not tracer.parallel

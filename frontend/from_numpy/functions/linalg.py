@@ -13,6 +13,7 @@ from distspmd.frontend.from_numpy.checks import end_if
 from distspmd.frontend.from_numpy.functions.lapack_calls import (
     SINGULAR,
     call,
+    end_where_they_differ,
     inexact,
     matrices,
     real_of,
@@ -67,9 +68,18 @@ def solve(run: Any, a: Any, b: Any) -> Any:
     return call(run, "solve", "nn,nm->nm", operands, [(shape, kind)], batch, error=SINGULAR)[0]
 
 
+MISFITS = {
+    "np.linalg.solve": ("ValueError", "matrices and right-hand sides have other numbers of rows"),
+    "np.linalg.lstsq": ("LinAlgError", "Incompatible dimensions"),
+}
+"""The error of NumPy where the rows of a function's operands differ."""
+
+
 def _fit(run: Any, n: Length, rows: Length, name: str) -> None:
     if isinstance(n, int) and isinstance(rows, int) and n != rows:
         run.tracer.refuse(f"{name}: matrices of {n} rows, and right-hand sides of {rows} rows")
+    kind, message = MISFITS[name]
+    end_where_they_differ(run, n, rows, kind, message)
 
 
 @function(np.linalg.inv)
