@@ -21,10 +21,12 @@ from distspmd.errors import ArgumentError, DistSPMDError, UnsupportedProgram
 from distspmd.frontend.from_numpy import annotation_types, dace_parser, functions, syntax
 from distspmd.frontend.from_numpy.entries import element_type, form_of
 from distspmd.frontend.from_numpy.frames import Frame
+from distspmd.frontend.from_numpy.functions.python_random import begin_streams
 from distspmd.frontend.from_numpy.functions.registry import FUNCTIONS, METHODS
 from distspmd.frontend.from_numpy.interpreter import HOLE, PLACE, Interpreter
 from distspmd.frontend.from_numpy.kinds import has_arrays
 from distspmd.frontend.from_numpy.prune import without_unread
+from distspmd.frontend.from_numpy.reading_again import ReadAgain
 from distspmd.frontend.from_numpy.results import returned_form
 from distspmd.frontend.from_numpy.run_lists import LEAST_ROOM, DecidedByRun, Known
 from distspmd.frontend.from_numpy.settling import KnownFacts, settled
@@ -35,7 +37,6 @@ from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.transcript import (
     PYTHON_TYPES,
     CannotRoll,
-    TableChanges,
     is_word_of_cpp,
 )
 from distspmd.frontend.from_numpy.values import Tensor, View, view_of
@@ -126,7 +127,7 @@ class _Reading:
         facts: KnownFacts | None = None,
     ) -> None:
         self.function, self.fixes_numbers = function, fixes_numbers
-        facts = facts or KnownFacts()
+        self.facts = facts = facts or KnownFacts()
         self.tracer = Tracer(
             changing=frozenset(facts.changing),
             known_lists=dict(facts.lists),
@@ -164,6 +165,7 @@ class _Reading:
         self.tracer.frames.append(Frame({}, outside=self.given_lists))
         elements = [size_of(each.shape) for each in self.arguments]
         self.tracer.room = functools.reduce(add, elements, LEAST_ROOM)
+        begin_streams(self.interpreter, self.facts.drawing)
         try:
             result = self._called(signature, values)
             form = CallForm(
@@ -175,7 +177,7 @@ class _Reading:
                 rest=rest_of(signature),
                 points=frozenset(c.name for c in self.arguments if c.is_point),
             )
-        except (DistSPMDError, TableChanges, DecidedByRun, Known):
+        except (DistSPMDError, ReadAgain, DecidedByRun, Known):
             raise
         except RecursionError:
             raise UnsupportedProgram(

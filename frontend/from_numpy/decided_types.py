@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from distspmd.frontend.from_numpy.arithmetic import choose, combine
+from distspmd.frontend.from_numpy.kinds import is_plain
 from distspmd.frontend.from_numpy.real_or_complex import (
     RealOrComplex,
     any_complex,
@@ -74,6 +75,19 @@ _COMPLEX: frozenset[Any] = frozenset(
 """Functions whose results are complex always."""
 
 
+_ERRORS = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError)
+
+
+def _known_or_called(run: Any, call: Callable[..., Any], given: Sequence[Any], named: Any) -> Any:
+    """What a call gives; of what is known it may raise what Python raises."""
+    try:
+        return call(run, *given, **named)
+    except _ERRORS as problem:
+        if is_plain((list(given), dict(named))):
+            run.tracer.fail(problem)
+        raise
+
+
 def handled(
     run: Any, call: Callable[..., Any], function: Any, given: Sequence[Any], named: Any
 ) -> Any:
@@ -88,7 +102,7 @@ def handled(
     """
     sources = found_in((list(given), dict(named)))
     if not sources:
-        return call(run, *given, **named)
+        return _known_or_called(run, call, given, named)
     try:
         is_known, is_real = function in _WITHOUT_A_TYPE, function in _OF_REAL
         is_complex = function in _COMPLEX or function == "astype"

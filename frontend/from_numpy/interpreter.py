@@ -102,6 +102,7 @@ class Interpreter:
         self.inner_calls = 0
         self.computed_with: ast.expr | None = None
         self.readings_of_clocks = 0
+        self.streams: dict[str, Any] = {}
 
     @property
     def variables(self) -> dict[str, Any]:

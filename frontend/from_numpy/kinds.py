@@ -89,6 +89,17 @@ def has_data(value: Any) -> bool:
     return isinstance(value, Tensor | sympy.Basic | RunList | OwnArray)
 
 
+_PLAIN = (int, float, complex, np.generic, np.ndarray, type(None))
+
+
+def is_plain(value: Any) -> bool:
+    """Whether a value is one of Python or NumPy alone, which functions take as they do in a run."""
+    if isinstance(value, list | tuple | set | dict):
+        parts = [*value, *value.values()] if isinstance(value, dict) else value
+        return all(map(is_plain, parts))
+    return type(value) is str or isinstance(value, _PLAIN)
+
+
 def of_numpy(value: Tensor) -> Tensor:
     """What a function of NumPy gives: never a number of Python, whatever it was given."""
     return value if value.weak is None else Tensor(value.shape, value.dtype, value.element)

@@ -14,9 +14,10 @@ from typing import Any, Protocol
 from dace import SDFG
 
 from distspmd.errors import UnsupportedProgram
+from distspmd.frontend.from_numpy.reading_again import DrawsBefore, TableChanges
 from distspmd.frontend.from_numpy.run_lists import DecidedByRun, Facts, Known, settle
 from distspmd.frontend.from_numpy.tracer import Tracer
-from distspmd.frontend.from_numpy.transcript import UNROLLED, TableChanges
+from distspmd.frontend.from_numpy.transcript import UNROLLED
 
 SHORT = 32
 """Iterations of a loop that is written out, at most, for the sake of lists that it changes. Of a
@@ -44,11 +45,13 @@ class KnownFacts:
         changing: numbers of tables that change.
         lists: those whose content the run decides, by the places that make them.
         written_out: iterations of a loop, at most, that is written out for the sake of its lists.
+        drawing: modules whose generators are made at the beginning.
     """
 
     changing: set[int] = field(default_factory=set)
     lists: dict[Any, Facts] = field(default_factory=dict)
     written_out: int = SHORT
+    drawing: set[str] = field(default_factory=set)
 
     def told(self) -> tuple[int, int]:
         """How many lists have a content that the run decides, and how many of these a length."""
@@ -147,4 +150,7 @@ def _read(
         return None
     except TableChanges as table:
         facts.changing.add(table.number)
+        return None
+    except DrawsBefore as found_late:
+        facts.drawing.add(found_late.module)
         return None

@@ -20,6 +20,7 @@ from distspmd.errors import UnsupportedProgram
 from distspmd.expressions.ir import Expression, apply
 from distspmd.expressions.operations import DType
 from distspmd.frontend.from_numpy.frames import Frame, in_program
+from distspmd.frontend.from_numpy.reading_again import TableChanges
 from distspmd.frontend.from_numpy.values import INT64, Tensor
 from distspmd.frontend.tensor_ir.statements import (
     Block,
@@ -55,14 +56,6 @@ class EndsHere(Refusal):
 
 UNROLLED = 512
 """Iterations of a loop that is unrolled, at most."""
-
-
-class TableChanges(Exception):
-    """A table changes of which numbers were taken as known: the program is read again."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__(number)
-        self.number = number
 
 
 class CannotRoll(Exception):
@@ -252,8 +245,12 @@ class Transcript:
         """
         raise Refusal(self.message(what))
 
-    def fail(self, error: Exception) -> NoReturn:
+    def fail(self, error: Exception, place: str = "") -> NoReturn:
         """Read no further in the body of a ``try`` that takes an error, which each run has.
+
+        Args:
+            error: that each run has.
+            place: what a message says before the error.
 
         Raises:
             KnownError: there is one around, in the same function.
@@ -265,7 +262,7 @@ class Transcript:
                 if handlers.block is self.block and not self.guarded:
                     raise KnownError(flag, error)
                 break
-        self.refuse(f"{type(error).__name__}: {error}")
+        self.refuse(f"{place}{type(error).__name__}: {error}")
 
     def check_uncaught(self, kind: str, *, is_said: bool = False) -> bool:
         """Refuse what may end the program with an error that a handler around is for.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import functools
 import itertools
-import random
 import time
 from collections import OrderedDict
 from dataclasses import dataclass
@@ -108,10 +107,6 @@ def keeps_errors_to_itself(x):
 def measures(x):
     start = time.perf_counter()
     return x + start
-
-
-def draws(x):
-    return x * random.random()
 
 
 def no_operator(x):
@@ -410,7 +405,6 @@ def test_a_program_that_asks_for_the_date_is_one_of_a_day() -> None:
         (looks_into_a_text_of_the_run, "what it says is not known before the run"),
         (keeps_errors_to_itself, "Quiet.__exit__ may keep errors to itself"),
         (measures, "what a clock says is no array"),
-        (draws, "random.random, which would draw once"),
         (shape_of_an_argument, "the shape of an argument; write x = x.reshape"),
         (shape_of_two_names, "the shape of an array that has several names"),
         (no_operator, "no class has a method __sub__"),

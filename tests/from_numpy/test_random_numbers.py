@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,16 @@ from distspmd.errors import UnsupportedProgram
 from distspmd.frontend import numpy_program
 
 OUTSIDE = np.random.default_rng(0)
+PYTHONS = random.Random(0)
 
 
 def test_numbers_are_the_same_at_any_number_of_ranks_and_well_distributed(launch: Any) -> None:
     done = launch(Path(__file__).parent / "draws.py", ranks=3)
+    assert done.stdout == "all as drawn\n"
+
+
+def test_pythons_own_generator_draws_in_loops_too(launch: Any) -> None:
+    done = launch(Path(__file__).parent / "draws_of_python.py", ranks=2)
     assert done.stdout == "all as drawn\n"
 
 
@@ -43,6 +50,8 @@ def _in_loop(n: int) -> Any:
         (lambda x: np.random.default_rng(1).integers(5, 2), "low >= high"),
         (lambda x: np.random.default_rng(1).shuffle([1, 2]), "use permutation"),
         (lambda x: _in_loop(int(x[0])), "in a loop or branch"),
+        (lambda x: PYTHONS.random() * x, "which would draw once"),
+        (lambda x: random.sample([1, 2], 1, counts=[3, 4]), "counts; repeat the elements"),
     ],
 )
 def test_what_is_not_covered_is_refused(call: Any, message: str) -> None:

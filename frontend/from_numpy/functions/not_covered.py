@@ -23,10 +23,6 @@ refused(
     instead=_OUTSIDE,
 )
 refused(
-    *(np.array2string, np.array_repr, np.array_str),
-    instead="print(x) writes it, on rank 0",
-)
-refused(
     *("getfield", "setfield", "byteswap", "setflags"),
     instead="it is about bytes in memory, and a program has tiles; use astype",
 )

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import builtins
 import sys
+import warnings
 from typing import Any
+
+import numpy as np
 
 from distspmd.frontend.from_numpy.checks import add_exit, add_print
 from distspmd.frontend.from_numpy.functions.registry import function
@@ -35,6 +38,20 @@ def _repr(run: Any, value: Any) -> Any:
     return _text(run, value, "r") if has_data(value) else repr(value)
 
 
+@function(np.array2string, np.array_str)
+def _array_text(run: Any, a: Any, max_line_width: Any = None, **options: Any) -> Any:
+    if max_line_width is not None or any(value is not None for value in options.values()):
+        run.tracer.refuse("a text of an array with options; set them by np.set_printoptions")
+    return _text(run, a)
+
+
+@function(np.array_repr)
+def _array_repr(run: Any, arr: Any, **options: Any) -> Any:
+    if any(value is not None for value in options.values()):
+        run.tracer.refuse("a text of an array with options; set them by np.set_printoptions")
+    return _text(run, arr, "r")
+
+
 @function(builtins.format)
 def _format(run: Any, value: Any, spec: str = "") -> Any:
     value = as_text(run, value)
@@ -45,6 +62,21 @@ def _format(run: Any, value: Any, spec: str = "") -> Any:
 def _method_of_text(run: Any, text: Text, name: str, arguments: Any, **named: Any) -> Any:
     found = letters.method(run, text, name, arguments) if not named else NotImplemented
     return getattr(text, name)(*arguments, **named) if found is NotImplemented else found
+
+
+@function(warnings.warn)
+def _warn(
+    run: Any, message: Any, category: Any = None, stacklevel: int = 1, source: Any = None, **_: Any
+) -> None:
+    """Let rank 0 write a warning to the standard error; its filters are asked now."""
+    if isinstance(message, Warning):
+        category, message = type(message), message.args[0] if message.args else ""
+    category = category or UserWarning
+    with warnings.catch_warnings(record=True) as shown:
+        warnings.warn("", category, stacklevel=2)
+    if shown:
+        told = [f"{category.__name__}: ", as_text(run, message)]
+        add_print(run, told, {"sep": "", "file": sys.stderr})
 
 
 def _exit(run: Any, code: Any = None) -> None:

@@ -58,7 +58,7 @@ def _len(run: Any, value: Any) -> Any:
         if value.mask is not None:
             return run.call(int, [run.call(np.sum, [value.mask], {})], {})
         if value.ndim == 0:
-            run.tracer.refuse("len() of unsized object")
+            run.tracer.fail(TypeError("len() of unsized object"))
         return value.shape[0]
     if isinstance(value, SymbolicRange):
         return value.length
@@ -73,7 +73,7 @@ def _len(run: Any, value: Any) -> Any:
     try:
         return len(value)
     except TypeError as problem:
-        run.tracer.refuse(str(problem))
+        run.tracer.fail(problem)
 
 
 @function(builtins.enumerate)

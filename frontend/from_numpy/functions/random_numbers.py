@@ -22,6 +22,7 @@ from distspmd.frontend.from_numpy.arithmetic import combine, converted
 from distspmd.frontend.from_numpy.functions.creation import shape_of
 from distspmd.frontend.from_numpy.functions.registry import FUNCTIONS
 from distspmd.frontend.from_numpy.kinds import has_data
+from distspmd.frontend.from_numpy.reading_again import DrawsBefore
 from distspmd.frontend.from_numpy.values import INT64, Tensor, View, index_expression, number
 from distspmd.frontend.tensor_ir.statements import Index, Length, SetSymbol
 from distspmd.frontend.tensor_ir.whole_numbers import add, multiply, symbol
@@ -52,8 +53,15 @@ class Stream:
         raise AttributeError(f"the method {name!r} of a generator of random numbers: {advice}")
 
 
-def make_stream(run: Any, seed: Any = None) -> Stream:
-    """``np.random.default_rng(seed)``."""
+def make_stream(run: Any, seed: Any = None, kind: type[Stream] = Stream, first: int = 0) -> Stream:
+    """``np.random.default_rng(seed)``.
+
+    Args:
+        run: the interpreter.
+        seed: of the generator.
+        kind: what programs see.
+        first: what the draws are counted from.
+    """
     tracer = run.tracer
     if isinstance(seed, Stream):
         return seed
@@ -79,8 +87,8 @@ def make_stream(run: Any, seed: Any = None) -> Stream:
         expression = tracer.stored_anew(converted(tracer, value, INT64), "seed").element(())
     draws = tracer.unique("draws")
     tracer.bounds[draws] = (0, None)
-    tracer.add(SetSymbol(draws, sympy.Integer(0), INT64))
-    return Stream(expression, draws)
+    tracer.add(SetSymbol(draws, sympy.Integer(first), INT64))
+    return kind(expression, draws)
 
 
 def _is_constant(value: Tensor) -> bool:
@@ -413,17 +421,32 @@ FUNCTIONS |= dict.fromkeys(
 )
 
 
+def seeded(run: Any, module: str, make: Callable[[Any], Stream], *, anew: bool = False) -> Stream:
+    """The generator that the functions of a module share.
+
+    Args:
+        run: the interpreter.
+        module: whose functions draw.
+        make: makes the generator.
+        anew: whether it gets a seed now; else its first use makes it.
+
+    Raises:
+        DrawsBefore: a loop or branch draws first, so that it has to be made at the beginning.
+    """
+    found: Stream | None = run.streams.get(module)
+    if found is not None and not anew:
+        return found
+    if run.tracer.inner and not anew:
+        raise DrawsBefore(module)
+    if run.tracer.inner:
+        run.tracer.refuse(f"{module}.seed in a loop or branch; use np.random.default_rng(seed)")
+    run.streams[module] = made = make(run)
+    return made
+
+
 def global_stream(run: Any) -> Stream:
     """The generator of ``np.random.rand`` and others of its kind."""
-    found: Stream | None = getattr(run, "legacy_stream", None)
-    if found is None:
-        if run.tracer.inner:
-            run.tracer.refuse(
-                "np.random in a loop or branch before any seed; write np.random.seed(...) at the "
-                "beginning, or use rng = np.random.default_rng(seed)"
-            )
-        found = run.legacy_stream = make_stream(run)
-    return found
+    return seeded(run, "np.random", make_stream)
 
 
 def _legacy(name: str) -> Callable[..., Any]:
@@ -432,9 +455,7 @@ def _legacy(name: str) -> Callable[..., Any]:
 
 
 def _seed(run: Any, seed: Any = None) -> None:
-    if run.tracer.inner:
-        run.tracer.refuse("np.random.seed in a loop or branch; use np.random.default_rng(seed)")
-    run.legacy_stream = make_stream(run, seed)
+    seeded(run, "np.random", lambda run: make_stream(run, seed), anew=True)
 
 
 FUNCTIONS[np.random.seed] = _seed

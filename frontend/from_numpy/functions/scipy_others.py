@@ -34,12 +34,15 @@ _TRANSFORMS = (
 )
 for _name in _TRANSFORMS:
     _known = _like(getattr(np.fft, _name), "overwrite_x", "workers", "plan")
-    named("scipy.fft", _name)(_known)
+    for _module in ("scipy.fft", "scipy.fftpack"):
+        if _module == "scipy.fft" or not _name.startswith(("rfft", "irfft")):
+            named(_module, _name)(_known)  # rfft of fftpack has its parts in another order
 for _name in ("det", "pinv", "norm", "svdvals", "eigvalsh"):
     _known = _like(getattr(np.linalg, _name), "check_finite", "overwrite_a")
     named("scipy.linalg", _name)(_known)
+_OF_LAPACK = ("check_finite", "overwrite_a", "overwrite_b", "lapack_driver")
 for _name in ("svd", "lstsq"):
-    _known = _like(getattr(np.linalg, _name), "check_finite", "overwrite_a", "overwrite_b")
+    _known = _like(getattr(np.linalg, _name), *_OF_LAPACK)
     named("scipy.linalg", _name)(_known)
 named("scipy.integrate", "trapezoid")(_like(np.trapezoid))
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from distspmd.frontend.from_numpy.interpreter import Interpreter
 
 _OF_MEMORY = frozenset(["base", "ctypes", "data", "flags", "strides", "__array_interface__"])
+_KINDS = (np.ndarray, np.float64, np.int64, float, int)
+"""What an array may be in Python, numbers among them."""
 
 
 def of_tensor(run: Interpreter, base: Tensor, name: str) -> Any:
@@ -29,8 +31,8 @@ def of_tensor(run: Interpreter, base: Tensor, name: str) -> Any:
         return handler(run, base)
     if name in _OF_MEMORY:
         run.tracer.refuse(f"{name!r} is about an array in memory, and a program has tiles of it")
-    if name not in run.methods and not hasattr(np.ndarray, name):
-        run.tracer.refuse(f"an array has no attribute {name!r}")
+    if name not in run.methods and not any(hasattr(kind, name) for kind in _KINDS):
+        run.tracer.fail(AttributeError(f"an array has no attribute {name!r}"))
     return Method(base, name)
 
 

@@ -8,6 +8,7 @@ import functools
 import heapq
 import inspect
 import operator
+import random
 import types
 from collections import Counter, defaultdict, deque
 from collections.abc import Mapping, Sequence
@@ -22,7 +23,7 @@ from distspmd.frontend.from_numpy.choosing import as_arrays
 from distspmd.frontend.from_numpy.decided_types import handled
 from distspmd.frontend.from_numpy.frames import Frame
 from distspmd.frontend.from_numpy.functions.registry import ALWAYS, by_name
-from distspmd.frontend.from_numpy.kinds import has_arrays, has_data
+from distspmd.frontend.from_numpy.kinds import has_arrays, has_data, is_plain
 from distspmd.frontend.from_numpy.known_keys import check_call
 from distspmd.frontend.from_numpy.known_results import known_result
 from distspmd.frontend.from_numpy.library import is_of_library
@@ -99,6 +100,8 @@ def _static(
     except Refusal:
         raise
     except Exception as problem:
+        if is_plain((arguments, keywords)):
+            tracer.fail(problem, f"{name_of(function)}: ")
         tracer.refuse(f"{name_of(function)}: {type(problem).__name__}: {problem}")
 
 
@@ -138,6 +141,7 @@ OF_LISTS: frozenset[Any] = frozenset(
         *(dict, defaultdict, Counter),
         *(all, map, filter, sum, min, max, hasattr, callable, set, frozenset, deque),
         functools.reduce,
+        *(random.choice, random.choices, random.sample, random.shuffle),
         *(heapq.heappush, heapq.heappop, heapq.heapify, heapq.heapreplace, heapq.heappushpop),
     ]
 )

@@ -33,6 +33,6 @@ def check_repeatable(run: Interpreter, owner: Any, function: Any, name: str) -> 
         )
     if isinstance(owner, random.Random):
         run.tracer.refuse(
-            f"random.{function.__name__}, which would draw once, when the program is read; write "
-            "rng = np.random.default_rng(seed), and draw from it"
+            f"{function.__name__} of a generator that was made outside of the program, which would "
+            "draw once, when the program is read; make it inside: rng = random.Random(seed)"
         )
