@@ -171,7 +171,7 @@ def _call(node: nodes.LibraryNode, state: SDFGState) -> _Call:
 def _check_lengths(operands: Sequence[_Operand], node: Lapack) -> None:
     known: dict[str, int] = {}
     for operand in operands:
-        for letter, n in zip(operand.term, operand.extents[node.batch :], strict=True):
+        for letter, n in zip(operand.term, operand.extents[node.batch :], strict=False):
             extent = sympy.sympify(n)
             if extent.is_Integer and known.setdefault(letter, int(extent)) != extent:
                 raise ValueError(f"{node.label}: {letter!r} is {known[letter]} and {extent} long")

@@ -37,9 +37,9 @@ from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.transcript import (
     PYTHON_TYPES,
     CannotRoll,
-    is_word_of_cpp,
 )
 from distspmd.frontend.from_numpy.values import Tensor, View, view_of
+from distspmd.frontend.from_numpy.words_of_cpp import is_word_of_cpp
 from distspmd.frontend.tensor_ir.emit_program import emit_program
 from distspmd.frontend.tensor_ir.statements import Container
 from distspmd.frontend.tensor_ir.whole_numbers import add, symbol

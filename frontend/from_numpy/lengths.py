@@ -34,6 +34,7 @@ from distspmd.frontend.tensor_ir.whole_numbers import (
     floor_divide,
     int_floor,
     is_at_least,
+    is_decided_by_data,
     multiply,
     remainder,
     same,
@@ -42,13 +43,6 @@ from distspmd.frontend.tensor_ir.whole_numbers import (
 
 if TYPE_CHECKING:
     from distspmd.frontend.from_numpy.tracer import Tracer
-
-
-def is_decided_by_data(length: Whole, bounds: Bounds) -> bool:
-    """Whether a length has symbols of which nothing is known before the run."""
-    if isinstance(length, int):
-        return False
-    return any(bounds.get(s.name) == (None, None) for s in length.free_symbols)
 
 
 def capacity(length: Whole, bounds: Bounds, known: Mapping[Any, Length]) -> Length:
@@ -270,13 +264,14 @@ def inside(expression: Expression, bounds: Bounds) -> Expression:
         if not isinstance(leaf, Load):
             return leaf
         pairs = zip(leaf.index, leaf.array.shape, strict=True)
-        found = tuple(_kept_in(i, n, bounds) for i, n in pairs)
+        found = tuple(kept_in(i, n, bounds) for i, n in pairs)
         return Load(leaf.array, found, leaf.dtype)
 
     return replace_leaves(expression, moved)
 
 
-def _kept_in(index: Index, length: Length, bounds: Bounds) -> Index:
+def kept_in(index: Index, length: Length, bounds: Bounds) -> Index:
+    """An index, or the nearest one in a dimension of a length."""
     if not isinstance(index, int | sympy.Basic):
         return index
     low = is_at_least(index, 0, bounds)

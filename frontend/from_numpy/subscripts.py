@@ -11,7 +11,6 @@ import sympy
 
 from distspmd.expressions.ir import Expression, apply, cast
 from distspmd.frontend.from_numpy.caught import is_taken, line_of_error
-from distspmd.frontend.from_numpy.lengths import is_decided_by_data
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.transcript import CannotRoll
 from distspmd.frontend.from_numpy.values import (
@@ -29,6 +28,7 @@ from distspmd.frontend.tensor_ir.whole_numbers import (
     ceil_divide,
     int_floor,
     is_at_least,
+    is_decided_by_data,
     multiply,
     remainder,
     same,

@@ -44,7 +44,6 @@ from distspmd.frontend.from_numpy.lengths import (
     capacity,
     check_lengths,
     common_length,
-    is_decided_by_data,
     over_container,
     rooms,
     with_capacity,
@@ -83,7 +82,7 @@ from distspmd.frontend.tensor_ir.statements import (
     Window,
     loads_of,
 )
-from distspmd.frontend.tensor_ir.whole_numbers import Whole, same, symbol
+from distspmd.frontend.tensor_ir.whole_numbers import Whole, is_decided_by_data, same, symbol
 
 
 @dataclass
@@ -173,12 +172,7 @@ class Tracer(Transcript):
         shape = rows[0].shape
         if any(len(r.shape) != len(shape) for r in rows):
             self.refuse("a list of arrays of different shapes is no array")
-        name, extents = self.target or "stacked", (len(rows), *shape)
-        if self.is_decided_by_data(*shape):  # the parts do not write all of it
-            zero = number(0, kind)
-            whole = self.stored_anew(Tensor(extents, kind, lambda _: zero), name)
-        else:
-            whole = view_of(self.container(name, extents, kind))
+        whole = self.empty(self.target or "stacked", (len(rows), *shape), kind)
         for place, row in enumerate(rows):
             inside = (place, *(axis(d) for d in range(len(shape))))
             self.assign(make_view(whole.container, shape, inside), row)
@@ -219,6 +213,12 @@ class Tracer(Transcript):
         """A view of a shape in a new container, which has room for the most that it can be."""
         container = self.container(name, rooms(self, shape), dtype)
         return make_view(container, shape, [axis(d) for d in range(len(shape))])
+
+    def empty(self, name: str, shape: Sequence[Length], dtype: DType) -> View:
+        """A new array that gets its parts; where data decide the shape it begins with zeros."""
+        if self.is_decided_by_data(*shape):  # the parts do not write all of its room
+            return self.stored_anew(Tensor(tuple(shape), dtype, lambda _: number(0, dtype)), name)
+        return view_of(self.container(name, shape, dtype))
 
     def capacity(self, length: Length) -> Length:
         """The most that a length can be; inside of maps the length itself."""

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import builtins
-import errno
 import functools
 import re
-import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -22,6 +20,7 @@ from distspmd.expressions.operations import DType
 from distspmd.frontend.from_numpy.frames import Frame, in_program
 from distspmd.frontend.from_numpy.reading_again import TableChanges
 from distspmd.frontend.from_numpy.values import INT64, Tensor
+from distspmd.frontend.from_numpy.words_of_cpp import is_word_of_cpp
 from distspmd.frontend.tensor_ir.statements import (
     Block,
     Container,
@@ -35,7 +34,12 @@ from distspmd.frontend.tensor_ir.statements import (
     Table,
     loads_of,
 )
-from distspmd.frontend.tensor_ir.whole_numbers import Whole, is_at_least, subtract
+from distspmd.frontend.tensor_ir.whole_numbers import (
+    Whole,
+    is_at_least,
+    is_decided_by_data,
+    subtract,
+)
 
 PYTHON_TYPES: dict[type, DType] = {
     bool: np.dtype(bool),
@@ -80,33 +84,6 @@ class KnownError(Exception):
     def __init__(self, flag: str, error: Exception) -> None:
         super().__init__(str(error))
         self.flag = flag
-
-
-_WORDS = """
-abs alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t
-char32_t class co_await co_return co_yield compl concept const const_cast consteval constexpr
-constinit continue dace decltype default delete do double dynamic_cast else enum explicit export
-extern false float for friend goto if inline int int_ceil int_floor ipow long max min mutable
-namespace new noexcept not not_eq nullptr operator or or_eq pow private protected public
-register reinterpret_cast requires return short signed sizeof static static_assert static_cast
-std struct switch template this thread_local throw true try typedef typeid typename union
-unsigned using virtual void volatile wchar_t while xor xor_eq
-"""
-_MACROS = "BUFSIZ EOF INFINITY MAXFLOAT NAN NULL RAND_MAX errno linux stderr stdin stdout unix"
-_WORDS_OF_CPP = frozenset(
-    [*_WORDS.split(), *_MACROS.split(), *errno.errorcode.values(), *signal.Signals.__members__]
-)
-_MACROS_OF_LIMITS = re.compile(
-    r"(M|MPI|FE|CLOCK|SEEK|L?DBL|FLT|U?INT\w*|[SU]?CHAR|U?SHRT|U?L?LONG|S?SIZE|HUGE|PTRDIFF)_[A-Z]"
-)
-
-
-def is_word_of_cpp(name: str) -> bool:
-    """Whether no container and no symbol is called so.
-
-    These are keywords, functions that emitted code calls, and macros of the headers.
-    """
-    return name in _WORDS_OF_CPP or _MACROS_OF_LIMITS.match(name) is not None
 
 
 class MapOfIndices(Protocol):
@@ -377,12 +354,13 @@ class Transcript:
         """A new container.
 
         Raises:
-            CannotRoll: its length is a power of which a loop decides the exponent.
+            CannotRoll: data decide its length, or a loop the exponent of a power in it.
         """
         self.check_type(np.dtype(dtype))
         for extent in shape:
             powers = sympy.sympify(extent).atoms(sympy.Pow)
-            if any(s.name in self.bounds for power in powers for s in power.exp.free_symbols):
+            of_loop = {s.name for power in powers for s in power.exp.free_symbols} & {*self.bounds}
+            if of_loop or (not self.own and is_decided_by_data(extent, self.bounds)):
                 raise CannotRoll(f"{name!r} has the length {extent} in it")
         found = Container(self.unique(name), tuple(shape), np.dtype(dtype))
         if self.own:

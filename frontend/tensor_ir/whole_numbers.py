@@ -139,6 +139,13 @@ def bound(value: Whole, bounds: Bounds, *, least: bool) -> Whole | None:
     return value
 
 
+def is_decided_by_data(length: Whole, bounds: Bounds) -> bool:
+    """Whether a length has symbols of which nothing is known before the run."""
+    if isinstance(length, int):
+        return False
+    return any(bounds.get(s.name) == (None, None) for s in length.free_symbols)
+
+
 def is_at_least(value: Whole, least: int, bounds: Bounds) -> bool:
     """Whether a value is never less than a number; False where that is not known."""
     value = simplified(value)

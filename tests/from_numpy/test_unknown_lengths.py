@@ -159,7 +159,37 @@ def sized_by_values(x: Any) -> Any:
     return counts, counts.sum(axis=0), np.eye(m)[k % m], squares, *diagonals, *ends
 
 
+def carried_and_joined(x: Any) -> Any:
+    """A new array in each iteration, and in each way of a branch, of a length that data decide."""
+    y = x[x > 2]
+    e = 0.0 * y
+    for k in range(5):
+        e = e * y + k
+    z = y * 2 if y[0] > 4 else y + 1
+    w = y.copy()
+    while np.abs(w).max() > 1:
+        w = w / 2
+    return e, e.sum(), z, z.max(), w
+
+
+def reduced_and_applied(x: Any) -> Any:
+    """Reductions, differences and functions of each element."""
+    y = x[x > 2]
+    c, i, table = y + 1j * y, y.astype(int), np.outer(y, x)
+    products = (
+        np.prod(c),
+        np.outer(c, c).prod(axis=0),
+        np.bitwise_xor.reduce(np.outer(i, i), axis=1),
+    )
+    slopes = np.gradient(y), np.gradient(np.outer(y, y))[0], np.gradient(y, 0.5)
+    each = np.vectorize(lambda v: v * 2 if v > 4 else v + 1)(y)
+    rows = np.apply_along_axis(lambda r: r.sum() - r[0], 1, table)
+    return products, np.bitwise_or.reduce(i), slopes, each, rows
+
+
 PROGRAMS = [
+    carried_and_joined,
+    reduced_and_applied,
     sized_by_values,
     counted_and_repeated,
     ranges_of_maps,
@@ -228,7 +258,10 @@ def case_of(function: Callable[..., Any]) -> Case:
 
 @pytest.mark.parametrize(
     "function",
-    [chosen, written, counted_and_repeated, ranges_of_maps, between_places, sized_by_values],
+    [
+        *(chosen, written, counted_and_repeated, ranges_of_maps, between_places, sized_by_values),
+        *(carried_and_joined, reduced_and_applied),
+    ],
 )
 @pytest.mark.usefixtures("unoptimised")
 def test_the_caller_gets_what_numpy_gives(function: Callable[..., Any]) -> None:
@@ -248,7 +281,7 @@ def test_each_gives_what_numpy_gives(function: Callable[..., Any]) -> None:
     "function",
     [
         *(places, rows, of_one_way, ranges_of_maps, sized_by_values, parts_beyond_the_end),
-        *(of_two_lengths, unpacked),
+        *(of_two_lengths, unpacked, carried_and_joined, reduced_and_applied),
     ],
 )
 def test_plans_of_three_ranks_are_proved(function: Callable[..., Any]) -> None:

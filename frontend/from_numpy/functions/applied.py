@@ -19,6 +19,7 @@ from distspmd.frontend.from_numpy import indexing
 from distspmd.frontend.from_numpy.arithmetic import converted
 from distspmd.frontend.from_numpy.functions.creation import dtype_of
 from distspmd.frontend.from_numpy.functions.registry import function
+from distspmd.frontend.from_numpy.lengths import kept_in
 from distspmd.frontend.from_numpy.lines import put_back, with_last
 from distspmd.frontend.from_numpy.shapes import normal_axis
 from distspmd.frontend.from_numpy.syntax.places import Places
@@ -43,6 +44,8 @@ def apply_to_each(run: Any, label: str, shape: Sequence[Length], call: Call) -> 
     tracer = run.tracer
     if tracer.straight is not None:
         tracer.straight.leave()
+    if tracer.is_decided_by_data(*shape):
+        return _apply_to_room(run, label, shape, call)
     names = [tracer.unique("each") for _ in shape]
     parameters = [Parameter(name, 0, n) for name, n in zip(names, shape, strict=True)]
     index = tuple(symbol(name) for name in names)
@@ -66,6 +69,22 @@ def apply_to_each(run: Any, label: str, shape: Sequence[Length], call: Call) -> 
         for name in names:
             del tracer.bounds[name]
     return found
+
+
+def _apply_to_room(run: Any, label: str, shape: Sequence[Length], call: Call) -> Any:
+    """What a call gives at each index of a shape that data decide; beyond it, at the last one."""
+    tracer = run.tracer
+    room = [tracer.capacity(n) for n in shape]
+
+    def call_inside(index: tuple[sympy.Symbol, ...]) -> Any:
+        return call(tuple(kept_in(i, n, tracer.bounds) for i, n in zip(index, shape, strict=True)))
+
+    def cut(whole: View) -> View:
+        lengths = (*shape, *whole.shape[len(shape) :])
+        return make_view(whole.container, lengths, whole.place)
+
+    found = apply_to_each(run, label, room, call_inside)
+    return tuple(map(cut, found)) if isinstance(found, tuple) else cut(found)
 
 
 def _as_elements(

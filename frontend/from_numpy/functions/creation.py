@@ -21,7 +21,6 @@ from distspmd.frontend.from_numpy.values import (
     Tensor,
     index_expression,
     number,
-    view_of,
 )
 from distspmd.frontend.tensor_ir.statements import Index
 from distspmd.frontend.tensor_ir.whole_numbers import add, ceil_divide, is_at_least, subtract
@@ -81,11 +80,10 @@ def _ones(run: Any, shape: Any, dtype: Any = None, order: Any = "C", **_: Any) -
 @function(np.empty)
 def _empty(run: Any, shape: Any, dtype: Any = None, order: Any = "C", **_: Any) -> Tensor:
     """A container: what is read of it before it is written is not defined in NumPy either."""
-    tracer = run.tracer
-    extents = shape_of(run, shape)
-    if tracer.is_decided_by_data(*extents):
-        return filled(run, extents, 0, dtype_of(run, dtype))
-    return view_of(tracer.container(tracer.target or "empty", extents, dtype_of(run, dtype)))
+    known: Tensor = run.tracer.empty(
+        run.tracer.target or "empty", shape_of(run, shape), dtype_of(run, dtype)
+    )
+    return known
 
 
 @function(np.ndarray)

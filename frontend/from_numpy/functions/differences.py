@@ -14,7 +14,7 @@ from distspmd.frontend.from_numpy.functions.joins import concatenate
 from distspmd.frontend.from_numpy.functions.registry import function
 from distspmd.frontend.from_numpy.library import rarer_forms
 from distspmd.frontend.from_numpy.shapes import broadcast_to, normal_axis, reshape
-from distspmd.frontend.from_numpy.values import Tensor, view_of
+from distspmd.frontend.from_numpy.values import Tensor, View
 
 # -- differences and padding ----------------------------------------------------------------------
 
@@ -138,8 +138,7 @@ def _end_slope(run: Any, values: Sequence[Any], h: Any, k: Any) -> Any:
 
 def _gradient_along(run: Any, tensor: Tensor, d: int, step: Any) -> Tensor:
     tracer = run.tracer
-    container = tracer.container(tracer.target or "gradient", tensor.shape, tensor.dtype)
-    target = view_of(container)
+    target: View = tracer.empty(tracer.target or "gradient", tensor.shape, tensor.dtype)
     lead = (slice(None),) * d
 
     def part(base: Tensor, *ends: Any) -> Tensor:

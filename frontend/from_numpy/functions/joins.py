@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -23,7 +22,7 @@ from distspmd.frontend.from_numpy.shapes import (
     reshape,
     size_of,
 )
-from distspmd.frontend.from_numpy.values import INT64, Tensor, View, make_view, view_of
+from distspmd.frontend.from_numpy.values import INT64, Tensor, make_view
 from distspmd.frontend.from_numpy.values import axis as axis_symbol
 from distspmd.frontend.tensor_ir.whole_numbers import (
     add,
@@ -67,7 +66,7 @@ def concatenate(
         begins.append(total)
         total = add(total, tensor.shape[d])
     shape[d] = total
-    whole = joined_into(run, tracer.target or "joined", shape, kind)
+    whole = tracer.empty(tracer.target or "joined", shape, kind)
     container = whole.container
     for begin, tensor in zip(begins, tensors, strict=True):
         places = [
@@ -76,17 +75,6 @@ def concatenate(
         part = make_view(container, tensor.shape, places)
         tracer.write(part, tensor)
     return finished(run, whole, out)
-
-
-def joined_into(run: Any, name: str, shape: Sequence[Any], dtype: Any) -> View:
-    """An array that gets its parts; where data decide them, it begins with zeros."""
-    tracer = run.tracer
-    if tracer.is_decided_by_data(*shape):
-        with tracer.named(name):
-            found = run.call(np.zeros, [tuple(shape)], {"dtype": dtype})
-            assert isinstance(found, View)
-            return found
-    return view_of(tracer.container(name, shape, dtype))
 
 
 @function(np.stack)

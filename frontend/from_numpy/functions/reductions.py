@@ -15,9 +15,11 @@ from distspmd.frontend.from_numpy.choosing import chosen
 from distspmd.frontend.from_numpy.elements import truth_of
 from distspmd.frontend.from_numpy.functions.creation import dtype_of
 from distspmd.frontend.from_numpy.functions.registry import function, ufunc_method
+from distspmd.frontend.from_numpy.lengths import neutral_outside
 from distspmd.frontend.from_numpy.library import rarer_forms
 from distspmd.frontend.from_numpy.shapes import expand_dims, normal_axis, size_of
-from distspmd.frontend.from_numpy.values import Tensor, View, number, view_of
+from distspmd.frontend.from_numpy.values import Tensor, View, make_view, number
+from distspmd.frontend.from_numpy.values import axis as axis_symbol
 from distspmd.frontend.tensor_ir.statements import Library
 from distspmd.frontend.tensor_ir.whole_numbers import symbol
 
@@ -154,8 +156,12 @@ def _reduced(run: Any, name: str, tensor: Tensor, axes: Sequence[int]) -> Tensor
         nothing = Tensor(shape, tensor.dtype, lambda _: neutral)
         result_of_nothing: Tensor = tracer.stored_anew(nothing, tracer.target or name)
         return result_of_nothing
+    room = [tracer.capacity(n) for n in tensor.shape]
+    if tracer.is_decided_by_data(*tensor.shape):
+        neutral = number(identity, tensor.dtype)
+        tensor = neutral_outside(tensor, room, lambda _: neutral, tracer.bounds)
     stored = _whole(tracer, tensor)
-    result = tracer.container(tracer.target or name, shape, tensor.dtype)
+    result = tracer.container(tracer.target or name, [room[d] for d in kept], tensor.dtype)
     reduced = list(axes) if kept else None
     tracer.add(
         Library(
@@ -164,7 +170,7 @@ def _reduced(run: Any, name: str, tensor: Tensor, axes: Sequence[int]) -> Tensor
             {"_out": result},
         )
     )
-    return view_of(result)
+    return make_view(result, shape, [axis_symbol(d) for d in range(len(shape))])
 
 
 def _whole(tracer: Any, tensor: Tensor) -> View:

@@ -81,14 +81,14 @@ def _tensor_place(interpreter: Interpreter, name: str, before: Any, loop: Loop) 
     dtype, weak = tensor.dtype, tensor.weak
     if isinstance(kind, tuple):
         dtype, weak, is_typed = kind
-    view = view_of(tracer.container(readable(name), tensor.shape, dtype))
+    view = tracer.fresh(readable(name), tensor.shape, dtype)
     view.weak = weak
     view.container.is_of_others = is_of_others(tracer, before)
     if is_typed:
         view.run_type = types = view_of(tracer.container(f"{readable(name)}_type", (), INT64))
         tracer.write(types, run_types.type_of(tensor))
     with tracer.binding():
-        tracer.write(view, tensor)
+        tracer.write(view, tensor, is_new=True)
     return view
 
 

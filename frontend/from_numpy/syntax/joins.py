@@ -193,7 +193,7 @@ def _join_tensors(
     tracer: Tracer, name: str, tensors: Sequence[Tensor], blocks: Sequence[Block]
 ) -> View:
     """An array, or a number, of two ways, which has one shape on both."""
-    place = view_of(tracer.container(name, tensors[0].shape, joined_type(*tensors)))
+    place = tracer.fresh(name, tensors[0].shape, joined_type(*tensors))
     place.weak = joined_weak(*tensors)
     types = None
     if run_types.differ(*tensors):
@@ -202,7 +202,7 @@ def _join_tensors(
         with tracer.within(block), tracer.binding():
             if types is not None:
                 tracer.write(types, run_types.type_of(tensor))
-            tracer.write(place, tensor)
+            tracer.write(place, tensor, is_new=True)
     return place
 
 
