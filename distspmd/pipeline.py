@@ -14,7 +14,7 @@ from distspmd.analysis.control_values import is_control_value
 from distspmd.analysis.iteration_spaces import IterationSpaces, spaces_of
 from distspmd.analysis.meanings import CARRIED, meanings_of
 from distspmd.dace_compat.fast_graphs import quick_graphs
-from distspmd.dace_compat.settings import placed_by_us
+from distspmd.dace_compat.settings import placed_by_us, rare_collections
 from distspmd.dace_compat.swap import take_content
 from distspmd.errors import ArgumentError, ScheduleError, UnsupportedProgram, describe
 from distspmd.lowering import ATTRIBUTE, CONTEXT, Lowering
@@ -99,6 +99,7 @@ observe: Callable[[Pass, Compilation], None] | None = None
 """Called after each pass, if set; tests validate the SDFG there."""
 
 
+@rare_collections()
 @placed_by_us()
 def lower_numbers(
     sdfg: SDFG,

@@ -32,12 +32,17 @@ _NUMBERS: dict[int, tuple[Graph, dict[Any, int]]] = {}
 """The places of the nodes of graphs that were asked, by identity; the graph stays alive with it."""
 
 
-def _node_id(graph: Graph, node: Any) -> int:
-    """The place of a node."""
+def _places(graph: Graph) -> dict[Any, int]:
+    """The places of all nodes of a graph."""
     if id(graph) not in _NUMBERS:
         _NUMBERS[id(graph)] = graph, {known: place for place, known in enumerate(graph._nodes)}
+    return _NUMBERS[id(graph)][1]
+
+
+def _node_id(graph: Graph, node: Any) -> int:
+    """The place of a node."""
     try:
-        return _NUMBERS[id(graph)][1][node]
+        return _places(graph)[node]
     except KeyError:
         raise NodeNotFoundError(node) from None
 
@@ -158,7 +163,7 @@ def _scope_subgraph(
     if include_entry:
         found.add(entry_node)
     view = ScopeSubgraphView(state, [], entry_node)
-    view._subgraph_nodes = dict.fromkeys(node for node in state._nodes if node in found)
+    view._subgraph_nodes = dict.fromkeys(sorted(found, key=_places(state).__getitem__))
     return view
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 import tempfile
@@ -18,6 +19,9 @@ from distspmd.errors import CacheError
 from distspmd.runtime.guard import marked
 from distspmd.runtime.toolchain import BLAS
 
+_SELDOM = 50_000, 10, 10
+"""Objects that are made between two looks at the youngest; looks of each kind between the next."""
+
 
 @contextmanager
 def placed_by_us() -> Iterator[None]:
@@ -28,6 +32,26 @@ def placed_by_us() -> Iterator[None]:
     """
     with config.set_temporary("compiler", "lineinfo", value="given"):
         yield
+
+
+@contextmanager
+def rare_collections() -> Iterator[None]:
+    """Python looks for unused objects in what is made meanwhile alone, and seldom.
+
+    A program is a graph whose parts all refer to each other: hundreds of thousands of objects are
+    made, and most of them stay, as does what PyTorch and DaCe have made before.
+    """
+    thresholds = gc.get_threshold()
+    is_first = gc.isenabled() and not gc.get_freeze_count()
+    if is_first:
+        gc.freeze()
+        gc.set_threshold(*_SELDOM)
+    try:
+        yield
+    finally:
+        if is_first:
+            gc.set_threshold(*thresholds)
+            gc.unfreeze()
 
 
 @contextmanager

@@ -162,15 +162,21 @@ class Columns:
         self, function: Callable[[int, int], Any], mine: Numbers, theirs: Numbers
     ) -> NDArray[Any]:
         """What a function says of each pair of two lists of numbers, of which few are different."""
-        (ours, at), (others, to) = (np.unique(n, return_inverse=True) for n in (mine, theirs))
+        (ours, at), (others, to) = (self._different(n.tobytes()) for n in (mine, theirs))
         known = self.known.setdefault("table", {})
         key = function, ours.tobytes(), others.tobytes()
         if key not in known:
             known[key] = np.array(
                 [[function(a, b) for b in others.tolist()] for a in ours.tolist()]
             )
-        found: NDArray[Any] = known[key][np.ix_(at.reshape(-1), to.reshape(-1))]
+        found: NDArray[Any] = known[key][np.ix_(at, to)]
         return found
+
+    @once
+    def _different(self, numbers: bytes) -> tuple[Numbers, Numbers]:
+        """The different ones of some numbers, and which of them each one is."""
+        found, of = np.unique(np.frombuffer(numbers, np.int64), return_inverse=True)
+        return found, of.reshape(-1)
 
     # -- two columns ----------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -71,7 +72,7 @@ class UseArrays:
         """Whether it only reads."""
         return isinstance(self.slot.use, Read)
 
-    @property
+    @functools.cached_property
     def key(self) -> tuple[Any, ...]:
         """All that its costs depend on."""
         use = self.slot.use
@@ -152,6 +153,7 @@ class Dwelling:
     groups: Sequence[Sequence[UseArrays]] = ()
     lodgings: list[Lodging] = field(default_factory=list, init=False)
     _known: dict[tuple[int, ...], Settled] = field(default_factory=dict, init=False)
+    _pairs: dict[tuple[Any, ...], Costs] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         self.is_written = any(not use.is_read for use in self.uses)
@@ -163,6 +165,7 @@ class Dwelling:
 
     def _set(self, lodgings: list[Lodging]) -> None:
         self.lodgings = lodgings
+        self._pairs.clear()
         columns = self.columns
         self.layouts = Tiles.stacked(columns, [each.tiles for each in lodgings])
         self.cores = Tiles.stacked(columns, [each.core for each in lodgings])
@@ -197,6 +200,11 @@ class Dwelling:
         home = alone.layouts[[at]]
         tile = int(home.largest[0]) * self.itemsize
         return Settled(float(costs.seconds[at]), float(costs.nbytes[at]), tile, home)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether ranks have all of it or nothing in each layout."""
+        return bool((self.layouts.largest == math.prod(self.extents)).all())
 
     def renamed(self, data: str, uses: Sequence[UseArrays]) -> Dwelling:
         """The same for another container that is used alike."""
@@ -366,8 +374,13 @@ class Dwelling:
     def pair(self, use: UseArrays) -> Costs:
         """What a use costs: a home in each row, a candidate of its space in each column.
 
-        Candidates with equal tiles share one computation.
+        Candidates with equal tiles share one computation, and uses that are alike one answer.
         """
+        if use.key not in self._pairs:
+            self._pairs[use.key] = self._pair_of(use)
+        return self._pairs[use.key]
+
+    def _pair_of(self, use: UseArrays) -> Costs:
         together = use.tiles.numbers, use.written.numbers, use.operands[:, None]
         _, first, of = np.unique(
             np.concatenate(together, axis=1), axis=0, return_index=True, return_inverse=True

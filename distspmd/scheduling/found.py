@@ -205,6 +205,7 @@ def found_on(model: Model, solution: Solution, ranks: int) -> Found:
         for home, settled in zip(model.homes, homes, strict=True)
         if settled.is_given
     }
+    by_name = {space.name: chosen[number] for number, space in enumerate(spaces)}
     moving: dict[str, float] = {}
     for home, settled in zip(model.homes, homes, strict=True):
         moving[home.dwelling.data] = moving.get(home.dwelling.data, 0.0) + settled.seconds
@@ -217,7 +218,7 @@ def found_on(model: Model, solution: Solution, ranks: int) -> Found:
         communication,
         round(sum(home.nbytes for home in homes)),
         max(loads, default=0),
-        tuple(replace(_placed(model, n, chosen), held=loads[n]) for n in range(first)),
+        tuple(replace(_placed(model, n, by_name), held=loads[n]) for n in range(first)),
         solution.solver,
         tuple((step.seconds, step.cost, step.bound) for step in solution.history),
         _why_whole(model),
@@ -264,14 +265,13 @@ def _loads(model: Model, chosen: Sequence[int], homes: Sequence[Settled]) -> lis
     return [int(load) for load in np.cumsum(change)[:-1]]
 
 
-def _placed(model: Model, number: int, chosen: Sequence[int]) -> Placed:
+def _placed(model: Model, number: int, chosen: Mapping[str, int]) -> Placed:
     """The choice of a space, and the best other one while all others stay but the homes."""
     space = model.spaces[number]
     costs = space.seconds.copy()
-    by_name = {each.name: chosen[n] for n, each in enumerate(model.spaces)}
     for home in model.homes_of[space.name]:
-        costs = costs + home.table(space.name, len(costs), by_name).min(axis=0)
-    here = chosen[number]
+        costs = costs + home.table(space.name, len(costs), chosen).min(axis=0)
+    here = chosen[space.name]
     text = _text(model, space.name, space.candidates[here])
     if len(costs) < 2:
         return Placed(space.name, text, float(space.seconds[here]), "", 0.0)

@@ -45,7 +45,10 @@ def footprints_of(
 
 
 def tied_variables(
-    own: Sequence[Hashable], neighbours: Sequence[Iterable[tuple[int, Hashable]]], reach: int
+    own: Sequence[Hashable],
+    neighbours: Sequence[Iterable[tuple[int, Hashable]]],
+    reach: int,
+    whole: Sequence[bool],
 ) -> list[tuple[int, ...]]:
     """Groups of variables that are alike as far as so many steps around them.
 
@@ -53,11 +56,19 @@ def tied_variables(
         own: what a variable is by itself.
         neighbours: other variables of each one, with what they are to it.
         reach: steps.
+        whole: whether no choice of a variable splits anything, so that it matters to its
+            neighbours by itself alone. Such are counts of steps, which maps work on together that
+            have nothing else in common.
     """
-    colours = _numbered(own)
+    first = colours = _numbered(own)
     for _ in range(reach):
         around = [
-            tuple(sorted((str(kind), colours[other]) for other, kind in near))
+            tuple(
+                sorted(
+                    (str(kind), first[other] if whole[other] else colours[other])
+                    for other, kind in near
+                )
+            )
             for near in neighbours
         ]
         colours = _numbered(list(zip(colours, around, strict=True)))

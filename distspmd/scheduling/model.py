@@ -92,6 +92,13 @@ class SpaceVariable:
     tiles: NDArray[np.float64]
 
 
+def _splits(candidate: Candidate) -> bool:
+    """Whether a candidate splits a parameter."""
+    if isinstance(candidate, Grid):
+        return any(candidate.splits)
+    return candidate is not None and any(candidate)
+
+
 @dataclass(eq=False)
 class Model:
     """The candidates of a program on one mesh, and what they cost.
@@ -306,10 +313,12 @@ class Model:
         near: list[list[tuple[int, Any]]] = [[] for _ in range(first + len(self.homes))]
         for number, home in enumerate(self.homes):
             own.append((id(home.own), home.dwelling.caller is None, home.dwelling.is_distributed))
-            for place, (name, _) in enumerate(home.pairs):
-                near[first + number].append((self.numbers[name], place))
-                near[self.numbers[name]].append((first + number, place))
-        return tied_variables(own, near, REACH)
+            for name, costs in home.pairs:  # uses that are alike share their costs
+                near[first + number].append((self.numbers[name], id(costs)))
+                near[self.numbers[name]].append((first + number, id(costs)))
+        whole = [not any(map(_splits, space.candidates)) for space in self.spaces]
+        whole += [home.dwelling.is_whole for home in self.homes]
+        return tied_variables(own, near, REACH, whole)
 
     def forbid(self, number: int, choice: int) -> None:
         """Take a candidate of a space out of the problem."""

@@ -13,7 +13,7 @@ from dace import SDFG
 
 from distspmd.analysis.whole_program import unchanged_control_flow
 from distspmd.dace_compat.fast_graphs import quick_graphs
-from distspmd.dace_compat.settings import placed_by_us
+from distspmd.dace_compat.settings import placed_by_us, rare_collections
 from distspmd.errors import ArgumentError, NoAssignment, NoSchedule, ScheduleError, describe
 from distspmd.layouts.dimension import is_count
 from distspmd.layouts.mesh import MOST_RANKS, Mesh
@@ -116,6 +116,7 @@ def bytes_of(given: Any) -> int | None:
     raise ArgumentError(f'memory={describe(given)} is no number of bytes. Write "80 GB".')
 
 
+@rare_collections()
 @placed_by_us()
 def search_numbers(
     sdfg: SDFG,

@@ -64,6 +64,11 @@ class Tiles:
         """Those of all candidates."""
         return list(map(tuple, self.numbers.tolist()))
 
+    @cached_property
+    def asked(self) -> tuple[tuple[int, ...], bytes]:
+        """Equal for tiles that are equal under all candidates."""
+        return self.numbers.shape, self.numbers.tobytes()
+
     @property
     def bounds(self) -> Stack:
         """Bounds: (candidates, ranks, dimensions, 2)."""

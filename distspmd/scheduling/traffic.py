@@ -93,7 +93,18 @@ def move(source: Tiles, target: Tiles, itemsize: int, machine: Machine) -> Moved
         target: layouts that want what their tiles and the source have in common.
         itemsize: bytes of an element.
         machine: what bytes and messages cost.
+
+    Nobody may change the answer, for whoever asks the same again gets it.
     """
+    known = source.columns.known.setdefault("move", {})
+    key = source.asked, target.asked, itemsize, machine
+    if key not in known:
+        known[key] = _move(source, target, itemsize, machine)
+    found: Moved = known[key]
+    return found
+
+
+def _move(source: Tiles, target: Tiles, itemsize: int, machine: Machine) -> Moved:
     most, received, kept, all_kept, own = tabled(source, target, _exchanged)
     meets, serves = _meeting(source, target)
     alone = source.holders == 1

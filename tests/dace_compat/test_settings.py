@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import tempfile
 from pathlib import Path
@@ -61,3 +62,23 @@ def test_settings_of_ones_own_are_taken(tmp_path: Path, monkeypatch: pytest.Monk
     for name in (str(file), str(tmp_path / "gone"), None):
         monkeypatch.setattr(config.Config, "cfg_filename", staticmethod(lambda name=name: name))
         settings._check_settings()
+
+
+def test_what_was_there_is_not_collected_meanwhile_and_all_is_put_back() -> None:
+    before = gc.get_threshold(), gc.get_freeze_count()
+    with settings.rare_collections():
+        frozen = gc.get_freeze_count()
+        assert frozen > 1000
+        assert gc.get_threshold()[0] > before[0][0]
+        with settings.rare_collections():
+            pass
+        assert gc.get_freeze_count() == frozen
+    assert (gc.get_threshold(), gc.get_freeze_count()) == before
+    gc.freeze()  # whoever does that wants it to stay
+    try:
+        frozen = gc.get_freeze_count()
+        with settings.rare_collections():
+            assert gc.get_threshold() == before[0]
+        assert gc.get_freeze_count() == frozen
+    finally:
+        gc.unfreeze()

@@ -163,6 +163,26 @@ def perceptron(n: int) -> SDFG:
     return numpy_program(layers)
 
 
+def rated(n: int) -> SDFG:
+    """Weights that have nothing in common but a number."""
+
+    def steps(
+        a: f4[n, n],  # type: ignore[valid-type]
+        b: f4[n, n],  # type: ignore[valid-type]
+        c: f4[n, n],  # type: ignore[valid-type]
+        d: f4[n, n],  # type: ignore[valid-type]
+        e: f4[n, n],  # type: ignore[valid-type]
+        rate: f4[1],  # type: ignore[valid-type]
+    ):
+        a -= rate[0] * a
+        b -= rate[0] * b
+        c -= rate[0] * c
+        d -= rate[0] * d
+        e -= rate[0] * e
+
+    return numpy_program(steps)
+
+
 PROGRAMS = {
     "product": lambda: product(640, 384, 512),
     "stencil": lambda: stencil(514, 258),

@@ -12,7 +12,7 @@ from distspmd.scheduling import candidates
 from distspmd.scheduling.footprints import Footprint, Tilings
 from distspmd.scheduling.likeness import tied_variables
 from distspmd.scheduling.model import Model, Program
-from scheduling.programs import FAST, adam, perceptron
+from scheduling.programs import FAST, adam, perceptron, rated
 
 
 def program() -> Program:
@@ -83,5 +83,24 @@ def test_tied_layers_take_one_choice_that_costs_no_more_here() -> None:
 def test_variables_are_tied_as_far_as_all_around_them_is_alike() -> None:
     own = ["a", "b", "a", "b", "a"]  # a chain
     near = [[(1, 0)], [(0, 0), (2, 0)], [(1, 0), (3, 0)], [(2, 0), (4, 0)], [(3, 0)]]
-    assert tied_variables(own, near, 0) == [(0, 2, 4), (1, 3)]
-    assert tied_variables(own, near, 1) == [(0, 4), (1, 3)]
+    assert tied_variables(own, near, 0, [False] * 5) == [(0, 2, 4), (1, 3)]
+    assert tied_variables(own, near, 1, [False] * 5) == [(0, 4), (1, 3)]
+
+
+def test_what_no_choice_splits_ties_nothing_apart() -> None:
+    own = ["count", "count", "state", "state"]  # each count with a state of its own
+    near = [[(2, 0), (1, 1)], [(3, 0), (0, 2)], [(0, 0)], [(1, 0)]]
+    assert tied_variables(own, near, 2, [False] * 4) == []
+    assert tied_variables(own, near, 2, [True, True, False, False]) == [(2, 3)]
+
+
+def test_layers_that_share_a_number_are_tied() -> None:
+    compilation = begin_compilation(rated(64), {}, machine=FAST)
+    run_passes(compilation, stop_after="align-maps")
+    compilation.spaces = as_tiled(compilation.spaces)
+    model = Model(Program.of(compilation), candidates.mesh_of(4), {}, is_tied=True)
+    tied = {model.spaces[v].name for group in model._ties() for v in group if v < len(model.spaces)}
+    assert len(tied) == len(model.spaces) == 5
+    (rate,) = [home for home in model.homes if home.dwelling.data == "rate"]
+    assert len(rate.pairs) == 5
+    assert len({id(costs) for _, costs in rate.pairs}) == 1
