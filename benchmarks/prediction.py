@@ -215,6 +215,7 @@ def measured_machine(comm: Any, rounds: int) -> Machine:
         ]
         most = float(min(comm.size, len(os.sched_getaffinity(0))))
         cores = min(most, max(1.0, math.prod(faster) ** (1 / len(faster))))
+        squared, packing = alone["squared"], machine.packing * cores / comm.size
         shared, stream = comm.size / cores, alone["filled"].seconds / alone["filled"].nbytes
         machine = replace(
             machine,
@@ -223,10 +224,12 @@ def measured_machine(comm: Any, rounds: int) -> Machine:
             stream=stream,
             cached=min(1.0, machine.cached * machine.stream / shared / stream),
             operation=alone["computed"].seconds / alone["computed"].operations,
-            product=alone["squared"].seconds / alone["squared"].operations,
+            product=(squared.seconds - packing * squared.nbytes) / squared.operations,
+            packing=packing,
             alpha=max(machine.alpha, together["swept"].seconds / 100 / ALPHA_MESSAGES),
             beta=max(machine.beta, (turns.seconds - stays.seconds) / turns.received / shared),
             copy=machine.copy / shared,
+            lone=min(1.0, machine.lone * shared),
             run=machine.run / shared,
         )
     found: Machine = comm.bcast(machine)

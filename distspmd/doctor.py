@@ -265,7 +265,8 @@ def _measured() -> Check:
         f"a copy {1e-9 / machine.copy:.1f} GB/s and {machine.run * 1e9:.0f} ns for each run of it, "
         f"shared memory {copies}, "
         f"messages rather than copy-in/copy-out {runs}; of a rank, products "
-        f"{1e-9 / machine.product:.1f} GFLOP/s ({1e-9 / single:.1f} in single precision), loops "
+        f"{1e-9 / machine.product:.1f} GFLOP/s ({1e-9 / single:.1f} in single precision) "
+        f"and {machine.packing * 1e12:.0f} ps for each byte of them, loops "
         f"{1e-9 / machine.operation:.1f} GFLOP/s, memory {1e-9 / machine.stream:.1f} GB/s "
         f"({1e-9 / cached:.1f} where caches hold up to {machine.cache / 1e6:.0f} MB)"
     )

@@ -413,7 +413,7 @@ def load(home: Home, dtype: np.dtype[Any]) -> Redistribution | None:
     """What brings the caller's values to the home before the program starts."""
     if not home.load or home.caller is None:
         return None
-    return Redistribution(home.caller, home.entrance, dtype)
+    return Redistribution(home.caller, home.entrance, dtype, at_caller=True)
 
 
 def store(home: Home, dtype: np.dtype[Any]) -> Redistribution | None:
@@ -428,7 +428,7 @@ def plan_fetch(use: Use, home: Home, dtype: np.dtype[Any]) -> Redistribution | N
     if works_in_place(use, home.layout) or not use.needs_values:
         return None
     tiles = use.tiles if home.is_written else home.shared[use.tiles.bounds.tobytes()]
-    return Redistribution(home.core, tiles, dtype)
+    return Redistribution(home.core, tiles, dtype, at_caller=home.at_caller)
 
 
 def stores(use: Use, home: Home, dtype: np.dtype[Any]) -> list[Redistribution]:

@@ -2,7 +2,8 @@
 
 Where the machine has nodes, messages between these have a latency of their own, and the bytes that
 enter and leave a node share its way out: a step takes as long as its busiest rank or node. Where
-ranks share cores, these move the bytes of all.
+ranks share cores, these move the bytes of all. What such ranks cannot copy out of the memory of
+others, because it is the caller's or because they write to it as well, is copied once more.
 
 The steps are those that run: large reductions are split first. The bytes are those that go between
 ranks in them, which the runtime counts, and not the fewest that any plan must bring to the ranks;
@@ -51,13 +52,20 @@ def _seconds(step: Step, plan: Plan, machine: Machine) -> float:
         local = machine.busiest(local, int(traffic.copied.sum()))
     else:
         busiest = max(busiest, sent)
-    latency, moving = calls * machine.alpha, busiest * machine.beta
+    latency, moving = calls * machine.alpha, busiest * machine.arriving(_packs(step, plan))
     if machine.has_nodes:
         far = between_nodes(step, machine.node_ranks)
         distant = min(calls, far.calls)
         latency += distant * (machine.far_alpha - machine.alpha)
         moving = max(moving, far.elements * machine.far_beta)
     return latency + plan.itemsize * (moving + local * machine.copy) + _begun(step, plan, machine)
+
+
+def _packs(step: Step, plan: Plan) -> bool:
+    """Whether ranks copy what a step moves for those who want it, who cannot get it themselves."""
+    move = plan.redistribution
+    is_hidden = move.in_place or (move.at_caller and step.source == 0)
+    return is_hidden and not step.kind.spec.is_combined
 
 
 def _begun(step: Step, plan: Plan, machine: Machine) -> float:

@@ -44,6 +44,8 @@ class Machine:
             that is split along its last dimension has one in each row.
         product: seconds for one operation of a rank in a product of matrices by BLAS.
         single: part of that time which an operation in single precision takes.
+        packing: seconds for one byte of the matrices of such a product, beside its operations: BLAS
+            brings them into panels first, and adds to the result once for each panel.
         operation: seconds for one operation of a rank in a loop over elements.
         stream: seconds for one byte that a rank reads from memory or writes to it as it computes.
         cached: part of that time which a byte takes that a cache holds.
@@ -51,6 +53,8 @@ class Machine:
         near: bytes that the nearest cache holds; what a loop reads across the rows of an array is
             brought there in lines, and again if the lines of a sweep are more. 0 where unknown.
         launch: seconds to begin an iteration space.
+        lone: part of the time for a byte that moves which it takes where one core alone moves any,
+            for those that do so at once share the way to memory; with `cores` only.
         cores: that all ranks share, where ranks are more than cores; 0 where each has its own. A
             fraction where threads share a core: how many times as much all ranks do as one alone.
         node_ranks: ranks of a node, which are numbered one after the other; 0 where all ranks are
@@ -67,12 +71,14 @@ class Machine:
     run: float = 0
     product: float = 5e-11
     single: float = 0.5
+    packing: float = 0
     operation: float = 5e-10
     stream: float = 1e-10
     cached: float = 1
     cache: float = 0
     near: float = 0
     launch: float = 2e-7
+    lone: float = 1
     cores: float = 0
     node_ranks: int = 0
     far_alpha: float = 4e-6
@@ -95,6 +101,16 @@ class Machine:
         """Seconds of so many messages one after the other, of so many bytes together."""
         return messages * self.alpha + nbytes * self.beta
 
+    def arriving(self, packs: Any) -> Any:
+        """Seconds for one byte on its way, which its sender may have to copy first.
+
+        Ranks that share cores see memory of each other; messages have their copies in `beta`.
+
+        Args:
+            packs: whether it has; also an array.
+        """
+        return self.beta + (self.copy * np.asarray(packs) if self.cores else 0.0)
+
     def computing(
         self, operations: Any, nbytes: Any, kind: Kind, working: Any = 1, again: Any = 0
     ) -> Any:
@@ -114,6 +130,8 @@ class Machine:
         far = np.minimum(nbytes, 2 * np.maximum(nbytes - self.cache / shared, 0))
         moving = self.stream * ((nbytes + again) * self.cached + far * max(0.0, 1 - self.cached))
         coding = operations * self._operation(kind)
+        if kind is not Kind.LOOP:
+            coding = coding + nbytes * self.packing
         return self.launch + shared * np.maximum(coding, moving)
 
     def _operation(self, kind: Kind) -> float:
@@ -132,7 +150,7 @@ class Machine:
             most: of the busiest rank.
             all_of_them: of all ranks together.
         """
-        return np.maximum(most, all_of_them / self.cores) if self.cores else most
+        return np.maximum(self.lone * most, all_of_them / self.cores) if self.cores else most
 
     @property
     def has_nodes(self) -> bool:
@@ -179,12 +197,14 @@ _OF_RANKS = frozenset(
         "run",
         "product",
         "single",
+        "packing",
         "operation",
         "stream",
         "cached",
         "cache",
         "near",
         "launch",
+        "lone",
         "cores",
     )
 )

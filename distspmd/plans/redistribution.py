@@ -29,6 +29,8 @@ class Redistribution:
     ``in_place`` says that each rank has both of its boxes in one storage: what it holds of the
     target is there already, and only what it lacks moves. So a halo is filled around a tile.
 
+    ``at_caller`` says that the source is the caller's own memory, which no other rank sees.
+
     Raises:
         LayoutError: different extents, a partial target, or a reduction that the dtype lacks.
     """
@@ -38,6 +40,7 @@ class Redistribution:
     dtype: np.dtype[Any]
     accumulate: bool = False
     in_place: bool = False
+    at_caller: bool = False
 
     def __post_init__(self) -> None:
         for layout in (self.source, self.target):
@@ -74,7 +77,7 @@ class Redistribution:
 
     @cached_property
     def _hash(self) -> int:
-        kinds = self.dtype, self.accumulate, self.in_place
+        kinds = self.dtype, self.accumulate, self.in_place, self.at_caller
         return hash((self.source, self.target, *kinds))
 
     def __getstate__(self) -> dict[str, Any]:

@@ -31,8 +31,8 @@ _RUNS, _RUN = 1 << 12, 1 << 8
 """Runs of memory that are copied, and bytes of each."""
 _SIZES = tuple(1 << power for power in range(12, 25, 2))
 _REPEAT = 15
-_EDGE = 512
-"""Rows, columns and depth of the product that is measured."""
+_EDGE, _THIN = 512, 64
+"""Rows, columns and depth of the product that is measured, and rows of one that has few."""
 _CACHED, _SWEEPS = 1 << 11, 64
 """Elements of a loop, and how often it is run."""
 _CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
@@ -61,8 +61,10 @@ def measured_on(comm: Any) -> Machine:
     beta = max(1e-6, _exchange(comm, _LARGE) - alpha) / _LARGE  # noise is no negative time
     here, there = np.zeros(_LARGE, np.uint8), np.zeros(_LARGE, np.uint8)
     copy = _least(comm, lambda: np.copyto(there, here)) / _LARGE
+    alone = _least(comm, lambda: np.copyto(there, here) if comm.rank == 0 else None) / _LARGE
     copies, runs = (_threshold(comm, wins) for wins in (_single_copy_wins, _run_wins))
     speeds: dict[str, Any] = {**_computing(comm), **_reading(comm), "near": nearest()}
+    speeds["lone"] = min(1.0, alone / copy)  # noise is no faster copy of all
     return Machine(alpha, beta, copy, copies, runs, _beginning(comm), **speeds)
 
 
@@ -78,13 +80,13 @@ def _beginning(comm: Any) -> float:
 def _computing(comm: Any) -> dict[str, float]:
     """Seconds of a rank, while all compute, for an operation of a product and of a loop.
 
-    Products are of square matrices by BLAS; a loop has its elements in the first cache.
+    Products are of square matrices by BLAS, and of one with few rows, which takes longer for its
+    bytes; a loop has its elements in the first cache.
     """
     products = []
-    for dtype in (np.float64, np.float32):
-        a, b, c = (np.full((_EDGE, _EDGE), 0.5, dtype) for _ in range(3))
-        multiplied = functools.partial(np.matmul, a, b, out=c)
-        products.append(_least(comm, multiplied) / (2 * _EDGE**3))
+    for rows, dtype in ((_EDGE, np.float64), (_THIN, np.float64), (_EDGE, np.float32)):
+        a, b, c = (np.full((n, _EDGE), 0.5, dtype) for n in (rows, _EDGE, rows))
+        products.append(_least(comm, functools.partial(np.matmul, a, b, out=c)))
     x, y = np.full(_CACHED, 0.5), np.full(_CACHED, 0.5)
 
     def loop() -> None:
@@ -93,8 +95,27 @@ def _computing(comm: Any) -> dict[str, float]:
             np.add(x, y, out=y)
 
     operation = _least(comm, loop) / (2 * _SWEEPS * _CACHED)
-    double, single = products
-    return {"product": double, "single": single / double, "operation": operation}
+    square, thin, single = products
+    found = parted([_product_of(_EDGE), _product_of(_THIN)], [square, thin])
+    return {**found, "single": single / square, "operation": operation}
+
+
+def _product_of(rows: int) -> tuple[int, int]:
+    """Operations and bytes of the product of so many rows."""
+    return 2 * rows * _EDGE**2, 8 * (2 * rows * _EDGE + _EDGE**2)
+
+
+def parted(works: Sequence[tuple[int, int]], seconds: Sequence[float]) -> dict[str, float]:
+    """The parameters of products, of what two of them take: for an operation, and for a byte.
+
+    Args:
+        works: operations and bytes of each.
+        seconds: that each takes.
+    """
+    (operations, nbytes), (few, many) = works
+    packing = (seconds[1] * operations - seconds[0] * few) / (many * operations - nbytes * few)
+    packing = min(max(0.0, packing), seconds[0] / nbytes / 2)  # noise is no product for nothing
+    return {"product": (seconds[0] - packing * nbytes) / operations, "packing": packing}
 
 
 def _reading(comm: Any) -> dict[str, float]:

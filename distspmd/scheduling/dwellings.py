@@ -169,12 +169,30 @@ class Dwelling:
         columns = self.columns
         self.layouts = Tiles.stacked(columns, [each.tiles for each in lodgings])
         self.cores = Tiles.stacked(columns, [each.core for each in lodgings])
+        self.at_caller = self._at_caller(lodgings)
         most = max(len(each.fresh) for each in lodgings)
         nothing = self._nothing(len(self.extents))
         self.fresh = [
             Tiles.stacked(columns, [e.fresh[k] if k < len(e.fresh) else nothing for e in lodgings])
             for k in range(most)
         ]
+
+    def _at_caller(self, lodgings: Sequence[Lodging]) -> NDArray[np.bool_]:
+        """Whether the caller's memory is the home itself, for each layout.
+
+        A caller who holds the array as it lives has tiles that do not overlap, of one stride.
+        """
+        if self.caller is not None:
+            found: NDArray[np.bool_] = (self.layouts.numbers == self.caller.numbers).all(axis=1)
+            return found
+        has_one = [self._has_one_stride(each.tiles) for each in lodgings]
+        whole = [each.core == each.tiles for each in lodgings]
+        return self.is_distributed & np.array(has_one) & np.array(whole)
+
+    def _has_one_stride(self, layout: Key) -> bool:
+        """Whether all tiles, stored without gaps, have the same strides."""
+        sides = (self.columns.intervals_of(self.columns.side(number)) for number in layout[1:])
+        return all(len(np.unique(side[:, 1] - side[:, 0])) <= 1 for side in sides)
 
     def _nothing(self, dimensions: int) -> Key:
         return (self.columns.whole(0),) * dimensions
@@ -359,16 +377,35 @@ class Dwelling:
     def own(self) -> Costs:
         """What each home alone makes necessary, at the start and the end."""
         found = Costs.none((len(self.lodgings),))
-        if self.caller is None or self.is_distributed:
+        if self.is_distributed:
+            return self._own_of_tiles(found)
+        if self.caller is None:
             return found
-        caller = self.caller
-        away = (self.layouts.numbers != caller.numbers).any(axis=1)
+        caller, away = self.caller, ~self.at_caller
         if self.is_loaded:
-            made = traffic.move(caller, self.layouts, self.itemsize, self.machine)
+            made = traffic.move(caller, self.layouts, self.itemsize, self.machine, True)
             found.add(Costs.of(made)[0], away)
         if self.is_written:
             made = traffic.move(self.cores, caller, self.itemsize, self.machine)
             found.add(Costs.of(made)[:, 0], away)
+        return found
+
+    def _own_of_tiles(self, found: Costs) -> Costs:
+        """The same where the caller holds what is up to date of each tile.
+
+        Of homes that several ranks have whole it is not counted, for readers may share a copy of
+        tiles instead, which is not foreseen either.
+        """
+        has_halos = ~self.at_caller & (self.layouts.count == self.layouts.holders)
+        for place in np.flatnonzero(has_halos).tolist():
+            held, own = self.cores[[place]], found[place : place + 1]
+            if self.is_loaded:
+                home = self.layouts[[place]]
+                made = traffic.move(held, home, self.itemsize, self.machine, True)
+                own.add(Costs.of(made)[0], np.True_)
+            if self.is_written:
+                made = traffic.move(held, held, self.itemsize, self.machine)
+                own.add(Costs.of(made)[0], np.True_)
         return found
 
     def pair(self, use: UseArrays) -> Costs:
@@ -418,7 +455,7 @@ class Dwelling:
     def reading(self, tiles: Tiles) -> Costs:
         """What it takes to have values in some tiles: a home in each row, tiles in each column."""
         total = Costs.none((len(self.lodgings), len(tiles)))
-        made = traffic.move(self.cores, tiles, self.itemsize, self.machine)
+        made = traffic.move(self.cores, tiles, self.itemsize, self.machine, self.at_caller)
         total.add(Costs.of(made), ~traffic.within(tiles, self.layouts))
         return total
 

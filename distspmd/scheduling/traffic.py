@@ -45,12 +45,13 @@ class _Moving:
 
     calls: Seconds
     elements: Seconds | Counts
+    packs: NDArray[np.bool_] | bool = False
     far: Seconds | None = None
 
     def seconds(self, itemsize: int, machine: Machine) -> Seconds:
         """Of messages and bytes; where any of them go to other nodes, all calls may wait for it."""
         latency = machine.alpha * self.calls
-        moving = itemsize * machine.beta * self.elements
+        moving = itemsize * machine.arriving(self.packs) * self.elements
         if self.far is not None:
             latency = np.where(self.far > 0, machine.far_alpha * self.calls, latency)
             moving = np.maximum(moving, itemsize * machine.far_beta * self.far)
@@ -85,7 +86,13 @@ def lacking(source: Tiles, target: Tiles) -> Counts:
     return found
 
 
-def move(source: Tiles, target: Tiles, itemsize: int, machine: Machine) -> Moved:
+def move(
+    source: Tiles,
+    target: Tiles,
+    itemsize: int,
+    machine: Machine,
+    at_caller: NDArray[np.bool_] | bool = False,
+) -> Moved:
     """Bring values from each source to each target.
 
     Args:
@@ -93,18 +100,22 @@ def move(source: Tiles, target: Tiles, itemsize: int, machine: Machine) -> Moved
         target: layouts that want what their tiles and the source have in common.
         itemsize: bytes of an element.
         machine: what bytes and messages cost.
+        at_caller: whether each source is the caller's own memory.
 
     Nobody may change the answer, for whoever asks the same again gets it.
     """
     known = source.columns.known.setdefault("move", {})
-    key = source.asked, target.asked, itemsize, machine
+    hidden = np.broadcast_to(np.asarray(at_caller, bool), len(source))
+    key = source.asked, target.asked, itemsize, machine, hidden.tobytes()
     if key not in known:
-        known[key] = _move(source, target, itemsize, machine)
+        known[key] = _move(source, target, itemsize, machine, hidden)
     found: Moved = known[key]
     return found
 
 
-def _move(source: Tiles, target: Tiles, itemsize: int, machine: Machine) -> Moved:
+def _move(
+    source: Tiles, target: Tiles, itemsize: int, machine: Machine, at_caller: NDArray[np.bool_]
+) -> Moved:
     most, received, kept, all_kept, own = tabled(source, target, _exchanged)
     meets, serves = _meeting(source, target)
     alone = source.holders == 1
@@ -120,14 +131,15 @@ def _move(source: Tiles, target: Tiles, itemsize: int, machine: Machine) -> Move
     busiest = busiest + np.where(spread, most, 0)  # scattered, and told to those who share a tile
     busiest, direct = (machine.busiest(each, received) for each in (busiest, direct))
     copied = machine.busiest(kept, all_kept)
-    moving = _Moving(np.where(received > 0, calls, 0).astype(np.float64), busiest)
+    calls = np.where(received > 0, calls, 0).astype(np.float64)
+    moving = _Moving(calls, busiest, at_caller[:, None])
     if machine.has_nodes:
         near, far = (Nodes(each.bounds, machine.node_ranks) for each in (source, target))
         moving.far = entering(near, far, source.whole, alone)
     begun = _Begun.of(source, target, machine)
     seconds = moving.seconds(itemsize, machine) + itemsize * machine.copy * copied
     seconds = seconds + begun.seconds(most + kept, received + all_kept)
-    lean = replace(moving, calls=np.where(received > 0, exchange, 0.0), elements=direct)
+    lean = replace(moving, calls=np.where(received > 0, exchange, 0.0), elements=direct, packs=True)
     return Moved(
         received * itemsize,
         seconds,

@@ -49,6 +49,30 @@ def test_ranks_that_share_cores_move_the_bytes_of_all_with_these():
 
 
 @pytest.mark.parametrize(
+    ("kind", "hidden", "copies"),
+    [
+        (StepKind.EXCHANGE, {}, 0),
+        (StepKind.EXCHANGE, {"at_caller": True}, 1),
+        (StepKind.EXCHANGE, {"in_place": True}, 1),
+        (StepKind.ALL_REDUCE, {"at_caller": True}, 0),
+    ],
+)
+def test_what_others_cannot_copy_out_of_is_copied_once_more(kind, hidden, copies):
+    """Operands of a sum go by packets wherever they lie."""
+    move = Redistribution(Layout.root((8,)), Layout.parse("[8]", MESH), "int16", **hidden)
+    step = Step(kind, 0, 1, ((0, 1),), (Message(0, 1, WHOLE),))
+    plan = Plan(move, "test", (step,))
+    machines = [replace(MACHINE, copy=copy, cores=2) for copy in (0.0, COPY)]
+    copied = [cost(plan, machine).seconds for machine in machines]
+    assert copied[1] - copied[0] == 16 * COPY * copies
+    # ranks with cores of their own send messages
+    assert cost(plan, MACHINE).seconds == cost(plan, replace(MACHINE, copy=0)).seconds
+    later = Plan(move, "test", (replace(step, source=2),), (Layout.root((8,)),))
+    if not move.in_place:
+        assert cost(later, machines[1]).seconds == copied[0]
+
+
+@pytest.mark.parametrize(
     ("box", "runs"),
     [
         (((0, 6), (0, 8), (0, 5)), 1),  # all of the array

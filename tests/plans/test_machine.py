@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ import distspmd
 from distspmd import Layout, Mesh, cli, doctor
 from distspmd.doctor import Check
 from distspmd.plans.machine import Kind, Machine, measurements
-from distspmd.runtime.measure import NEVER, caches, nearest, threshold
+from distspmd.runtime.measure import NEVER, caches, nearest, parted, threshold
 
 SLOW = Machine(alpha=1.0, beta=2.0, copy=3.0, single_copy_bytes=4, run_bytes=5)
 
@@ -92,6 +93,29 @@ def test_the_nearest_cache_is_the_first_that_holds_data(tmp_path: Path) -> None:
     assert nearest(tmp_path) == nearest(tmp_path / "nowhere") == 0
 
 
+def test_a_byte_of_a_product_costs_what_one_of_few_rows_takes_longer() -> None:
+    works = [(1000, 30), (100, 20)]
+    seconds = [2.0 * operations + 3.0 * nbytes for operations, nbytes in works]
+    assert parted(works, seconds) == pytest.approx({"product": 2.0, "packing": 3.0})
+    assert parted(works, [2000.0, 150.0]) == {"product": 2.0, "packing": 0.0}  # noise
+    assert parted(works, [2000.0, 9000.0])["product"] > 0
+
+
+def test_bytes_of_a_product_are_packed_beside_its_operations() -> None:
+    machine = Machine(product=2.0, single=0.5, packing=3.0, operation=2.0, stream=0, launch=0)
+    found = [machine.computing(10, 5, kind) for kind in Kind]
+    assert found == [35, 25, 20]
+    assert machine.computing(10, 5, Kind.PRODUCT, 2) == 35
+    assert replace(machine, cores=1).computing(10, 5, Kind.PRODUCT, 2) == 70
+
+
+def test_a_rank_that_moves_bytes_alone_has_the_way_to_memory_for_itself() -> None:
+    machine = Machine(cores=2, lone=0.75)
+    assert machine.busiest(100, 100) == 75
+    assert machine.busiest(100, 200) == 100
+    assert replace(machine, cores=0).busiest(100, 100) == 100
+
+
 COSTS = st.floats(0, 1e-8)
 
 
@@ -100,6 +124,9 @@ COSTS = st.floats(0, 1e-8)
         Machine,
         product=COSTS,
         single=st.floats(0, 2),
+        packing=COSTS,
+        copy=COSTS,
+        lone=st.floats(0, 1),
         operation=COSTS,
         stream=COSTS,
         cached=st.floats(0, 2),
@@ -119,6 +146,7 @@ def test_more_work_never_takes_less(
     )
     assert less <= more * (1 + 1e-12)
     assert machine.busiest(nbytes[0], 4 * nbytes[0]) <= machine.busiest(nbytes[1], 4 * nbytes[1])
+    assert machine.arriving(False) <= machine.arriving(True)
 
 
 def test_what_a_cache_holds_takes_less_and_what_exceeds_it_all_of_memory() -> None:
@@ -144,6 +172,8 @@ def test_what_the_doctor_measures_is_what_plans_and_all_ranks_go_by(
     assert 0 <= found.run < 1e-6
     assert 1e-13 < found.product < found.operation < 1e-6
     assert 0 < found.single < 4  # of the other precision: half, where nothing else runs
+    assert 0 <= found.packing < 1e-6
+    assert 0 < found.lone <= 1
     assert 1e-12 < found.stream < 1e-6
     assert 0 < found.cached <= 1
     assert 0 <= found.cache < 1 << 28

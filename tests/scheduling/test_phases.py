@@ -147,6 +147,24 @@ def test_an_array_is_turned_between_sweeps_where_that_pays(tmp_path: Path) -> No
     assert distspmd.predict(lowering).seconds == pytest.approx(found.cost, rel=1e-3)
 
 
+def smoothed(a: Any) -> None:  # five points, twice a step
+    b = np.copy(a)
+    for _ in range(4):
+        b[1:-1, 1:-1] = 0.25 * (a[:-2, 1:-1] + a[2:, 1:-1] + a[1:-1, :-2] + a[1:-1, 2:])
+        a[1:-1, 1:-1] = 0.25 * (b[:-2, 1:-1] + b[2:, 1:-1] + b[1:-1, :-2] + b[1:-1, 2:])
+
+
+@pytest.mark.parametrize("copy", [1e-11, 1e-9])
+def test_a_home_with_a_halo_costs_the_copies_from_tiles_that_the_caller_holds(copy: float) -> None:
+    """Its tiles overlap, so the caller holds others. The loop may work on a copy with halos too."""
+    sdfg, machine = parsed(smoothed, 514), Machine(alpha=1e-7, copy=copy, cores=2)
+    held = {"a": "distributed"}
+    found = distspmd.search(sdfg, ranks=P, machine=machine, arguments=held)
+    assert found.is_split
+    lowering = distspmd.lower(sdfg, found, machine=machine, arguments=held)
+    assert distspmd.predict(lowering).seconds == pytest.approx(found.cost, rel=0.02)
+
+
 def test_an_array_that_had_better_stay_gets_no_copy_by_the_lowering_either() -> None:
     """By bytes a copy pays; by this machine's seconds it does not, for it has slow memory."""
     machine = Machine(stream=1e-7, alpha=1e-9, beta=1e-11, operation=1e-6)

@@ -50,6 +50,7 @@ def ratios(
     along: str = "",
     sample: int = 150,
     machine: Machine = MACHINE,
+    at_caller: bool = False,
 ) -> np.ndarray:
     """Seconds of some pairs of layouts, by those of the plan that is chosen for each."""
     texts, columns = layouts_of(extents), Columns(MESH.size)
@@ -62,13 +63,14 @@ def ratios(
         ours = as_tiles(sources, columns)
         moved = traffic.reduce(ours, np.full(len(sources), 2), theirs, 4, machine)
     else:
-        moved = traffic.move(ours, theirs, 4, machine)
+        moved = traffic.move(ours, theirs, 4, machine, at_caller)
     model = moved.in_place if in_place else moved.seconds
     pairs = [(i, j) for i in range(len(sources)) for j in range(len(targets))]
     chosen = np.random.default_rng(0).choice(len(pairs), sample, replace=False)
     found = []
     for i, j in (pairs[number] for number in chosen):
-        asked = Redistribution(sources[i], targets[j], np.dtype("f4"), in_place=in_place)
+        ends = sources[i], targets[j], np.dtype("f4")
+        asked = Redistribution(*ends, in_place=in_place, at_caller=at_caller)
         seconds = select_plan(asked, SOLVERS, machine).cost.seconds
         if seconds:
             found.append(model[i, j] / seconds)
@@ -93,6 +95,14 @@ def test_what_moves_between_storages_costs_about_what_plans_do() -> None:
     assert 0.9 < found.min() <= found.max() < 1.1
     found = ratios(SMALL)  # to gather all and to cut it may take fewer messages
     assert found.min() > 0.95
+    assert np.median(found) == pytest.approx(1, abs=0.05)
+
+
+def test_what_moves_out_of_the_memory_of_a_caller_costs_what_plans_do() -> None:
+    dear = Machine(alpha=0, beta=1e-10, copy=1e-10, cores=8)
+    found, plain = ratios(LARGE, machine=dear, at_caller=True), ratios(LARGE, machine=dear)
+    assert found.min() > 0.95 * plain.min()
+    assert found.max() < 1.5  # plans may bring it once, and go on from there
     assert np.median(found) == pytest.approx(1, abs=0.05)
 
 
