@@ -216,6 +216,7 @@ def measured_machine(comm: Any, rounds: int) -> Machine:
         most = float(min(comm.size, len(os.sched_getaffinity(0))))
         cores = min(most, max(1.0, math.prod(faster) ** (1 / len(faster))))
         squared, packing = alone["squared"], machine.packing * cores / comm.size
+        operation = alone["computed"].seconds / alone["computed"].operations
         shared, stream = comm.size / cores, alone["filled"].seconds / alone["filled"].nbytes
         machine = replace(
             machine,
@@ -223,7 +224,8 @@ def measured_machine(comm: Any, rounds: int) -> Machine:
             cache=machine.cache * shared,
             stream=stream,
             cached=min(1.0, machine.cached * machine.stream / shared / stream),
-            operation=alone["computed"].seconds / alone["computed"].operations,
+            function=alone["raised"].seconds / alone["raised"].operations / operation,
+            operation=operation,
             product=(squared.seconds - packing * squared.nbytes) / squared.operations,
             packing=packing,
             alpha=max(machine.alpha, together["swept"].seconds / 100 / ALPHA_MESSAGES),

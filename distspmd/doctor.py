@@ -267,7 +267,8 @@ def _measured() -> Check:
         f"messages rather than copy-in/copy-out {runs}; of a rank, products "
         f"{1e-9 / machine.product:.1f} GFLOP/s ({1e-9 / single:.1f} in single precision) "
         f"and {machine.packing * 1e12:.0f} ps for each byte of them, loops "
-        f"{1e-9 / machine.operation:.1f} GFLOP/s, memory {1e-9 / machine.stream:.1f} GB/s "
+        f"{1e-9 / machine.operation:.1f} GFLOP/s ({machine.function:.1f} times as long in "
+        f"functions), memory {1e-9 / machine.stream:.1f} GB/s "
         f"({1e-9 / cached:.1f} where caches hold up to {machine.cache / 1e6:.0f} MB)"
     )
     return Check("measurement", True, found, f"kept in {file}")

@@ -46,6 +46,9 @@ class Work:
     operations: float
 
 
+_FUNCTION = 4
+"""Additions from which on an operation is a function, which a core does not do at the same pace."""
+
 _PRODUCTS = {"f4": (Kind.SINGLE_PRODUCT, 1), "f8": (Kind.PRODUCT, 1)}
 _PRODUCTS |= {"c8": (Kind.SINGLE_PRODUCT, 4), "c16": (Kind.PRODUCT, 4)}
 """Code for products of elements of a type, and multiplications of real numbers in one of them."""
@@ -55,11 +58,11 @@ def work_of(space: IterationSpace) -> Work:
     """The work of each iteration of a space."""
     node = space.node
     if isinstance(node, nodes.MapEntry):
-        return Work(Kind.LOOP, max(1.0, _of_scope(space.state, node)))
+        return _loop(space, _of_scope(space.state, node))
     if isinstance(node, Contraction):
         operands = len([edge for edge in space.state.in_edges(node) if edge.dst_conn])
         value = node.reduced
-        operations = 1.0 + (_of_expression([value]) if value is not None else operands - 1)
+        operations = 1.0 + (_of_expression([value]).sum() if value is not None else operands - 1)
         if fastest_implementation(node, space.state) == NEST:
             return Work(Kind.LOOP, operations)
         return _product(space, operations)
@@ -73,7 +76,25 @@ def work_of(space: IterationSpace) -> Work:
     if reduced and len([e for e in space.state.in_edges(node) if e.dst_conn]) >= 2:
         return _product(space, 2.0)
     state, entry = main_map(space.expansion)
-    return Work(Kind.LOOP, max(1.0, _of_scope(state, entry)))
+    return _loop(space, _of_scope(state, entry))
+
+
+def _loop(space: IterationSpace, counted: NDArray[np.float64]) -> Work:
+    """A loop with some operations: plain ones, and those of functions."""
+    plain, functions = counted
+    operations = max(1.0, float(plain + functions))
+    if functions <= plain:
+        return Work(Kind.LOOP, operations)
+    is_single = _written(space) == np.dtype(np.float32)
+    return Work(Kind.SINGLE_FUNCTION if is_single else Kind.FUNCTION, operations)
+
+
+def _written(space: IterationSpace) -> np.dtype[Any] | None:
+    """The type of the elements that a space writes; None where memlets do not tell them."""
+    state, node = space.state, space.node
+    end = state.exit_node(node) if isinstance(node, nodes.MapEntry) else node
+    data = next((edge.data.data for edge in state.out_edges(end) if edge.data.data), None)
+    return None if data is None else np.dtype(state.sdfg.arrays[data].dtype.type)
 
 
 def swept_lines(
@@ -106,18 +127,16 @@ def swept_lines(
 
 def _product(space: IterationSpace, operations: float) -> Work:
     """Products of matrices, by the type of their elements."""
-    written = (edge.data.data for edge in space.state.out_edges(space.node) if edge.data.data)
-    data = next(written, None)
-    if data is None:  # what it writes is not told by memlets
+    dtype = _written(space)
+    if dtype is None:
         return Work(Kind.LOOP, operations)
-    dtype = np.dtype(space.state.sdfg.arrays[data].dtype.type)
     kind, times = _PRODUCTS.get(dtype.str[1:], (Kind.PRODUCT, 1))
     return Work(kind, times * operations)
 
 
-def _of_scope(state: SDFGState, entry: nodes.MapEntry) -> float:
-    """Operations of one iteration of a map, with all that is inside."""
-    found = 0.0
+def _of_scope(state: SDFGState, entry: nodes.MapEntry) -> NDArray[np.float64]:
+    """Operations of one iteration of a map, with all that is inside: plain, and of functions."""
+    found = np.zeros(2)
     for node in nodes_inside(state, entry):
         if isinstance(node, nodes.CodeNode):
             found += _of_code(node) * _inner(state, node, entry)
@@ -142,7 +161,7 @@ def _length(iterations: sympy.Expr) -> float:
     return max(0.0, float(found)) if found.is_number else float(HEURISTICS.unknown_loop)
 
 
-def _of_code(node: nodes.CodeNode) -> float:
+def _of_code(node: nodes.CodeNode) -> NDArray[np.float64]:
     if isinstance(node, nodes.NestedSDFG):
         return _of_sdfg(node.sdfg)
     if isinstance(node, Computation):
@@ -152,15 +171,16 @@ def _of_code(node: nodes.CodeNode) -> float:
     if isinstance(node, nodes.Tasklet) and node.language is dtypes.Language.Python:
         counted = (ast.BinOp, ast.UnaryOp, ast.Call, ast.Compare, ast.BoolOp, ast.IfExp)
         body = (ast.walk(line) for line in node.code.code if isinstance(line, ast.AST))
-        return float(sum(isinstance(part, counted) for parts in body for part in parts))
-    return 1.0
+        plain = float(sum(isinstance(part, counted) for parts in body for part in parts))
+        return np.array([plain, 0.0])
+    return np.array([1.0, 0.0])
 
 
-def _of_sdfg(sdfg: SDFG) -> float:
+def _of_sdfg(sdfg: SDFG) -> NDArray[np.float64]:
     """Operations of a nested SDFG: each state as often as its loops say."""
-    found = 0.0
+    found = np.zeros(2)
     for state in sdfg.states():
-        each = 0.0
+        each = np.zeros(2)
         for node in state.nodes():
             if not isinstance(node, nodes.CodeNode):
                 continue
@@ -176,17 +196,18 @@ def _of_sdfg(sdfg: SDFG) -> float:
     return found
 
 
-def _of_expression(values: Iterable[Expression]) -> float:
+def _of_expression(values: Iterable[Expression]) -> NDArray[np.float64]:
     """The work of the operations in expressions, each part counted once."""
     seen: set[int] = set()
     pending: list[Any] = list(values)
-    found = 0
+    found = np.zeros(2)
     while pending:
         part = pending.pop()
         if id(part) in seen:
             continue
         seen.add(id(part))
         if part.arguments:
-            found += OPERATIONS[part.name].work if isinstance(part, Operation) else 1
+            work = OPERATIONS[part.name].work if isinstance(part, Operation) else 1
+            found[int(work >= _FUNCTION)] += work
             pending += part.arguments
-    return float(found)
+    return found

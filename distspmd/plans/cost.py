@@ -52,7 +52,7 @@ def _seconds(step: Step, plan: Plan, machine: Machine) -> float:
         local = machine.busiest(local, int(traffic.copied.sum()))
     else:
         busiest = max(busiest, sent)
-    latency, moving = calls * machine.alpha, busiest * machine.arriving(_packs(step, plan))
+    latency, moving = calls * machine.alpha, busiest * float(machine.arriving(_packs(step, plan)))
     if machine.has_nodes:
         far = between_nodes(step, machine.node_ranks)
         distant = min(calls, far.calls)

@@ -26,6 +26,20 @@ class Kind(Enum):
     """The same in single precision."""
     LOOP = "loops"
     """Loops over elements."""
+    FUNCTION = "functions"
+    """Such loops, where most work is in roots, quotients, exponentials and other functions."""
+    SINGLE_FUNCTION = "functions in single precision"
+    """The same in single precision."""
+
+    @property
+    def is_product(self) -> bool:
+        """Whether BLAS does the work."""
+        return self in (Kind.PRODUCT, Kind.SINGLE_PRODUCT)
+
+    @property
+    def is_single(self) -> bool:
+        """Whether it is known to be in single precision."""
+        return self in (Kind.SINGLE_PRODUCT, Kind.SINGLE_FUNCTION)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +57,11 @@ class Machine:
         run: seconds to begin a run of memory in what a rank copies or receives; a part of an array
             that is split along its last dimension has one in each row.
         product: seconds for one operation of a rank in a product of matrices by BLAS.
-        single: part of that time which an operation in single precision takes.
+        single: part of the time for a product or a function that one in single precision takes.
         packing: seconds for one byte of the matrices of such a product, beside its operations: BLAS
             brings them into panels first, and adds to the result once for each panel.
         operation: seconds for one operation of a rank in a loop over elements.
+        function: how many times as long one takes in a function, of which a core does fewer.
         stream: seconds for one byte that a rank reads from memory or writes to it as it computes.
         cached: part of that time which a byte takes that a cache holds.
         cache: bytes that a core's share of the caches holds.
@@ -73,6 +88,7 @@ class Machine:
     single: float = 0.5
     packing: float = 0
     operation: float = 5e-10
+    function: float = 1
     stream: float = 1e-10
     cached: float = 1
     cache: float = 0
@@ -130,14 +146,19 @@ class Machine:
         far = np.minimum(nbytes, 2 * np.maximum(nbytes - self.cache / shared, 0))
         moving = self.stream * ((nbytes + again) * self.cached + far * max(0.0, 1 - self.cached))
         coding = operations * self._operation(kind)
-        if kind is not Kind.LOOP:
-            coding = coding + nbytes * self.packing
+        if kind.is_product:
+            coding = coding + nbytes * self.packing * self._part(kind)
         return self.launch + shared * np.maximum(coding, moving)
 
     def _operation(self, kind: Kind) -> float:
         if kind is Kind.LOOP:
             return self.operation
-        return self.product * (self.single if kind is Kind.SINGLE_PRODUCT else 1)
+        each = self.product if kind.is_product else self.operation * self.function
+        return each * self._part(kind)
+
+    def _part(self, kind: Kind) -> float:
+        """Of the time in double precision, what one kind of code takes."""
+        return self.single if kind.is_single else 1.0
 
     def sharing(self, working: Any) -> Any:
         """How many of some ranks that work at once share a core."""
@@ -199,6 +220,7 @@ _OF_RANKS = frozenset(
         "single",
         "packing",
         "operation",
+        "function",
         "stream",
         "cached",
         "cache",

@@ -33,8 +33,10 @@ _SIZES = tuple(1 << power for power in range(12, 25, 2))
 _REPEAT = 15
 _EDGE, _THIN = 512, 64
 """Rows, columns and depth of the product that is measured, and rows of one that has few."""
-_CACHED, _SWEEPS = 1 << 11, 64
-"""Elements of a loop, and how often it is run."""
+_FEW, _CACHED, _SWEEPS = 1 << 7, 1 << 11, 64
+"""Elements of two loops, and how often they are run."""
+EXPONENTIAL = 15
+"""Additions that an exponential counts as, in the work of a loop."""
 _CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 """Where the system tells of the caches of a core."""
 _HELD = tuple(3 << power for power in range(20, 26))
@@ -78,7 +80,7 @@ def _beginning(comm: Any) -> float:
 
 
 def _computing(comm: Any) -> dict[str, float]:
-    """Seconds of a rank, while all compute, for an operation of a product and of a loop.
+    """Speeds of a rank, while all compute: of products, of loops, and of functions in these.
 
     Products are of square matrices by BLAS, and of one with few rows, which takes longer for its
     bytes; a loop has its elements in the first cache.
@@ -87,17 +89,26 @@ def _computing(comm: Any) -> dict[str, float]:
     for rows, dtype in ((_EDGE, np.float64), (_THIN, np.float64), (_EDGE, np.float32)):
         a, b, c = (np.full((n, _EDGE), 0.5, dtype) for n in (rows, _EDGE, rows))
         products.append(_least(comm, functools.partial(np.matmul, a, b, out=c)))
-    x, y = np.full(_CACHED, 0.5), np.full(_CACHED, 0.5)
-
-    def loop() -> None:
-        for _ in range(_SWEEPS):
-            np.multiply(x, y, out=y)
-            np.add(x, y, out=y)
-
-    operation = _least(comm, loop) / (2 * _SWEEPS * _CACHED)
+    added, raised = (_each(comm, call) for call in (functools.partial(np.add, 0.5), np.exp))
     square, thin, single = products
     found = parted([_product_of(_EDGE), _product_of(_THIN)], [square, thin])
-    return {**found, "single": single / square, "operation": operation}
+    function = max(1.0, raised / EXPONENTIAL / added)
+    return {**found, "single": single / square, "operation": added, "function": function}
+
+
+def _each(comm: Any, call: Callable[..., Any]) -> float:
+    """Seconds of a rank for an element, without what NumPy takes for each call."""
+    seconds = []
+    for count in (_FEW, _CACHED):
+        x, y = np.full(count, 0.5), np.full(count, 0.5)
+
+        def swept(x: Any = x, y: Any = y) -> None:
+            for _ in range(_SWEEPS):
+                call(x, out=y)
+
+        seconds.append(_least(comm, swept) / _SWEEPS)
+    few, many = seconds
+    return max(many - few, many / 100) / (_CACHED - _FEW)  # noise is no negative time
 
 
 def _product_of(rows: int) -> tuple[int, int]:

@@ -169,7 +169,7 @@ class Dwelling:
         columns = self.columns
         self.layouts = Tiles.stacked(columns, [each.tiles for each in lodgings])
         self.cores = Tiles.stacked(columns, [each.core for each in lodgings])
-        self.at_caller = self._at_caller(lodgings)
+        self.at_caller = self._at_caller()
         most = max(len(each.fresh) for each in lodgings)
         nothing = self._nothing(len(self.extents))
         self.fresh = [
@@ -177,22 +177,16 @@ class Dwelling:
             for k in range(most)
         ]
 
-    def _at_caller(self, lodgings: Sequence[Lodging]) -> NDArray[np.bool_]:
+    def _at_caller(self) -> NDArray[np.bool_]:
         """Whether the caller's memory is the home itself, for each layout.
 
         A caller who holds the array as it lives has tiles that do not overlap, of one stride.
         """
+        held = self.cores.numbers if self.is_distributed else np.full((1, len(self.extents)), -1)
         if self.caller is not None:
-            found: NDArray[np.bool_] = (self.layouts.numbers == self.caller.numbers).all(axis=1)
-            return found
-        has_one = [self._has_one_stride(each.tiles) for each in lodgings]
-        whole = [each.core == each.tiles for each in lodgings]
-        return self.is_distributed & np.array(has_one) & np.array(whole)
-
-    def _has_one_stride(self, layout: Key) -> bool:
-        """Whether all tiles, stored without gaps, have the same strides."""
-        sides = (self.columns.intervals_of(self.columns.side(number)) for number in layout[1:])
-        return all(len(np.unique(side[:, 1] - side[:, 0])) <= 1 for side in sides)
+            held = self.caller.numbers
+        found: NDArray[np.bool_] = (self.layouts.numbers == held).all(axis=1)
+        return found & self.layouts.has_one_stride if self.is_distributed else found
 
     def _nothing(self, dimensions: int) -> Key:
         return (self.columns.whole(0),) * dimensions

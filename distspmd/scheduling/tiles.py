@@ -124,6 +124,14 @@ class Tiles:
         """The intervals along each dimension, by number."""
         return [tuple(self.columns.side(number) for number in own) for own in self.keys]
 
+    @property
+    def has_one_stride(self) -> NDArray[np.bool_]:
+        """Whether all tiles of a candidate, stored without gaps, have the same strides."""
+        within = [[self.columns.intervals_of(side) for side in own[1:]] for own in self.sides]
+        return np.array(
+            [all(len(np.unique(i[:, 1] - i[:, 0])) <= 1 for i in own) for own in within], bool
+        )
+
     def hull(self, other: Tiles) -> Tiles:
         """The smallest tiles with those of both, of each candidate."""
         pairs = zip(self.keys, other.keys, strict=True)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import distspmd
+from distspmd.expressions.operations import OPERATIONS
 from distspmd.frontend import numpy_program
 from distspmd.plans.machine import Machine
+from distspmd.runtime.measure import EXPONENTIAL
 from distspmd.scheduling.prediction import Prediction
 
 N = 512
@@ -39,6 +42,26 @@ def test_a_function_takes_more_than_an_addition() -> None:
     plain, function = (predicted(f, 1, (2, 1), machine).compute for f in (added, raised))
     assert plain == N * N / 2
     assert function == 15 * plain
+
+
+def raised_single(a: Any) -> Any:
+    return np.exp(a.astype(np.float32))
+
+
+def added_twice(a: Any) -> Any:
+    return np.sqrt(a) + a * a + a * 3.0 + a + 2.0 + a * a * a
+
+
+def test_functions_take_longer_where_they_are_most_of_the_work() -> None:
+    machine = Machine(operation=1.0, function=3.0, single=0.5, stream=0.0, launch=0.0)
+    found = [predicted(f, 1, (2, 1), machine).compute for f in (added, raised, raised_single)]
+    assert found == [N * N / 2, 45 * N * N / 2, 22.5 * N * N / 2]
+    plain = predicted(added_twice, 1, (2, 1), machine).compute
+    assert plain == predicted(added_twice, 1, (2, 1), replace(machine, function=1.0)).compute
+
+
+def test_an_exponential_is_measured_as_it_is_counted() -> None:
+    assert OPERATIONS["exp"].work == EXPONENTIAL
 
 
 @pytest.mark.parametrize(
