@@ -7,8 +7,9 @@ flag. One of all errors does not run: the program ends, and says so.
 from __future__ import annotations
 
 import ast
+from typing import Any
 
-from distspmd.frontend.from_numpy.transcript import Transcript, error_class
+from distspmd.frontend.from_numpy.transcript import Transcript, error_class, told
 
 
 def line_of_error(tracer: Transcript, kind: str) -> int:
@@ -31,3 +32,13 @@ def is_taken(tracer: Transcript, kind: str) -> bool:
     if tracer.guarded or tracer.parallel or tracer.straight is not None:
         return False
     return isinstance(frame.statement, ast.Assign | ast.AnnAssign)
+
+
+def kinds_of(run: Any, handler: ast.ExceptHandler) -> tuple[type[BaseException], ...]:
+    """The errors that a handler names; all where it names none."""
+    found = BaseException if handler.type is None else run.value(handler.type)
+    every = found if isinstance(found, tuple) else (found,)
+    for each in every:
+        if not isinstance(each, type) or not issubclass(each, BaseException):
+            run.tracer.refuse(f"a handler of {told(each)}, which is no class of errors")
+    return every

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import sympy
 
+from distspmd.expressions.evaluation import evaluate
 from distspmd.expressions.ir import (
     Constant,
     Expression,
@@ -74,6 +76,53 @@ def known_whole(expression: Expression) -> Whole | None:
         return int(total) if total.is_Integer else total
     constant = getattr(expression, "value", None)
     return int(constant) if isinstance(constant, int) else None
+
+
+_FEW = 64
+"""Elements of an array, at most, that are known when the program is read."""
+
+
+def known_elements(tracer: Any, tensor: Tensor) -> np.ndarray[Any, Any] | None:
+    """The whole numbers of a small array that no run decides; None of others.
+
+    So they may be lengths and ends of slices where a loop over them is written out.
+    """
+    shape = tensor.shape
+    if not shape or tensor.dtype.kind not in "iu" or tensor.mask is not None or tensor.run_type:
+        return None
+    if not all(isinstance(n, int) for n in shape) or not 0 < math.prod(shape) <= _FEW:
+        return None
+    found = np.empty(shape, tensor.dtype)
+    for place in np.ndindex(*shape):
+        expression = replace_leaves(tensor.element(place), lambda leaf: _of_table(tracer, leaf))
+        try:
+            found[place] = evaluate(expression, {})
+        except (KeyError, TypeError):  # of arrays, of symbols, or of what only the run knows
+            return None
+    return found
+
+
+def _of_table(tracer: Any, leaf: Expression) -> Expression:
+    """The entry of a table in the place of its element; in a loop it has to stay as it is."""
+    find = in_table if tracer.inner else _entry
+    known = find(tracer, leaf) if leaf.dtype.kind in "iu" else None
+    return leaf if known is None else number(int(known), leaf.dtype)
+
+
+def in_table(tracer: Any, expression: Expression) -> Whole | None:
+    """The whole number of a table that an expression is; None for others."""
+    found = _entry(tracer, expression)
+    if found is not None:
+        tracer.relied_on.add(expression.array)  # type: ignore[union-attr]
+    return found
+
+
+def _entry(tracer: Any, expression: Expression) -> Whole | None:
+    if not isinstance(expression, Load) or expression.array not in tracer.tables:
+        return None
+    if not all(isinstance(i, int) for i in expression.index):
+        return None
+    return int(tracer.tables[expression.array][tuple(expression.index)])
 
 
 def known_number(value: Tensor) -> Whole | None:

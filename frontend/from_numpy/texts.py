@@ -193,7 +193,7 @@ def has_data(value: Any) -> bool:
 
 
 def described(value: Any, conversion: str = "", spec: str = "") -> list[Any]:
-    """The parts of a value: lists and tuples are written as Python writes them."""
+    """The parts of a value: lists, tuples and dictionaries are written as Python writes them."""
     if isinstance(value, Text):
         if not conversion and not spec:
             return list(value.parts)
@@ -209,6 +209,12 @@ def described(value: Any, conversion: str = "", spec: str = "") -> list[Any]:
             found += described(each, "r")
         single = isinstance(value, tuple) and len(value) == 1
         return [*found, "]" if isinstance(value, list) else ",)" if single else ")"]
+    if isinstance(value, dict) and has_data(value):
+        found = ["{"]
+        for place, (key, each) in enumerate(value.items()):
+            found += [", "] if place else []
+            found += [f"{key!r}: ", *described(each, "r")]
+        return [*found, "}"]
     if conversion:
         value = f"{value!r}" if conversion == "r" else str(value)
     return [format(value, spec)]

@@ -30,7 +30,9 @@ from distspmd.frontend.from_numpy.contractions import (
 from distspmd.frontend.from_numpy.elements import (
     copied_from,
     does_not_fit,
+    in_table,
     is_one,
+    known_elements,
     known_whole,
     may_meet,
     substitute,
@@ -152,10 +154,14 @@ class Tracer(Transcript):
             return self.tensor(values[()])
         container = self.container(self.target or "table", values.shape, values.dtype)
         self.add(Table(container, values.copy()))
+        self._know(container, values)
+        return view_of(container)
+
+    def _know(self, container: Container, values: np.ndarray[Any, Any]) -> None:
+        """Take numbers that a container gets as known, until something changes it."""
         if len(self.counted) not in self.changing:
             self.tables[container] = values.copy()
         self.counted.append(container)
-        return view_of(container)
 
     def stack(self, values: Sequence[Any]) -> Tensor:
         """A list as an array, as ``np.array`` makes it."""
@@ -188,6 +194,8 @@ class Tracer(Transcript):
         view = self.fresh(name or self.target or "t", tensor.shape, tensor.dtype)
         most = self._most_of(tensor)
         self.write(view, tensor, is_new=True)
+        if (known := known_elements(self, tensor)) is not None:
+            self._know(view.container, known)
         view.weak, view.is_array, view.is_mixed = tensor.weak, tensor.is_array, tensor.is_mixed
         view.run_type = tensor.run_type and self.stored(tensor.run_type, "type")
         if most is not None:
@@ -384,20 +392,11 @@ class Tracer(Transcript):
             expression = value.element((0,) * value.ndim)
             found = known_whole(expression)
             if found is None:
-                found = self._in_table(expression)
+                found = in_table(self, expression)
             return self.read_whole(value) if found is None else found
         if isinstance(value, Tensor) and value.shape == ():
             self.refuse(f"{what} has to be a whole number, but has the type {value.dtype}")
         raise Refusal(self.message(f"{what} has to be a whole number, but {told(value)} is given"))
-
-    def _in_table(self, expression: Expression) -> Whole | None:
-        """The whole number of a table that an expression is; None for others."""
-        if not isinstance(expression, Load) or expression.array not in self.tables:
-            return None
-        if not all(isinstance(i, int) for i in expression.index):
-            return None
-        self.relied_on.add(expression.array)
-        return int(self.tables[expression.array][tuple(expression.index)])
 
     def read_whole(self, value: Tensor) -> Whole:
         """A symbol for a number that the program computes."""

@@ -66,6 +66,13 @@ def texts_of_arrays(x):
     return labels
 
 
+def texts_of_dictionaries(x):
+    found = {"price": x[0], 3: [x.sum(), 2]}
+    print(found, f"{found}")
+    print({"a": {"b": x[1] * 2}})
+    return x
+
+
 def warns(x):
     if x[0] < 5:
         warnings.warn(f"small: {x[0]}", RuntimeWarning, stacklevel=2)
@@ -75,7 +82,7 @@ def warns(x):
 
 PROGRAMS = [
     *(numbers_or_lists, attributes_that_are_not_there, numbers_in_texts, a_handler_of_others),
-    *(texts_of_arrays, warns),
+    *(texts_of_arrays, texts_of_dictionaries, warns),
 ]
 
 

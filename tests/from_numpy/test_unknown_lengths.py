@@ -241,6 +241,12 @@ def of_two_lengths(x: Any) -> Any:
     return y, y.sum(), len(y), np.sort(y)[::-1], rows.sum(axis=0), rows, one
 
 
+def convolved_with_a_part(x: Any) -> Any:
+    part, line = x[x > 3], np.linspace(0.0, 1.0, 9)
+    same = np.convolve(line, part, mode="same"), np.convolve(part, line, mode="same")
+    return *same, np.convolve(line, part, mode="valid"), np.correlate(line, part, "same")
+
+
 def unpacked(x: Any) -> Any:
     """As many elements as variables, and the first ones as arguments."""
     one, other = x[x > 7]
@@ -282,6 +288,7 @@ def test_each_gives_what_numpy_gives(function: Callable[..., Any]) -> None:
     [
         *(places, rows, of_one_way, ranges_of_maps, sized_by_values, parts_beyond_the_end),
         *(of_two_lengths, unpacked, carried_and_joined, reduced_and_applied),
+        convolved_with_a_part,
     ],
 )
 def test_plans_of_three_ranks_are_proved(function: Callable[..., Any]) -> None:

@@ -10,6 +10,7 @@ from distspmd.expressions.ir import Expression, apply, cast
 from distspmd.frontend.from_numpy.arithmetic import converted
 from distspmd.frontend.from_numpy.functions.reductions import axes_of, finished, reduce
 from distspmd.frontend.from_numpy.functions.registry import function
+from distspmd.frontend.from_numpy.library import rarer_forms
 from distspmd.frontend.from_numpy.shapes import expand_dims, size_of
 from distspmd.frontend.from_numpy.values import (
     INT64,
@@ -26,6 +27,9 @@ def _place_of(name: str) -> Any:
     ) -> Any:
         tracer = run.tracer
         tensor = tracer.tensor(value)
+        if tensor.dtype.kind == "c":
+            given = [tracer.stored(tensor), axis, keepdims, name == "maximum"]
+            return finished(run, run.call(rarer_forms.place_of_complex, given, {}), out)
         flat = axis is None
         if flat and tensor.ndim > 1:
             stored: Tensor = tracer.stored(tensor)

@@ -11,7 +11,9 @@ from distspmd.frontend.from_numpy import indexing
 from distspmd.frontend.from_numpy.arithmetic import choose, combine, converted
 from distspmd.frontend.from_numpy.functions.creation import dtype_of, shape_of
 from distspmd.frontend.from_numpy.functions.reductions import finished
-from distspmd.frontend.from_numpy.functions.registry import METHODS, function
+from distspmd.frontend.from_numpy.functions.registry import FUNCTIONS, METHODS, function
+from distspmd.frontend.from_numpy.kinds import has_data
+from distspmd.frontend.from_numpy.library import rarer_forms
 from distspmd.frontend.from_numpy.shapes import reshape
 from distspmd.frontend.from_numpy.values import Tensor
 
@@ -34,6 +36,17 @@ def _indices(run: Any, dimensions: Any, dtype: Any = int, sparse: bool = False) 
     if sparse:
         return tuple(grids)
     return run.call(np.stack, [[tracer.broadcast(grid, shape) for grid in grids]], {})
+
+
+def _spaced(run: Any, grid: Any, items: Any) -> Any:
+    """``np.mgrid[...]`` and ``np.ogrid[...]``."""
+    if not has_data(items):
+        return grid[items]
+    return run.call(rarer_forms.grid_of_slices, [items, grid.sparse], {})
+
+
+FUNCTIONS[("subscript", type(np.mgrid))] = _spaced
+FUNCTIONS[("subscript", type(np.ogrid))] = _spaced
 
 
 @function(np.fromfunction)

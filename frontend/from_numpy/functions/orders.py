@@ -11,10 +11,11 @@ from distspmd.frontend.from_numpy import indexing
 from distspmd.frontend.from_numpy.arithmetic import combine, converted
 from distspmd.frontend.from_numpy.choosing import as_arrays
 from distspmd.frontend.from_numpy.complex_parts import apply_imag, apply_real
-from distspmd.frontend.from_numpy.elements import is_one
+from distspmd.frontend.from_numpy.elements import in_table, is_one
 from distspmd.frontend.from_numpy.functions.creation import dtype_of, shape_of
 from distspmd.frontend.from_numpy.functions.registry import METHODS, attribute, function
 from distspmd.frontend.from_numpy.kinds import of_numpy
+from distspmd.frontend.from_numpy.library import rarer_forms
 from distspmd.frontend.from_numpy.shapes import (
     broadcast_to,
     expand_dims,
@@ -26,6 +27,7 @@ from distspmd.frontend.from_numpy.shapes import (
     squeeze,
     transpose,
 )
+from distspmd.frontend.from_numpy.transcript import CannotRoll
 from distspmd.frontend.from_numpy.values import Tensor, View
 
 
@@ -369,6 +371,10 @@ def _item(run: Any, base: Any, *index: Any) -> Any:
         return indexing.read(run.tracer, base, _given(index))
     if not all(is_one(n) for n in base.shape):
         run.tracer.refuse("can only convert an array of size 1 to a Python scalar")
+    if base.dtype.kind in "iu":
+        known = in_table(run.tracer, base.element((0,) * base.ndim))
+        if known is not None:
+            return known
     weak = {"b": bool, "i": int, "u": int, "f": float, "c": complex}[base.dtype.kind]
     wide = {bool: bool, int: np.int64, float: np.float64, complex: np.complex128}[weak]
     found = converted(run.tracer, base, wide)
@@ -378,6 +384,10 @@ def _item(run: Any, base: Any, *index: Any) -> Any:
 def _tolist(run: Any, base: Any) -> Any:
     if base.ndim == 0:
         return _item(run, base)
+    if not isinstance(base.shape[0], int):
+        if base.ndim > 1:
+            raise CannotRoll(f"a list of {base.shape[0]} lists, which is not known before the run")
+        return run.call(rarer_forms.numbers_of_python, [base], {})
     return [_tolist(run, indexing.read(run.tracer, base, n)) for n in range(base.shape[0])]
 
 

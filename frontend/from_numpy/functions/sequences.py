@@ -91,6 +91,16 @@ def _periodic(run: Any, x: Any, points: Any, values: Any, period: Any) -> tuple[
 # -- filters --------------------------------------------------------------------------------------
 
 
+def _is_longer(tracer: Any, n: Any, m: Any) -> bool:
+    """Whether a length is at least as much as another one, or as the most that this one can be."""
+    if is_at_least(subtract(n, m), 0, tracer.bounds):
+        return True
+    decided = [tracer.is_decided_by_data(each) for each in (n, m)]
+    return decided == [False, True] and is_at_least(
+        subtract(n, tracer.capacity(m)), 0, tracer.bounds
+    )
+
+
 def _filtered(run: Any, name: str, a: Tensor, v: Tensor, mode: str) -> tuple[Tensor, bool]:
     """Sums of products of windows of the longer one with the other; whether they were swapped."""
     tracer = run.tracer
@@ -99,9 +109,9 @@ def _filtered(run: Any, name: str, a: Tensor, v: Tensor, mode: str) -> tuple[Ten
     if mode not in ("full", "same", "valid"):
         tracer.refuse(f"np.{name}: mode is 'full', 'same' or 'valid', not {mode!r}")
     n, m = a.shape[0], v.shape[0]
-    if is_at_least(subtract(n, m), 0, tracer.bounds):
+    if _is_longer(tracer, n, m):
         swapped = False
-    elif is_at_least(subtract(m, n), 0, tracer.bounds) or mode == "full":
+    elif _is_longer(tracer, m, n) or mode == "full":
         swapped = True
         a, v, n, m = v, a, m, n
     else:

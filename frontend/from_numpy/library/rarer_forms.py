@@ -233,3 +233,35 @@ def unique_lines(
     if return_counts:
         found.append(np.append(places[1:], n) - places)
     return tuple(found) if len(found) > 1 else found[0]
+
+
+def grid_of_slices(slices: Any, sparse: Any) -> Any:
+    """``np.mgrid[slices]``; of ``np.ogrid`` the lines alone."""
+    every = slices if isinstance(slices, tuple) else (slices,)
+    lines = []
+    for one in every:
+        start = 0 if one.start is None else one.start
+        step = 1 if one.step is None else one.step
+        if isinstance(step, complex):
+            lines.append(np.linspace(start, one.stop, int(abs(step))))
+        else:
+            lines.append(np.arange(start, one.stop, step))
+    if not isinstance(slices, tuple):
+        return lines[0]
+    kind = np.result_type(*lines)
+    grids = np.meshgrid(*[line.astype(kind) for line in lines], indexing="ij", sparse=sparse)
+    return tuple(grids) if sparse else np.stack(grids)
+
+
+def place_of_complex(values: Any, axis: Any, keepdims: Any, most: Any) -> Any:
+    """``np.argmax`` or ``np.argmin`` of complex numbers: by real parts, then by imaginary ones."""
+    sign = 1.0 if most else -1.0
+    real, imaginary = sign * np.real(values), sign * np.imag(values)
+    top = np.max(real, axis=axis, keepdims=True)
+    tied = np.where(real == top, imaginary, -np.inf)
+    return np.argmax(np.where(np.isnan(values), np.inf, tied), axis=axis, keepdims=keepdims)
+
+
+def numbers_of_python(values: Any) -> Any:
+    """``values.tolist()`` of an array of one dimension."""
+    return [value.item() for value in values]

@@ -248,6 +248,7 @@ def _is_longer_by_data(tracer: Tracer, tensors: Sequence[Tensor]) -> bool:
     """Whether two arrays have other lengths, of which data decide one, or which are numbers.
 
     None is 1, of which NumPy broadcasts: what has a length that the run decides is not broadcast.
+    Only of an array that is empty on the other way it is: such a one gets rows, and no partner.
     """
     one, other = tensors
     if one.dtype != other.dtype:
@@ -259,7 +260,7 @@ def _is_longer_by_data(tracer: Tracer, tensors: Sequence[Tensor]) -> bool:
     differ = [
         n for a, b in zip(one.shape, other.shape, strict=True) if not same(a, b) for n in (a, b)
     ]
-    are_numbers = all(isinstance(n, int) and n != 1 for n in differ)
+    are_numbers = all(isinstance(n, int) for n in differ) and (1 not in differ or 0 in differ)
     return bool(differ) and (are_numbers or tracer.is_decided_by_data(*differ))
 
 

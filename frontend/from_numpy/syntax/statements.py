@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from distspmd.frontend.from_numpy import checks, indexing
+from distspmd.frontend.from_numpy.caught import kinds_of
 from distspmd.frontend.from_numpy.frames import Handlers
 from distspmd.frontend.from_numpy.kinds import has_data
 from distspmd.frontend.from_numpy.known_keys import known_key
@@ -250,7 +251,8 @@ def _augment_part(run: Interpreter, node: ast.AugAssign, target: ast.Subscript) 
     base = run.writable(target.value)
     items = run.subscript(target.slice)
     new = run.present(node.value)
-    if matrices.augment_part(run, base, items, node.op, new):
+    found = matrices.augment_part(run, base, items, node.op, new)
+    if found or _augment_part_of_object(run, base, items, node.op, new):
         return
     new = own_arrays.plain(new)
     base = own_arrays.writable(run, base)
@@ -280,6 +282,17 @@ def _augment_part(run: Interpreter, node: ast.AugAssign, target: ast.Subscript) 
         return
     old = indexing.read(tracer, base, items)
     indexing.write(tracer, base, items, run.binary(node.op, old, new))
+
+
+def _augment_part_of_object(
+    run: Interpreter, base: Any, items: Any, op: ast.operator, new: Any
+) -> bool:
+    if not objects.is_own(base) or isinstance(base, list | dict | OwnArray):
+        return False
+    old = objects.part(run, base, items)
+    found = old if _changed(run, old, op, new) else run.binary(op, old, new)
+    objects.special(run, base, "setitem", items, found)
+    return True
 
 
 def _in_place(run: Interpreter, old: View, op: ast.operator, value: Any) -> None:
@@ -468,7 +481,7 @@ def _raise(run: Interpreter, node: ast.Raise) -> None:
 
 @statement(Attempt)
 def _attempt(run: Interpreter, node: Attempt) -> None:
-    kinds = [_kinds(run, handler) for handler in node.handlers]
+    kinds = [kinds_of(run, handler) for handler in node.handlers]
     frame = run.tracer.frames[-1]
     own = Handlers(kinds, node.flags, run.tracer.block)
     frame.attempts.append(own)
@@ -483,12 +496,3 @@ def _attempt(run: Interpreter, node: Attempt) -> None:
             raise
     finally:
         frame.attempts.pop()
-
-
-def _kinds(run: Interpreter, handler: ast.ExceptHandler) -> tuple[type[BaseException], ...]:
-    found = BaseException if handler.type is None else run.value(handler.type)
-    every = found if isinstance(found, tuple) else (found,)
-    for each in every:
-        if not isinstance(each, type) or not issubclass(each, BaseException):
-            run.tracer.refuse(f"a handler of {told(each)}, which is no class of errors")
-    return every
