@@ -286,6 +286,8 @@ def _check_stays(interpreter: Interpreter, loop: Loop, one: Carried, now: Any) -
         ReadAgain: it is a list, a dictionary or an object, which can have places of its parts.
         CannotRoll: it is not.
     """
+    if isinstance(now, RunList) and now is one.before:
+        return
     if is_other_list(interpreter, one.before, now):
         raise ReadAgain(one.name, "list")
     carry_absent(interpreter, loop, one.name, one.value, one.before, now)
