@@ -15,7 +15,7 @@ from distspmd.analysis.iteration_spaces import IterationSpace
 from distspmd.errors import ScheduleError
 from distspmd.layouts.dealing import Cyclic
 from distspmd.passes.compilation import Compilation
-from distspmd.passes.fold_indices import Fold, Folding, grow
+from distspmd.passes.fold_indices import Fold, Folding, Named, grow
 from distspmd.passes.fold_program import fold_containers, fold_space
 from distspmd.runtime.call_form import call_form_of, set_call_form
 from distspmd.schedule import Grid
@@ -66,16 +66,24 @@ def _fold(
 
 
 def fold_rounds(
-    compilation: Compilation, space: IterationSpace, parameter: str, length: int
+    compilation: Compilation,
+    space: IterationSpace,
+    parameter: str,
+    length: int,
+    refused: set[Named],
 ) -> bool:
     """Fold a parameter in rounds of so many elements, with units as large as all indices let them.
+
+    Args:
+        refused: what is known not to be possible in such rounds; more is added.
 
     Returns:
         whether that is possible; if not, nothing was changed.
     """
     what = f"{space.where}: {parameter} of the space {space.name!r} in rounds of {length}"
     for unit in (length, 1):
-        folding = Folding(compilation.sdfg, list(compilation.spaces), Fold(length, unit), what)
+        spaces = list(compilation.spaces)
+        folding = Folding(compilation.sdfg, spaces, Fold(length, unit), what, refused=refused)
         try:
             grow(folding, space, parameter, {})
         except ScheduleError:

@@ -7,6 +7,7 @@ of the same form, if its parameters can be told apart by their factors: ``12 * r
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,6 +25,10 @@ from distspmd.nodes.subscripts import Dimension, Subscripts, plain_letter
 
 Values = Mapping[str, tuple[int, int]]
 """First and last value of each parameter."""
+Place = tuple[IterationSpace, str] | tuple[str, int]
+"""A parameter of a space, or a dimension of a container."""
+Named = tuple[str, str] | tuple[str, int]
+"""The same by name."""
 
 
 @dataclass(frozen=True)
@@ -75,11 +80,20 @@ class Fold:
 
 def terms_of(index: sympy.Expr, values: Values) -> tuple[dict[str, int], int] | None:
     """The integer factor of each parameter and the constant of an index that is a sum of these."""
-    index = sympy.expand(sympy.sympify(index))
+    found = _terms_of(sympy.sympify(index))
+    if found is None or any(name not in values for name in found[0]):
+        return None
+    return dict(found[0]), found[1]
+
+
+@functools.lru_cache(maxsize=1 << 12)
+def _terms_of(index: sympy.Expr) -> tuple[Mapping[str, int], int] | None:
+    """The same whatever the symbols are."""
+    index = sympy.expand(index)
     factors: dict[str, int] = {}
     for symbol in index.free_symbols:
         factor = index.coeff(symbol, 1)
-        if symbol.name not in values or not factor.is_Integer or symbol.name in factors:
+        if not factor.is_Integer or symbol.name in factors:
             return None
         factors[symbol.name] = int(factor)
         index = sympy.expand(index - factor * symbol)
@@ -117,6 +131,8 @@ class Folding:
     dimensions: dict[str, set[int]] = field(default_factory=dict)
     parameters: dict[str, list[str]] = field(default_factory=dict)
     digits: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
+    refused: set[Named] = field(default_factory=set)
+    """What nothing can be folded with: something that would have to follow cannot."""
     bent: list[tuple[sympy.Expr, Values, IterationSpace, str]] = field(default_factory=list)
     """Indices that stay within rounds, of which no parameter is folded; by whom and of what."""
 
@@ -148,25 +164,54 @@ def grow(
     """
     if folding.fold.round % folding.fold.unit:
         folding.shrink(folding.fold.round)
-    pending: list[tuple[IterationSpace, str] | tuple[str, int]] = [(space, parameter)]
-    while pending:
-        item = pending.pop()
-        if isinstance(item[0], str):
-            container, dimension = item
-            own = folding.dimensions.setdefault(str(container), set())
-            if dimension not in own:
-                own.add(int(dimension))
-                pending += _from_dimension(folding, str(container), int(dimension))
-            continue
-        each, name = item
-        known = folding.parameters.setdefault(each.name, [])
-        if name not in known:
-            known.append(str(name))
-            if (each.name, name) in blocks:
-                folding.shrink(blocks[each.name, str(name)])
-            pending += _from_parameter(folding, each, str(name))
-    _choose_unit(folding)
+    found_by: dict[Named, Named | None] = {(space.name, parameter): None}
+    pending: list[Place] = [(space, parameter)]
+    try:
+        while pending:
+            place = pending.pop()
+            at: Named | None = _named(place)
+            found = _follow(folding, place, blocks)
+            for other in found:
+                found_by.setdefault(_named(other), at)
+            pending += found
+        at = space.name, parameter
+        _choose_unit(folding)
+    except ScheduleError:
+        while at is not None:
+            folding.refused.add(at)
+            at = found_by[at]
+        raise
     _name_digits(folding)
+
+
+def _named(place: Place) -> Named:
+    first, second = place
+    if isinstance(first, str):
+        return first, int(second)
+    return first.name, str(second)
+
+
+def _follow(folding: Folding, place: Place, blocks: Mapping[tuple[str, str], int]) -> list[Place]:
+    """What is folded because a parameter or a dimension is; nothing if that is known."""
+    first, second = place
+    if isinstance(first, str):
+        own = folding.dimensions.setdefault(first, set())
+        if second in own:
+            return []
+        own.add(int(second))
+        if (first, second) in folding.refused:
+            raise ScheduleError(f"{folding.what}, but {first!r} cannot be folded so.")
+        return [*_from_dimension(folding, first, int(second))]
+    name = str(second)
+    known = folding.parameters.setdefault(first.name, [])
+    if name in known:
+        return []
+    known.append(name)
+    if (first.name, name) in folding.refused:
+        raise folding.refuse(first, f"cannot be folded along {name}")
+    if (first.name, name) in blocks:
+        folding.shrink(blocks[first.name, name])
+    return [*_from_parameter(folding, first, name)]
 
 
 def _choose_unit(folding: Folding) -> None:

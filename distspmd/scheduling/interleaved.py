@@ -16,7 +16,7 @@ from distspmd.analysis.constraints import touched_by
 from distspmd.analysis.iteration_spaces import IterationSpace
 from distspmd.passes.compilation import Compilation
 from distspmd.passes.deal_blocks import fold_rounds
-from distspmd.passes.fold_indices import Fold, Values, terms_of
+from distspmd.passes.fold_indices import Fold, Named, Values, terms_of
 from distspmd.scheduling.candidates import iterations
 from distspmd.scheduling.footprints import Footprint
 
@@ -89,23 +89,34 @@ def fold_all(compilation: Compilation, rounds: Iterable[Rounds]) -> bool:
         whether anything was folded.
     """
     done: set[tuple[str, int]] = set()
+    refused: dict[int, set[Named]] = {}
+    touched: dict[str, list[Access]] = {}
     for data, d, length in rounds:
         if (data, d) in done:
             continue
-        for space, parameter in _makers(compilation, data, d):
-            if fold_rounds(compilation, space, parameter, length):
+        for space, parameter in _makers(compilation, data, d, touched):
+            known = refused.setdefault(length, set())
+            if fold_rounds(compilation, space, parameter, length, known):
                 done.add((data, d))
+                refused.clear()  # the program is another one
+                touched.clear()
                 break
     return bool(done)
 
 
 def _makers(
-    compilation: Compilation, data: str, dimension: int
+    compilation: Compilation, data: str, dimension: int, touched: dict[str, list[Access]]
 ) -> Iterator[tuple[IterationSpace, str]]:
-    """Spaces with a parameter that runs over all of a dimension: those that write it first."""
+    """Spaces with a parameter that runs over all of a dimension: those that write it first.
+
+    Args:
+        touched: what is known of the accesses of each space; more is added.
+    """
     for is_write, space in itertools.product((True, False), list(compilation.spaces)):
         extent = compilation.sdfg.arrays[data].shape[dimension]
-        for access in touched_by(space)[0]:
+        if space.name not in touched:
+            touched[space.name] = list(touched_by(space)[0])
+        for access in touched[space.name]:
             if access.data != data or access.is_write != is_write:
                 continue
             own = access.dimensions[dimension] if dimension < len(access.dimensions) else None

@@ -14,6 +14,7 @@ from ranks.attention_by_hand import attention_step
 import distspmd
 from distspmd import Cyclic
 from distspmd.frontend import numpy_program
+from distspmd.passes import fold_indices
 from distspmd.passes.select_tilings import as_tiled
 from distspmd.pipeline import begin_compilation, run_passes
 from distspmd.plans.machine import Machine
@@ -97,3 +98,38 @@ def test_nothing_is_dealt_where_nothing_that_is_read_in_rounds_moves() -> None:
         numpy_program(in_thirds), 4, machine=Machine(alpha=1e-12, beta=1e-16, launch=0)
     )
     assert "cyclic" not in str(found.schedule)
+
+
+def in_chain(x: f8[48]):
+    """A cut through rounds follows a chain: nothing before it can be folded in these either."""
+    a = x * 2
+    b = a * a[::-1]
+    c = b[::-1] * b
+    return c[5:43] + c[:38]
+
+
+def test_what_cannot_be_folded_is_tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    followed = []
+    follow = fold_indices._from_dimension
+
+    def counted(folding: Any, container: str, dimension: int) -> Any:
+        followed.append(container)
+        return follow(folding, container, dimension)
+
+    monkeypatch.setattr(fold_indices, "_from_dimension", counted)
+    compilation = begin_compilation(numpy_program(in_chain), {}, machine=Machine(), fuse=False)
+    run_passes(compilation, stop_after="align-maps")
+    compilation.spaces = as_tiled(compilation.spaces)
+    rounds = [(name, 0, 8) for name in compilation.sdfg.arrays if name != "__return"]
+    assert not interleaved.fold_all(compilation, rounds)
+    once = len(followed)
+    assert not interleaved.fold_all(compilation, 3 * rounds)
+    assert len(followed) == 2 * once > 0
+
+
+def test_what_is_refused_in_some_rounds_may_be_folded_in_others() -> None:
+    compilation = begin_compilation(numpy_program(in_thirds), {}, machine=Machine())
+    run_passes(compilation, stop_after="align-maps")
+    compilation.spaces = as_tiled(compilation.spaces)
+    assert not interleaved.fold_all(compilation, [("x", 1, 5)])
+    assert interleaved.fold_all(compilation, [("x", 1, 5), ("x", 1, 8), ("x", 1, 3)])
