@@ -80,10 +80,14 @@ said of the others, with an error that has the source line.
   or key raises that the body reads, if they name `IndexError`, `KeyError` or `LookupError`. What
   such a handler would take that may come from elsewhere (an index in an array of indices, or one
   that is written at) is refused. A handler of all errors (`except Exception`) does not run for an
-  index or a key: the program ends there, with an error that says so. Clocks, files and Python's
-  `random` are refused, as they would be asked once, when the program is read.
-- **`logging`** writes on rank 0, to the standard error, what its settings let through when the
-  program is read; the rest is left out.
+  index or a key: the program ends there, with an error that says so. Files are
+  refused, as they would be read once, when the program is; so is what a clock decides.
+- **Python's `random`** draws from a stream of its own, as NumPy's functions do.
+- **`logging`** and **`warnings.warn`** write on rank 0, to the standard error, what their settings
+  let through when the program is read; the rest is left out.
+- **Structured arrays** (`np.zeros(n, [("x", float), ("v", float, 2)])`, and `np.array` of tuples)
+  are an array for each field: fields are read, written and changed in place, and rows are read and
+  written. They are not returned, and no function of NumPy takes one: give it the fields.
 - **`print`** writes on rank 0, in the order of the program, what Python would write; of arrays of
   at most a million elements, which all ranks get.
 - **Texts** that the run decides (`"yes" if x > 0 else "no"`, `names[np.argmax(x)]`, a text that a
