@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import builtins
+import cmath
 import collections
 import itertools
 import math
@@ -18,6 +20,7 @@ from distspmd.frontend.from_numpy.choosing import as_arrays
 from distspmd.frontend.from_numpy.clocks import Seconds
 from distspmd.frontend.from_numpy.failures import checked_result, checked_whole
 from distspmd.frontend.from_numpy.functions.registry import function
+from distspmd.frontend.from_numpy.library.iteration import ElementsInTurn
 from distspmd.frontend.from_numpy.run_lists import RunList, RunTable
 from distspmd.frontend.from_numpy.run_types import without_mixture
 from distspmd.frontend.from_numpy.syntax import generators, letters, list_changes, lists
@@ -127,6 +130,18 @@ def _ndenumerate(run: Any, arr: Any) -> Any:
     elif not isinstance(arr, np.ndarray):
         arr = np.asarray(arr)
     return Places(_ndindex(run, *arr.shape).axes, arr)
+
+
+@function(np.nditer)
+def _nditer(run: Any, op: Any, flags: Any = (), op_flags: Any = (), **named: Any) -> Any:
+    if named or not {*flags} <= {"multi_index", "c_index", "zerosize_ok", "refs_ok"}:
+        told_flags = [*flags, *named]
+        run.tracer.refuse(f"np.nditer with {told_flags}; write loops over np.ndindex(a.shape)")
+    if isinstance(op, tuple | list):
+        every = run.call(np.broadcast_arrays, list(op), {})
+        return Zipped(tuple(run.call(np.ravel, [each], {}) for each in every))
+    whole = run.tracer.stored(run.tracer.tensor(as_arrays(run.tracer, op)))
+    return run.call(ElementsInTurn, [whole], {})
 
 
 @function(builtins.reversed)
@@ -368,8 +383,6 @@ def _as_ufunc(name: str, ufunc: np.ufunc) -> Any:
             except (TypeError, ValueError, OverflowError) as problem:
                 run.tracer.refuse(f"math.{name}: {type(problem).__name__}: {problem}")
         if name == "log" and len(operands) == 2:
-            import ast
-
             return run.binary(ast.Div(), *(call(run, o) for o in operands))
         tensors = [run.tracer.tensor(without_mixture(o)) for o in operands]
         if len(tensors) != ufunc.nin or any(t.dtype.kind == "c" for t in tensors):
@@ -413,6 +426,42 @@ def _to_int(ufunc: np.ufunc) -> Any:
         return run.call(int, [combine(run.tracer, ufunc, [value])], {})
 
     return call
+
+
+def _of_complex(name: str, ufunc: np.ufunc) -> Any:
+    def call(run: Any, *operands: Any) -> Any:
+        if not any(isinstance(o, Tensor | sympy.Basic) for o in operands):
+            try:
+                return getattr(cmath, name)(*operands)
+            except (TypeError, ValueError, OverflowError) as problem:
+                run.tracer.refuse(f"cmath.{name}: {type(problem).__name__}: {problem}")
+        if len(operands) != 1:
+            run.tracer.refuse(f"cmath.{name} of {len(operands)} numbers")
+        (given,) = (run.tracer.tensor(without_mixture(o)) for o in operands)
+        found = apply_ufunc(run.tracer, ufunc, [converted(run.tracer, given, complex)])
+        return Tensor((), found.dtype, lambda _: found.element((0,) * found.ndim), complex)
+
+    return call
+
+
+for _name in ("sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "log", "log10", "sqrt"):
+    function(getattr(cmath, _name))(_of_complex(_name, getattr(np, _name)))
+
+
+@function(cmath.phase)
+def _phase(run: Any, z: Any) -> Any:
+    return run.call(float, [run.call(np.angle, [z], {})], {})
+
+
+@function(cmath.polar)
+def _polar(run: Any, z: Any) -> Any:
+    return run.call(float, [run.call(np.abs, [z], {})], {}), _phase(run, z)
+
+
+@function(cmath.rect)
+def _rect(run: Any, r: Any, phi: Any) -> Any:
+    parts = [run.call(each, [phi], {}) for each in (math.cos, math.sin)]
+    return run.call(complex, [run.binary(ast.Mult(), r, part) for part in parts], {})
 
 
 for _ufunc in (np.floor, np.ceil, np.trunc):

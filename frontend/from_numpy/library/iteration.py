@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 
 def mapped(called: Callable[..., Any], values: Any) -> list[Any]:
     """``list(map(called, values))``."""
@@ -30,3 +32,67 @@ def reduced(called: Callable[..., Any], values: Any, initial: Any) -> Any:
     for value in values:
         found = called(found, value)
     return found
+
+
+def accumulated(values: Any, called: Any, initial: Any) -> list[Any]:
+    """``list(itertools.accumulate(values, called, initial=initial))``."""
+    found = []
+    if initial is not None:
+        found.append(initial)
+    for value in values:
+        if len(found) == 0:
+            found.append(value)
+        elif called is None:
+            found.append(found[-1] + value)
+        else:
+            found.append(called(found[-1], value))
+    return found
+
+
+class ElementsInTurn:
+    """``np.nditer`` of one array, whose elements it gives as arrays without dimensions."""
+
+    def __init__(self, op: Any) -> None:
+        self.array = op
+        self.shape = op.shape
+        self.itersize = op.size
+        self.iterindex = 0
+
+    @property
+    def finished(self) -> Any:
+        """Whether all elements were given."""
+        return self.iterindex >= self.itersize
+
+    @property
+    def multi_index(self) -> Any:
+        """The place of the element."""
+        return np.unravel_index(self.iterindex, self.shape)
+
+    @property
+    def index(self) -> int:
+        """The number of the element in reading order."""
+        return self.iterindex
+
+    @property
+    def value(self) -> Any:
+        """The element."""
+        return self.array[np.unravel_index(self.iterindex, self.shape)]
+
+    def __getitem__(self, place: int) -> Any:
+        return self.array[np.unravel_index(self.iterindex, self.shape)]
+
+    def iternext(self) -> Any:
+        """Go on to the next element."""
+        self.iterindex += 1
+        return self.iterindex < self.itersize
+
+    def __enter__(self) -> ElementsInTurn:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        pass
+
+    def __iter__(self) -> Any:
+        line = self.array.reshape(-1)
+        for place in range(self.itersize):
+            yield line[place : place + 1].reshape(())

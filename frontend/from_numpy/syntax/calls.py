@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import bisect
 import copy
 import functools
 import heapq
 import inspect
+import itertools
 import operator
 import random
 import types
@@ -27,7 +29,7 @@ from distspmd.frontend.from_numpy.kinds import has_arrays, has_data, is_plain
 from distspmd.frontend.from_numpy.known_keys import check_call
 from distspmd.frontend.from_numpy.known_results import known_result
 from distspmd.frontend.from_numpy.library import is_of_library
-from distspmd.frontend.from_numpy.run_lists import decided_by_run
+from distspmd.frontend.from_numpy.run_lists import RunList, decided_by_run
 from distspmd.frontend.from_numpy.syntax import (
     generators,
     letters,
@@ -113,7 +115,7 @@ def name_of(function: Any) -> str:
     name = (
         getattr(function, "__qualname__", None)
         or getattr(function, "__name__", None)
-        or str(function)
+        or type(function).__name__
     )
     return f"{module}.{name}" if module and module != "builtins" else str(name)
 
@@ -143,6 +145,8 @@ OF_LISTS: frozenset[Any] = frozenset(
         functools.reduce,
         *(random.choice, random.choices, random.sample, random.shuffle),
         *(heapq.heappush, heapq.heappop, heapq.heapify, heapq.heapreplace, heapq.heappushpop),
+        *(heapq.nlargest, heapq.nsmallest),
+        *(f for m in (bisect, itertools) for f in vars(m).values() if callable(f)),
     ]
 )
 """Functions that take lists whose content the run decides; others get them as arrays."""
@@ -379,6 +383,8 @@ def _of_container(
 def _sort(run: Interpreter, owner: list[Any], keywords: Mapping[str, Any]) -> None:
     """``owner.sort(key=key, reverse=reverse)``."""
     found = run.call(sorted, [owner], keywords)
+    if isinstance(found, RunList) and found.count == len(owner):
+        found = [lists.read(run, found, place) for place in range(len(owner))]
     if not isinstance(found, list):
         decided_by_run(run, owner)
         run.tracer.refuse("a list is sorted by what is known at run time only; use sorted(...)")

@@ -1,0 +1,189 @@
+"""``itertools``, ``bisect`` and the rest of ``heapq``: iterators over what a program has.
+
+Where the number of values is known, Python's own function orders their places. Over others they are
+functions of the program.
+"""
+
+from __future__ import annotations
+
+import ast
+import bisect
+import heapq
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from distspmd.frontend.from_numpy.choosing import as_arrays
+from distspmd.frontend.from_numpy.functions.registry import function
+from distspmd.frontend.from_numpy.kinds import has_data
+from distspmd.frontend.from_numpy.library import iteration, ordered_lists
+from distspmd.frontend.from_numpy.run_lists import RunList, decided_by_run
+from distspmd.frontend.from_numpy.syntax import generators
+from distspmd.frontend.from_numpy.syntax.calls import of_library
+from distspmd.frontend.from_numpy.syntax.mutation import before_change
+from distspmd.frontend.from_numpy.syntax.operators import compared
+from distspmd.frontend.from_numpy.syntax.ranges import Zipped, static_values
+from distspmd.frontend.from_numpy.transcript import told
+from distspmd.frontend.from_numpy.values import Tensor
+
+
+def _of_run(run: Any, values: Any) -> bool:
+    """Whether the number of values is the run's to decide."""
+    if isinstance(values, RunList):
+        return not isinstance(values.count, int)
+    return isinstance(values, Tensor) and not isinstance(values.shape[0], int)
+
+
+def _iterator(run: Any, values: Sequence[Any]) -> Any:
+    return generators.of_values(run, iter(values))
+
+
+def _by_places(called: Callable[..., Any]) -> Any:
+    """A function that gives its values in other orders, or some of them."""
+
+    def call(run: Any, values: Any, *rest: Any, **named: Any) -> Any:
+        if isinstance(values, Tensor) and values.ndim:
+            values = run.tracer.stored(as_arrays(run.tracer, values))
+        every = list(static_values(run, values))
+        places = called(range(len(every)), *rest, **named)
+        return _iterator(run, [tuple(every[p] for p in place) for place in places])
+
+    return call
+
+
+for _called in (
+    itertools.combinations,
+    itertools.permutations,
+    itertools.combinations_with_replacement,
+):
+    function(_called)(_by_places(_called))
+
+
+@function(itertools.pairwise)
+def _pairwise(run: Any, iterable: Any) -> Any:
+    if isinstance(iterable, Tensor):
+        whole = run.tracer.stored(as_arrays(run.tracer, iterable))
+        ends = (slice(None, -1), slice(1, None))
+        return Zipped(tuple(run.part_of(whole, end) for end in ends))
+    every = list(static_values(run, iterable))
+    return _iterator(run, list(itertools.pairwise(every)))
+
+
+@function(itertools.accumulate)
+def _accumulate(run: Any, iterable: Any, func: Any = None, *, initial: Any = None) -> Any:
+    if _of_run(run, iterable):
+        given = {"values": iterable, "called": func, "initial": initial}
+        return of_library(run, iteration.accumulated, given)
+    found: list[Any] = [] if initial is None else [initial]
+    for value in static_values(run, iterable):
+        if found:
+            both = [found[-1], value]
+            value = run.call(np.add, both, {}) if func is None else run.call(func, both, {})
+            value = run.tracer.settled(value) if isinstance(value, Tensor) else value
+        found.append(value)
+    return _iterator(run, found)
+
+
+@function(itertools.zip_longest)
+def _zip_longest(run: Any, *iterables: Any, fillvalue: Any = None) -> Any:
+    every = [list(static_values(run, values)) for values in iterables]
+    return _iterator(run, list(itertools.zip_longest(*every, fillvalue=fillvalue)))
+
+
+@function(itertools.chain)
+def _chain(run: Any, *iterables: Any) -> Any:
+    return _iterator(run, [each for values in iterables for each in static_values(run, values)])
+
+
+@function(itertools.chain.from_iterable)
+def _chain_all(run: Any, iterable: Any) -> Any:
+    return _chain(run, *static_values(run, iterable))
+
+
+@function(itertools.starmap)
+def _starmap(run: Any, called: Any, iterable: Any) -> Any:
+    every = [tuple(static_values(run, given)) for given in static_values(run, iterable)]
+    return _iterator(run, [run.call(called, given, {}) for given in every])
+
+
+@function(itertools.islice)
+def _islice(run: Any, iterable: Any, *ends: Any) -> Any:
+    if isinstance(iterable, Tensor | list | tuple | RunList):
+        return run.part_of(iterable, slice(*ends))
+    return _iterator(run, list(itertools.islice(static_values(run, iterable), *ends)))
+
+
+@function(itertools.groupby)
+def _groupby(run: Any, iterable: Any, key: Any = None) -> Any:
+    groups: list[tuple[Any, list[Any]]] = []
+    for value in static_values(run, iterable):
+        own = value if key is None else run.call(key, [value], {})
+        is_same = bool(groups) and run.truth(compared(run, ast.Eq(), groups[-1][0], own))
+        if is_same is None:
+            run.tracer.refuse("groups of which the run decides where they end; write a loop")
+        if is_same:
+            groups[-1][1].append(value)
+        else:
+            groups.append((own, [value]))
+    return _iterator(run, [(own, _iterator(run, values)) for own, values in groups])
+
+
+def _while(*, takes: bool) -> Any:
+    def call(run: Any, predicate: Any, iterable: Any) -> Any:
+        every = list(static_values(run, iterable))
+        first = len(every)
+        for place, value in enumerate(every):
+            known = run.truth(run.call(predicate, [value], {}))
+            if known is None:
+                run.tracer.refuse("how many values that are, the run decides; write a loop")
+            if not known:
+                first = place
+                break
+        return _iterator(run, every[:first] if takes else every[first:])
+
+    return call
+
+
+function(itertools.takewhile)(_while(takes=True))
+function(itertools.dropwhile)(_while(takes=False))
+
+
+# -- lists in order -------------------------------------------------------------------------------
+
+
+def _in_order(name: str) -> Any:
+    def call(run: Any, a: Any, x: Any, lo: int = 0, hi: Any = None, *, key: Any = None) -> Any:
+        is_insertion = name.startswith("insort")
+        is_known = isinstance(a, list | tuple) and not has_data((a, x, lo, hi)) and key is None
+        if is_known and not is_insertion:
+            return getattr(bisect, name)(a, x, lo, hi)
+        if not isinstance(a, list | RunList | Tensor | tuple):
+            run.tracer.refuse(f"bisect.{name} in {told(a)}")
+        if is_insertion and isinstance(a, list):
+            if not is_known:
+                decided_by_run(run, a)
+            before_change(run, a)
+            if not is_known:
+                run.tracer.refuse(f"bisect.{name} in a list that the program does not make itself")
+            return getattr(bisect, name)(a, x, lo, hi)
+        given = {"a": a, "x": x, "lo": lo, "hi": hi, "key": key}
+        return of_library(run, getattr(ordered_lists, name), given)
+
+    return call
+
+
+for _name in ("bisect_left", "bisect_right", "insort_left", "insort_right"):
+    function(getattr(bisect, _name))(_in_order(_name))
+
+
+@function(heapq.nsmallest)
+def _nsmallest(run: Any, n: Any, iterable: Any, key: Any = None) -> Any:
+    return run.part_of(run.call(sorted, [iterable], {"key": key}), slice(None, n))
+
+
+@function(heapq.nlargest)
+def _nlargest(run: Any, n: Any, iterable: Any, key: Any = None) -> Any:
+    every = run.call(sorted, [iterable], {"key": key, "reverse": True})
+    return run.part_of(every, slice(None, n))

@@ -1,0 +1,101 @@
+"""``itertools``, ``bisect``, ``heapq``, ``math``, ``cmath``, ``np.nditer`` and ``eval``."""
+
+from __future__ import annotations
+
+import bisect
+import cmath
+import heapq
+import itertools
+import math
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from from_numpy.endings import INPUTS, different_endings
+
+
+def in_pairs(x):
+    apart = [q - p for p, q in itertools.pairwise(x)]
+    products = [p * q for p, q in itertools.combinations(x, 2)]
+    least = min(itertools.permutations(range(3)), key=lambda s: x[s[0]] - x[s[1]])
+    sums = [p + q for p, q in itertools.zip_longest(x[:2], [1.0, 2.0, 3.0], fillvalue=0)]
+    return apart, products, least, sums
+
+
+def accumulated(x):
+    high = [v for v in x if v > 0.25]
+    totals = list(itertools.accumulate(x))
+    tops = list(itertools.accumulate(high, max))
+    return totals, tops, list(itertools.accumulate([1, 2, 3], operator.mul))
+
+
+def chained(x):
+    groups = [(k, len(list(g))) for k, g in itertools.groupby([1, 1, 2, 3, 3])]
+    every = list(itertools.chain([x[0], x[1]], [2.0]))
+    first = list(itertools.takewhile(lambda n: n < 3, [1, 2, 3, 1]))
+    last = list(itertools.dropwhile(lambda n: n < 3, [1, 2, 3, 1]))
+    return groups, every, first, last, list(itertools.islice(x, 1, 3))
+
+
+def in_order(x):
+    kept: list[float] = []
+    for v in x:
+        bisect.insort(kept, v)
+    places = [bisect.bisect_left(kept, v) for v in x]
+    return kept, places, [bisect.bisect([0.25, 0.5], v) for v in x]
+
+
+def least_and_most(x):
+    high = len([v for v in (0.1, 0.4, 0.2) if v > 0.15])
+    return heapq.nlargest(high, [3, 1, 2]), heapq.nsmallest(2, range(4), key=lambda i: -i), x[0]
+
+
+def whole_numbers(x):
+    k = int(x[1] * 10)
+    return math.gcd(k, 6), math.factorial(k), math.comb(k, 2), math.perm(k, 2), math.isqrt(k)
+
+
+def of_math(x):
+    return math.dist(x[:2], x[2:]), math.prod(x), math.isclose(x[0], x[2] * 2, rel_tol=0.2)
+
+
+def of_cmath(x):
+    z = complex(x[0], x[1])
+    return cmath.exp(z), cmath.sqrt(-x[0]), cmath.phase(z), cmath.polar(z), cmath.rect(*x[:2])
+
+
+def in_turn(x):
+    y, total = x.reshape(2, 2).copy(), 0.0
+    each = np.nditer(y, flags=["multi_index"], op_flags=["readwrite"])
+    while not each.finished:
+        place = each.multi_index
+        y[place] = y[place] * 2 + place[0]
+        each.iternext()
+    for v in np.nditer(y):
+        total += v * v
+    for v in np.nditer(y, op_flags=["readwrite"]):
+        v[...] = v + 1
+    return y, total
+
+
+def evaluated(x):
+    rules = ["x + 1", "np.sin(x) * x[0]"]
+    square = eval("lambda t: t**2")
+    found = []
+    for rule in rules:
+        found.append(eval(rule))  # noqa: PERF401
+    return found, square(x), eval("a * b", {"a": x[0], "b": 2})
+
+
+PROGRAMS = [
+    *(in_pairs, accumulated, chained, in_order, least_and_most, whole_numbers, of_math, of_cmath),
+    *(in_turn, evaluated),
+]
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda each: each.__name__)
+def test_iterators_give_what_python_gives(program: Callable[..., Any]) -> None:
+    assert not different_endings(program, INPUTS)
