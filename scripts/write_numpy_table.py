@@ -71,8 +71,11 @@ said of the others, with an error that has the source line.
 - **None** where the run decides it: a variable, an attribute or an entry may be None at first, or
   again, and a value in other iterations. Where None is computed with, the program ends with
   `TypeError`. Lists whose content the run decides hold no None.
-- **Recursion**: calls are written out, as deep as is known when the program is read. A function
-  whose last act is to call itself is a loop where the run decides how often.
+- **Recursion**: calls are written out, as deep as is known when the program is read. Where the run
+  decides how often a function calls itself it is a loop; what is read behind a call that is not its
+  last act is kept in lists, which have room as such lists have. Such a function changes no
+  variables of those around it, and gives its calls arrays of one shape.
+- **`eval`** takes texts that are known when the program is read.
 - **Generators**: a loop over one, or over `enumerate` of it, is the generator's body with that of
   the loop where it yields; `list`, `sum` and their like read it to its end. Elsewhere (`zip`,
   `next`) it may give numbers and texts that are known, and compute nothing.

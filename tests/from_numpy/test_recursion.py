@@ -98,12 +98,133 @@ def test_the_last_call_of_itself_is_the_next_iteration(program: Callable[..., An
     assert not different_endings(program, INPUTS)
 
 
-def test_calls_that_are_not_the_last_and_that_the_run_decides_are_refused() -> None:
+def factorials(x):
+    def factorial(n):
+        if n <= 1:
+            return 1
+        return n * factorial(n - 1)
+
+    return [factorial(int(v * 8)) for v in x]
+
+
+def fibonacci_numbers(x):
     def fibonacci(n):
         return n if n < 2 else fibonacci(n - 1) + fibonacci(n - 2)
 
-    def program(x):
-        return fibonacci(int(x[0] * 10))
+    return fibonacci(int(x[1] * 6))
 
-    with pytest.raises(UnsupportedProgram, match=r"too deep|60 times deep"):
+
+def calls_in_calls(x):
+    def ackermann(m, n):
+        if m == 0:
+            return n + 1
+        if n == 0:
+            return ackermann(m - 1, 1)
+        return ackermann(m - 1, ackermann(m, n - 1))
+
+    return ackermann(int(x[1] * 2.5), 2)
+
+
+def halves(x):
+    def integral(f, a, b, tolerance):
+        c = (a + b) / 2
+        whole, left, right = ((q - p) * (f(p) + f(q)) / 2 for p, q in ((a, b), (a, c), (c, b)))
+        if abs(left + right - whole) < tolerance:
+            return left + right
+        return integral(f, a, c, tolerance / 2) + integral(f, c, b, tolerance / 2)
+
+    return integral(lambda t: t**3, x[0], x[1] + 1, 0.05)
+
+
+def sorted_in_place(x):
+    def sort(a, first, last):
+        if first < last:
+            place = first
+            for j in range(first, last):
+                if a[j] < a[last]:
+                    a[place], a[j] = a[j], a[place]
+                    place += 1
+            a[place], a[last] = a[last], a[place]
+            sort(a, first, place - 1)
+            sort(a, place + 1, last)
+
+    y = x.copy()
+    sort(y, 0, len(y) - 1)
+    return y
+
+
+WAYS = [(0, 1), (1, 0), (0, -1), (-1, 0)]
+
+
+def filled(x):
+    grid = (np.outer(x, x[::-1]) > 0.1).astype(int)
+
+    def size(i, j):
+        grid[i, j] = 2
+        found = 1
+        for down, right in WAYS:
+            a, b = i + down, j + right
+            if 0 <= a < 4 and 0 <= b < 4 and grid[a, b] == 1:
+                found += size(a, b)
+        return found
+
+    return [size(i, 1) for i in range(4)], grid
+
+
+class Groups:
+    def __init__(self, n):
+        self.parent = list(range(n))
+
+    def find(self, i):
+        if self.parent[i] != i:
+            self.parent[i] = self.find(self.parent[i])
+        return self.parent[i]
+
+
+def paths_to_roots(x):
+    groups = Groups(4)
+    for i in range(1, 4):
+        groups.parent[groups.find(i)] = groups.find(0 if x[i] > 0.5 else i - 1)
+    return [groups.find(i) for i in range(4)], groups.parent
+
+
+def left_in_loops(x):
+    def first(i, total):
+        for k in range(i + 1, 4):
+            if x[k] > 0.25:
+                if total > 1:
+                    return total
+                total = first(k, total + x[k])
+                if total > 1.5:
+                    break
+        return total * 1.1
+
+    return first(0, x[0])
+
+
+STACKED = [
+    *(factorials, fibonacci_numbers, calls_in_calls, halves, sorted_in_place, filled),
+    *(paths_to_roots, left_in_loops),
+]
+
+
+@pytest.mark.parametrize("program", STACKED, ids=lambda each: each.__name__)
+def test_calls_as_deep_as_the_run_decides_keep_their_variables(program: Callable[..., Any]) -> None:
+    assert not different_endings(program, INPUTS)
+
+
+def test_what_a_call_changes_for_the_others_is_refused_as_deep_as_the_run_decides() -> None:
+    def program(x):
+        total = 0
+
+        def down(n):
+            nonlocal total
+            if n > 0:
+                down(n - 1)
+                total += n
+
+        down(int(x[0] * 10))
+        return total
+
+    with pytest.raises(UnsupportedProgram):
         numpy_program(program, INPUTS[0])

@@ -150,7 +150,8 @@ def _reads(own: RunList, part: Tensor) -> bool:
 
 def _has_form(tracer: Tracer, own: RunList, value: Any) -> bool:
     """Whether a value can be an element as elements are kept in this reading."""
-    return joined_form(tracer, own.form, form_of(tracer, value)) == own.form
+    known = None if own.form is UNKNOWN else own.form
+    return joined_form(tracer, known, form_of(tracer, value)) == own.form
 
 
 def append(run: Interpreter, own: RunList, value: Any) -> None:

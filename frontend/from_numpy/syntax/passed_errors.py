@@ -13,7 +13,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from distspmd.frontend.from_numpy.frames import Frame, Handlers
+from distspmd.frontend.from_numpy.run_lists import settle
 from distspmd.frontend.from_numpy.syntax.jumps import error_of, may_raise, without_jumps
+from distspmd.frontend.from_numpy.syntax.last_values import names_read
+from distspmd.frontend.from_numpy.syntax.stacked_calls import calls_itself
 from distspmd.frontend.from_numpy.syntax.tail_calls import AsLoop, check_end, written
 from distspmd.frontend.from_numpy.syntax.variables import Saved
 from distspmd.frontend.from_numpy.transcript import CannotRoll, Refusal
@@ -32,7 +35,7 @@ def read_body(run: Interpreter, node: ast.FunctionDef, caller: Frame | None) -> 
     """
     check_end(run, node)
     frame = run.tracer.frames[-1]
-    if frame.reads is None or not frame.reads[node.name]:
+    if not calls_itself(node):
         _read(run, node, caller)
         return
     before = Saved.of(run)
@@ -52,22 +55,27 @@ def _read_as_loop(
     try:
         _read(run, node, caller)
     except (CannotRoll, Refusal):
+        if settle(run.tracer):  # the next reading knows more of the lists
+            raise
         before.restore(run)
         run.as_loops[run.tracer.frames[-1].place] = node
         _read(run, node, caller)
 
 
 def _read(run: Interpreter, node: ast.FunctionDef, caller: Frame | None) -> None:
+    made = written(run, node)
+    own = run.tracer.frames[-1]
+    own.body, own.reads = made.body, names_read(made)
     handlers = _handlers(run, caller) if caller is not None and may_raise(node) else None
     if caller is None or handlers is None:
         run.block(_body(run, node, ()))
         return
     frame = run.tracer.frames[-1]
-    own = tuple(f"__passed{n}" for n in range(len(handlers.flags)))
-    frame.variables.update(dict.fromkeys(own, False))
-    frame.attempts = [Handlers(handlers.kinds, own)]
-    run.block(_body(run, node, own))
-    for flag, passed in zip(handlers.flags, own, strict=True):
+    own_flags = tuple(f"__passed{n}" for n in range(len(handlers.flags)))
+    frame.variables.update(dict.fromkeys(own_flags, False))
+    frame.attempts = [Handlers(handlers.kinds, own_flags)]
+    run.block(_body(run, node, own_flags))
+    for flag, passed in zip(handlers.flags, own_flags, strict=True):
         found = frame.variables[passed]
         if found is False:
             continue

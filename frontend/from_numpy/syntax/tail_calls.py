@@ -11,6 +11,7 @@ import copy
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from distspmd.frontend.from_numpy.syntax import stacked_calls
 from distspmd.frontend.from_numpy.syntax.bindings import bound_names, is_read_unbound
 
 if TYPE_CHECKING:
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
 
 DEEPEST = 60
 """Functions that are read within each other, at most."""
+
+
+STACKED = 10
+"""Calls by a function of itself, in branches of the run, from which on it has stacks."""
 
 
 class AsLoop(Exception):
@@ -61,6 +66,8 @@ def check_end(run: Interpreter, node: ast.FunctionDef) -> None:
     if first is None or first.inner == own.inner or own.place in run.as_loops:
         return
     made = _as_loop(node)
+    if made is None and sum(frame.place == own.place for frame in outer) >= STACKED:
+        made = stacked_calls.as_loop(node)
     if made is not None:
         run.as_loops[own.place] = made
         raise AsLoop(first)
