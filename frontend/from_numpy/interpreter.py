@@ -33,6 +33,7 @@ from distspmd.frontend.from_numpy.syntax import (
     lists,
     objects,
     own_arrays,
+    told_apart,
 )
 from distspmd.frontend.from_numpy.syntax.absence import known_value, may_be_none, present
 from distspmd.frontend.from_numpy.syntax.bindings import (
@@ -80,6 +81,7 @@ class Interpreter:
         functions: what functions of NumPy and Python become, by the functions.
         methods: what methods of arrays become, by name.
         fixes_numbers: whether no other reading knows more numbers than this one.
+        told_apart: how many choices are told apart for the statements around.
     """
 
     def __init__(
@@ -103,6 +105,7 @@ class Interpreter:
         self.computed_with: ast.expr | None = None
         self.readings_of_clocks = 0
         self.streams: dict[str, Any] = {}
+        self.told_apart = 0
 
     @property
     def variables(self) -> dict[str, Any]:
@@ -188,7 +191,7 @@ class Interpreter:
             self.tracer.refuse(f"the statement {type(node).__name__.lower()!r} is not covered")
         block, first = self.tracer.block, len(self.tracer.block.statements)
         try:
-            read(self, node)
+            told_apart.read(self, node, read)
             follow_writes(self, node, block, first)
         except UnknownElement:
             self.tracer.has_left_out = True
@@ -390,14 +393,14 @@ class Interpreter:
         """
         found = known_value(self, self.whatever(node))
         if isinstance(found, OneOf):
-            self.tracer.refuse(found.reason)
+            told_apart.refuse(self, found)
         return found
 
     def present(self, node: ast.expr) -> Any:
         """The value of an expression that is computed with: the program ends if it is None."""
         found = present(self, self.whatever(node))
         if isinstance(found, OneOf):
-            self.tracer.refuse(found.reason)
+            told_apart.refuse(self, found)
         return found
 
     def whatever(self, node: ast.expr) -> Any:

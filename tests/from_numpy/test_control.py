@@ -165,13 +165,6 @@ def without_end(x):
         x[i] = 1
 
 
-def ragged(x):
-    y = x
-    if x[0] > 0:
-        y = x.reshape(2, 2)
-    return y + 1
-
-
 def undefined(x):
     return x + nothing  # noqa: F821
 
@@ -196,7 +189,6 @@ def broadcast(x):
 REFUSED: list[tuple[Callable[..., Any], str, str]] = [
     (backwards, "write the range upwards", "distspmd.map[4:0:-1]"),
     (without_end, "ranges with ends", "distspmd.map[1:]"),
-    (ragged, "the shape (4,) here, by a condition", "return y + 1"),
     (undefined, "'nothing' is not defined", "nothing"),
     (divides, "'nosuch'", "x.nosuch"),
     (truth, "np.any", "x else"),

@@ -297,7 +297,7 @@ def shape_by_iteration(x):
 @pytest.mark.parametrize(
     ("function", "message"),
     [
-        (text_or_array, "'found' is an array of the shape .* or "),
+        (text_or_array, "'none' is no array"),
         (grows_by_a_condition, "a dict has 2 or 1 entries"),
         (takes_a_key_of_the_run, "write if key in d"),
         (groups_by_a_key_of_the_run, "a list that is an element .* is changed"),

@@ -11,7 +11,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import sympy
 
@@ -86,11 +86,13 @@ def compared_with_none(run: Interpreter, op: ast.cmpop, left: Any, right: Any) -
 
 
 def known_value(run: Interpreter, choice: Any) -> Any:
-    """A value of which it is known here that it is None, or that it is not."""
-    if not may_be_none(choice):
-        return choice
-    known = _known(run.tracer, choice)
-    return choice if known is None else None if known else value_of(choice)
+    """A value of which it is known here which of several things it is."""
+    while isinstance(choice, OneOf) and not may_be_unbound(choice):
+        first, last = run.tracer.bounds.get(choice.which.name, (0, 1))
+        if first != last:
+            break
+        choice = choice.values[0 if first else 1]
+    return choice
 
 
 def present(run: Interpreter, choice: Any) -> Any:
@@ -147,9 +149,18 @@ def end_if_none(run: Interpreter, values: Sequence[Any], told: str) -> None:
     tracer = run.tracer
     if all(value is not None for value in values) or not tracer.inner or tracer.guarded:
         return
-    tracer.check_uncaught("TypeError")
-    checks.end(run, "TypeError", f"{told} where a value is None")
-    raise EndsHere(tracer.message(f"TypeError: {told} where a value is None"))
+    end_way(run, "TypeError", f"{told} where a value is None")
+
+
+def end_way(run: Interpreter, kind: str, text: str) -> NoReturn:
+    """End the way of the run that is being read, with an error of Python.
+
+    Raises:
+        EndsHere: what follows on this way is not read.
+    """
+    run.tracer.check_uncaught(kind)
+    checks.end(run, kind, text)
+    raise EndsHere(run.tracer.message(f"{kind}: {text}"))
 
 
 _UNBOUND = "cannot access local variable {!r} where it is not associated with a value"

@@ -24,13 +24,15 @@ from distspmd.frontend.from_numpy.syntax.absence import (
     unbound_or,
     value_of,
 )
+from distspmd.frontend.from_numpy.syntax.alternatives import have_one_form, leaves
 from distspmd.frontend.from_numpy.syntax.bindings import (
     count_bindings,
     is_bound_in,
     is_read_unbound,
 )
+from distspmd.frontend.from_numpy.syntax.carried_records import has_parts, record_of
 from distspmd.frontend.from_numpy.syntax.last_values import names_read
-from distspmd.frontend.from_numpy.syntax.variables import readable
+from distspmd.frontend.from_numpy.syntax.variables import OneOf, readable
 from distspmd.frontend.from_numpy.transcript import CannotRoll, told
 from distspmd.frontend.from_numpy.values import INT64, Tensor, number
 from distspmd.frontend.tensor_ir.statements import Block, SetSymbol
@@ -162,6 +164,27 @@ def carry_absent(
         raise BoundAtTimes(loop, name, none_or(name, before, _NO))
 
 
+def carry_choice(interpreter: Interpreter, loop: Loop, name: str, before: Any, now: Any) -> None:
+    """Let a loop carry which of several things a variable is.
+
+    Args:
+        interpreter: the reading.
+        loop: at the end of an iteration.
+        name: of the variable.
+        before: what it is before the loop.
+        now: something else that it is behind an iteration, or a choice of such.
+
+    Raises:
+        BoundAtTimes: the loop is read again with it.
+    """
+    known = [leaf.value for leaf in leaves(before)]
+    for leaf in leaves(now):
+        if not any(have_one_form(value, leaf.value) for value in known):
+            first = _first(interpreter, loop, name, leaf.value)
+            reason = f"{name!r} is {told(known[0])} or {told(leaf.value)} here"
+            raise BoundAtTimes(loop, name, OneOf(reason, _YES, (before, first)))
+
+
 def _is_carried(value: Any) -> bool:
     kinds = bool | int | float | complex | np.generic | sympy.Basic | Tensor | np.ndarray
     if isinstance(value, tuple):
@@ -181,6 +204,10 @@ def _first(interpreter: Interpreter, loop: Loop, name: str, value: Any) -> Any:
         return tuple(_first(interpreter, loop, name, part) for part in value)
     if isinstance(value, np.ndarray):
         return np.zeros_like(value)
+    if has_parts(value):
+        return record_of(value, lambda part: _first(interpreter, loop, name, part))
+    if not has_data(value):
+        return value
     if not isinstance(value, Tensor) or value.mask is not None:
         what = told(value)
     else:

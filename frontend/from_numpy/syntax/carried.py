@@ -18,14 +18,16 @@ from distspmd.frontend.from_numpy.choosing import chosen
 from distspmd.frontend.from_numpy.kinds import is_whole, joined_type, joined_weak
 from distspmd.frontend.from_numpy.run_lists import RunList, RunTable
 from distspmd.frontend.from_numpy.syntax.absence import may_be_none, value_of
+from distspmd.frontend.from_numpy.syntax.alternatives import Wider, is_choice
 from distspmd.frontend.from_numpy.syntax.bindings import bound_names, is_written_first
 from distspmd.frontend.from_numpy.syntax.bound_at_times import (
-    FIXED,
     BoundAtTimes,
     carry_absent,
+    carry_choice,
     carry_missing,
 )
 from distspmd.frontend.from_numpy.syntax.carried_choices import (
+    before_of,
     move_choice,
     note_set_at_first,
     note_surely_set,
@@ -52,6 +54,7 @@ from distspmd.frontend.from_numpy.syntax.joined_arrays import (
     leave_links,
 )
 from distspmd.frontend.from_numpy.syntax.last_values import has_one_type, keep_last
+from distspmd.frontend.from_numpy.syntax.learned import learn
 from distspmd.frontend.from_numpy.syntax.moves import move_symbols, move_tensors
 from distspmd.frontend.from_numpy.syntax.mutation import Around, CarryEntry, refill, watched
 from distspmd.frontend.from_numpy.syntax.text_choices import moves_of_text, read_again_with
@@ -126,7 +129,7 @@ def read_until_settled(
             is_settled = True
             return found
         except (ReadAgain, BoundAtTimes, CarryLink, CarryEntry) as problem:
-            _learn(loop, problem, journal)
+            learn(loop, problem, journal)
             attempts += isinstance(problem, ReadAgain)
         finally:
             around.pop()
@@ -135,55 +138,6 @@ def read_until_settled(
                     refill(holder, content)
         before.restore(interpreter)
     raise CannotRoll("what the loop carries does not settle")
-
-
-def _learn(loop: Loop, problem: Exception, journal: Any) -> None:
-    """Let the next reading of a loop know of what ended this one.
-
-    Raises:
-        CannotRoll: the last one knew of it.
-    """
-    if isinstance(problem, ReadAgain):
-        if loop.kinds.get(problem.name) == problem.kind:
-            raise CannotRoll(f"{problem.name!r} changes its kind in the loop") from None
-        loop.kinds[problem.name] = problem.kind
-    elif isinstance(problem, CarryEntry) and problem.journal is journal:
-        _carry_entries(loop, problem)
-    elif isinstance(problem, BoundAtTimes) and problem.loop is loop:
-        _carry_first(loop, problem)
-    elif isinstance(problem, CarryLink) and problem.loop is loop:
-        loop.links.append(problem.pair)
-    else:
-        raise problem
-
-
-def _carry_first(loop: Loop, missing: BoundAtTimes) -> None:
-    """Let a loop carry a variable that it binds at times, from a first value of its kind.
-
-    Raises:
-        CannotRoll: it has another kind now.
-    """
-    if missing.name in loop.firsts:
-        raise CannotRoll(f"{missing.name!r} changes its kind in the loop")
-    loop.firsts[missing.name] = missing.first
-    if missing.is_fixed:
-        loop.kinds[missing.name] = FIXED
-
-
-def _carry_entries(loop: Loop, missing: CarryEntry) -> None:
-    """Let a loop carry an entry, and the arrays that are entries beside it."""
-    holder = missing.holder
-    keys = list(holder) if isinstance(holder, dict) else range(len(holder))
-    known = {(id(h), k) for h, k, _ in loop.entries}
-    key = missing.key
-    if not isinstance(holder, dict):
-        key %= len(holder)
-    name = missing.journal.name_of(holder)
-    for other in keys:
-        is_array = isinstance(holder[other], Tensor | np.ndarray | float)
-        is_array = is_array and is_carried(holder[other])
-        if (other == key or is_array) and (id(holder), other) not in known:
-            loop.entries.append((holder, other, f"{name}[{other!r}]"))
 
 
 def _enter(interpreter: Interpreter, loop: Loop) -> list[Carried]:
@@ -257,16 +211,7 @@ def leave_loop(interpreter: Interpreter, loop: Loop) -> tuple[str | None, list[A
             if not is_free:
                 _check_stays(interpreter, loop, one, now)
             continue
-        if is_free and type(now) is Undecided:  # nothing reads it in another iteration
-            raise ReadAgain(one.name, "free")
-        if not isinstance(one.value, OneOf) and not is_free:
-            carry_absent(interpreter, loop, one.name, one.value, one.before, now)
-        try:
-            _moves(interpreter, one.name, one.value, now, moves, loop.kinds, one.before)
-        except ReadAgain as again:
-            if is_free and not has_one_type(interpreter, loop.node, one.name, again):
-                raise ReadAgain(one.name, "free") from None
-            raise
+        _leave(interpreter, loop, one, moves, is_free=is_free)
     note_surely_set(loop, tracer.block)
     note_shared_records(tracer, loop.carried)
     loop.rebound = [(place, now) for place, now in moves if isinstance(place, RunList)]
@@ -277,6 +222,29 @@ def leave_loop(interpreter: Interpreter, loop: Loop) -> tuple[str | None, list[A
     move_symbols(tracer, [(place, now) for place, now in moves if isinstance(place, sympy.Symbol)])
     condition, flags = _ends(interpreter, loop.carried, loop.stops)
     return condition, [*first, *before_it, *flags]
+
+
+def _leave(
+    interpreter: Interpreter, loop: Loop, one: Carried, moves: list[Any], *, is_free: bool
+) -> None:
+    """Note what moves to the place of a variable, which the next iteration may not read."""
+    now = one.now
+    if is_free and type(now) is Undecided:  # nothing reads it in another iteration
+        raise ReadAgain(one.name, "free")
+    if not isinstance(one.value, OneOf):
+        if not is_free:
+            carry_absent(interpreter, loop, one.name, one.value, one.before, now)
+        if is_choice(now):
+            carry_choice(interpreter, loop, one.name, one.before, now)
+    try:
+        _moves(interpreter, one.name, one.value, now, moves, loop, one.before)
+    except Wider as wider:
+        carry_choice(interpreter, loop, one.name, one.before, wider.value)
+        raise CannotRoll(f"{one.name!r} changes its kind in the loop") from None
+    except ReadAgain as again:
+        if is_free and not has_one_type(interpreter, loop.node, one.name, again):
+            raise ReadAgain(one.name, "free") from None
+        raise
 
 
 def _check_stays(interpreter: Interpreter, loop: Loop, one: Carried, now: Any) -> None:
@@ -296,6 +264,8 @@ def _check_stays(interpreter: Interpreter, loop: Loop, one: Carried, now: Any) -
     if have_one_form(one.before, now):
         raise ReadAgain(one.name, RECORD)
     read_again_with(interpreter, one.name, one.before, now)
+    if is_choice(now):
+        carry_choice(interpreter, loop, one.name, one.before, now)
     raise CannotRoll(
         f"{one.name!r} is {told(one.before)} at first and {told(now)} after an iteration"
     )
@@ -329,22 +299,22 @@ def _moves(
     place: Any,
     now: Any,
     moves: list[Any],
-    kinds: Any,
+    loop: Loop,
     before: Any,
 ) -> None:
-    tracer = interpreter.tracer
+    tracer, kinds = interpreter.tracer, loop.kinds
     if alike(place, now):
         return
     if isinstance(place, OneOf):
-        inner = move_choice(name, place, now, moves)
-        if inner is not None:
-            _moves(interpreter, name, *inner, moves, kinds, value_of(before))
+        for own, value in move_choice(name, place, now, moves):
+            part, first = before_of(name, own, place, before)
+            _moves(interpreter, part, own, value, moves, loop, first)
         return
     if isinstance(place, RunList | RunTable):
         moves.append(list_move(interpreter, place, now))
         return
     if isinstance(place, tuple | list) or has_parts(place):
-        _moves_of_parts(interpreter, name, place, now, moves, kinds, before)
+        _moves_of_parts(interpreter, name, place, now, moves, loop, before)
         return
     if isinstance(place, Text):
         moves += moves_of_text(interpreter, name, place, now)
@@ -368,7 +338,7 @@ def _moves_of_parts(
     place: Any,
     now: Any,
     moves: list[Any],
-    kinds: Any,
+    loop: Loop,
     before: Any,
 ) -> None:
     """What the parts of a tuple, a list, a dictionary or an object are next."""
@@ -381,8 +351,11 @@ def _moves_of_parts(
         raise CannotRoll(f"{name!r} changes its length in the loop")
     for n, own in place.items() if isinstance(place, dict) else enumerate(place):
         part = f"{name}_{n}"
-        if isinstance(own, sympy.Symbol | View | Text) or kinds.get(part) == RECORD:
-            _moves(interpreter, part, own, now[n], moves, kinds, before[n])
+        first = loop.firsts.get(part, before[n])
+        if not isinstance(own, OneOf):
+            carry_absent(interpreter, loop, part, own, first, now[n])
+        if isinstance(own, sympy.Symbol | View | Text | OneOf) or loop.kinds.get(part) == RECORD:
+            _moves(interpreter, part, own, now[n], moves, loop, first)
         elif not alike(own, now[n]):
             if have_one_form(own, now[n]):
                 raise ReadAgain(part, RECORD)

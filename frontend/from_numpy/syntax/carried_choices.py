@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import sympy
 
+from distspmd.frontend.from_numpy.syntax import alternatives
 from distspmd.frontend.from_numpy.syntax.absence import (
     flag_of,
+    may_be_absent,
     may_be_none,
     may_be_unbound,
     value_of,
 )
+from distspmd.frontend.from_numpy.syntax.carried_records import has_parts
 from distspmd.frontend.from_numpy.syntax.variables import (
     ABSENT,
     UNBOUND,
@@ -31,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def place_choice(run: Interpreter, name: str, before: OneOf, place: Callable[[Any], Any]) -> OneOf:
-    """What stands in a loop for a value that may be absent.
+    """What stands in a loop for a value that may be absent, or is one of several things.
 
     Args:
         run: the reading.
@@ -39,34 +42,65 @@ def place_choice(run: Interpreter, name: str, before: OneOf, place: Callable[[An
         before: what it is before the loop.
         place: of a value, what stands for it in the loop; ABSENT where it stays what it is.
     """
-    inner = value_of(before)
-    absent = next(value for value in before.values if value is not inner)
     which = run.tracer.unique(f"{readable(name)}_which")
     run.tracer.bounds[which] = (0, 1)
-    run.tracer.add(SetSymbol(which, flag_of(before, absent), INT64))
-    found = place(inner)
-    return OneOf(before.reason, symbol(which), (absent, inner if found is ABSENT else found))
+    values = before.values
+    if may_be_absent(before):
+        inner = value_of(before)
+        values = (next(value for value in values if value is not inner), inner)
+        run.tracer.add(SetSymbol(which, flag_of(before, values[0]), INT64))
+    else:
+        run.tracer.add(SetSymbol(which, before.which, INT64))
+    places = map(place, values)
+    kept = [v if p is ABSENT else p for v, p in zip(values, places, strict=True)]
+    return OneOf(before.reason, symbol(which), (kept[0], kept[1]))
 
 
 def move_choice(
     name: str, place: OneOf, now: Any, moves: list[tuple[Any, Any]]
-) -> tuple[Any, Any] | None:
-    """Add what the flag is next to what a loop moves; give the value's place and next value.
+) -> list[tuple[Any, Any]]:
+    """Add what the flags are next to what a loop moves; give the values' places and next values.
 
     Raises:
         CannotRoll: the value has no place, and changes.
+        Wider: it is something else than the choice can be.
     """
+    if not may_be_absent(place):
+        flags, pairs = alternatives.moved(place, now)
+        moves += flags
+        return [(own, value) for own, value in pairs if isinstance(own, _PLACES) or has_parts(own)]
     absent, inner = place.values
     moves.append((place.which, flag_of(now, absent)))
     if now is absent:
-        return None
+        return []
     is_choice = may_be_unbound(now) if absent is UNBOUND else may_be_none(now)
     value = value_of(now) if is_choice else now
-    if isinstance(inner, sympy.Symbol | View | tuple | list | OneOf):
-        return inner, value
+    if isinstance(inner, _PLACES):
+        return [(inner, value)]
     if not alike(inner, value):
         raise CannotRoll(f"{name!r} is {told(inner)} or {told(value)} in the loop")
-    return None
+    return []
+
+
+def before_of(name: str, own: Any, place: OneOf, before: OneOf) -> tuple[str, Any]:
+    """What an alternative is called in a loop that carries a choice, and what it is before it.
+
+    Args:
+        name: of the choice.
+        own: the place of the alternative.
+        place: of the choice.
+        before: the choice before the loop.
+    """
+    if may_be_absent(place):
+        return name, value_of(before)
+    places, firsts = alternatives.leaves(place), alternatives.leaves(before)
+    for n, (leaf, first) in enumerate(zip(places, firsts, strict=True)):
+        if leaf.value is own:
+            return f"{name}_alternative{n}", first.value
+    raise AssertionError(name)
+
+
+_PLACES = sympy.Symbol | View | tuple | list | OneOf
 
 
 def note_set_at_first(loop: Loop) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,16 +10,17 @@ import sympy
 
 from distspmd.frontend.from_numpy import run_types
 from distspmd.frontend.from_numpy.kinds import is_of_none, is_whole
-from distspmd.frontend.from_numpy.syntax.absence import may_be_absent
+from distspmd.frontend.from_numpy.syntax.absence import may_be_absent, may_be_none
+from distspmd.frontend.from_numpy.syntax.alternatives import arrays_among, is_choice
 from distspmd.frontend.from_numpy.syntax.bindings import is_written_first
 from distspmd.frontend.from_numpy.syntax.bound_at_times import FIXED
 from distspmd.frontend.from_numpy.syntax.carried_choices import place_choice
 from distspmd.frontend.from_numpy.syntax.carried_lists import own_list
-from distspmd.frontend.from_numpy.syntax.carried_records import RECORD, record_place
+from distspmd.frontend.from_numpy.syntax.carried_records import RECORD, has_parts, record_place
 from distspmd.frontend.from_numpy.syntax.first_arrays import is_of_others
 from distspmd.frontend.from_numpy.syntax.letters import Spelled, place_of_letters
 from distspmd.frontend.from_numpy.syntax.text_choices import Texts, place_of_text
-from distspmd.frontend.from_numpy.syntax.variables import ABSENT, readable
+from distspmd.frontend.from_numpy.syntax.variables import ABSENT, OneOf, readable
 from distspmd.frontend.from_numpy.syntax.varying import ReadAgain, Varying, varying_place
 from distspmd.frontend.from_numpy.transcript import CannotRoll
 from distspmd.frontend.from_numpy.values import INT64, Tensor, View, view_of
@@ -37,6 +39,8 @@ _LONGEST = 64
 def place_of(interpreter: Interpreter, name: str, before: Any, loop: Loop) -> Any:
     """What stands for a value in all iterations; ABSENT where it has to stay what it is."""
     tracer, kind = interpreter.tracer, loop.kinds.get(name)
+    if is_choice(before) and not may_be_absent(before):
+        return place_alternatives(interpreter, name, before, loop)
     if may_be_absent(before):
         is_fixed = loop.kinds.get(name) == FIXED
         place = place_of if not is_fixed else _stays
@@ -58,8 +62,8 @@ def place_of(interpreter: Interpreter, name: str, before: Any, loop: Loop) -> An
         return symbol(found)
     if _is_record(interpreter, before):
         values = [
-            place_of(interpreter, f"{name}_{n}", v, loop) if is_carried(v) else v
-            for n, v in enumerate(before)
+            place_of(interpreter, f"{name}_{n}", v, loop) if _has_place(v) else v
+            for n, v in enumerate(loop.firsts.get(f"{name}_{n}", v) for n, v in enumerate(before))
         ]
         return values if isinstance(before, list) else rebuilt(before, values)
     return _tensor_place(interpreter, name, before, loop) if is_carried(before) else ABSENT
@@ -99,12 +103,34 @@ def _stays(*_: Any) -> Any:
 
 def _is_record(interpreter: Interpreter, value: Any) -> bool:
     """Whether a value is a tuple, or a list of one variable, of what loops carry."""
-    if not isinstance(value, tuple | list) or not any(map(is_carried, value)):
+    if not isinstance(value, tuple | list) or not any(map(_has_place, value)):
         return False
     if isinstance(value, tuple):
         return True
     every = [v for frame in interpreter.tracer.frames for v in frame.variables.values()]
     return len(value) <= _LONGEST and sum(v is value for v in every) == 1
+
+
+def _has_place(value: Any) -> bool:
+    """Whether a part of a tuple or a list is carried; None becomes so, if an iteration sets it."""
+    return value is None or is_carried(value) or may_be_none(value)
+
+
+def place_alternatives(run: Interpreter, name: str, before: OneOf, loop: Loop) -> OneOf:
+    """What stands for one of several things: flags, and places of those that have some."""
+    count = itertools.count()
+    if len(arrays_among(before)) > 1:
+        raise CannotRoll(f"{name!r} is one of several arrays in the loop")
+
+    def place(value: Any) -> Any:
+        if isinstance(value, OneOf):
+            return place_choice(run, name, value, place)
+        part = f"{name}_alternative{next(count)}"
+        if has_parts(value):
+            loop.kinds[part] = RECORD
+        return ABSENT if callable(value) else place_of(run, part, value, loop)
+
+    return place_choice(run, name, before, place)
 
 
 def is_carried(value: Any) -> bool:

@@ -6,7 +6,7 @@ stands for one dictionary, or object, in all iterations, of which each part has 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from distspmd.frontend.from_numpy.syntax import objects
@@ -58,6 +58,13 @@ def record_place(tracer: Tracer, name: str, before: Any, place_of: Any) -> Any:
     if not isinstance(made, dict) and id(vars(before)) in tracer.made:
         tracer.made[id(vars(made))] = made
     tracer.ambiguous[id(parts_of(made))] = (parts_of(made), name)
+    return made
+
+
+def record_of(value: Any, part_of: Callable[[Any], Any]) -> Any:
+    """A dictionary or an object like another one, with other parts."""
+    made: Any = {} if isinstance(value, dict) else object.__new__(type(value))
+    parts_of(made).update({key: part_of(part) for key, part in parts_of(value).items()})
     return made
 
 

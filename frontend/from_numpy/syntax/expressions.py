@@ -36,6 +36,7 @@ from distspmd.frontend.from_numpy.syntax import (
     run_dicts,
     sharing,
     tables_of_lists,
+    told_apart,
 )
 from distspmd.frontend.from_numpy.syntax.absence import (
     bound,
@@ -43,19 +44,21 @@ from distspmd.frontend.from_numpy.syntax.absence import (
     end_if_none,
     end_unbound,
     knowing,
+    known_value,
     may_be_none,
     present,
     put,
 )
 from distspmd.frontend.from_numpy.syntax.branches import branch
 from distspmd.frontend.from_numpy.syntax.calls import Closure, name_of
+from distspmd.frontend.from_numpy.syntax.carried_places import is_carried
 from distspmd.frontend.from_numpy.syntax.conditions import goes_on, relation
 from distspmd.frontend.from_numpy.syntax.operators import compared
 from distspmd.frontend.from_numpy.syntax.registry import expression
 from distspmd.frontend.from_numpy.syntax.variables import OneOf, Undecided
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.transcript import Refusal
-from distspmd.frontend.from_numpy.values import Tensor, View
+from distspmd.frontend.from_numpy.values import OwnArray, Tensor, View
 from distspmd.frontend.tensor_ir.whole_numbers import multiply, same
 
 if TYPE_CHECKING:
@@ -85,7 +88,9 @@ def _constant(run: Interpreter, node: ast.Constant) -> Any:
 def _name(run: Interpreter, node: ast.Name) -> Any:
     for known in (run.variables, vars(builtins)):
         if node.id in known:
-            found = bound(run, node.id, known[node.id])
+            found = known_value(run, bound(run, node.id, known[node.id]))
+            if isinstance(found, OneOf) and not may_be_none(found):
+                told_apart.refuse(run, found)
             if isinstance(found, Undecided) and not may_be_none(found):
                 run.tracer.refuse(found.reason)
             return run.outside(node.id, found)
@@ -192,10 +197,10 @@ def _first_that_decides(op: ast.boolop, one: Tensor, other: Tensor) -> Tensor:
 
 @expression(ast.Compare)
 def _compare(run: Interpreter, node: ast.Compare) -> Any:
-    left = run.whatever(node.left)
+    left = known_value(run, run.whatever(node.left))
     found: Any = None
     for op, part in zip(node.ops, node.comparators, strict=True):
-        right = run.whatever(part)
+        right = known_value(run, run.whatever(part))
         one = _compared(run, op, left, right)
         if found is None:
             found = one
@@ -218,7 +223,7 @@ def _compared(run: Interpreter, op: ast.cmpop, left: Any, right: Any) -> Any:
         end_if_none(run, sides, "an order")
     for side in sides:
         if isinstance(side, OneOf):
-            run.tracer.refuse(side.reason)
+            told_apart.refuse(run, side)
     return compared(run, op, *sides)
 
 
@@ -235,10 +240,10 @@ def _chosen(run: Interpreter, node: ast.IfExp) -> Any:
         return _by_branches(run, node)
     holds = truth_of(test.element((0,) * test.ndim))
     with run.tracer.guarded_by(holds), knowing(run.tracer, asked, holds=True):
-        one = run.value(node.body)
+        one = known_value(run, run.whatever(node.body))
     no = apply("logical_not", holds)
     with run.tracer.guarded_by(no), knowing(run.tracer, asked, holds=False):
-        other = run.value(node.orelse)
+        other = known_value(run, run.whatever(node.orelse))
     if not _have_one_form(run, one, other) or _may_be_written(run, one, other):
         return _by_branches(run, node)
     first, second = (run.tracer.tensor(v) for v in (one, other))
@@ -267,8 +272,7 @@ def _calls_itself(run: Interpreter, node: ast.expr) -> bool:
 
 def _have_one_form(run: Interpreter, one: Any, other: Any) -> bool:
     """Whether two values are numbers, or arrays of one shape."""
-    apart = (str, list, tuple, dict, Undecided)
-    if any(v is None or isinstance(v, apart) or objects.is_own(v) for v in (one, other)):
+    if not all(isinstance(v, Tensor | RunList | OwnArray) or is_carried(v) for v in (one, other)):
         return False
     tensors = [run.tracer.tensor(v) for v in (one, other)]
     if any(t.mask is not None for t in tensors):
@@ -351,7 +355,7 @@ def _given(run: Interpreter, function: Any, part: ast.expr) -> Any:
         if may_be_none(found) and list_changes.adds_elements(run, function):
             return put(run, found)
         if not isinstance(function, np.ufunc) and getattr(function, "__module__", "") != "math":
-            run.tracer.refuse(found.reason)
+            told_apart.refuse(run, found)
         found = present(run, found)
     return found
 
@@ -398,10 +402,8 @@ def part_of(run: Interpreter, base: Any, items: Any) -> Any:
     if isinstance(base, dict):
         return known_values.entry_of(run, base, items)
     handler = run.functions.get(("subscript", type(base)))
-    if handler is not None:
-        return handler(run, base, items)
     try:
-        return base[items]
+        return base[items] if handler is None else handler(run, base, items)
     except (TypeError, KeyError, IndexError) as problem:
         tracer.fail(problem)
 

@@ -17,11 +17,12 @@ import sympy
 
 from distspmd.frontend.from_numpy.syntax.absence import may_be_absent, value_of
 from distspmd.frontend.from_numpy.syntax.aliases import check_elements
+from distspmd.frontend.from_numpy.syntax.alternatives import arrays_among
 from distspmd.frontend.from_numpy.syntax.conditions import relation_text
 from distspmd.frontend.from_numpy.syntax.moved_links import moved_links
 from distspmd.frontend.from_numpy.syntax.moves import move_symbols
 from distspmd.frontend.from_numpy.syntax.sharing import references
-from distspmd.frontend.from_numpy.syntax.variables import see_the_same
+from distspmd.frontend.from_numpy.syntax.variables import OneOf, see_the_same
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.transcript import CannotRoll
 from distspmd.frontend.from_numpy.values import INT64, Tensor, View, axis, make_view
@@ -274,7 +275,10 @@ def _mark(alias: Alias) -> None:
 
 def _present(value: Any) -> Any:
     """What a value is where it is not None, or not unbound."""
-    return value_of(value) if may_be_absent(value) else value
+    if may_be_absent(value):
+        return value_of(value)
+    arrays = arrays_among(value) if isinstance(value, OneOf) else []
+    return arrays[0] if len(arrays) == 1 else value
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from distspmd.frontend.from_numpy import run_types
 from distspmd.frontend.from_numpy.choosing import chosen
 from distspmd.frontend.from_numpy.kinds import is_whole, joined_type, joined_weak
 from distspmd.frontend.from_numpy.real_or_complex import RealOrComplex, joined
-from distspmd.frontend.from_numpy.syntax import absence
+from distspmd.frontend.from_numpy.syntax import absence, alternatives
 from distspmd.frontend.from_numpy.syntax.carried_lists import are_run_lists
 from distspmd.frontend.from_numpy.syntax.carried_places import is_carried
 from distspmd.frontend.from_numpy.syntax.joined_arrays import link
@@ -112,6 +112,7 @@ def join(interpreter: Interpreter, name: str, one: Any, other: Any, ways: Ways) 
     if any(map(absence.may_be_none, (one, other))):
         return _join_choices(interpreter, name, (one, other), ways)
     made = ways.known(one, other)
+    made = made if made is not None else _join_alternatives(interpreter, name, (one, other), ways)
     if made is None and are_run_lists(interpreter, one, other):
         made = join_lists(
             interpreter, name, (one, other), ways.blocks, ways.without(name, one, other)
@@ -226,9 +227,30 @@ def _join_choices(interpreter: Interpreter, name: str, values: tuple[Any, Any], 
 
     choice = absence.joined_choice(interpreter, name, values, ways.blocks, joined)
     if choice is None:
+        choice = _join_alternatives(interpreter, name, values, ways)
+    if choice is None:
         return _one_of(interpreter.tracer, name, values, ways.blocks)
     _set_missing_lengths(interpreter.tracer, values, ways.blocks)
     return choice
+
+
+def _join_alternatives(
+    interpreter: Interpreter, name: str, values: tuple[Any, Any], ways: Ways
+) -> OneOf | None:
+    """A value of two ways that is one of several things on one of them; None for others."""
+    if not any(map(alternatives.is_choice, values)):
+        return None
+
+    def joined(one: Any, other: Any) -> Any:
+        return join(interpreter, name, one, other, ways)
+
+    def kept(value: Any) -> Any:
+        return _kept(interpreter.tracer, name, value)
+
+    found = alternatives.joined(interpreter, name, values, ways.blocks, joined, kept)
+    if found is not None:
+        _set_missing_lengths(interpreter.tracer, values, ways.blocks)
+    return found
 
 
 def _join_bindings(
@@ -254,7 +276,12 @@ def _is_longer_by_data(tracer: Tracer, tensors: Sequence[Tensor]) -> bool:
     if one.dtype != other.dtype:
         return False
     if one.mask is not None or other.mask is not None:
-        return one.mask is not other.mask and _line_lengths(one) and _line_lengths(other)
+        return (
+            one.mask is not other.mask
+            and one.ndim == other.ndim
+            and all(map(_are_rows, tensors))
+            and all(map(same, one.shape[1:], other.shape[1:]))
+        )
     if one.ndim != other.ndim or not one.ndim:
         return False
     differ = [
@@ -264,9 +291,9 @@ def _is_longer_by_data(tracer: Tracer, tensors: Sequence[Tensor]) -> bool:
     return bool(differ) and (are_numbers or tracer.is_decided_by_data(*differ))
 
 
-def _line_lengths(tensor: Tensor) -> bool:
-    """Whether a tensor is a vector, or a choice from one."""
-    return tensor.ndim == 1 and (tensor.mask is None or tensor.mask.ndim == 1)
+def _are_rows(tensor: Tensor) -> bool:
+    """Whether a tensor is an array, or chosen from the rows of one."""
+    return tensor.ndim > 0 and (tensor.mask is None or tensor.mask.ndim == 1)
 
 
 def _join_lengths(

@@ -9,6 +9,7 @@ import numpy as np
 from distspmd.frontend.from_numpy import indexing, texts
 from distspmd.frontend.from_numpy.known_keys import known_key
 from distspmd.frontend.from_numpy.syntax import letters
+from distspmd.frontend.from_numpy.syntax.absence import end_way
 from distspmd.frontend.from_numpy.syntax.joined_arrays import note_elements
 from distspmd.frontend.from_numpy.syntax.mutation import before_missing
 from distspmd.frontend.from_numpy.tracer import Tracer
@@ -44,6 +45,8 @@ def entry_of(run: Interpreter, base: dict[Any, Any], key: Any) -> Any:
     try:
         return base[key] if handler is None else handler(run, base, key)
     except (TypeError, KeyError) as problem:
+        if isinstance(problem, KeyError) and run.told_apart and not run.tracer.guarded:
+            end_way(run, "KeyError", repr(key))
         run.tracer.fail(problem)
 
 

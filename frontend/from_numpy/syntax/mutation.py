@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from distspmd.frontend.from_numpy.list_forms import RowOfRun
 from distspmd.frontend.from_numpy.run_lists import decided_by_run, has_names
+from distspmd.frontend.from_numpy.syntax.variables import OneOf
 from distspmd.frontend.from_numpy.transcript import CannotRoll
 
 if TYPE_CHECKING:
@@ -97,6 +98,8 @@ def _reached(roots: Sequence[Any], made: Mapping[int, Any]) -> dict[int, str]:
         name, value = waiting.pop()
         if id(value) in objects:
             value = vars(value)
+        if isinstance(value, OneOf):
+            waiting += [(f"{name}[{n}]", each) for n, each in enumerate(value.values)]
         if not isinstance(value, (*MUTABLE, tuple)) or id(value) in found:
             continue
         found[id(value)] = name
