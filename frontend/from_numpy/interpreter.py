@@ -106,6 +106,7 @@ class Interpreter:
         self.readings_of_clocks = 0
         self.streams: dict[str, Any] = {}
         self.told_apart = 0
+        self.names_of_statements: dict[ast.stmt, Any] = {}
 
     @property
     def variables(self) -> dict[str, Any]:

@@ -174,7 +174,48 @@ class Doubled:
         self.total = self.total * 2 + v
 
 
+RULES = {"high": np.sin, "low": lambda t: t + 1}
+
+
+def functions_by_a_text(x):
+    found = []
+    for v in x:
+        kind = "high" if v > 0.5 else "low"
+        found.append(RULES[kind](v))
+    return np.array(found)
+
+
+def functions_by_an_index(x):
+    rules, total = [np.sin, np.cos, lambda t: t**2], 0.0
+    for v in x:
+        k = int(v * 3)
+        total += rules[k](v)
+    return total, rules[int(x[1] * 3) - 3](total)
+
+
+class Scaled:
+    def __init__(self, scale):
+        self.scale, self.count = scale, 0
+
+    def __call__(self, v):
+        self.count += 1
+        return self.scale * v
+
+
+def objects_by_an_index(x):
+    every, total = [Scaled(1.0), Scaled(2.0)], 0.0
+    for v in x:
+        total += every[int(v > 0.5)](v)
+    return total, [each.count for each in every]
+
+
+def no_function_there(x):
+    rules = [np.sin, np.cos]
+    return rules[int(x[1] * 3)](x)
+
+
 PROGRAMS = [
+    *(functions_by_a_text, functions_by_an_index, objects_by_an_index, no_function_there),
     of_two_numbers_of_dimensions,
     *(written_on_both_sides, written_before_and_after, objects_of_two_classes),
     *(number_or_array, number_or_array_at_once, empty_or_filled, parts_that_are_none),

@@ -89,10 +89,8 @@ def _name(run: Interpreter, node: ast.Name) -> Any:
     for known in (run.variables, vars(builtins)):
         if node.id in known:
             found = known_value(run, bound(run, node.id, known[node.id]))
-            if isinstance(found, OneOf) and not may_be_none(found):
-                told_apart.refuse(run, found)
             if isinstance(found, Undecided) and not may_be_none(found):
-                run.tracer.refuse(found.reason)
+                told_apart.refuse(run, found)
             return run.outside(node.id, found)
     if run.tracer.has_left_out:  # its assignment may be what was left out
         raise UnknownElement
@@ -380,7 +378,9 @@ def _attribute_node(run: Interpreter, node: ast.Attribute) -> Any:
 
 @expression(ast.Subscript)
 def _subscript_node(run: Interpreter, node: ast.Subscript) -> Any:
-    return part_of(run, run.present(node.value), run.subscript(node.slice))
+    base, items = run.present(node.value), run.subscript(node.slice)
+    told_apart.look_for_entry(run, node, base, items)
+    return part_of(run, base, items)
 
 
 def part_of(run: Interpreter, base: Any, items: Any) -> Any:
