@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-import cmath
 import collections
 import itertools
 import math
@@ -426,42 +425,6 @@ def _to_int(ufunc: np.ufunc) -> Any:
         return run.call(int, [combine(run.tracer, ufunc, [value])], {})
 
     return call
-
-
-def _of_complex(name: str, ufunc: np.ufunc) -> Any:
-    def call(run: Any, *operands: Any) -> Any:
-        if not any(isinstance(o, Tensor | sympy.Basic) for o in operands):
-            try:
-                return getattr(cmath, name)(*operands)
-            except (TypeError, ValueError, OverflowError) as problem:
-                run.tracer.refuse(f"cmath.{name}: {type(problem).__name__}: {problem}")
-        if len(operands) != 1:
-            run.tracer.refuse(f"cmath.{name} of {len(operands)} numbers")
-        (given,) = (run.tracer.tensor(without_mixture(o)) for o in operands)
-        found = apply_ufunc(run.tracer, ufunc, [converted(run.tracer, given, complex)])
-        return Tensor((), found.dtype, lambda _: found.element((0,) * found.ndim), complex)
-
-    return call
-
-
-for _name in ("sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "log", "log10", "sqrt"):
-    function(getattr(cmath, _name))(_of_complex(_name, getattr(np, _name)))
-
-
-@function(cmath.phase)
-def _phase(run: Any, z: Any) -> Any:
-    return run.call(float, [run.call(np.angle, [z], {})], {})
-
-
-@function(cmath.polar)
-def _polar(run: Any, z: Any) -> Any:
-    return run.call(float, [run.call(np.abs, [z], {})], {}), _phase(run, z)
-
-
-@function(cmath.rect)
-def _rect(run: Any, r: Any, phi: Any) -> Any:
-    parts = [run.call(each, [phi], {}) for each in (math.cos, math.sin)]
-    return run.call(complex, [run.binary(ast.Mult(), r, part) for part in parts], {})
 
 
 for _ufunc in (np.floor, np.ceil, np.trunc):

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import ast
-import bisect
-import copy
 import functools
-import heapq
 import inspect
-import itertools
 import operator
-import random
 import types
-from collections import Counter, defaultdict, deque
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -38,6 +33,11 @@ from distspmd.frontend.from_numpy.syntax import (
     operators,
     run_dicts,
     tables_of_lists,
+)
+from distspmd.frontend.from_numpy.syntax.argument_forms import (
+    METHODS_OF_CHOICES,
+    OF_CHOICES,
+    OF_LISTS,
 )
 from distspmd.frontend.from_numpy.syntax.bindings import without_locals
 from distspmd.frontend.from_numpy.syntax.decorators import without_wrappers
@@ -118,38 +118,6 @@ def name_of(function: Any) -> str:
         or type(function).__name__
     )
     return f"{module}.{name}" if module and module != "builtins" else str(name)
-
-
-OF_CHOICES: frozenset[Any] = frozenset(
-    [
-        *(np.sum, np.prod, np.mean, np.max, np.min, np.amax, np.amin, np.any, np.all, np.std),
-        *(np.var, np.count_nonzero, np.real, np.imag, np.angle, np.clip, np.round, np.around),
-        *(len, abs, sum, any, all, max, min),
-    ]
-)
-"""Functions that take elements that a mask chooses where they are; others get them as arrays."""
-METHODS_OF_CHOICES = frozenset(
-    [
-        *("sum", "prod", "mean", "max", "min", "any", "all", "std", "var"),
-        *("astype", "clip", "round", "conj", "conjugate"),
-    ]
-)
-
-
-OF_LISTS: frozenset[Any] = frozenset(
-    [
-        *(len, list, tuple, sorted, enumerate, zip, reversed, isinstance, type, print, bool, any),
-        *(copy.copy, copy.deepcopy, operator.add, operator.mul),
-        *(dict, defaultdict, Counter),
-        *(all, map, filter, sum, min, max, hasattr, callable, set, frozenset, deque),
-        functools.reduce,
-        *(random.choice, random.choices, random.sample, random.shuffle),
-        *(heapq.heappush, heapq.heappop, heapq.heapify, heapq.heapreplace, heapq.heappushpop),
-        *(heapq.nlargest, heapq.nsmallest),
-        *(f for m in (bisect, itertools) for f in vars(m).values() if callable(f)),
-    ]
-)
-"""Functions that take lists whose content the run decides; others get them as arrays."""
 
 
 def _of_arrays(
