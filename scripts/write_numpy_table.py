@@ -77,8 +77,9 @@ said of the others, with an error that has the source line.
   variables of those around it, and gives its calls arrays of one shape.
 - **`eval`** takes texts that are known when the program is read.
 - **Generators**: a loop over one, or over `enumerate` of it, is the generator's body with that of
-  the loop where it yields; `list`, `sum` and their like read it to its end. Elsewhere (`zip`,
-  `next`) it may give numbers and texts that are known, and compute nothing.
+  the loop where it yields; `list`, `sum`, `any` and their like read it, and so does `next` of one
+  that has no name. Elsewhere (`zip`, `next` of a variable) it may give numbers and texts that are
+  known, and compute nothing.
 - **`try`**: handlers take `LinAlgError`, what the body itself raises or asserts, and what an index
   or key raises that the body reads, if they name `IndexError`, `KeyError` or `LookupError`. What
   such a handler would take that may come from elsewhere (an index in an array of indices, or one

@@ -19,11 +19,11 @@ from distspmd.frontend.from_numpy.choosing import as_arrays
 from distspmd.frontend.from_numpy.clocks import Seconds
 from distspmd.frontend.from_numpy.failures import checked_result, checked_whole
 from distspmd.frontend.from_numpy.functions.registry import function
-from distspmd.frontend.from_numpy.library.iteration import ElementsInTurn
+from distspmd.frontend.from_numpy.library import iteration
 from distspmd.frontend.from_numpy.run_lists import RunList, RunTable
 from distspmd.frontend.from_numpy.run_types import without_mixture
 from distspmd.frontend.from_numpy.syntax import generators, letters, list_changes, lists
-from distspmd.frontend.from_numpy.syntax.calls import Closure
+from distspmd.frontend.from_numpy.syntax.calls import Closure, of_library
 from distspmd.frontend.from_numpy.syntax.generators import Generator
 from distspmd.frontend.from_numpy.syntax.mutation import is_outside
 from distspmd.frontend.from_numpy.syntax.objects import class_of, is_own, special
@@ -34,8 +34,9 @@ from distspmd.frontend.from_numpy.syntax.ranges import (
     Zipped,
     static_values,
 )
+from distspmd.frontend.from_numpy.syntax.variables import Saved
 from distspmd.frontend.from_numpy.texts import Text
-from distspmd.frontend.from_numpy.transcript import told
+from distspmd.frontend.from_numpy.transcript import CannotRoll, Refusal, told
 from distspmd.frontend.from_numpy.values import OwnArray, Tensor
 from distspmd.frontend.tensor_ir.whole_numbers import add, subtract
 
@@ -98,12 +99,27 @@ def _count(run: Any, start: Any = 0, step: Any = 1) -> Any:
 @function(builtins.next)
 def _next(run: Any, values: Any, *default: Any) -> Any:
     if isinstance(values, Generator):
-        return generators.take_next(run, values, *default)
+        return _next_of_generator(run, values, *default)
     if not isinstance(values, Iterator):
         run.tracer.refuse(f"next(...) of {told(values)}, which is no iterator")
     if is_outside(run, values):
         run.tracer.refuse("next(...) of an iterator from outside of the program; make it inside")
     return next(values, *default)
+
+
+def _next_of_generator(run: Any, values: Generator, *default: Any) -> Any:
+    """The next value of a generator; of one without a name the first that the run finds."""
+    named = any(v is values for frame in run.tracer.frames for v in frame.variables.values())
+    if named or values.has_begun or values.rest is not None:
+        return generators.take_next(run, values, *default)
+    saved = Saved.of(run)
+    try:
+        return generators.take_next(run, values, *default)
+    except (CannotRoll, Refusal):
+        saved.restore(run)
+        values.has_begun, values.rest = False, None
+    given = {"values": values, **({"default": default[0]} if default else {})}
+    return of_library(run, iteration.first_or if default else iteration.first_of, given)
 
 
 @function(builtins.zip)
@@ -140,7 +156,7 @@ def _nditer(run: Any, op: Any, flags: Any = (), op_flags: Any = (), **named: Any
         every = run.call(np.broadcast_arrays, list(op), {})
         return Zipped(tuple(run.call(np.ravel, [each], {}) for each in every))
     whole = run.tracer.stored(run.tracer.tensor(as_arrays(run.tracer, op)))
-    return run.call(ElementsInTurn, [whole], {})
+    return run.call(iteration.ElementsInTurn, [whole], {})
 
 
 @function(builtins.reversed)
@@ -247,6 +263,8 @@ def _sum(run: Any, values: Any, start: Any = 0) -> Any:
 
 @function(builtins.any)
 def _any(run: Any, values: Any) -> Any:
+    if isinstance(values, Generator) and values.is_function:
+        return of_library(run, iteration.any_of, {"values": values})
     if isinstance(values, RunList):
         values = lists.as_array(run, values)
     if isinstance(values, Tensor):
@@ -263,6 +281,8 @@ def _any(run: Any, values: Any) -> Any:
 
 @function(builtins.all)
 def _all(run: Any, values: Any) -> Any:
+    if isinstance(values, Generator) and values.is_function:
+        return of_library(run, iteration.all_of, {"values": values})
     if isinstance(values, RunList):
         values = lists.as_array(run, values)
     if isinstance(values, Tensor):

@@ -49,6 +49,42 @@ def accumulated(values: Any, called: Any, initial: Any) -> list[Any]:
     return found
 
 
+def first_or(values: Any, default: Any) -> Any:
+    """``next(values, default)`` of a generator that nothing has read."""
+    found = default
+    for value in values:
+        found = value
+        break
+    return found
+
+
+def first_of(values: Any) -> Any:
+    """``next(values)`` of a generator that nothing has read."""
+    for value in values:
+        return value
+    raise StopIteration
+
+
+def any_of(values: Any) -> bool:
+    """``any(values)``, which reads no value behind the first true one."""
+    found = False
+    for value in values:
+        if value:
+            found = True
+            break
+    return found
+
+
+def all_of(values: Any) -> bool:
+    """``all(values)``, which reads no value behind the first false one."""
+    found = True
+    for value in values:
+        if not value:
+            found = False
+            break
+    return found
+
+
 class ElementsInTurn:
     """``np.nditer`` of one array, whose elements it gives as arrays without dimensions."""
 

@@ -61,6 +61,11 @@ class Generator:
     rest: Iterator[Any] | None = None
 
     @property
+    def is_function(self) -> bool:
+        """Whether it is what a function that yields has given, and not an expression or a list."""
+        return self.rest is None and self.node.name != "genexpr"
+
+    @property
     def own(self) -> dict[str, Any]:
         """Variables that it does not share with the function around."""
         if self.around is None:

@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from distspmd.frontend import numpy_program
 from from_numpy.endings import INPUTS, different_endings
+from from_numpy.statements_in_numpy import Programs, WrongOnPaper
 
 
 def in_pairs(x):
@@ -90,7 +92,22 @@ def evaluated(x):
     return found, square(x), eval("a * b", {"a": x[0], "b": 2})
 
 
+def first_values(x):
+    def above(limit):
+        for v in x:
+            yield v > limit
+
+    place = next((k for k, v in enumerate(x) if v > 0.5), -1)
+    some = next((k for k in range(4) if x[k] > 0.8), None)
+    return place, 0 if some is None else some, any(above(0.5)), all(above(0.15)), next(above(0.3))
+
+
+def first_that_there_may_not_be(x):
+    return next(v for v in x if v > 0.8)
+
+
 PROGRAMS = [
+    *(first_values,),
     *(in_pairs, accumulated, chained, in_order, least_and_most, whole_numbers, of_math, of_cmath),
     *(in_turn, evaluated),
 ]
@@ -99,3 +116,15 @@ PROGRAMS = [
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda each: each.__name__)
 def test_iterators_give_what_python_gives(program: Callable[..., Any]) -> None:
     assert not different_endings(program, INPUTS)
+
+
+@pytest.mark.parametrize("x", INPUTS, ids=str)
+def test_next_of_no_value_ends_the_program(x: Any) -> None:
+    programs = Programs()
+    with programs.kept():
+        parsed = numpy_program(first_that_there_may_not_be, x)
+    if x.max() > 0.8:
+        assert programs.run(parsed, {"x": x.copy()}) == x[x > 0.8][0]
+        return
+    with pytest.raises(WrongOnPaper, match="StopIteration"):
+        programs.run(parsed, {"x": x.copy()})
