@@ -165,7 +165,9 @@ def carry_absent(
 
 
 def carry_choice(interpreter: Interpreter, loop: Loop, name: str, before: Any, now: Any) -> None:
-    """Let a loop carry which of several things a variable is.
+    """Let a loop carry which of several things a variable is, behind its first iteration.
+
+    Where the first iteration is yet to be read by itself, a variable may be one thing behind it.
 
     Args:
         interpreter: the reading.
@@ -177,12 +179,21 @@ def carry_choice(interpreter: Interpreter, loop: Loop, name: str, before: Any, n
     Raises:
         BoundAtTimes: the loop is read again with it.
     """
+    if not _is_rest(loop.node) and not isinstance(before, OneOf):
+        return
     known = [leaf.value for leaf in leaves(before)]
     for leaf in leaves(now):
         if not any(have_one_form(value, leaf.value) for value in known):
             first = _first(interpreter, loop, name, leaf.value)
             reason = f"{name!r} is {told(known[0])} or {told(leaf.value)} here"
             raise BoundAtTimes(loop, name, OneOf(reason, _YES, (before, first)))
+
+
+def _is_rest(node: ast.For | ast.While) -> bool:
+    """Whether the first iteration of a loop was read by itself."""
+    if isinstance(node, ast.While):
+        return bool(getattr(node, "why_rest", ""))
+    return isinstance(node.iter, ast.Constant)
 
 
 def _is_carried(value: Any) -> bool:

@@ -351,10 +351,11 @@ def _of_container(
 def _sort(run: Interpreter, owner: list[Any], keywords: Mapping[str, Any]) -> None:
     """``owner.sort(key=key, reverse=reverse)``."""
     found = run.call(sorted, [owner], keywords)
+    if not isinstance(found, list):
+        decided_by_run(run, owner)
     if isinstance(found, RunList) and found.count == len(owner):
         found = [lists.read(run, found, place) for place in range(len(owner))]
     if not isinstance(found, list):
-        decided_by_run(run, owner)
         run.tracer.refuse("a list is sorted by what is known at run time only; use sorted(...)")
     owner[:] = found
 

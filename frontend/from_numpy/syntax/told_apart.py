@@ -142,9 +142,10 @@ def read(run: Interpreter, node: ast.stmt, by: Callable[[Any, Any], None]) -> No
             by(run, node)
         return
     except ReadsChoice as problem:
-        test: Any = sympy.Ne(problem.choice.which, 0)
-        if run.told_apart >= DEEPEST or tracer.bounds.get(test.lhs.name) != (0, 1):
+        which = problem.choice.which
+        if run.told_apart >= DEEPEST or tracer.bounds.get(str(which)) != (0, 1):
             raise
+        test: Any = sympy.Ne(which, 0)
         made: list[ast.stmt] = [ast.If(ast.Constant(test), [node], [node])]
     except ReadsEntry as entry:
         if run.told_apart >= DEEPEST:
