@@ -35,7 +35,7 @@ from distspmd.frontend.from_numpy.syntax import (
     own_arrays,
     told_apart,
 )
-from distspmd.frontend.from_numpy.syntax.absence import known_value, may_be_none, present
+from distspmd.frontend.from_numpy.syntax.absence import known_value, may_be_unbound, present
 from distspmd.frontend.from_numpy.syntax.bindings import (
     changed_in_place,
     name_in_source,
@@ -145,7 +145,7 @@ class Interpreter:
                 return self.assigned(node.body)
             read_body(self, node, caller)
             result = frame.variables.get(RESULT)
-            may_leave = may_be_none(result) or (not outer and isinstance(result, OneOf))
+            may_leave = isinstance(result, OneOf) and (not outer or not may_be_unbound(result))
             may_leave |= isinstance(result, OfUndecidedClass) and outer > 0
             if isinstance(result, Undecided) and not may_leave:
                 self.tracer.refuse(result.reason)

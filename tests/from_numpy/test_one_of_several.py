@@ -214,7 +214,21 @@ def no_function_there(x):
     return rules[int(x[1] * 3)](x)
 
 
+def results_of_functions(x):
+    def found(limit):
+        for i in range(4):
+            if x[i] > limit:
+                return x[:2] * i
+        return "nothing"
+
+    y = found(0.5)
+    if isinstance(y, str):
+        return -1.0, len(y)
+    return y.sum(), y.size
+
+
 PROGRAMS = [
+    results_of_functions,
     *(functions_by_a_text, functions_by_an_index, objects_by_an_index, no_function_there),
     of_two_numbers_of_dimensions,
     *(written_on_both_sides, written_before_and_after, objects_of_two_classes),
