@@ -111,16 +111,36 @@ said of the others, with an error that has the source line.
   `float(...)` and `np.floor`, they are taken for real, and a run that has found others ends with
   a `TypeError` that names the line; `np.linalg.eig(a.astype(complex))` is complex always. Their
   `dtype` is refused.
-- **SciPy**: functions that are not LAPACK's are written out in NumPy, zeros and minima with the
-  steps of SciPy as loops: they agree with SciPy but for rounding. Of what is known when the program
-  is read, as the coefficients of `scipy.signal.butter(4, 0.2)`, SciPy itself computes every
-  function, once. The results of tests and of minima have their numbers, but no texts. `odeint`,
-  `quad`, `fsolve`, `leastsq` and `minimize` take the steps of ODEPACK, QUADPACK, MINPACK and BFGS;
-  they give no warnings, and `odeint` ends with a `RuntimeError` where SciPy warns. Where
+- **SciPy**: the functions of the table below are written out in NumPy, or are LAPACK's: they are
+  split over the ranks, and agree with SciPy but for rounding. **All others, and options that these
+  have not, are asked for while the program runs**: SciPy itself computes them, of whole arrays, on
+  a rank that has these. Objects (`cKDTree`, `ConvexHull`, `gaussian_kde`, `BSpline`,
+  `RBFInterpolator`, `Rotation`) are made where something is asked of them, of copies of what they
+  were given. What an answer consists of is found out by calls with other numbers when the program
+  is read; where its length is for the values to decide, it has to be known how long it is at most
+  (`find_peaks`, the corners of hulls, pairs of a tree, knots of splines). An answer of another
+  form, and an error of SciPy, end the program with what SciPy says. Texts and sets are no answers.
+  Solvers ask for functions of the program, which run on all ranks: `minimize` with its methods,
+  bounds, constraints and callback, `least_squares`, `curve_fit` with bounds, `root`,
+  `differential_evolution`, `dual_annealing`, `shgo`, `basinhopping`, `fmin_cg`, `fmin_powell`,
+  `fmin_l_bfgs_b`, `quad_vec`,
+  `dblquad`, `tplquad`, `nquad`, and `solve_ivp` with its methods, events and `dense_output`
+  (which integrates once more), of which at most 10,000 steps are kept without `t_eval`.
+- **SciPy, written out**: zeros and minima take the steps of SciPy as loops. Of what is known when
+  the program is read, as the coefficients of `scipy.signal.butter(4, 0.2)`, SciPy itself computes
+  every function, once. The results of tests and of minima have their numbers, but no texts.
+  `odeint`, `quad`, `fsolve`, `leastsq` and `minimize` take the steps of ODEPACK, QUADPACK, MINPACK
+  and BFGS; they give no warnings, and `odeint` ends with a `RuntimeError` where SciPy warns. Where
   derivatives are found by differences, fits agree to the eight digits that these have.
 - **Sparse matrices** are objects of programs, as their entries, or whole where entries are written
-  one by one; they are no arguments and no results (`toarray()` is), and have no `data`, `indices`
-  and `nnz`. `spsolve` eliminates three diagonals, and takes other matrices whole.
+  one by one; they are no arguments and no results (`toarray()` is), and those that are
+  made as csr, csc or coo matrices of arrays or entries have `data`, `indices`, `indptr` and `nnz`,
+  as long as nothing is written to them. `spsolve` eliminates three diagonals, and takes other
+  matrices whole.
+- **Masked arrays** (`np.ma`) are objects of programs: `masked_array`, `masked_where`,
+  `masked_invalid`, `masked_equal` and its like, operators, reductions, `filled`, `compressed`,
+  `count`. They are no arguments and no results, and functions of `np` do not take them; where all
+  elements that a reduction leaves are masked, it is refused.
 - **Polynomials**: `np.poly1d` and `np.polynomial.Polynomial` are objects of programs, with
   operators, derivatives, integrals and roots; so are the sums of series (`chebval`, `legval`,
   `hermval`, `hermeval`, `lagval`). NumPy leaves out leading coefficients that are zero. A program

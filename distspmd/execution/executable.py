@@ -14,6 +14,7 @@ from distspmd.codegen.entry import entry_of
 from distspmd.codegen.reduction_symbols import addresses_of, collect_lambdas
 from distspmd.errors import CompilationError
 from distspmd.execution import tile_storage
+from distspmd.execution.listening import ANSWERS
 from distspmd.execution.messages import MESSAGES, noted_by
 from distspmd.execution.signature import Signature
 from distspmd.lowering import CONTEXT, Lowering
@@ -84,6 +85,7 @@ class Executable:
             self._init = library[f"__dace_init_{built.name}"]
             self._exit = library[f"__dace_exit_{built.name}"]
             self.noted = noted_by(library)
+            ANSWERS.listen(library)
             self.tells = MESSAGES.listen(library) or self.noted is not None
         except OSError as problem:
             error = CompilationError(

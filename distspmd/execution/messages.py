@@ -19,7 +19,9 @@ from typing import Any
 import numpy as np
 
 from distspmd.errors import NOT_TAKEN, NOTED, DistSPMDError, error_of_program
+from distspmd.execution.listening import ANSWERS
 from distspmd.runtime.clock import read_clock
+from distspmd.runtime.questions import SAID
 from distspmd.runtime.text_parts import TextReader
 
 _TYPE = ctypes.CFUNCTYPE(
@@ -81,6 +83,7 @@ class Messages:
                 return 0
             place = message.get("place", "")
             kind = error_of_program(message.get("base", message["type"]))
+            told += ANSWERS.take_reason() if told.endswith(SAID) else ""
             self.error = kind(f"{place}: {message['type']}: {told}" if place else told)
         except Exception as problem:
             self.error = DistSPMDError(f"a message of the program: {problem}")

@@ -77,7 +77,7 @@ class ExpandToCall(ExpandTransformation):
         held = ", ".join(f"__own{n}.get()" for n in range(len(memlets))) or "nullptr"
         lines.append(f"const void *const __values[] = {{{held}}};")
         lines.append(f"const int64_t __extents[] = {{{', '.join(extents) or '0'}}};")
-        lines.append(f"distspmd::tell({_literal(node.message)}, __values, __extents);")
+        lines.append(f"distspmd::tell({literal(node.message)}, __values, __extents);")
         return nodes.Tasklet(
             node.label,
             pointers,
@@ -88,7 +88,7 @@ class ExpandToCall(ExpandTransformation):
         )
 
 
-def _literal(message: str) -> str:
+def literal(message: str) -> str:
     """A text in C++ without words, which DaCe would take for symbols of the program."""
     return '"' + "".join(f"\\{byte:03o}" for byte in message.encode()) + '"'
 

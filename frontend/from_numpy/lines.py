@@ -56,6 +56,7 @@ def run_on_lines(
     results: Sequence[tuple[Length | None, DType]],
     code: str,
     header: str = HEADER,
+    **more: Any,
 ) -> list[View]:
     """Run code of C++ for each line of a batch.
 
@@ -70,6 +71,7 @@ def run_on_lines(
             ``_result0``, ... in the code.
         code: reads the pointers and writes the results.
         header: that the code includes.
+        more: of the routine.
 
     Returns:
         the results, each of the batch's shape and its own length.
@@ -99,7 +101,7 @@ def run_on_lines(
             value = tracer.stored_anew(tracer.whole(symbol(name)), "length")
             inputs[f"_length_{name}"] = Window(value.container, (), ())
             code = re.sub(rf"\b{name}\b", f"(*_length_{name})", code)
-    tracer.add(Routine(label, every, inputs, outputs, code, header))
+    tracer.add(Routine(label, every, inputs, outputs, code, header, **more))
     return found
 
 

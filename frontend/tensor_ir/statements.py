@@ -35,6 +35,7 @@ class Container:
         is_argument: whether the caller passes it, or gets it as a result.
         is_scalar: whether the caller passes a number.
         is_of_others: whether a loop has in it a copy of an array that others see.
+        example: an array that it is like, where the run asks a library for its elements.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Container:
     is_argument: bool = False
     is_scalar: bool = False
     is_of_others: bool = False
+    example: Any = None
 
     def __str__(self) -> str:
         return self.name
@@ -218,6 +220,9 @@ class Routine(Statement):
         outputs: the same; no two iterations write one element.
         code: in C++.
         header: that it includes, below ``distspmd/``.
+        question: what the code asks Python (``distspmd/runtime/questions.py``), if that is all.
+        extents: of the inputs and outputs of the question, in turn.
+        is_everywhere: whether each rank runs it.
     """
 
     label: str
@@ -226,6 +231,9 @@ class Routine(Statement):
     outputs: dict[str, Window]
     code: str
     header: str
+    question: str = ""
+    extents: tuple[Length, ...] = ()
+    is_everywhere: bool = False
 
     def reads(self) -> Iterator[Container]:
         """The containers of the inputs."""

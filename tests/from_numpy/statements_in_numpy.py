@@ -34,6 +34,7 @@ from distspmd.frontend.tensor_ir.statements import (
     Kernel,
     Loop,
     Parameter,
+    Routine,
     Scope,
     SetSymbol,
     Statement,
@@ -48,6 +49,7 @@ from distspmd.nodes.contraction_operands import Einsum, Operand
 from distspmd.nodes.subscripts import Subscripts
 from distspmd.runtime.call_form import CallForm, call_form_of
 from distspmd.runtime.clock import read_clock
+from distspmd.runtime.questions import answer
 
 MOST = 20_000_000
 """Elements that a program computes, at most, where it is evaluated."""
@@ -131,6 +133,7 @@ class _Run:
         self.memory, self.printed = memory, printed
         self.symbols: dict[str, Any] = {}
         self.left = MOST
+        self.reason = ""
 
     # -- whole numbers --------------------------------------------------------------------------
 
@@ -231,9 +234,28 @@ class _Run:
         extents = [n for array in arrays for n in (array.shape or (1,))]
         said = formatted(message["parts"], [a.ctypes.data for a in arrays], extents)
         if message["kind"] != "print":
-            raise WrongOnPaper(f"the program ends with {message['type']}")
+            raise WrongOnPaper(f"the program ends with {message['type']} {self.reason}".rstrip())
         if message.get("file") != "stderr":
             self.printed.append(said)
+
+    def routine(self, routine: Routine) -> None:
+        if not routine.question:
+            raise NotOnPaper("Routine")
+        question = json.loads(routine.question)
+        extents = iter(routine.extents)
+        arrays: list[list[Any]] = [[], []]
+        for which, windows in enumerate((routine.inputs, routine.outputs)):
+            named = [w for n, w in windows.items() if not n.startswith("_length")]
+            for window, (_, ndim, *_) in zip(
+                named, question[("inputs", "outputs")[which]], strict=True
+            ):
+                shape = tuple(int(self.whole(next(extents))) for _ in range(ndim))
+                first = [int(self.whole(n)) for n in window.first]
+                array = self.memory_of(window.container)
+                *outer, last = first or [0]
+                line = array[(*outer, slice(last, None))] if array.ndim else array.reshape(1)
+                arrays[which].append(line[: math.prod(shape)].reshape(shape))
+        self.reason = answer(question, *arrays)
 
     def _take(self, elements: int) -> None:
         self.left -= max(elements, 1)
@@ -403,4 +425,5 @@ _RUN: dict[type[Statement], Any] = {
     Loop: _Run.loop,
     Branch: _Run.branch,
     Scope: _Run.scope,
+    Routine: _Run.routine,
 }

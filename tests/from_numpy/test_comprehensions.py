@@ -45,3 +45,13 @@ def test_arrays_of_a_comprehension_do_not_take_each_others_place(
 ) -> None:
     case = Case(function.__name__, function, "", "", lambda rng: (rng.random(5), rng.random(5)), ())
     assert on_paper(case).kind == RIGHT, on_paper(case)
+
+
+def of_shapes(x):
+    shapes = [("one", (1,)), ("none", ()), ("two", (2, 1))]
+    return [len(shape) + x[0] for _, shape in shapes], [len(shape) for shape in [(3,), ()]]
+
+
+def test_an_empty_tuple_is_bound_as_others_are() -> None:
+    case = Case("of_shapes", of_shapes, "own", "", lambda rng: (rng.random(3),), ())
+    assert on_paper(case).kind == RIGHT

@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from distspmd.errors import UnsupportedProgram
-from distspmd.frontend import numpy_program
 from distspmd.frontend.from_numpy.library import initial_values
 from from_numpy.corpus.registry import Case
 from from_numpy.harness import on_paper
@@ -83,22 +81,6 @@ def test_ranks_solve_initial_value_problems(launch: Any) -> None:
     folder = Path(__file__).parent
     done = launch(folder / "run_here.py", "from_numpy.test_initial_values", ranks=2)
     assert done.stdout.endswith(f"{len(CASES)} of {len(CASES)} right\n"), done.stdout
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"method": "LSODA"}, "solve_ivp by 'LSODA'"),
-        ({"events": pendulum}, "events="),
-        ({"dense_output": True}, "dense_output="),
-    ],
-)
-def test_what_is_not_covered_is_refused(options: dict[str, Any], message: str) -> None:
-    def program(y0: Any) -> Any:
-        return integrate.solve_ivp(pendulum, [0, 2.0], y0, **options).y
-
-    with pytest.raises(UnsupportedProgram, match=message):
-        numpy_program(program, np.ones(2))
 
 
 def test_steps_that_get_too_small_are_an_error() -> None:

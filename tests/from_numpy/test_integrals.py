@@ -103,11 +103,6 @@ def test_integrals_are_those_of_scipy(number: int) -> None:
     assert error <= 5 * ours + 1e-14
 
 
-def test_integrals_of_integrals_are_those_of_scipy() -> None:
-    given = (lambda y, x, c: c * y * x, 0, 1, lambda x: x, 2.0, (3.0,))
-    assert np.isclose(quadrature.dblquad(*given)[0], integrate.dblquad(*given)[0], rtol=1e-13)
-
-
 def swings(y0, b):
     found = integrate.odeint(pendulum, y0, np.linspace(0, 2, 5), args=(b, 5.0))
     return found[:, 0], found[-1]

@@ -158,6 +158,19 @@ def refused_by_name(module: str, *names: str, instead: str) -> None:
         REFUSALS.add(handler)
 
 
+OTHERWISE = ("otherwise",)
+"""The key of what is called where no handler is: with the function, its arguments and keywords."""
+
+
+def is_of_scipy(called: Any) -> bool:
+    """Whether a function, a class, an object or a method is one of SciPy."""
+    if isinstance(called, np.ufunc):  # which does not say where it is
+        return vars(np).get(called.__name__) is not called
+    owner = getattr(called, "__self__", None)
+    module = getattr(called, "__module__", None) or type(owner).__module__
+    return str(module).split(".")[0] == "scipy"
+
+
 CALLED = "()"
 """The name of a function that is an object of a package: its handler gets the object, too."""
 

@@ -12,7 +12,7 @@ from distspmd.frontend.from_numpy.library import initial_values, multistep, quad
 from distspmd.frontend.from_numpy.syntax.calls import of_library
 
 read_in_place("scipy.integrate", multistep.odeint)
-read_in_place("scipy.integrate", quadrature.quad, quadrature.dblquad, quadrature.fixed_quad)
+read_in_place("scipy.integrate", quadrature.quad, quadrature.fixed_quad)
 
 
 @function(quadrature.is_infinite)

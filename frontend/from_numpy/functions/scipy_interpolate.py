@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from distspmd.frontend.from_numpy.functions.registry import named, refused_by_name
+from distspmd.frontend.from_numpy.functions.registry import named
 from distspmd.frontend.from_numpy.library import grids, splines
 from distspmd.frontend.from_numpy.library.interpolations import Interp1d
 from distspmd.frontend.from_numpy.syntax import objects
@@ -41,24 +41,3 @@ _read_as("CubicHermiteSpline", splines.hermite)
 _read_as("InterpolatedUnivariateSpline", splines.interpolated_spline)
 _read_as("UnivariateSpline", splines.univariate_spline)
 _read_as("make_interp_spline", splines.make_interp_spline)
-_read_as("splrep", splines.splrep)
-_read_as("splev", splines.splev)
-_read_as("splint", splines.splint)
-
-refused_by_name(
-    "scipy.interpolate",
-    *(
-        "BSpline",
-        "make_smoothing_spline",
-        "splprep",
-        "BarycentricInterpolator",
-        "krogh_interpolate",
-    ),
-    instead="CubicSpline, PchipInterpolator and Akima1DInterpolator are covered",
-)
-refused_by_name(
-    "scipy.interpolate",
-    *("griddata", "Rbf", "RBFInterpolator", "LinearNDInterpolator", "NearestNDInterpolator"),
-    *("CloughTocher2DInterpolator", "SmoothBivariateSpline", "bisplrep", "bisplev"),
-    instead="write the weights of the neighbours, with arrays of indices",
-)

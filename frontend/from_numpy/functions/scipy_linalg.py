@@ -13,7 +13,7 @@ from distspmd.frontend.from_numpy.functions.lapack_calls import (
     inexact,
     matrices,
 )
-from distspmd.frontend.from_numpy.functions.registry import named, refused_by_name
+from distspmd.frontend.from_numpy.functions.registry import named
 from distspmd.frontend.from_numpy.functions.written_out import read_in_place
 from distspmd.frontend.from_numpy.library import banded, matrix_functions
 from distspmd.frontend.from_numpy.values import Tensor
@@ -145,20 +145,4 @@ read_in_place(
         matrix_functions.companion,
     ),
     *(banded.solve_banded, banded.solveh_banded),
-)
-refused_by_name(
-    _SCIPY,
-    *("null_space", "orth"),
-    instead="the run decides how many vectors there are; take a known number of np.linalg.svd's",
-)
-refused_by_name(
-    _SCIPY,
-    *("logm", "funm", "fractional_matrix_power"),
-    instead="of a symmetric matrix write w, v = np.linalg.eigh(a) and (v * np.log(w)) @ v.T",
-)
-refused_by_name(
-    _SCIPY,
-    *("schur", "qz", "hessenberg", "ldl", "expm_frechet", "solve_sylvester", "solve_lyapunov"),
-    *("solve_continuous_are", "solve_discrete_are"),
-    instead="compute it before the program, and pass it",
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from distspmd.frontend.from_numpy.functions.registry import function, refused_by_name
+from distspmd.frontend.from_numpy.functions.registry import function
 from distspmd.frontend.from_numpy.functions.written_out import read_in_place
 from distspmd.frontend.from_numpy.kinds import has_data
 from distspmd.frontend.from_numpy.library import image_places, ranks_of_neighbours
@@ -60,11 +60,3 @@ def _turn(run: Any, angle: Any) -> Any:
     if has_data(angle):
         return run.call(image_places.turn, [angle], {})
     return image_places.exact_turn(angle)
-
-
-refused_by_name(
-    "scipy.ndimage",
-    *("label", "find_objects", "distance_transform_edt", "distance_transform_cdt", "watershed_ift"),
-    *("binary_fill_holes", "binary_propagation", "geometric_transform", "generic_filter1d"),
-    instead="write it as loops over the elements, or compute it before the program",
-)

@@ -7,9 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from distspmd.frontend.from_numpy.functions.registry import named, refused_by_name
+from distspmd.frontend.from_numpy.functions.registry import named
 from distspmd.frontend.from_numpy.functions.written_out import read_in_place
-from distspmd.frontend.from_numpy.library import fits, minima, minimize, roots, secants
+from distspmd.frontend.from_numpy.library import (
+    asked_solvers,
+    fits,
+    minima,
+    minimize,
+    roots,
+    secants,
+)
 from distspmd.frontend.from_numpy.syntax.calls import Closure
 
 read_in_place(
@@ -25,10 +32,15 @@ read_in_place("scipy.optimize", minimize.minimize, minimize.fmin, minimize.fmin_
 def _curve_fit(
     run: Any, f: Any, xdata: Any, ydata: Any, p0: Any = None, *given: Any, **options: Any
 ) -> Any:
+    is_left_out = p0 is None
     if p0 is None:
         p0 = np.ones(len(parameters_of(run, f)) - 1)
-    if tuple(map(str, np.ravel(options.get("bounds", ())))) == ("-inf", "inf"):
+    bounds = options.get("bounds", ())
+    if len(bounds) == 2 and [str(bound) for bound in bounds] == ["-inf", "inf"]:
         del options["bounds"]
+    if options.keys() & {"bounds", "jac", "method"}:
+        given_p0 = len(parameters_of(run, f)) - 1 if is_left_out else p0
+        return run.call(asked_solvers.fitted, [f, xdata, ydata, given_p0, *given], options)
     return run.call(fits.curve_fit, [f, xdata, ydata, p0, *given], options)
 
 
@@ -48,21 +60,3 @@ def parameters_of(run: Any, f: Any) -> list[str]:
     if takes_any:
         run.tracer.refuse("curve_fit of a function with *args: give the first values, p0=")
     return places
-
-
-refused_by_name(
-    "scipy.optimize",
-    *("fmin_cg", "fmin_powell", "fmin_l_bfgs_b", "fmin_slsqp", "fmin_ncg", "fmin_tnc"),
-    instead="scipy.optimize.minimize by BFGS or Nelder-Mead, fmin and fmin_bfgs are covered",
-)
-refused_by_name(
-    "scipy.optimize",
-    *("least_squares", "broyden1", "broyden2", "newton_krylov"),
-    instead="scipy.optimize.leastsq, root and fsolve are covered",
-)
-refused_by_name(
-    "scipy.optimize",
-    *("linprog", "milp", "linear_sum_assignment", "differential_evolution", "basinhopping"),
-    *("dual_annealing", "shgo", "brute", "nnls"),
-    instead="compute it before the program, and pass it",
-)

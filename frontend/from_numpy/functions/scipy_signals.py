@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from distspmd.frontend.from_numpy.functions.registry import refused_by_name
 from distspmd.frontend.from_numpy.functions.written_out import read_in_place
 from distspmd.frontend.from_numpy.library import convolutions, filters, spectra
 
@@ -15,10 +14,4 @@ read_in_place(
     *(convolutions.convolve, convolutions.correlate, convolutions.fftconvolve),
     convolutions.correlation_lags,
     *(spectra.periodogram, spectra.spectrogram, spectra.resample),
-)
-refused_by_name(
-    "scipy.signal",
-    *("butter", "cheby1", "cheby2", "ellip", "bessel", "iirfilter", "firwin", "firwin2", "remez"),
-    *("iirnotch", "iirpeak", "tf2zpk", "tf2sos", "zpk2tf", "zpk2sos", "bilinear", "get_window"),
-    instead="its arguments have to be known when the program is read",
 )

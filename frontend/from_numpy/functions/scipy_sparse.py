@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from distspmd.frontend.from_numpy.functions.registry import function, named, refused_by_name
+from distspmd.frontend.from_numpy.functions.registry import function, named
 from distspmd.frontend.from_numpy.kinds import has_data
 from distspmd.frontend.from_numpy.library import sparse, sparse_blocks
 from distspmd.frontend.from_numpy.syntax import objects
@@ -140,16 +140,3 @@ def _is_sparse(run: Any, x: Any) -> bool:
 @function(sparse.width_of)
 def _width_of(run: Any, a: Any) -> Any:
     return None if has_data((a.lines, a.columns)) else sparse.width_of(a)
-
-
-refused_by_name(
-    "scipy.sparse",
-    *("gmres", "bicg", "bicgstab", "minres", "lsqr", "lsmr", "eigs", "svds", "spilu"),
-    *("expm_multiply", "LinearOperator", "aslinearoperator", "onenormest"),
-    instead="write it for a.toarray() with np.linalg, or by scipy.sparse.linalg.cg",
-)
-refused_by_name(
-    "scipy.sparse",
-    *("random", "rand", "find"),
-    instead="write it with NumPy, and give scipy.sparse.csr_matrix the array",
-)

@@ -397,26 +397,6 @@ def quad(
     return float(found * sign), float(error)
 
 
-def dblquad(
-    func: Any,
-    a: Any,
-    b: Any,
-    gfun: Any,
-    hfun: Any,
-    args: Any = (),
-    epsabs: Any = 1.49e-8,
-    epsrel: Any = 1.49e-8,
-) -> Any:
-    """``scipy.integrate.dblquad``: of ``func(y, x)``, in which ``y`` runs first."""
-
-    def inner(x: Any) -> Any:
-        low = gfun(x) if callable(gfun) else gfun
-        high = hfun(x) if callable(hfun) else hfun
-        return quad(lambda y: func(y, x, *args), low, high, (), 0, epsabs, epsrel)[0]
-
-    return quad(inner, a, b, (), 0, epsabs, epsrel)
-
-
 def fixed_quad(func: Any, a: Any, b: Any, args: Any = (), n: Any = 5) -> Any:
     """``scipy.integrate.fixed_quad``: by the rule of Gauss and Legendre."""
     nodes, weights = np.polynomial.legendre.leggauss(n)

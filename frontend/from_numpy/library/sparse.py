@@ -1,7 +1,7 @@
 """``scipy.sparse``: matrices as their entries, or whole where entries are written one by one.
 
-Entries at one place are added. Zeros that NumPy would leave out may be entries, so their number is
-not told.
+Entries at one place are added. Zeros that NumPy would leave out may be entries, so that SciPy is
+asked for what it stores, of a matrix that is as it was made.
 """
 
 from __future__ import annotations
@@ -27,8 +27,12 @@ class Sparse:
         self.whole = whole
         self.is_array = is_array
         self.format = kind
+        self.is_given = False
         self.ndim = 2
         self.dtype = data.dtype if whole is None else whole.dtype
+
+    def __getattr__(self, name: str) -> Any:
+        return stored_part(self, name)
 
     def like(self, data: Any, row: Any, col: Any, shape: Any) -> Sparse:
         """A matrix of entries, and of this kind."""
@@ -224,6 +228,7 @@ class Sparse:
     def __setitem__(self, key: Any, value: Any) -> None:
         if self.whole is None:
             self.whole = self.toarray()
+        self.is_given = False
         self.whole[key] = value.toarray() if isinstance(value, Sparse) else value
 
     def diagonal(self, k: Any = 0) -> Any:
@@ -263,6 +268,15 @@ class Sparse:
         return np.trace(self.toarray())
 
 
+def stored_part(matrix: Any, name: Any) -> Any:
+    """What SciPy stores of a matrix; the front end asks for it, and Python finds nothing.
+
+    Raises:
+        AttributeError: always.
+    """
+    raise AttributeError(name)
+
+
 def matrix(arg: Any, shape: Any, dtype: Any, is_array: Any, kind: Any = "") -> Sparse:
     """A matrix from an array, a shape, another matrix, entries, or rows that end somewhere."""
     if isinstance(arg, Sparse):
@@ -282,9 +296,11 @@ def matrix(arg: Any, shape: Any, dtype: Any, is_array: Any, kind: Any = "") -> S
         found = Sparse(
             entries, np.asarray(row), np.asarray(col), tuple(shape), None, is_array, kind
         )
+        found.is_given = kind in ("csr", "csc", "coo")
     else:
         whole = np.array(np.atleast_2d(np.asarray(arg)))
         found = Sparse(None, None, None, whole.shape, whole, is_array, kind)
+        found.is_given = kind in ("csr", "csc", "coo")
     return found if dtype is None else found.astype(dtype)
 
 

@@ -65,9 +65,6 @@ class Piecewise:
         """The same, by the name that FITPACK's splines have for it."""
         return self.integrate(a, b)
 
-    def __getitem__(self, place: Any) -> Any:
-        raise NotImplementedError("the parts of a spline; give it to scipy.interpolate.splev")
-
 
 def power_sum(c: Any, place: Any, parts: Any, nu: Any) -> Any:
     """Of the polynomials at some places, the values or derivatives of an order."""
@@ -225,38 +222,6 @@ def spline_through(x: Any, y: Any, k: Any, s: Any, w: Any = None) -> Piecewise:
             "splines of FITPACK but of degree 1 or 3, with s=0 and no weights"
         )
     return cubic_spline(x, y)
-
-
-def splrep(
-    x: Any,
-    y: Any,
-    w: Any = None,
-    xb: Any = None,
-    xe: Any = None,
-    k: Any = 3,
-    task: Any = 0,
-    s: Any = None,
-    t: Any = None,
-    full_output: Any = 0,
-    per: Any = 0,
-    quiet: Any = 1,
-) -> Any:
-    """``scipy.interpolate.splrep``, of which the result is one for ``splev``."""
-    if xb is not None or xe is not None or task or t is not None or full_output or per:
-        raise NotImplementedError("scipy.interpolate.splrep with more than x, y, k and s=0")
-    return spline_through(x, y, k, 0 if s is None else s, w)
-
-
-def splev(x: Any, tck: Any, der: Any = 0, ext: Any = 0) -> Any:
-    """``scipy.interpolate.splev`` of what ``splrep`` gave."""
-    if ext != 0:
-        raise NotImplementedError("scipy.interpolate.splev with ext=")
-    return tck(x, der)
-
-
-def splint(a: Any, b: Any, tck: Any, full_output: Any = 0) -> Any:
-    """``scipy.interpolate.splint`` of what ``splrep`` gave."""
-    return tck.integrate(a, b)
 
 
 def interpolated_spline(

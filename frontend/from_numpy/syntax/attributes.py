@@ -9,6 +9,7 @@ import numpy as np
 
 from distspmd.frontend.from_numpy import decided_types
 from distspmd.frontend.from_numpy.complex_parts import apply_imag, apply_real, from_parts
+from distspmd.frontend.from_numpy.kinds import has_data
 from distspmd.frontend.from_numpy.real_or_complex import RealOrComplex
 from distspmd.frontend.from_numpy.syntax import objects
 from distspmd.frontend.from_numpy.syntax.calls import Method
@@ -48,6 +49,8 @@ def assign(run: Interpreter, target: ast.Attribute, value: Any) -> None:
         _set_part(run, array, name, tracer.tensor(value))
     elif objects.is_own(base):
         objects.set_attribute(run, base, name, value)
+    elif objects.is_closure(base) and not (has_data(value) or tracer.inner):
+        vars(base)[name] = value
     else:
         tracer.refuse(f"an assignment to the attribute {name!r}")
 

@@ -19,7 +19,7 @@ from distspmd.frontend.from_numpy.arithmetic import apply_ufunc, converted
 from distspmd.frontend.from_numpy.choosing import as_arrays
 from distspmd.frontend.from_numpy.decided_types import handled
 from distspmd.frontend.from_numpy.frames import Frame
-from distspmd.frontend.from_numpy.functions.registry import ALWAYS, by_name
+from distspmd.frontend.from_numpy.functions.registry import ALWAYS, OTHERWISE, by_name
 from distspmd.frontend.from_numpy.kinds import has_arrays, has_data, is_plain
 from distspmd.frontend.from_numpy.known_keys import check_call
 from distspmd.frontend.from_numpy.known_results import known_result
@@ -43,6 +43,7 @@ from distspmd.frontend.from_numpy.syntax.bindings import without_locals
 from distspmd.frontend.from_numpy.syntax.decorators import without_wrappers
 from distspmd.frontend.from_numpy.syntax.lists import ListMethod
 from distspmd.frontend.from_numpy.syntax.mutation import MUTABLE
+from distspmd.frontend.from_numpy.syntax.otherwise import handled_or_asked, is_asked, is_read
 from distspmd.frontend.from_numpy.syntax.repeatable import check_repeatable
 from distspmd.frontend.from_numpy.syntax.shared_variables import change_outer
 from distspmd.frontend.from_numpy.syntax.sources import globals_of, read_source
@@ -186,7 +187,9 @@ def _ufunc(
         return _static(run.tracer, function, arguments, keywords)
     arguments, keywords = _without_lists(run, arguments, keywords)
     if (written := by_name(run.functions, function)) is not None:
-        return handled(run, written, function, arguments, keywords)
+        return handled_or_asked(run, written, function, arguments, keywords)
+    if vars(np).get(function.__name__) is not function:  # one of SciPy
+        return run.functions[OTHERWISE](run, function, arguments, keywords)
     return _of_numpy(apply_ufunc(run.tracer, function, arguments, **keywords))
 
 
@@ -302,25 +305,17 @@ def _of_type(
         given = [objects.as_text(run, value) for value in arguments]
         return kept_now(run, by_format(owner, given, named))
     handler = by_name(run.functions, function)
-    if handler is not None and (handler in ALWAYS or _is_read(arguments, keywords)):
+    if handler is not None and (handler in ALWAYS or is_read(arguments, keywords)):
         arguments, keywords = _of_arrays(tracer, arguments, keywords)
-        return handled(run, handler, function, arguments, keywords)
+        return handled_or_asked(run, handler, function, arguments, keywords)
     if isinstance(owner, MUTABLE):
         return _of_container(run, function, [run.settled_parts(a) for a in arguments], keywords)
     if has_data(arguments) and function is frozenset:
         raise CannotRoll("a set of values that are not known before the run")
-    if not has_data((arguments, keywords)) or isinstance(owner, str):
+    asked = is_asked(function, (*arguments, *keywords.values()))
+    if not (asked or has_data((arguments, keywords))) or isinstance(owner, str):
         return _static(tracer, function, arguments, keywords)
-    raise Refusal(tracer.message(f"the function {name_of(function)} is not covered"))
-
-
-def _is_read(arguments: Sequence[Any], keywords: Mapping[str, Any]) -> bool:
-    """Whether a call of a package is read: not all is known, or a function of the program is."""
-    given = [*arguments, *keywords.values()]
-    return has_data(given) or any(isinstance(value, _FUNCTIONS) for value in given)
-
-
-_FUNCTIONS = (Closure, types.FunctionType, types.MethodType, functools.partial)
+    return run.functions[OTHERWISE](run, function, arguments, keywords)
 
 
 def _of_container(

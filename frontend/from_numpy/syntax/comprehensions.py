@@ -170,9 +170,9 @@ def _bind(run: Interpreter, target: ast.expr, value: Any) -> None:
     if isinstance(target, ast.Name) and isinstance(value, Tensor) and not value.ndim:
         run.variables[target.id] = value
         return
-    parts = target.elts if isinstance(target, ast.Tuple | ast.List) else []
-    starred = any(isinstance(each, ast.Starred) for each in parts)
-    if type(value) is tuple and len(value) == len(parts) and not starred:
+    parts = target.elts if isinstance(target, ast.Tuple | ast.List) else None
+    starred = any(isinstance(each, ast.Starred) for each in parts or ())
+    if parts is not None and type(value) is tuple and len(value) == len(parts) and not starred:
         for each, part in zip(parts, value, strict=True):
             _bind(run, each, part)
         return

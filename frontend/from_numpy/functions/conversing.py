@@ -1,0 +1,120 @@
+"""Solvers of SciPy that ask for values of functions of the program: their statements."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from distspmd.expressions.operations import DType
+from distspmd.frontend.from_numpy.arithmetic import converted
+from distspmd.frontend.from_numpy.asked import ask
+from distspmd.frontend.from_numpy.functions.asking import Question
+from distspmd.frontend.from_numpy.functions.registry import function
+from distspmd.frontend.from_numpy.library import conversations
+from distspmd.frontend.from_numpy.shapes import size_of
+from distspmd.frontend.from_numpy.values import INT64, Tensor
+from distspmd.frontend.tensor_ir.statements import Length
+
+_PYTHON = {float: np.dtype(float), int: INT64, bool: np.dtype(bool)}
+
+
+@dataclass(frozen=True, eq=False)
+class Talk:
+    """A conversation that has begun.
+
+    Attributes:
+        name: of the function of the library.
+        size: of the vectors that it asks about.
+        values: shapes of the functions' values.
+        results: names, shapes and types of the parts of its result.
+        first: what it asks first: the number of a function, and its argument.
+    """
+
+    name: str
+    size: Length
+    values: tuple[tuple[Length, ...], ...]
+    results: tuple[tuple[str, tuple[Length, ...], Any], ...]
+    first: tuple[Tensor, Tensor]
+
+
+@function(conversations.begun)
+def _begun(
+    run: Any,
+    called: str,
+    given: Sequence[Any],
+    named: Mapping[str, Any],
+    start: Any,
+    values: Sequence[Any],
+    results: Sequence[Any],
+    first: Mapping[int, Any],
+) -> Talk:
+    question = Question(run)
+    trees = [question.tree(value) for value in given]
+    parts = [{"import": called}, trees, {k: question.tree(v) for k, v in named.items()}]
+    begin = question.tree(run.tracer.tensor(start))["value"]
+    told = {
+        "talk": "begin",
+        "ask": {"call": parts},
+        "start": begin,
+        "values": [_known(run, shape) for shape in values],
+        "first": {n: question.tree(run.tracer.tensor(v))["value"] for n, v in first.items()},
+    }
+    size = size_of(question.data[begin].shape)
+    name = called.rpartition(":")[2]
+    found = _asked(run, name, told, question.data, size)
+    shapes = tuple(tuple(shape) for shape in values)
+    return Talk(name, size, shapes, tuple(map(tuple, results)), found)
+
+
+def _known(run: Any, shape: Sequence[Any]) -> list[int]:
+    if not all(isinstance(n, int) for n in shape):
+        run.tracer.refuse("a solver of a library gets values of a size that is not known")
+    return list(shape)
+
+
+def _asked(
+    run: Any, name: str, told: Mapping[str, Any], data: Sequence[Tensor], size: Length
+) -> tuple[Tensor, Tensor]:
+    outputs: list[tuple[tuple[Length, ...], DType]] = [((), INT64), ((size,), np.dtype(float))]
+    which, place = ask(run, name, told, data, outputs, is_everywhere=True)
+    return run.call(int, [which], {}), place
+
+
+@function(conversations.next_of)
+def _next_of(run: Any, talk: Talk) -> Any:
+    return talk.first
+
+
+@function(conversations.replied)
+def _replied(run: Any, talk: Talk, number: int, value: Any) -> Any:
+    tensor = run.tracer.tensor(value)
+    shape = talk.values[number]
+    if tuple(tensor.shape) != shape and size_of(tensor.shape) != size_of(shape):
+        run.tracer.refuse(
+            f"{talk.name} gets a value of the shape {tuple(tensor.shape)} of a function whose "
+            f"values have the shape {shape}"
+        )
+    if tensor.dtype.kind == "c":
+        run.tracer.refuse(f"{talk.name} of a function whose values are complex numbers")
+    plain = converted(run.tracer, tensor, np.dtype(float))
+    return _asked(run, talk.name, {"talk": "reply"}, [plain], talk.size)
+
+
+@function(conversations.ended)
+def _ended(run: Any, talk: Talk) -> Any:
+    """The parts of the result: a number, or a tuple where there are several."""
+    told = {
+        "talk": "end",
+        "parts": [name for name, _, _ in talk.results],
+        "form": "(" + ", ".join("x" for _ in talk.results) + ")",
+        "lengths": {},
+    }
+    outputs = [(tuple(shape), _PYTHON.get(kind, kind)) for _, shape, kind in talk.results]
+    found = ask(run, talk.name, told, [], outputs, is_everywhere=True)
+    return tuple(
+        run.call(kind, [each], {}) if kind in _PYTHON else each
+        for each, (_, _, kind) in zip(found, talk.results, strict=True)
+    )
