@@ -66,6 +66,12 @@ def by_name(x):
     return linalg.solve_sylvester(a, a, a), sparse.linalg.gmres(sparse.csr_matrix(a), x[:4])[0]
 
 
+def series(x):
+    fit = np.polynomial.chebyshev.chebfit(np.linspace(-1, 1, 24), x, 3)
+    path, _ = np.einsum_path("ij,jk,kl->il", *[x.reshape(4, 6)[:, :4]] * 3)
+    return np.polynomial.Chebyshev(fit)(0.3), fit, len(path)
+
+
 def kept_object(x):
     """The object is of the array as it was."""
     known = spatial.ConvexHull(x.reshape(-1, 2))
@@ -74,7 +80,8 @@ def kept_object(x):
 
 
 @pytest.mark.parametrize(
-    "program", [peaks, tree, hull, regions, of_samples, spline, stored, by_name, kept_object]
+    "program",
+    [peaks, tree, hull, regions, of_samples, spline, stored, by_name, series, kept_object],
 )
 def test_what_scipy_computes_is_asked_for(program: Callable[..., Any]) -> None:
     outcome = on_paper(_case(program))

@@ -290,6 +290,16 @@ def _order(terms: Sequence[str], out: str, tensors: Sequence[Tensor]) -> list[tu
     return steps
 
 
+@function(np.einsum_path)
+def _einsum_path(run: Any, subscripts: str, *operands: Any, optimize: Any = "greedy") -> Any:
+    """An order of contractions, which shapes decide that are known."""
+    shapes = [run.tracer.tensor(operand).shape for operand in operands]
+    if not all(isinstance(n, int) for shape in shapes for n in shape):
+        run.tracer.refuse("np.einsum_path of arrays whose shapes are not known before the run")
+    samples = [np.broadcast_to(np.zeros(()), shape) for shape in shapes]
+    return np.einsum_path(subscripts, *samples, optimize=optimize)
+
+
 @function(np.trace, method="trace")
 def _trace(run: Any, value: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1, **_: Any) -> Any:
     found = run.call(np.diagonal, [value, offset, axis1, axis2], {})

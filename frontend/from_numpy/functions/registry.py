@@ -163,12 +163,12 @@ OTHERWISE = ("otherwise",)
 
 
 def is_of_scipy(called: Any) -> bool:
-    """Whether a function, a class, an object or a method is one of SciPy."""
+    """Whether a function, a class, an object or a method is one of SciPy, or of np.polynomial."""
     if isinstance(called, np.ufunc):  # which does not say where it is
         return vars(np).get(called.__name__) is not called
     owner = getattr(called, "__self__", None)
     module = getattr(called, "__module__", None) or type(owner).__module__
-    return str(module).split(".")[0] == "scipy"
+    return str(module).startswith(("scipy.", "numpy.polynomial."))
 
 
 CALLED = "()"
