@@ -137,24 +137,22 @@ def _declare(sdfg: SDFG, container: Container, transient: bool) -> None:
 
 def _declare_symbols(sdfg: SDFG, program: Block) -> None:
     """Sizes, and what loops and edges set."""
-    types: dict[str, Any] = {}
-    _set_in(program, types)
-    begin_with(sdfg, sorted(set(map(str, sdfg.free_symbols)) & set(types)))
-    for found in map(str, sdfg.free_symbols | set(types)):
-        if found not in sdfg.symbols and found not in sdfg.arrays:
-            sdfg.add_symbol(found, types.get(found, dtypes.int64))
+    types = _set_in(program)
+    free = {*map(str, sdfg.free_symbols)}
+    _add_symbols(sdfg, dict.fromkeys(sorted(free), dtypes.int64) | types)
+    free |= {*map(str, sdfg.free_symbols)}  # DaCe finds more of those that are declared
+    begin_with(sdfg, sorted(free & {*types}))
 
 
-def _declare_set(sdfg: SDFG, block: Block) -> None:
-    """What edges set in a nested program: DaCe cannot tell the type of all of it."""
-    types: dict[str, Any] = {}
-    _set_in(block, types)
+def _add_symbols(sdfg: SDFG, types: Mapping[str, Any]) -> None:
     for name, dtype in types.items():
         if name not in sdfg.symbols and name not in sdfg.arrays:
             sdfg.add_symbol(name, dtype)
 
 
-def _set_in(block: Block, types: dict[str, Any]) -> None:
+def _set_in(block: Block) -> dict[str, Any]:
+    """Types of what edges set: in a nested program DaCe cannot tell all of them."""
+    types: dict[str, Any] = {}
     for statement in block.statements:
         if isinstance(statement, Loop) and statement.symbol:
             types[statement.symbol] = dtypes.int64
@@ -162,7 +160,8 @@ def _set_in(block: Block, types: dict[str, Any]) -> None:
             types[statement.name] = dtypes.dtype_to_typeclass(statement.dtype.type)
         if not isinstance(statement, Scope):
             for inner in statement.blocks():
-                _set_in(inner, types)
+                types |= _set_in(inner)
+    return types
 
 
 class _Emitter:
@@ -424,7 +423,7 @@ class _Emitter:
         emitter = _Emitter(inner, inner, used)
         emitter.block(scope.body)
         emitter.finish()
-        _declare_set(inner, scope.body)
+        _add_symbols(inner, _set_in(scope.body))
         inputs = reads
         entry, leave = map_of(state, scope.label, scope.parameters)
         assert entry is not None

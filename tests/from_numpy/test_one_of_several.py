@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from distspmd.frontend import numpy_program
 from from_numpy.endings import INPUTS, different_endings
 
 
@@ -227,6 +228,23 @@ def results_of_functions(x):
     return y.sum(), y.size
 
 
+def cheapest_edges(x):
+    """Prim's tree: the best edge is a tuple with None at first."""
+    table = np.abs(x[:, None] - 2 * x)
+    inside, total = {0}, 0.0
+    while len(inside) < len(x):
+        best = (np.inf, None)
+        for u in inside:
+            for v in range(len(x)):
+                if v not in inside and table[u, v] < best[0]:
+                    best = (table[u, v], v)
+        if best[1] is None:
+            break
+        total += best[0]
+        inside.add(best[1])
+    return total
+
+
 PROGRAMS = [
     results_of_functions,
     *(functions_by_a_text, functions_by_an_index, objects_by_an_index, no_function_there),
@@ -241,3 +259,8 @@ PROGRAMS = [
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda each: each.__name__)
 def test_each_alternative_is_computed_with(program: Callable[..., Any]) -> None:
     assert not different_endings(program, INPUTS)
+
+
+@pytest.mark.parametrize("program", [cheapest_edges, *PROGRAMS], ids=lambda each: each.__name__)
+def test_no_number_of_the_run_is_a_size(program: Callable[..., Any]) -> None:
+    assert not numpy_program(program, INPUTS[0]).free_symbols
