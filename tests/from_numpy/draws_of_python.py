@@ -7,9 +7,8 @@ from random import choice, randint
 from typing import Any
 
 import numpy as np
+from draws import results
 from mpi4py import MPI
-
-from from_numpy.draws import results
 
 COMM = MPI.COMM_WORLD
 STEPS = [(0, 1), (1, 0), (0, -1), (-1, 0)]

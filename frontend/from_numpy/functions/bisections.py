@@ -9,8 +9,10 @@ from typing import Any
 from distspmd.frontend.from_numpy.functions.registry import function
 from distspmd.frontend.from_numpy.kinds import has_data
 from distspmd.frontend.from_numpy.library import bisection
-from distspmd.frontend.from_numpy.run_lists import RunList
+from distspmd.frontend.from_numpy.run_lists import RunList, decided_by_run
 from distspmd.frontend.from_numpy.syntax.calls import of_library
+from distspmd.frontend.from_numpy.syntax.mutation import before_change
+from distspmd.frontend.from_numpy.transcript import told
 from distspmd.frontend.from_numpy.values import Tensor
 
 
@@ -24,13 +26,21 @@ def _as_function(name: str) -> Any:
             run.tracer.refuse(f"bisect.{name}: {problem}")
         bound.apply_defaults()
         values = bound.arguments
-        of_run = isinstance(values["a"], Tensor | RunList)
-        if not of_run and values["key"] is None and not has_data(list(values.values())):
-            return getattr(bisect, name)(*given, **named)
-        return of_library(run, own, values)
+        a = values["a"]
+        if not isinstance(a, list | tuple | RunList | Tensor):
+            run.tracer.refuse(f"bisect.{name} in {told(a)}")
+        is_known = isinstance(a, list | tuple) and values["key"] is None
+        is_known = is_known and not has_data(list(values.values()))
+        if name.startswith("insort") and isinstance(a, list):
+            if not is_known:
+                decided_by_run(run, a)
+            before_change(run, a)
+            if not is_known:
+                run.tracer.refuse(f"bisect.{name} in a list that the program does not make itself")
+        return getattr(bisect, name)(*given, **named) if is_known else of_library(run, own, values)
 
     return call
 
 
-for _name in ("bisect_left", "bisect_right"):
+for _name in ("bisect_left", "bisect_right", "insort_left", "insort_right"):
     function(getattr(bisect, _name))(_as_function(_name))

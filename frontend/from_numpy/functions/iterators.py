@@ -1,4 +1,4 @@
-"""``itertools``, ``bisect`` and the rest of ``heapq``: iterators over what a program has.
+"""``itertools`` and the rest of ``heapq``: iterators over what a program has.
 
 Where the number of values is known, Python's own function orders their places. Over others they are
 functions of the program.
@@ -7,7 +7,6 @@ functions of the program.
 from __future__ import annotations
 
 import ast
-import bisect
 import heapq
 import itertools
 from collections.abc import Callable, Sequence
@@ -17,15 +16,12 @@ import numpy as np
 
 from distspmd.frontend.from_numpy.choosing import as_arrays
 from distspmd.frontend.from_numpy.functions.registry import function
-from distspmd.frontend.from_numpy.kinds import has_data
-from distspmd.frontend.from_numpy.library import iteration, ordered_lists
-from distspmd.frontend.from_numpy.run_lists import RunList, decided_by_run
+from distspmd.frontend.from_numpy.library import iteration
+from distspmd.frontend.from_numpy.run_lists import RunList
 from distspmd.frontend.from_numpy.syntax import generators
 from distspmd.frontend.from_numpy.syntax.calls import of_library
-from distspmd.frontend.from_numpy.syntax.mutation import before_change
 from distspmd.frontend.from_numpy.syntax.operators import compared
 from distspmd.frontend.from_numpy.syntax.ranges import Zipped, static_values
-from distspmd.frontend.from_numpy.transcript import told
 from distspmd.frontend.from_numpy.values import Tensor
 
 
@@ -150,32 +146,7 @@ function(itertools.takewhile)(_while(takes=True))
 function(itertools.dropwhile)(_while(takes=False))
 
 
-# -- lists in order -------------------------------------------------------------------------------
-
-
-def _in_order(name: str) -> Any:
-    def call(run: Any, a: Any, x: Any, lo: int = 0, hi: Any = None, *, key: Any = None) -> Any:
-        is_insertion = name.startswith("insort")
-        is_known = isinstance(a, list | tuple) and not has_data((a, x, lo, hi)) and key is None
-        if is_known and not is_insertion:
-            return getattr(bisect, name)(a, x, lo, hi)
-        if not isinstance(a, list | RunList | Tensor | tuple):
-            run.tracer.refuse(f"bisect.{name} in {told(a)}")
-        if is_insertion and isinstance(a, list):
-            if not is_known:
-                decided_by_run(run, a)
-            before_change(run, a)
-            if not is_known:
-                run.tracer.refuse(f"bisect.{name} in a list that the program does not make itself")
-            return getattr(bisect, name)(a, x, lo, hi)
-        given = {"a": a, "x": x, "lo": lo, "hi": hi, "key": key}
-        return of_library(run, getattr(ordered_lists, name), given)
-
-    return call
-
-
-for _name in ("bisect_left", "bisect_right", "insort_left", "insort_right"):
-    function(getattr(bisect, _name))(_in_order(_name))
+# -- the least and the largest -----------------------------------------------------------------
 
 
 @function(heapq.nsmallest)

@@ -1,4 +1,4 @@
-"""Places in ordered sequences, with the comparisons that Python's ``bisect`` makes."""
+"""Places in ordered sequences, and insertion, with the comparisons of Python's ``bisect``."""
 
 from __future__ import annotations
 
@@ -38,3 +38,27 @@ def bisect_right(
         else:
             lo = middle + 1
     return lo
+
+
+def insort_left(
+    a: Any, x: Any, lo: int = 0, hi: int | None = None, key: Callable[[Any], Any] | None = None
+) -> None:
+    """Insert an element before those that are equal to it."""
+    _insert(a, bisect_left(a, x if key is None else key(x), lo, hi, key), x)
+
+
+def insort_right(
+    a: Any, x: Any, lo: int = 0, hi: int | None = None, key: Callable[[Any], Any] | None = None
+) -> None:
+    """Insert an element behind those that are equal to it."""
+    _insert(a, bisect_right(a, x if key is None else key(x), lo, hi, key), x)
+
+
+def _insert(a: Any, place: int, x: Any) -> None:
+    """``a.insert(place, x)``."""
+    a.append(x)
+    free = len(a) - 1
+    while free > place:
+        a[free] = a[free - 1]
+        free -= 1
+    a[free] = x

@@ -58,7 +58,7 @@ from distspmd.frontend.from_numpy.syntax.registry import expression
 from distspmd.frontend.from_numpy.syntax.variables import OneOf, Undecided
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.transcript import Refusal
-from distspmd.frontend.from_numpy.values import OwnArray, Tensor, View
+from distspmd.frontend.from_numpy.values import Tensor, View
 from distspmd.frontend.tensor_ir.whole_numbers import multiply, same
 
 if TYPE_CHECKING:
@@ -270,7 +270,7 @@ def _calls_itself(run: Interpreter, node: ast.expr) -> bool:
 
 def _have_one_form(run: Interpreter, one: Any, other: Any) -> bool:
     """Whether two values are numbers, or arrays of one shape."""
-    if not all(isinstance(v, Tensor | RunList | OwnArray) or is_carried(v) for v in (one, other)):
+    if not all(isinstance(v, Tensor | RunList) or is_carried(v) for v in (one, other)):
         return False
     tensors = [run.tracer.tensor(v) for v in (one, other)]
     if any(t.mask is not None for t in tensors):

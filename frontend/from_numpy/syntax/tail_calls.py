@@ -66,7 +66,8 @@ def check_end(run: Interpreter, node: ast.FunctionDef) -> None:
     if first is None or first.inner == own.inner or own.place in run.as_loops:
         return
     made = _as_loop(node)
-    if made is None and sum(frame.place == own.place for frame in outer) >= STACKED:
+    depth = sum(frame.place == own.place for frame in outer)
+    if made is None and depth >= STACKED and stacked_calls.calls_itself(node):
         made = stacked_calls.as_loop(node)
     if made is not None:
         run.as_loops[own.place] = made
