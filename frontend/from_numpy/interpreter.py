@@ -63,7 +63,7 @@ from distspmd.frontend.from_numpy.syntax.unknown_elements import look_into
 from distspmd.frontend.from_numpy.syntax.variables import OfUndecidedClass, OneOf, Undecided
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.transcript import Refusal, told
-from distspmd.frontend.from_numpy.values import OwnArray, Tensor, View
+from distspmd.frontend.from_numpy.values import Demanded, OwnArray, Tensor, View
 from distspmd.frontend.tensor_ir.whole_numbers import Whole, same, simplified
 from distspmd.runtime.call_form import rebuilt
 
@@ -325,6 +325,8 @@ class Interpreter:
             return value
         if isinstance(value, RealOrComplex):
             return decided_types.stored(self, value, _readable(name))
+        if isinstance(value, Demanded):
+            return value
         if value.ndim == 0 and (tracer.straight is not None or known_number(value) is not None):
             return value
         if value.mask is not None:

@@ -64,6 +64,14 @@ class Tensor:
 
 
 @dataclass(eq=False)
+class Demanded(Tensor):
+    """Elements of which the first read adds a check to the program, so that nobody looks at them.
+
+    No variable has the container that they lie in.
+    """
+
+
+@dataclass(eq=False)
 class View(Tensor):
     """A tensor whose elements lie in a container.
 

@@ -8,6 +8,7 @@ from typing import Any
 import dace
 import numpy as np
 import pytest
+from mpi4py import MPI
 
 import distspmd
 from distspmd.codegen.build import load_unlowered
@@ -83,3 +84,32 @@ def test_least_squares_and_ranks_of_matrices_whose_shapes_are_symbols() -> None:
         for one, wanted in zip(found, program(a, y, k), strict=True):
             np.testing.assert_allclose(np.reshape(one, np.shape(wanted)), wanted, atol=1e-12)
             assert one.dtype == np.asarray(wanted).dtype
+
+
+@pytest.mark.usefixtures("unoptimised")
+def test_residuals_that_nobody_reads_end_no_program() -> None:
+    """NumPy gives none of a matrix without full rank, which matters where they are read only."""
+
+    def unread(a: Any, y: Any) -> Any:
+        x, _residuals, rank, values = np.linalg.lstsq(a, y)
+        fit = np.polyfit(y, y * y, 2)
+        while fit[0] > 9:
+            fit = fit / 2
+        return x, rank, values, fit
+
+    def read(a: Any, y: Any) -> Any:
+        x, residuals, *_ = np.linalg.lstsq(a, y)
+        return x, residuals
+
+    rng = np.random.default_rng(5)
+    a, y = rng.random((6, 3)), rng.random(6)
+    a[:, 1] = a[:, 0]
+    lowering = distspmd.lower(numpy_program(unread, a, y))
+    with distspmd.compile(lowering, MPI.COMM_SELF) as program:
+        for one, wanted in zip(program(a=a, y=y), unread(a, y), strict=True):
+            np.testing.assert_allclose(one, wanted, atol=1e-12)
+    with distspmd.compile(distspmd.lower(numpy_program(read, a, y)), MPI.COMM_SELF) as program:
+        with pytest.raises(np.linalg.LinAlgError, match="gives no residuals"):
+            program(a=a, y=y)
+        whole = rng.random((6, 3))
+        np.testing.assert_allclose(program(a=whole, y=y)[1], read(whole, y)[1], rtol=1e-9)

@@ -21,7 +21,7 @@ from distspmd.frontend.from_numpy.functions.lapack_calls import (
 )
 from distspmd.frontend.from_numpy.functions.registry import function
 from distspmd.frontend.from_numpy.shapes import reshape, transpose
-from distspmd.frontend.from_numpy.values import INT64, Tensor
+from distspmd.frontend.from_numpy.values import INT64, Demanded, Tensor
 from distspmd.frontend.tensor_ir.statements import Length
 from distspmd.frontend.tensor_ir.whole_numbers import same
 
@@ -335,7 +335,7 @@ def _residuals(run: Any, residuals: Tensor, rank: Tensor, m: Length, n: Length) 
             )
         return residuals.element(index)
 
-    return Tensor(residuals.shape, residuals.dtype, element, is_on_demand=True)
+    return Demanded(residuals.shape, residuals.dtype, element, is_on_demand=True)
 
 
 @function(np.linalg.pinv)

@@ -19,7 +19,7 @@ from distspmd.frontend.from_numpy.syntax.variables import OneOf
 from distspmd.frontend.from_numpy.syntax.varying import ReadAgain
 from distspmd.frontend.from_numpy.texts import Text, kept_text, values_in
 from distspmd.frontend.from_numpy.tracer import Tracer
-from distspmd.frontend.from_numpy.values import INT64, Tensor, View, make_view, view_of
+from distspmd.frontend.from_numpy.values import INT64, Demanded, Tensor, View, make_view, view_of
 from distspmd.frontend.tensor_ir.statements import Container, SetSymbol, loads_of
 from distspmd.frontend.tensor_ir.whole_numbers import simplified, symbol
 from distspmd.runtime.call_form import rebuilt
@@ -105,6 +105,8 @@ class _Keeper:
         if isinstance(value, View):
             own = value.container in self.containers
             return own or any(map(self.concerns, (*value.place, *value.shape)))
+        if isinstance(value, Demanded):
+            return False
         if isinstance(value, Tensor):
             return self.concerns(known_number(value)) or any(map(self._is_read, _parts(value)))
         if isinstance(value, Text):

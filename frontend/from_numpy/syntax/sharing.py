@@ -19,7 +19,7 @@ from distspmd.frontend.from_numpy.run_lists import RunList
 from distspmd.frontend.from_numpy.syntax.jumps import RESULT
 from distspmd.frontend.from_numpy.syntax.variables import OneOf
 from distspmd.frontend.from_numpy.tracer import Tracer
-from distspmd.frontend.from_numpy.values import Tensor, View
+from distspmd.frontend.from_numpy.values import Demanded, Tensor, View
 from distspmd.frontend.tensor_ir.statements import Container, loads_of
 from distspmd.frontend.tensor_ir.whole_numbers import is_linear, same, symbol
 
@@ -85,6 +85,8 @@ def _sees(value: Any, container: Container, looked_at: set[int]) -> int:
     """
     if isinstance(value, View):
         return int(value.container is container)
+    if isinstance(value, Demanded):
+        return 0
     if isinstance(value, Tensor):
         index = tuple(symbol(f"__probe{d}") for d in range(value.ndim))
         return int(any(load.array is container for load in loads_of(value.element(index))))
