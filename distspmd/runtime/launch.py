@@ -190,6 +190,7 @@ def _settings(mpi: MPI, crowded: bool, cores: float, environ: Mapping[str, str])
             settings |= _unbound(major)
         if mpi.is_wheel:
             settings["OMPI_MCA_osc"] = "^ucx"  # it has no transport there, and says so each time
+            settings["OMPI_MCA_btl"] = "^ofi"  # unused here; its end takes a second
     return settings
 
 

@@ -255,6 +255,7 @@ def test_an_mpi_of_the_environment_is_never_bound(mpi: MPI) -> None:
     around = environment(wheel, 1, environ={})
     assert around["PRTE_MCA_hwloc_default_binding_policy"] == "none"
     assert around["OMPI_MCA_osc"] == "^ucx"
+    assert around["OMPI_MCA_btl"] == "^ofi"  # whose end sleeps for a second in each start
 
 
 @pytest.mark.parametrize(
