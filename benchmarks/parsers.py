@@ -6,6 +6,9 @@ same schedule and compiled with the same compiler and flags; arrays come from ra
 the two alternate. It prints the best time of the processor for a call of each, how many times as
 fast ours is, and whether the two agree; then how long both take to read 100 statements. The file
 that is kept gets a line of JSON for each row.
+
+``--table benchmarks/parsers.json [FILE ...]`` measures nothing: it takes rows of files into the
+first one, and prints the table of ``benchmarks/README.md``.
 """
 
 import argparse
@@ -285,6 +288,30 @@ HEAD = """| kernel | ranks | ours ms | DaCe's parser ms | times as fast | |
 |---|---|---|---|---|---|"""
 
 
+GROUPS = ((0.9, "below 0.9"), (1.1, "0.9 to 1.1"), (3.0, "1.1 to 3"), (float("inf"), "3 and more"))
+"""Groups of the table: what is below a number, and how that is called."""
+
+
+def rows_of(file: Path) -> list[dict[str, Any]]:
+    """Rows of a file: one list of them, or a line for each."""
+    text = file.read_text()
+    found = json.loads(text) if text.startswith("[") else map(json.loads, text.splitlines())
+    return list(found)
+
+
+def collect(into: Path, files: list[Path]) -> None:
+    """Put rows of files in the place of the older ones, and print the table of one rank."""
+    rows = {(row["kernel"], row["ranks"]): row for file in (into, *files) for row in rows_of(file)}
+    into.write_text(json.dumps(list(rows.values()), indent=0) + "\n")
+    fast = sorted((row["times_as_fast"], k) for (k, ranks), row in rows.items() if ranks == 1)
+    print("| times as fast | kernels |\n|---|---|")
+    least = 0.0
+    for most, name in GROUPS:
+        own = [f"`{kernel}` {times:.2f}" for times, kernel in fast if least <= times < most]
+        print(f"| {name} | {', '.join(own)} |")
+        least = most
+
+
 # -- reading --------------------------------------------------------------------------------------
 
 STATEMENTS = 100
@@ -333,7 +360,11 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=40, help="calls of each program, at most")
     parser.add_argument("--keep", type=Path, help="a file that gets the rows")
     parser.add_argument("--workers", type=int, default=2, help="processes that compile")
+    parser.add_argument("--table", type=Path, nargs="+", metavar="FILE", help="see above")
     options = parser.parse_args()
+    if options.table:
+        collect(options.table[0], options.table[1:])
+        return
     names = options.kernels or every
     if launched_ranks() is not None:
         on_ranks(names, options.repeat, options.keep)

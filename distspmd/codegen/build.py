@@ -46,6 +46,7 @@ _MAKING_CODE = ("expressions", "codegen", "nodes", "dace_compat")
 _HEADERS_OF_PROGRAMS = (
     "api/execute.hpp",
     "irregular/index_set.hpp",
+    "kernels/complex_numbers.hpp",
     "kernels/extrema.hpp",
     "kernels/fourier.hpp",
     "kernels/lines.hpp",
@@ -58,9 +59,13 @@ _HEADERS_OF_PROGRAMS = (
 EXACT = "-fno-fast-math -ffp-contract=off"
 """Flags by which an expression has the same bits in whatever loop the compiler puts it."""
 
-_EXTREMA = compile_runtime.INCLUDE / "distspmd" / "kernels" / "extrema.hpp"
-OVERLOADS = f'#include <math.h>\n#include "{_EXTREMA}"\n'
-"""For DaCe's code ``exp`` and others have overloads for float, and ``max`` is NumPy's."""
+_KERNELS = compile_runtime.INCLUDE / "distspmd" / "kernels"
+OVERLOADS = "".join(
+    f"#include {header}\n"
+    for header in ("<math.h>", f'"{_KERNELS}/extrema.hpp"', f'"{_KERNELS}/complex_numbers.hpp"')
+)
+"""For DaCe's code ``exp`` and others have overloads for float, and ``max`` is NumPy's; so are
+products of complex numbers, for ours."""
 
 ARITHMETIC = {
     "strict": "-fsigned-zeros",

@@ -45,8 +45,6 @@ _FUNCTIONS = {
 _SIGNS = {
     "add": "+",
     "subtract": "-",
-    "multiply": "*",
-    "divide": "/",
     "modulo": "%",
     "bitwise_and": "&",
     "bitwise_or": "|",
@@ -74,6 +72,8 @@ FORMS: dict[str, Form] = {
         for name, function in _FUNCTIONS.items()
     },
     **{name: f"({{0}} {sign} {{1}})" for name, sign in _SIGNS.items()},
+    "multiply": {"": "({0} * {1})", "c": "distspmd::times({0}, {1})"},
+    "divide": {"": "({0} / {1})", "c": "distspmd::quotient({0}, {1})"},
     "negative": "(-{0})",
     "from_parts": "{type}({0}, {1})",
     "conjugate": {"": "{0}", "c": "std::conj({0})"},

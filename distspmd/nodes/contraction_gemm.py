@@ -20,15 +20,18 @@ BLAS: dict[object, str] = {
     dtypes.complex128: "z",
 }
 """Types that BLAS has, with the letter of its functions."""
+LANES = 8
+"""Neighbours that vectors are worth."""
 
 
 def is_worth_a_call(gemm: Gemm) -> bool:
     """Whether loops would be slower than a call of the host's BLAS.
 
-    A product of a matrix and a vector is worth one if it is all of a large contraction.
+    A product of a matrix and a vector is worth one if it is all of a large contraction. Loops in
+    which lanes share neighbours are faster for longer.
     """
-    least = HEURISTICS.gemm_dimensions, HEURISTICS.gemm_products
-    return gemm.size >= least or gemm.is_large_gemv
+    products = HEURISTICS.lane_products if gemm.has_lanes else HEURISTICS.gemm_products
+    return gemm.size >= (HEURISTICS.gemm_dimensions, products) or gemm.is_large_gemv
 
 
 def largest(einsum: Einsum, worth: Callable[[Gemm], bool] = is_worth_a_call) -> Gemm | None:
@@ -94,6 +97,15 @@ class Gemm:
         extents = [self._extent(run) for run in (self.rows, self.columns, self.depth)]
         known = [int(n) if n.is_Integer else 64 for n in extents]
         return sum(n > 1 for n in known), known[0] * known[1] * known[2]
+
+    @property
+    def has_lanes(self) -> bool:
+        """Whether loops have vectors of neighbours, which stay in registers while they add up."""
+        einsum = self.einsum
+        extent = einsum.extents.get(einsum.neighbours, sympy.Integer(0))
+        is_real = einsum.result.dtype in (dtypes.float32, dtypes.float64)
+        few = HEURISTICS.register_neighbours
+        return bool(is_real and extent.is_Integer and LANES <= extent <= few)
 
     @property
     def is_large_gemv(self) -> bool:

@@ -6,6 +6,7 @@ the number of threads. Vector lanes share the reduction, unless it is ``in_order
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -13,17 +14,16 @@ from functools import cached_property
 from typing import Protocol
 
 import sympy
+from dace import dtypes
 
 from distspmd.expressions.cpp import CppPrinter
 from distspmd.expressions.ir import Expression, IndexValue, parts
-from distspmd.nodes.contraction_gemm import cpp_text
+from distspmd.nodes.contraction_gemm import LANES, cpp_text
 from distspmd.nodes.contraction_operands import Einsum, Operand, Pick
 from distspmd.plans.heuristics import HEURISTICS
 
 _FLOATS = ("float", "double")
 _LIMITS = "std::numeric_limits<{0}>"
-_LANES = 8
-"""Neighbours that vectors are worth."""
 LEAST = f"({_LIMITS}::has_infinity ? -{_LIMITS}::infinity() : {_LIMITS}::lowest())"
 MOST = f"({_LIMITS}::has_infinity ? {_LIMITS}::infinity() : {_LIMITS}::max())"
 """The least and the greatest value of a type."""
@@ -184,16 +184,8 @@ class _Loops:
     @property
     def innermost_kept(self) -> bool:
         """Whether neighbours in memory belong to different elements, and pick nothing each."""
-        einsum, kept = self.einsum, self.kept
-        if not kept or not einsum.reduced:
-            return False
-        last, pick = kept[-1], self.how.pick
-        if pick and last in einsum.operands[pick.operand].letters:
-            return False
-        moves = [
-            operand.steps.get(last, 0) == 1 for operand in einsum.operands if last in operand.steps
-        ]
-        return bool(moves) and all(moves) and einsum.result.steps[last] == 1
+        last, pick = self.einsum.neighbours, self.how.pick
+        return bool(last) and not (pick and last in self.einsum.operands[pick.operand].letters)
 
     @property
     def has_few_terms(self) -> bool:
@@ -204,7 +196,7 @@ class _Loops:
         last, terms = self.kept[-1], sympy.Mul(*(einsum.extents[x] for x in einsum.reduced))
         if not terms.is_Integer or terms > HEURISTICS.unrolled_terms:
             return False
-        few = einsum.extents[last].is_Integer and einsum.extents[last] < _LANES
+        few = einsum.extents[last].is_Integer and einsum.extents[last] < LANES
         near = (operand.steps.get(last, 0) in range(5) for operand in einsum.operands)
         return not few and einsum.result.steps[last] == 1 and all(near)
 
@@ -272,8 +264,8 @@ class _Loops:
         extent = self.einsum.extents[self.kept[-1]]
         most = HEURISTICS.register_neighbours
         if extent.is_Integer:
-            return self._in_few_lanes() if _LANES <= extent <= most else self._in_cached_blocks()
-        few = f"{cpp_text(extent)} >= {_LANES} && {cpp_text(extent)} <= {most}"
+            return self._in_few_lanes() if LANES <= extent <= most else self._in_cached_blocks()
+        few = f"{cpp_text(extent)} >= {LANES} && {cpp_text(extent)} <= {most}"
         return f"if ({few}) {{\n{self._in_few_lanes()}\n}} else {{\n{self._in_cached_blocks()}\n}}"
 
     def _in_few_lanes(self) -> str:
@@ -283,17 +275,17 @@ class _Loops:
         """
         einsum, last = self.einsum, self.kept[-1]
         index, extent = loop_variables(einsum)[last], cpp_text(einsum.extents[last])
-        lanes = f"for (int64_t __lane = 0; __lane < {_LANES}; ++__lane)"
+        lanes = f"for (int64_t __lane = 0; __lane < {LANES}; ++__lane)"
         here = f"{lanes} {{\nconst int64_t {index} = __first + __lane;\n"
         body = f"#pragma omp simd\n{here}{self.combined('__part[__lane]')}\n}}"
         lines = [
-            f"const int64_t __first = std::min<int64_t>(__begin, {extent} - {_LANES});",
-            f"{self.ctype} __part[{_LANES}];",
+            f"const int64_t __first = std::min<int64_t>(__begin, {extent} - {LANES});",
+            f"{self.ctype} __part[{LANES}];",
             f"{lanes} __part[__lane] = {self.neutral};",
             nest(einsum, einsum.reduced, body, self.how.pick),
             f"{here}{element(einsum.result)} = __part[__lane];\n}}",
         ]
-        code = f"for (int64_t __begin = 0; __begin < {extent}; __begin += {_LANES}) {{\n"
+        code = f"for (int64_t __begin = 0; __begin < {extent}; __begin += {LANES}) {{\n"
         outer = self.kept[:-1]
         shared = self._shared(len(outer)) if outer else ""
         return shared + nest(einsum, outer, code + "\n".join(lines) + "\n}")
@@ -354,7 +346,7 @@ class _Loops:
         einsum, ctype = self.einsum, self.ctype
         values = [element(operand) for operand in einsum.operands]
         if self.value is None:
-            value = " * ".join(f"{ctype}({value})" for value in values)
+            value = self._product([f"{ctype}({value})" for value in values])
             return f"const {ctype} __value = {ctype}({value});\n"
         held = map(_as_byte, einsum.operands, values)
         bound = {f"_v{n}": value for n, value in enumerate(held)}
@@ -366,6 +358,12 @@ class _Loops:
         value = printer.text(self.value)
         lines = [f"const auto {name} = {value};" for name, value in bound.items()]
         return "\n".join([*lines, *printer.lines, f"const {ctype} __value = {ctype}({value});\n"])
+
+    def _product(self, values: Sequence[str]) -> str:
+        """The product of numbers of the result's type."""
+        if self.einsum.result.dtype not in (dtypes.complex64, dtypes.complex128):
+            return " * ".join(values)
+        return functools.reduce(lambda a, b: f"distspmd::times({a}, {b})", values)
 
 
 def _as_byte(operand: Operand, value: str) -> str:

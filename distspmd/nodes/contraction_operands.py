@@ -94,6 +94,16 @@ class Einsum:
         """Whether no two values of the result's letters write one element."""
         return all(map(plain_letter, self.result.dimensions))
 
+    @cached_property
+    def neighbours(self) -> str:
+        """The result's last letter, if it moves by one element wherever it stands; else empty."""
+        last = "".join(x for x in self.letters if x not in self.reduced)[-1:]
+        having = [operand for operand in self.operands if last in operand.steps]
+        if not last or not having or not self.reduced:
+            return ""
+        moves = (operand.steps.get(last, 0) == 1 for operand in (*having, self.result))
+        return last if all(moves) else ""
+
     def coalesced(self) -> Einsum:
         """The same with one letter for neighbours that move as one in every window.
 

@@ -52,3 +52,15 @@ def test_what_lies_in_another_order_is_asked_of_scipy() -> None:
 
     found = run_here(Case("program", program, "", "", lambda _: [np.arange(5.0)], ()))
     assert found.kind == "right", found
+
+
+def of_extreme_parts(a, b):
+    return a * b, a / b
+
+
+def test_products_and_quotients_of_infinities_are_those_of_numpy() -> None:
+    parts = (1.0, -0.0, np.inf, -np.inf, np.nan, 1e300, 0.25)
+    numbers = np.array([complex(x, y) for x in parts for y in parts])
+    a, b = np.repeat(numbers, len(numbers)), np.tile(numbers, len(numbers))
+    found = run_here(Case("extreme", of_extreme_parts, "", "", lambda _: [a, b], ()))
+    assert found.kind == "right", found

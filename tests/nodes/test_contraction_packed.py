@@ -93,8 +93,25 @@ def einsum_of(text: str, sizes: dict[str, int], dtype: Any = dtypes.float32) -> 
     ],
 )
 def test_products_are_packed_where_blas_would_be_called_many_times(text: str, wanted: str) -> None:
-    sizes = dict.fromkeys("bhijkostdlc", 16)
+    sizes = dict.fromkeys("bhijkostdlc", 24)
     assert contraction.fastest_product(einsum_of(text, sizes)) == wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "size", "dtype", "wanted"),
+    [
+        ("sk,kj->sj", 16, dtypes.float32, contraction.NEST),
+        ("ks,kj->sj", 16, dtypes.float64, contraction.NEST),
+        ("sk,kj->sj", 18, dtypes.float32, CALL),
+        ("sk,jk->sj", 16, dtypes.float32, CALL),  # neighbours of the result lie apart
+        ("sk,kj->sj", 16, dtypes.complex128, CALL),
+    ],
+)
+def test_small_products_are_loops_where_lanes_share_neighbours(
+    text: str, size: int, dtype: Any, wanted: str
+) -> None:
+    einsum = einsum_of(text, dict.fromkeys("skj", size), dtype)
+    assert contraction.fastest_product(einsum) == wanted
 
 
 def test_small_products_and_other_types_are_not_packed() -> None:

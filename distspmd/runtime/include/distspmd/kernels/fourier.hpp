@@ -14,6 +14,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "complex_numbers.hpp"
+
 namespace distspmd::fourier {
 
 constexpr int64_t LARGEST_FACTOR = 13;
@@ -39,12 +41,6 @@ inline std::complex<T> root(int64_t k, int64_t n) {
     default: break;
   }
   return {T(x), T(-y)};
-}
-
-/// The product, without the checks of std::complex for infinities.
-template <class T>
-inline std::complex<T> times(std::complex<T> a, std::complex<T> b) {
-  return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
 }
 
 /// All that transforms of one length need; its methods are for one thread.
