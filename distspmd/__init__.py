@@ -8,6 +8,7 @@ Under MPI, an exception that nobody catches on one rank ends all ranks, as soon 
 
 from __future__ import annotations
 
+import gc
 import importlib
 from typing import TYPE_CHECKING, Any
 
@@ -168,7 +169,13 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"distspmd.{name}")
     if name not in _LATER:
         raise AttributeError(f"module 'distspmd' has no attribute {name!r}")
-    found = globals()[name] = getattr(importlib.import_module(_LATER[name]), name)
+    collects = gc.isenabled()
+    gc.disable()  # nothing of what is made is garbage, and to look for some takes a twentieth
+    try:
+        found = globals()[name] = getattr(importlib.import_module(_LATER[name]), name)
+    finally:
+        if collects:
+            gc.enable()
     return found
 
 

@@ -6,7 +6,6 @@ freed while others are gathered, and made again (:mod:`distspmd.passes.gathered_
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 
 from distspmd.errors import ScheduleError, describe
@@ -41,6 +40,8 @@ def check_arguments(
         )
     for name, kind in arguments.items():
         if name not in names:
+            import difflib
+
             close = difflib.get_close_matches(str(name), names)
             hint = f"Did you mean {close[0]!r}?" if close else f"It has {', '.join(names)}."
             raise ScheduleError(

@@ -95,6 +95,8 @@ class Agreement:
         if self.ranks > 1:
             watchdog.watch(self.standing)
         self.standing.begin(doing)
+        if self.ranks > 1:
+            wait_quietly(comm)  # many come late, since the cores that they share start them
         self.comm: Any = comm.Dup()
         self.standing.end()
         self.comm.Set_attr(_keyval(), self)

@@ -120,11 +120,14 @@ class Board:
 
     def all(self) -> dict[int, Posted]:
         """What is on the board, by rank."""
+        found = {rank: self.read(rank) for rank in self._ranks()}
+        return {rank: posted for rank, posted in found.items() if posted is not None}
+
+    def _ranks(self) -> list[int]:
+        """The ranks that have something on the board, in order."""
         with suppress(OSError):
-            ranks = sorted(int(name) for name in os.listdir(self.folder) if name.isdigit())
-            found = {rank: self.read(rank) for rank in ranks}
-            return {rank: posted for rank, posted in found.items() if posted is not None}
-        return {}
+            return sorted(int(name) for name in os.listdir(self.folder) if name.isdigit())
+        return []
 
     def told(self) -> dict[int, str]:
         """What each rank does now, by rank."""
@@ -135,9 +138,17 @@ class Board:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def remove_if_all_ended(self, ranks: int = 0) -> None:
-        """Take the board away if so many ranks have been on it and none is left."""
-        found = self.all().values()
-        if len(found) >= ranks and all(posted.ended or not posted.lives for posted in found):
+        """Take the board away if so many ranks have been on it and none is left.
+
+        Each rank asks at its end, and looks no further than the first that is left.
+        """
+        found = 0
+        for rank in reversed(self._ranks()):
+            if (posted := self.read(rank)) is not None:
+                if not posted.ended and posted.lives:
+                    return
+                found += 1
+        if found >= ranks:
             self.remove()
 
 

@@ -27,7 +27,6 @@ from distspmd.plans.rewrites.split_reductions import split_reductions
 from distspmd.plans.row_exchange import RowExchange
 from distspmd.runtime.agreement import Agreement
 from distspmd.runtime.collective_resource import Closing
-from distspmd.runtime.compile_runtime import build_runtime
 from distspmd.runtime.shared_memory import Lying, SharedNode, can_copy_in_out, can_copy_once
 from distspmd.runtime.standing import Movements
 
@@ -388,6 +387,8 @@ def shared_library(agreement: Agreement) -> Path:
 
 
 def _attempt() -> tuple[Path | None, Exception | None]:
+    from distspmd.runtime.compile_runtime import build_runtime  # ranks that only load need it not
+
     try:
         path = build_runtime()
     except (CacheError, CompilationError, ToolchainError, OSError) as error:

@@ -33,6 +33,8 @@ _CROSSED = 20.0
 """Seconds for which ranks wait for each other before that is taken for certain."""
 _SILENT = 10.0
 """Seconds after which a rank that has not written says nothing of what it does now."""
+_LOOKING = 8
+"""Of ranks that wait for each other, about how many look at all others at once."""
 _LAST_WORDS = 1.0
 """Seconds for ranks of other nodes to say where they stand."""
 
@@ -120,7 +122,7 @@ class _Watchdog(threading.Thread):
         self._beat = 0
         self._lock = threading.Lock()
         self._waits: tuple[str, int, int] | None = None
-        self._waited = self._crossed = 0.0
+        self._waited = self._crossed = self._unseen = 0.0
         self._heard: dict[int, tuple[int, float]] = {}
         """By rank, its last beat and the seconds since it came."""
 
@@ -188,12 +190,25 @@ class _Watchdog(threading.Thread):
             self._waited = self._waited + passed if same else 0.0
             self._post(waiting)
         if waiting is None or self._waited < _SURE:
-            self._crossed = 0.0
+            self._crossed = self._unseen = 0.0
             return
+        self._unseen += passed
+        if not self._has_turn(len(waiting.members)):
+            return
+        passed, self._unseen = self._unseen, 0.0
         others = self._others(passed)
         problem = self._problem(waiting, others, passed)
         if problem and waiting.waits == waits:
             self._end_all(problem, others)
+
+    def _has_turn(self, members: int) -> bool:
+        """Whether this rank looks at the others now.
+
+        Where many wait they take turns: each reads what all have written, which would keep the
+        cores from those that are waited for.
+        """
+        turns = -(-min(members, self._of_node) // _LOOKING)
+        return (self._beat + self._rank) % max(1, turns) == 0
 
     def _post(self, waiting: Standing | None = None) -> None:
         assert self._board is not None

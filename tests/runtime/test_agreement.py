@@ -223,6 +223,34 @@ def test_a_board_has_what_was_posted_last(monkeypatch: pytest.MonkeyPatch, tmp_p
     assert job.all() == {}
 
 
+def test_a_rank_that_ends_looks_no_further_than_one_that_is_left(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(board, "boards_folder", lambda: tmp_path)
+    job, looked = Board("job"), []
+    for rank in range(10):
+        job.post(rank, posted(ended=rank != 7))
+    read = Board.read
+    monkeypatch.setattr(Board, "read", lambda own, rank: looked.append(rank) or read(own, rank))
+    job.remove_if_all_ended(10)
+    assert looked == [9, 8, 7]
+
+
+@pytest.mark.parametrize(("members", "at_once"), [(2, 64), (8, 64), (64, 8), (1000, 8)])
+def test_ranks_that_wait_take_turns_in_looking_at_the_others(members: int, at_once: int) -> None:
+    thread = watchdog._Watchdog()
+    thread._of_node = 64
+    looks = set()
+    for thread._beat in range(8):
+        now = set()
+        for thread._rank in range(64):
+            if thread._has_turn(members):
+                now.add(thread._rank)
+        assert len(now) == at_once
+        looks |= now
+    assert looks == set(range(64))  # none waits for its turn for ever
+
+
 def test_what_a_board_holds_that_is_no_post_is_left_out(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
