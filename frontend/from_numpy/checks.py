@@ -125,7 +125,7 @@ def add_raise(run: Any, node: ast.Raise) -> None:
         tracer.refuse("a bare raise")
     kind = run.value(node.exc.func if isinstance(node.exc, ast.Call) else node.exc)
     if not isinstance(kind, type) or not issubclass(kind, BaseException):
-        tracer.refuse(f"raise of {kind!r}, which is no class of errors")
+        tracer.fail(TypeError("exceptions must derive from BaseException"))
     given = [run.value(a) for a in node.exc.args] if isinstance(node.exc, ast.Call) else []
     tracer.node = node
     message = given[0] if len(given) == 1 else Text.of(described(tuple(given))) if given else ""

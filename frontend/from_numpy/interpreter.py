@@ -33,6 +33,7 @@ from distspmd.frontend.from_numpy.syntax import (
     lists,
     objects,
     own_arrays,
+    python_errors,
     told_apart,
 )
 from distspmd.frontend.from_numpy.syntax.absence import known_value, may_be_unbound, present
@@ -277,6 +278,7 @@ class Interpreter:
 
     def _bind_all(self, targets: Sequence[ast.expr], values: Sequence[Any]) -> None:
         starred = [n for n, t in enumerate(targets) if isinstance(t, ast.Starred)]
+        python_errors.check_count(self, values, targets, len(targets) - len(starred))
         if starred:
             (place,) = starred
             after = len(targets) - place - 1
@@ -286,8 +288,6 @@ class Interpreter:
                 *values[len(values) - after :],
             ]
             targets = [t.value if isinstance(t, ast.Starred) else t for t in targets]
-        if len(values) != len(targets):
-            self.tracer.refuse(f"{len(values)} values for {len(targets)} variables")
         pairs = zip(targets, map(self.settled_parts, values), strict=True)
         settled = [v if isinstance(t, ast.Name) else lists.settled(self, v) for t, v in pairs]
         for target, value in zip(targets, settled, strict=True):
@@ -309,10 +309,12 @@ class Interpreter:
             if count is None:
                 self.tracer.refuse(f"{told(value)} is not unpacked: its length is not known")
             return [indexing.part_at(self.tracer, value, n) for n in range(count)]
+        if objects.is_own(value) and not isinstance(value, tuple | list | dict):
+            return list(static_values(self, value))
         try:
             return list(value)
         except TypeError:
-            self.tracer.refuse(f"{told(value)} is not unpacked")
+            python_errors.fail(self, python_errors.unpack, value)
 
     def kept(self, name: str, value: Any) -> Any:
         """What a variable stands for: tensors are stored, for later writes not to reach them."""

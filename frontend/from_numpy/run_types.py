@@ -75,6 +75,42 @@ def with_whole(value: Tensor, found: Tensor) -> Tensor:
     return replace(found, is_mixed=True, run_type=Tensor((), INT64, element))
 
 
+def is_of_types(value: Tensor, kinds: Any) -> Tensor:
+    """Whether the type that the run decides is one of some classes, or below one."""
+    places = [
+        place
+        for place, (name, is_python) in enumerate(TYPES)
+        if issubclass(_class_of(name, is_python=is_python), kinds)
+    ]
+
+    def element(index: tuple[Index, ...]) -> Expression:
+        own = type_of(value).element(index)
+        found: Expression = number(False, np.dtype(bool))
+        for place in places:
+            found = apply("logical_or", found, apply("equal", own, number(place, INT64)))
+        return found
+
+    return Tensor((), np.dtype(bool), element, bool)
+
+
+def _class_of(name: str, *, is_python: bool) -> type:
+    """The class of a number of a type."""
+    dtype = np.dtype(name)
+    known = (kind for kind, own in PYTHON_TYPES.items() if is_python and own == dtype)
+    return next(known, dtype.type)
+
+
+def is_truth(value: Tensor, wanted: bool) -> Tensor:
+    """Whether a number of which the run decides the type is Python's True, or False."""
+    is_bool = is_of_types(value, bool)
+
+    def element(index: tuple[Index, ...]) -> Expression:
+        same = apply("equal", value.element(index), number(wanted, value.dtype))
+        return apply("logical_and", is_bool.element(index), same)
+
+    return Tensor((), np.dtype(bool), element, bool)
+
+
 def number_of_type(value: Any) -> Any:
     """The number of the type that a number, or each element of an array, has."""
     if isinstance(value, Tensor):

@@ -7,6 +7,7 @@ from typing import Any
 
 from distspmd.frontend.from_numpy.functions.registry import function
 from distspmd.frontend.from_numpy.syntax import objects
+from distspmd.frontend.from_numpy.syntax.python_errors import check_attribute_of
 from distspmd.frontend.from_numpy.transcript import told
 
 _NONE = object()
@@ -30,6 +31,7 @@ def _getattr(run: Any, base: Any, name: Any, default: Any = _NONE) -> Any:
 def _setattr(run: Any, base: Any, name: Any, value: Any) -> None:
     name = _checked(run, name)
     if not objects.is_own(base):
+        check_attribute_of(run, base, name, value)
         run.tracer.refuse(f"setattr of {told(base)}, which is no object of the program")
     objects.set_attribute(run, base, name, value)
 

@@ -7,7 +7,7 @@ import builtins
 import collections
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,30 +15,32 @@ import sympy
 
 from distspmd.frontend.from_numpy import indexing
 from distspmd.frontend.from_numpy.arithmetic import apply_ufunc, combine, converted
+from distspmd.frontend.from_numpy.checks import end_if
 from distspmd.frontend.from_numpy.choosing import as_arrays
 from distspmd.frontend.from_numpy.clocks import Seconds
 from distspmd.frontend.from_numpy.failures import checked_result, checked_whole
 from distspmd.frontend.from_numpy.functions.registry import function
 from distspmd.frontend.from_numpy.library import iteration
 from distspmd.frontend.from_numpy.run_lists import RunList, RunTable
-from distspmd.frontend.from_numpy.run_types import without_mixture
+from distspmd.frontend.from_numpy.run_types import is_of_types, without_mixture
 from distspmd.frontend.from_numpy.syntax import generators, letters, list_changes, lists
 from distspmd.frontend.from_numpy.syntax.calls import Closure, of_library
 from distspmd.frontend.from_numpy.syntax.generators import Generator
 from distspmd.frontend.from_numpy.syntax.mutation import is_outside
-from distspmd.frontend.from_numpy.syntax.objects import class_of, is_own, special
+from distspmd.frontend.from_numpy.syntax.objects import class_of, is_own, required, special
 from distspmd.frontend.from_numpy.syntax.ranges import (
     Enumerated,
     Places,
     SymbolicRange,
     Zipped,
+    by_index,
     static_values,
 )
 from distspmd.frontend.from_numpy.syntax.variables import Saved
 from distspmd.frontend.from_numpy.texts import Text
 from distspmd.frontend.from_numpy.transcript import CannotRoll, Refusal, told
 from distspmd.frontend.from_numpy.values import OwnArray, Tensor
-from distspmd.frontend.tensor_ir.whole_numbers import add, subtract
+from distspmd.frontend.tensor_ir.whole_numbers import add, same, subtract
 
 
 @function(builtins.range)
@@ -68,7 +70,7 @@ def _len(run: Any, value: Any) -> Any:
     if isinstance(value, OwnArray) and special(run, value, "len") is NotImplemented:
         return _len(run, value.array)
     if is_own(value) and not isinstance(value, tuple | list | dict):
-        return special(run, value, "len")
+        return _length_of_object(run, value)
     if isinstance(value, RunTable):
         return value.rows
     if isinstance(value, RunList | Text):
@@ -77,6 +79,13 @@ def _len(run: Any, value: Any) -> Any:
         return len(value)
     except TypeError as problem:
         run.tracer.fail(problem)
+
+
+def _length_of_object(run: Any, value: Any) -> Any:
+    found = required(run, "len", len, value)
+    if isinstance(found, int) and found < 0:
+        run.tracer.fail(ValueError("__len__() should return >= 0"))
+    return found
 
 
 @function(builtins.enumerate)
@@ -101,7 +110,7 @@ def _next(run: Any, values: Any, *default: Any) -> Any:
     if isinstance(values, Generator):
         return _next_of_generator(run, values, *default)
     if not isinstance(values, Iterator):
-        run.tracer.refuse(f"next(...) of {told(values)}, which is no iterator")
+        run.tracer.fail(TypeError(f"{told(values)} is not an iterator"))
     if is_outside(run, values):
         run.tracer.refuse("next(...) of an iterator from outside of the program; make it inside")
     return next(values, *default)
@@ -124,7 +133,26 @@ def _next_of_generator(run: Any, values: Generator, *default: Any) -> Any:
 
 @function(builtins.zip)
 def _zip(run: Any, *values: Any, strict: bool = False) -> Any:
+    if strict:
+        _check_lengths(run, values)
     return Zipped(values)
+
+
+def _check_lengths(run: Any, values: Sequence[Any]) -> None:
+    """Let the program end where what is taken side by side differs in length, as far as known."""
+    counted = [by_index(run, each) for each in values]
+    lengths = [
+        len(each) if isinstance(each, list | tuple | dict | str) and n is None else n and n[0]
+        for each, n in zip(values, counted, strict=True)
+    ]
+    for place, length in enumerate(lengths[1:], 2):
+        first = lengths[0]
+        if first is None or length is None or same(first, length):
+            continue
+        told = f"zip() argument {place} has another length than argument 1"
+        if isinstance(first, int) and isinstance(length, int):
+            run.tracer.fail(ValueError(told))
+        end_if(run, sympy.Ne(first, length), "ValueError", told)
 
 
 @function(itertools.product)
@@ -229,7 +257,7 @@ def _deque(run: Any, values: Any = (), maxlen: Any = None) -> Any:
 @function(builtins.abs)
 def _abs(run: Any, value: Any) -> Any:
     if is_own(value):
-        return special(run, value, "abs")
+        return required(run, "abs", abs, value)
     if isinstance(value, Tensor | np.ndarray):
         return combine(run.tracer, np.absolute, [value])
     return sympy.Max(value, -value) if isinstance(value, sympy.Basic) else abs(value)
@@ -299,6 +327,8 @@ def _all(run: Any, values: Any) -> Any:
 
 @function(builtins.isinstance)
 def _isinstance(run: Any, value: Any, kinds: Any) -> Any:
+    if isinstance(value, Tensor) and value.run_type is not None:
+        return is_of_types(value, kinds)
     if isinstance(value, Tensor):
         return issubclass(value.python_class, kinds)
     if isinstance(value, RunList):
@@ -368,6 +398,8 @@ def _round(run: Any, value: Any, digits: Any = None) -> Any:
 
 @function(builtins.type)
 def _type(run: Any, value: Any) -> Any:
+    if isinstance(value, Tensor) and value.run_type is not None:
+        run.tracer.refuse("type(...) of a number of which the run decides the type; isinstance")
     if isinstance(value, Tensor):
         return value.python_class
     if isinstance(value, RunList):

@@ -184,6 +184,18 @@ def end_unbound(run: Interpreter, name: str) -> None:
     raise EndsHere(tracer.message(f"the name {name!r} is not defined"))
 
 
+def fail_unbound(run: Interpreter, name: str) -> NoReturn:
+    """Read no further where a name is read that has no value.
+
+    Raises:
+        KnownError: a handler takes the error.
+        Refusal: none does.
+    """
+    told = f"the name {name!r} is not defined"
+    is_local = is_bound_in(run.tracer.frames[-1].body, name)
+    run.tracer.fail(UnboundLocalError(told) if is_local else NameError(told))
+
+
 def _end_if_absent(run: Interpreter, choice: OneOf, kind: str, text: str) -> None:
     """End the program where a value is absent, and where the expression around asks for it."""
     tracer = run.tracer

@@ -11,7 +11,7 @@ from distspmd.frontend.from_numpy import decided_types
 from distspmd.frontend.from_numpy.complex_parts import apply_imag, apply_real, from_parts
 from distspmd.frontend.from_numpy.kinds import has_data
 from distspmd.frontend.from_numpy.real_or_complex import RealOrComplex
-from distspmd.frontend.from_numpy.syntax import objects
+from distspmd.frontend.from_numpy.syntax import objects, python_errors
 from distspmd.frontend.from_numpy.syntax.calls import Method
 from distspmd.frontend.from_numpy.values import Tensor, View
 
@@ -52,6 +52,7 @@ def assign(run: Interpreter, target: ast.Attribute, value: Any) -> None:
     elif objects.is_closure(base) and not (has_data(value) or tracer.inner):
         vars(base)[name] = value
     else:
+        python_errors.check_attribute_of(run, base, name, value)
         tracer.refuse(f"an assignment to the attribute {name!r}")
 
 

@@ -393,7 +393,7 @@ def _python(
     try:
         bound = inspect.signature(wrapped, follow_wrapped=False).bind(*arguments, **keywords)
     except TypeError as problem:
-        run.tracer.refuse(f"{function.__name__}: {problem}")
+        run.tracer.fail(TypeError(f"{function.__name__}(): {problem}"))
     bound.apply_defaults()
     if is_of_library(wrapped):
         return of_library(run, wrapped, dict(bound.arguments))
@@ -418,20 +418,26 @@ def _closure(
     names = [a.arg for a in (*own.posonlyargs, *own.args)]
     known = dict(closure.defaults)
     if len(arguments) > len(names) and not own.vararg:
-        run.tracer.refuse(f"{closure.__name__} takes {len(names)} arguments")
+        told = f"takes {len(names)} arguments, and {len(arguments)} are given"
+        run.tracer.fail(TypeError(f"{closure.__name__}() {told}"))
     known.update(zip(names, arguments, strict=False))
     if own.vararg:
         known[own.vararg.arg] = tuple(arguments[len(names) :])
     allowed = {*names, *(a.arg for a in own.kwonlyargs)}
     extra = {k: v for k, v in keywords.items() if k not in allowed}
     if extra and not own.kwarg:
-        run.tracer.refuse(f"{closure.__name__} has no argument {next(iter(extra))!r}")
+        told = f"got an unexpected keyword argument {next(iter(extra))!r}"
+        run.tracer.fail(TypeError(f"{closure.__name__}() {told}"))
+    if twice := keywords.keys() & {*names[: len(arguments)]}:
+        told = f"got multiple values for argument {min(twice)!r}"
+        run.tracer.fail(TypeError(f"{closure.__name__}() {told}"))
     if own.kwarg:
         known[own.kwarg.arg] = extra
     known.update({k: v for k, v in keywords.items() if k in allowed})
     missing = [n for n in allowed if n not in known]
     if missing:
-        run.tracer.refuse(f"{closure.__name__} needs the argument {missing[0]!r}")
+        told = f"missing the required argument {missing[0]!r}"
+        run.tracer.fail(TypeError(f"{closure.__name__}() {told}"))
     for each in run.tracer.frames:
         change_outer(run, each)
     scopes = {name: value for scope in closure.scopes for name, value in scope.items()}

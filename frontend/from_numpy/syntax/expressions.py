@@ -43,6 +43,7 @@ from distspmd.frontend.from_numpy.syntax.absence import (
     compared_with_none,
     end_if_none,
     end_unbound,
+    fail_unbound,
     knowing,
     known_value,
     may_be_none,
@@ -95,8 +96,9 @@ def _name(run: Interpreter, node: ast.Name) -> Any:
     if run.tracer.has_left_out:  # its assignment may be what was left out
         raise UnknownElement
     end_unbound(run, node.id)
-    reason = run.tracer.of_maps.get(node.id, f"the name {node.id!r} is not defined")
-    raise Refusal(run.tracer.message(reason))
+    if node.id in run.tracer.of_maps:
+        raise Refusal(run.tracer.message(run.tracer.of_maps[node.id]))
+    return fail_unbound(run, node.id)
 
 
 @expression(ast.BinOp)

@@ -98,8 +98,16 @@ class _Inlined:
     """The body of a generator in that of a function with a loop over it."""
 
     generator: ast.FunctionDef
+    file: str
     prefix: str
     body: list[ast.stmt] = field(default_factory=list)
+
+
+def _stand_at_one_place(inlined: _Inlined, generator: Generator) -> bool:
+    """Whether what was inlined is the same syntax as that of a generator."""
+    one, other = inlined.generator, generator.node
+    places = [(node.lineno, node.col_offset, node.name) for node in (one, other)]
+    return places[0] == places[1] and inlined.file == generator.frame.file
 
 
 _NONE = ast.arguments([], [], None, [], [], None, [])
@@ -238,9 +246,9 @@ def loop(run: Interpreter, node: StoppedFor, generator: Generator, start: Any = 
         tracer.refuse("generators that call each other more than 60 times deep")
     generator.begin(run)
     inlined = run.inlined.get(node)
-    if inlined is None or inlined.generator.lineno != generator.node.lineno:
+    if inlined is None or not _stand_at_one_place(inlined, generator):
         prefix = inlined.prefix if inlined else f"__of{len(run.inlined)}_"
-        run.inlined[node] = inlined = _Inlined(generator.node, prefix)
+        run.inlined[node] = inlined = _Inlined(generator.node, generator.frame.file, prefix)
         inlined.body.extend(_body(run, node, generator, prefix, is_counted=start is not None))
     prefix = inlined.prefix
     frame.written_into |= {f"{prefix}{name}" for name in written_into(generator.node)}

@@ -38,6 +38,7 @@ from distspmd.frontend.from_numpy.syntax.ranges import (
     static_values,
 )
 from distspmd.frontend.from_numpy.syntax.registry import expression
+from distspmd.frontend.from_numpy.syntax.turns import END, Turns, of_known, turns_of
 from distspmd.frontend.from_numpy.syntax.variables import OneOf, Saved
 from distspmd.frontend.from_numpy.transcript import UNROLLED, CannotRoll, Refusal
 from distspmd.frontend.from_numpy.values import INT64, Tensor, View, make_view, whole_expression
@@ -122,6 +123,9 @@ def _iterate(interpreter: Interpreter, node: StoppedFor, over: Any) -> None:
     if isinstance(over, SymbolicRange):
         _range_loop(interpreter, node, over)
         return
+    if isinstance(over, Turns):
+        _unrolled(interpreter, node, over)
+        return
     if isinstance(over, Places) and over.is_of_ranges:
         for_loop(interpreter, nested(interpreter, node, over))
         return
@@ -130,21 +134,21 @@ def _iterate(interpreter: Interpreter, node: StoppedFor, over: Any) -> None:
         length, value_of = counted
         _range_loop(interpreter, node, SymbolicRange(0, length, 1), value_of)
         return
-    _unrolled(interpreter, node, list(static_values(interpreter, over)))
+    _unrolled(interpreter, node, turns_of(interpreter, over))
 
 
-def _unrolled(interpreter: Interpreter, node: StoppedFor, values: Sequence[Any]) -> None:
+def _unrolled(interpreter: Interpreter, node: StoppedFor, turns: Turns) -> None:
     stops = node.stops
-    if len(values) > 20 * UNROLLED:
-        interpreter.tracer.refuse(f"a loop over {len(values)} values that cannot stay a loop")
-    for place, value in enumerate(values):
+    for value, rest in turns.rest():
+        if rest.place > 20 * UNROLLED:
+            interpreter.tracer.refuse(f"a loop over {rest.place} values that cannot stay a loop")
         interpreter.bind(node.target, value)
         interpreter.block(node.body)
         known = [interpreter.truth(interpreter.variables.get(s, False)) for s in stops]
         if True in known:
             return
         if None in known:
-            _unrolled_after(interpreter, node, values[place + 1 :], stops)
+            _unrolled_after(interpreter, node, rest, stops)
             return
 
 
@@ -157,14 +161,14 @@ def _all(tests: list[ast.expr]) -> ast.expr:
 
 
 def _unrolled_after(
-    interpreter: Interpreter, node: StoppedFor, values: Sequence[Any], stops: Sequence[str]
+    interpreter: Interpreter, node: StoppedFor, turns: Turns, stops: Sequence[str]
 ) -> None:
     """The rest of an unrolled loop, unless a flag is set."""
-    if not values:
+    if turns.at(turns.place) is END:
         return
     test = _all([_unset(flag) for flag in stops])
-    interpreter.variables["__values"] = list(values)
-    rest = StoppedFor(node.target, ast.Name("__values", ast.Load()), node.body, stops=stops)
+    values: Any = turns
+    rest = StoppedFor(node.target, ast.Constant(values), node.body, stops=stops)
     made = ast.If(test, [rest], [])
     ast.fix_missing_locations(ast.copy_location(made, node))
     branch(interpreter, made)
@@ -183,7 +187,7 @@ def _range_loop(
     length = over.length
     if isinstance(length, int) and length <= 1:
         values = [over.first] if length == 1 else []
-        _unrolled(interpreter, node, [value_of(v) if value_of else v for v in values])
+        _unrolled(interpreter, node, of_known([value_of(v) if value_of else v for v in values]))
         return
     if tracer.straight is not None:
         tracer.straight.leave()
@@ -213,7 +217,7 @@ def _range_loop(
         saved.restore(interpreter)
         tracer.node = node
     values = [add(over.first, multiply(n, over.step)) for n in range(length)]
-    _unrolled(interpreter, node, [value_of(v) if value_of else v for v in values])
+    _unrolled(interpreter, node, of_known([value_of(v) if value_of else v for v in values]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -271,7 +275,7 @@ def _by_arrays(
         rest = [over.first]
         over = SymbolicRange(add(over.first, over.step), over.end, over.step)
         pairs = 0
-    _unrolled(interpreter, node, [value_of(v) if value_of else v for v in rest])
+    _unrolled(interpreter, node, of_known([value_of(v) if value_of else v for v in rest]))
     if not pairs:
         _range_loop(interpreter, node, over, value_of, why_rest=why)
 

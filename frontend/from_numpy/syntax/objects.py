@@ -111,7 +111,6 @@ def make(
         return own_arrays.make(run, kind, given, named)
     if type(kind) not in (type, abc.ABCMeta):
         tracer.refuse(f"objects of {kind.__name__}, which makes them in a way of its own")
-    own: Any = kind
     maker = inspect.getattr_static(kind, "__new__")
     if maker is vars(object)["__new__"]:
         made: Any = new_object(run, kind)
@@ -119,14 +118,23 @@ def make(
         made = run.call(getattr(maker, "__func__", maker), [kind, *given], named)
         if not isinstance(made, kind):
             return made
-    init: Any = own.__init__
+    _initialise(run, made, given, named)
+    return made
+
+
+def _initialise(
+    run: Interpreter, made: Any, given: Sequence[Any], named: Mapping[str, Any]
+) -> None:
+    """Call the ``__init__`` of a new object."""
+    kind: Any = class_of(made)
+    init = kind.__init__
     if dataclasses.is_dataclass(kind) and "__init__" in vars(kind) and _is_generated(init):
         _fill(run, made, given, named)
     elif _is_function(init):
-        run.call(init, [made, *given], named)
-    elif (given or named) and maker is vars(object)["__new__"]:
-        tracer.refuse(f"{kind.__name__}() takes no arguments")
-    return made
+        if run.call(init, [made, *given], named) is not None:
+            run.tracer.fail(TypeError("__init__() should return None"))
+    elif (given or named) and kind.__new__ is object.__new__:
+        run.tracer.fail(TypeError(f"{kind.__name__}() takes no arguments"))
 
 
 def new_object(run: Interpreter, kind: type) -> Any:
@@ -264,11 +272,13 @@ def set_attribute(
         run.call(found.fset, [base, value], {})
         return
     sets_itself = by_itself and setter != vars(object)["__setattr__"]
+    if (sets_itself and _is_generated(setter)) or isinstance(found, property):
+        _as_python(run, setattr, base, name, value)
     if isinstance(base, OwnArray) and own_arrays.is_of_array(base, name):
         run.tracer.refuse(f"an assignment to {name!r} of a {kind.__name__}")
     if class_of(base) is not kind and not inspect.ismemberdescriptor(found):
-        run.tracer.refuse(f"AttributeError: {kind.__name__!r} has no slot {name!r}")
-    if sets_itself or isinstance(found, property):
+        run.tracer.fail(AttributeError(f"{kind.__name__!r} object has no attribute {name!r}"))
+    if sets_itself:
         run.tracer.refuse(f"{name!r} of {kind.__name__} cannot be set")
     before_change(run, vars(base), name)
     vars(base)[name] = run.settled_parts(value)
@@ -283,11 +293,30 @@ def _check_made(run: Interpreter, base: Any, name: str) -> None:
         )
 
 
+def _as_python(run: Interpreter, operation: Any, base: Any, *arguments: Any) -> None:
+    """Let Python say why an attribute of an object is not changed, on one that has none."""
+    try:
+        operation(object.__new__(type(base)), *arguments)
+    except AttributeError as problem:
+        run.tracer.fail(problem)
+
+
 def delete_attribute(run: Interpreter, base: Any, name: str) -> None:
     """Let an object that the program has made have an attribute no more."""
     _check_made(run, base, name)
+    kind = type(base)
+    deleter = inspect.getattr_static(kind, "__delattr__")
+    if _is_function(deleter) and not _is_generated(deleter):
+        run.call(deleter, [base, name], {})
+        return
+    found = inspect.getattr_static(kind, name, None)
+    if isinstance(found, property) and found.fdel is not None:
+        run.call(found.fdel, [base], {})
+        return
+    if _is_generated(deleter) or isinstance(found, property):
+        _as_python(run, delattr, base, name)
     if name not in vars(base):
-        run.tracer.refuse(f"AttributeError: {type(base).__name__!r} has no attribute {name!r}")
+        run.tracer.fail(AttributeError(f"{kind.__name__!r} object has no attribute {name!r}"))
     before_change(run, vars(base))
     del vars(base)[name]
 
@@ -344,24 +373,37 @@ def has_operators(value: Any) -> bool:
 
 def unary(run: Interpreter, value: Any, op: ast.unaryop) -> Any:
     """What an operator of one operand gives of an object."""
+    python, kind = _UNARY[type(op)]
     if not isinstance(value, OwnArray):
-        return special(run, value, NAMES[type(op)])
-    python: dict[Any, Any] = {
-        ast.USub: operator.neg,
-        ast.UAdd: operator.pos,
-        ast.Invert: operator.invert,
-    }
-    kind = {ast.USub: np.negative, ast.UAdd: np.positive, ast.Invert: np.invert}[type(op)]
-    return own_arrays.operate(
-        run, op, python[type(op)], lambda array: run.call(kind, [array], {}), value
-    )
+        return required(run, NAMES[type(op)], python, value)
+    return own_arrays.operate(run, op, python, lambda array: run.call(kind, [array], {}), value)
 
 
 def part(run: Interpreter, base: Any, items: Any) -> Any:
     """``base[items]`` of an object."""
     if isinstance(base, OwnArray):
         return own_arrays.part(run, base, items, run.part_of)
-    return special(run, base, "getitem", items)
+    return required(run, "getitem", operator.getitem, base, items)
+
+
+def required(run: Interpreter, name: str, python: Any, base: Any, *arguments: Any) -> Any:
+    """What a special method of an object gives, without which Python raises an error.
+
+    Args:
+        run: the reading.
+        name: of the method, without underscores.
+        python: the operation of Python that asks for it.
+        base: the object.
+        arguments: of the method.
+
+    Raises:
+        KnownError: its class has none, and a handler takes the error.
+        Refusal: its class has none.
+    """
+    from distspmd.frontend.from_numpy.syntax.python_errors import fail
+
+    found = special(run, base, name, *arguments)
+    return found if found is not NotImplemented else fail(run, python, base, *arguments)
 
 
 def operate(run: Interpreter, op: ast.AST, left: Any, right: Any) -> Any:
@@ -372,9 +414,10 @@ def operate(run: Interpreter, op: ast.AST, left: Any, right: Any) -> Any:
     """
     if not has_operators(left) and not has_operators(right):
         return NotImplemented
-    if isinstance(left, OwnArray) or isinstance(right, OwnArray):
-        from distspmd.frontend.from_numpy.syntax.operators import PYTHON, compared
+    from distspmd.frontend.from_numpy.syntax.operators import PYTHON, compared
+    from distspmd.frontend.from_numpy.syntax.python_errors import fail
 
+    if isinstance(left, OwnArray) or isinstance(right, OwnArray):
         reads: Any = compared if isinstance(op, ast.cmpop) else binary_of
         return own_arrays.operate(
             run, op, PYTHON[type(op)], lambda a, b: reads(run, op, a, b), left, right
@@ -388,10 +431,7 @@ def operate(run: Interpreter, op: ast.AST, left: Any, right: Any) -> Any:
     if found is NotImplemented and name in ("eq", "ne"):
         return (left is right) == (name == "eq")
     if found is NotImplemented:
-        run.tracer.refuse(
-            f"an operator between {type(left).__name__} and {type(right).__name__}, of which no "
-            f"class has a method __{name}__"
-        )
+        fail(run, PYTHON[type(op)], left, right)
     return found
 
 

@@ -18,7 +18,7 @@ from distspmd.frontend.from_numpy.failures import checked_operands, checked_powe
 from distspmd.frontend.from_numpy.kinds import has_data, is_array, is_whole
 from distspmd.frontend.from_numpy.known_keys import known_key
 from distspmd.frontend.from_numpy.run_lists import RunList
-from distspmd.frontend.from_numpy.run_types import with_whole, without_mixture
+from distspmd.frontend.from_numpy.run_types import is_truth, with_whole, without_mixture
 from distspmd.frontend.from_numpy.syntax import letters, list_changes, lists, objects, run_sets
 from distspmd.frontend.from_numpy.syntax.conditions import decided
 from distspmd.frontend.from_numpy.transcript import Refusal
@@ -315,6 +315,8 @@ def _is_in(run: Interpreter, op: ast.cmpop, left: Any, right: Any) -> Any:
         if found is not NotImplemented:
             found = run.call(bool, [found], {})
             return found if isinstance(op, ast.In) else _not(run, found)
+        if not any(hasattr(type(held), each) for each in ("__iter__", "__getitem__")):
+            objects.required(run, "contains", operator.contains, held, left)
     if objects.is_own(held) or any(map(objects.is_own, [left, *_listed(held)])):
         run.tracer.refuse("'in' where objects of the program are compared; write a loop")
     return _membership(run, op, left, held)
@@ -323,10 +325,11 @@ def _is_in(run: Interpreter, op: ast.cmpop, left: Any, right: Any) -> Any:
 def _is_same(run: Interpreter, left: Any, right: Any, *, negative: bool) -> Any:
     """``left is right``; there is one True and one False, of which a bool of the run is either."""
     for one, other in ((left, right), (right, left)):
-        is_truth = isinstance(one, Boolean) or (isinstance(one, Tensor) and one.weak is bool)
-        if isinstance(other, bool) and is_truth and one is not other:
-            if isinstance(one, Tensor) and one.run_type is not None:
-                run.tracer.refuse("'is' of what may be a bool of Python or of NumPy; write '=='")
+        is_of_bools = isinstance(one, Boolean) or (isinstance(one, Tensor) and one.weak is bool)
+        if isinstance(other, bool) and isinstance(one, Tensor) and one.run_type is not None:
+            found = is_truth(one, other)
+            return _not(run, found) if negative else found
+        if isinstance(other, bool) and is_of_bools and one is not other:
             if isinstance(one, Boolean):
                 return one if other != negative else sympy.Not(one)
             return one if other != negative else _not(run, one)
@@ -357,7 +360,7 @@ def compared(run: Interpreter, op: ast.cmpop, left: Any, right: Any) -> Any:
     try:
         return PYTHON[type(op)](left, right)
     except TypeError as problem:
-        run.tracer.refuse(str(problem))
+        run.tracer.fail(problem)
 
 
 def _never_equal(run: Interpreter, op: ast.cmpop, left: Any, right: Any) -> Any:

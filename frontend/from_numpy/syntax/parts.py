@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
+import operator
 from typing import TYPE_CHECKING, Any
 
 from distspmd.frontend.from_numpy import indexing
@@ -15,6 +16,7 @@ from distspmd.frontend.from_numpy.syntax import (
     matrices,
     objects,
     own_arrays,
+    python_errors,
     run_dicts,
 )
 from distspmd.frontend.from_numpy.syntax.map_indices import where_in_range
@@ -34,8 +36,10 @@ def bind_part(run: Interpreter, target: ast.Subscript, value: Any) -> None:
         return
     if objects.is_own(base) and not isinstance(base, list | dict):
         found = objects.special(run, base, "setitem", items, value)
-        if found is not NotImplemented or not isinstance(base, OwnArray):
+        if found is not NotImplemented:
             return
+        if not isinstance(base, OwnArray):
+            python_errors.fail(run, operator.setitem, base, items, value)
         if matrices.write(run, base, items, value):
             return
         base = base.array
@@ -44,8 +48,12 @@ def bind_part(run: Interpreter, target: ast.Subscript, value: Any) -> None:
     if isinstance(base, dict) or (isinstance(base, list) and not has_data(items)):
         key = known_key(run, base, items) if isinstance(base, dict) else items
         before_change(run, base, key)
-        base[items] = run.settled_parts(value)
+        try:
+            base[items] = run.settled_parts(value)
+        except (IndexError, TypeError) as problem:
+            run.tracer.fail(problem)
         return
+    python_errors.check_item_of(run, base, items, value)
     write_part(run, base, items, value)
 
 

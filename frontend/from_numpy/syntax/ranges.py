@@ -21,9 +21,10 @@ from distspmd.frontend.from_numpy.run_lists import RunList, RunTable
 from distspmd.frontend.from_numpy.syntax import letters, objects, own_arrays
 from distspmd.frontend.from_numpy.syntax.generators import Generator, collect
 from distspmd.frontend.from_numpy.syntax.lists import values_of
+from distspmd.frontend.from_numpy.syntax.python_errors import fail
 from distspmd.frontend.from_numpy.syntax.tables_of_lists import rows_of
 from distspmd.frontend.from_numpy.texts import Text
-from distspmd.frontend.from_numpy.transcript import Refusal, told
+from distspmd.frontend.from_numpy.transcript import Refusal
 from distspmd.frontend.from_numpy.values import INT64, OwnArray, Tensor, View, whole_expression
 from distspmd.frontend.tensor_ir.whole_numbers import (
     Whole,
@@ -174,7 +175,9 @@ def iterated(run: Interpreter, over: Any) -> Any:
     found = objects.special(run, over, "iter")
     if isinstance(over, OwnArray) and found is NotImplemented:
         return over.array if over.array.ndim == 1 else own_arrays.rows(run, over)
-    return over if found is NotImplemented else found
+    if found is not NotImplemented:
+        return found
+    return over if hasattr(type(over), "__getitem__") else fail(run, iter, over)
 
 
 def static_values(interpreter: Interpreter, over: Any) -> Iterator[Any]:
@@ -199,8 +202,8 @@ def static_values(interpreter: Interpreter, over: Any) -> Iterator[Any]:
     else:
         try:
             yield from over
-        except TypeError:
-            tracer.refuse(f"{told(over)} is not iterated over")
+        except TypeError as problem:
+            tracer.fail(problem)
 
 
 def _static_places(interpreter: Interpreter, over: Places) -> Iterator[Any]:

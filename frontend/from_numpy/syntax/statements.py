@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import ast
-import contextlib
 import importlib
-import warnings
+import operator
 from collections import deque
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -28,6 +27,7 @@ from distspmd.frontend.from_numpy.syntax import (
     matrices,
     objects,
     own_arrays,
+    python_errors,
     run_dicts,
     run_sets,
 )
@@ -272,6 +272,7 @@ def _augment_part(run: Interpreter, node: ast.AugAssign, target: ast.Subscript) 
         return
     if tracer.straight is not None and tracer.straight.update(base, items, node.op, new):
         return
+    python_errors.check_item_of(run, base, items, new)
     if not isinstance(base, View | RealOrComplex):
         tracer.refuse(f"{told(base)} cannot be assigned to")
     if is_basic(items) and isinstance(base, View):
@@ -291,7 +292,8 @@ def _augment_part_of_object(
         return False
     old = objects.part(run, base, items)
     found = old if _changed(run, old, op, new) else run.binary(op, old, new)
-    objects.special(run, base, "setitem", items, found)
+    if objects.special(run, base, "setitem", items, found) is NotImplemented:
+        python_errors.fail(run, operator.setitem, base, items, found)
     return True
 
 
@@ -399,20 +401,31 @@ def _delete(run: Interpreter, node: ast.Delete) -> None:
         if isinstance(target, ast.Attribute):
             run.call(delattr, [run.value(target.value), target.attr], {})
             continue
-        base = run.value(target.value) if isinstance(target, ast.Subscript) else None
+        base: Any = run.value(target.value) if isinstance(target, ast.Subscript) else None
         if isinstance(target, ast.Subscript) and isinstance(base, RunList):
             run_dicts.delete(run, base, run.subscript(target.slice))
             continue
-        if not isinstance(target, ast.Subscript) or not isinstance(base, list | dict | deque):
+        if not isinstance(target, ast.Subscript):
             run.tracer.refuse(f"del {ast.unparse(target)}")
         items = run.subscript(target.slice)
+        if _delete_part_of_object(run, base, items):
+            continue
         if isinstance(base, dict):
             known_key(run, base, items, "loses")
         before_change(run, base)
         try:
             del base[items]
         except (TypeError, LookupError) as problem:
-            run.tracer.refuse(f"{type(problem).__name__}: {problem}")
+            run.tracer.fail(problem)
+
+
+def _delete_part_of_object(run: Interpreter, base: Any, items: Any) -> bool:
+    """``del base[items]`` of an object; what is no list or dictionary else has no parts to lose."""
+    if isinstance(base, list | dict | deque):
+        return False
+    if objects.is_own(base) and objects.special(run, base, "delitem", items) is not NotImplemented:
+        return True
+    return python_errors.fail(run, operator.delitem, base, items)
 
 
 @statement(ast.Import)
@@ -433,45 +446,6 @@ def _import_from(run: Interpreter, node: ast.ImportFrom) -> None:
         if not hasattr(module, alias.name):  # a module of a package
             importlib.import_module(f"{module.__name__}.{alias.name}")
         run.variables[alias.asname or alias.name] = getattr(module, alias.name)
-
-
-@statement(ast.With)
-def _with(run: Interpreter, node: ast.With) -> None:
-    exits = []
-    with contextlib.ExitStack() as stack:
-        for item in node.items:
-            manager = item.context_expr
-            call = manager if isinstance(manager, ast.Call) else ast.Call(manager, [], [])
-            function = run.value(call.func)
-            if function is np.errstate:
-                run.call(np.seterr, [], {k.arg: run.value(k.value) for k in call.keywords if k.arg})
-            elif function is warnings.catch_warnings:
-                stack.enter_context(warnings.catch_warnings())
-            else:
-                exits.append(_entered(run, item))
-        run.block(node.body)
-    for manager in reversed(exits):
-        left = objects.special(run, manager, "exit", None, None, None)
-        if run.truth(left) is not False:
-            run.tracer.refuse(f"{type(manager).__name__}.__exit__ may keep errors to itself")
-
-
-def _entered(run: Interpreter, item: ast.withitem) -> Any:
-    """An object of the program whose ``__enter__`` has been called."""
-    manager = run.value(item.context_expr)
-    found = objects.special(run, manager, "enter") if objects.is_own(manager) else NotImplemented
-    if found is NotImplemented:
-        text = ast.unparse(item.context_expr)
-        run.tracer.refuse(
-            "a with statement, but for np.errstate, warnings.catch_warnings and objects of the "
-            f"program, is not covered{TASKLET * (text == 'dace.tasklet')}"
-        )
-    if item.optional_vars is not None:
-        run.bind(item.optional_vars, found)
-    return manager
-
-
-TASKLET = '; read a program with tasklets by DaCe\'s parser: numpy_program(f, frontend="dace")'
 
 
 @statement(ast.Raise)

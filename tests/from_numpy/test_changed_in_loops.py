@@ -1,0 +1,183 @@
+"""Values that a loop goes through are what stands there when their turn comes, as in Python."""
+
+# ruff: noqa: B007, PERF102, PERF402
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+import numpy as np
+import pytest
+
+from distspmd.errors import UnsupportedProgram
+from distspmd.frontend import numpy_program
+from from_numpy.endings import INPUTS, different_endings
+
+
+def list_grows(x):
+    values = [1]
+    n = 0
+    for v in values:
+        n += v
+        if len(values) < 5:
+            values.append(v + 1)
+    return n + x, len(values)
+
+
+def list_shrinks(x):
+    values = [1, 2, 3, 4]
+    for v in values:
+        if v == 2:
+            values.remove(v)
+    n = 0
+    for v in values:
+        n += v
+    return n + x
+
+
+def list_grows_shrinks(x):
+    values = [1, 2, 3, 4]
+    seen = []
+    for v in values:
+        seen.append(v)
+        if v % 2:
+            values.remove(v)
+    return len(seen) + x
+
+
+def bfs(x):
+    order = [0]
+    g = {0: [1, 2], 1: [3], 2: [3, 4], 3: [], 4: []}
+    for u in order:
+        for v in g[u]:
+            if v not in order:
+                order.append(v)
+    return np.array(order) * x[0]
+
+
+def enum_grows(x):
+    values = [1, 2]
+    n = 0
+    for i, v in enumerate(values):
+        n += i
+        if i < 4:
+            values.append(v)
+    return n + x
+
+
+def zip_grows(x):
+    values = [1, 2]
+    n = 0
+    for v, w in zip(values, x, strict=False):
+        n += v
+        values.append(3)
+    return n + x
+
+
+def rev_grows(x):
+    values = [1, 2]
+    for v in reversed(values):
+        values.append(v)
+    return len(values) + x
+
+
+def elem_changes(x):
+    values = [1, 2, 3]
+    n = 0
+    for i, v in enumerate(values):
+        n = n * 10 + v
+        if i < 2:
+            values[i + 1] = v
+    return n + x
+
+
+def elem_changes_run(x):
+    values = [x[0], x[1], x[2]]
+    n = 0.0
+    for i, v in enumerate(values):
+        n = n * 10 + v
+        if i < 2:
+            values[i + 1] = v
+    return n
+
+
+def dict_values_change(x):
+    d = {"a": 1, "b": 2}
+    s = 0
+    for k in d:
+        d[k] = 5
+        s += d[k]
+    return s + x
+
+
+def dict_items_change(x):
+    d = {"a": 1, "b": 2}
+    s = 0
+    for k, v in d.items():
+        d["b"] = 7
+        s += v
+    return s + x
+
+
+def dict_list_del(x):
+    d = {"a": 1, "b": 2}
+    for k in list(d):
+        del d[k]
+    return x + len(d)
+
+
+def array_changes(x):
+    y = x.copy()
+    s = 0.0
+    for i, v in enumerate(y):
+        s = s * 2 + v
+        if i < 4:
+            y[i + 1] = v + 1
+    return s
+
+
+RIGHT = [
+    *(list_grows, list_shrinks, list_grows_shrinks, bfs, enum_grows, zip_grows, rev_grows),
+    *(elem_changes, elem_changes_run, dict_values_change, dict_items_change, dict_list_del),
+    array_changes,
+]
+
+
+@pytest.mark.parametrize("program", RIGHT)
+def test_lists_may_change_while_a_loop_goes_through_them(program: Any) -> None:
+    assert different_endings(program, INPUTS) == []
+
+
+def dict_del(x):
+    d = {"a": 1, "b": 2}
+    for k in d:
+        del d[k]
+    return x
+
+
+def dict_items_del(x):
+    d = {"a": 1, "b": 2}
+    for k, v in d.items():
+        d[k + "q"] = 2
+    return x
+
+
+def set_grows(x):
+    s = {1, 2}
+    for v in s:
+        s.add(v + 10)
+    return x
+
+
+def deque_grows(x):
+    d = deque([1, 2])
+    for v in d:
+        d.append(v)
+    return x
+
+
+@pytest.mark.parametrize("program", [dict_del, dict_items_del, set_grows, deque_grows])
+def test_others_may_not_get_another_length(program: Any) -> None:
+    with pytest.raises(UnsupportedProgram, match=r"RuntimeError: .* during iteration"):
+        numpy_program(program, INPUTS[0])
