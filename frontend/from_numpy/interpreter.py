@@ -34,6 +34,7 @@ from distspmd.frontend.from_numpy.syntax import (
     objects,
     own_arrays,
     python_errors,
+    stepped,
     told_apart,
 )
 from distspmd.frontend.from_numpy.syntax.absence import known_value, may_be_unbound, present
@@ -96,10 +97,10 @@ class Interpreter:
         tracer.ends_if = functools.partial(checks.end_if, self)
         self.sizes: dict[str, Whole] = {}
         self.sizes_read: set[str] = set()
-        self.depth = 0
-        self.fixes_numbers = fixes_numbers
+        self.depth, self.fixes_numbers = 0, fixes_numbers
         self.bodies: dict[tuple[ast.FunctionDef, tuple[str, ...]], list[ast.stmt]] = {}
         self.known_calls: dict[tuple[Any, ...], Any] = {}
+        self.stepped: dict[tuple[ast.FunctionDef, int], Any] = {}
         self.inlined: dict[ast.For, Any] = {}
         self.as_loops: dict[tuple[Any, ...], ast.FunctionDef] = {}
         self.inner_calls = 0
@@ -321,8 +322,8 @@ class Interpreter:
         tracer = self.tracer
         if isinstance(value, list | dict | tuple):
             return self.settled_parts(value)
-        if isinstance(value, Iterator):
-            return generators.of_values(self, value)
+        if isinstance(value, stepped.KEPT):
+            return stepped.kept(self, name, value)
         if not isinstance(value, Tensor) or isinstance(value, View):
             return value
         if isinstance(value, RealOrComplex):

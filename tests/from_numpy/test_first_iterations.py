@@ -100,7 +100,30 @@ def of_an_inner_loop(x, least):
     return total
 
 
+def ended_by_the_first(x, least):
+    table, n, total = {}, 0, least
+    while True:
+        table["entry"] = x[n] * 2
+        n += 1
+        total += table["entry"]
+        if total > 2:
+            break
+    return total, n
+
+
+def ended_by_the_first_of_the_run(x, least):
+    table, n = {}, int(x[0] * 0)
+    while n < 7:
+        table["entry"] = x[n]
+        n += 1
+        if x[n - 1] > least:
+            break
+    return n
+
+
 FUNCTIONS = [
+    ended_by_the_first,
+    ended_by_the_first_of_the_run,
     of_an_inner_loop,
     number_then_array,
     left_early,

@@ -386,7 +386,7 @@ def test_a_program_that_asks_for_the_date_is_one_of_a_day() -> None:
 @pytest.mark.parametrize(
     ("function", "message"),
     [
-        (sets_what_is_no_slot, "AttributeError: 'Slots' has no slot 'most'"),
+        (sets_what_is_no_slot, "AttributeError: 'Slots' object has no attribute 'most'"),
         (zips_what_changes, "its steps would not be between those of the program"),
         (reads_a_generator_twice, "a generator that was read before"),
         (takes_the_next_in_a_branch, "made outside of it is read in it"),

@@ -17,7 +17,7 @@ from distspmd.frontend.from_numpy.kinds import has_data
 from distspmd.frontend.from_numpy.library import iteration
 from distspmd.frontend.from_numpy.run_lists import RunDict, RunList, sequence
 from distspmd.frontend.from_numpy.run_types import choose_type
-from distspmd.frontend.from_numpy.syntax import lists, orders_of_lists
+from distspmd.frontend.from_numpy.syntax import generators, lists, orders_of_lists
 from distspmd.frontend.from_numpy.syntax.calls import of_library
 from distspmd.frontend.from_numpy.syntax.objects import is_own
 from distspmd.frontend.from_numpy.syntax.operators import compared
@@ -121,7 +121,7 @@ def _map(run: Any, called: Any, *values: Any) -> Any:
     if len(values) == 1 and (found := _of_run(run, values[0])) is not None:
         return of_library(run, iteration.mapped, {"called": called, "values": found})
     rows = zip(*(static_values(run, v) for v in values), strict=False)
-    return [run.call(called, list(row), {}) for row in rows]
+    return generators.of_values(run, iter([run.call(called, list(row), {}) for row in rows]))
 
 
 @function(builtins.filter)

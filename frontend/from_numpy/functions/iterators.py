@@ -17,9 +17,11 @@ import numpy as np
 from distspmd.frontend.from_numpy.choosing import as_arrays
 from distspmd.frontend.from_numpy.functions.registry import function
 from distspmd.frontend.from_numpy.library import iteration
+from distspmd.frontend.from_numpy.library import steps as library
 from distspmd.frontend.from_numpy.run_lists import RunList
-from distspmd.frontend.from_numpy.syntax import generators
+from distspmd.frontend.from_numpy.syntax import generators, stepped
 from distspmd.frontend.from_numpy.syntax.calls import of_library
+from distspmd.frontend.from_numpy.syntax.generators import Generator
 from distspmd.frontend.from_numpy.syntax.operators import compared
 from distspmd.frontend.from_numpy.syntax.ranges import Zipped, static_values
 from distspmd.frontend.from_numpy.values import Tensor
@@ -108,7 +110,25 @@ def _starmap(run: Any, called: Any, iterable: Any) -> Any:
 def _islice(run: Any, iterable: Any, *ends: Any) -> Any:
     if isinstance(iterable, Tensor | list | tuple | RunList):
         return run.part_of(iterable, slice(*ends))
+    steps = stepped.as_steps(run, iterable)
+    if steps is not None:
+        return _sliced(run, steps, slice(*ends))
     return _iterator(run, list(itertools.islice(static_values(run, iterable), *ends)))
+
+
+def _sliced(run: Any, steps: Any, part: slice) -> Any:
+    """Some of the next values of a generator."""
+    given = {"steps": steps, "start": part.start or 0, "step": part.step or 1}
+    if part.stop is None:
+        return of_library(run, library.sliced_on, given)
+    return of_library(run, library.sliced, {**given, "stop": part.stop})
+
+
+@function(itertools.cycle)
+def _cycle(run: Any, iterable: Any) -> Any:
+    if not isinstance(iterable, Tensor | list | tuple | RunList):
+        iterable = list(static_values(run, iterable))
+    return of_library(run, library.cycled, {"values": iterable})
 
 
 @function(itertools.groupby)
@@ -128,6 +148,9 @@ def _groupby(run: Any, iterable: Any, key: Any = None) -> Any:
 
 def _while(*, takes: bool) -> Any:
     def call(run: Any, predicate: Any, iterable: Any) -> Any:
+        if takes and (isinstance(iterable, Generator) or stepped.is_steps(iterable)):
+            given = {"predicate": predicate, "values": iterable}
+            return of_library(run, library.taken_while, given)
         every = list(static_values(run, iterable))
         first = len(every)
         for place, value in enumerate(every):

@@ -7,7 +7,6 @@ import builtins
 import collections
 import itertools
 import math
-from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,6 @@ import sympy
 
 from distspmd.frontend.from_numpy import indexing
 from distspmd.frontend.from_numpy.arithmetic import apply_ufunc, combine, converted
-from distspmd.frontend.from_numpy.checks import end_if
 from distspmd.frontend.from_numpy.choosing import as_arrays
 from distspmd.frontend.from_numpy.clocks import Seconds
 from distspmd.frontend.from_numpy.failures import checked_result, checked_whole
@@ -23,24 +21,19 @@ from distspmd.frontend.from_numpy.functions.registry import function
 from distspmd.frontend.from_numpy.library import iteration
 from distspmd.frontend.from_numpy.run_lists import RunList, RunTable
 from distspmd.frontend.from_numpy.run_types import is_of_types, without_mixture
-from distspmd.frontend.from_numpy.syntax import generators, letters, list_changes, lists
+from distspmd.frontend.from_numpy.syntax import letters, list_changes, lists
 from distspmd.frontend.from_numpy.syntax.calls import Closure, of_library
 from distspmd.frontend.from_numpy.syntax.generators import Generator
-from distspmd.frontend.from_numpy.syntax.mutation import is_outside
 from distspmd.frontend.from_numpy.syntax.objects import class_of, is_own, required, special
 from distspmd.frontend.from_numpy.syntax.ranges import (
-    Enumerated,
     Places,
     SymbolicRange,
     Zipped,
-    by_index,
     static_values,
 )
-from distspmd.frontend.from_numpy.syntax.variables import Saved
 from distspmd.frontend.from_numpy.texts import Text
-from distspmd.frontend.from_numpy.transcript import CannotRoll, Refusal, told
 from distspmd.frontend.from_numpy.values import OwnArray, Tensor
-from distspmd.frontend.tensor_ir.whole_numbers import add, same, subtract
+from distspmd.frontend.tensor_ir.whole_numbers import add, subtract
 
 
 @function(builtins.range)
@@ -86,73 +79,6 @@ def _length_of_object(run: Any, value: Any) -> Any:
     if isinstance(found, int) and found < 0:
         run.tracer.fail(ValueError("__len__() should return >= 0"))
     return found
-
-
-@function(builtins.enumerate)
-def _enumerate(run: Any, values: Any, start: Any = 0) -> Any:
-    return Enumerated(values, run.tracer.as_whole(start))
-
-
-@function(builtins.iter)
-def _iter(run: Any, values: Any) -> Any:
-    if isinstance(values, Generator):
-        return values
-    return generators.of_values(run, iter(list(static_values(run, values))))
-
-
-@function(itertools.count)
-def _count(run: Any, start: Any = 0, step: Any = 1) -> Any:
-    return generators.counting(run, start, step)
-
-
-@function(builtins.next)
-def _next(run: Any, values: Any, *default: Any) -> Any:
-    if isinstance(values, Generator):
-        return _next_of_generator(run, values, *default)
-    if not isinstance(values, Iterator):
-        run.tracer.fail(TypeError(f"{told(values)} is not an iterator"))
-    if is_outside(run, values):
-        run.tracer.refuse("next(...) of an iterator from outside of the program; make it inside")
-    return next(values, *default)
-
-
-def _next_of_generator(run: Any, values: Generator, *default: Any) -> Any:
-    """The next value of a generator; of one without a name the first that the run finds."""
-    named = any(v is values for frame in run.tracer.frames for v in frame.variables.values())
-    if named or values.has_begun or values.rest is not None:
-        return generators.take_next(run, values, *default)
-    saved = Saved.of(run)
-    try:
-        return generators.take_next(run, values, *default)
-    except (CannotRoll, Refusal):
-        saved.restore(run)
-        values.has_begun, values.rest = False, None
-    given = {"values": values, **({"default": default[0]} if default else {})}
-    return of_library(run, iteration.first_or if default else iteration.first_of, given)
-
-
-@function(builtins.zip)
-def _zip(run: Any, *values: Any, strict: bool = False) -> Any:
-    if strict:
-        _check_lengths(run, values)
-    return Zipped(values)
-
-
-def _check_lengths(run: Any, values: Sequence[Any]) -> None:
-    """Let the program end where what is taken side by side differs in length, as far as known."""
-    counted = [by_index(run, each) for each in values]
-    lengths = [
-        len(each) if isinstance(each, list | tuple | dict | str) and n is None else n and n[0]
-        for each, n in zip(values, counted, strict=True)
-    ]
-    for place, length in enumerate(lengths[1:], 2):
-        first = lengths[0]
-        if first is None or length is None or same(first, length):
-            continue
-        told = f"zip() argument {place} has another length than argument 1"
-        if isinstance(first, int) and isinstance(length, int):
-            run.tracer.fail(ValueError(told))
-        end_if(run, sympy.Ne(first, length), "ValueError", told)
 
 
 @function(itertools.product)

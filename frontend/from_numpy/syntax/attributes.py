@@ -11,7 +11,7 @@ from distspmd.frontend.from_numpy import decided_types
 from distspmd.frontend.from_numpy.complex_parts import apply_imag, apply_real, from_parts
 from distspmd.frontend.from_numpy.kinds import has_data
 from distspmd.frontend.from_numpy.real_or_complex import RealOrComplex
-from distspmd.frontend.from_numpy.syntax import objects, python_errors
+from distspmd.frontend.from_numpy.syntax import objects, python_errors, stepped
 from distspmd.frontend.from_numpy.syntax.calls import Method
 from distspmd.frontend.from_numpy.values import Tensor, View
 
@@ -48,7 +48,7 @@ def assign(run: Interpreter, target: ast.Attribute, value: Any) -> None:
             tracer.refuse(f"an assignment to the attribute {name!r} of what is no stored array")
         _set_part(run, array, name, tracer.tensor(value))
     elif objects.is_own(base):
-        objects.set_attribute(run, base, name, value)
+        objects.set_attribute(run, base, name, stepped.as_steps(run, value) or value)
     elif objects.is_closure(base) and not (has_data(value) or tracer.inner):
         vars(base)[name] = value
     else:

@@ -28,6 +28,15 @@ def _bound_in(node: ast.AST) -> set[str]:
     return found
 
 
+def own_variables(statements: Sequence[ast.stmt]) -> set[str]:
+    """Variables of a function that statements of it bind; not those of comprehensions."""
+    own: set[str] = set()
+    shared: set[str] = set()
+    for statement in statements:
+        _note_bindings(statement, own, shared)
+    return own - shared
+
+
 _SCOPES = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from distspmd.frontend.from_numpy.kinds import has_data
 from distspmd.frontend.from_numpy.known_keys import OF_RUN
 from distspmd.frontend.from_numpy.run_lists import DecidedByRun, site_of
-from distspmd.frontend.from_numpy.syntax import list_changes, lists
+from distspmd.frontend.from_numpy.syntax import list_changes, lists, stepped
 from distspmd.frontend.from_numpy.syntax.jumps import StoppedFor
 from distspmd.frontend.from_numpy.syntax.ranges import by_index, static_values
 from distspmd.frontend.from_numpy.syntax.registry import expression
@@ -153,13 +153,20 @@ def _generated(run: Interpreter, generators: Sequence[ast.comprehension]) -> Ite
     counted = by_index(run, over)
     if counted is not None and not isinstance(counted[0], int):
         raise _OfRun
-    for value in static_values(run, over):
+    for value in _known_values(run, over):
         _bind(run, first.target, value)
         tests = [run.truth(lists.tested(run, run.value(test))) for test in first.ifs]
         if any(t is None for t in tests):
             raise _OfRun
         if all(tests):
             yield from _generated(run, rest)
+
+
+def _known_values(run: Interpreter, over: Any) -> Iterator[Any]:
+    try:
+        yield from static_values(run, over)
+    except stepped.EndByRun:
+        raise _OfRun from None
 
 
 def _bind(run: Interpreter, target: ast.expr, value: Any) -> None:

@@ -197,8 +197,7 @@ def _first_that_decides(op: ast.boolop, one: Tensor, other: Tensor) -> Tensor:
 
 @expression(ast.Compare)
 def _compare(run: Interpreter, node: ast.Compare) -> Any:
-    left = known_value(run, run.whatever(node.left))
-    found: Any = None
+    left, found = known_value(run, run.whatever(node.left)), None
     for op, part in zip(node.ops, node.comparators, strict=True):
         right = known_value(run, run.whatever(part))
         one = _compared(run, op, left, right)

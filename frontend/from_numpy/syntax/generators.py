@@ -21,6 +21,7 @@ import numpy as np
 
 from distspmd.frontend.from_numpy.frames import Frame, Origin, Yielded
 from distspmd.frontend.from_numpy.syntax.bindings import bound_names, changed_in_place, written_into
+from distspmd.frontend.from_numpy.syntax.generator_states import FIRST
 from distspmd.frontend.from_numpy.syntax.jumps import Given, StoppedFor, without_jumps
 from distspmd.frontend.from_numpy.transcript import CannotRoll
 
@@ -35,9 +36,6 @@ AT_ONCE: frozenset[Any] = frozenset([list, tuple, set, frozenset, sorted, sum, m
 
 OF_LOOP = "__of_loop"
 """Before the names of the flags that end the loop, in the body of the generator."""
-
-FIRST = "__first"
-"""What the first ``for`` of an expression runs over, which is read where that is made."""
 
 
 @dataclass(eq=False)
@@ -229,8 +227,8 @@ def take_next(run: Interpreter, generator: Generator, *default: Any) -> Any:
         generator.rest, generator.has_begun = iter(values), False
     try:
         return next(generator.rest, *default)
-    except StopIteration:
-        run.tracer.refuse("next(...) of a generator that has no other value: StopIteration")
+    except StopIteration as problem:
+        run.tracer.fail(problem, "next(...) of a generator that has no other value: ")
 
 
 # -- loops ----------------------------------------------------------------------------------------

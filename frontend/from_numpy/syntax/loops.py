@@ -105,6 +105,8 @@ def _lists_in(over: Any) -> list[RunList]:
 def _iterate(interpreter: Interpreter, node: StoppedFor, over: Any) -> None:
     tracer = interpreter.tracer
     tracer.node = node
+    if isinstance(over, Enumerated):
+        over = Enumerated(iterated(interpreter, over.values), over.start)
     if isinstance(over, Generator) and over.rest is None:
         generators.loop(interpreter, node, over)
         return
@@ -403,7 +405,7 @@ def while_loop(interpreter: Interpreter, node: StoppedWhile) -> None:
     decided_by_run(interpreter, changed)
     if 0 < read < UNROLLED:  # what differed in kind at first may be alike from here on
         rest = StoppedWhile(node.test, node.body, stops=node.stops)
-        while_loop(interpreter, ast.copy_location(rest, node))
+        interpreter.block([_unless_ended(node, rest)])
         return
     if not read and not node.why_rest:
         _peeled_while(interpreter, node, reason)
@@ -415,10 +417,17 @@ def while_loop(interpreter: Interpreter, node: StoppedWhile) -> None:
 
 def _peeled_while(interpreter: Interpreter, node: StoppedWhile, why: str) -> None:
     """Read the first iteration by itself: ``if test: body``, and in it the loop over the others."""
-    rest = StoppedWhile(node.test, node.body, stops=node.stops, why_rest=why)
-    test = _all([*(_unset(flag) for flag in node.stops), node.test])
-    made = ast.If(test, [*node.body, ast.copy_location(rest, node)], [])
+    stopped = StoppedWhile(node.test, node.body, stops=node.stops, why_rest=why)
+    body = continued(node.body, _unless_ended(node, stopped), node.stops)
+    made = ast.If(_all([*(_unset(flag) for flag in node.stops), node.test]), body, [])
     branch(interpreter, ast.fix_missing_locations(ast.copy_location(made, node)))
+
+
+def _unless_ended(node: StoppedWhile, rest: ast.stmt) -> ast.stmt:
+    """The rest of a loop, unless an iteration that was read by itself has ended it."""
+    if node.stops:
+        rest = ast.If(_all([_unset(flag) for flag in node.stops]), [rest], [])
+    return ast.fix_missing_locations(ast.copy_location(rest, node))
 
 
 def _rolled_while(interpreter: Interpreter, node: StoppedWhile) -> None:

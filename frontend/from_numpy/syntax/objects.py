@@ -280,8 +280,15 @@ def set_attribute(
         run.tracer.fail(AttributeError(f"{kind.__name__!r} object has no attribute {name!r}"))
     if sets_itself:
         run.tracer.refuse(f"{name!r} of {kind.__name__} cannot be set")
+    if type(value) in (bool, int, str) and _is_now(vars(base).get(name), value):
+        return
     before_change(run, vars(base), name)
     vars(base)[name] = run.settled_parts(value)
+
+
+def _is_now(before: Any, value: Any) -> bool:
+    """Whether an attribute is what it is set to, so that no loop has to carry it."""
+    return type(before) is type(value) and bool(before == value)
 
 
 def _check_made(run: Interpreter, base: Any, name: str) -> None:

@@ -168,6 +168,16 @@ def _progression(tracer: Tracer, values: Tensor) -> Callable[[Whole], Any] | Non
     return value_of
 
 
+def iterator_over(run: Interpreter, value: Any) -> Any:
+    """What a loop goes through over an object that gives one value after the other."""
+    from distspmd.frontend.from_numpy.library import steps as library
+    from distspmd.frontend.from_numpy.syntax.calls import of_library
+
+    kind = objects.class_of(value)
+    each = library.each_next if hasattr(kind, "__next__") else library.each_place
+    return of_library(run, each, {"values": value})
+
+
 def iterated(run: Interpreter, over: Any) -> Any:
     """What is iterated over: of an object of the user's, what its ``__iter__`` gives."""
     if not objects.is_own(over) or isinstance(over, tuple | list | dict):
@@ -175,9 +185,11 @@ def iterated(run: Interpreter, over: Any) -> Any:
     found = objects.special(run, over, "iter")
     if isinstance(over, OwnArray) and found is NotImplemented:
         return over.array if over.array.ndim == 1 else own_arrays.rows(run, over)
-    if found is not NotImplemented:
-        return found
-    return over if hasattr(type(over), "__getitem__") else fail(run, iter, over)
+    if found is NotImplemented and not hasattr(objects.class_of(over), "__getitem__"):
+        fail(run, iter, over)
+    if found is NotImplemented or (objects.is_own(found) and found is not over):
+        return iterator_over(run, over if found is NotImplemented else found)
+    return iterator_over(run, over) if found is over else found
 
 
 def static_values(interpreter: Interpreter, over: Any) -> Iterator[Any]:
@@ -196,7 +208,7 @@ def static_values(interpreter: Interpreter, over: Any) -> Iterator[Any]:
             tracer.refuse(f"a number of values that is not known: {length}")
         yield from map(value_of, range(max(0, length)))  # type: ignore[arg-type]
     elif isinstance(over, Generator | Iterator):
-        yield from collect(interpreter, over)
+        yield from _given(interpreter, over)
     elif isinstance(over, RunTable):
         yield from rows_of(interpreter, over)
     else:
@@ -204,6 +216,16 @@ def static_values(interpreter: Interpreter, over: Any) -> Iterator[Any]:
             yield from over
         except TypeError as problem:
             tracer.fail(problem)
+
+
+def _given(interpreter: Interpreter, over: Generator | Iterator[Any]) -> Iterator[Any]:
+    """The values of an iterator: of a generator each where it is asked for."""
+    from distspmd.frontend.from_numpy.syntax import stepped
+
+    steps = stepped.as_steps(interpreter, over)
+    yield from (
+        collect(interpreter, over) if steps is None else stepped.values_of(interpreter, steps)
+    )
 
 
 def _static_places(interpreter: Interpreter, over: Places) -> Iterator[Any]:
