@@ -77,9 +77,15 @@ said of the others, with an error that has the source line.
   variables of those around it, and gives its calls arrays of one shape.
 - **`eval`** takes texts that are known when the program is read.
 - **Generators**: a loop over one, or over `enumerate` of it, is the generator's body with that of
-  the loop where it yields; `list`, `sum`, `any` and their like read it, and so does `next` of one
-  that has no name. Elsewhere (`zip`, `next` of a variable) it may give numbers and texts that are
-  known, and compute nothing.
+  the loop where it yields; `list`, `sum`, `any` and their like read it. One that a variable or an
+  attribute keeps, which is asked by `next` or `send`, read in parts, or taken by `zip`, `islice`
+  and `takewhile`, takes one step at a time: it is an object with the variables that live from one
+  step to the next, which loops carry. Such a one yields in statements of their own, not in a
+  `try` or a `with`. So do objects with `__next__`. Iterators over what is known (`iter([1, 2])`)
+  are asked where they were made, not in a branch or a loop of the run.
+- **Errors of Python** that are known when the program is read (an operator, a part, a length or a
+  call that a value has not, an attribute that cannot be set, too many values to unpack) are raised
+  there, in Python's words, unless a handler of the program takes them.
 - **`try`**: handlers take `LinAlgError`, what the body itself raises or asserts, and what an index
   or key raises that the body reads, if they name `IndexError`, `KeyError` or `LookupError`. What
   such a handler would take that may come from elsewhere (an index in an array of indices, or one

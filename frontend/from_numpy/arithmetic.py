@@ -109,11 +109,8 @@ def _power(a: Expression, b: Expression) -> Expression:
         exponent = float(b.value)
         if exponent == 0.5 and a.dtype.kind in "f":
             return apply("sqrt", a)
-        if (
-            exponent.is_integer()
-            and 0 <= exponent <= 64
-            and (a.dtype.kind in "iu" or exponent <= 4)
-        ):
+        most = 3 if a.dtype.kind == "f" else 64  # a cube is right but for the last bit
+        if exponent.is_integer() and 0 <= exponent <= most:
             return _repeated(a, int(exponent))
         if exponent == -1 and a.dtype.kind in "fc":
             return apply("divide", number(1, a.dtype), a)

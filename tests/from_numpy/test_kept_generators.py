@@ -509,7 +509,37 @@ class Bag:
         return self.items == o.items
 
 
+def zips_what_changes(x):
+    def steps():
+        for i in range(3):
+            x[0] += 1
+            yield x[i]
+
+    total = 0.0
+    for a, b in zip(steps(), range(3), strict=False):
+        total += a * b
+        x[1] = 0.0
+    return total
+
+
+def reads_a_generator_twice(x):
+    twice = (v * 2 for v in x)
+    return sum(twice) + sum(twice)
+
+
+def yields_by_values(x):
+    def positive():
+        for value in x:
+            if value > 0.5:
+                yield value
+
+    return 1.0 * sum(positive())
+
+
 PROGRAMS = [
+    zips_what_changes,
+    reads_a_generator_twice,
+    yields_by_values,
     next_array_gen,
     next_in_run_while,
     next_in_long_loop,

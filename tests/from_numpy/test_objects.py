@@ -47,15 +47,6 @@ def changes_what_is_outside(x):
     return x
 
 
-def yields_by_values(x):
-    def positive():
-        for value in x:
-            if value > 0.5:
-                yield value
-
-    return sum(positive())
-
-
 def changes_the_outer_in_a_branch(x):
     count = 0
 
@@ -123,24 +114,6 @@ def shape_of_two_names(x):
     b = a
     a.shape = (3, 1)
     return b
-
-
-def zips_what_changes(x):
-    def steps():
-        for i in range(3):
-            x[0] += 1
-            yield x[i]
-
-    total = 0.0
-    for a, b in zip(steps(), range(3), strict=False):
-        total += a * b
-        x[1] = 0.0
-    return total
-
-
-def reads_a_generator_twice(x):
-    twice = (v * 2 for v in x)
-    return sum(twice) + sum(twice)
 
 
 def takes_the_next_in_a_branch(x):
@@ -387,8 +360,6 @@ def test_a_program_that_asks_for_the_date_is_one_of_a_day() -> None:
     ("function", "message"),
     [
         (sets_what_is_no_slot, "AttributeError: 'Slots' object has no attribute 'most'"),
-        (zips_what_changes, "its steps would not be between those of the program"),
-        (reads_a_generator_twice, "a generator that was read before"),
         (takes_the_next_in_a_branch, "made outside of it is read in it"),
         (counts_its_calls, "an iterator from outside of the program"),
         (notes_its_calls, "a list, dictionary or set from outside"),
@@ -397,7 +368,6 @@ def test_a_program_that_asks_for_the_date_is_one_of_a_day() -> None:
         (looks_for_objects, "'in' where objects of the program are compared"),
         (asks_the_clock, "the clock would be asked once"),
         (changes_what_is_outside, "changes 'total' of an object that is not its own"),
-        (yields_by_values, "a generator yields in it"),
         (changes_the_outer_in_a_branch, "'count' of the function around is changed in a call"),
         (matches_the_rest_of_a_dictionary, "a pattern of match with"),
         (binds_where_the_run_may_pass_over, "'n' is bound in a part of an expression"),
@@ -407,7 +377,7 @@ def test_a_program_that_asks_for_the_date_is_one_of_a_day() -> None:
         (measures, "what a clock says is no array"),
         (shape_of_an_argument, "the shape of an argument; write x = x.reshape"),
         (shape_of_two_names, "the shape of an array that has several names"),
-        (no_operator, "no class has a method __sub__"),
+        (no_operator, "TypeError: unsupported operand"),
     ],
     ids=lambda value: getattr(value, "__name__", None),
 )

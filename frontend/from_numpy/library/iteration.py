@@ -49,6 +49,14 @@ def accumulated(values: Any, called: Any, initial: Any) -> list[Any]:
     return found
 
 
+def listed(values: Any) -> list[Any]:
+    """``list(values)`` of a generator of which the run decides how many values it gives."""
+    found = []
+    for value in values:
+        found.append(value)  # noqa: PERF402
+    return found
+
+
 def first_or(values: Any, default: Any) -> Any:
     """``next(values, default)`` of a generator that nothing has read."""
     found = default

@@ -20,9 +20,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from distspmd.frontend.from_numpy.frames import Frame, Origin, Yielded
+from distspmd.frontend.from_numpy.library import iteration
 from distspmd.frontend.from_numpy.syntax.bindings import bound_names, changed_in_place, written_into
 from distspmd.frontend.from_numpy.syntax.generator_states import FIRST
 from distspmd.frontend.from_numpy.syntax.jumps import Given, StoppedFor, without_jumps
+from distspmd.frontend.from_numpy.syntax.variables import Saved
 from distspmd.frontend.from_numpy.transcript import CannotRoll
 
 if TYPE_CHECKING:
@@ -185,10 +187,22 @@ def listed(run: Interpreter, function: Any, arguments: Sequence[Any]) -> Sequenc
     """Arguments with lists in the place of generators, for a function that reads them at once."""
     if not any(isinstance(value, Generator) for value in arguments) or function not in AT_ONCE:
         return arguments
-    return [
-        collect(run, value, at_once=True) if isinstance(value, Generator) else value
-        for value in arguments
-    ]
+    return [_listed(run, each) if isinstance(each, Generator) else each for each in arguments]
+
+
+def _listed(run: Interpreter, generator: Generator) -> Any:
+    """All values of a generator, as many as the run decides."""
+    from distspmd.frontend.from_numpy.syntax.calls import of_library
+
+    saved = Saved.of(run)
+    try:
+        return collect(run, generator, at_once=True)
+    except CannotRoll:
+        if run.tracer.inner != generator.inner or generator.rest is not None:
+            raise
+        saved.restore(run)
+        generator.has_begun = False
+    return of_library(run, iteration.listed, {"values": generator})
 
 
 def give(run: Interpreter, value: Any) -> None:
