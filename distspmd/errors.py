@@ -116,6 +116,14 @@ class ProgramUnboundLocalError(ProgramError, UnboundLocalError):
     """An ``UnboundLocalError`` of the program: a variable that no statement has bound is read."""
 
 
+class ProgramNameError(ProgramError, NameError):
+    """A program reads a name that nothing has."""
+
+
+class ProgramAttributeError(ProgramError, AttributeError):
+    """A program asks for an attribute that is not there."""
+
+
 class ProgramIndexError(ProgramError, IndexError):
     """An ``IndexError`` of the program, or an index in data that is out of range."""
 

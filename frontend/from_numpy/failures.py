@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,6 +19,7 @@ from distspmd.errors import NOTED
 from distspmd.expressions.ir import Constant, Expression, apply, cast
 from distspmd.frontend.from_numpy import checks
 from distspmd.frontend.from_numpy.caught import line_of_error
+from distspmd.frontend.from_numpy.elements import is_one
 from distspmd.frontend.from_numpy.kinds import is_of_python
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.transcript import error_class
@@ -75,6 +77,26 @@ def note_index(tracer: Tracer, value: Expression, index: Any, length: Any) -> Ex
     test = failed if guard is None else apply("logical_and", guard, failed)
     line = number(tracer.line[1] if tracer.line else 0, INT64)
     return apply("checked", value, test, number(0, INT64), line, where, count)
+
+
+def one_number(tracer: Tracer, value: Tensor) -> Tensor:
+    """An array of one element where Python wants a number.
+
+    Raises:
+        KnownError: NumPy raises a TypeError, which a handler takes.
+        Refusal: no handler does.
+    """
+    if not value.ndim:
+        return value
+    like = np.zeros([1 if is_one(n) else 2 for n in value.shape])
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            float(like)
+    except TypeError as problem:
+        tracer.fail(problem)
+    place = (0,) * value.ndim
+    return Tensor((), value.dtype, lambda _: value.element(place), value.weak)
 
 
 # -- operators of Python --------------------------------------------------------------------------

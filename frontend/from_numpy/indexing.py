@@ -28,7 +28,7 @@ from distspmd.frontend.from_numpy.values import (
     number,
     whole_expression,
 )
-from distspmd.frontend.tensor_ir.statements import Index, Length, Store
+from distspmd.frontend.tensor_ir.statements import Container, Index, Length, Store
 from distspmd.frontend.tensor_ir.whole_numbers import Whole, add, multiply, same
 
 
@@ -40,12 +40,27 @@ def read(tracer: Tracer, base: Tensor, items: Any) -> Tensor:
         from distspmd.frontend.from_numpy.choosing import chosen
 
         base = chosen(tracer, base)
+    base, items = _with_row(tracer, base, items)
     found = parse_subscript(tracer, base.shape, items)
     if any(isinstance(x, Masked) for x in found):
         return _read_masked(tracer, base, found)
     if any(isinstance(x, Picked) for x in found):
         return _gather(tracer, base, found)
     return _basic(base, found)
+
+
+def _with_row(tracer: Tracer, base: Any, items: Any) -> tuple[Any, Any]:
+    """``base[truth]`` as ``base[np.newaxis][[truth]]``: one truth value is a mask of one row."""
+    first, *rest = items if isinstance(items, tuple) and items else (items,)
+    is_truth = isinstance(first, bool | np.bool_) or (
+        isinstance(first, Tensor) and not first.ndim and first.dtype.kind == "b"
+    )
+    if not is_truth:
+        return base, items
+    row = _basic(base, parse_subscript(tracer, base.shape, None))
+    truth = tracer.tensor(first)
+    mask = Tensor((1,), np.dtype(bool), lambda _: truth.element(()))
+    return row, (mask, *rest)
 
 
 def part_at(tracer: Tracer, array: Tensor, place: Index) -> Tensor:
@@ -64,6 +79,7 @@ def write(tracer: Tracer, base: Any, items: Any, value: Any) -> None:
     base, value = to_be_written(tracer, base, value)
     if not isinstance(base, View):
         tracer.refuse(f"{told(base)} cannot be assigned to")
+    base, items = _with_row(tracer, base, items)
     found = parse_subscript(tracer, base.shape, items)
     if any(isinstance(x, Masked) for x in found):
         _write_masked(tracer, base, found, value)
@@ -425,5 +441,12 @@ def _write_masked(tracer: Tracer, base: View, found: Sequence[Any], value: Any) 
                 f"an array of the shape {shape_text(tensor.shape)} is assigned to the elements "
                 "that a mask chooses, which are one dimension"
             )
-    found_value = choose(tracer, mask, tensor, part, part.dtype)
-    tracer.assign(part, found_value)
+    others = number(0, part.dtype) if _is_blank(tracer, part.container) else None
+    kept = part if others is None else Tensor(part.shape, part.dtype, lambda _: others)
+    tracer.assign(part, choose(tracer, mask, tensor, kept, part.dtype))
+
+
+def _is_blank(tracer: Tracer, container: Container) -> bool:
+    """Whether any elements may be in a container: nothing has written it since it was made."""
+    block = tracer.blank.pop(container, None)
+    return block is tracer.block and container not in {*block.containers()}

@@ -37,7 +37,12 @@ from distspmd.frontend.from_numpy.syntax import (
     stepped,
     told_apart,
 )
-from distspmd.frontend.from_numpy.syntax.absence import known_value, may_be_unbound, present
+from distspmd.frontend.from_numpy.syntax.absence import (
+    end_failed,
+    known_value,
+    may_be_unbound,
+    present,
+)
 from distspmd.frontend.from_numpy.syntax.bindings import (
     changed_in_place,
     name_in_source,
@@ -45,14 +50,13 @@ from distspmd.frontend.from_numpy.syntax.bindings import (
     written_into,
     yields,
 )
-from distspmd.frontend.from_numpy.syntax.calls import Method, call
+from distspmd.frontend.from_numpy.syntax.calls import call
 from distspmd.frontend.from_numpy.syntax.conditions import decided
 from distspmd.frontend.from_numpy.syntax.expressions import part_of
 from distspmd.frontend.from_numpy.syntax.first_arrays import bind_in_place
 from distspmd.frontend.from_numpy.syntax.joined_arrays import follow_writes, is_linked
 from distspmd.frontend.from_numpy.syntax.jumps import RESULT
 from distspmd.frontend.from_numpy.syntax.last_values import names_read
-from distspmd.frontend.from_numpy.syntax.mutation import before_change, may_change
 from distspmd.frontend.from_numpy.syntax.operators import binary
 from distspmd.frontend.from_numpy.syntax.parts import bind_part, write_part
 from distspmd.frontend.from_numpy.syntax.passed_arrays import store_shared
@@ -64,7 +68,7 @@ from distspmd.frontend.from_numpy.syntax.sources import count_inner_call, global
 from distspmd.frontend.from_numpy.syntax.unknown_elements import look_into
 from distspmd.frontend.from_numpy.syntax.variables import OfUndecidedClass, OneOf, Undecided
 from distspmd.frontend.from_numpy.tracer import Tracer
-from distspmd.frontend.from_numpy.transcript import Refusal, told
+from distspmd.frontend.from_numpy.transcript import Fails, Refusal, told
 from distspmd.frontend.from_numpy.values import Demanded, OwnArray, Tensor, View
 from distspmd.frontend.tensor_ir.whole_numbers import Whole, same, simplified
 from distspmd.runtime.call_form import rebuilt
@@ -199,6 +203,8 @@ class Interpreter:
         except UnknownElement:
             self.tracer.has_left_out = True
             look_into(self, node)
+        except Fails as failed:
+            end_failed(self, failed)
         except Refusal as refusal:
             if ":" not in str(refusal).split(" ")[0]:
                 raise Refusal(self.tracer.message(str(refusal))) from refusal
@@ -447,27 +453,7 @@ class Interpreter:
 
     def attribute(self, base: Any, name: str) -> Any:
         """``base.name``."""
-        tracer = self.tracer
-        if isinstance(base, Tensor):
-            return attributes.of_tensor(self, base, name)
-        if objects.has_operators(base):
-            return objects.attribute(self, base, name)
-        if isinstance(base, own_arrays.Above | super):
-            return objects.above(self, base, name)
-        if isinstance(base, np.ufunc) and name in ("reduce", "accumulate", "outer", "at"):
-            return Method(base, name)
-        if isinstance(base, sympy.Basic):
-            if name in ("real", "numerator"):
-                return base
-            return Method(tracer.whole(base), name)
-        if isinstance(base, RunList):
-            return lists.ListMethod(base, name)
-        if may_change(base, name):
-            before_change(self, base)
-        try:
-            return self.outside(name, getattr(base, name))
-        except AttributeError as problem:
-            tracer.refuse(str(problem))
+        return attributes.attribute(self, base, name)
 
     def subscript(self, node: ast.expr) -> Any:
         """What stands in brackets."""

@@ -123,14 +123,14 @@ def rooms(tracer: Tracer, shape: Sequence[Length]) -> list[Length]:
     a ``ValueError`` where it is more, or negative.
 
     Raises:
-        CannotRoll: a length is computed in a loop or a branch, or the array would be too large.
+        CannotRoll: no check may stand here, or the array would be too large.
     """
     if tracer.own:
         return list(shape)
     found = [_end(length, tracer.bounds, tracer.capacities) for length in shape]
     if None not in found:
         return [n for n in found if n is not None]
-    if not can_end(tracer) or tracer.inner:
+    if not can_end(tracer):
         tracer.capacity(shape[found.index(None)])  # which refuses it
     own = [
         _room(tracer, length) if n is None else n for length, n in zip(shape, found, strict=True)

@@ -114,8 +114,10 @@ def _as_array(tracer: Tracer, item: Any) -> Any:
         from distspmd.frontend.from_numpy.choosing import chosen
 
         return chosen(tracer, item)
-    if isinstance(item, bool | np.bool_):
-        tracer.refuse("a truth value as an index")
+    if isinstance(item, bool | np.bool_) or (
+        isinstance(item, Tensor) and not item.ndim and item.dtype.kind == "b"
+    ):
+        tracer.refuse("a truth value as an index behind others")
     if isinstance(item, list | tuple):  # a tuple within the one in brackets is an array, too
         return tracer.tensor(list(item) or np.array(item, dtype=np.int64))
     if isinstance(item, np.ndarray) and item.ndim:

@@ -226,7 +226,8 @@ class Tracer(Transcript):
         """A new array that gets its parts; where data decide the shape it begins with zeros."""
         if self.is_decided_by_data(*shape):  # the parts do not write all of its room
             return self.stored_anew(Tensor(tuple(shape), dtype, lambda _: number(0, dtype)), name)
-        return view_of(self.container(name, shape, dtype))
+        self.blank[made := self.container(name, shape, dtype)] = self.block
+        return view_of(made)
 
     def capacity(self, length: Length) -> Length:
         """The most that a length can be; inside of maps the length itself."""

@@ -58,6 +58,19 @@ class EndsHere(Refusal):
     """A way of the run ends the program here, whatever follows; on all ways that is refused."""
 
 
+class Fails(Refusal):
+    """A statement that Python would end with an error, whatever the run computes.
+
+    Attributes:
+        error: that each run which comes here has.
+        by_name: whether that depends on names alone, and not on the kinds of values.
+    """
+
+    def __init__(self, message: str, error: Exception, by_name: bool) -> None:
+        super().__init__(message)
+        self.error, self.by_name = error, by_name
+
+
 UNROLLED = 512
 """Iterations of a loop that is unrolled, at most."""
 
@@ -121,6 +134,7 @@ class Transcript:
         of_maps: why variables have no value that a map has set.
         last: the line of the last statement, of which results are that no line stores.
         capacities: the most that lengths can be which data decide.
+        blank: arrays that begin with any elements, by the blocks that make them.
         tables: numbers of containers that are known, and that nothing has changed.
         relied_on: those of which numbers were taken as known.
         changing: numbers, in order of making, of tables that are not taken as known.
@@ -172,6 +186,7 @@ class Transcript:
     of_maps: dict[str, str] = field(default_factory=dict)
     last: tuple[str, int] | None = None
     capacities: dict[Any, Length] = field(default_factory=dict)
+    blank: dict[Container, Block] = field(default_factory=dict)
     tables: dict[Container, Any] = field(default_factory=dict)
     relied_on: set[Container] = field(default_factory=set)
     changing: frozenset[int] = frozenset()
@@ -222,16 +237,20 @@ class Transcript:
         """
         raise Refusal(self.message(what))
 
-    def fail(self, error: Exception, place: str = "") -> NoReturn:
+    def fail(
+        self, error: Exception, place: str = "", *, told: str = "", by_name: bool = False
+    ) -> NoReturn:
         """Read no further in the body of a ``try`` that takes an error, which each run has.
 
         Args:
             error: that each run has.
             place: what a message says before the error.
+            told: what a message says, if not the error.
+            by_name: whether that depends on names alone, and not on the kinds of values.
 
         Raises:
             KnownError: there is one around, in the same function.
-            Refusal: there is none, or a condition of the run stands between.
+            Fails: there is none, or a condition of the run stands between.
         """
         for handlers in reversed(self.frames[-1].attempts):
             flag = handlers.flag_of(type(error))
@@ -239,7 +258,8 @@ class Transcript:
                 if handlers.block is self.block and not self.guarded:
                     raise KnownError(flag, error)
                 break
-        self.refuse(f"{place}{type(error).__name__}: {error}")
+        text = told or f"{place}{type(error).__name__}: {error}"
+        raise Fails(self.message(text), error, by_name)
 
     def check_uncaught(self, kind: str, *, is_said: bool = False) -> bool:
         """Refuse what may end the program with an error that a handler around is for.

@@ -12,6 +12,7 @@ import sympy
 from distspmd.frontend.from_numpy.arithmetic import apply_ufunc, converted
 from distspmd.frontend.from_numpy.checks import end_if
 from distspmd.frontend.from_numpy.complex_parts import apply_imag, apply_real
+from distspmd.frontend.from_numpy.failures import one_number
 from distspmd.frontend.from_numpy.functions.registry import FUNCTIONS
 from distspmd.frontend.from_numpy.values import Tensor
 
@@ -36,14 +37,14 @@ def _add(name: str, called: Callable[..., Any]) -> None:
         found = called(run, *given)
         if not isinstance(found, Tensor):
             return found
-        at = (0,) * found.ndim
-        return Tensor((), found.dtype, lambda _: found.element(at), _KINDS[found.dtype.kind])
+        return Tensor((), found.dtype, lambda _: found.element(()), _KINDS[found.dtype.kind])
 
     FUNCTIONS[known] = handler
 
 
 def _complex(run: Any, value: Any) -> Tensor:
-    found: Tensor = converted(run.tracer, run.tracer.tensor(value), complex)
+    given = one_number(run.tracer, run.tracer.tensor(value))
+    found: Tensor = converted(run.tracer, given, complex)
     return found
 
 

@@ -16,7 +16,11 @@ from distspmd.frontend.from_numpy import indexing
 from distspmd.frontend.from_numpy.arithmetic import apply_ufunc, combine, converted
 from distspmd.frontend.from_numpy.choosing import as_arrays
 from distspmd.frontend.from_numpy.clocks import Seconds
-from distspmd.frontend.from_numpy.failures import checked_result, checked_whole
+from distspmd.frontend.from_numpy.failures import (
+    checked_result,
+    checked_whole,
+    one_number,
+)
 from distspmd.frontend.from_numpy.functions.registry import function
 from distspmd.frontend.from_numpy.library import iteration
 from distspmd.frontend.from_numpy.run_lists import RunList, RunTable
@@ -273,8 +277,7 @@ def _int(run: Any, value: Any = 0, *rest: Any) -> Any:
     if isinstance(value, sympy.Basic):
         return value
     if isinstance(value, Tensor):
-        given = value
-        one = Tensor((), value.dtype, lambda _: given.element((0,) * given.ndim), value.weak)
+        one = one_number(run.tracer, value)
         found = converted(run.tracer, checked_whole(run, one), np.int64)
         return Tensor((), found.dtype, lambda _: found.element(()), int)
     return int(value, *rest)
@@ -287,8 +290,9 @@ def _float(run: Any, value: Any = 0.0) -> Any:
     if is_own(value):
         value = special(run, value, "float")
     if isinstance(value, Tensor | sympy.Basic):
-        found = converted(run.tracer, run.tracer.tensor(without_mixture(value)), np.float64)
-        return Tensor((), found.dtype, lambda _: found.element((0,) * found.ndim), float)
+        given = one_number(run.tracer, run.tracer.tensor(without_mixture(value)))
+        found = converted(run.tracer, given, np.float64)
+        return Tensor((), found.dtype, lambda _: found.element(()), float)
     return float(value)
 
 
@@ -296,9 +300,9 @@ def _float(run: Any, value: Any = 0.0) -> Any:
 def _complex(run: Any, real: Any = 0.0, imaginary: Any = 0.0) -> Any:
     if any(isinstance(v, Tensor | sympy.Basic) for v in (real, imaginary)):
         one = combine(run.tracer, np.multiply, [imaginary, 1j])
-        both = combine(run.tracer, np.add, [real, one])
+        both = one_number(run.tracer, combine(run.tracer, np.add, [real, one]))
         found = converted(run.tracer, both, np.complex128)
-        return Tensor((), found.dtype, lambda _: found.element((0,) * found.ndim), complex)
+        return Tensor((), found.dtype, lambda _: found.element(()), complex)
     return complex(real, imaginary)
 
 
@@ -361,11 +365,11 @@ def _as_ufunc(name: str, ufunc: np.ufunc) -> Any:
                 run.tracer.refuse(f"math.{name}: {type(problem).__name__}: {problem}")
         if name == "log" and len(operands) == 2:
             return run.binary(ast.Div(), *(call(run, o) for o in operands))
-        tensors = [run.tracer.tensor(without_mixture(o)) for o in operands]
+        tensors = [one_number(run.tracer, run.tracer.tensor(without_mixture(o))) for o in operands]
         if len(tensors) != ufunc.nin or any(t.dtype.kind == "c" for t in tensors):
             run.tracer.refuse(f"math.{name} takes {ufunc.nin} real numbers")
         found = apply_ufunc(run.tracer, ufunc, [converted(run.tracer, t, float) for t in tensors])
-        result = Tensor((), FLOAT64, lambda _: found.element((0,) * found.ndim), float)
+        result = Tensor((), FLOAT64, lambda _: found.element(()), float)
         return checked_result(run, name, tensors, result)
 
     return call

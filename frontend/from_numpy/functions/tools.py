@@ -16,6 +16,7 @@ import numpy as np
 import sympy
 
 from distspmd.expressions.ir import apply, cast
+from distspmd.frontend.from_numpy.failures import one_number
 from distspmd.frontend.from_numpy.functions.registry import function
 from distspmd.frontend.from_numpy.run_lists import RunList
 from distspmd.frontend.from_numpy.syntax import lists
@@ -136,9 +137,8 @@ def _of_number(name: str) -> Any:
             x = run.tracer.tensor(x)
         if not isinstance(x, Tensor):
             return getattr(math, name)(x)
-        own = np.dtype(np.float64)
-        zero = (0,) * x.ndim
-        return Tensor((), own, lambda _: apply(name, cast(x.element(zero), own)), float)
+        own, given = np.dtype(np.float64), one_number(run.tracer, x)
+        return Tensor((), own, lambda _: apply(name, cast(given.element(()), own)), float)
 
     return call
 

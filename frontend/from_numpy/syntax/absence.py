@@ -8,6 +8,7 @@ UnboundLocalError if it is.
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -20,7 +21,7 @@ from distspmd.frontend.from_numpy import checks
 from distspmd.frontend.from_numpy.syntax.bindings import is_bound_in
 from distspmd.frontend.from_numpy.syntax.variables import UNBOUND, OneOf, Undecided
 from distspmd.frontend.from_numpy.tracer import Tracer
-from distspmd.frontend.from_numpy.transcript import EndsHere
+from distspmd.frontend.from_numpy.transcript import EndsHere, Fails
 from distspmd.frontend.from_numpy.values import INT64, Tensor
 from distspmd.frontend.tensor_ir.statements import Block, SetSymbol
 from distspmd.frontend.tensor_ir.whole_numbers import same, subtract, symbol
@@ -163,6 +164,24 @@ def end_way(run: Interpreter, kind: str, text: str) -> NoReturn:
     raise EndsHere(run.tracer.message(f"{kind}: {text}"))
 
 
+def end_failed(run: Interpreter, failed: Fails) -> NoReturn:
+    """End the way of the run that is being read, if a statement of it fails whatever there is.
+
+    In loops the kinds of variables may be others than in a first reading, but not the names.
+
+    Raises:
+        EndsHere: what follows on this way is not read.
+        Fails: each run comes here, or the error cannot be told.
+    """
+    tracer, kind = run.tracer, type(failed.error)
+    is_sure = failed.by_name or not any(frame.loops for frame in tracer.frames)
+    is_known = getattr(builtins, kind.__name__, None) is kind
+    if not (tracer.inner and is_sure and is_known) or tracer.guarded or tracer.parallel:
+        raise failed
+    end_way(run, kind.__name__, str(failed.error))
+
+
+_UNKNOWN = "name {!r} is not defined"
 _UNBOUND = "cannot access local variable {!r} where it is not associated with a value"
 
 
@@ -189,11 +208,13 @@ def fail_unbound(run: Interpreter, name: str) -> NoReturn:
 
     Raises:
         KnownError: a handler takes the error.
-        Refusal: none does.
+        Fails: none does.
     """
-    told = f"the name {name!r} is not defined"
     is_local = is_bound_in(run.tracer.frames[-1].body, name)
-    run.tracer.fail(UnboundLocalError(told) if is_local else NameError(told))
+    local, unknown = UnboundLocalError(_UNBOUND.format(name)), NameError(_UNKNOWN.format(name))
+    error = local if is_local else unknown
+    told = f"{type(error).__name__}: the {_UNKNOWN.format(name)}"
+    run.tracer.fail(error, told=told, by_name=not is_local)
 
 
 def _end_if_absent(run: Interpreter, choice: OneOf, kind: str, text: str) -> None:

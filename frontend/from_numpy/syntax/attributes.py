@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import ast
+import types
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import sympy
 
 from distspmd.frontend.from_numpy import decided_types
 from distspmd.frontend.from_numpy.complex_parts import apply_imag, apply_real, from_parts
 from distspmd.frontend.from_numpy.kinds import has_data
 from distspmd.frontend.from_numpy.real_or_complex import RealOrComplex
-from distspmd.frontend.from_numpy.syntax import objects, python_errors, stepped
+from distspmd.frontend.from_numpy.run_lists import RunList
+from distspmd.frontend.from_numpy.syntax import lists, objects, own_arrays, python_errors, stepped
 from distspmd.frontend.from_numpy.syntax.calls import Method
+from distspmd.frontend.from_numpy.syntax.mutation import before_change, may_change
 from distspmd.frontend.from_numpy.values import Tensor, View
 
 if TYPE_CHECKING:
@@ -21,6 +25,32 @@ if TYPE_CHECKING:
 _OF_MEMORY = frozenset(["base", "ctypes", "data", "flags", "strides", "__array_interface__"])
 _KINDS = (np.ndarray, np.float64, np.int64, float, int)
 """What an array may be in Python, numbers among them."""
+
+
+def attribute(run: Interpreter, base: Any, name: str) -> Any:
+    """``base.name``."""
+    tracer = run.tracer
+    if isinstance(base, Tensor):
+        return of_tensor(run, base, name)
+    if objects.has_operators(base):
+        return objects.attribute(run, base, name)
+    if isinstance(base, own_arrays.Above | super):
+        return objects.above(run, base, name)
+    if isinstance(base, np.ufunc) and name in ("reduce", "accumulate", "outer", "at"):
+        return Method(base, name)
+    if isinstance(base, sympy.Basic):
+        if name in ("real", "numerator"):
+            return base
+        return Method(tracer.whole(base), name)
+    if isinstance(base, RunList):
+        return lists.ListMethod(base, name)
+    if may_change(base, name):
+        before_change(run, base)
+    try:
+        return run.outside(name, getattr(base, name))
+    except AttributeError as problem:
+        is_module = isinstance(base, types.ModuleType)
+        tracer.fail(problem, told=str(problem), by_name=is_module)
 
 
 def of_tensor(run: Interpreter, base: Tensor, name: str) -> Any:

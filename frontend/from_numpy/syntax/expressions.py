@@ -58,7 +58,6 @@ from distspmd.frontend.from_numpy.syntax.operators import compared
 from distspmd.frontend.from_numpy.syntax.registry import expression
 from distspmd.frontend.from_numpy.syntax.variables import OneOf, Undecided
 from distspmd.frontend.from_numpy.tracer import Tracer
-from distspmd.frontend.from_numpy.transcript import Refusal
 from distspmd.frontend.from_numpy.values import Tensor, View
 from distspmd.frontend.tensor_ir.whole_numbers import multiply, same
 
@@ -97,7 +96,7 @@ def _name(run: Interpreter, node: ast.Name) -> Any:
         raise UnknownElement
     end_unbound(run, node.id)
     if node.id in run.tracer.of_maps:
-        raise Refusal(run.tracer.message(run.tracer.of_maps[node.id]))
+        run.tracer.refuse(run.tracer.of_maps[node.id])
     return fail_unbound(run, node.id)
 
 
