@@ -124,9 +124,20 @@ def least(x):
     return np.round(found.x, 6), found.success, found.nit, simple.x, simple["fun"]
 
 
+def by_name(x):
+    def f(v):
+        return (v[0] - 1) ** 2 + 3 * (v[1] + 2) ** 2
+
+    p, least, calls, slopes, flag = optimize.fmin_cg(f, x[:2], full_output=1, disp=0)
+    q, _, ways, rounds, found, end = optimize.fmin_powell(f, x[:2], full_output=True, disp=0)
+    ends = flag, end, calls > 0, slopes > 0, rounds, found, ways.shape
+    alone = optimize.fmin_cg(f, x[:2], disp=0), optimize.fmin_powell(f, x[:2], disp=0)
+    return np.round(p, 4), round(least, 4), np.round(q, 4), ends, np.round(alone, 4)
+
+
 CASES = [
     Case(f.__name__, f, "own", "", lambda rng: (np.array([4.0, 2.0, 3.5]),), ())
-    for f in (zeros, fitted, least)
+    for f in (zeros, fitted, least, by_name)
 ]
 
 

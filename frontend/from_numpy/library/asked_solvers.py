@@ -289,7 +289,9 @@ def basinhopping(func: Any, x0: Any, **options: Any) -> Any:
 
 
 def by_name(name: Any, func: Any, x0: Any, fprime: Any, args: Any, options: Any) -> Any:
-    """A method of ``minimize`` by its own name: the minimum, and its value."""
+    """A method of ``minimize`` by its own name: the minimum, and more if that is asked for."""
+    if options.get("retall") or options.get("callback") is not None:
+        raise NotImplementedError("scipy.optimize." + name + " with retall or callback")
     more = tuple_of(args)
     start = np.ravel(np.asarray(x0) * 1.0)
     n = start.shape[0]
@@ -300,23 +302,25 @@ def by_name(name: Any, func: Any, x0: Any, fprime: Any, args: Any, options: Any)
         named["fprime"] = Asked(1)
         functions.append(lambda x: fprime(x, *more))
         values.append((n,))
-    told = {**options, **named, "full_output": True}
+    told = {**options, **named, "full_output": True, "disp": False}
+    whole = [(str(2 + k), (), int) for k in range(3)]
+    more_results = [("2", (n, n), NUMBER), ("3", (), int), *whole[2:], ("5", (), int)]
     results: Any = [("0", (n,), NUMBER), ("1", (), NUMBER)]
-    return converse(
+    results += more_results if name == "fmin_powell" else whole
+    found = converse(
         "scipy.optimize:" + name, [Asked(0), start], told, functions, start, values, results
     )
+    return tuple(found) if options.get("full_output") else found[0]
 
 
 def fmin_cg(f: Any, x0: Any, fprime: Any = None, args: Any = (), **options: Any) -> Any:
     """``scipy.optimize.fmin_cg``, which prints nothing."""
-    x, least = by_name("fmin_cg", f, x0, fprime, args, {**options, "disp": False})
-    return (x, least) if options.get("full_output") else x
+    return by_name("fmin_cg", f, x0, fprime, args, options)
 
 
 def fmin_powell(func: Any, x0: Any, args: Any = (), **options: Any) -> Any:
     """``scipy.optimize.fmin_powell``, which prints nothing."""
-    x, least = by_name("fmin_powell", func, x0, None, args, {**options, "disp": False})
-    return (x, least) if options.get("full_output") else x
+    return by_name("fmin_powell", func, x0, None, args, options)
 
 
 def fmin_l_bfgs_b(
