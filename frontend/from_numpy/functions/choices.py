@@ -14,6 +14,7 @@ from distspmd.frontend.from_numpy.functions.registry import METHODS, function
 from distspmd.frontend.from_numpy.kinds import of_numpy
 from distspmd.frontend.from_numpy.library import rarer_forms
 from distspmd.frontend.from_numpy.values import View
+from distspmd.frontend.tensor_ir.whole_numbers import same
 
 # -- choices --------------------------------------------------------------------------------------
 
@@ -148,6 +149,8 @@ def _allclose(run: Any, a: Any, b: Any, *rest: Any, **options: Any) -> Any:
 
 @function(np.array_equal)
 def _array_equal(run: Any, a: Any, b: Any, equal_nan: bool = False) -> Any:
+    if a is None or b is None:
+        return a is b
     if equal_nan:
         return run.call(rarer_forms.equal_with_nan, [a, b], {})
     one, other = run.tracer.tensor(a), run.tracer.tensor(b)
@@ -156,4 +159,6 @@ def _array_equal(run: Any, a: Any, b: Any, equal_nan: bool = False) -> Any:
         for n, m in zip(one.shape, other.shape, strict=True)
     ):
         return False
+    if not all(same(n, m) for n, m in zip(one.shape, other.shape, strict=True)):
+        return run.call(rarer_forms.equal_in_shape, [a, b], {})
     return run.call(all, [combine(run.tracer, np.equal, [one, other])], {})

@@ -15,6 +15,14 @@ def equal_with_nan(a1: Any, a2: Any) -> Any:
     return bool(np.all((one == other) | ((one != one) & (other != other))))
 
 
+def equal_in_shape(a1: Any, a2: Any) -> Any:
+    """``np.array_equal`` of arrays whose lengths the run decides."""
+    one, other = np.asarray(a1), np.asarray(a2)
+    if one.shape != other.shape:
+        return False
+    return bool(np.all(one == other))
+
+
 def average_along(a: Any, axis: Any, weights: Any, returned: Any, keepdims: Any) -> Any:
     """``np.average`` with weights of some of the dimensions, in their order."""
     values, given = np.asarray(a), np.asarray(weights)

@@ -452,13 +452,6 @@ def _fits(form: Any, value: Any) -> bool:
     return type(value) in (form.kind, RowOfRun) and len(value) == len(form.parts)
 
 
-def is_equal(run: Interpreter, op: ast.cmpop, left: Any, right: Any) -> Any:
-    """``left == right``, where one of them is a list."""
-    run.tracer.refuse(
-        "a list whose content the run decides is compared with ==; use len(...) and np.array_equal"
-    )
-
-
 def copied(run: Interpreter, own: RunList) -> RunList:
     """A list of the elements of another one."""
     must_have_order(run, own)

@@ -20,12 +20,10 @@ from distspmd.frontend.from_numpy.syntax import carried, generators
 from distspmd.frontend.from_numpy.syntax.bound_at_times import note_unbound
 from distspmd.frontend.from_numpy.syntax.branches import branch
 from distspmd.frontend.from_numpy.syntax.carried_variables import Loop as LoopBeingRead
-from distspmd.frontend.from_numpy.syntax.conditions import relation_text
 from distspmd.frontend.from_numpy.syntax.continuing import continued
 from distspmd.frontend.from_numpy.syntax.first_arrays import WrittenElsewhere
 from distspmd.frontend.from_numpy.syntax.generators import Generator
-from distspmd.frontend.from_numpy.syntax.jumps import StoppedFor, StoppedWhile
-from distspmd.frontend.from_numpy.syntax.lists import tested
+from distspmd.frontend.from_numpy.syntax.jumps import StoppedFor
 from distspmd.frontend.from_numpy.syntax.nested_loops import in_order, nested
 from distspmd.frontend.from_numpy.syntax.ranges import (
     Enumerated,
@@ -154,11 +152,13 @@ def _unrolled(interpreter: Interpreter, node: StoppedFor, turns: Turns) -> None:
             return
 
 
-def _unset(flag: str) -> ast.expr:
+def unset(flag: str) -> ast.expr:
+    """Whether a flag is not set."""
     return ast.UnaryOp(ast.Not(), ast.Name(flag, ast.Load()))
 
 
-def _all(tests: list[ast.expr]) -> ast.expr:
+def all_of(tests: list[ast.expr]) -> ast.expr:
+    """Whether all tests hold."""
     return tests[0] if len(tests) == 1 else ast.BoolOp(ast.And(), tests)
 
 
@@ -168,7 +168,7 @@ def _unrolled_after(
     """The rest of an unrolled loop, unless a flag is set."""
     if turns.at(turns.place) is END:
         return
-    test = _all([_unset(flag) for flag in stops])
+    test = all_of([unset(flag) for flag in stops])
     values: Any = turns
     rest = StoppedFor(node.target, ast.Constant(values), node.body, stops=stops)
     made = ast.If(test, [rest], [])
@@ -247,7 +247,7 @@ def _peeled(interpreter: Interpreter, node: StoppedFor, every: _Rest) -> None:
     rest: ast.stmt = StoppedFor(node.target, ast.Constant(values), node.body, stops=node.stops)
     ast.fix_missing_locations(ast.copy_location(rest, node))
     if node.stops:
-        rest = ast.If(_all([_unset(flag) for flag in node.stops]), [rest], [])
+        rest = ast.If(all_of([unset(flag) for flag in node.stops]), [rest], [])
     many: Any = sympy.Ge(sympy.sympify(over.length), 1)
     if is_at_least(over.length, 1, interpreter.tracer.bounds):
         many = True
@@ -373,123 +373,6 @@ def _at_end(value: Any, by: dict[Any, Any]) -> Any:
     elif isinstance(value, OneOf):
         return replace(value, values=tuple(_at_end(v, by) for v in value.values))
     return value
-
-
-def while_loop(interpreter: Interpreter, node: StoppedWhile) -> None:
-    """``while``."""
-    tracer = interpreter.tracer
-    if tracer.straight is not None:
-        tracer.straight.leave()
-    saved = Saved.of(interpreter)
-    try:
-        _rolled_while(interpreter, node)
-        return
-    except CannotRoll as problem:
-        saved.restore(interpreter)
-        tracer.node = node
-        reason, changed = str(problem), problem.changed
-    read = 0
-    while read < UNROLLED:
-        known = interpreter.truth(interpreter.value(node.test))
-        flags = [interpreter.truth(interpreter.variables.get(s, False)) for s in node.stops]
-        if known is None or None in flags:
-            break
-        if not known or True in flags:
-            return
-        if read == tracer.written_out:
-            tracer.keeps_loop = True
-            decided_by_run(interpreter, changed)
-        interpreter.block(node.body)
-        read += 1
-    tracer.node = node
-    decided_by_run(interpreter, changed)
-    if 0 < read < UNROLLED:  # what differed in kind at first may be alike from here on
-        rest = StoppedWhile(node.test, node.body, stops=node.stops)
-        interpreter.block([_unless_ended(node, rest)])
-        return
-    if not read and not node.why_rest:
-        _peeled_while(interpreter, node, reason)
-        return
-    tracer.refuse(
-        f"{node.why_rest or reason}, and the number of its iterations is not known, or large"
-    )
-
-
-def _peeled_while(interpreter: Interpreter, node: StoppedWhile, why: str) -> None:
-    """Read the first iteration by itself: ``if test: body``, and in it the loop over the others."""
-    stopped = StoppedWhile(node.test, node.body, stops=node.stops, why_rest=why)
-    body = continued(node.body, _unless_ended(node, stopped), node.stops)
-    made = ast.If(_all([*(_unset(flag) for flag in node.stops), node.test]), body, [])
-    branch(interpreter, ast.fix_missing_locations(ast.copy_location(made, node)))
-
-
-def _unless_ended(node: StoppedWhile, rest: ast.stmt) -> ast.stmt:
-    """The rest of a loop, unless an iteration that was read by itself has ended it."""
-    if node.stops:
-        rest = ast.If(_all([_unset(flag) for flag in node.stops]), [rest], [])
-    return ast.fix_missing_locations(ast.copy_location(rest, node))
-
-
-def _rolled_while(interpreter: Interpreter, node: StoppedWhile) -> None:
-    tracer = interpreter.tracer
-    saved = Saved.of(interpreter)
-
-    def read(loop: LoopBeingRead) -> tuple[LoopBeingRead, Any, Any, Any]:
-        body, end = Block(), None
-        again: tuple[str, bool | None] = ("", None)
-        first = _test(interpreter, node.test, None)
-        if first[1] is not False:
-            with tracer.within(body), tracer.in_loop(None):
-                interpreter.block(node.body)
-                end = carried.leave_loop(interpreter, loop)
-                carried.after_loop(tracer, loop)
-                tracer.node = node
-                again = _test(interpreter, node.test, first[0])
-        return loop, first, again, (body, end)
-
-    loop, (test, first), (again, known), (body, end) = carried.read_until_settled(
-        interpreter, node, node.stops, read
-    )
-    if first is False:
-        saved.restore(interpreter)
-        return
-    condition, before_it = end
-    if first is None and again != test:
-        tracer.refuse("the condition of the loop reads something else after an iteration")
-    if first is True and known is not True:
-        raise CannotRoll("the condition of the loop is known at first only")
-    parts_ = [c for c in (condition, test if first is None else None) if c]
-    if not parts_:
-        raise CannotRoll("the loop has no end")
-    tracer.node = node
-    for statement in before_it:
-        tracer.add(statement)
-    if first is not True:
-        note_unbound(interpreter, node, saved.variables, loop.carried_names(), None, body)
-    tracer.add(Loop(None, 0, 0, 1, " and ".join(f"({c})" for c in parts_), body))
-    if first is True:
-        carried.after_some(loop)
-    else:
-        carried.after_none(interpreter, loop, saved.variables)
-
-
-def _test(interpreter: Interpreter, node: ast.expr, before: str | None) -> tuple[str, bool | None]:
-    """The condition of a ``while`` as text, which ends in the same symbols as before."""
-    tracer = interpreter.tracer
-    value = tested(interpreter, interpreter.value(node))
-    known = interpreter.truth(value)
-    if known is not None:
-        return str(known), known
-    if isinstance(value, sympy.Basic):
-        return relation_text(value), None
-    if before is None:
-        return tracer.condition(tracer.tensor(value)), None
-    found = tracer.condition(tracer.tensor(value))
-    statement = tracer.block.statements[-1]
-    assert isinstance(statement, SetSymbol)
-    assert statement.name == found
-    statement.name = before
-    return before, None
 
 
 @expression(ast.Yield, ast.YieldFrom)

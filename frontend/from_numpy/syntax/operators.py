@@ -17,6 +17,7 @@ from distspmd.frontend.from_numpy.arithmetic import combine
 from distspmd.frontend.from_numpy.failures import checked_operands, checked_power
 from distspmd.frontend.from_numpy.kinds import has_data, is_array, is_whole
 from distspmd.frontend.from_numpy.known_keys import known_key
+from distspmd.frontend.from_numpy.list_forms import Leaf
 from distspmd.frontend.from_numpy.run_lists import RunList
 from distspmd.frontend.from_numpy.run_types import is_truth, with_whole, without_mixture
 from distspmd.frontend.from_numpy.syntax import letters, list_changes, lists, objects, run_sets
@@ -225,6 +226,8 @@ def _membership(run: Interpreter, op: ast.cmpop, left: Any, right: Any) -> Any:
         found = _is_one_of(run, left, list(right))
     elif isinstance(right, dict):
         return PYTHON[type(op)](known_key(run, right, left, "is asked for"), right)
+    elif is_array(right) and not isinstance(left, list | tuple | str | None):
+        found = run.call(any, [combine(run.tracer, np.equal, [right, left])], {})
     elif has_data((left, right)):
         run.tracer.refuse("'in' of values that are not known; use np.isin or np.any")
     else:
@@ -317,7 +320,12 @@ def _is_in(run: Interpreter, op: ast.cmpop, left: Any, right: Any) -> Any:
             return found if isinstance(op, ast.In) else _not(run, found)
         if not any(hasattr(type(held), each) for each in ("__iter__", "__getitem__")):
             objects.required(run, "contains", operator.contains, held, left)
-    if objects.is_own(held) or any(map(objects.is_own, [left, *_listed(held)])):
+    own = [v for v in (left, *_listed(held)) if objects.is_own(v)]
+    if own and not objects.is_own(held) and all(map(objects.is_equal_to_itself_alone, own)):
+        if objects.is_own(left):  # which is equal to itself alone
+            return any(v is left for v in held) == isinstance(op, ast.In)
+        held = type(held)(v for v in held if not objects.is_own(v))
+    elif own or objects.is_own(held):
         run.tracer.refuse("'in' where objects of the program are compared; write a loop")
     return _membership(run, op, left, held)
 
@@ -336,6 +344,40 @@ def _is_same(run: Interpreter, left: Any, right: Any, *, negative: bool) -> Any:
     return (left is right) != negative
 
 
+def _are_equal(run: Interpreter, left: Any, right: Any) -> Any:
+    """``left == right``, where one of them is a list."""
+    one, other = (left, right) if isinstance(left, RunList) else (right, left)
+    if (other.kind if isinstance(other, RunList) else type(other)) is not one.kind:
+        return False
+    if not isinstance(other, RunList) and not other:
+        return one.count == 0 if isinstance(one.count, int) else _is_empty(run, one)
+    is_of_numbers = all(
+        isinstance(v.form, Leaf) and not (v.form.shape or v.form.texts)
+        if isinstance(v, RunList)
+        else all(not isinstance(e, str | list | tuple | dict | None) for e in v)
+        for v in (one, other)
+    )
+    if one.kind is not list or not is_of_numbers:
+        run.tracer.refuse(
+            "a list of others than numbers, whose content the run decides, is compared with ==; "
+            "use len(...) and np.array_equal"
+        )
+    return run.call(np.array_equal, [lists.as_array(run, one), lists.as_array(run, other)], {})
+
+
+def _is_empty(run: Interpreter, own: RunList) -> Any:
+    found = combine(run.tracer, np.equal, [own.count, 0])
+    return Tensor((), np.dtype(bool), found.element, bool)
+
+
+def _equal_lists(run: Interpreter, op: ast.cmpop, left: Any, right: Any) -> Any:
+    """``left == right`` and others, of lists whose content the run decides."""
+    if not isinstance(op, ast.Eq | ast.NotEq):
+        run.tracer.refuse("an order of lists whose content the run decides; compare their elements")
+    found = _are_equal(run, left, right)
+    return _not(run, found) if isinstance(op, ast.NotEq) else found
+
+
 def compared(run: Interpreter, op: ast.cmpop, left: Any, right: Any) -> Any:
     """``left op right``."""
     if isinstance(op, ast.Is | ast.IsNot):
@@ -344,7 +386,7 @@ def compared(run: Interpreter, op: ast.cmpop, left: Any, right: Any) -> Any:
     if isinstance(op, ast.In | ast.NotIn):
         return _is_in(run, op, left, right)
     if isinstance(left, RunList) or isinstance(right, RunList):
-        lists.is_equal(run, op, left, right)
+        return _equal_lists(run, op, left, right)
     found = _of_objects(run, op, left, right)
     if found is not NotImplemented:
         return found

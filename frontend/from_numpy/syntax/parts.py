@@ -7,8 +7,10 @@ import math
 import operator
 from typing import TYPE_CHECKING, Any
 
+import sympy
+
 from distspmd.frontend.from_numpy import indexing
-from distspmd.frontend.from_numpy.kinds import has_data
+from distspmd.frontend.from_numpy.kinds import has_data, is_array
 from distspmd.frontend.from_numpy.known_keys import known_key
 from distspmd.frontend.from_numpy.run_lists import RunList, decided_by_run
 from distspmd.frontend.from_numpy.syntax import (
@@ -21,6 +23,8 @@ from distspmd.frontend.from_numpy.syntax import (
 )
 from distspmd.frontend.from_numpy.syntax.map_indices import where_in_range
 from distspmd.frontend.from_numpy.syntax.mutation import before_change
+from distspmd.frontend.from_numpy.texts import Text
+from distspmd.frontend.from_numpy.transcript import CannotRoll
 from distspmd.frontend.from_numpy.values import OwnArray, Tensor
 
 if TYPE_CHECKING:
@@ -44,6 +48,7 @@ def bind_part(run: Interpreter, target: ast.Subscript, value: Any) -> None:
             return
         base = base.array
     if isinstance(base, list) and has_data(items):
+        _leave_loop(run, base, items, value)
         decided_by_run(run, base)
     if isinstance(base, dict) or (isinstance(base, list) and not has_data(items)):
         key = known_key(run, base, items) if isinstance(base, dict) else items
@@ -55,6 +60,30 @@ def bind_part(run: Interpreter, target: ast.Subscript, value: Any) -> None:
         return
     python_errors.check_item_of(run, base, items, value)
     write_part(run, base, items, value)
+
+
+def _leave_loop(run: Interpreter, base: list[Any], items: Any, value: Any) -> None:
+    """Let a loop be written out that fills a list which no list of the run could be.
+
+    ``rows = [None] * n``, say, gets arrays: its elements are of two kinds for a while.
+
+    Raises:
+        CannotRoll: the index is a number of a loop, and the list holds such elements.
+    """
+    is_of_loop = isinstance(items, sympy.Basic) and not run.tracer.is_decided_by_data(items)
+    if run.tracer.loops and is_of_loop and len({_kind_of(v) for v in (*base, value)}) > 1:
+        raise CannotRoll("a list holds elements of several kinds", base)
+
+
+def _kind_of(value: Any) -> str:
+    """What may be beside another element in one list of the run."""
+    if value is None:
+        return "none"
+    if isinstance(value, str | Text):
+        return "text"
+    if isinstance(value, list | tuple | dict | RunList):
+        return "list"
+    return "array" if is_array(value) and value.ndim else "number"
 
 
 def write_part(run: Interpreter, base: Any, items: Any, value: Any) -> None:

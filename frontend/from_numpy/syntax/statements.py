@@ -48,13 +48,14 @@ from distspmd.frontend.from_numpy.syntax.jumps import (
     error_of,
     is_error,
 )
-from distspmd.frontend.from_numpy.syntax.loops import for_loop, while_loop
+from distspmd.frontend.from_numpy.syntax.loops import for_loop
 from distspmd.frontend.from_numpy.syntax.map_indices import where_in_range
 from distspmd.frontend.from_numpy.syntax.mutation import before_change, before_missing
 from distspmd.frontend.from_numpy.syntax.operators import UFUNCS
 from distspmd.frontend.from_numpy.syntax.registry import statement
 from distspmd.frontend.from_numpy.syntax.sharing import combined_with, conflict_of
 from distspmd.frontend.from_numpy.syntax.variables import OneOf
+from distspmd.frontend.from_numpy.syntax.while_loops import while_loop
 from distspmd.frontend.from_numpy.transcript import KnownError, told
 from distspmd.frontend.from_numpy.values import OwnArray, View
 

@@ -101,6 +101,8 @@ def look_for_entry(run: Interpreter, node: ast.Subscript, base: Any, key: Any) -
     keys = [(k,) if is_dict else (k, k - len(base)) for k in every]
     if len(keys) <= MOST and all(isinstance(k, str | int) for k in every):
         told = "one of several functions or objects, by a key that is not known before the run"
+        if run.tracer.guarded:  # the statement would look for the key where Python does not
+            run.tracer.refuse(told)
         raise ReadsEntry(run.tracer.message(told), node, keys)
 
 
