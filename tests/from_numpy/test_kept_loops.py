@@ -26,6 +26,24 @@ def descended(x: Any) -> Any:
     return w, np.array(losses)
 
 
+def relaxed(x: Any) -> Any:
+    for _ in range(3):
+        x = np.concatenate((x[1:], x[:1] * 0.5))
+        x = x - 0.01 * (x - np.roll(x, 1)) * np.mean(x)
+        x = np.where(x > 1, x * 0.99, x + 0.01)
+    return x[::-1] + 0.0
+
+
+def of_long_iterations(x: Any) -> Any:
+    """Few iterations, each of which is many statements when it is written out."""
+    means = []
+    for _ in range(SHORT):
+        for _ in (1, 2.0, 3, 4.0):
+            x = relaxed(relaxed(x))
+        means.append(np.mean(x))
+    return means, x
+
+
 def descended_while(x: Any) -> Any:
     w, losses, i = 3.0, [], 0
     while i < 300:
@@ -142,6 +160,7 @@ PROGRAMS = [
     rows_that_are_views,
     last_row_changes,
     own_rows,
+    of_long_iterations,
 ]
 
 
@@ -158,6 +177,7 @@ def test_long_loops_stay_and_short_ones_are_written_out() -> None:
     assert loops(comprehended) == 1
     assert loops(element_by_element) == 1
     assert loops(few) == 0
+    assert loops(of_long_iterations) < SHORT
 
 
 def test_what_lists_of_the_run_cannot_hold_is_written_out() -> None:

@@ -40,7 +40,7 @@ from distspmd.frontend.from_numpy.syntax.turns import END, Turns, of_known, turn
 from distspmd.frontend.from_numpy.syntax.variables import OneOf, Saved
 from distspmd.frontend.from_numpy.transcript import UNROLLED, CannotRoll, Refusal
 from distspmd.frontend.from_numpy.values import INT64, Tensor, View, make_view, whole_expression
-from distspmd.frontend.tensor_ir.statements import Block, Loop, SetSymbol
+from distspmd.frontend.tensor_ir.statements import Block, Loop, SetSymbol, Statement
 from distspmd.frontend.tensor_ir.whole_numbers import (
     add,
     is_at_least,
@@ -60,6 +60,9 @@ FEW = 16
 
 TRIED = 64
 """Iterations of one that is unrolled, at most, because something in it is refused."""
+
+LONG = 1200
+"""Statements of a loop that is written out, at most, for the sake of a list that it changes."""
 
 
 # -- loops ----------------------------------------------------------------------------------------
@@ -137,19 +140,46 @@ def _iterate(interpreter: Interpreter, node: StoppedFor, over: Any) -> None:
     _unrolled(interpreter, node, turns_of(interpreter, over))
 
 
-def _unrolled(interpreter: Interpreter, node: StoppedFor, turns: Turns) -> None:
-    stops = node.stops
+def _unrolled(
+    interpreter: Interpreter,
+    node: StoppedFor,
+    turns: Turns,
+    changed: Any = None,
+    times: int = 0,
+) -> None:
+    """Read iterations one by one; so often for the sake of a list that the loop changes."""
+    stops, block = node.stops, interpreter.tracer.block
+    first = len(block.statements)
     for value, rest in turns.rest():
         if rest.place > 20 * UNROLLED:
             interpreter.tracer.refuse(f"a loop over {rest.place} values that cannot stay a loop")
         interpreter.bind(node.target, value)
         interpreter.block(node.body)
+        if changed is not None:
+            _leave_if_long(interpreter, changed, block.statements[first:], times)
+            changed = None
         known = [interpreter.truth(interpreter.variables.get(s, False)) for s in stops]
         if True in known:
             return
         if None in known:
             _unrolled_after(interpreter, node, rest, stops)
             return
+
+
+def _leave_if_long(
+    interpreter: Interpreter, changed: Any, statements: Sequence[Statement], times: int
+) -> None:
+    """Let a loop stay one, with a list of the run, whose iterations are long when written out."""
+    tracer = interpreter.tracer
+    if tracer.written_out < UNROLLED and times * _count(statements) > LONG:
+        tracer.keeps_loop = True
+        decided_by_run(interpreter, changed)
+
+
+def _count(statements: Sequence[Statement]) -> int:
+    """How many statements there are, inside of blocks too."""
+    inside = (_count(block.statements) for each in statements for block in each.blocks())
+    return len(statements) + sum(inside)
 
 
 def unset(flag: str) -> ast.expr:
@@ -194,12 +224,14 @@ def _range_loop(
     if tracer.straight is not None:
         tracer.straight.leave()
     saved = Saved.of(interpreter)
+    changed = None
     try:
         _rolled(interpreter, node, over, value_of)
         return
     except CannotRoll as problem:
         saved.restore(interpreter)
         tracer.node = node
+        changed = problem.changed
         is_known = isinstance(length, int) and length > 3 and not node.stops
         if isinstance(problem, WrittenElsewhere) and is_known and not why_rest:
             _by_arrays(interpreter, node, over, value_of, str(problem))
@@ -219,7 +251,8 @@ def _range_loop(
         saved.restore(interpreter)
         tracer.node = node
     values = [add(over.first, multiply(n, over.step)) for n in range(length)]
-    _unrolled(interpreter, node, of_known([value_of(v) if value_of else v for v in values]))
+    turns = of_known([value_of(v) if value_of else v for v in values])
+    _unrolled(interpreter, node, turns, changed, length)
 
 
 @dataclass(frozen=True, eq=False)
