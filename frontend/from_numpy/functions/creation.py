@@ -64,7 +64,7 @@ def filled(run: Any, shape: Any, value: Any, dtype: np.dtype[Any]) -> Tensor:
     tensor = converted(run.tracer, value, dtype)
     extents = shape_of(run, shape)
     known: Tensor = run.tracer.stored_anew(run.tracer.broadcast(tensor, extents))
-    return known
+    return _of_no_dimensions(known)  # type: ignore[no-any-return]
 
 
 @function(np.zeros)
@@ -83,7 +83,7 @@ def _empty(run: Any, shape: Any, dtype: Any = None, order: Any = "C", **_: Any) 
     known: Tensor = run.tracer.empty(
         run.tracer.target or "empty", shape_of(run, shape), dtype_of(run, dtype)
     )
-    return known
+    return _of_no_dimensions(known)  # type: ignore[no-any-return]
 
 
 @function(np.ndarray)
