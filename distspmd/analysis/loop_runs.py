@@ -118,6 +118,16 @@ def times_exactly(state: SDFGState) -> int | None:
     return runs.count if runs.is_known else None
 
 
+def all_runs(state: SDFGState) -> Runs | None:
+    """The runs of a state in every run of the program; None where they are not known, or many."""
+    if not runs_in_each_iteration(state):
+        return None
+    runs = Runs.of(state)
+    if not runs.are_all and runs.is_known:
+        runs = Runs.of(state, _COUNTED)
+    return runs if runs.are_all else None
+
+
 def _is_even(state: SDFGState) -> bool:
     """Whether each loop around a state has as many iterations whatever those around it."""
     found = [_ends(loop, {}) for loop in loops_around(state)]

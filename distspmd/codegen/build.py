@@ -173,7 +173,8 @@ def memlet_ends(program: SDFG) -> tuple[tuple[str, str], ...]:
             (entering,) = (e for e in graph.in_edges(node) if e.dst_conn == "_in")
             (leaving,) = graph.out_edges(node)
             outer = graph.sdfg is program
-            found[node.index] = (entering.data.data, leaving.data.data) if outer else ("", "")
+            ends = (entering.data.data, leaving.data.data) if outer else ("", "")
+            found |= dict.fromkeys(range(node.index, node.index + node.plans), ends)
     return tuple(found.get(number, ("", "")) for number in range(max(found, default=-1) + 1))
 
 

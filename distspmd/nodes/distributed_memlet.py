@@ -46,6 +46,7 @@ class ExpandToRuntime(ExpandTransformation):
         """Replace the node by a host tasklet."""
         (entering,) = (e for e in state.in_edges(node) if e.dst_conn == "_in")
         (leaving,) = state.out_edges(node)
+        number = f"{node.index} + {node.window}" if node.window else str(node.index)
         return nodes.Tasklet(
             node.name,
             {
@@ -53,7 +54,7 @@ class ExpandToRuntime(ExpandTransformation):
                 "_context": dtypes.int64,
             },
             {"_out": dtypes.pointer(sdfg.arrays[leaving.data.data].dtype)},
-            f"distspmd::execute(_context, {node.index}, _in, _out);",
+            f"distspmd::execute(_context, {number}, _in, _out);",
             language=dtypes.Language.CPP,
             side_effects=True,
         )
@@ -71,6 +72,8 @@ class DistributedMemlet(CommNode):
     side_effects = True
 
     index = Property(dtype=int, default=0, desc="Number of the plan in the lowered program")
+    window = Property(dtype=str, default="", desc="Which of its plans runs, as loops say")
+    plans = Property(dtype=int, default=1, desc="How many plans it has, by their numbers")
     array = Property(dtype=str, default="", desc="Container of the program that moves")
     source = Property(dtype=str, default="", desc="Layout that the array is in")
     target = Property(dtype=str, default="", desc="Layout that the array is wanted in")

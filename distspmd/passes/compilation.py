@@ -18,6 +18,7 @@ from distspmd.lowering import FusedSpace, Lowering
 from distspmd.passes.fold_indices import Fold
 from distspmd.passes.movement import Movement
 from distspmd.passes.tiles import Symbols
+from distspmd.passes.windows import Windows
 from distspmd.placement.argument_layouts import GATHERED, IN_TILES, ROOT, held_by_caller
 from distspmd.placement.homes import Home, choose, question
 from distspmd.placement.phases import LoopHome
@@ -57,6 +58,7 @@ class Compilation:
         dtypes: the type of the elements of each of them.
         call_form: how the caller passes arguments and gets results.
         solutions: the plan of each redistribution that the homes make necessary.
+        windows: its parts, of one that loops choose ever less of.
         movements: redistributions of the program, in the order of their numbers.
         fetches: the same of what data decide.
         apart: spaces that run on operands that lie apart: what they pick, if that is known.
@@ -85,6 +87,7 @@ class Compilation:
     dtypes: dict[str, np.dtype[Any]] = field(default_factory=dict)
     call_form: CallForm = field(default_factory=CallForm)
     solutions: dict[Redistribution, Solution] = field(default_factory=dict)
+    windows: dict[tuple[Use, Redistribution], Windows] = field(default_factory=dict)
     movements: Sequence[Movement] = ()
     fetches: Sequence[Movement] = ()
     apart: Mapping[str, Picking | None] = field(default_factory=dict)

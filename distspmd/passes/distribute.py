@@ -26,7 +26,9 @@ from distspmd.passes.insert_memlets import Inserter, reads_through
 from distspmd.passes.movement import dtype_of
 from distspmd.passes.rename_uses import rename_control_values, rename_edges, rename_nodes
 from distspmd.passes.tiles import Symbols
+from distspmd.passes.windows import Windows
 from distspmd.placement.homes import Home, load, plan_fetch, store, stores, works_in_place
+from distspmd.plans.redistribution import Redistribution
 
 
 @dataclass(frozen=True)
@@ -43,13 +45,17 @@ class InsertMemlets:
                 tiling = compilation.tiled[space.name].tiling
                 symbols.tile_map(space.name, tiling, space.node)
         tilings = {name: tiled.tiling for name, tiled in compilation.tiled.items()}
-        inserter = distribute(sdfg, compilation.homes, symbols, tilings)
+        inserter = distribute(sdfg, compilation.homes, symbols, tilings, compilation.windows)
         compilation.movements = inserter.movements
         compilation.fetches = inserter.fetches
 
 
 def distribute(
-    sdfg: SDFG, homes: Mapping[str, Home], symbols: Symbols, tilings: Mapping[str, Tiling]
+    sdfg: SDFG,
+    homes: Mapping[str, Home],
+    symbols: Symbols,
+    tilings: Mapping[str, Tiling],
+    windows: Mapping[tuple[Use, Redistribution], Windows],
 ) -> Inserter:
     """Rewrite an SDFG in place, use by use; what has inserted the movements."""
     for name in homes:
@@ -58,7 +64,7 @@ def distribute(
     gathered = GatheredCopies.of(sdfg, homes, containers)
     sdfg.add_scalar(CONTEXT, dtypes.int64)
     tiles = allocate_tiles(sdfg, homes, symbols, tilings)
-    inserter = Inserter(sdfg, homes, tiles, gathered)
+    inserter = Inserter(sdfg, homes, tiles, gathered, windows)
     uses = [use for home in homes.values() for use in home.uses]
     uses.sort(key=_depth)
     rename_nodes(sdfg, tiles)

@@ -31,6 +31,7 @@ from distspmd.passes.movement import Movement, dtype_of
 from distspmd.passes.neutral_fill import add_identity
 from distspmd.passes.rename_uses import rename_edges
 from distspmd.passes.tiles import common
+from distspmd.passes.windows import Windows
 from distspmd.placement.homes import Home
 from distspmd.plans.redistribution import Redistribution
 
@@ -43,6 +44,7 @@ class Inserter:
     homes: Mapping[str, Home]
     tiles: AllocatedTiles
     gathered: GatheredCopies
+    windows: Mapping[tuple[Use, Redistribution], Windows]
     movements: list[Movement] = field(default_factory=list)
     fetches: list[Movement] = field(default_factory=list)
     """Movements of what data decide, which have numbers of their own."""
@@ -255,7 +257,8 @@ class Inserter:
         done = self.empty(state, home, origin) if home.needs_neutral(use) else None
         for move in moves:
             goal = written[0] if move is moves[-1] else state.add_access(written[0].data)
-            node = self.move(state, origin, goal, use.data, move, use.space.source)
+            windows = self.windows.get((use, move))
+            node = self.move(state, origin, goal, use.data, move, use.space.source, windows)
             if done is not None:
                 state.add_nedge(done, node, Memlet())
             done = goal
@@ -290,11 +293,20 @@ class Inserter:
         name: str,
         move: Redistribution,
         source: Source | None,
+        windows: Windows | None = None,
     ) -> DistributedMemlet:
         """Insert a distributed memlet between two nodes."""
         node = DistributedMemlet(f"distribute_{name}")
         node.index = len(self.movements)
-        self.movements.append(self._add_movement(state, node, origin, goal, name, move, source))
+        made = self._add_movement(state, node, origin, goal, name, move, source)
+        if windows is None or None in (made.source_tiles, made.target_tiles):
+            self.movements.append(made)  # the caller's array is as long as it is
+            return node
+        node.window, node.plans = windows.number, len(windows.moves)
+        self.movements += [
+            replace(made, redistribution=part, times=times)
+            for part, times in zip(windows.moves, windows.times, strict=True)
+        ]
         return node
 
     def _add_movement(

@@ -12,9 +12,11 @@ from distspmd.analysis.uses import Use
 from distspmd.analysis.whole_program import unchanged_control_flow
 from distspmd.errors import NoSolver, ScheduleError
 from distspmd.passes.compilation import Compilation
-from distspmd.placement.homes import moves
+from distspmd.passes.windows import Windows, windows_of
+from distspmd.placement.homes import moves, stores
 from distspmd.placement.propagation import Tiled
-from distspmd.planning.select import select_plan
+from distspmd.planning.select import Solution, select_plan
+from distspmd.plans.redistribution import Redistribution
 from distspmd.runtime.call_form import call_form_of
 
 
@@ -72,15 +74,30 @@ class PlanMoves:
                 if move in solutions:
                     continue
                 try:
-                    solutions[move] = select_plan(
-                        move,
-                        compilation.solvers,
-                        compilation.machine,
-                        in_order=compilation.deterministic,
-                    )
+                    solutions[move] = _planned(compilation, move)
                 except NoSolver as error:
                     where = home.uses[0].space.where
                     raise NoSolver(f"{where}: {name!r}: {error}") from None
+            for use in home.uses:
+                for move in stores(use, home, compilation.dtypes[name]):
+                    if (found := windows_of(use, move)) and _plan_windows(compilation, found):
+                        compilation.windows[use, move] = found
+
+
+def _plan_windows(compilation: Compilation, windows: Windows) -> bool:
+    """Plan the parts of a move; whether there is a plan for each."""
+    try:
+        found = {move: _planned(compilation, move) for move in windows.moves}
+    except NoSolver:
+        return False
+    compilation.solutions.update(found)
+    return True
+
+
+def _planned(compilation: Compilation, move: Redistribution) -> Solution:
+    return select_plan(
+        move, compilation.solvers, compilation.machine, in_order=compilation.deterministic
+    )
 
 
 def _uses_of_containers(tiled: Mapping[str, Tiled]) -> dict[str, list[Use]]:

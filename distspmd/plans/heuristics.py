@@ -32,6 +32,9 @@ class Heuristics:
             what others read; of more the differences would take longer than to ask.
         foreseen_iterations: of loops, times ranks, up to which what they receive is counted before
             the run. That takes a second at most.
+        windows: plans of a sum of which loops write a part: the sum is that much longer than the
+            part at most, of all that there is, and a lowering has that many more plans.
+        window_gain: up to which part of the bytes such plans are made.
         split_reduction_bytes: of a box, from which on its reduction is a reduce-scatter and a
             gather of the pieces: each element is then combined once, by one rank, and two calls
             cost less than one.
@@ -99,6 +102,8 @@ class Heuristics:
     inspected_share: float = _number(0.5, "homes")
     foreseen_boxes: int = _number(4, "plans")
     foreseen_iterations: int = _number(1 << 21, "plans")
+    windows: int = _number(8, "plans")
+    window_gain: float = _number(0.8, "plans")
     split_reduction_bytes: int = _number(1 << 18, "plans")
     listed_messages: int = _number(1 << 20, "plans")
     most_messages: int = _number(1 << 24, "plans")
