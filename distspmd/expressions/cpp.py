@@ -78,6 +78,7 @@ FORMS: dict[str, Form] = {
     "from_parts": "{type}({0}, {1})",
     "conjugate": {"": "{0}", "c": "std::conj({0})"},
     "cast": "{type}({0})",
+    "bits": "std::bit_cast<{type}>({0})",
     "sign": "(({0} > 0) - ({0} < 0))",
     # std::signbit is a comparison where compilers may take the zeros for one ("fast" arithmetic)
     "signbit": "(std::copysign(1.0, double({0})) < 0)",

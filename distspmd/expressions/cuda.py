@@ -10,7 +10,7 @@ from distspmd.expressions.ir import Call, Expression, Operation, parts
 from distspmd.expressions.operations import DType
 from distspmd.expressions.printer import Form
 
-_OF_THE_HOST = ("checked", "checked_index")
+_OF_THE_HOST = ("bits", "checked", "checked_index")
 """Operations whose functions are compiled for the host."""
 
 

@@ -123,6 +123,8 @@ def _value(
     if isinstance(node, Operation):
         if node.name == "cast":
             return _typed(arguments[0], node.dtype)
+        if node.name == "bits":
+            return np.asarray(arguments[0]).view(node.dtype)
         with np.errstate(all="ignore"):
             return _typed(functions[node.name](*arguments), node.dtype)
     return _typed(functions[str(node.label[0])](*arguments), node.dtype)

@@ -142,6 +142,7 @@ _ROWS = [
     _row("divide", 2, real, 4, linear="quotient"),
     _row("negative", 1, promote_types, 1, linear="negation"),
     _row("cast", 1, unknown, 0, linear="conversion"),
+    _row("bits", 1, unknown, 1, is_step=True),
     _row("power", 2, promote_types, 20, _of_power),
     _row("absolute", 1, promote_types, 1, _sign),
     _row("sign", 1, promote_types, 2, is_step=True),
@@ -248,6 +249,7 @@ OPERATIONS: dict[str, OperationKind] = {row.name: row for row in _ROWS}
 - ``uniform(seed, draw, i)`` is the number in [0, 1) that is drawn from a counter;
 - ``gamma_draw(seed, draw, i, shape)`` and others of its kind are drawn likewise, of distributions
   with parameters (:data:`DISTRIBUTIONS`);
+- ``bits(a)`` is the number of another type of as many bits whose bits are those of ``a``;
 - ``bfloat16_bits(a)`` are the 16 bits of the number of this type that is nearest to a float32, and
   ``bfloat16_value(n)`` is the float32 of such bits; likewise of ``float16``;
 - ``checked(a, failed, kind, line, m, n)`` is ``a``; where it has failed, the program ends with an

@@ -62,6 +62,7 @@ FORMS: dict[str, Form] = {
     "negative": "(-{0})",
     "from_parts": "({0} + 1j * {1})",
     "cast": "dace.{type}({0})",
+    "bits": "distspmd_{type}_of_bits({0})",
     "modulo": "fmod({0}, {1})",
     "floored_rest": "({0} + {1} if {0} != 0 and ({0} < 0) != ({1} < 0) else {0})",
     "rsqrt": "(1 / sqrt({0}))",

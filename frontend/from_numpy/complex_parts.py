@@ -5,13 +5,35 @@ from __future__ import annotations
 import numpy as np
 
 from distspmd.expressions.ir import Expression, apply
+from distspmd.frontend.from_numpy.images import image_of
 from distspmd.frontend.from_numpy.real_or_complex import RealOrComplex, real_type
 from distspmd.frontend.from_numpy.values import Tensor, number
 from distspmd.frontend.tensor_ir.statements import Index
 
 
 def apply_real(tensor: Tensor) -> Tensor:
-    """The real part."""
+    """The real part, through which the numbers are written."""
+    return image_of(tensor, _real, _with_real) if _is_complex(tensor) else _real(tensor)
+
+
+def apply_imag(tensor: Tensor) -> Tensor:
+    """The imaginary part, likewise."""
+    return image_of(tensor, _imag, _with_imag) if _is_complex(tensor) else _imag(tensor)
+
+
+def _is_complex(tensor: Tensor) -> bool:
+    return not isinstance(tensor, RealOrComplex) and tensor.dtype.kind == "c"
+
+
+def _with_real(part: Tensor, whole: Tensor) -> Tensor:
+    return from_parts(part, _imag(whole))
+
+
+def _with_imag(part: Tensor, whole: Tensor) -> Tensor:
+    return from_parts(_real(whole), part)
+
+
+def _real(tensor: Tensor) -> Tensor:
     if isinstance(tensor, RealOrComplex):
         tensor = tensor.in_complex
     if tensor.dtype.kind != "c":
@@ -26,8 +48,7 @@ def apply_real(tensor: Tensor) -> Tensor:
     )
 
 
-def apply_imag(tensor: Tensor) -> Tensor:
-    """The imaginary part."""
+def _imag(tensor: Tensor) -> Tensor:
     if isinstance(tensor, RealOrComplex):
         tensor = tensor.in_complex
     if tensor.dtype.kind != "c":

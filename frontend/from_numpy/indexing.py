@@ -14,6 +14,7 @@ from distspmd.frontend.from_numpy.arithmetic import choose, same_mask
 from distspmd.frontend.from_numpy.contractions import neutral_element
 from distspmd.frontend.from_numpy.elements import is_one
 from distspmd.frontend.from_numpy.empty_maps import is_empty
+from distspmd.frontend.from_numpy.images import Image, part_of_image
 from distspmd.frontend.from_numpy.lengths import with_capacity
 from distspmd.frontend.from_numpy.real_or_complex import RealOrComplex, joined, to_be_written
 from distspmd.frontend.from_numpy.subscripts import Axis, Masked, Picked, parse_subscript
@@ -150,6 +151,9 @@ def moved(
             is_merged=is_merged or base.is_merged,
             weak=base.weak if not shape else None,
         )
+
+    if isinstance(base, Image):
+        return part_of_image(base, lambda tensor: moved(tensor, shape, places))
 
     def element(index: tuple[Index, ...]) -> Expression:
         return base.element(at(places, index))

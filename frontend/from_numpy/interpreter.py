@@ -18,6 +18,7 @@ from distspmd.frontend.from_numpy import checks, decided_types, indexing
 from distspmd.frontend.from_numpy.choosing import as_arrays
 from distspmd.frontend.from_numpy.elements import known_number
 from distspmd.frontend.from_numpy.frames import Frame
+from distspmd.frontend.from_numpy.images import Image, stored_image
 from distspmd.frontend.from_numpy.kinds import dace_symbol
 from distspmd.frontend.from_numpy.lengths import unpacked_count
 from distspmd.frontend.from_numpy.real_or_complex import RealOrComplex
@@ -54,9 +55,10 @@ from distspmd.frontend.from_numpy.syntax.calls import call
 from distspmd.frontend.from_numpy.syntax.conditions import decided
 from distspmd.frontend.from_numpy.syntax.expressions import part_of
 from distspmd.frontend.from_numpy.syntax.first_arrays import bind_in_place
-from distspmd.frontend.from_numpy.syntax.joined_arrays import follow_writes, is_linked
+from distspmd.frontend.from_numpy.syntax.joined_arrays import follow_writes
 from distspmd.frontend.from_numpy.syntax.jumps import RESULT
 from distspmd.frontend.from_numpy.syntax.last_values import names_read
+from distspmd.frontend.from_numpy.syntax.links import is_linked
 from distspmd.frontend.from_numpy.syntax.operators import binary
 from distspmd.frontend.from_numpy.syntax.parts import bind_part, write_part
 from distspmd.frontend.from_numpy.syntax.passed_arrays import store_shared
@@ -242,16 +244,17 @@ class Interpreter:
     def writable(self, node: ast.expr) -> Any:
         """What is assigned into; what was known, or chosen by a mask, becomes an array."""
         base = self.value(node)
+        tracer = self.tracer
         if isinstance(base, np.ndarray):
-            made: Tensor = self.tracer.table(base)
+            made: Tensor = tracer.table(base)
+        elif isinstance(base, Image):
+            return stored_image(tracer, base)
         elif isinstance(base, Tensor) and base.mask is not None:
-            made = self.tracer.stored(as_arrays(self.tracer, base))
+            made = tracer.stored(as_arrays(tracer, base))
         else:
             return base
-        for frame in self.tracer.frames:
-            for name, value in frame.variables.items():
-                if value is base:
-                    frame.variables[name] = made
+        for variables in (frame.variables for frame in tracer.frames):
+            variables |= {name: made for name, value in variables.items() if value is base}
         return made
 
     def settled_parts(self, values: Any) -> Any:
@@ -279,7 +282,7 @@ class Interpreter:
         if value.is_on_demand:
             return value
         if value.mask is None:
-            return tracer.stored_anew(value)
+            return stored_image(tracer, value)
         whole = tracer.stored_anew(Tensor(value.shape, value.dtype, value.element))
         return Tensor(whole.shape, whole.dtype, whole.element, None, value.mask)
 
@@ -357,7 +360,7 @@ class Interpreter:
         ):
             bind_in_place(tracer, old, value)
             return old if old.weak is value.weak else replace(old, weak=value.weak)
-        return tracer.stored_anew(value, _readable(name))
+        return stored_image(tracer, value, _readable(name))
 
     def _kept_choice(self, name: str, value: Tensor, mask: Tensor) -> Tensor:
         """The elements that a mask chooses now, whatever is written later."""

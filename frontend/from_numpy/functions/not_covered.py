@@ -23,7 +23,7 @@ refused(
     instead=_OUTSIDE,
 )
 refused(
-    *("getfield", "setfield", "byteswap", "setflags"),
+    *("getfield", "setfield", "setflags"),
     instead="it is about bytes in memory, and a program has tiles; use astype",
 )
 refused(np.random.bytes, instead="draw it before the program, and pass it", always=True)

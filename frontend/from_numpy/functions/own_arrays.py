@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from distspmd.frontend.from_numpy.functions.bit_views import view_as
 from distspmd.frontend.from_numpy.functions.registry import METHODS, function
 from distspmd.frontend.from_numpy.kinds import is_whole
 from distspmd.frontend.from_numpy.syntax import own_arrays
 from distspmd.frontend.from_numpy.transcript import told
-from distspmd.frontend.from_numpy.values import Tensor, View
+from distspmd.frontend.from_numpy.values import OwnArray, Tensor, View
 
 
 @function(np.ndarray.__new__)
@@ -53,8 +54,10 @@ def _view(run: Any, array: Any, dtype: Any = None, type: Any = None) -> Any:
     if kind is None or kind is np.ndarray:
         return array
     is_class = isinstance(kind, _TYPE) and issubclass(kind, np.ndarray)
+    if not is_class and not isinstance(array, OwnArray):
+        return view_as(run, array, kind)
     if not is_class or not isinstance(array, Tensor):
-        run.tracer.refuse(f"view({told(kind)}): the bytes of an array as others; use astype")
+        run.tracer.refuse(f"view({told(kind)}) of an array of a class of its own; use astype")
     array = run.tracer.stored(array)
     return own_arrays.new(run, kind, array, array)
 

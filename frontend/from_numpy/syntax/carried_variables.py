@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from distspmd.frontend.from_numpy.run_lists import RunList
-from distspmd.frontend.from_numpy.syntax.joined_arrays import Alias
+from distspmd.frontend.from_numpy.syntax.links import Alias
 from distspmd.frontend.from_numpy.syntax.variables import ABSENT
 
 

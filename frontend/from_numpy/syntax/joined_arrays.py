@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from distspmd.frontend.from_numpy.syntax.absence import may_be_absent, value_of
 from distspmd.frontend.from_numpy.syntax.aliases import check_elements
 from distspmd.frontend.from_numpy.syntax.alternatives import arrays_among
 from distspmd.frontend.from_numpy.syntax.conditions import relation_text
+from distspmd.frontend.from_numpy.syntax.links import Alias, is_seen
 from distspmd.frontend.from_numpy.syntax.moved_links import moved_links
 from distspmd.frontend.from_numpy.syntax.moves import move_symbols
 from distspmd.frontend.from_numpy.syntax.sharing import references
@@ -34,38 +35,6 @@ if TYPE_CHECKING:
 
 _ONE, _ZERO = sympy.Integer(1), sympy.Integer(0)
 _INSTEAD = "write a copy, .copy(), where it gets its name, if the other shall not change"
-
-
-@dataclass(eq=False)
-class Alias:
-    """A container that has the elements of an array where a symbol is 1.
-
-    Attributes:
-        name: how the program calls what lies in the container.
-        copy: all of the container.
-        source: the array.
-        holds: the symbol; None where it is not known, so that neither may be written.
-        sets: the statements that set the symbol.
-        needs: what else its symbol is made of.
-        is_followed: whether a write to one has been followed by a copy to the other.
-    """
-
-    name: str
-    copy: View
-    source: View
-    holds: sympy.Symbol | None
-    sets: list[Statement] = field(default_factory=list)
-    needs: list[Alias] = field(default_factory=list)
-    is_followed: bool = False
-
-    def touches(self, container: Container) -> bool:
-        """Whether one of the two lies in a container."""
-        return container in (self.copy.container, self.source.container)
-
-
-def is_linked(tracer: Tracer, container: Container) -> bool:
-    """Whether writes to a container may be writes to another one."""
-    return any(alias.touches(container) for alias in tracer.aliases)
 
 
 def link(
@@ -108,18 +77,6 @@ def link(
         tracer.aliases.append(made)
 
 
-def _is_seen(
-    tracer: Tracer,
-    container: Container,
-    way: Mapping[str, Any] | None = None,
-    *,
-    returned: bool = True,
-) -> bool:
-    """Whether somebody sees a container beside the variable that is looked at."""
-    is_outer = container.is_argument or container.is_of_others
-    return is_outer or references(tracer, container, way, returned=returned) > 0
-
-
 def note_elements(tracer: Tracer, whole: Tensor, values: Any) -> None:
     """Say that a container has the elements of a list, one of which is changed where it is.
 
@@ -146,11 +103,11 @@ def _sources(tracer: Tracer, value: Tensor, way: Mapping[str, Any]) -> dict[View
         return {}
     container = value.container
     known = [a for a in tracer.aliases if a.copy.container is container and a.holds is not None]
-    is_seen = _is_seen(tracer, container, way) or any(
+    seen = is_seen(tracer, container, way) or any(
         a.source.container is container for a in tracer.aliases
     )
     found: dict[View, Any] = {a.source: a for a in known} if value.is_whole else {}
-    if is_seen or (known and not value.is_whole):
+    if seen or (known and not value.is_whole):
         found[value] = _ALWAYS
     return found
 
@@ -208,26 +165,27 @@ def _written(statement: Statement, followed: set[Statement]) -> Iterator[Contain
 def _follow(run: Interpreter, container: Container, seen: set[Container]) -> None:
     tracer = run.tracer
     for whole, pairs in list(tracer.elements.items()):
-        is_seen = whole not in seen and references(tracer, whole, returned=False)
-        if whole is container or is_seen:
+        others = whole not in seen and references(tracer, whole, returned=False)
+        if whole is container or others:
             _follow_elements(run, container, whole, pairs, seen)
     for alias in list(tracer.aliases):
         if not alias.touches(container):
             continue
-        one, other = alias.copy, alias.source
-        target, value = (one, other) if other.container is container else (other, one)
-        if target.container in seen or not _is_seen(tracer, target.container, returned=False):
+        target, value = alias.ends(container)
+        if target.container in seen or not is_seen(tracer, target.container, returned=False):
             continue
-        if alias.holds is None or tracer.parallel or tracer.straight is not None:
-            tracer.refuse(
-                f"an array is written in place that may be the one that {alias.name!r} stands for, "
-                f"as the run decides; {_INSTEAD}"
-            )
+        knows = alias.holds is not None or (alias.follows and value is not None)
+        if not knows or tracer.parallel or tracer.straight is not None:
+            tracer.refuse(f"{alias.why_not}; {_INSTEAD}")
         _mark(alias)
         body = Block()
         with tracer.within(body), tracer.binding():
             tracer.write(target, value)
             _follow(run, target.container, {*seen, target.container})
+        if alias.follows:
+            tracer.block.statements += body.statements
+            tracer.followed |= {*_inside(body)}
+            continue
         made = Branch(relation_text(sympy.Eq(alias.holds, 1)), body, Block())
         tracer.add(made)
         tracer.followed |= {made, *_inside(body)}
@@ -420,7 +378,7 @@ def _first(tracer: Tracer, loop: Any, one: Any, written: set[Container]) -> Alia
     )
     if not isinstance(before, View) or is_linked_to or _see_one(one.value, before):
         return None
-    if not _is_seen(tracer, before.container):
+    if not is_seen(tracer, before.container):
         return None
     stays = one.value.container in _parts_of(tracer, one.now.container)
     if stays or not written.isdisjoint((before.container, one.value.container)):

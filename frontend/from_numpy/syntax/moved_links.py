@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from distspmd.frontend.from_numpy.syntax.joined_arrays import Alias
+    from distspmd.frontend.from_numpy.syntax.links import Alias
 
 
 def moved_links(arrays: Sequence[Any], links: Sequence[Alias]) -> list[Alias]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from distspmd.frontend.from_numpy.images import stored_image
 from distspmd.frontend.from_numpy.syntax.variables import readable
 from distspmd.frontend.from_numpy.values import Tensor, View
 
@@ -43,7 +44,7 @@ def store_shared(run: Interpreter, node: ast.FunctionDef | ast.Lambda, frame: Fr
     shared = frame.changed_in_place | set(_shared(node.body, computed.keys()))
     for name, value in computed.items():
         if name in (shared if value.mask is None else frame.changed_in_place):
-            frame.variables[name] = tracer.stored_anew(value, readable(name))
+            frame.variables[name] = stored_image(tracer, value, readable(name))
 
 
 _MEASURES = {"shape", "size", "ndim", "dtype", "nbytes", "itemsize"}
