@@ -48,6 +48,9 @@ said of the others, with an error that has the source line.
   does what is computed. What is changed in each iteration of a loop has the type behind one, also
   where there is none. Numbers in a list have the types that they have in Python, `[0, np.inf]` say,
   also where the run decides; what is computed of them where these types decide its type is refused.
+- **Objects**: functions of `np.frompyfunc` give arrays of numbers here, of the type that these
+  have, where NumPy gives arrays of objects. Arrays of texts, objects, dates and times between them
+  are computed with when the program is read, by NumPy, and must be known then.
 - **Random numbers** are not NumPy's: a number is a function of the seed, of which draw of its
   generator it is, and of its place in the array (`distspmd/kernels/counter_rng.hpp`). It is the
   same at any number of ranks, on any grid (of `multivariate_normal` but for the order of sums),

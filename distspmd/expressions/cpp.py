@@ -17,6 +17,7 @@ TYPES: dict[DType, str] = {
     np.dtype(bool): "bool",
     np.dtype(np.complex64): "dace::complex64",
     np.dtype(np.complex128): "dace::complex128",
+    np.dtype(np.float16): "dace::float16",
     np.dtype(np.float32): "float",
     np.dtype(np.float64): "double",
     **{

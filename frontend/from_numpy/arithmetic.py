@@ -23,10 +23,11 @@ from distspmd.frontend.from_numpy.real_or_complex import (
 )
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.transcript import PYTHON_TYPES, told
-from distspmd.frontend.from_numpy.values import Tensor, View, number
+from distspmd.frontend.from_numpy.values import Tensor, View, is_carried, number
 from distspmd.frontend.tensor_ir.statements import Index
 
 Build = Callable[..., Expression]
+FLOAT32, HALF = np.dtype(np.float32), np.dtype(np.float16)
 
 
 def real_constant(value: float, like: DType) -> Constant:
@@ -362,15 +363,13 @@ def _combined(
     except (TypeError, OverflowError) as problem:
         tracer.refuse(str(problem))
     _check_operands(tracer, ufunc, operands, result)
-    for kind in (*types, result):
-        tracer.check_type(kind)
     build = BUILDS[ufunc.__name__]
     shape = tracer.broadcast_shape([t.shape for t in tensors])
     mask = next((t.mask for t in tensors if t.mask is not None), None)
     moved = [_broadcast_masked(tracer, t, shape) for t in tensors]
 
     def element(index: tuple[Index, ...]) -> Expression:
-        parts = [_converted(t.element(index), kind) for t, kind in zip(moved, types, strict=True)]
+        parts = [_operand(t.element(index), kind) for t, kind in zip(moved, types, strict=True)]
         return cast(build(*parts), result)
 
     python: Any = None
@@ -401,6 +400,12 @@ def _converted(expression: Expression, dtype: DType) -> Expression:
     if isinstance(expression, Constant) and expression.dtype != dtype:
         return number(expression.value, dtype)
     return cast(expression, dtype)
+
+
+def _operand(expression: Expression, dtype: DType) -> Expression:
+    """An operand in the type of a loop, of which NumPy computes those of float16 in float32."""
+    found = _converted(expression, dtype)
+    return cast(found, FLOAT32) if dtype == HALF else found
 
 
 def _of_one_choice(tracer: Tracer, tensors: Sequence[Tensor]) -> Sequence[Tensor]:
@@ -466,7 +471,7 @@ def converted(tracer: Tracer, value: Any, dtype: Any) -> Tensor:
         wanted = np.dtype(dtype)
     except TypeError:
         tracer.refuse(f"{told(dtype)} is no type of elements")
-    if wanted.kind not in "biufc" or wanted.itemsize > 16 or wanted == np.dtype(np.float16):
+    if not is_carried(wanted):
         tracer.refuse(f"elements of the type {wanted}")
     if isinstance(tensor, RealOrComplex):
         tensor = tensor.in_complex

@@ -8,7 +8,7 @@ import numpy as np
 
 from distspmd.errors import ArgumentError
 from distspmd.expressions.operations import DType
-from distspmd.frontend.from_numpy.values import View
+from distspmd.frontend.from_numpy.values import View, is_carried
 from distspmd.runtime.call_form import Part, rebuilt
 
 _PLAIN = (np.ndarray, np.memmap)
@@ -27,7 +27,7 @@ def element_type(program: str, name: str, value: Any) -> DType:
             "the program may make an array of that class of it."
         )
     dtype: DType = np.dtype(value.dtype)
-    if dtype.kind not in "biufc" or dtype.itemsize > 16 or dtype == np.dtype(np.float16):
+    if not is_carried(dtype):
         raise ArgumentError(
             f"{program}: the argument {name!r} has elements of the type {dtype}, which are not "
             "covered."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.matrixlib import matrix
 
 from distspmd.expressions.operations import DType
 from distspmd.frontend.from_numpy.run_lists import RunList
-from distspmd.frontend.from_numpy.values import OwnArray, Tensor
+from distspmd.frontend.from_numpy.values import OwnArray, Tensor, is_carried
 
 
 def joined_type(one: Tensor, other: Tensor) -> DType:
@@ -48,7 +49,7 @@ def not_plain(value: Any) -> str:
     for kind, instead in _OTHERS.items():
         if isinstance(value, kind):
             return f"a {kind.__name__}, whose operators are its own: {instead}"
-    if value.dtype.kind not in "biufc" or value.dtype.itemsize > 16:
+    if not is_carried(value.dtype):
         return f"an array of the type {value.dtype}"
     return ""
 
@@ -87,6 +88,29 @@ def has_data(value: Any) -> bool:
     if isinstance(value, slice):
         return any(map(has_data, (value.start, value.stop, value.step)))
     return isinstance(value, Tensor | sympy.Basic | RunList | OwnArray)
+
+
+_FOREIGN = "USOmM"
+"""Kinds of elements that programs do not carry: texts, objects, dates and times between them."""
+
+
+def is_foreign_type(dtype: Any) -> bool:
+    """Whether a type of elements is one that programs do not carry."""
+    try:
+        return dtype is not None and np.dtype(dtype).kind in _FOREIGN
+    except TypeError:
+        return False
+
+
+def is_foreign(arguments: Any, keywords: Mapping[str, Any]) -> bool:
+    """Whether a known array of texts, objects or dates is in a call, or is what the call makes."""
+    every = [*arguments, *keywords.values()]
+    flat = [part for each in every for part in (each if isinstance(each, tuple | list) else [each])]
+    made = is_foreign_type(keywords.get("dtype"))
+    found = made or any(
+        isinstance(each, np.ndarray | np.generic) and each.dtype.kind in _FOREIGN for each in flat
+    )
+    return found and not has_data((list(arguments), dict(keywords)))
 
 
 _PLAIN = (int, float, complex, np.generic, np.ndarray, type(None))

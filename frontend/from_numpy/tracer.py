@@ -65,6 +65,7 @@ from distspmd.frontend.from_numpy.values import (
     Tensor,
     View,
     axis,
+    is_carried,
     make_view,
     number,
     view_of,
@@ -126,7 +127,7 @@ class Tracer(Transcript):
     def _constant(self, value: Any) -> Tensor:
         """A number that is known, of Python or NumPy."""
         if isinstance(value, np.generic):
-            if value.dtype.kind not in "biufc":
+            if not is_carried(value.dtype):
                 self.refuse(f"a number of the type {value.dtype}")
             typed = number(value, value.dtype)
             return Tensor((), value.dtype, lambda _: typed)

@@ -361,22 +361,12 @@ class Transcript:
         is_taken = any(callable(getattr(known, name, None)) for known in (sympy, builtins))
         return self.unique(f"{name}_" if is_taken else name)
 
-    def check_type(self, dtype: DType) -> None:
-        """Refuse types of elements that no code is made for.
-
-        Raises:
-            Refusal: a half-precision number.
-        """
-        if dtype == np.float16:
-            self.refuse("float16 is not covered; convert before: x.astype(np.float32)")
-
     def container(self, name: str, shape: Sequence[Length], dtype: DType) -> Container:
         """A new container.
 
         Raises:
             CannotRoll: data decide its length, or a loop the exponent of a power in it.
         """
-        self.check_type(np.dtype(dtype))
         for extent in shape:
             powers = sympy.sympify(extent).atoms(sympy.Pow)
             of_loop = {s.name for power in powers for s in power.exp.free_symbols} & {*self.bounds}

@@ -20,6 +20,16 @@ from distspmd.frontend.tensor_ir.statements import Container, Index, Length
 from distspmd.frontend.tensor_ir.whole_numbers import Whole, int_floor, same, simplified
 
 INT64 = np.dtype(np.int64)
+_CARRIED = frozenset(map(np.dtype, ("?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8"))) | {
+    *map(np.dtype, ("f2", "f4", "f8", "c8", "c16"))
+}
+
+
+def is_carried(dtype: DType) -> bool:
+    """Whether programs have elements of a type; they have none of the other order of bytes."""
+    return dtype in _CARRIED
+
+
 Element = Callable[[tuple[Index, ...]], Expression]
 
 

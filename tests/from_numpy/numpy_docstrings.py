@@ -190,6 +190,13 @@ def _defined(node: ast.stmt) -> set[str]:
 # --- functions ---
 
 
+_HOW = (
+    *("apply_over_axes", "einsum", "empty", "full", "moveaxis", "ones", "piecewise"),
+    *("tensordot", "transpose", "zeros"),
+)
+"""Functions whose lists are lengths, axes, subscripts or functions: how, not what, is computed."""
+
+
 class _Arguments(ast.NodeTransformer):
     """Names instead of arrays that are written out: of ``np.array([...])``, and of lists."""
 
@@ -202,6 +209,11 @@ class _Arguments(ast.NodeTransformer):
         if made and _is_literal(node.args[0]) and not _reads(node) - {"np"}:
             with contextlib.suppress(Exception):
                 return self._argument(eval(ast.unparse(node), {"np": np}), node)
+        if isinstance(node.func, ast.Attribute) and node.func.attr in _HOW:
+            for each in (*node.args, *(keyword.value for keyword in node.keywords)):
+                if not _is_literal(each):
+                    self.visit(each)
+            return node
         self.generic_visit(node)
         return node
 

@@ -22,7 +22,7 @@ def drawn_while_reading(x: Any) -> Any:
 
 
 def bytes_of(x: Any) -> Any:
-    return x.byteswap()
+    return x.getfield(np.int32)
 
 
 def shared(x: Any) -> Any:
@@ -34,7 +34,7 @@ def shared(x: Any) -> Any:
     [
         (text, "a text of an array with options; set them by np.set_printoptions"),
         (drawn_while_reading, "bytes is not covered: draw it before the program"),
-        (bytes_of, "byteswap is not covered: .*use astype"),
+        (bytes_of, "getfield is not covered: .*use astype"),
         (shared, "it is known where the program is written"),
     ],
 )

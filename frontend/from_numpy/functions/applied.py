@@ -157,6 +157,12 @@ def _vectorize(
     return functools.partial(_call_vectorized, pyfunc, otypes, excluded, signature)
 
 
+@function(np.frompyfunc)
+def _frompyfunc(run: Any, func: Any, /, nin: int, nout: int, *, identity: Any = None) -> Any:
+    """The same, whose arrays have numbers, where NumPy's have objects."""
+    return functools.partial(_call_vectorized, func, None, None, None)
+
+
 def _call_vectorized(pyfunc: Any, otypes: Any, excluded: Any, signature: Any) -> None:
     """What calls of vectorized functions are called by: a name in the table of functions."""
 

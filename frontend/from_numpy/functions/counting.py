@@ -13,6 +13,7 @@ from distspmd.frontend.from_numpy.checks import end_if
 from distspmd.frontend.from_numpy.functions.registry import function
 from distspmd.frontend.from_numpy.functions.sorting import look_up
 from distspmd.frontend.from_numpy.functions.unknown_lengths import length_of_run
+from distspmd.frontend.from_numpy.library import bin_widths
 from distspmd.frontend.from_numpy.lines import cpp, flat
 from distspmd.frontend.from_numpy.shapes import reshape
 from distspmd.frontend.from_numpy.values import INT64, Tensor
@@ -68,13 +69,18 @@ def _ends(run: Any, values: Tensor, limits: Any) -> tuple[Any, Any]:
     return low, high
 
 
-def edges_of(run: Any, values: Tensor, bins: Any, limits: Any, dtype: Any = None) -> Tensor:
+def edges_of(
+    run: Any, values: Tensor, bins: Any, limits: Any, dtype: Any = None, weights: Any = None
+) -> Tensor:
     """The edges of bins: those that are given, or of as many equal ones."""
     tracer = run.tracer
     if isinstance(bins, str):
-        tracer.refuse(
-            f"np.histogram(bins={bins!r}): the number of bins is in the data; give a number"
-        )
+        if weights is not None:
+            tracer.refuse(
+                "TypeError: Automated estimation of the number of bins is not supported for "
+                "weighted data"
+            )
+        bins = _estimated(run, values, bins, limits)
     given = bins if isinstance(bins, Tensor | list | tuple | np.ndarray) else None
     if given is not None and tracer.tensor(given).ndim:
         edges: Tensor = tracer.tensor(given)
@@ -108,6 +114,24 @@ def edges_of(run: Any, values: Tensor, bins: Any, limits: Any, dtype: Any = None
     return result
 
 
+RULES = ("auto", "doane", "fd", "rice", "scott", "sqrt", "sturges")
+"""Names of rules that estimate a number of bins; NumPy's "stone" tries many numbers."""
+
+
+def _estimated(run: Any, values: Tensor, rule: str, limits: Any) -> Any:
+    """The number of bins that the run finds by a rule."""
+    if rule not in RULES:
+        run.tracer.refuse(f"np.histogram(bins={rule!r}): the rules are {', '.join(RULES)}")
+    if values.dtype.kind == "b":
+        values = converted(run.tracer, values, np.uint8)
+    whole = run.tracer.stored(values)
+    count = run.call(bin_widths.number_of_bins, [whole, rule, limits], {})
+    if not isinstance(count, Tensor):
+        return count
+    what = f"np.histogram(bins={rule!r})"
+    return length_of_run(run, count, what, "give a number of bins")
+
+
 def _places(run: Any, values: Tensor, edges: Tensor) -> Tensor:
     """The bins of values; the number of bins for those in none."""
     tracer = run.tracer
@@ -123,7 +147,7 @@ def _places(run: Any, values: Tensor, edges: Tensor) -> Tensor:
 def _histogram_bin_edges(
     run: Any, a: Any, bins: Any = 10, range: Any = None, weights: Any = None
 ) -> Tensor:
-    return edges_of(run, _vector(run, a), bins, range)
+    return edges_of(run, _vector(run, a), bins, range, weights=weights)
 
 
 @function(np.histogram)
@@ -133,7 +157,7 @@ def _histogram(
     values = run.tracer.stored(_vector(run, a))
     if values.dtype.kind == "b":
         values = converted(run.tracer, values, np.uint8)
-    edges = run.tracer.stored(edges_of(run, values, bins, range))
+    edges = run.tracer.stored(edges_of(run, values, bins, range, weights=weights))
     weight = None if weights is None else _vector(run, weights)
     kind = INT64 if weight is None else weight.dtype
     count = subtract(edges.shape[0], 1)

@@ -14,12 +14,13 @@ from distspmd.frontend.from_numpy import indexing
 from distspmd.frontend.from_numpy.arithmetic import combine, converted
 from distspmd.frontend.from_numpy.checks import end_if
 from distspmd.frontend.from_numpy.functions.registry import function
-from distspmd.frontend.from_numpy.kinds import has_data, is_of_none
+from distspmd.frontend.from_numpy.kinds import has_data, is_foreign_type
 from distspmd.frontend.from_numpy.library import rarer_forms
 from distspmd.frontend.from_numpy.transcript import Refusal, told
 from distspmd.frontend.from_numpy.values import (
     Tensor,
     index_expression,
+    is_carried,
     number,
 )
 from distspmd.frontend.tensor_ir.statements import Index
@@ -53,7 +54,7 @@ def dtype_of(run: Any, dtype: Any, default: Any = np.float64) -> np.dtype[Any]:
         found = np.dtype(dtype)
     except TypeError as problem:
         run.tracer.refuse(str(problem))
-    if found.kind not in "biufc" or found.itemsize > 16 or found == np.dtype(np.float16):
+    if not is_carried(found):
         run.tracer.refuse(f"elements of the type {found}")
     kind: np.dtype[Any] = found
     return kind
@@ -143,7 +144,7 @@ def _stored_array(run: Any, value: Any, dtype: Any) -> Any:
             made = np.array(value, dtype=kind)
         except (TypeError, ValueError) as problem:
             run.tracer.refuse(str(problem))
-        return made if is_of_none(made) else run.tracer.tensor(made)
+        return made if is_foreign_type(made.dtype) else run.tracer.tensor(made)
     tensor = run.tracer.tensor(value)
     if kind is not None:
         tensor = converted(run.tracer, tensor, kind)

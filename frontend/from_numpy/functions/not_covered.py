@@ -11,7 +11,6 @@ from distspmd.frontend.from_numpy.functions.registry import refused
 
 _OUTSIDE = "read or write files outside of the program"
 
-refused(np.frompyfunc, instead="write the function over whole arrays")
 refused(
     *(np.shares_memory, np.may_share_memory),
     instead="it is known where the program is written; leave it out",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import sympy
 
 from distspmd.frontend.from_numpy import indexing
 from distspmd.frontend.from_numpy.arithmetic import choose, combine, converted
@@ -165,8 +166,22 @@ def _convolve(run: Any, a: Any, v: Any, mode: str = "full") -> Tensor:
     )
     if one.ndim != 1 or other.ndim != 1:
         tracer.refuse("np.convolve: object too deep for desired array")
-    found, swapped = _filtered(run, "convolve", one, run.call(np.flip, [other], {}), mode)
-    return run.call(np.flip, [found], {}) if swapped else found
+    n, m = one.shape[0], other.shape[0]
+    is_known = _is_longer(tracer, n, m) or _is_longer(tracer, m, n)
+    own = mode if is_known or mode not in ("same", "valid") else "full"
+    found, swapped = _filtered(run, "convolve", one, run.call(np.flip, [other], {}), own)
+    whole = run.call(np.flip, [found], {}) if swapped else found
+    return whole if own == mode else _inside(run, whole, n, m, mode)
+
+
+def _inside(run: Any, whole: Tensor, n: Any, m: Any, mode: str) -> Tensor:
+    """The part of a whole convolution that a mode asks for, where the run says who is longer."""
+    less, more = sympy.Min(n, m), sympy.Max(n, m)
+    first = subtract(less, 1)
+    count = add(subtract(more, less), 1)
+    if mode == "same":
+        first, count = subtract(first, floor_divide(less, 2)), more
+    return indexing.read(run.tracer, whole, slice(first, add(first, count)))
 
 
 @function(np.lib.stride_tricks.sliding_window_view)

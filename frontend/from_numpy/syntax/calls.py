@@ -20,7 +20,7 @@ from distspmd.frontend.from_numpy.choosing import as_arrays
 from distspmd.frontend.from_numpy.decided_types import handled
 from distspmd.frontend.from_numpy.frames import Frame
 from distspmd.frontend.from_numpy.functions.registry import ALWAYS, OTHERWISE, by_name
-from distspmd.frontend.from_numpy.kinds import has_arrays, has_data, is_plain
+from distspmd.frontend.from_numpy.kinds import has_arrays, has_data, is_foreign, is_plain
 from distspmd.frontend.from_numpy.known_keys import check_call
 from distspmd.frontend.from_numpy.known_results import known_result
 from distspmd.frontend.from_numpy.library import is_of_library
@@ -144,6 +144,16 @@ def _dace_type(function: Any) -> Any:
     return function.type if isinstance(function, dtypes.typeclass) else None
 
 
+def _known_result(
+    tracer: Tracer, function: Any, arguments: Sequence[Any], keywords: Mapping[str, Any]
+) -> Any:
+    """What NumPy computes now, of texts, objects and dates too; None of what the run decides."""
+    found = known_result(function, arguments, keywords)
+    if found is None and _is_numpy(function) and is_foreign(arguments, keywords):
+        return _static(tracer, function, arguments, keywords)
+    return found
+
+
 def call(
     run: Interpreter, function: Any, arguments: Sequence[Any], keywords: Mapping[str, Any]
 ) -> Any:
@@ -162,8 +172,8 @@ def call(
     if isinstance(function, type) or handler is not None:
         arguments = generators.listed(run, function, arguments)
     if handler is not None:
-        if (number := known_result(function, arguments, keywords)) is not None:
-            return number
+        if (known := _known_result(tracer, function, arguments, keywords)) is not None:
+            return known
         arguments, keywords = _without_lists(run, arguments, keywords, function)
         arguments, keywords = _of_arrays(tracer, arguments, keywords, function)
         return handled(run, handler, function, arguments, keywords)
@@ -183,7 +193,7 @@ def _ufunc(
     run: Interpreter, function: np.ufunc, arguments: Sequence[Any], keywords: Mapping[str, Any]
 ) -> Any:
     """What a universal function gives, of NumPy or of SciPy."""
-    if not has_arrays((arguments, keywords)):
+    if not has_arrays((arguments, keywords)) or is_foreign(arguments, keywords):
         return _static(run.tracer, function, arguments, keywords)
     arguments, keywords = _without_lists(run, arguments, keywords)
     if (written := by_name(run.functions, function)) is not None:

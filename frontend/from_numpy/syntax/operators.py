@@ -14,8 +14,9 @@ from sympy.logic.boolalg import Boolean
 
 from distspmd.frontend.from_numpy import texts
 from distspmd.frontend.from_numpy.arithmetic import combine
+from distspmd.frontend.from_numpy.elements import known_elements
 from distspmd.frontend.from_numpy.failures import checked_operands, checked_power
-from distspmd.frontend.from_numpy.kinds import has_data, is_array, is_whole
+from distspmd.frontend.from_numpy.kinds import has_data, is_array, is_foreign, is_whole
 from distspmd.frontend.from_numpy.known_keys import known_key
 from distspmd.frontend.from_numpy.list_forms import Leaf
 from distspmd.frontend.from_numpy.run_lists import RunList
@@ -125,7 +126,8 @@ def binary(run: Interpreter, op: ast.operator, left: Any, right: Any) -> Any:
         return _of_text(run, op, left, right)
     if isinstance(op, ast.MatMult):
         return run.call(np.matmul, [left, right], {})
-    if is_array(left) or is_array(right):
+    left, right = _beside_foreign(tracer, left, right)
+    if (is_array(left) or is_array(right)) and not is_foreign([left, right], {}):
         left, right = checked_operands(run, op, left, right)
         found = combine(tracer, UFUNCS[type(op)], [left, right])
         return checked_power(run, left, right, found) if isinstance(op, ast.Pow) else found
@@ -135,6 +137,17 @@ def binary(run: Interpreter, op: ast.operator, left: Any, right: Any) -> Any:
         return PYTHON[type(op)](left, right)
     except (TypeError, ValueError, ZeroDivisionError, OverflowError) as problem:
         tracer.fail(problem)
+
+
+def _beside_foreign(tracer: Any, left: Any, right: Any) -> tuple[Any, Any]:
+    """Two operands, as NumPy's own arrays where one is of dates, say, and the other is known."""
+    if is_foreign([left], {}) and isinstance(right, Tensor):
+        found = known_elements(tracer, right)
+        return left, right if found is None else found
+    if is_foreign([right], {}) and isinstance(left, Tensor):
+        found = known_elements(tracer, left)
+        return left if found is None else found, right
+    return left, right
 
 
 def _of_symbols(run: Interpreter, op: ast.operator, left: Any, right: Any) -> Any:
@@ -390,7 +403,7 @@ def compared(run: Interpreter, op: ast.cmpop, left: Any, right: Any) -> Any:
     found = _of_objects(run, op, left, right)
     if found is not NotImplemented:
         return found
-    if is_array(left) or is_array(right):
+    if (is_array(left) or is_array(right)) and not is_foreign([left, right], {}):
         if any(side is None or type(side) is str for side in (left, right)):
             return _never_equal(run, op, left, right)
         return combine(run.tracer, UFUNCS[type(op)], [left, right])
