@@ -48,6 +48,12 @@ said of the others, with an error that has the source line.
   does what is computed. What is changed in each iteration of a loop has the type behind one, also
   where there is none. Numbers in a list have the types that they have in Python, `[0, np.inf]` say,
   also where the run decides; what is computed of them where these types decide its type is refused.
+- **float16** is stored as such, and computed with in float32 and rounded, as NumPy does it: values
+  have its bits, but for sums, which are added up in float32 and rounded once. Functions that
+  reorder, compare, add up or multiply take it; others are refused by name.
+- **Parts of complex numbers and `view`** are the memory of their array: what is written to either
+  is seen in both. Through elements of another size nothing is written. Arrays in the other order
+  of bytes are refused.
 - **Objects**: functions of `np.frompyfunc` give arrays of numbers here, of the type that these
   have, where NumPy gives arrays of objects. Arrays of texts, objects, dates and times between them
   are computed with when the program is read, by NumPy, and must be known then.

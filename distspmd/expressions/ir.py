@@ -216,7 +216,27 @@ def cast(expression: Expression, dtype: DType) -> Expression:
     if expression.dtype.kind == "c" and dtype.kind != "c":
         real = np.empty(0, expression.dtype).real.dtype
         return cast(apply("real", expression, dtype=real), dtype)
+    if dtype == _HALF and expression.dtype == FLOAT64 and not isinstance(expression, Constant):
+        expression = _rounded_to_odd(expression)
     return apply("cast", expression, dtype=dtype)
+
+
+_HALF, _SINGLE, _WORD = map(np.dtype, (np.float16, np.float32, np.uint32))
+
+
+def _rounded_to_odd(value: Expression) -> Expression:
+    """A float64 as a float32 whose last bit says that more follows.
+
+    So what is rounded to float16 by way of float32 is rounded once.
+    """
+    single = apply("cast", value, dtype=_SINGLE)
+    back = apply("cast", single, dtype=FLOAT64)
+    word, one = apply("bits", single, dtype=_WORD), Constant(1, _WORD)
+    beyond = apply("greater", apply("absolute", back), apply("absolute", value))
+    before = apply("subtract", word, apply("cast", beyond, dtype=_WORD))
+    differs = apply("not_equal", back, value)
+    odd = apply("bitwise_or", before, one)
+    return apply("bits", apply("where", differs, odd, word), dtype=_SINGLE)
 
 
 def written(name: str, *operands: Any, real: DType = FLOAT64) -> Operation:

@@ -14,6 +14,7 @@ from distspmd.expressions.operations import OPERATIONS, DType
 from distspmd.frontend.from_numpy.comparisons import COMPARISONS, comparison, known_comparison
 from distspmd.frontend.from_numpy.complex_parts import apply_real
 from distspmd.frontend.from_numpy.elements import is_one, truth_of
+from distspmd.frontend.from_numpy.half_numbers import HALF
 from distspmd.frontend.from_numpy.logarithms import log2_of_rest, sum_of_powers
 from distspmd.frontend.from_numpy.real_or_complex import (
     RealOrComplex,
@@ -27,7 +28,7 @@ from distspmd.frontend.from_numpy.values import Tensor, View, is_carried, number
 from distspmd.frontend.tensor_ir.statements import Index
 
 Build = Callable[..., Expression]
-FLOAT32, HALF = np.dtype(np.float32), np.dtype(np.float16)
+FLOAT32 = np.dtype(np.float32)
 
 
 def real_constant(value: float, like: DType) -> Constant:

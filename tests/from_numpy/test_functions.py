@@ -72,7 +72,6 @@ REFUSED: list[tuple[str, Callable[..., Any]]] = [
     ("about an array in memory", lambda x: x.flags["C_CONTIGUOUS"]),
     ("about an array in memory", lambda x: x[0].base is x),
     ("no attribute 'flip'", lambda x: x.flip()),
-    ("of the type float16", lambda x: np.round(x > 0)),
     ("by more than all elements", lambda x: np.pad(x, 4, "reflect", reflect_type="odd")),
     ("with the argument 'stat_length'", lambda x: np.pad(x, 1, "edge", stat_length=2)),
     ("all dimensions of more", lambda x: np.fill_diagonal(x[None], 1)),

@@ -70,7 +70,7 @@ def _round(run: Any, value: Any, decimals: Any = 0, out: Any = None) -> Any:
     tracer = run.tracer
     tensor = of_numpy(tracer.tensor(value))
     if tensor.dtype.kind == "b":
-        tracer.refuse("rounded truth values are of the type float16, which is not covered")
+        tensor = converted(tracer, tensor, np.float16)
     if tensor.dtype.kind in "iu":
         if decimals >= 0:
             return finished(run, tensor, out)

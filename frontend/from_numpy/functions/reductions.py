@@ -15,6 +15,7 @@ from distspmd.frontend.from_numpy.choosing import chosen
 from distspmd.frontend.from_numpy.elements import truth_of
 from distspmd.frontend.from_numpy.functions.creation import dtype_of
 from distspmd.frontend.from_numpy.functions.registry import function, ufunc_method
+from distspmd.frontend.from_numpy.half_numbers import HALF
 from distspmd.frontend.from_numpy.lengths import neutral_outside
 from distspmd.frontend.from_numpy.library import rarer_forms
 from distspmd.frontend.from_numpy.shapes import expand_dims, normal_axis, size_of
@@ -132,6 +133,9 @@ def _neutral(tracer: Any, name: str, dtype: Any, initial: Any) -> Any:
 
 def _reduced(run: Any, name: str, tensor: Tensor, axes: Sequence[int]) -> Tensor:
     tracer = run.tracer
+    if tensor.dtype == HALF:
+        found = _reduced(run, name, converted(tracer, tensor, np.float32), axes)
+        return found if found.dtype.kind == "b" else converted(tracer, found, HALF)
     kept = [d for d in range(tensor.ndim) if d not in axes]
     if name in ("maximum", "minimum") and tensor.dtype.kind == "b":
         name = "logical_or" if name == "maximum" else "logical_and"

@@ -15,6 +15,7 @@ from distspmd.frontend.from_numpy.functions.reductions import (
     reduce,
 )
 from distspmd.frontend.from_numpy.functions.registry import function
+from distspmd.frontend.from_numpy.half_numbers import HALF
 from distspmd.frontend.from_numpy.library import rarer_forms
 from distspmd.frontend.from_numpy.shapes import expand_dims, reshape, size_of
 from distspmd.frontend.from_numpy.values import Tensor
@@ -54,7 +55,8 @@ def mean(
     tracer = run.tracer
     tensor = tracer.tensor(value)
     kind = dtype_of(run, dtype, np.float64 if tensor.dtype.kind in "biu" else tensor.dtype)
-    total = reduce(run, "add", tensor, axis, keepdims=keepdims, dtype=kind, where=where)
+    added = np.dtype(np.float32) if tensor.dtype == kind == HALF else kind
+    total = reduce(run, "add", tensor, axis, keepdims=keepdims, dtype=added, where=where)
     count = count_of(run, tensor, axis, where)
     if isinstance(count, Tensor) and count.ndim and keepdims:
         count = expand_dims(tracer, count, axes_of(run, tensor, axis))

@@ -20,6 +20,7 @@ from distspmd.frontend.from_numpy.choosing import as_arrays
 from distspmd.frontend.from_numpy.decided_types import handled
 from distspmd.frontend.from_numpy.frames import Frame
 from distspmd.frontend.from_numpy.functions.registry import ALWAYS, OTHERWISE, by_name
+from distspmd.frontend.from_numpy.half_numbers import refuse_uncovered
 from distspmd.frontend.from_numpy.kinds import has_arrays, has_data, is_foreign, is_plain
 from distspmd.frontend.from_numpy.known_keys import check_call
 from distspmd.frontend.from_numpy.known_results import known_result
@@ -148,6 +149,8 @@ def _known_result(
     tracer: Tracer, function: Any, arguments: Sequence[Any], keywords: Mapping[str, Any]
 ) -> Any:
     """What NumPy computes now, of texts, objects and dates too; None of what the run decides."""
+    name = getattr(function, "__name__", type(function).__name__)
+    refuse_uncovered(tracer, name, (*arguments, *keywords.values()))
     found = known_result(function, arguments, keywords)
     if found is None and _is_numpy(function) and is_foreign(arguments, keywords):
         return _static(tracer, function, arguments, keywords)
@@ -474,11 +477,13 @@ def _method(
         if handler is None:
             tracer.refuse(f"np.{method.owner.__name__}.{method.name} is not covered")
         arguments, keywords = _of_arrays(tracer, arguments, keywords)
+        refuse_uncovered(tracer, f"{method.owner.__name__}.{method.name}", arguments)
         return handler(run, method.owner, *arguments, **keywords)
     handler = run.methods.get(method.name)
     if handler is None:
         tracer.refuse(f"the method {method.name!r} of an array is not covered")
     owner = method.owner
+    refuse_uncovered(tracer, method.name, (owner, *arguments))
     if method.name not in METHODS_OF_CHOICES:
         owner = as_arrays(tracer, owner)
         arguments, keywords = _of_arrays(tracer, arguments, keywords)

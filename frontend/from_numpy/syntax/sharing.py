@@ -15,6 +15,7 @@ import sympy
 
 from distspmd.frontend.from_numpy.arithmetic import combine
 from distspmd.frontend.from_numpy.frames import Frame
+from distspmd.frontend.from_numpy.half_numbers import refuse_uncovered
 from distspmd.frontend.from_numpy.run_lists import RunList
 from distspmd.frontend.from_numpy.syntax.jumps import RESULT
 from distspmd.frontend.from_numpy.syntax.variables import OneOf
@@ -167,6 +168,7 @@ def conflict_of(tracer: Tracer, old: View, op: ast.operator) -> str | None:
     index = tuple(symbol(f"__probe{d}") for d in range(old.ndim))
     if not collide(old.at(index), parameters):
         return None
+    refuse_uncovered(tracer, "what iterations of a map add up in one element", [old])
     return without_order(tracer, op)
 
 
