@@ -55,7 +55,7 @@ REFUSED: list[tuple[str, Callable[..., Any]]] = [
     ("weights=", lambda x: np.quantile(x, 0.5, weights=x, method="inverted_cdf")),
     ("side is 'left' or 'right'", lambda x: np.searchsorted(x[0], x, side="middle")),
     ("'edge_order' greater than 2", lambda x: np.gradient(x[0], edge_order=3)),
-    ("known at run time only", lambda x: np.histogram(x, bins="auto")),
+    ("the rules are auto, doane", lambda x: np.histogram(x, bins="stone")),
     ("Invalid number of FFT data points", lambda x: np.fft.fft(x, 0)),
     ("norm has to be", lambda x: np.fft.fft(x, norm="unit")),
     ("mode is 'full'", lambda x: np.convolve(x[0], x[1], "half")),

@@ -62,7 +62,7 @@ def test_fields_are_those_of_numpy(function: Any) -> None:
     [
         (lambda x: np.zeros(3, [("a", float)]), "StructuredArray"),
         (lambda x: np.zeros(3, [("a", float)])[1:]["a"], "take it of each field"),
-        (lambda x: np.zeros(3, [("a", "U5")])["a"], "elements of the type <U5"),
+        (lambda x: np.zeros(3, [("a", "U5")])["a"], "an array of the type <U5"),
         (lambda x: np.zeros(3, [("a", float)]) + 1, "StructuredArray"),
         (lambda x: np.sort(np.zeros(3, [("a", float)])), "StructuredArray"),
     ],
