@@ -58,6 +58,14 @@ def _format(run: Any, value: Any, spec: str = "") -> Any:
     return _text(run, value, "", spec) if has_data(value) else format(value, spec)
 
 
+def _in_base(spec: str) -> Any:
+    return lambda run, number: _format(run, number, spec)
+
+
+for _called, _spec in ((bin, "#b"), (oct, "#o"), (hex, "#x")):
+    function(_called)(_in_base(_spec))
+
+
 @function(letters.method)
 def _method_of_text(run: Any, text: Text, name: str, arguments: Any, **named: Any) -> Any:
     found = letters.method(run, text, name, arguments) if not named else NotImplemented

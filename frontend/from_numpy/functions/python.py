@@ -25,7 +25,7 @@ from distspmd.frontend.from_numpy.functions.registry import function
 from distspmd.frontend.from_numpy.library import iteration
 from distspmd.frontend.from_numpy.run_lists import RunList, RunTable
 from distspmd.frontend.from_numpy.run_types import is_of_types, without_mixture
-from distspmd.frontend.from_numpy.syntax import letters, list_changes, lists
+from distspmd.frontend.from_numpy.syntax import digits, letters, list_changes, lists
 from distspmd.frontend.from_numpy.syntax.calls import Closure, of_library
 from distspmd.frontend.from_numpy.syntax.generators import Generator
 from distspmd.frontend.from_numpy.syntax.objects import class_of, is_own, required, special
@@ -280,6 +280,8 @@ def _int(run: Any, value: Any = 0, *rest: Any) -> Any:
         one = one_number(run.tracer, value)
         found = converted(run.tracer, checked_whole(run, one), np.int64)
         return Tensor((), found.dtype, lambda _: found.element(()), int)
+    if isinstance(value, Text):
+        return digits.number_of(run, value, *rest)
     return int(value, *rest)
 
 

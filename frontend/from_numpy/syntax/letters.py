@@ -27,6 +27,7 @@ from distspmd.frontend.from_numpy.run_lists import (
     view_of_column,
 )
 from distspmd.frontend.from_numpy.syntax import lists, ranges
+from distspmd.frontend.from_numpy.syntax.digits import has_digits, letters_of
 from distspmd.frontend.from_numpy.syntax.variables import readable
 from distspmd.frontend.from_numpy.syntax.varying import ReadAgain
 from distspmd.frontend.from_numpy.texts import Choice, Letters, Text
@@ -64,7 +65,7 @@ def is_spelled(text: Any) -> bool:
     """Whether a text has no values but letters: what stands in it can be known letter by letter."""
     if not isinstance(text, Text):
         return type(text) is str
-    return all(isinstance(p, str | Letters) or _is_known(p) for p in text.parts)
+    return all(isinstance(p, str | Letters) or _is_known(p) or has_digits(p) for p in text.parts)
 
 
 def _is_known(part: Any) -> bool:
@@ -98,6 +99,8 @@ def _is_empty(own: Letters) -> bool:
 def _of_part(run: Interpreter, part: Any) -> Letters:
     if isinstance(part, Letters):
         return part
+    if has_digits(part):
+        return letters_of(run, part)
     return _of_choice(run, part) if isinstance(part, Choice) else _of_known(run, part)
 
 
