@@ -1,4 +1,4 @@
-"""Lengths that the run finds: convolutions of what a mask chooses, and numbers of bins by rules."""
+"""Lengths that the run finds: of what masks choose, convolved and in grids, and numbers of bins."""
 
 from __future__ import annotations
 
@@ -74,7 +74,17 @@ def of_one_value(x):
     return np.histogram(x * 0, bins="auto")
 
 
+def grid_of_masks(x):
+    a = np.reshape(x[:81], (9, 9))
+    m = a[0] > 0
+    inner = a[np.ix_(m, m)], a[np.ix_(~m, [0, 2])], np.linalg.norm(a[np.ix_(m, m)])
+    a = a.copy()
+    a[np.ix_(m, m)] += 5
+    return *inner, a
+
+
 PROGRAMS = [
+    grid_of_masks,
     smoothed_chosen,
     windows_of_chosen,
     of_each_pair,

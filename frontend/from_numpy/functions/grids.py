@@ -61,16 +61,11 @@ def _fromfunction(run: Any, called: Any, shape: Any, *, dtype: Any = float, **op
 def _ix(run: Any, *arrays: Any) -> tuple[Any, ...]:
     found = []
     for d, given in enumerate(arrays):
-        tensor = run.tracer.tensor(given)
+        tensor: Any = run.tracer.tensor(given)
         if tensor.ndim != 1:
             run.tracer.refuse("Cross index must be 1 dimensional")
         if tensor.dtype.kind == "b":
-            if isinstance(given, Tensor):
-                run.tracer.refuse(
-                    "np.ix_ of a mask, whose number of elements is known at run time only: use "
-                    "np.where(mask[:, None] & other[None, :], a, 0)"
-                )
-            tensor = run.tracer.tensor(np.flatnonzero(given))
+            tensor = run.tracer.tensor(run.call(np.flatnonzero, [given], {}))
         shape = [tensor.shape[0] if e == d else 1 for e in range(len(arrays))]
         found.append(reshape(run.tracer, run.tracer.stored(tensor), shape))
     return tuple(found)

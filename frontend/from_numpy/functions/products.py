@@ -314,6 +314,14 @@ def _multi_dot(run: Any, arrays: Any, **_: Any) -> Any:
     return found
 
 
+def _of_three(run: Any, vectors: Tensor) -> Tensor:
+    """Vectors of two elements in the plane of the first two of three."""
+    if vectors.shape[-1] == 3:
+        return vectors
+    widths = [(0, 0)] * (vectors.ndim - 1) + [(0, 1)]
+    return run.call(np.pad, [vectors, widths], {})  # type: ignore[no-any-return]
+
+
 @function(np.cross)
 def _cross(
     run: Any,
@@ -334,6 +342,9 @@ def _cross(
         for v, d in ((a, axisa), (b, axisb))
     )
     lengths = {one.shape[-1], other.shape[-1]}
+    if lengths == {2, 3}:  # the shorter one has 0 as its third element
+        one, other = (_of_three(run, t) for t in (one, other))
+        lengths = {3}
     if lengths not in ({3}, {2}):
         tracer.refuse("np.cross of vectors of other than three elements, or of other than two")
 

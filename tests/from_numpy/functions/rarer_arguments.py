@@ -66,3 +66,8 @@ def parts_that_are_assigned(x, n, z):
     np.einsum("ii->i", x[:4])[:] = 5
     np.einsum("ij->ji", n)[0] = 8
     return w
+
+
+@program(_of_types)
+def products_of_vectors_of_two_and_three(x, n, z):
+    return np.cross(x[:, :3], x[:, 2:]), np.cross(n[:, :2], n[:, 3:]), np.cross(z[:, :2], z)
