@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import sympy
 
 from distspmd.errors import DistSPMDError
@@ -18,7 +17,7 @@ from distspmd.frontend.from_numpy import checks, decided_types, indexing
 from distspmd.frontend.from_numpy.choosing import as_arrays
 from distspmd.frontend.from_numpy.elements import known_number
 from distspmd.frontend.from_numpy.frames import Frame
-from distspmd.frontend.from_numpy.images import Image, stored_image
+from distspmd.frontend.from_numpy.images import stored_image
 from distspmd.frontend.from_numpy.kinds import dace_symbol
 from distspmd.frontend.from_numpy.lengths import unpacked_count
 from distspmd.frontend.from_numpy.real_or_complex import RealOrComplex
@@ -60,7 +59,7 @@ from distspmd.frontend.from_numpy.syntax.jumps import RESULT
 from distspmd.frontend.from_numpy.syntax.last_values import names_read
 from distspmd.frontend.from_numpy.syntax.links import is_linked
 from distspmd.frontend.from_numpy.syntax.operators import binary
-from distspmd.frontend.from_numpy.syntax.parts import bind_part, write_part
+from distspmd.frontend.from_numpy.syntax.parts import bind_part, writable, write_part
 from distspmd.frontend.from_numpy.syntax.passed_arrays import store_shared
 from distspmd.frontend.from_numpy.syntax.passed_errors import read_body
 from distspmd.frontend.from_numpy.syntax.ranges import Enumerated, Places, Zipped, static_values
@@ -243,19 +242,7 @@ class Interpreter:
 
     def writable(self, node: ast.expr) -> Any:
         """What is assigned into; what was known, or chosen by a mask, becomes an array."""
-        base = self.value(node)
-        tracer = self.tracer
-        if isinstance(base, np.ndarray):
-            made: Tensor = tracer.table(base)
-        elif isinstance(base, Image):
-            return stored_image(tracer, base)
-        elif isinstance(base, Tensor) and base.mask is not None:
-            made = tracer.stored(as_arrays(tracer, base))
-        else:
-            return base
-        for variables in (frame.variables for frame in tracer.frames):
-            variables |= {name: made for name, value in variables.items() if value is base}
-        return made
+        return writable(self, node)
 
     def settled_parts(self, values: Any) -> Any:
         """A list, tuple or dictionary whose tensors are stored, in place where that is possible."""

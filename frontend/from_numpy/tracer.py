@@ -65,7 +65,6 @@ from distspmd.frontend.from_numpy.values import (
     Tensor,
     View,
     axis,
-    is_carried,
     make_view,
     number,
     view_of,
@@ -127,7 +126,7 @@ class Tracer(Transcript):
     def _constant(self, value: Any) -> Tensor:
         """A number that is known, of Python or NumPy."""
         if isinstance(value, np.generic):
-            if not is_carried(value.dtype):
+            if not_plain(value):
                 self.refuse(f"a number of the type {value.dtype}")
             typed = number(value, value.dtype)
             return Tensor((), value.dtype, lambda _: typed)

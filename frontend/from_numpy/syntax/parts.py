@@ -7,9 +7,12 @@ import math
 import operator
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import sympy
 
 from distspmd.frontend.from_numpy import indexing
+from distspmd.frontend.from_numpy.choosing import as_arrays
+from distspmd.frontend.from_numpy.images import Image, stored_image
 from distspmd.frontend.from_numpy.kinds import has_data, is_array
 from distspmd.frontend.from_numpy.known_keys import known_key
 from distspmd.frontend.from_numpy.run_lists import RunList, decided_by_run
@@ -98,3 +101,20 @@ def write_part(run: Interpreter, base: Any, items: Any, value: Any) -> None:
         return
     with where_in_range(tracer):
         indexing.write(tracer, base, items, value)
+
+
+def writable(run: Interpreter, node: ast.expr) -> Any:
+    """What is assigned into; what was known, or chosen by a mask, becomes an array."""
+    base = run.value(node)
+    tracer = run.tracer
+    if isinstance(base, np.ndarray):
+        made: Tensor = tracer.table(base)
+    elif isinstance(base, Image):
+        return stored_image(tracer, base)
+    elif isinstance(base, Tensor) and base.mask is not None:
+        made = tracer.stored(as_arrays(tracer, base))
+    else:
+        return base
+    for variables in (frame.variables for frame in tracer.frames):
+        variables |= {name: made for name, value in variables.items() if value is base}
+    return made
