@@ -52,6 +52,12 @@ def multiplied(x: Any) -> Any:
     return h @ h.T, np.dot(h, h[0]), np.inner(h, h), np.outer(h[0], h[1])
 
 
+def of_many_terms(x: Any) -> Any:
+    h = (x != 99).astype(np.float16)
+    products = h @ h.T, np.dot(h[0], h[1]), np.inner(h[0], h[1]), h @ h[0]
+    return *products, h.sum(), h.sum(axis=1), h.mean(), np.outer(h[0], h[1]).max()
+
+
 def in_a_loop(x: Any) -> Any:
     h = x.astype(np.float16)
     for _ in range(4):
@@ -80,5 +86,6 @@ CASES = [
             *(multiplied, in_a_loop),
         )
     ),
+    Case("of_many_terms", of_many_terms, "", "", lambda _: [np.zeros((4, 4096))], ()),
     Case("smoothed", smoothed, "", "", _halves, ()),
 ]

@@ -15,6 +15,7 @@ from distspmd.frontend.from_numpy.einsum_text import parse_subscripts
 from distspmd.frontend.from_numpy.elements import is_one, substitute
 from distspmd.frontend.from_numpy.functions.reductions import finished
 from distspmd.frontend.from_numpy.functions.registry import function
+from distspmd.frontend.from_numpy.half_numbers import HALF
 from distspmd.frontend.from_numpy.kinds import of_numpy
 from distspmd.frontend.from_numpy.lengths import check_lengths
 from distspmd.frontend.from_numpy.shapes import normal_axis, reshape, size_of, transpose
@@ -34,6 +35,9 @@ def contract(
     """A sum of products: letters of the operands and of the result, as in einsum."""
     tracer = run.tracer
     kind = np.dtype(dtype or np.result_type(*(t.dtype for t in operands)))
+    if kind == HALF:  # products and their sums are rounded once
+        found = contract(run, terms, out, operands, np.float32)
+        return tracer.stored_anew(converted(tracer, found, HALF))  # type: ignore[no-any-return]
     extents = _extents(run, terms, operands)
     tensors = [_stored(run, t, kind) for t in operands]
     index = {x: symbol(f"{LETTER}{x}") for x in extents}
