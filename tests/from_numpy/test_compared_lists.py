@@ -38,6 +38,24 @@ def filled_lists(x):
     return y, numbers, mixed
 
 
+def filled_tables(x):
+    n = 4
+    dx, dy, i, j = 1, 0, 0, 0
+    spiral = [[None] * n for _ in range(n)]
+    for k in range(n**2):
+        spiral[i][j] = k
+        ni, nj = i + dx, j + dy
+        if not (0 <= ni < n and 0 <= nj < n and spiral[ni][nj] is None):
+            dx, dy = -dy, dx
+            ni, nj = i + dx, j + dy
+        i, j = ni, nj
+    table = [[None] * 3 for _ in range(2)]
+    for i in range(2):
+        for j in range(3):
+            table[i][j] = x[i] * j
+    return spiral, table
+
+
 def compared_arrays(x):
     more = x[x > 0.5]
     same = np.array_equal(more, x[x > 0.6]), np.array_equal(more, x[x >= 0.5])
@@ -54,7 +72,7 @@ def asked_for_in_arrays(x):
     return y
 
 
-PROGRAMS = [compared_lists, filled_lists, compared_arrays, asked_for_in_arrays]
+PROGRAMS = [compared_lists, filled_lists, filled_tables, compared_arrays, asked_for_in_arrays]
 
 
 @pytest.mark.parametrize("function", PROGRAMS)

@@ -135,9 +135,19 @@ def by_name(x):
     return np.round(p, 4), round(least, 4), np.round(q, 4), ends, np.round(alone, 4)
 
 
+def told(x):
+    def f(v):
+        return (v[0] - 1) ** 2 + 3 * (v[1] + 2) ** 2
+
+    p = optimize.fmin(f, x[:2])
+    q = optimize.fmin_bfgs(f, x[:2])
+    r = optimize.minimize(f, x[:2], method="BFGS", options={"disp": True})
+    return np.round(p, 3), np.round(q, 4), np.round(r.x, 4)
+
+
 CASES = [
     Case(f.__name__, f, "own", "", lambda rng: (np.array([4.0, 2.0, 3.5]),), ())
-    for f in (zeros, fitted, least, by_name)
+    for f in (zeros, fitted, least, by_name, told)
 ]
 
 
@@ -158,9 +168,9 @@ def test_compiled_programs_find_zeros_and_minima(case: Case) -> None:
     ("said", "program"),
     [
         ("p0=", lambda x: optimize.curve_fit(lambda t, *p: p[0] * t, np.arange(2.0), x)),
-        ("disp=False", lambda x: optimize.fmin(lambda v: v @ v, x)),
+        ("retall", lambda x: optimize.fmin(lambda v: v @ v, x, retall=1)),
     ],
-    ids=["any number", "prints"],
+    ids=["any number", "all ways"],
 )
 def test_what_is_not_covered_is_said(said: str, program: Any) -> None:
     with pytest.raises(UnsupportedProgram, match=said):

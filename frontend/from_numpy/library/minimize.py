@@ -123,9 +123,9 @@ def minimize(
         raise NotImplementedError("scipy.optimize.minimize with bounds= or constraints=")
     way = "bfgs" if method is None else method.lower()
     given = {} if options is None else options
-    if way not in ("bfgs", "nelder-mead") or callback is not None or given.get("disp", False):
+    if way not in ("bfgs", "nelder-mead") or callback is not None:
         raise NotImplementedError(
-            "scipy.optimize.minimize but by BFGS or Nelder-Mead; with callback= or disp"
+            "scipy.optimize.minimize but by BFGS or Nelder-Mead; with callback="
         )
     more, start = tuple_of(args), np.ravel(np.array(x0) * 1.0)
 
@@ -143,7 +143,11 @@ def minimize(
         near, alike = given.get("xatol", tol), given.get("fatol", tol)
         near, alike = (1e-4 if t is None else t for t in (near, alike))
         adaptive = given.get("adaptive", False)
-        return Least(*by_simplex(value, start, near, alike, most, calls_at_most, adaptive))
+        by_corners = by_simplex(value, start, near, alike, most, calls_at_most, adaptive)
+        simplest = Least(*by_corners)
+        if given.get("disp", False):
+            tell_simplex(simplest)
+        return simplest
     flat = given.get("gtol", 1e-5 if tol is None else tol)
     most = given.get("maxiter", n * 200)
     derivatives = slopes if jac is True or callable(jac) else None
@@ -153,7 +157,28 @@ def minimize(
     found = Least(x, least, rounds, calls * (n + 1) if derivatives is None else calls, status)
     found.jac = grad
     found.hess_inv = inverse
+    if given.get("disp", False):
+        tell_quasi_newton(found, calls)
     return found
+
+
+def tell_simplex(found: Any) -> None:
+    """What SciPy prints at the end of Nelder's and Mead's method; it warns where there is none."""
+    if found.status == 0:
+        print("Optimization terminated successfully.")
+        print(f"         Current function value: {found.fun:f}")
+        print(f"         Iterations: {found.nit:d}")
+        print(f"         Function evaluations: {found.nfev:d}")
+
+
+def tell_quasi_newton(found: Any, slopes: Any) -> None:
+    """What SciPy prints at the end of BFGS; of what is amiss it warns."""
+    if found.status == 0:
+        print("Optimization terminated successfully.")
+    print(f"         Current function value: {found.fun:f}")
+    print(f"         Iterations: {found.nit:d}")
+    print(f"         Function evaluations: {found.nfev:d}")
+    print(f"         Gradient evaluations: {slopes:d}")
 
 
 def fmin(
@@ -170,10 +195,10 @@ def fmin(
     callback: Any = None,
     initial_simplex: Any = None,
 ) -> Any:
-    """``scipy.optimize.fmin``, which prints nothing."""
-    if disp or retall or callback is not None or initial_simplex is not None:
-        raise NotImplementedError("scipy.optimize.fmin that prints: write disp=False")
-    given = {"xatol": xtol, "fatol": ftol, "maxiter": maxiter, "maxfev": maxfun}
+    """``scipy.optimize.fmin``."""
+    if retall or callback is not None or initial_simplex is not None:
+        raise NotImplementedError("scipy.optimize.fmin with retall, callback or initial_simplex")
+    given = {"xatol": xtol, "fatol": ftol, "maxiter": maxiter, "maxfev": maxfun, "disp": disp}
     found = minimize(func, x0, args, "Nelder-Mead", options=given)
     more = found.fun, found.nit, found.nfev, found.status
     return (found.x, *more) if full_output else found.x
@@ -193,10 +218,12 @@ def fmin_bfgs(
     retall: Any = 0,
     callback: Any = None,
 ) -> Any:
-    """``scipy.optimize.fmin_bfgs``, which prints nothing."""
-    if disp or retall or full_output or callback is not None or norm != np.inf:
-        raise NotImplementedError("scipy.optimize.fmin_bfgs that prints: write disp=False")
-    given = {"gtol": gtol, "eps": epsilon}
+    """``scipy.optimize.fmin_bfgs``."""
+    if retall or full_output or callback is not None or norm != np.inf:
+        raise NotImplementedError(
+            "scipy.optimize.fmin_bfgs with retall, full_output, callback or norm"
+        )
+    given = {"gtol": gtol, "eps": epsilon, "disp": disp}
     if maxiter is not None:
         given["maxiter"] = maxiter
     return minimize(f, x0, args, "BFGS", fprime, options=given).x

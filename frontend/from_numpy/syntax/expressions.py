@@ -23,7 +23,6 @@ from distspmd.frontend.from_numpy.run_lists import (
     RunList,
     RunTable,
     UnknownElement,
-    decided_by_run,
 )
 from distspmd.frontend.from_numpy.run_types import choose_type
 from distspmd.frontend.from_numpy.syntax import (
@@ -55,6 +54,7 @@ from distspmd.frontend.from_numpy.syntax.calls import Closure, name_of
 from distspmd.frontend.from_numpy.syntax.carried_places import is_carried
 from distspmd.frontend.from_numpy.syntax.conditions import goes_on, relation
 from distspmd.frontend.from_numpy.syntax.operators import compared
+from distspmd.frontend.from_numpy.syntax.parts import look_into_lists
 from distspmd.frontend.from_numpy.syntax.registry import expression
 from distspmd.frontend.from_numpy.syntax.variables import OneOf, Undecided
 from distspmd.frontend.from_numpy.tracer import Tracer
@@ -393,7 +393,7 @@ def part_of(run: Interpreter, base: Any, items: Any) -> Any:
     if isinstance(base, Tensor):
         return _of_tensor(tracer, base, own_arrays.plain(items))
     if has_data(items) and isinstance(base, list) and any(_is_list(v) for v in base):
-        decided_by_run(run, base)
+        look_into_lists(run, base)
     if objects.is_own(base) and not isinstance(base, tuple | list | dict):
         return objects.part(run, base, items)
     is_known = isinstance(base, str | np.ndarray | list | tuple | range)

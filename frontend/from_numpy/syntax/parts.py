@@ -8,7 +8,6 @@ import operator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import sympy
 
 from distspmd.frontend.from_numpy import indexing
 from distspmd.frontend.from_numpy.choosing import as_arrays
@@ -51,7 +50,7 @@ def bind_part(run: Interpreter, target: ast.Subscript, value: Any) -> None:
             return
         base = base.array
     if isinstance(base, list) and has_data(items):
-        _leave_loop(run, base, items, value)
+        _leave_loop(run, base, value)
         decided_by_run(run, base)
     if isinstance(base, dict) or (isinstance(base, list) and not has_data(items)):
         key = known_key(run, base, items) if isinstance(base, dict) else items
@@ -65,17 +64,28 @@ def bind_part(run: Interpreter, target: ast.Subscript, value: Any) -> None:
     write_part(run, base, items, value)
 
 
-def _leave_loop(run: Interpreter, base: list[Any], items: Any, value: Any) -> None:
+def _leave_loop(run: Interpreter, base: list[Any], value: Any) -> None:
     """Let a loop be written out that fills a list which no list of the run could be.
 
     ``rows = [None] * n``, say, gets arrays: its elements are of two kinds for a while.
 
     Raises:
-        CannotRoll: the index is a number of a loop, and the list holds such elements.
+        CannotRoll: the list holds such elements, and a loop may be written out.
     """
-    is_of_loop = isinstance(items, sympy.Basic) and not run.tracer.is_decided_by_data(items)
-    if run.tracer.loops and is_of_loop and len({_kind_of(v) for v in (*base, value)}) > 1:
+    if run.tracer.loops and len({_kind_of(v) for v in (*base, value)}) > 1:
         raise CannotRoll("a list holds elements of several kinds", base)
+
+
+def look_into_lists(run: Interpreter, base: list[Any]) -> None:
+    """Let the run decide what a list of lists holds, of which an index of the run asks for one.
+
+    Raises:
+        DecidedByRun: the program is read again.
+        CannotRoll: some hold None, and a loop may be written out.
+    """
+    if run.tracer.loops and any(v is None for each in base if type(each) is list for v in each):
+        raise CannotRoll("lists hold None and others", base)
+    decided_by_run(run, base)
 
 
 def _kind_of(value: Any) -> str:
