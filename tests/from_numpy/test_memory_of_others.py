@@ -193,6 +193,35 @@ def signs(x):
     return (x.view(np.uint64) >> np.uint64(63)).astype(bool)
 
 
+def parts_exchanged(x):
+    z = x + 2j
+    a, b = z.real, z.imag
+    a[:], b[:] = b.copy(), a.copy()
+    return z
+
+
+def parts_in_a_list(x):
+    z = x + 1j
+    parts = [z.real, z.imag]
+    z[0] = 9
+    parts[1][2] = 4
+    return z, parts[0], parts[1]
+
+
+def one_of_two_parts(x):
+    z = x + 1j
+    r = z.real if x[0] > 0 else z.imag
+    z[2] = 99
+    return z, r
+
+
+def both_written(x):
+    z = x + 1j
+    r = z.real
+    z[0], r[1] = 5, 6
+    return z, r
+
+
 def written_bytes(x):
     v = x.view(np.uint8)
     v[0] = 1
@@ -200,6 +229,8 @@ def written_bytes(x):
 
 
 PROGRAMS = [
+    parts_exchanged,
+    parts_in_a_list,
     written_through,
     read_after_the_array_is_written,
     written_through_the_attribute,
@@ -243,6 +274,14 @@ def test_images_are_compiled(function: Any) -> None:
     assert found.kind == "right", found
 
 
-def test_bytes_of_larger_elements_are_not_written_through() -> None:
-    with pytest.raises(UnsupportedProgram, match="'v' has the memory of an array in NumPy"):
-        numpy_program(written_bytes, X)
+@pytest.mark.parametrize(
+    ("program", "message"),
+    [
+        (written_bytes, "'v' has the memory of an array in NumPy"),
+        (one_of_two_parts, "may be the one that '.*' stands for, as the run decides"),
+        (both_written, "'r', which has its memory; write them in two statements"),
+    ],
+)
+def test_writes_that_nothing_can_follow_are_refused(program: Any, message: str) -> None:
+    with pytest.raises(UnsupportedProgram, match=message):
+        numpy_program(program, X)

@@ -16,6 +16,7 @@ from distspmd.expressions.ir import Expression, apply, cast
 from distspmd.frontend.from_numpy import indexing, texts
 from distspmd.frontend.from_numpy.arithmetic import choose, combine
 from distspmd.frontend.from_numpy.elements import truth_of
+from distspmd.frontend.from_numpy.images import Image
 from distspmd.frontend.from_numpy.kinds import has_data, joined_type
 from distspmd.frontend.from_numpy.known_keys import known_key
 from distspmd.frontend.from_numpy.real_or_complex import RealOrComplex, joined
@@ -282,7 +283,7 @@ def _have_one_form(run: Interpreter, one: Any, other: Any) -> bool:
 def _may_be_written(run: Interpreter, *values: Any) -> bool:
     """Whether one of two arrays is a stored one, which the choice then is on one way."""
     is_in_map = run.tracer.straight is not None or run.tracer.parallel
-    return not is_in_map and any(isinstance(v, View) and v.ndim for v in values)
+    return not is_in_map and any(isinstance(v, View | Image) and v.ndim for v in values)
 
 
 def _by_branches(run: Interpreter, node: ast.IfExp) -> Any:

@@ -8,13 +8,14 @@ place is followed by a copy to the other where the symbol is 1.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import sympy
 
+from distspmd.frontend.from_numpy.images import Image
 from distspmd.frontend.from_numpy.syntax.absence import may_be_absent, value_of
 from distspmd.frontend.from_numpy.syntax.aliases import check_elements
 from distspmd.frontend.from_numpy.syntax.alternatives import arrays_among
@@ -75,6 +76,10 @@ def link(
                 tracer.add(SetSymbol(which, value, INT64))
             made.sets.append(block.statements[-1])
         tracer.aliases.append(made)
+    held = {v.container for v in values if isinstance(v, View)} - {place.container}
+    images = [a.source for a in tracer.aliases if a.follows and a.copy.container in held]
+    images += [v.base for v in values if isinstance(v, Image)]
+    tracer.aliases += [Alias(name, place, source, None) for source in _each_once(images)]
 
 
 def note_elements(tracer: Tracer, whole: Tensor, values: Any) -> None:
@@ -147,7 +152,8 @@ def follow_writes(run: Interpreter, node: ast.stmt, block: Block, first: int) ->
         for container in _written(statement, tracer.followed):
             written[container] = None
     for container in written:
-        _follow(run, container, {container})
+        images = _written_images(tracer, container, written)
+        _follow(run, container, {container, *images})
 
 
 def _written(statement: Statement, followed: set[Statement]) -> Iterator[Container]:
@@ -160,6 +166,28 @@ def _written(statement: Statement, followed: set[Statement]) -> Iterator[Contain
     for inner in statement.blocks():
         for each in inner.statements:
             yield from _written(each, followed)
+
+
+def _written_images(
+    tracer: Tracer, container: Container, written: Collection[Container]
+) -> list[Container]:
+    """Images beside one that a statement has written, which are what it has written to them.
+
+    Raises:
+        Refusal: it has written an array and an image of it.
+    """
+    found = []
+    for alias in tracer.aliases:
+        if alias.follows is None or alias.copy.container not in written:
+            continue
+        if alias.source.container in written:
+            tracer.refuse(
+                f"a statement writes an array, and {alias.name!r}, which has its memory; write "
+                "them in two statements"
+            )
+        if alias.copy.container is not container:
+            found.append(alias.copy.container)
+    return found
 
 
 def _follow(run: Interpreter, container: Container, seen: set[Container]) -> None:
