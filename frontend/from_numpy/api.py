@@ -26,7 +26,7 @@ from distspmd.frontend.from_numpy.functions.registry import FUNCTIONS, METHODS
 from distspmd.frontend.from_numpy.interpreter import HOLE, PLACE, Interpreter
 from distspmd.frontend.from_numpy.kinds import has_arrays
 from distspmd.frontend.from_numpy.prune import without_unread
-from distspmd.frontend.from_numpy.reading_again import ReadAgain
+from distspmd.frontend.from_numpy.reading_again import ReadProgramAgain
 from distspmd.frontend.from_numpy.results import returned_form
 from distspmd.frontend.from_numpy.run_lists import LEAST_ROOM, DecidedByRun, Known
 from distspmd.frontend.from_numpy.settling import KnownFacts, settled
@@ -177,7 +177,7 @@ class _Reading:
                 rest=rest_of(signature),
                 points=frozenset(c.name for c in self.arguments if c.is_point),
             )
-        except (DistSPMDError, ReadAgain, DecidedByRun, Known):
+        except (DistSPMDError, ReadProgramAgain, DecidedByRun, Known):
             raise
         except RecursionError:
             raise UnsupportedProgram(

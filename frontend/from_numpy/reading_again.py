@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 
-class ReadAgain(Exception):
+class ReadProgramAgain(Exception):
     """What was found now had to be known from the beginning: the program is read again."""
 
 
-class DrawsBefore(ReadAgain):
+class DrawsBefore(ReadProgramAgain):
     """A loop or branch draws first from the generator of a module."""
 
     def __init__(self, module: str) -> None:
@@ -15,7 +15,7 @@ class DrawsBefore(ReadAgain):
         self.module = module
 
 
-class TableChanges(ReadAgain):
+class TableChanges(ReadProgramAgain):
     """A table changes of which numbers were taken as known."""
 
     def __init__(self, number: int) -> None:

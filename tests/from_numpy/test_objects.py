@@ -47,18 +47,6 @@ def changes_what_is_outside(x):
     return x
 
 
-def changes_the_outer_in_a_branch(x):
-    count = 0
-
-    def add():
-        nonlocal count
-        count += 1
-
-    if x[0] > 0.5:
-        add()
-    return count
-
-
 def matches_the_rest_of_a_dictionary(x):
     match {"a": 1, "b": 2}:
         case {"a": 1, **rest}:
@@ -368,7 +356,6 @@ def test_a_program_that_asks_for_the_date_is_one_of_a_day() -> None:
         (looks_for_objects, "'in' where objects of the program are compared"),
         (asks_the_clock, "the clock would be asked once"),
         (changes_what_is_outside, "changes 'total' of an object that is not its own"),
-        (changes_the_outer_in_a_branch, "'count' of the function around is changed in a call"),
         (matches_the_rest_of_a_dictionary, "a pattern of match with"),
         (binds_where_the_run_may_pass_over, "'n' is bound in a part of an expression"),
         (asks_a_text_of_the_run, "what it says is not known before the run"),

@@ -15,7 +15,7 @@ from distspmd.frontend.from_numpy.library import iteration
 from distspmd.frontend.from_numpy.syntax import generators, stepped
 from distspmd.frontend.from_numpy.syntax.calls import of_library
 from distspmd.frontend.from_numpy.syntax.generators import Generator
-from distspmd.frontend.from_numpy.syntax.mutation import is_outside
+from distspmd.frontend.from_numpy.syntax.mutation import Around, is_outside, watched
 from distspmd.frontend.from_numpy.syntax.objects import class_of, is_own
 from distspmd.frontend.from_numpy.syntax.ranges import Enumerated, Zipped, by_index, static_values
 from distspmd.frontend.from_numpy.syntax.variables import Saved
@@ -64,7 +64,8 @@ def _next_of_generator(run: Any, values: Generator, *default: Any) -> Any:
         return generators.take_next(run, values, *default)
     saved = Saved.of(run)
     try:
-        return generators.take_next(run, values, *default)
+        with watched(run.tracer, Around.BRANCH):
+            return generators.take_next(run, values, *default)
     except (CannotRoll, Refusal):
         saved.restore(run)
         values.has_begun, values.rest = False, None

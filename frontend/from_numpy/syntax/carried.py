@@ -69,7 +69,7 @@ from distspmd.frontend.from_numpy.syntax.variables import (
     see_the_same,
 )
 from distspmd.frontend.from_numpy.syntax.varying import (
-    ReadAgain,
+    ReadLoopAgain,
     Varying,
     moves_of,
     next_varying,
@@ -128,9 +128,9 @@ def read_until_settled(
                 found = read(loop)
             is_settled = True
             return found
-        except (ReadAgain, BoundAtTimes, CarryLink, CarryEntry) as problem:
+        except (ReadLoopAgain, BoundAtTimes, CarryLink, CarryEntry) as problem:
             learn(loop, problem, journal)
-            attempts += isinstance(problem, ReadAgain)
+            attempts += isinstance(problem, ReadLoopAgain)
         finally:
             around.pop()
             if not is_settled:
@@ -168,7 +168,7 @@ def _part_shared(carried: Sequence[Carried], kinds: dict[str, Any]) -> None:
     """Give variables that stood for one array, and that the loop binds anew, places of their own.
 
     Raises:
-        ReadAgain: there is one such.
+        ReadLoopAgain: there is one such.
     """
     for one in carried:
         place = one.value
@@ -177,7 +177,7 @@ def _part_shared(carried: Sequence[Carried], kinds: dict[str, Any]) -> None:
         others = [c for c in carried if c is not one and isinstance(c.value, View)]
         is_shared = any(c.value.container is place.container for c in others)
         if is_shared and not alike(place, one.now):
-            raise ReadAgain(one.name, (place.dtype, place.weak, place.run_type is not None))
+            raise ReadLoopAgain(one.name, (place.dtype, place.weak, place.run_type is not None))
 
 
 def leave_loop(interpreter: Interpreter, loop: Loop) -> tuple[str | None, list[Any]]:
@@ -188,7 +188,7 @@ def leave_loop(interpreter: Interpreter, loop: Loop) -> tuple[str | None, list[A
         before the loop for it.
 
     Raises:
-        ReadAgain: the loop carries something of another kind.
+        ReadLoopAgain: the loop carries something of another kind.
         CannotRoll: a variable is no array or number, and changes.
     """
     tracer = interpreter.tracer
@@ -230,7 +230,7 @@ def _leave(
     """Note what moves to the place of a variable, which the next iteration may not read."""
     now = one.now
     if is_free and type(now) is Undecided:  # nothing reads it in another iteration
-        raise ReadAgain(one.name, "free")
+        raise ReadLoopAgain(one.name, "free")
     if not isinstance(one.value, OneOf):
         if not is_free:
             carry_absent(interpreter, loop, one.name, one.value, one.before, now)
@@ -241,9 +241,9 @@ def _leave(
     except Wider as wider:
         carry_choice(interpreter, loop, one.name, one.before, wider.value)
         raise CannotRoll(f"{one.name!r} changes its kind in the loop") from None
-    except ReadAgain as again:
+    except ReadLoopAgain as again:
         if is_free and not has_one_type(interpreter, loop.node, one.name, again):
-            raise ReadAgain(one.name, "free") from None
+            raise ReadLoopAgain(one.name, "free") from None
         raise
 
 
@@ -251,18 +251,18 @@ def _check_stays(interpreter: Interpreter, loop: Loop, one: Carried, now: Any) -
     """See to it that what has no place is what it was.
 
     Raises:
-        ReadAgain: it is a list, a dictionary or an object, which can have places of its parts.
+        ReadLoopAgain: it is a list, a dictionary or an object, which can have places of its parts.
         CannotRoll: it is not.
     """
     if isinstance(now, RunList) and now is one.before:
         return
     if is_other_list(interpreter, one.before, now):
-        raise ReadAgain(one.name, "list")
+        raise ReadLoopAgain(one.name, "list")
     carry_absent(interpreter, loop, one.name, one.value, one.before, now)
     if alike(one.before, now):
         return
     if have_one_form(one.before, now):
-        raise ReadAgain(one.name, RECORD)
+        raise ReadLoopAgain(one.name, RECORD)
     read_again_with(interpreter, one.name, one.before, now)
     if is_choice(now):
         carry_choice(interpreter, loop, one.name, one.before, now)
@@ -358,7 +358,7 @@ def _moves_of_parts(
             _moves(interpreter, part, own, now[n], moves, loop, first)
         elif not alike(own, now[n]):
             if have_one_form(own, now[n]):
-                raise ReadAgain(part, RECORD)
+                raise ReadLoopAgain(part, RECORD)
             read_again_with(interpreter, part, own, now[n])
             raise CannotRoll(f"{name!r} changes in the loop")
 
@@ -367,7 +367,7 @@ def _next_whole(tracer: Tracer, name: str, now: Any, before: Any) -> Whole:
     """The next value of a symbol that a loop carries.
 
     Raises:
-        ReadAgain: it is another number: the loop carries a container.
+        ReadLoopAgain: it is another number: the loop carries a container.
         CannotRoll: it is none.
     """
     if is_whole(now):
@@ -378,7 +378,7 @@ def _next_whole(tracer: Tracer, name: str, now: Any, before: Any) -> Whole:
     scalar = isinstance(now, Tensor) and now.ndim == 0
     if scalar or isinstance(now, float | complex | np.generic):
         tensor = tracer.tensor(now)
-        raise ReadAgain(
+        raise ReadLoopAgain(
             name, (run_types.type_from(before, tensor), tensor.weak, bool(tensor.run_type))
         )
     raise CannotRoll(f"{name!r} is no number any more in the loop")
@@ -390,7 +390,7 @@ def _next_tensor(
     """The next value of a container that a loop carries.
 
     Raises:
-        ReadAgain: it needs a container of its own, or of another type.
+        ReadLoopAgain: it needs a container of its own, or of another type.
         CannotRoll: it is no array, or has another shape.
     """
     if not is_carried(now):
@@ -404,18 +404,18 @@ def _next_tensor(
         same(a, b) for a, b in zip(tensor.shape, place.shape, strict=True)
     ):
         if kind != "shape":
-            raise ReadAgain(name, "shape")
+            raise ReadLoopAgain(name, "shape")
         refuse_shape(tracer, name, place, tensor)
     joined = joined_type(tensor, place)
     is_typed = place.run_type is not None or run_types.is_joined(tensor, joined)
     if kind is None and before is place and not is_free(tracer, place):
-        raise ReadAgain(name, (joined, joined_weak(place, tensor), is_typed))
+        raise ReadLoopAgain(name, (joined, joined_weak(place, tensor), is_typed))
     if tensor.weak is None and place.weak is not None and kind is None:
-        raise ReadAgain(name, (joined, None, is_typed))
+        raise ReadLoopAgain(name, (joined, None, is_typed))
     if joined != place.dtype:
-        raise ReadAgain(name, (joined, joined_weak(place, tensor), is_typed))
+        raise ReadLoopAgain(name, (joined, joined_weak(place, tensor), is_typed))
     if is_typed and place.run_type is None:
-        raise ReadAgain(name, (joined, place.weak, True))
+        raise ReadLoopAgain(name, (joined, place.weak, True))
     return tensor
 
 

@@ -21,7 +21,7 @@ from distspmd.frontend.from_numpy.syntax.first_arrays import is_of_others
 from distspmd.frontend.from_numpy.syntax.letters import Spelled, place_of_letters
 from distspmd.frontend.from_numpy.syntax.text_choices import Texts, place_of_text
 from distspmd.frontend.from_numpy.syntax.variables import ABSENT, OneOf, readable
-from distspmd.frontend.from_numpy.syntax.varying import ReadAgain, Varying, varying_place
+from distspmd.frontend.from_numpy.syntax.varying import ReadLoopAgain, Varying, varying_place
 from distspmd.frontend.from_numpy.transcript import CannotRoll
 from distspmd.frontend.from_numpy.values import INT64, Tensor, View, view_of
 from distspmd.frontend.tensor_ir.statements import SetSymbol
@@ -77,7 +77,7 @@ def _tensor_place(interpreter: Interpreter, name: str, before: Any, loop: Loop) 
         return varying_place(tracer, readable(name), tensor, kind)
     if tensor.mask is not None:
         if name in interpreter.variables and is_written_first(loop.node, name):
-            raise ReadAgain(name, "free")
+            raise ReadLoopAgain(name, "free")
         raise CannotRoll(f"{name!r} is a choice by a mask")
     if isinstance(before, View) and kind is None:
         return before

@@ -12,6 +12,7 @@ from distspmd.frontend.from_numpy.known_keys import OF_RUN
 from distspmd.frontend.from_numpy.run_lists import DecidedByRun, site_of
 from distspmd.frontend.from_numpy.syntax import list_changes, lists, stepped
 from distspmd.frontend.from_numpy.syntax.jumps import StoppedFor
+from distspmd.frontend.from_numpy.syntax.mutation import Around, watched
 from distspmd.frontend.from_numpy.syntax.ranges import by_index, static_values
 from distspmd.frontend.from_numpy.syntax.registry import expression
 from distspmd.frontend.from_numpy.syntax.variables import Saved
@@ -33,7 +34,7 @@ def _values(run: Interpreter, node: ast.ListComp | ast.GeneratorExp | ast.SetCom
     site = site_of(run.tracer, node)
     saved = Saved.of(run)
     try:
-        with _seen(run, node, found):
+        with _seen(run, node, found), watched(run.tracer, Around.BRANCH):
             for _ in _generated(run, node.generators):
                 if len(found) == run.tracer.written_out and has_data(found):
                     run.tracer.keeps_loop = True
@@ -121,7 +122,7 @@ def _dict_comprehension(run: Interpreter, node: ast.DictComp) -> Any:
             if site in run.tracer.known_lists:
                 return _dict_by_loops(run, node, site)
             pairs: list[Any] = []
-            with _seen(run, node, pairs):
+            with _seen(run, node, pairs), watched(run.tracer, Around.BRANCH):
                 for _ in _generated(run, node.generators):
                     pair = run.value(node.key), run.value(node.value)
                     pairs.append(pair)

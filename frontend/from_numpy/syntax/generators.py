@@ -24,6 +24,7 @@ from distspmd.frontend.from_numpy.library import iteration
 from distspmd.frontend.from_numpy.syntax.bindings import bound_names, changed_in_place, written_into
 from distspmd.frontend.from_numpy.syntax.generator_states import FIRST
 from distspmd.frontend.from_numpy.syntax.jumps import Given, StoppedFor, without_jumps
+from distspmd.frontend.from_numpy.syntax.mutation import Around, watched
 from distspmd.frontend.from_numpy.syntax.variables import Saved
 from distspmd.frontend.from_numpy.transcript import CannotRoll
 
@@ -196,7 +197,8 @@ def _listed(run: Interpreter, generator: Generator) -> Any:
 
     saved = Saved.of(run)
     try:
-        return collect(run, generator, at_once=True)
+        with watched(run.tracer, Around.BRANCH):
+            return collect(run, generator, at_once=True)
     except CannotRoll:
         if run.tracer.inner != generator.inner or generator.rest is not None:
             raise

@@ -8,15 +8,19 @@ import numpy as np
 
 from distspmd.frontend.from_numpy import indexing, texts
 from distspmd.frontend.from_numpy.known_keys import known_key
-from distspmd.frontend.from_numpy.syntax import letters
+from distspmd.frontend.from_numpy.syntax import letters, lists
 from distspmd.frontend.from_numpy.syntax.absence import end_way
 from distspmd.frontend.from_numpy.syntax.joined_arrays import note_elements
 from distspmd.frontend.from_numpy.syntax.mutation import before_missing
 from distspmd.frontend.from_numpy.tracer import Tracer
+from distspmd.frontend.from_numpy.transcript import CannotRoll
 from distspmd.frontend.from_numpy.values import Tensor
 
 if TYPE_CHECKING:
     from distspmd.frontend.from_numpy.interpreter import Interpreter
+
+
+_NUMBERS = {bool, int, float, complex}
 
 
 def at_index(run: Interpreter, base: Any, items: Any) -> Any:
@@ -28,9 +32,16 @@ def at_index(run: Interpreter, base: Any, items: Any) -> Any:
         return _text_at(tracer, base, items)
     whole = tracer.tensor(base)
     note_elements(tracer, whole, base)
-    found: Tensor = indexing.read(tracer, whole, items)
     kinds = {type(v) for v in base} if isinstance(base, list | tuple | range) else set()
-    if not found.ndim and len(kinds) == 1 and kinds <= {bool, int, float, complex}:
+    is_in_map = tracer.straight is not None or tracer.parallel or tracer.guarded
+    if isinstance(base, list | tuple) and isinstance(items, slice) and not is_in_map:
+        if tracer.loops and id(base) in tracer.born:
+            raise CannotRoll("a part of a list that ends elsewhere in each iteration", base)
+        weak = next(iter(kinds)) if len(kinds) == 1 and kinds <= _NUMBERS else None
+        own = lists.of_array(run, type(base), whole, weak)  # 'l[:i] + [v]' has one element more
+        return lists.read(run, own, items)
+    found: Tensor = indexing.read(tracer, whole, items)
+    if not found.ndim and len(kinds) == 1 and kinds <= _NUMBERS:
         (kind,) = kinds
         return Tensor((), found.dtype, found.element, kind)
     return found

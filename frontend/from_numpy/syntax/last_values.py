@@ -16,7 +16,7 @@ import sympy
 from distspmd.frontend.from_numpy.choosing import chosen
 from distspmd.frontend.from_numpy.elements import known_number
 from distspmd.frontend.from_numpy.syntax.variables import OneOf
-from distspmd.frontend.from_numpy.syntax.varying import ReadAgain
+from distspmd.frontend.from_numpy.syntax.varying import ReadLoopAgain
 from distspmd.frontend.from_numpy.texts import Text, kept_text, values_in
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.values import INT64, Demanded, Tensor, View, make_view, view_of
@@ -39,7 +39,7 @@ def names_read(node: ast.AST) -> Counter[str]:
     return found
 
 
-def has_one_type(run: Interpreter, node: ast.AST, name: str, again: ReadAgain) -> bool:
+def has_one_type(run: Interpreter, node: ast.AST, name: str, again: ReadLoopAgain) -> bool:
     """Whether a variable is a number or array of one type behind a loop, run or not, that reads it.
 
     Such a one is carried, although each iteration binds it before it reads it.

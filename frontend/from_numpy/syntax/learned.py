@@ -12,7 +12,7 @@ from distspmd.frontend.from_numpy.syntax.carried_places import is_carried
 from distspmd.frontend.from_numpy.syntax.carried_variables import Loop
 from distspmd.frontend.from_numpy.syntax.joined_arrays import CarryLink
 from distspmd.frontend.from_numpy.syntax.mutation import CarryEntry
-from distspmd.frontend.from_numpy.syntax.varying import ReadAgain
+from distspmd.frontend.from_numpy.syntax.varying import ReadLoopAgain
 from distspmd.frontend.from_numpy.transcript import CannotRoll
 from distspmd.frontend.from_numpy.values import Tensor
 
@@ -23,7 +23,7 @@ def learn(loop: Loop, problem: Exception, journal: Any) -> None:
     Raises:
         CannotRoll: the last one knew of it.
     """
-    if isinstance(problem, ReadAgain):
+    if isinstance(problem, ReadLoopAgain):
         if loop.kinds.get(problem.name) == problem.kind:
             raise CannotRoll(f"{problem.name!r} changes its kind in the loop") from None
         loop.kinds[problem.name] = problem.kind

@@ -29,7 +29,7 @@ from distspmd.frontend.from_numpy.run_lists import (
 from distspmd.frontend.from_numpy.syntax import lists, ranges
 from distspmd.frontend.from_numpy.syntax.digits import has_digits, letters_of
 from distspmd.frontend.from_numpy.syntax.variables import readable
-from distspmd.frontend.from_numpy.syntax.varying import ReadAgain
+from distspmd.frontend.from_numpy.syntax.varying import ReadLoopAgain
 from distspmd.frontend.from_numpy.texts import Choice, Letters, Text
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.transcript import CannotRoll
@@ -370,12 +370,12 @@ def read_again_spelled(run: Interpreter, name: str, before: str, now: Any) -> No
     """Let a loop carry the letters of a text, if it stays a loop.
 
     Raises:
-        ReadAgain: it does.
+        ReadLoopAgain: it does.
     """
     most = run.tracer.loops[-1] if run.tracer.loops else None
     is_written_out = isinstance(most, int) and most <= run.tracer.written_out
     if not is_written_out and isinstance(now, str) and is_spelled(before) and is_spelled(now):
-        raise ReadAgain(name, Spelled(_alphabet(spelled(run, before).alphabet)))
+        raise ReadLoopAgain(name, Spelled(_alphabet(spelled(run, before).alphabet)))
 
 
 def place_of_letters(
@@ -418,7 +418,7 @@ def moves_of_letters(run: Interpreter, name: str, place: Text, now: Any) -> list
     """The letters behind an iteration and their number, with where they are written.
 
     Raises:
-        ReadAgain: there are letters that the loop does not know.
+        ReadLoopAgain: there are letters that the loop does not know.
         CannotRoll: it is no text, or has values.
     """
     tracer, kept = run.tracer, place.parts[0]
@@ -427,7 +427,7 @@ def moves_of_letters(run: Interpreter, name: str, place: Text, now: Any) -> list
     found = spelled(run, now)
     alphabet = _alphabet(kept.alphabet + found.alphabet)
     if alphabet != kept.alphabet:
-        raise ReadAgain(name, Spelled(alphabet))
+        raise ReadLoopAgain(name, Spelled(alphabet))
     count = found.codes.shape[0]
     _check_room(run, name, kept.own, count)
     moves: list[tuple[Any, Any]] = [(kept.codes.shape[0], count)]

@@ -459,9 +459,9 @@ def copied(run: Interpreter, own: RunList) -> RunList:
     return made_of_columns(run, list, own.form, columns_of(run.tracer, own))
 
 
-def of_array(run: Interpreter, kind: type, values: Tensor) -> RunList:
-    """A list of the numbers, or the rows, of an array."""
-    form = Leaf(values.dtype, None, tuple(values.shape[1:]))
+def of_array(run: Interpreter, kind: type, values: Tensor, weak: type | None = None) -> RunList:
+    """A list of the numbers, or the rows, of an array; of numbers of Python with their type."""
+    form = Leaf(values.dtype, weak, tuple(values.shape[1:]))
     return made_of_columns(run, kind, form, [values])
 
 

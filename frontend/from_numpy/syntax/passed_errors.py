@@ -16,6 +16,7 @@ from distspmd.frontend.from_numpy.frames import Frame, Handlers
 from distspmd.frontend.from_numpy.run_lists import settle
 from distspmd.frontend.from_numpy.syntax.jumps import error_of, may_raise, without_jumps
 from distspmd.frontend.from_numpy.syntax.last_values import names_read
+from distspmd.frontend.from_numpy.syntax.mutation import Around, watched
 from distspmd.frontend.from_numpy.syntax.stacked_calls import calls_itself
 from distspmd.frontend.from_numpy.syntax.tail_calls import AsLoop, check_end, written
 from distspmd.frontend.from_numpy.syntax.variables import Saved
@@ -40,7 +41,8 @@ def read_body(run: Interpreter, node: ast.FunctionDef, caller: Frame | None) -> 
         return
     before = Saved.of(run)
     try:
-        _read(run, node, caller)
+        with watched(run.tracer, Around.BRANCH):
+            _read(run, node, caller)
     except AsLoop as found:
         if found.frame is not frame:
             raise
@@ -53,7 +55,8 @@ def _read_as_loop(
 ) -> None:
     """Read a function as a loop; with its calls written out where it cannot be one."""
     try:
-        _read(run, node, caller)
+        with watched(run.tracer, Around.BRANCH):
+            _read(run, node, caller)
     except (CannotRoll, Refusal):
         if settle(run.tracer):  # the next reading knows more of the lists
             raise

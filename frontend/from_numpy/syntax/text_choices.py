@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from distspmd.frontend.from_numpy.syntax import letters
 from distspmd.frontend.from_numpy.syntax.variables import readable
-from distspmd.frontend.from_numpy.syntax.varying import ReadAgain
+from distspmd.frontend.from_numpy.syntax.varying import ReadLoopAgain
 from distspmd.frontend.from_numpy.texts import (
     Choice,
     Text,
@@ -82,13 +82,13 @@ def read_again_with(run: Interpreter, name: str, before: Any, now: Any) -> None:
     """Let a loop carry a text, if that is what a variable is.
 
     Raises:
-        ReadAgain: it is, and all that it may be is known, or all letters that it may have.
+        ReadLoopAgain: it is, and all that it may be is known, or all letters that it may have.
     """
     if not isinstance(before, str) or not isinstance(now, str):
         return
     one, other = texts_of(before), texts_of(now)
     if one is not None and other is not None:
-        raise ReadAgain(name, Texts(tuple(dict.fromkeys((*one, *other)))))
+        raise ReadLoopAgain(name, Texts(tuple(dict.fromkeys((*one, *other)))))
     letters.read_again_spelled(run, name, before, now)
 
 
@@ -104,7 +104,7 @@ def moves_of_text(run: Interpreter, name: str, place: Text, now: Any) -> list[tu
     """What a loop moves of a text behind an iteration: its number, or its letters.
 
     Raises:
-        ReadAgain: it may be one that the loop does not know.
+        ReadLoopAgain: it may be one that the loop does not know.
         CannotRoll: it is no text, or has values.
     """
     if letters.is_place(place):
@@ -117,5 +117,5 @@ def moves_of_text(run: Interpreter, name: str, place: Text, now: Any) -> list[tu
         letters.read_again_spelled(run, name, place, now)
         raise CannotRoll(f"{name!r} is another kind of text in the loop")
     if not {*found} <= {*choice.texts}:
-        raise ReadAgain(name, Texts(tuple(dict.fromkeys((*choice.texts, *found)))))
+        raise ReadLoopAgain(name, Texts(tuple(dict.fromkeys((*choice.texts, *found)))))
     return [(choice.which, number_in(now, choice.texts))]

@@ -20,7 +20,7 @@ from distspmd.frontend.tensor_ir.statements import SetSymbol
 from distspmd.frontend.tensor_ir.whole_numbers import same, symbol
 
 
-class ReadAgain(Exception):
+class ReadLoopAgain(Exception):
     """A loop is read again, with another kind of a variable that it carries."""
 
     def __init__(self, name: str, kind: Any) -> None:
@@ -61,14 +61,14 @@ def next_varying(tracer: Tracer, name: str, place: View, now: Tensor, kind: Vary
     """The next value of an array of which each iteration decides how long it is.
 
     Raises:
-        ReadAgain: it varies along another dimension, or has another type.
+        ReadLoopAgain: it varies along another dimension, or has another type.
         CannotRoll: it may become longer than it was before the loop.
     """
     dtype = np.result_type(now.dtype, kind.dtype)
     pairs = list(enumerate(zip(now.shape, place.shape, strict=True)))
     differ = frozenset(d for d, (a, b) in pairs if not same(a, b)) | kind.dimensions
     if differ != kind.dimensions or dtype != kind.dtype:
-        raise ReadAgain(name, Varying(differ, dtype))
+        raise ReadLoopAgain(name, Varying(differ, dtype))
     for d in kind.dimensions:
         most, room = tracer.capacity(now.shape[d]), place.container.shape[d]
         fits = most <= room if isinstance(most, int) and isinstance(room, int) else same(most, room)
@@ -88,12 +88,12 @@ def refuse_shape(tracer: Tracer, name: str, place: View, now: Tensor) -> NoRetur
     """Say that an array has another shape after an iteration.
 
     Raises:
-        ReadAgain: data decide its lengths, which the loop can carry.
+        ReadLoopAgain: data decide its lengths, which the loop can carry.
         CannotRoll: it cannot carry them.
     """
     if now.ndim == place.ndim and not tracer.own:
         pairs = enumerate(zip(now.shape, place.shape, strict=True))
         differ = frozenset(d for d, (a, b) in pairs if not same(a, b))
         if tracer.is_decided_by_data(*(now.shape[d] for d in differ)):
-            raise ReadAgain(name, Varying(differ, np.result_type(now.dtype, place.dtype)))
+            raise ReadLoopAgain(name, Varying(differ, np.result_type(now.dtype, place.dtype)))
     raise CannotRoll(f"{name!r} changes its shape in the loop")
