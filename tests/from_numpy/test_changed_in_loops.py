@@ -1,6 +1,6 @@
 """Values that a loop goes through are what stands there when their turn comes, as in Python."""
 
-# ruff: noqa: B007, PERF102, PERF402
+# ruff: noqa: B007, PERF102, PERF401, PERF402
 
 from __future__ import annotations
 
@@ -137,7 +137,65 @@ def array_changes(x):
     return s
 
 
+def found_in_turn(x):
+    order = [0]
+    for u in order:
+        for v in range(len(x)):
+            if abs(x[u] - x[v]) < 0.6 and v not in order:
+                order.append(v)
+    return order, len(order)
+
+
+def left_by_a_break(x):
+    values = [x[0]]
+    for v in values:
+        if v < 0.05:
+            break
+        if v > 2:
+            continue
+        values.append(v / 2)
+    return values[-1], len(values), v
+
+
+def sieve_like(x):
+    todo = []
+    for v in x:
+        if v > 0.25:
+            todo.append(v)
+    total = 0.0
+    for v in todo:
+        total += v
+        if v > 0.3:
+            todo.append(v * 0.5)
+    return total, len(todo)
+
+
+def in_a_function(x):
+    def closure(start):
+        reached = [start]
+        for u in reached:
+            for v in range(len(x)):
+                if x[v] > x[u] and v not in reached:
+                    reached.append(v)
+        return reached
+
+    return [len(closure(s)) for s in range(3)]
+
+
+def two_loops(x):
+    total = 0
+    for s in range(len(x)):
+        order = [s]
+        for u in order:
+            w = (u + 1) % len(x)
+            if x[w] < x[u] and w not in order:
+                order.append(w)
+        total += len(order)
+    return total
+
+
 RIGHT = [
+    *(found_in_turn, left_by_a_break, sieve_like, in_a_function, two_loops),
     *(list_grows, list_shrinks, list_grows_shrinks, bfs, enum_grows, zip_grows, rev_grows),
     *(elem_changes, elem_changes_run, dict_values_change, dict_items_change, dict_list_del),
     array_changes,

@@ -1,6 +1,8 @@
 """Variables that inner functions bind where the run decides how often, or whether, they do."""
 
 
+# ruff: noqa: B007, RUF005
+
 from __future__ import annotations
 
 from typing import Any
@@ -251,7 +253,7 @@ def object_adaptive(x):
 PROGRAMS = [
     loop_run,
     recursive_run,
-    adaptive,
+    pytest.param(adaptive, marks=pytest.mark.slow),
     best,
     in_a_branch,
     array,
@@ -263,7 +265,7 @@ PROGRAMS = [
     list_comp,
     comp_if,
     object_recursive,
-    object_adaptive,
+    pytest.param(object_adaptive, marks=pytest.mark.slow),
 ]
 
 

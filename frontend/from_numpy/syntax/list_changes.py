@@ -89,7 +89,10 @@ def _before_change(run: Interpreter, own: RunList, *, grows: bool = True) -> Non
         )
     aliases.before_change(run, own, moves=grows)
     if grows and own.iterated:
-        tracer.refuse("a list gets another length while a loop iterates over it")
+        from distspmd.frontend.from_numpy.syntax.growing import Grows
+
+        told = "a list gets another length while a loop iterates over it"
+        raise Grows(tracer.message(told), own)
     if grows and isinstance(own.count, int):
         note_growth(tracer, own, 0)
         raise DecidedByRun(own.site)  # the next reading knows it

@@ -15,21 +15,21 @@ import sympy
 
 from distspmd.frontend.from_numpy.elements import known_number
 from distspmd.frontend.from_numpy.real_or_complex import RealOrComplex, joined
-from distspmd.frontend.from_numpy.run_lists import Entries, RunList, decided_by_run, loop_length
-from distspmd.frontend.from_numpy.syntax import carried, generators
+from distspmd.frontend.from_numpy.run_lists import decided_by_run, loop_length
+from distspmd.frontend.from_numpy.syntax import carried, generators, growing
 from distspmd.frontend.from_numpy.syntax.bound_at_times import note_unbound
 from distspmd.frontend.from_numpy.syntax.branches import branch
 from distspmd.frontend.from_numpy.syntax.carried_variables import Loop as LoopBeingRead
 from distspmd.frontend.from_numpy.syntax.continuing import continued
 from distspmd.frontend.from_numpy.syntax.first_arrays import WrittenElsewhere
 from distspmd.frontend.from_numpy.syntax.generators import Generator
+from distspmd.frontend.from_numpy.syntax.growing import lists_in
 from distspmd.frontend.from_numpy.syntax.jumps import StoppedFor
 from distspmd.frontend.from_numpy.syntax.nested_loops import in_order, nested
 from distspmd.frontend.from_numpy.syntax.ranges import (
     Enumerated,
     Places,
     SymbolicRange,
-    Zipped,
     by_index,
     iterated,
     map_ranges,
@@ -84,23 +84,14 @@ def for_loop(interpreter: Interpreter, node: StoppedFor) -> None:
         over = generators.of_expression(interpreter, node.iter)
     else:
         over = iterated(interpreter, interpreter.value(node.iter))
-    iterated_lists = _lists_in(over)
+    iterated_lists = lists_in(over)
     for each in iterated_lists:
         each.iterated += 1
     try:
-        _iterate(interpreter, node, over)
+        growing.read(interpreter, node, over, _iterate)
     finally:
         for each in iterated_lists:
             each.iterated -= 1
-
-
-def _lists_in(over: Any) -> list[RunList]:
-    """The lists that something iterates over."""
-    if isinstance(over, RunList):
-        return [over.of if isinstance(over, Entries) and over.of else over]
-    if isinstance(over, Enumerated):
-        return _lists_in(over.values)
-    return [o for v in over.values for o in _lists_in(v)] if isinstance(over, Zipped) else []
 
 
 def _iterate(interpreter: Interpreter, node: StoppedFor, over: Any) -> None:
