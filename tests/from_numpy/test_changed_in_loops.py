@@ -194,7 +194,16 @@ def two_loops(x):
     return total
 
 
+def grows_while_iterated(x):
+    values = [v for v in x if v > 0.45]
+    for v in values:
+        if v > 0.6:
+            values.append(v / 2)
+    return values
+
+
 RIGHT = [
+    grows_while_iterated,
     *(found_in_turn, left_by_a_break, sieve_like, in_a_function, two_loops),
     *(list_grows, list_shrinks, list_grows_shrinks, bfs, enum_grows, zip_grows, rev_grows),
     *(elem_changes, elem_changes_run, dict_values_change, dict_items_change, dict_list_del),
