@@ -13,7 +13,7 @@ import sympy
 
 from distspmd.frontend.from_numpy.run_lists import RunList, RunTable
 from distspmd.frontend.from_numpy.syntax.objects import class_of, is_own_class
-from distspmd.frontend.from_numpy.values import OwnArray, Tensor
+from distspmd.frontend.from_numpy.values import OwnArray, Tensor, View
 
 if TYPE_CHECKING:
     from distspmd.frontend.from_numpy.interpreter import Interpreter
@@ -65,8 +65,10 @@ def fail(
 
 def check_item_of(run: Interpreter, base: Any, items: Any, value: Any) -> None:
     """Refuse ``base[items] = value`` of what has no parts that can be assigned to."""
+    is_all = items is Ellipsis or (isinstance(items, tuple) and not items)
+    may_be_array = isinstance(base, View) and is_all
     is_number = isinstance(base, np.generic | sympy.Basic) or (
-        isinstance(base, Tensor) and not base.ndim and not base.is_array
+        isinstance(base, Tensor) and not (base.ndim or base.is_array or may_be_array)
     )
     if is_number or isinstance(base, _IMMUTABLE):
         fail(run, _set_item, base, items, value)
