@@ -60,9 +60,10 @@ def measure(ranks: int | None = None, timeout: float = 120) -> Machine:
 def measured_on(comm: Any) -> Machine:
     """The machine as all ranks of a communicator find it together."""
     alpha = _exchange(comm, 8)
-    beta = max(1e-6, _exchange(comm, _LARGE) - alpha) / _LARGE  # noise is no negative time
     here, there = np.zeros(_LARGE, np.uint8), np.zeros(_LARGE, np.uint8)
     copy = _least(comm, lambda: np.copyto(there, here)) / _LARGE
+    # A message is copied once at least, however long others kept ranks from the short ones.
+    beta = max(copy, (_exchange(comm, _LARGE) - alpha) / _LARGE)
     alone = _least(comm, lambda: np.copyto(there, here) if comm.rank == 0 else None) / _LARGE
     copies, runs = (_threshold(comm, wins) for wins in (_single_copy_wins, _run_wins))
     speeds: dict[str, Any] = {**_computing(comm), **_reading(comm), "near": nearest()}

@@ -18,7 +18,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import sympy
 
 from distspmd.frontend.from_numpy.list_forms import (
     MIXED,
@@ -34,21 +33,13 @@ from distspmd.frontend.from_numpy.list_forms import (
     of_parts,
 )
 from distspmd.frontend.from_numpy.run_types import number_of_type, typed
-from distspmd.frontend.from_numpy.transcript import CannotRoll
 from distspmd.frontend.from_numpy.values import INT64, Tensor, View, axis, make_view
 from distspmd.frontend.tensor_ir.statements import Length
-from distspmd.frontend.tensor_ir.whole_numbers import add, direction, multiply, simplified
 
 if TYPE_CHECKING:
     from distspmd.frontend.from_numpy.tracer import Tracer
 
 Site = tuple[Any, ...]
-
-LEAST_ROOM = 1024
-"""Elements that a list has room for whose growth has no bound, and as many as all arrays among
-the arguments have."""
-MOST_ROOM = 1 << 20
-"""Elements beyond these, of a list that nested loops let grow, are given no room before the run."""
 
 
 @dataclass(frozen=True)
@@ -59,11 +50,15 @@ class Facts:
         form: of their elements; None where none was seen.
         grows: whether their length changes.
         room: the most elements that they have; None where the program does not say.
+        taken: the most elements that they take over from lists that a loop binds to their names.
+        raises: how often readings have raised the room by these.
     """
 
     form: Form | None = None
     grows: bool = False
     room: Length | None = 0
+    taken: Length | None = 0
+    raises: int = 0
 
 
 class DecidedByRun(Exception):
@@ -356,74 +351,6 @@ def note_form(tracer: Tracer, own: RunList, form: Form) -> None:
         form, own = Rows(own.count, form), own.owner
     known = tracer.noted.get(own.site, Facts())
     tracer.noted[own.site] = replace(known, form=joined_form(tracer, known.form, form))
-
-
-def note_growth(tracer: Tracer, own: RunList, count: Length = 1) -> None:
-    """Keep that the length of a list changes, by so many elements at most each time."""
-    known = tracer.noted.get(own.site, Facts())
-    tracer.noted[own.site] = replace(known, grows=True)
-    note_need(tracer, own, count)
-
-
-def note_need(tracer: Tracer, own: RunList, count: Length | None) -> None:
-    """Keep that a list needs room for so many more elements at most each time; None if unknown."""
-    need: Length | None = None if count is None else _most(tracer, count)
-    for length in tracer.loops[own.depth :]:
-        need = None if need is None or length is None else multiply(need, length)
-    before = tracer.needs.get(own.number, 0)
-    tracer.needs[own.number] = None if need is None or before is None else add(before, need)
-
-
-def _most(tracer: Tracer, length: Length) -> Length | None:
-    """The most that a length can be, over sizes of the program; None where that is not known."""
-    try:
-        found = tracer.capacity(length)
-    except CannotRoll:
-        return None
-    for _ in range(8):
-        if isinstance(found, int):
-            return max(0, found)
-        inner = [s for s in found.free_symbols if s.name in tracer.bounds]
-        if not inner:
-            return found
-        for each in inner:
-            way = direction(found, each, tracer.bounds)
-            end = None if way is None else tracer.bounds[each.name][way > 0]
-            if end is None:
-                return None
-            found = simplified(sympy.expand(found).xreplace({each: sympy.sympify(end)}))
-            if isinstance(found, int):
-                break
-    return None
-
-
-def loop_length(tracer: Tracer, length: Length) -> Length | None:
-    """The most iterations of a loop; None where that is not known."""
-    return _most(tracer, length)
-
-
-def settle(tracer: Tracer) -> dict[Site, Facts]:
-    """What a reading has found of lists, for the next one; empty if it is what it began with."""
-    found: dict[Site, Facts] = {}
-    for site, facts in tracer.noted.items():
-        known = tracer.known_lists.get(site, Facts())
-        form = known.form if facts.form is None else facts.form
-        found[site] = Facts(form, facts.grows or known.grows, known.room)
-    for number, need in tracer.needs.items():
-        own = tracer.handles[number]
-        known = found.get(own.site) or tracer.known_lists.get(own.site, Facts())
-        room = None if need is None else _largest(known.room, add(own.first_count, need))
-        found[own.site] = replace(known, room=room)
-    return {site: facts for site, facts in found.items() if tracer.known_lists.get(site) != facts}
-
-
-def _largest(one: Length | None, other: Length) -> Length | None:
-    """The larger one of two rooms; None where it is too large, or the first one is."""
-    if one is None or one == other:
-        return one
-    if isinstance(one, int) and isinstance(other, int):
-        return max(one, other) if max(one, other) <= MOST_ROOM else None
-    return other if one == 0 else sympy.Max(sympy.sympify(one), sympy.sympify(other))
 
 
 # -- arrays ---------------------------------------------------------------------------------------

@@ -14,8 +14,13 @@ from typing import Any, Protocol
 from dace import SDFG
 
 from distspmd.errors import UnsupportedProgram
+from distspmd.frontend.from_numpy.list_rooms import settle
 from distspmd.frontend.from_numpy.reading_again import DrawsBefore, TableChanges
-from distspmd.frontend.from_numpy.run_lists import DecidedByRun, Facts, Known, settle
+from distspmd.frontend.from_numpy.run_lists import (
+    DecidedByRun,
+    Facts,
+    Known,
+)
 from distspmd.frontend.from_numpy.tracer import Tracer
 from distspmd.frontend.from_numpy.transcript import UNROLLED
 

@@ -130,7 +130,11 @@ def test_errors_and_spaces_name_the_line_of_the_program() -> None:
 
 
 def test_a_number_that_a_length_depends_on_is_fixed() -> None:
-    assert call_form_of(numpy_program(blurred, np.ones(7), 0.7)).fixed == {"sigma": 0.7}
+    def in_rows(x: Any, part: Any) -> Any:
+        return np.outer(x, x).reshape(int(10 * part), -1).sum(axis=1)
+
+    assert call_form_of(numpy_program(in_rows, np.ones(7), 0.7)).fixed == {"part": 0.7}
+    assert not call_form_of(numpy_program(blurred, np.ones(7), 0.7)).fixed  # the run finds it
 
     def scaled(x: Any, factor: Any) -> Any:
         return x * factor

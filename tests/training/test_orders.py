@@ -43,7 +43,7 @@ def calls(sdfg: SDFG) -> dict[str, str]:
 
 def test_only_products_of_heads_are_in_loops() -> None:
     torch.manual_seed(0)
-    model, x = Attention(64, 4), torch.randn(3, 16, 64)
+    model, x = Attention(64, 4), torch.randn(3, 32, 64)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 
     def step(x: Tensor) -> Tensor:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -156,8 +157,11 @@ def _enter(interpreter: Interpreter, loop: Loop) -> list[Carried]:
         before = loop.firsts.get(name, holder[key])
         value = place_of(interpreter, name, before, loop)
         if isinstance(value, list):
-            loop.lists.setdefault(name, [])[:] = value
-            holder[key] = loop.lists[name]
+            own = loop.lists.setdefault(name, [])
+            own[:] = value
+            if (known := interpreter.tracer.born.get(id(before))) is not None:
+                interpreter.tracer.born[id(own)] = own, known[1]
+            holder[key] = own
         elif value is not ABSENT:
             holder[key] = value
         carried.append(Carried(holder, key, name, value, before))
@@ -435,13 +439,27 @@ def after_loop(tracer: Tracer, loop: Loop, *, has_run: bool = False) -> None:
             one.holder[one.key] = one.value
     tracer.aliases += [each for each in loop.one_behind if each not in tracer.aliases]
     free_records(tracer, loop.carried)
-    for place, now in loop.rebound:  # the names of one list are names of one list after the loop
-        for one in loop.carried:
-            names = one.holder if isinstance(one.holder, dict) else {}
-            for key in [key for key, value in names.items() if value is now]:
-                one.holder[key] = place
+    _follow_lists(loop)
     if has_run:
         after_some(loop)
+
+
+def _follow_lists(loop: Loop) -> None:
+    """Let other names of a list that a carried name got follow it: both are names of one list."""
+    set_now = {(id(one.holder), one.key) for one in loop.carried}
+    places = {id(now): place for place, now in loop.rebound}
+    for holder in {id(one.holder): one.holder for one in loop.carried}.values():
+        names = holder if isinstance(holder, dict) else {}
+        for key, value in names.items():
+            if (id(holder), key) not in set_now:
+                names[key] = _followed(value, places)
+
+
+def _followed(value: Any, places: Mapping[int, RunList]) -> Any:
+    """A value in which lists are the places of those that loops carry."""
+    if isinstance(value, OneOf):
+        return replace(value, values=tuple(_followed(v, places) for v in value.values))
+    return places.get(id(value), value)
 
 
 def after_some(loop: Loop) -> None:

@@ -9,9 +9,11 @@ from __future__ import annotations
 import ast
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from distspmd.frontend.from_numpy.list_forms import UNKNOWN, joined_form
+from distspmd.frontend.from_numpy.list_rooms import note_taken
 from distspmd.frontend.from_numpy.run_lists import (
     Facts,
     Known,
@@ -95,9 +97,8 @@ def own_list(
         found = lists.made_of_columns(interpreter, before.kind, before.form, columns, before.site)
     if isinstance(found.count, int):
         known = tracer.noted.get(before.site, Facts())
-        tracer.noted[before.site] = Facts(known.form, True, known.room)
+        tracer.noted[before.site] = replace(known, grows=True)
         raise Known
-    tracer.needs[found.number] = None
     return found
 
 
@@ -151,7 +152,8 @@ def move_lists(
         place.also = place.also or now.also
         known = tracer.noted.get(place.site, Facts())
         form = known.form if now.form is UNKNOWN else joined_form(tracer, known.form, now.form)
-        tracer.noted[place.site] = Facts(form, True, known.room)
+        tracer.noted[place.site] = replace(known, form=form, grows=True)
+        note_taken(tracer, place, now)
         if now.form is not UNKNOWN and joined_form(tracer, place.form, now.form) != place.form:
             raise Known
         copies = [tracer.stored_anew(c, "elements") for c in lists.columns_of(tracer, now)]

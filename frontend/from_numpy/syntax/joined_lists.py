@@ -8,6 +8,7 @@ the branch.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from distspmd.frontend.from_numpy.list_forms import UNKNOWN, joined_form
@@ -100,10 +101,10 @@ def _joined(
         own = tracer.noted.get(value.site, Facts()).form or value.form
         if own is not UNKNOWN:
             form = own if form is None else joined_form(tracer, form, own)
-    tracer.noted[site] = Facts(form, True, known.room)
+    tracer.noted[site] = replace(known, form=form, grows=True)
     with tracer.named(name):
         found = lists.made_of(interpreter, site, values[0].kind, [])
-    tracer.noted[site] = Facts(form, True, known.room)
+    tracer.noted[site] = replace(known, form=form, grows=True)
     rooms = [value.room for value in values]
     is_known = all(isinstance(room, int) for room in rooms)
     tracer.needs[found.number] = max(rooms) if is_known else None

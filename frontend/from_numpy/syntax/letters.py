@@ -19,10 +19,10 @@ from distspmd.frontend.from_numpy import checks, indexing, texts
 from distspmd.frontend.from_numpy.arithmetic import combine
 from distspmd.frontend.from_numpy.kinds import has_data
 from distspmd.frontend.from_numpy.list_forms import Leaf
+from distspmd.frontend.from_numpy.list_rooms import note_need
 from distspmd.frontend.from_numpy.run_lists import (
     RunList,
     must_be_known,
-    note_need,
     site_of,
     view_of_column,
 )

@@ -14,6 +14,7 @@ from distspmd.expressions.ir import apply
 from distspmd.frontend.from_numpy import checks, indexing
 from distspmd.frontend.from_numpy.arithmetic import combine
 from distspmd.frontend.from_numpy.list_forms import UNKNOWN, Leaf, joined_form
+from distspmd.frontend.from_numpy.list_rooms import note_growth
 from distspmd.frontend.from_numpy.run_lists import (
     DecidedByRun,
     RunList,
@@ -24,7 +25,6 @@ from distspmd.frontend.from_numpy.run_lists import (
     must_be_known,
     note,
     note_form,
-    note_growth,
     numbers_of,
     parts_of,
     site_of,

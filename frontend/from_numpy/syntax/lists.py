@@ -235,7 +235,7 @@ def made_of_columns(
     known = tracer.noted.get(site, Facts())
     if form is not UNKNOWN:
         form = joined_form(tracer, known.form, form)
-        tracer.noted[site] = Facts(form, known.grows, known.room)
+        tracer.noted[site] = replace(known, form=form)
     if joined_form(tracer, own.form, form) == own.form:  # else the next reading knows
         for column, values in zip(own.columns, columns_in(own.form, form, stored), strict=True):
             tracer.assign(part_of(tracer, column, 0, count), values)

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 import sympy
 
 from distspmd.frontend.from_numpy.elements import known_number
+from distspmd.frontend.from_numpy.list_rooms import loop_length
 from distspmd.frontend.from_numpy.real_or_complex import RealOrComplex, joined
-from distspmd.frontend.from_numpy.run_lists import decided_by_run, loop_length
+from distspmd.frontend.from_numpy.run_lists import decided_by_run
 from distspmd.frontend.from_numpy.syntax import carried, generators, growing
 from distspmd.frontend.from_numpy.syntax.bound_at_times import note_unbound
 from distspmd.frontend.from_numpy.syntax.branches import branch

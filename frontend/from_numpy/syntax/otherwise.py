@@ -11,7 +11,7 @@ from distspmd.frontend.from_numpy.decided_types import handled
 from distspmd.frontend.from_numpy.functions.registry import OTHERWISE, is_of_scipy
 from distspmd.frontend.from_numpy.kinds import has_data
 from distspmd.frontend.from_numpy.library import is_of_library
-from distspmd.frontend.from_numpy.run_lists import settle
+from distspmd.frontend.from_numpy.list_rooms import settle
 from distspmd.frontend.from_numpy.syntax.variables import Saved
 from distspmd.frontend.from_numpy.transcript import EndsHere, Refusal
 

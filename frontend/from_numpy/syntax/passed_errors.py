@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from distspmd.frontend.from_numpy.frames import Frame, Handlers
-from distspmd.frontend.from_numpy.run_lists import settle
+from distspmd.frontend.from_numpy.list_rooms import settle
 from distspmd.frontend.from_numpy.syntax.jumps import error_of, may_raise, without_jumps
 from distspmd.frontend.from_numpy.syntax.last_values import names_read
 from distspmd.frontend.from_numpy.syntax.mutation import Around, watched
