@@ -74,9 +74,9 @@ said of the others, with an error that has the source line.
 - **Decorators** of the user are called. Those that keep results or compile (`functools.cache`,
   `numba.njit`) change nothing.
 - **Classes** of the user, also those that a function defines: objects are made, read, changed
-  and returned, with methods, properties and operators. Objects from outside are read; what
-  changes them is refused, and so are results that hold other objects or functions. `match` takes
-  values, names and alternatives of values.
+  and returned, with methods, properties and operators. Objects and arrays from outside are read;
+  what changes them is refused, and so are results that hold other objects or functions. `match`
+  takes values, names and alternatives of values.
 - **None** where the run decides it: a variable, an attribute or an entry may be None at first, or
   again, and a value in other iterations. Where None is computed with, the program ends with
   `TypeError`. Lists whose content the run decides hold no None.

@@ -40,6 +40,7 @@ from distspmd.frontend.from_numpy.syntax.argument_forms import (
     OF_CHOICES,
     OF_LISTS,
 )
+from distspmd.frontend.from_numpy.syntax.arrays_from_outside import check_method
 from distspmd.frontend.from_numpy.syntax.bindings import without_locals
 from distspmd.frontend.from_numpy.syntax.decorators import without_wrappers
 from distspmd.frontend.from_numpy.syntax.lists import ListMethod
@@ -275,6 +276,7 @@ def _own_call(
     """The call that a method or a partial function makes; None for others."""
     owner = getattr(function, "__self__", None)
     check_repeatable(run, owner, function, name_of(function))
+    check_method(run, owner, getattr(function, "__name__", ""))
     if isinstance(function, operator.itemgetter | operator.attrgetter):
         return objects.get_parts, [function, *arguments], keywords
     if isinstance(function, np.poly1d):

@@ -23,6 +23,7 @@ from distspmd.frontend.from_numpy.syntax import (
     python_errors,
     run_dicts,
 )
+from distspmd.frontend.from_numpy.syntax.arrays_from_outside import check_changeable
 from distspmd.frontend.from_numpy.syntax.map_indices import where_in_range
 from distspmd.frontend.from_numpy.syntax.mutation import before_change
 from distspmd.frontend.from_numpy.texts import Text
@@ -118,6 +119,7 @@ def writable(run: Interpreter, node: ast.expr) -> Any:
     base = run.value(node)
     tracer = run.tracer
     if isinstance(base, np.ndarray):
+        check_changeable(run, base)
         made: Tensor = tracer.table(base)
     elif isinstance(base, Image):
         return stored_image(tracer, base)

@@ -33,6 +33,7 @@ from distspmd.frontend.from_numpy.syntax import (
 )
 from distspmd.frontend.from_numpy.syntax.absence import may_be_unbound
 from distspmd.frontend.from_numpy.syntax.accumulators import accumulate
+from distspmd.frontend.from_numpy.syntax.arrays_from_outside import check_changeable
 from distspmd.frontend.from_numpy.syntax.bindings import name_in_source
 from distspmd.frontend.from_numpy.syntax.branches import branch
 from distspmd.frontend.from_numpy.syntax.calls import Closure
@@ -209,6 +210,7 @@ def _changed(run: Interpreter, old: Any, op: ast.operator, new: Any) -> bool:
     """Change an array or a list in place; False for what is bound anew."""
     if isinstance(old, OwnArray):
         return _changed_own(run, old, op, new)
+    check_changeable(run, old)
     is_array = isinstance(old, View) and (old.ndim > 0 or old.container.is_point)
     if is_array and old.weak is None:  # numbers are bound anew
         _in_place(run, old, op, new)
