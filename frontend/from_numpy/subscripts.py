@@ -70,6 +70,11 @@ def is_basic(items: Any) -> bool:
     )
 
 
+def has_ellipsis(items: Any) -> bool:
+    """Whether a subscript has ``...``, of which even an element is an array."""
+    return any(i is Ellipsis for i in (items if isinstance(items, tuple) else (items,)))
+
+
 # -- what is written in brackets ------------------------------------------------------------------
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from from_numpy.endings import INPUTS, different_endings
+from from_numpy.harness import RIGHT, Case, on_paper
 
 
 def is_false_number(x):
@@ -44,3 +46,13 @@ def classes(x):
 @pytest.mark.parametrize("program", [is_false_number, is_false_int, is_true_mixed, classes])
 def test_the_type_is_asked_in_the_run(program: Any) -> None:
     assert different_endings(program, INPUTS) == []
+
+
+def first_that_decides(x):
+    return x[0] - 1 or 5, x[1] and 2, x[0] - 1 and 7, x[1] or 3, (x[2] > 1) and 4
+
+
+def test_and_and_or_give_a_number_with_its_type() -> None:
+    case = Case("first", first_that_decides, "", "", lambda _: [np.array([1.0, 2, 3])], ())
+    found = on_paper(case)
+    assert found.kind == RIGHT, found

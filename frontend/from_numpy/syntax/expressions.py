@@ -26,6 +26,7 @@ from distspmd.frontend.from_numpy.run_lists import (
     UnknownElement,
 )
 from distspmd.frontend.from_numpy.run_types import choose_type
+from distspmd.frontend.from_numpy.subscripts import has_ellipsis
 from distspmd.frontend.from_numpy.syntax import (
     generators,
     known_values,
@@ -185,14 +186,16 @@ def _joined(run: Interpreter, op: ast.boolop, left: Any, right: Any) -> Any:
 def _first_that_decides(op: ast.boolop, one: Tensor, other: Tensor) -> Tensor:
     """``a and b`` is ``a`` unless that is true, and ``a or b`` is ``a`` if it is."""
     dtype = joined_type(one, other)
+    holds = Tensor((), np.dtype(bool), lambda _: truth_of(one.element(())))
+    yes, no = (other, one) if isinstance(op, ast.And) else (one, other)
 
-    def element(_: Any) -> Expression:
-        first, second = (cast(t.element(()), dtype) for t in (one, other))
-        if isinstance(op, ast.And):
-            first, second = second, first
-        return apply("where", truth_of(one.element(())), first, second)
+    def element(index: Any) -> Expression:
+        return apply(
+            "where", holds.element(index), *(cast(t.element(()), dtype) for t in (yes, no))
+        )
 
-    return Tensor((), dtype, element, one.weak if one.weak is other.weak else None)
+    found = Tensor((), dtype, element, one.weak if one.weak is other.weak else None)
+    return choose_type(holds, yes, no, found)
 
 
 @expression(ast.Compare)
@@ -422,13 +425,9 @@ def _of_tensor(tracer: Tracer, base: Tensor, items: Any) -> Tensor:
         if found is not None:
             return found
     part = indexing.read(tracer, base, items)
-    if isinstance(part, View) and not part.ndim and not _has_ellipsis(items):
+    if isinstance(part, View) and not part.ndim and not has_ellipsis(items):
         return Tensor((), part.dtype, part.element)
     return part
-
-
-def _has_ellipsis(items: Any) -> bool:
-    return any(i is Ellipsis for i in (items if isinstance(items, tuple) else (items,)))
 
 
 @expression(ast.Tuple)

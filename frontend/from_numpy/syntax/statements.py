@@ -18,7 +18,7 @@ from distspmd.frontend.from_numpy.kinds import has_data
 from distspmd.frontend.from_numpy.known_keys import known_key
 from distspmd.frontend.from_numpy.real_or_complex import RealOrComplex
 from distspmd.frontend.from_numpy.run_lists import RunList, decided_by_run
-from distspmd.frontend.from_numpy.subscripts import is_basic
+from distspmd.frontend.from_numpy.subscripts import has_ellipsis, is_basic
 from distspmd.frontend.from_numpy.syntax import (
     array_protocol,
     generators,
@@ -58,7 +58,7 @@ from distspmd.frontend.from_numpy.syntax.sharing import combined_with, conflict_
 from distspmd.frontend.from_numpy.syntax.variables import OneOf
 from distspmd.frontend.from_numpy.syntax.while_loops import while_loop
 from distspmd.frontend.from_numpy.transcript import KnownError, told
-from distspmd.frontend.from_numpy.values import OwnArray, View
+from distspmd.frontend.from_numpy.values import OwnArray, Tensor, View
 
 if TYPE_CHECKING:
     from distspmd.frontend.from_numpy.interpreter import Interpreter
@@ -282,10 +282,13 @@ def _augment_part(run: Interpreter, node: ast.AugAssign, target: ast.Subscript) 
         with where_in_range(tracer):
             part = indexing.read(tracer, base, items)
             assert isinstance(part, View)
-            _in_place(run, part, node.op, new)
+            is_view = part.ndim > 0 or has_ellipsis(items)
+            _in_place(run, part, node.op, new, is_element=not is_view)
         return
     old = indexing.read(tracer, base, items)
-    indexing.write(tracer, base, items, run.binary(node.op, old, new))
+    found = run.binary(node.op, old, new)
+    _check_cast(run, node.op, found, old)
+    indexing.write(tracer, base, items, found)
 
 
 def _augment_part_of_object(
@@ -300,23 +303,37 @@ def _augment_part_of_object(
     return True
 
 
-def _in_place(run: Interpreter, old: View, op: ast.operator, value: Any) -> None:
-    """``old op= value``, in the type of the old one."""
+def _in_place(
+    run: Interpreter, old: View, op: ast.operator, value: Any, *, is_element: bool = False
+) -> None:
+    """``old op= value``, in the type of the old one.
+
+    An element, ``a[i] op= value``, is a number that is bound anew: the result is assigned to the
+    place, in whatever type it has.
+    """
     tracer = run.tracer
     if isinstance(op, ast.MatMult):
         tracer.assign(old, run.binary(op, old, value))
         return
     found = run.binary(op, old, value)
-    if not np.can_cast(found.dtype, old.dtype, "same_kind"):
-        tracer.refuse(
-            f"Cannot cast ufunc {UFUNCS[type(op)].__name__!r} output from {found.dtype} to "
-            f"{old.dtype} with casting rule 'same_kind'"
-        )
     conflict = conflict_of(tracer, old, op)
+    if not is_element or conflict is not None or found.dtype.kind == "c":
+        _check_cast(run, op, found, old)
     if conflict is not None:
         tracer.write(old, combined_with(tracer, old, op, value), conflict)
         return
     tracer.assign(old, found)
+
+
+def _check_cast(run: Interpreter, op: ast.operator, found: Any, old: Any) -> None:
+    """Refuse to change an array in place by numbers that its type does not hold, as NumPy does."""
+    if not isinstance(found, Tensor) or not isinstance(old, Tensor):
+        return
+    if not np.can_cast(found.dtype, old.dtype, "same_kind"):
+        run.tracer.refuse(
+            f"Cannot cast ufunc {UFUNCS[type(op)].__name__!r} output from {found.dtype} to "
+            f"{old.dtype} with casting rule 'same_kind'"
+        )
 
 
 @statement(ast.Expr)
