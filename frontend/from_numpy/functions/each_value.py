@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import sympy
 
+from distspmd.frontend.from_numpy import texts
 from distspmd.frontend.from_numpy.arithmetic import choose
 from distspmd.frontend.from_numpy.functions.python import as_list
 from distspmd.frontend.from_numpy.functions.registry import function
@@ -80,6 +81,13 @@ def _extreme(run: Any, values: Any, *, least: bool, key: Any = None, default: An
         except (ValueError, TypeError) as problem:
             run.tracer.refuse(f"{name}(...): {type(problem).__name__}: {problem}")
         return values[place]
+    return _extreme_of_run(run, values, keys, key, least=least)
+
+
+def _extreme_of_run(run: Any, values: Any, keys: Any, key: Any, *, least: bool) -> Any:
+    """The least, or greatest, of values, as numbers of the run say."""
+    if all(type(v) is str for v in values) and all(map(_is_number, keys)):
+        return _text_of_extreme(run, values, keys, least=least)
     if key is not None or any(isinstance(v, tuple | list) for v in values):
         found = orders_of_lists.as_list(run, values)
         extreme = orders_of_lists.extreme(run, found, least=least, key=key)
@@ -88,6 +96,24 @@ def _extreme(run: Any, values: Any, *, least: bool, key: Any = None, default: An
             run.tracer.elements[extreme.container] = None
         return extreme
     return _of_numbers(run, values, least=least)
+
+
+def _is_number(value: Any) -> bool:
+    if isinstance(value, Tensor):
+        return value.ndim == 0 and value.mask is None and value.dtype.kind in "biuf"
+    return isinstance(value, int | float | sympy.Expr)
+
+
+def _text_of_extreme(run: Any, values: Any, keys: Any, *, least: bool) -> Any:
+    """The first of known texts that has the least, or greatest, number."""
+    tracer = run.tracer
+    best, which = tracer.tensor(keys[0]), tracer.tensor(0)
+    for place, key in enumerate(keys[1:], 1):
+        test = compared(run, ast.Lt() if least else ast.Gt(), key, best)
+        holds = tracer.stored(tracer.tensor(test))
+        best = tracer.stored(choose(tracer, holds, tracer.tensor(key), best))
+        which = tracer.stored(choose(tracer, holds, tracer.tensor(place), which))
+    return texts.one_at(values, which)
 
 
 def _of_numbers(run: Any, values: Any, *, least: bool) -> Any:

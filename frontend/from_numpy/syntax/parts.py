@@ -22,6 +22,7 @@ from distspmd.frontend.from_numpy.syntax import (
     own_arrays,
     python_errors,
     run_dicts,
+    told_apart,
 )
 from distspmd.frontend.from_numpy.syntax.arrays_from_outside import check_changeable
 from distspmd.frontend.from_numpy.syntax.map_indices import where_in_range
@@ -53,6 +54,7 @@ def bind_part(run: Interpreter, target: ast.Subscript, value: Any) -> None:
     if isinstance(base, list) and has_data(items):
         _leave_loop(run, base, value)
         decided_by_run(run, base)
+    told_apart.look_for_text(run, target, base, items)
     if isinstance(base, dict) or (isinstance(base, list) and not has_data(items)):
         key = known_key(run, base, items) if isinstance(base, dict) else items
         before_change(run, base, key)

@@ -30,6 +30,7 @@ from distspmd.frontend.from_numpy.syntax import (
     python_errors,
     run_dicts,
     run_sets,
+    told_apart,
 )
 from distspmd.frontend.from_numpy.syntax.absence import may_be_unbound
 from distspmd.frontend.from_numpy.syntax.accumulators import accumulate
@@ -265,6 +266,7 @@ def _augment_part(run: Interpreter, node: ast.AugAssign, target: ast.Subscript) 
         return
     if isinstance(base, list) and has_data(items):
         decided_by_run(run, base)
+    told_apart.look_for_text(run, target, base, items)
     if isinstance(base, list | dict):
         if isinstance(base, dict):
             before_missing(run, base, known_key(run, base, items))

@@ -1,11 +1,14 @@
 """Statements that compute with one of several things: a branch reads them once for each.
 
-before -> after, of ``x`` that is 0 or an array, and of ``rules`` that is a list of functions::
+before -> after, of ``x`` that is 0 or an array, of ``rules`` that is a list of functions, and
+of ``label`` that is one of two texts::
 
     y = x + b                if x is 0: y = 0 + b
                              else: y = array + b
     y = rules[k](x)          if k == 0: y = rules[0](x)
                              elif k == 1: y = rules[1](x)
+    counts[label] += 1       if label == "a": counts["a"] += 1
+                             else: counts["b"] += 1
 """
 
 from __future__ import annotations
@@ -14,17 +17,18 @@ import ast
 import builtins
 import copy
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import sympy
 
 from distspmd.frontend.from_numpy.kinds import has_data
+from distspmd.frontend.from_numpy.known_keys import ReadsText
 from distspmd.frontend.from_numpy.syntax import objects
 from distspmd.frontend.from_numpy.syntax.mutation import Around, watched
 from distspmd.frontend.from_numpy.syntax.variables import UNBOUND, OneOf, Saved, Undecided
-from distspmd.frontend.from_numpy.texts import Text
+from distspmd.frontend.from_numpy.texts import Choice, Text, known_choice
 from distspmd.frontend.from_numpy.transcript import Refusal
 
 if TYPE_CHECKING:
@@ -83,27 +87,43 @@ def look_for_entry(run: Interpreter, node: ast.Subscript, base: Any, key: Any) -
     Args:
         run: the reading.
         node: the expression ``base[key]``.
-        base: a list or dictionary; nothing happens where it holds numbers, arrays or texts.
+        base: a list or dictionary; nothing happens where it holds numbers, arrays or texts, but
+            for a dictionary that has each of the texts that the key may be.
         key: what the expression in brackets is; nothing happens where it is known.
 
     Raises:
         ReadsEntry: the statement around is read anew.
     """
     is_known = not isinstance(key, Text) and not has_data(key)
+    texts = _texts_in(base, key)
     if (
         is_known
-        or not _holds_others(base)
+        or not (texts or _holds_others(base))
         or any(_may_change(run, part) for part in ast.walk(node.slice))
     ):
         return
     is_dict = isinstance(base, dict)
-    every = [*base] if is_dict else [*range(len(base))]
+    every = texts or ([*base] if is_dict else [*range(len(base))])
     keys = [(k,) if is_dict else (k, k - len(base)) for k in every]
     if len(keys) <= MOST and all(isinstance(k, str | int) for k in every):
-        told = "one of several functions or objects, by a key that is not known before the run"
+        told = "one of several things, by a key that is not known before the run"
         if run.tracer.guarded:  # the statement would look for the key where Python does not
             run.tracer.refuse(told)
         raise ReadsEntry(run.tracer.message(told), node, keys)
+
+
+def look_for_text(run: Interpreter, node: ast.Subscript, base: Any, key: Any) -> None:
+    """The same of an entry that is written, by a key that is one of several texts."""
+    if isinstance(key, Text):
+        look_for_entry(run, node, base, key)
+
+
+def _texts_in(base: Any, key: Any) -> list[Any]:
+    """The texts that a key may be, if a dictionary has all of them."""
+    choice = known_choice(key)
+    if choice is None or type(base) is not dict or not {*choice.texts} <= base.keys():
+        return []
+    return list(dict.fromkeys(choice.texts))
 
 
 def _holds_others(base: Any) -> bool:
@@ -153,6 +173,11 @@ def read(run: Interpreter, node: ast.stmt, by: Callable[[Any, Any], None]) -> No
         if run.told_apart >= DEEPEST:
             raise
         made = _by_keys(node, entry)
+    except ReadsText as problem:
+        names = _names_of(run, node, problem.choice)
+        if run.told_apart >= DEEPEST or not names:
+            raise
+        made = _by_texts(node, names, problem.choice.texts)
     saved.restore(run)
     run.told_apart += 1
     try:
@@ -176,6 +201,24 @@ def _by_keys(node: ast.stmt, entry: ReadsEntry) -> list[ast.stmt]:
     return [ast.Assign([ast.Name(KEY, ast.Store())], given), *chain]
 
 
+def _names_of(run: Interpreter, node: ast.stmt, choice: Choice) -> list[str]:
+    """The variables of a statement that are one of several texts."""
+    names, _ = run.names_of_statements[node]
+    found = {name: known_choice(run.variables.get(name)) for name in names}
+    return sorted(name for name, each in found.items() if each is choice)
+
+
+def _by_texts(node: ast.stmt, names: Sequence[str], texts: Sequence[str]) -> list[ast.stmt]:
+    """A statement once for each of the texts that variables may be, all of them the same."""
+    chain: list[ast.stmt] = []
+    for text in reversed(texts):
+        to: list[ast.expr] = [ast.Name(name, ast.Store()) for name in names]
+        body: list[ast.stmt] = [ast.Assign(to, ast.Constant(text)), copy.deepcopy(node)]
+        test = ast.Compare(ast.Name(names[0], ast.Load()), [ast.Eq()], [ast.Constant(text)])
+        chain = [ast.If(test, body, chain)] if chain else body
+    return chain
+
+
 def _may_be_told_apart(run: Interpreter, node: ast.stmt) -> bool:
     """Whether a statement reads what may be one of several things."""
     found = run.names_of_statements.get(node)
@@ -186,22 +229,41 @@ def _may_be_told_apart(run: Interpreter, node: ast.stmt) -> bool:
     names, bases = found
     known = run.variables
     return any(_holds_choice(known.get(name)) for name in names) or any(
-        _holds_others(known.get(name)) for name in bases
+        _holds_others(base) or _has_names(base)
+        for base in (_value_at(known, place) for place in bases)
     )
 
 
-def _base_of_entry(part: ast.AST) -> str:
-    """The variable of which a part of a statement reads an entry, if the key is no constant."""
-    match part:
-        case ast.Subscript(ast.Name(name), key) if not isinstance(key, ast.Constant):
-            return str(name)
-    return ""
+def _base_of_entry(part: ast.AST) -> tuple[str, ...]:
+    """Of what a part of a statement reads an entry by a key: ``x`` or ``x.y``."""
+    if isinstance(part, ast.Subscript) and not isinstance(part.slice, ast.Constant):
+        match part.value:
+            case ast.Name(name):
+                return (name,)
+            case ast.Attribute(ast.Name(name), attribute):
+                return name, attribute
+    return ()
+
+
+def _value_at(known: Mapping[str, Any], place: tuple[str, ...]) -> Any:
+    """What a variable is, or an attribute of one that is an object; None of others."""
+    found = known.get(place[0]) if place else None
+    if len(place) < 2:
+        return found
+    return vars(found).get(place[1]) if objects.is_own(found) else None
+
+
+def _has_names(value: Any) -> bool:
+    """Whether a value is a dictionary of a few texts."""
+    return type(value) is dict and 0 < len(value) <= LONGEST and all(type(k) is str for k in value)
 
 
 def _holds_choice(value: Any) -> bool:
     """Whether a value is a choice, or a record with one."""
     if isinstance(value, OneOf):
         return value.values[0] is not UNBOUND
+    if known_choice(value) is not None:
+        return True
     if isinstance(value, tuple | list) or type(value) is dict:
         parts = value.values() if isinstance(value, dict) else value
         return len(value) <= LONGEST and any(isinstance(part, OneOf) for part in parts)
