@@ -81,7 +81,9 @@ def refuse(run: Interpreter, choice: Undecided) -> NoReturn:
     raise ReadsChoice(run.tracer.message(choice.reason), choice)
 
 
-def look_for_entry(run: Interpreter, node: ast.Subscript, base: Any, key: Any) -> None:
+def look_for_entry(
+    run: Interpreter, node: ast.Subscript, base: Any, key: Any, *, is_written: bool = False
+) -> None:
     """Let a statement be read once for each entry of a known list or dictionary of functions, say.
 
     Args:
@@ -90,12 +92,15 @@ def look_for_entry(run: Interpreter, node: ast.Subscript, base: Any, key: Any) -
         base: a list or dictionary; nothing happens where it holds numbers, arrays or texts, but
             for a dictionary that has each of the texts that the key may be.
         key: what the expression in brackets is; nothing happens where it is known.
+        is_written: whether the entry gets another value.
 
     Raises:
         ReadsEntry: the statement around is read anew.
     """
     is_known = not isinstance(key, Text) and not has_data(key)
     texts = _texts_in(base, key)
+    if texts and not is_written and _are_plain([base[text] for text in texts]):
+        return  # of these a number or a text is made without
     if (
         is_known
         or not (texts or _holds_others(base))
@@ -115,7 +120,13 @@ def look_for_entry(run: Interpreter, node: ast.Subscript, base: Any, key: Any) -
 def look_for_text(run: Interpreter, node: ast.Subscript, base: Any, key: Any) -> None:
     """The same of an entry that is written, by a key that is one of several texts."""
     if isinstance(key, Text):
-        look_for_entry(run, node, base, key)
+        look_for_entry(run, node, base, key, is_written=True)
+
+
+def _are_plain(values: Sequence[Any]) -> bool:
+    """Whether values are texts, or numbers of one type of Python."""
+    kinds = {type(value) for value in values}
+    return kinds == {str} or (len(kinds) == 1 and kinds <= {bool, int, float})
 
 
 def _texts_in(base: Any, key: Any) -> list[Any]:
