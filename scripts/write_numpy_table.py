@@ -82,8 +82,8 @@ said of the others, with an error that has the source line.
   `TypeError`. Lists whose content the run decides hold no None.
 - **Recursion**: calls are written out, as deep as is known when the program is read. Where the run
   decides how often a function calls itself it is a loop; what is read behind a call that is not its
-  last act is kept in lists, which have room as such lists have. Such a function says
-  `nonlocal` of none, and gives its calls arrays of one shape.
+  last act is kept in lists, which have room as such lists have. Such a function
+  gives its calls arrays of one shape.
 - **`eval`** takes texts that are known when the program is read.
 - **Generators**: a loop over one, or over `enumerate` of it, is the generator's body with that of
   the loop where it yields; `list`, `sum`, `any` and their like read it. One that a variable or an

@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from distspmd.errors import UnsupportedProgram
-from distspmd.frontend import numpy_program
 from from_numpy.endings import INPUTS, different_endings
 
 
@@ -202,7 +200,34 @@ def left_in_loops(x):
     return first(0, x[0])
 
 
+def summed_for_all(x):
+    total = 0
+
+    def down(n):
+        nonlocal total
+        if n > 0:
+            down(n - 1)
+            total += n
+
+    down(int(x[0] * 10))
+    return total
+
+
+def read_before_the_call(x):
+    calls = 1
+
+    def down(k):
+        nonlocal calls
+        if k < 0.2:
+            return 1.0
+        calls += 1
+        return calls * 10 + down(k / 2)
+
+    return down(x[2]), calls
+
+
 STACKED = [
+    *(summed_for_all, read_before_the_call),
     *(factorials, fibonacci_numbers, calls_in_calls, halves, sorted_in_place, filled),
     *(paths_to_roots, left_in_loops),
 ]
@@ -211,20 +236,3 @@ STACKED = [
 @pytest.mark.parametrize("program", STACKED, ids=lambda each: each.__name__)
 def test_calls_as_deep_as_the_run_decides_keep_their_variables(program: Callable[..., Any]) -> None:
     assert not different_endings(program, INPUTS)
-
-
-def test_what_a_call_changes_for_the_others_is_refused_as_deep_as_the_run_decides() -> None:
-    def program(x):
-        total = 0
-
-        def down(n):
-            nonlocal total
-            if n > 0:
-                down(n - 1)
-                total += n
-
-        down(int(x[0] * 10))
-        return total
-
-    with pytest.raises(UnsupportedProgram):
-        numpy_program(program, INPUTS[0])

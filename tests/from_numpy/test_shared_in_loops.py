@@ -250,7 +250,31 @@ def object_adaptive(x):
     return c.go(0.0, 2.0, 1e-2), c.n
 
 
+def deep_by_the_run(x):
+    calls = 0
+
+    def down(v):
+        nonlocal calls
+        calls += 1
+        return v if v < 0.2 else down(v / 2) + 1
+
+    return down(x[2]), calls
+
+
+def branching_by_the_run(x):
+    calls = 0
+
+    def fibonacci(k):
+        nonlocal calls
+        calls += 1
+        return k if k < 2 else fibonacci(k - 1) + fibonacci(k - 2)
+
+    return fibonacci(int(3 * x[2]) + 2), calls
+
+
 PROGRAMS = [
+    deep_by_the_run,
+    branching_by_the_run,
     loop_run,
     recursive_run,
     pytest.param(adaptive, marks=pytest.mark.slow),

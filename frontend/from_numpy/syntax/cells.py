@@ -2,8 +2,8 @@
 
 before -> after:  ``n = 0`` ``def f(): nonlocal n; n += 1``  ->
 ``shared = Cells(); shared.n = 0`` ``def f(): shared.n += 1``.
-So loops carry them, and branches join them, wherever the functions are called. The statement stays:
-a function that has it and calls itself is no loop with stacks.
+So loops carry them, and branches join them, wherever the functions are called, also where such a
+function calls itself as often as the run decides.
 """
 
 from __future__ import annotations
@@ -103,6 +103,10 @@ class _Sharer(ast.NodeTransformer):
         inside = _Sharer(self.holder, self.names - bound)
         node.body = [inside.visit(statement) for statement in node.body]
         return node
+
+    def visit_Nonlocal(self, node: ast.Nonlocal) -> ast.AST:
+        node.names = [name for name in node.names if name not in self.names]
+        return node if node.names else ast.copy_location(ast.Pass(), node)
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
         node.args = self.visit(node.args)
