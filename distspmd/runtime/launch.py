@@ -90,32 +90,117 @@ def launch(
         LaunchError: the ranks could not be started. Their failure is in the result.
         ToolchainError: there is no MPI.
     """
-    if isinstance(argv, (str, bytes, os.PathLike)):
-        raise LaunchError(f"argv is a sequence of texts: write [{os.fspath(argv)!r}].")
-    try:
-        program = tuple(str(os.fspath(part)) for part in argv)
-    except TypeError:
-        raise LaunchError(
-            f"argv is a sequence of texts or paths, but {describe(argv)} was given."
-        ) from None
+    with ExitStack() as stack:
+        files = [stack.enter_context(tempfile.TemporaryFile()) for _ in range(2)] if capture else []
+        begins = running(argv, ranks=ranks, env=env, threads=threads, cwd=cwd, files=files)
+        run = stack.enter_context(begins)
+        code, told = _waited(run, timeout)
+        seconds = time.monotonic() - run.begun
+        run.end()
+        said = _told_text(timeout, ranks, told) if code == TIMED_OUT else ""
+        if not capture:
+            sys.stderr.write(said)
+        out, err = map(_text, files) if capture else ("", "")
+        return Completed(run.program, ranks, code, out, err + said, seconds)
+
+
+@dataclass(eq=False)
+class Running:
+    """A launch that goes on.
+
+    Attributes:
+        program: what runs.
+        mark: that all its processes have in their environment.
+        process: what has started the ranks; it ends when all of them have.
+        begun: when, on the clock that never goes back.
+    """
+
+    program: tuple[str, ...]
+    mark: str
+    process: subprocess.Popen[bytes]
+    begun: float
+
+    def end(self) -> None:
+        """End all that is left of it."""
+        _end(self.process, self.mark)
+        stood(self.mark)
+
+
+@contextmanager
+def running(
+    argv: Sequence[str | os.PathLike[str]],
+    *,
+    ranks: int,
+    env: Mapping[str, str] | None = None,
+    threads: int | None = None,
+    cwd: str | os.PathLike[str] | None = None,
+    files: Sequence[IO[bytes]] = (),
+    apart: bool = False,
+) -> Iterator[Running]:
+    """Ranks, as :func:`launch` starts them, which run until the block ends.
+
+    Args:
+        argv, ranks, env, threads, cwd: as of :func:`launch`.
+        files: where output and errors go; to those of this process where left out.
+        apart: whether signals from the keyboard reach this process alone.
+
+    Raises:
+        LaunchError: the ranks could not be started.
+        ToolchainError: there is no MPI.
+    """
+    program = _program(argv)
     _check_start(program, ranks, cwd)
     check_launch(ranks, f"`{' '.join(program)}`", {**os.environ, **(env or {})})
     mpi = find_mpi({**os.environ, **(env or {})})
-    given = {**os.environ, **(env or {}), MARK: uuid.uuid4().hex}
-    start = time.monotonic()
+    mark = uuid.uuid4().hex
+    given = {**os.environ, **(env or {}), MARK: mark}
+    begun = time.monotonic()
     with ExitStack() as stack:
-        out, err = (stack.enter_context(tempfile.TemporaryFile()) for _ in range(2))
         if not is_job(given):
             given = {**stack.enter_context(placed_segments(mpi, given)), **given}
         around = environment(mpi, ranks, threads=threads, environ=given)
         command = [str(mpi.mpiexec), "-n", str(ranks), *_exported(mpi, around)]
         command += [sys.executable, *_starting(program), *program]
-        code, told = _run(command, around, cwd, (out, err) if capture else None, timeout)
-        seconds = time.monotonic() - start
-        said = _told_text(timeout, ranks, told) if code == TIMED_OUT else ""
-        if not capture:
-            sys.stderr.write(said)
-        return Completed(program, ranks, code, _text(out), _text(err) + said, seconds)
+        stack.enter_context(_guarded(f"mark:{mark}"))
+        out, err = files or (None, None)
+        try:
+            process = subprocess.Popen(
+                command,
+                env=around,
+                cwd=cwd,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                start_new_session=apart,
+            )
+        except OSError as error:
+            raise LaunchError(f"cannot start {command[0]}: {error}") from None
+        stack.enter_context(_guarded(f"launcher:{process.pid}"))
+        run = Running(program, mark, process, begun)
+        stack.callback(run.end)
+        yield run
+
+
+@contextmanager
+def _guarded(what: str) -> Iterator[None]:
+    """Something ends with this process, until the block does."""
+    guard.begin(what)
+    try:
+        yield
+    finally:
+        guard.done(what)
+
+
+def _program(argv: Sequence[str | os.PathLike[str]]) -> tuple[str, ...]:
+    """What to launch, as texts."""
+    if isinstance(argv, (str, bytes, os.PathLike)):
+        raise LaunchError(f"argv is a sequence of texts: write [{os.fspath(argv)!r}].")
+    try:
+        return tuple(str(os.fspath(part)) for part in argv)
+    except TypeError:
+        raise LaunchError(
+            f"argv is a sequence of texts or paths, but {describe(argv)} was given."
+        ) from None
 
 
 def environment(
@@ -240,44 +325,16 @@ def _exported(mpi: MPI, environ: Mapping[str, str]) -> list[str]:
 # --- processes ---
 
 
-def _run(
-    command: list[str],
-    environ: dict[str, str],
-    cwd: str | os.PathLike[str] | None,
-    files: tuple[IO[bytes], IO[bytes]] | None,
-    timeout: float | None,
-) -> tuple[int, Mapping[int, str]]:
+def _waited(run: Running, timeout: float | None) -> tuple[int, Mapping[int, str]]:
     """The code of mpiexec, and what each rank of this node does when its time is up."""
-    out, err = files or (None, None)
-    mark = f"mark:{environ[MARK]}"
-    guard.begin(mark)
-    try:
-        process = subprocess.Popen(
-            command,
-            env=environ,
-            cwd=cwd,
-            stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=err,
-        )
-    except OSError as error:
-        guard.done(mark)
-        raise LaunchError(f"cannot start {command[0]}: {error}") from None
-    launcher = f"launcher:{process.pid}"
-    guard.begin(launcher)
     try:
         with _ended_by_signals():
-            return process.wait(timeout), {}
+            return run.process.wait(timeout), {}
     except subprocess.TimeoutExpired:
-        return TIMED_OUT, stood(environ[MARK])
+        return TIMED_OUT, stood(run.mark)
     except KeyboardInterrupt:
         _tell_end("an interrupt from the keyboard")
         raise
-    finally:
-        _end(process, environ[MARK])
-        stood(environ[MARK])
-        guard.done(launcher)
-        guard.done(mark)
 
 
 def _told_text(timeout: float | None, ranks: int, told: Mapping[int, str]) -> str:
