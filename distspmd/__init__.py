@@ -35,14 +35,8 @@ from distspmd.runtime import watchdog
 from distspmd.runtime.errors_together import end_all_on_exception
 
 if TYPE_CHECKING:
-    from distspmd.api import (
-        PartitionedFunction,
-        compile,
-        iteration_spaces,
-        lower,
-        program,
-        search,
-    )
+    from distspmd.api.partitioned_function import PartitionedFunction, program
+    from distspmd.api.steps import compile, iteration_spaces, lower, search
     from distspmd.checking.check import check
     from distspmd.execution.program import Program
     from distspmd.execution.symbolic_program import SymbolicProgram
@@ -135,7 +129,7 @@ _LATER = {
     "Mesh": "distspmd.layouts.mesh",
     "OnMesh": "distspmd.schedule",
     "Partial": "distspmd.layouts.dimension",
-    "PartitionedFunction": "distspmd.api",
+    "PartitionedFunction": "distspmd.api.partitioned_function",
     "Patterns": "distspmd.schedule",
     "Program": "distspmd.execution.program",
     "Redistribution": "distspmd.plans.redistribution",
@@ -145,19 +139,19 @@ _LATER = {
     "SymbolicProgram": "distspmd.execution.symbolic_program",
     "allocate": "distspmd.runtime.redistribute",
     "check": "distspmd.checking.check",
-    "compile": "distspmd.api",
+    "compile": "distspmd.api.steps",
     "cyclic": "distspmd.layouts.dealing",
     "explain": "distspmd.explanation",
-    "iteration_spaces": "distspmd.api",
+    "iteration_spaces": "distspmd.api.steps",
     "launch": "distspmd.runtime.launch",
     "launched_ranks": "distspmd.runtime.allocation",
-    "lower": "distspmd.api",
+    "lower": "distspmd.api.steps",
     "map": "distspmd.frontend.from_numpy.parallel_map",
     "plan": "distspmd.planning.planner",
     "predict": "distspmd.scheduling.prediction",
-    "program": "distspmd.api",
+    "program": "distspmd.api.partitioned_function",
     "redistribute": "distspmd.runtime.redistribute",
-    "search": "distspmd.api",
+    "search": "distspmd.api.steps",
     "simulate": "distspmd.plans.simulator",
     "verify": "distspmd.plans.verifier",
 }

@@ -1,0 +1,266 @@
+"""The decorator: a NumPy function that ranks call together, made anew where a call needs that."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import distspmd
+from distspmd.api import steps
+from distspmd.errors import ArgumentError, DistSPMDError, UnsupportedProgram
+from distspmd.execution.call_keys import comparable, day_of, is_all_code, kind_of, value_of
+from distspmd.execution.program import Program
+from distspmd.execution.symbolic_program import SymbolicProgram
+from distspmd.frontend.from_numpy.syntax.sources import globals_of
+from distspmd.layouts.mesh import Mesh
+from distspmd.lowering import Lowering
+from distspmd.placement.argument_layouts import IN_TILES
+from distspmd.plans.machine import Machine
+from distspmd.plans.solver import Solver
+from distspmd.runtime.agreement import Agreement, Call
+from distspmd.runtime.call_form import CallForm, bound_by_name, given_of
+from distspmd.schedule import Entries, as_entries
+
+if TYPE_CHECKING:
+    from dace import SDFG
+
+    from distspmd.analysis.iteration_spaces import IterationSpaces
+    from distspmd.explanation import Explanation
+    from distspmd.symbolic_lowering import SymbolicLowering
+
+
+def program(
+    function: Callable[..., Any] | None = None,
+    *,
+    schedule: Entries | str | os.PathLike[str] | None = None,
+    mesh: Mesh | Mapping[str, int] | None = None,
+    arguments: Mapping[str, str] | None = None,
+    solvers: Sequence[Solver] | None = None,
+    machine: Machine | None = None,
+    deterministic: bool = False,
+    fuse: bool = True,
+    arithmetic: str = "vector",
+    device: str | None = None,
+    comm: Any = None,
+) -> Any:
+    """Make a NumPy function one that all ranks of a communicator call together.
+
+    ``@distspmd.program(schedule={"hidden": (4, 1, 1)})`` above a function, or ``@distspmd.program``
+    alone. The keywords are those of :func:`lower` and :func:`compile`, and:
+
+    Args:
+        function: what is decorated; also a ``@dace.program``.
+        comm: an mpi4py communicator; ``MPI.COMM_WORLD`` where left out.
+
+    Returns:
+        A :class:`PartitionedFunction`, or a decorator that makes one.
+    """
+    entries = as_entries(schedule, mesh)
+    options = {
+        "arguments": arguments,
+        "solvers": solvers,
+        "machine": machine,
+        "deterministic": deterministic,
+        "fuse": fuse,
+    }
+
+    def decorate(function: Callable[..., Any]) -> PartitionedFunction:
+        return PartitionedFunction(function, entries, options, arithmetic, comm, device)
+
+    return decorate if function is None else decorate(function)
+
+
+class PartitionedFunction(steps.Decorated):
+    """A NumPy function that ranks run together; made by :func:`program`.
+
+    All ranks call it. The first call with arguments of some shapes and types parses, lowers and
+    compiles the function for them; later ones find the compiled program. Rank 0 passes the
+    arguments, and gets what the function returns; what other ranks pass is looked at only where
+    ``arguments=`` says that they hold something. An argument that is ``"distributed"`` is a tile,
+    so that its shape has to be in the function's annotations. A symbol that the function reads and
+    that no shape determines is passed by its name, ``steps(x, T=100)``.
+
+    Attributes:
+        function: the function itself.
+        schedule: as :func:`lower` takes it.
+        device: as :func:`compile` takes it.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        schedule: Entries,
+        options: Mapping[str, Any],
+        arithmetic: str,
+        comm: Any,
+        device: str | None = None,
+    ) -> None:
+        self.function = function
+        self.schedule = schedule
+        self._options, self._arithmetic = dict(options), arithmetic
+        self.device = device
+        self._comm = comm
+        self._agreement: Agreement | None = None
+        self._call: Call | None = None
+        self._signature = inspect.signature(_python_function(function))
+        self._programs: dict[Any, Program | SymbolicProgram] = {}
+        self._fixed: set[str] = set()
+        self._seen, self._held = list[Any](), list[Any]()
+        self.__name__ = getattr(function, "__name__", _python_function(function).__name__)
+        functools.update_wrapper(self, _python_function(function))
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """Run the function on all ranks; see :meth:`distspmd.Program.__call__` for what they get.
+
+        Raises:
+            ArgumentError: on all ranks, before anything runs.
+            DisagreementError: on all ranks: they call different functions, or the same one with
+                other schedules, or one of them has ended.
+            ScheduleError, UnsupportedProgram, NoSolver, CompilationError: on all ranks, at the
+                first call for some shapes and types.
+        """
+        agreement, call = self._ranks()
+        stream = {}
+        if "stream" in named and "stream" not in self._signature.parameters and self._on_device():
+            named = dict(named)
+            stream["stream"] = named.pop("stream")
+        key, error, given = None, None, dict(named)
+        first = agreement.rank == 0
+        try:
+            given = self._bind(arguments, named, partial=not first)
+            key = self._key(given) if first else None
+        except ArgumentError as problem:
+            error = problem
+        with agreement.calling(call):
+            agreement.check(error)
+            key = agreement.bcast(key)
+            found = self._programs.get(key)
+            if found is None:
+                found = self._make(agreement, given)
+                key = agreement.bcast(self._key(given) if first else None)
+                self._programs[key], self._held = found, [*self._held, *self._seen]
+            return found(**given_of(self._signature, given), **stream)
+
+    def _on_device(self) -> bool:
+        return bool(self.device or os.environ.get("DISTSPMD_DEVICE"))
+
+    def _without_devices(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Arguments, where those that lie on a device are told by arrays of their form."""
+        if not self._on_device():
+            return given
+        from distspmd.runtime.device_views import stand_in
+
+        return {name: stand_in(value) for name, value in given.items()}
+
+    def lower(self, *examples: Any, **named: Any) -> Lowering | SymbolicLowering:
+        """All decisions for arguments like these; without any, as the annotations say."""
+        return steps.lower(self._parse(examples, named), self.schedule, **self._options)
+
+    def explain(self, *examples: Any, **named: Any) -> Explanation:
+        """What moves for arguments like these, by which plan and over which others."""
+        return distspmd.explain(self.lower(*examples, **named))
+
+    def spaces(self, *examples: Any, **named: Any) -> IterationSpaces:
+        """What the schedule can name, for arguments like these."""
+        return steps.iteration_spaces(self._parse(examples, named))
+
+    def close(self) -> None:
+        """Free all compiled programs; all ranks call it together."""
+        for compiled in self._programs.values():
+            compiled.close()
+        self._programs.clear()
+        if self._agreement is not None:
+            self._agreement.release()
+            self._agreement = None
+
+    def _ranks(self) -> tuple[Agreement, Call]:
+        if self._agreement is None or self._call is None:
+            if self._comm is None:
+                from mpi4py import MPI
+
+                self._comm = MPI.COMM_WORLD
+            self._call = Call.of(
+                f"{self.__name__}(...)",
+                comparable(self.schedule),
+                comparable(self._options),
+                self._arithmetic,
+                self.device,
+                wording=f"{self.__name__}(...), with the schedule {self.schedule},",
+            )
+            self._agreement = Agreement.of(self._comm, self._call).hold()
+        return self._agreement, self._call
+
+    def _make(self, agreement: Agreement, given: Mapping[str, Any]) -> Program | SymbolicProgram:
+        def lowered() -> Lowering | SymbolicLowering:
+            try:
+                lowering = self.lower(**given)
+            except DistSPMDError:
+                raise
+            except Exception as problem:
+                raise UnsupportedProgram(
+                    f"{self.__name__} cannot be lowered: {type(problem).__name__}: {problem}"
+                ) from problem
+            self._fixed |= set(getattr(lowering, "call_form", CallForm()).fixed)
+            return lowering
+
+        return steps.compile(
+            lowered, agreement.comm, arithmetic=self._arithmetic, device=self.device
+        )
+
+    def _parse(self, examples: Sequence[Any], named: Mapping[str, Any]) -> SDFG:
+        given = self._without_devices(self._bind(examples, named, partial=True))
+        tiles = {n for n, kind in (self._options["arguments"] or {}).items() if kind in IN_TILES}
+        shown = {name: value for name, value in given.items() if name not in tiles}
+        return steps.parse_source(self.function, shown)
+
+    def _bind(
+        self, arguments: Sequence[Any], named: Mapping[str, Any], partial: bool
+    ) -> dict[str, Any]:
+        """Arguments and sizes by name, with the function's defaults where it is called in full."""
+        sizes = {
+            name: value
+            for name, value in named.items()
+            if name not in self._signature.parameters and self._is_size(name)
+        }
+        try:
+            others = {name: value for name, value in named.items() if name not in sizes}
+            bound = bound_by_name(self._signature, arguments, others, partial=partial)
+        except TypeError as problem:
+            raise ArgumentError(
+                f"{self.__name__}{self._signature} was called with other arguments: {problem}."
+            ) from None
+        if not partial:
+            bound.apply_defaults()
+        return {**bound.arguments, **sizes}
+
+    def _is_size(self, name: str) -> bool:
+        """Whether a name is that of a symbol of DaCe's that the function sees."""
+        if "dace" not in sys.modules:
+            return False  # nobody can have made one
+        from dace import symbol
+
+        seen = globals_of(inspect.unwrap(_python_function(self.function)))
+        return any(isinstance(value, symbol) and value.name == name for value in seen.values())
+
+    def _key(self, given: Mapping[str, Any]) -> Any:
+        """What tells calls apart that need programs of their own."""
+        from distspmd.frontend.from_numpy.outside_values import outside_key
+
+        values = sorted(self._without_devices(given).items())
+        roots = [_python_function(self.function), *(v for _, v in values if is_all_code(v))]
+        outside, self._seen = outside_key(roots)
+        return (*day_of(self._fixed), *outside, *(self._key_of(*value) for value in values))
+
+    def _key_of(self, name: str, value: Any) -> Any:
+        """Of an argument or size; with its value where a program is made for that."""
+        decides_code = name in self._fixed or name not in self._signature.parameters
+        return name, kind_of(value), value_of(value) if decides_code else None
+
+
+def _python_function(function: Any) -> Callable[..., Any]:
+    python: Callable[..., Any] = getattr(function, "f", function)
+    return python
