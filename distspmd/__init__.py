@@ -12,6 +12,7 @@ import gc
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from distspmd.dace_compat.at_import import follow_dace
 from distspmd.errors import (
     ArgumentError,
     CacheError,
@@ -174,4 +175,5 @@ def __getattr__(name: str) -> Any:
 
 
 end_all_on_exception()
+follow_dace()
 watchdog.start_on_ranks()

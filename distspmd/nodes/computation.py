@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dace import dtypes, serialize
+from dace import dtypes
 from dace.properties import CodeBlock, Property, make_properties
-from dace.sdfg import nodes
 
-from distspmd.dace_compat.tasklet_kinds import generated_as_tasklet
+from distspmd.dace_compat.tasklet_kinds import OwnTasklet
 from distspmd.expressions.cpp import CppPrinter
 from distspmd.expressions.text import Assignments, assignments_text, parse_assignments
 
 
-@generated_as_tasklet
 @make_properties
-class Computation(nodes.Tasklet):
+class Computation(OwnTasklet):
     """A tasklet of assignments of expressions to its output connectors; its code is C++.
 
     Arguments of the expressions are its input connectors. Variables of indices are parameters of
@@ -52,13 +50,6 @@ class Computation(nodes.Tasklet):
         """What it computes; None if somebody changed the code since."""
         found = parse_assignments(self.expressions)
         return found if self.code.as_string.endswith(_code(found)) else None
-
-    @staticmethod
-    def from_json(json_obj: dict[str, Any], context: Any = None) -> Computation:
-        """The node of its JSON."""
-        node = Computation("computation")
-        serialize.set_properties_from_json(node, json_obj, context=context)
-        return node
 
 
 def _code(assignments: Assignments) -> str:

@@ -6,14 +6,12 @@ from typing import Any
 
 from dace import dtypes
 from dace.properties import Property, make_properties
-from dace.sdfg import nodes
 
-from distspmd.dace_compat.tasklet_kinds import generated_as_tasklet
+from distspmd.dace_compat.tasklet_kinds import OwnTasklet
 
 
-@generated_as_tasklet
 @make_properties
-class DeviceCall(nodes.Tasklet):
+class DeviceCall(OwnTasklet):
     """A call of a library on memory of the device, or of a kernel of our own.
 
     Its code names ``__dace_current_stream``, so DaCe leaves it on the stream of the program.

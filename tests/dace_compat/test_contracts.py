@@ -16,7 +16,7 @@ import dace
 import dace.autodiff.analysis
 import numpy as np
 import pytest
-from dace import config, subsets
+from dace import config, serialize, subsets
 from dace.codegen import compiler, compiler_family
 from dace.codegen.targets import cpp
 from dace.codegen.targets.cpu import CPUCodeGen
@@ -270,6 +270,15 @@ CONTRACTS: list[tuple[str, str, str, Callable[[], Any]]] = [
         "generates a tasklet, and subclasses of it by their names",
         "dace_compat/tasklet_kinds.py",
         lambda: "_generate_" in inspect.getsource(CPUCodeGen.generate_node),
+    ),
+    (
+        "Tasklet.from_json",
+        "reads all of the type Tasklet, and classpath names the class of a library node",
+        "dace_compat/tasklet_kinds.py",
+        lambda: (
+            serialize.get_serializer("Tasklet") is dace.nodes.Tasklet
+            and "classpath" in inspect.getsource(dace.nodes.LibraryNode.to_json)
+        ),
     ),
     (
         "attributes of an SDFG",

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import copy
+import json
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -64,6 +68,31 @@ def test_expressions_stay_in_copies_and_in_json(
     for twin in (copy.deepcopy(sdfg), SDFG.from_json(sdfg.to_json())):
         assert only(twin).assignments() == ASSIGNED
         assert only(twin).code.as_string == CODE
+
+
+READ_IN_ANOTHER_PROCESS = """
+import sys
+import distspmd
+import dace
+(found,) = (n for n, _ in dace.SDFG.from_file(sys.argv[1]).all_nodes_recursive()
+            if isinstance(n, dace.nodes.Tasklet))
+print(type(found).__name__, len(found.assignments()))
+"""
+
+
+def test_a_file_has_tasklets_and_another_process_reads_their_class(
+    program: tuple[SDFG, SDFGState, Computation], tmp_path: Path
+) -> None:
+    sdfg, *_ = program
+    file = tmp_path / "program.sdfg"
+    sdfg.save(str(file))
+    types = {
+        node["type"] for state in json.loads(file.read_text())["nodes"] for node in state["nodes"]
+    }
+    assert types == {"AccessNode", "MapEntry", "MapExit", "Tasklet"}  # all that viewers draw
+    command = [sys.executable, "-c", READ_IN_ANOTHER_PROCESS, str(file)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["Computation", "2"]
 
 
 def test_what_dace_declares_for_renamed_parameters_stays(
