@@ -225,7 +225,8 @@ def _key(
         *(str(toolchain.find_blas()), list(map(str, compiler_options()))),
         *(Machine.measured(), HEURISTICS),
     )
-    for value in (outside, call, varying, replaced_in_torch(), function):
+    gradients = [name for name, each in closed.parameters.items() if each.grad is not None]
+    for value in (outside, call, varying, gradients, replaced_in_torch(), function):
         found.add(value)
     return found.hexdigest()[:32], found.packages
 

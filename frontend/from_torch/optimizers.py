@@ -32,6 +32,12 @@ REFUSED: Mapping[str, str] = {
 }
 
 
+_BRANCHING = (torch.optim.ASGD, torch.optim.RAdam, torch.optim.Rprop)
+"""Of these the form for graphs of devices is traced, for the other one decides by its states."""
+_NUMBERS = ("step", "mu_product", "eta", "mu")
+"""States of one element, with which optimizers of torch compute in Python."""
+
+
 def optimizer_slots(closed: Closed, varying: Collection[str]) -> Iterator[Slot]:
     """Rates, other settings that vary, and states; states are made if they are not there yet."""
     for prefix, optimizer in closed.optimizers.items():
@@ -126,7 +132,7 @@ def swapped_optimizers(
         state: defaultdict[Any, Any] = defaultdict(dict)
         for tensor, own in optimizer.state.items():
             state[swapped[id(tensor)]] = {
-                key: traced[names[place, id(tensor), key]]
+                key: _in_double(key, traced[names[place, id(tensor), key]])
                 if isinstance(value, torch.Tensor)
                 else value
                 for key, value in own.items()
@@ -140,7 +146,8 @@ def swapped_optimizers(
             _swap_settings(optimizer, number, prefix, traced, varying, guards)
             group["lr"] = traced[f"{prefix}.{number}.lr"]
             rates.append((group, group["lr"]))
-            wanted = {"foreach": False, "fused": False, "capturable": True}
+            branches = isinstance(optimizer, _BRANCHING)
+            wanted = {"foreach": False, "fused": False, "capturable": branches}
             group.update({key: value for key, value in wanted.items() if key in group})
     known = [_kept(optimizer) for optimizer, _, _ in before]
     try:
@@ -159,13 +166,23 @@ def swapped_optimizers(
                 group.update(content)
 
 
+def _in_double(key: str, state: torch.Tensor) -> torch.Tensor:
+    """What stands for a state: one that torch reads as a number of Python is in its precision.
+
+    Of ``1 - 0.999 ** step``, single precision would leave the last 4 digits to chance.
+    """
+    is_number = key in _NUMBERS and state.ndim == 0 and state.dtype == torch.float32
+    return state.double() if is_number else state
+
+
 def _put_back(
     optimizer: torch.optim.Optimizer, now: torch.Tensor, before: torch.Tensor, key: str
 ) -> None:
     """Write a state that a step has replaced into the tensor that was there."""
     if now is before:
         return
-    if (now.shape, now.dtype) != (before.shape, before.dtype):
+    is_number = _in_double(key, before).dtype == now.dtype
+    if now.shape != before.shape or (now.dtype != before.dtype and not is_number):
         raise UnsupportedProgram(
             f"{type(optimizer).__name__} puts a tensor of the shape {list(now.shape)} and the type "
             f"{now.dtype} where {key!r} of its state has {list(before.shape)} and {before.dtype}. "

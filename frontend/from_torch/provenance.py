@@ -7,6 +7,7 @@ of the operator whose derivative they compute.
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -26,19 +27,27 @@ from distspmd.frontend.from_torch.losses import LOSSES
 from distspmd.frontend.from_torch.outside_tensors import Standing
 from distspmd.frontend.from_torch.resampling import grid_sample
 from distspmd.frontend.from_torch.run_time_numbers import Guards, Number, ReadNumber
+from distspmd.frontend.from_torch.unreached import Unreached
 
 _READS = ("item", "tolist", "numpy", "__bool__", "__float__", "__int__", "__index__")
 _SET_DATA = torch.Tensor.data.__set__  # type: ignore[attr-defined]
+_GRADIENT: Any = torch.Tensor.grad
 
 
 class Places(TorchFunctionMode):
     """Keeps the current place in the metadata of what is traced; refuses reads of values."""
 
     def __init__(
-        self, closed: Closed, guards: Guards, standing: Standing, known: KnownValues
+        self,
+        closed: Closed,
+        guards: Guards,
+        standing: Standing,
+        known: KnownValues,
+        unreached: Unreached,
     ) -> None:
         super().__init__()
         self.guards, self.standing, self.known = guards, standing, known
+        self.unreached = unreached
         self.paths = {
             id(module): ".".join(filter(None, [closed.prefix(root), path]))
             for root, top in closed.modules.items()
@@ -87,13 +96,25 @@ class Places(TorchFunctionMode):
             return self._read(func, args, kwargs)
         if name == "backward" and args and isinstance(args[0], torch.Tensor):
             return self._backward(func, args, kwargs)
-        if func == _SET_DATA:
-            return _set_data(*args)
+        if name in ("__get__", "__set__"):
+            return self._attribute(func, args)
         if name == "grid_sample" and args[0].ndim == 4:
             return grid_sample(*args, **kwargs)
         if name in LOSSES:
             return LOSSES[name](*args, **kwargs)
         return self._on_tensors(func, name, args, kwargs)
+
+    def _attribute(self, func: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+        """Read or set an attribute of a tensor."""
+        if func == _SET_DATA:
+            return _set_data(*args)
+        if func == _GRADIENT.__set__:
+            self.unreached.is_set(args[0])
+        elif func == _GRADIENT.__get__:
+            clears = sys._getframe(2).f_code.co_name == "zero_grad"
+            if self.unreached.hides(args[0], clears):
+                return None
+        return self._on_tensors(func, func.__name__, args, {})
 
     def _on_tensors(
         self, func: Callable[..., Any], name: str, args: tuple[Any, ...], kwargs: dict[str, Any]

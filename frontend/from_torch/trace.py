@@ -47,6 +47,7 @@ from distspmd.frontend.from_torch.run_time_numbers import Guards, placed
 from distspmd.frontend.from_torch.scalers import scaler_slots, swapped_scalers
 from distspmd.frontend.from_torch.slots import Slot, check_shared, forget_gradients
 from distspmd.frontend.from_torch.swapped_modules import STANDS_FOR, Left, swapped_modules
+from distspmd.frontend.from_torch.unreached import Unreached
 
 
 @dataclass
@@ -386,10 +387,13 @@ class _Run:
             stack.enter_context(swapped_scalers(self.closed, traced))
             stack.enter_context(self._asking_for_more())
             standing = stack.enter_context(self.outside.standing_in(swapped, self.met))
-            stack.enter_context(Places(self.closed, self.guards, standing, self.known))
+            unreached = Unreached(self.closed, traced, swapped)
+            places = Places(self.closed, self.guards, standing, self.known, unreached)
+            stack.enter_context(places)
             stack.enter_context(_without_onednn())
             result = self.function(*inputs)
             self._check_rates(rates)
+            unreached.settle()
             self._keep_gradients(traced, swapped)
             self._keep_buffers(traced)
         self.results, tensors = placed(result)

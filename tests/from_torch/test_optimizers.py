@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -111,6 +111,131 @@ def test_three_steps_of_an_optimizer_are_those_of_torch(name: str, program: Prog
         return model, stepping(model, optimizer), optimizer
 
     same_as_torch(program, build)
+
+
+WARM_UP = (0.0, 0.03, 0.06, 0.1, 0.09, 0.07, 0.05, 0.02, 0.005, 0.0)
+RATES: dict[str, Sequence[float]] = {
+    "warm-up and decay": WARM_UP,
+    "zero": [0.0] * 10,
+    "tiny": [1e-40] * 10,
+    "large": [3.0] * 10,
+    "zero in between": [0.1, 0.0] * 5,
+}
+
+
+class Worded(nn.Module):
+    """A table with rows that no word picks, a frozen layer, and a layer that nobody calls."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.table = nn.Embedding(9, 4)
+        self.frozen = nn.Linear(4, 4).requires_grad_(False)
+        self.head = nn.Linear(4, 3)
+        self.unused = nn.Linear(2, 2)
+
+    def forward(self, words: Tensor) -> Tensor:
+        """Scores of some words."""
+        found: Tensor = self.head(torch.tanh(self.frozen(self.table(words))))
+        return found
+
+
+def rated(name: str, rates: Sequence[float], clears: bool, dtype: torch.dtype) -> Any:
+    """A model, and steps with rates that are set before each."""
+    model = Worded().to(dtype)
+    optimizer = OPTIMIZERS[name](list(model.parameters()))
+
+    def step(words: Tensor) -> Tensor:
+        optimizer.zero_grad(set_to_none=clears)
+        loss: Tensor = (model(words) - 1).square().mean()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    def at(number: int) -> None:
+        for group in optimizer.param_groups:
+            group["lr"] = rates[number]
+
+    return model, optimizer, step, at
+
+
+def as_under(name: str, rates: str, program: Program, clears: bool, dtype: torch.dtype) -> None:
+    """Compare ten steps with those of torch."""
+    model, optimizer, step, at = rated(name, RATES[rates], clears, dtype)
+    other, its, reference, there = rated(name, RATES[rates], clears, dtype)
+    at(0)
+    words = torch.tensor([[1, 3, 3], [5, 1, 0]])
+    near = {"rtol": 1e-5, "atol": 1e-9} if dtype == torch.float64 else {"rtol": 1e-4, "atol": 1e-5}
+    call = program.calls(step, words)
+    for number in range(10):
+        at(number)
+        there(number)
+        (loss,) = call(words)
+        np.testing.assert_allclose(loss, reference(words).detach(), **near, err_msg=str(number))
+    for (key, ours), theirs in zip(
+        model.state_dict().items(), other.state_dict().values(), strict=True
+    ):
+        np.testing.assert_allclose(ours, theirs, **near, err_msg=key)
+    names = {id(p): key for key, p in model.named_parameters()}
+    for mine, yours in zip(model.parameters(), other.parameters(), strict=True):
+        for key, value in its.state.get(yours, {}).items():
+            where = f"{key} of {names[id(mine)]}"
+            np.testing.assert_allclose(optimizer.state[mine][key], value, **near, err_msg=where)
+
+
+QUICK_RATES = {("Adam", "warm-up and decay"), ("AdamW", "zero"), ("Adamax", "zero in between")}
+QUICK_RATES |= {("RAdam", "tiny"), ("NAdam", "large"), ("SGD", "warm-up and decay")}
+
+
+@pytest.mark.parametrize(
+    ("name", "rates"),
+    [
+        pytest.param(n, r, marks=() if (n, r) in QUICK_RATES else pytest.mark.slow)
+        for n in OPTIMIZERS
+        for r in RATES
+    ],
+)
+def test_ten_steps_under_any_rate_are_those_of_torch(
+    name: str, rates: str, program: Program
+) -> None:
+    for clears in (True, False):
+        as_under(name, rates, program, clears, torch.float64)
+
+
+@pytest.mark.parametrize("name", by_tier(OPTIMIZERS, ("AdamW", "RAdam")))
+def test_ten_steps_in_single_precision_are_those_of_torch(name: str, program: Program) -> None:
+    as_under(name, "warm-up and decay", program, True, torch.float32)
+
+
+def alternating(clears: bool) -> Made:
+    """A step of two backward passes, of which the first reaches one layer only."""
+    model = net()
+    first = torch.optim.SGD(model.parameters(), lr=0.1, weight_decay=0.5)
+    second = torch.optim.AdamW(model[2].parameters(), lr=0.1, weight_decay=0.5)
+
+    def step(x: Tensor) -> Tensor:
+        if clears:
+            first.zero_grad()
+        model[0](x).square().mean().backward()
+        first.step()
+        if clears:
+            second.zero_grad()
+        loss: Tensor = (model[2](x.tile(2)[:, :6]) - 1).square().mean()
+        loss.backward()
+        second.step()
+        return loss
+
+    return model, step, None
+
+
+def test_a_second_backward_pass_may_reach_what_the_first_did_not(program: Program) -> None:
+    same_as_torch(program, lambda: alternating(clears=True))
+
+
+def test_a_gradient_that_only_later_calls_find_is_refused() -> None:
+    _, step, _ = alternating(clears=False)
+    with pytest.raises(UnsupportedProgram, match=r"gradient of '2\.weight' is kept for the next"):
+        frontend.training_step(step, next(batches()))
 
 
 class Slow(torch.optim.Optimizer):
