@@ -10,6 +10,7 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -44,8 +45,13 @@ class Peers:
     def named(self, peer: str) -> str:
         return peer if self.on_gpu else f"{peer}, host"
 
-    def why_not(self, peer: str) -> str:
-        """Why a peer is not measured; empty if it is."""
+    @cached_property
+    def absent(self) -> dict[str, str]:
+        """Why peers are not measured, of those that are not."""
+        os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+        return {peer: why for peer in PEERS if (why := self._why_not(peer))}
+
+    def _why_not(self, peer: str) -> str:
         if peer.startswith("torch"):
             try:
                 import torch
@@ -58,29 +64,25 @@ class Peers:
             return "JAX is not installed"
         return "" if jax.default_backend() == "gpu" or not self.on_gpu else "it has no GPU"
 
-    def rows(self, names: list[str]) -> tuple[list[dict[str, Any]], list[str]]:
-        """Rows of the peers that are here, and why the others are not."""
-        os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
-        rows, missing = [], []
+    def rows(self, name: str) -> tuple[list[dict[str, Any]], list[str], list[str]]:
+        """Rows of a program, which peers do not work here, and which compute something else."""
+        rows, missing, failed = [], [], []
         for peer in PEERS:
-            why = self.why_not(peer)
-            if why:
-                missing.append(f"{peer}: {why}")
+            if peer in self.absent:
                 continue
-            for name in names:
-                try:
-                    timed = self._timed(peer, name)
-                except AssertionError:
-                    raise
-                except Exception as problem:  # of a peer that does not work here
-                    first = str(problem).partition("\n")[0]
-                    missing.append(f"{peer}, {name}: {type(problem).__name__}: {first}")
-                    continue
-                for arithmetic, seconds in timed:
-                    row = row_of(name, self.named(peer), arithmetic, seconds)
-                    work = {} if name == TRAINING else work_of(name, self.small)
-                    rows.append({**row, **work})
-        return rows, missing
+            try:
+                timed = self._timed(peer, name)
+            except Exception as problem:  # of a peer that does not work here
+                first = str(problem).strip().partition("\n")[0]
+                wrong = isinstance(problem, AssertionError)
+                kept = failed if wrong else missing
+                kept.append(f"{peer}, {name}: {type(problem).__name__}: {first}")
+                continue
+            for arithmetic, seconds in timed:
+                row = row_of(name, self.named(peer), arithmetic, seconds)
+                work = {} if name == TRAINING else work_of(name, self.small)
+                rows.append({**row, **work})
+        return rows, missing, failed
 
     def _timed(self, peer: str, name: str) -> list[tuple[str, float]]:
         """Seconds of a program in each kind of arithmetic."""

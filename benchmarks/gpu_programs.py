@@ -13,6 +13,10 @@ STEPS_CHECKED = 3
 """Steps of programs that make some, where they are compared with NumPy."""
 TRAINING = "training"
 """The name of a training step of a GPT (`gpu_training.py`), which needs PyTorch."""
+COPIES = "copies"
+"""The name of copies on the device, to and from it, and between ranks."""
+LINE = "row: "
+"""With which a rank's line begins that is a row of the results."""
 
 
 def pointwise(x, y):
@@ -56,6 +60,29 @@ def attention(x, wq, wk, wv, wo):
     e = np.exp(scores - np.max(scores, axis=-1, keepdims=True))
     weights = e / np.sum(e, axis=-1, keepdims=True)
     return np.einsum("bhsp,hpe->bse", np.einsum("bhst,bhtp->bhsp", weights, v), wo)
+
+
+def gathered(x):
+    """Elements that data choose, and places that data choose."""
+    at = (np.abs(x[:, 0]) * 100).astype(np.int64) % x.shape[0]
+    counts = np.zeros(x.shape, np.float32)
+    np.add.at(counts, at, x)
+    return x[at] * 2 + counts
+
+
+def settled(x):
+    """Halos in place, and an end that a residual decides."""
+    change = np.float32(1)
+    while change > np.float32(1e-2):
+        before = x.copy()
+        x[1:-1] = np.float32(0.5) * (x[:-2] + x[2:])
+        change = np.max(np.abs(x - before))
+    return x
+
+
+def phases(x):
+    """Complex numbers, whose reductions are kernels of DaCe."""
+    return np.abs(np.sum(np.exp(1j * x.astype(np.float64)), axis=1))
 
 
 def in_torch(name: str) -> Callable[..., Any]:
@@ -199,6 +226,19 @@ PROGRAMS = {
 }
 
 
+_LAYERED = {"x": (12, 9)}
+
+EVERY: dict[str, Program] = {
+    **PROGRAMS,
+    "gathered": Program(gathered, _LAYERED, _LAYERED),
+    "settled": Program(settled, _LAYERED, _LAYERED),
+    "phases": Program(phases, _LAYERED, _LAYERED),
+}
+"""With those that are not timed: elements and ends that data choose, and kernels of DaCe."""
+CHECKED = (*(name for name in EVERY if name != "call"), TRAINING)
+"""Names of programs that are compared with NumPy or PyTorch; "call" is "pointwise"."""
+
+
 def drawn(name: str, shapes: Shapes) -> dict[str, np.ndarray]:
     """Arguments of a program, the same in each process."""
     rng = np.random.default_rng(0)
@@ -207,7 +247,7 @@ def drawn(name: str, shapes: Shapes) -> dict[str, np.ndarray]:
     }
 
 
-def row_of(program: str, by: str, arithmetic: str, seconds: float) -> dict[str, Any]:
+def row_of(program: str, by: str, arithmetic: str, seconds: float | None) -> dict[str, Any]:
     """What a row of the results has in each case."""
     return {"program": program, "by": by, "arithmetic": arithmetic, "seconds": seconds}
 

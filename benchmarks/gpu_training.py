@@ -48,14 +48,3 @@ def compiled(comm: Any, device: str, size: Size) -> tuple[Any, tuple[Tensor, ...
         sdfg = frontend.training_step(step, *batch)
         lowered = distspmd.lower(sdfg, frontend.data_parallel(comm.size))
     return distspmd.compile(lowered, comm, device=device), batch
-
-
-def difference(comm: Any, device: str) -> float:
-    """How far losses of a small step are from PyTorch's at most, on rank 0."""
-    program, batch = compiled(comm, device, SMALL)
-    with program:
-        losses = [program(*batch) for _ in range(3)]
-    if comm.rank:
-        return 0.0
-    step, batch = made(SMALL, "cpu")
-    return max(abs(float(loss) - float(step(*batch))) for loss in losses)

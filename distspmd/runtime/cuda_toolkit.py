@@ -13,6 +13,7 @@ import re
 import shutil
 import site
 import subprocess
+import sys
 import sysconfig
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -88,18 +89,23 @@ def _prefixes(environ: Mapping[str, str]) -> Iterator[tuple[Path, str]]:
         top = re.search(r"^#\$ TOP=(.+)$", said, re.MULTILINE)
         if top:
             yield Path(top[1].strip()).resolve(), "PATH"
-    folders = dict.fromkeys([sysconfig.get_path("purelib"), *site.getsitepackages()])
-    for folder in folders:
+    for folder in _package_folders():
         for prefix in sorted(Path(folder).glob("nvidia/cu[0-9]*"), reverse=True):
             if (prefix / "bin" / "nvcc").exists():
                 yield prefix, "packages of pip"
+
+
+def _package_folders() -> Iterator[str]:
+    """Where Python finds packages: also those that an environment shares with one below it."""
+    own = [sysconfig.get_path("purelib"), *site.getsitepackages()]
+    yield from dict.fromkeys([*own, *filter(os.path.isabs, sys.path)])
 
 
 def library_folders(environ: Mapping[str, str] = os.environ) -> Iterator[Path]:
     """Folders of libraries of CUDA: of the site's, and of the packages of pip."""
     for prefix, _ in _prefixes(environ):
         yield from (prefix / place for place in _PLACES)
-    for folder in dict.fromkeys([sysconfig.get_path("purelib"), *site.getsitepackages()]):
+    for folder in _package_folders():
         yield from sorted(Path(folder).glob("nvidia/*/lib"), reverse=True)
 
 
