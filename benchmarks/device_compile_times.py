@@ -2,7 +2,7 @@
 
     python benchmarks/device_compile_times.py [PROGRAM ...] [--device cuda] [--arch sm_90] [--small]
 
-Programs are those of `gpu_programs.py`, split over two ranks, and the training step of a GPT. No
+Programs are the twelve that `gpu.py` checks, split over two ranks, with a training step of a GPT. No
 device is needed: kernels are compiled for the architecture that is named, by the compiler of CUDA
 or, for the emulated device, by that of the host. Each text is compiled alone, and what the machine
 has compiled before is not used. A text is the program's frame, kernels of our own, or DaCe's
@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from gpu_programs import PROGRAMS, TRAINING
+from gpu_programs import CHECKED, EVERY, TRAINING
 
 RANKS = 2
 NOTHING = "nothing"
@@ -38,7 +38,7 @@ def lowered(name: str, small: bool) -> Any:
         sdfg = training_step(step, *batch)
         distspmd.lower(sdfg, data_parallel(RANKS))
         return sdfg
-    program = PROGRAMS[name]
+    program = EVERY[name]
     shapes = program.small if small else program.shapes
     empty = {argument: _unread(shape) for argument, shape in shapes.items()}
     sdfg = numpy_program(program.function, *empty.values(), *program.numbers.values())
@@ -108,18 +108,17 @@ def _kind(file: Path, text: str) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    names = [name for name in (*PROGRAMS, TRAINING) if name != "call"]
-    parser.add_argument("programs", nargs="*", metavar="PROGRAM", help=", ".join(names))
+    parser.add_argument("programs", nargs="*", metavar="PROGRAM", help=", ".join(CHECKED))
     parser.add_argument("--device", default="cuda", choices=["cuda", "emulated"])
     parser.add_argument("--arch", default="sm_90", help="as DISTSPMD_CUDA_ARCH has it")
     parser.add_argument("--small", action="store_true", help="arrays of a few elements")
     options = parser.parse_args()
-    unknown = set(options.programs) - set(names)
+    unknown = set(options.programs) - set(CHECKED)
     if unknown:
-        parser.error(f"there is no program {min(unknown)!r}; there are {', '.join(names)}")
+        parser.error(f"there is no program {min(unknown)!r}; there are {', '.join(CHECKED)}")
     with tempfile.TemporaryDirectory() as cache:
         os.environ["DISTSPMD_CACHE"] = cache  # nothing has been compiled
-        measure(options.programs or names, options.device, options.arch, options.small)
+        measure(options.programs or CHECKED, options.device, options.arch, options.small)
 
 
 def measure(names: Sequence[str], device: str, arch: str, small: bool) -> None:

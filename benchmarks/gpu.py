@@ -107,7 +107,8 @@ def measured(options: argparse.Namespace) -> Found:
     passed += ["--small"] * options.small + ["--check"] * options.check
     peers = Peers(options.device, options.small, options.repeat)
     of_peers = not (options.check or options.no_peers)
-    found.add(missing=[f"{peer}: {why}" for peer, why in peers.absent.items() if of_peers])
+    if of_peers:  # else they are not even imported
+        found.add(missing=[f"{peer}: {reason}" for peer, reason in peers.absent.items()])
     copied = [] if options.check or options.programs else [COPIES]
     for name in [*copied, *names]:
         for ranks in [] if why else options.ranks:

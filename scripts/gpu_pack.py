@@ -16,12 +16,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PACK = ROOT / "gpu-pack"
-PYTHON = (3, 12)
-"""For which the wheels of a pack are."""
 MOST_BYTES = 60_000_000
 OF_MACHINE = ("cmake", "jax", "ninja", "numpy", "setuptools", "torch", "wheel")
 """Packages that the machine brings: its own are used, and none of them is in a pack."""
 
+_TAG = f"cp{sys.version_info[0]}{sys.version_info[1]}"
 _DACE = re.compile(r"dace==.*")
 _TESTS = ("hypothesis", "pytest")
 _GLIBC = (*range(39, 23, -1), 17, 12, 5)
@@ -31,8 +30,13 @@ _PLATFORMS = (
 )
 
 
-def make(folder: Path = PACK) -> None:
-    """Fill a folder with wheels of what the package and its tests need, in the tested versions."""
+def make(folder: Path = PACK, python: str = "3.12") -> None:
+    """Fill a folder with wheels of what the package and its tests need, in the tested versions.
+
+    Args:
+        folder: is emptied before.
+        python: the version of Python for which they are.
+    """
     import tomllib
 
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -42,7 +46,7 @@ def make(folder: Path = PACK) -> None:
         sources = filter(_DACE.fullmatch, asked)  # it has no wheel; the others have one
         _pip("wheel", "--no-deps", "--wheel-dir", built, *pinned, *sources)
         shutil.rmtree(folder, ignore_errors=True)
-        for_python = ["--python-version", ".".join(map(str, PYTHON)), "--implementation", "cp"]
+        for_python = ["--python-version", python, "--implementation", "cp"]
         platforms = [part for name in _PLATFORMS for part in ("--platform", name)]
         where = ["--only-binary=:all:", *for_python, *platforms, "--find-links", built]
         _pip("download", *where, *pinned, "--dest", str(folder), *asked)
@@ -57,7 +61,7 @@ def make(folder: Path = PACK) -> None:
         sys.exit(
             f"error: the pack has {size:,} bytes, more than {MOST_BYTES:,}. Its largest: {names}."
         )
-    print(f"{folder}: {len(found)} wheels for Python 3.{PYTHON[1]}, {size:,} bytes")
+    print(f"{folder}: {len(found)} wheels for Python {python}, {size:,} bytes")
 
 
 def wheels(folder: Path = PACK) -> list[Path]:
@@ -66,17 +70,18 @@ def wheels(folder: Path = PACK) -> list[Path]:
 
 
 def fits() -> bool:
-    """Whether there is a pack, and it is for this Python."""
-    return bool(wheels()) and sys.version_info[:2] == PYTHON
+    """Whether there is a pack, and its wheels are for this Python."""
+    tags = {wheel.stem.split("-")[-3] for wheel in wheels()}
+    return "py3" in tags and tags - {"py3", "py2.py3"} == {_TAG}
 
 
-def install(venv: Path) -> None:
-    """Make an environment of the pack and of the checkout, above the packages of this Python.
+def install(venv: Path, folder: Path = PACK) -> None:
+    """Make an environment of a pack and of the checkout, above the packages of this Python.
 
     An environment on top of another one sees that one's base only. So folders of packages are
     named to it one by one; those of the pack come first.
     """
-    marker, state = venv / "installed", "\n".join(wheel.name for wheel in wheels())
+    marker, state = venv / "installed", "\n".join(wheel.name for wheel in wheels(folder))
     if marker.exists() and marker.read_text() == state:
         return
     subprocess.run(
@@ -89,7 +94,7 @@ def install(venv: Path) -> None:
     own = subprocess.run(asked, check=True, capture_output=True, text=True).stdout.strip()
     Path(own, "below.pth").write_text("\n".join(dict.fromkeys(below)) + "\n")
     offline = ["--no-index", "--no-deps", "--no-build-isolation", "--ignore-installed"]
-    given = [*map(str, wheels()), "--editable", str(ROOT)]
+    given = [*map(str, wheels(folder)), "--editable", str(ROOT)]
     _pip("--python", str(python), "install", *offline, "--no-compile", *given)
     marker.write_text(state)
 

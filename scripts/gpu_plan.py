@@ -30,6 +30,8 @@ def prepare(runner: Runner, device: str) -> dict[str, Any] | None:
         python = WORK / "venv" / "bin" / "python"
         make = (sys.executable, "scripts/gpu_pack.py", "install", str(python.parent.parent))
     else:
+        if gpu_pack.wheels():
+            print(f"gpu-pack/ is for another Python than {sys.executable}; .venv is made")
         python = ROOT / ".venv" / "bin" / "python"
         make = ("bash", "-c", "source scripts/setup.sh; setup torch")
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # else each rank compiles all its modules
@@ -150,7 +152,7 @@ def parsed(argv: Sequence[str]) -> argparse.Namespace:
         "scripts/gpu", usage, described, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     add = parser.add_argument
-    add("--pack", action="store_true", help="make gpu-pack/ here, for a machine without an index")
+    add("--pack", nargs="?", const="3.12", metavar="PYTHON", help="make gpu-pack/, for Python 3.12")
     add("--device", choices=("cuda", "emulated"), default="cuda", help="emulated needs no GPU")
     add("--minutes", type=float, help="for all parts together; what is left over is not run")
     add("--ranks", default="1,2,4", help="numbers of ranks (1,2,4)")
@@ -167,7 +169,7 @@ def main(argv: Sequence[str]) -> int:
     """Make a pack, or run all parts; 1 if one of them has failed or the run was ended."""
     options = parsed(argv)
     if options.pack:
-        gpu_pack.make()
+        gpu_pack.make(python=options.pack)
         return 0
     end_on_signals()
     results = Results(options.out, {"command": ["scripts/gpu", *argv], "device": options.device})

@@ -45,6 +45,18 @@ def test_the_sites_compiler_comes_before_the_one_of_pip(
     assert find_cuda(every).origin == "PATH", "what is not whole is passed over"
 
 
+def test_packages_of_an_environment_below_have_compilers_and_libraries(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An environment that shares packages has their folder on the path of modules alone."""
+    prefix = toolkit(tmp_path / "below/nvidia/cu13", runtime="lib/libcudart.so.13")
+    (prefix / "lib/libcublas.so.13").touch()
+    monkeypatch.setattr(cuda_toolkit.sys, "path", ["", str(tmp_path / "below")])
+    assert find_cuda({}).nvcc == prefix / "bin/nvcc"
+    found = cuda_toolkit.find_library("cuBLAS", ["libcublas.so.13"], "UNSET", {})
+    assert found == str(prefix / "lib/libcublas.so.13")
+
+
 def test_a_script_of_the_site_that_starts_a_compiler_is_asked_where_that_is(tmp_path: Path) -> None:
     prefix = toolkit(tmp_path / "cuda-13.0")
     script = tmp_path / "bin/nvcc"
@@ -61,6 +73,7 @@ def test_a_compiler_that_is_missing_is_told_with_what_was_looked_at(
 ) -> None:
     monkeypatch.setattr(cuda_toolkit.site, "getsitepackages", list)
     monkeypatch.setattr(cuda_toolkit.sysconfig, "get_path", lambda _: str(tmp_path))
+    monkeypatch.setattr(cuda_toolkit.sys, "path", [])
     with pytest.raises(ToolchainError, match=r"no nvcc. To have one, load .* 'distspmd\[cuda\]'"):
         find_cuda({})
     with pytest.raises(ToolchainError, match=r"CUDA_HOME: /nowhere/bin/nvcc is no program"):
