@@ -2,7 +2,7 @@
 
     python benchmarks/device_compile_times.py [PROGRAM ...] [--device cuda] [--arch sm_90] [--small]
 
-Programs are the twelve that `gpu.py` checks, split over two ranks, with a training step of a GPT. No
+Programs are the twelve that `gpu.py` checks, split over two ranks; one is a training step. No
 device is needed: kernels are compiled for the architecture that is named, by the compiler of CUDA
 or, for the emulated device, by that of the host. Each text is compiled alone, and what the machine
 has compiled before is not used. A text is the program's frame, kernels of our own, or DaCe's
