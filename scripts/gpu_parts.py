@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import re
 import signal
@@ -21,6 +22,7 @@ from typing import Any
 
 RUNNING, RIGHT, FAILED, LATE = "running", "right", "failed", "out of time"
 CUT, NOT_RUN = "cut", "not run"
+"""States of parts: one is cut, or not run, for want of time of the whole run."""
 JSON = "{json}"
 """In a command: a file into which it writes rows."""
 MARK = "DISTSPMD_PART"
@@ -107,14 +109,14 @@ class Runner:
         scratch: a folder for what they print.
         cwd: a folder in which they run.
         width: how many run side by side.
-        seconds: that all parts may take together; None for any number.
+        seconds: that all parts may take together; None for any number of them.
     """
 
     def __init__(
         self, results: Results, scratch: Path, cwd: Path, width: int, seconds: float | None = None
     ) -> None:
         self.results, self.scratch, self.cwd, self.width = results, scratch, cwd, width
-        self._deadline = None if seconds is None else time.monotonic() + seconds
+        self._deadline = math.inf if seconds is None else time.monotonic() + seconds
         self._running: list[_Running] = []
         scratch.mkdir(parents=True, exist_ok=True)
 
@@ -149,12 +151,10 @@ class Runner:
 
     def _start(self, part: Part) -> None:
         now = time.monotonic()
-        end = now + part.seconds
-        if self._deadline is not None:
-            if self._deadline - now < _LEAST_SECONDS:
-                self._skip(part, "no time was left")
-                return
-            end = min(end, self._deadline)
+        end = min(now + part.seconds, self._deadline)
+        if self._deadline - now < _LEAST_SECONDS:
+            self._skip(part, "no time was left")
+            return
         number = len(self.results.parts)
         mark = f"{os.getpid()}-{number}"
         log, rows = (self.scratch / f"{number}.{kind}" for kind in ("txt", "json"))
@@ -191,7 +191,7 @@ class Runner:
             if code is not None:
                 self._close(one, RIGHT if code == 0 else FAILED)
             elif time.monotonic() > one.end:
-                self._close(one, LATE)
+                self._close(one, LATE if one.end < self._deadline else CUT)
 
     def _close(self, one: _Running, state: str) -> None:
         """Tell how a part has ended, and end what is left of its processes."""

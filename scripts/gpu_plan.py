@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import gpu_pack
-from gpu_parts import JSON, NOT_RUN, RIGHT, Ended, Part, Results, Runner, end_on_signals
+from gpu_parts import CUT, JSON, NOT_RUN, RIGHT, Ended, Part, Results, Runner, end_on_signals
 
 ROOT = Path(__file__).resolve().parent.parent
 WORK = ROOT / "build" / "gpu"
@@ -186,9 +186,9 @@ def main(argv: Sequence[str]) -> int:
         print(f"cut; what is known is in {results.file}")
         return 1
     results.end()
-    left = [part["name"] for part in results.parts if part["state"] == NOT_RUN]
+    left = [part["name"] for part in results.parts if part["state"] in (CUT, NOT_RUN)]
     if left:
-        print(f"not run, no time was left: {'; '.join(left)}")
+        print(f"no time was left for: {'; '.join(left)}")
     if results.bad():
         print(f"failed: {'; '.join(results.bad())}; what they printed is in {results.log}")
         return 1

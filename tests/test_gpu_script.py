@@ -124,7 +124,7 @@ def test_where_the_time_of_a_run_is_over_the_rest_is_told_as_not_run(
 ) -> None:
     runner(seconds=6).run([part("hangs", HANGS), part("left"), part("out")])
     assert states(tmp_path) == [
-        ("hangs", "out of time"),
+        ("hangs", "cut"),
         ("left", "not run"),
         ("out", "not run"),
     ]
