@@ -6,6 +6,7 @@ It travels between processes without the SDFG, which carries it and which it nam
 from __future__ import annotations
 
 import html
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -26,6 +27,8 @@ from distspmd.tables import Table, as_html, as_text
 
 ATTRIBUTE = "_distspmd_lowering"
 """Name under which a lowered SDFG carries its lowering."""
+_MUCH = 0.5
+"""The part of the work that no ranks share, of which callers are told."""
 CONTEXT = "distspmd_context"
 """Scalar argument of a lowered program: the handle of the runtime's plans."""
 
@@ -204,6 +207,7 @@ class Lowering:
         homes: where each container lives.
         memlets: communication that is planned, in the order of the plans' numbers.
         fetches: communication of what data decide, resolved at run time, in the order of numbers.
+        searched: why its schedule was found to be the best; empty where none was searched for.
         row_exchanges: all-to-alls of rows that data choose, in the order of numbers.
         symbols: value of each symbol on the first ranks; it is 0 on all further ones.
         approximate: reads of which a dimension was taken whole, as sentences.
@@ -235,6 +239,7 @@ class Lowering:
     remarks: tuple[str, ...] = ()
     warned: tuple[str, ...] = ()
     row_exchanges: tuple[RowExchange, ...] = ()
+    searched: str = ""
     sdfg: Any = field(default=None, repr=False, compare=False)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -264,6 +269,31 @@ class Lowering:
     def sentences(self) -> tuple[str, ...]:
         """What the record says beside its tables."""
         return (*self.approximate, *self.remarks)
+
+    @property
+    def whole(self) -> float:
+        """The part of the predicted work that no ranks share."""
+        work = [(math.prod(s.parts), s.work.seconds(self.machine)) for s in self.spaces]
+        total = sum(parts * seconds for parts, seconds in work)
+        return sum(seconds for parts, seconds in work if parts == 1) / total if total else 1.0
+
+    def idle_sentence(self, name: str, ranks: int) -> str:
+        """What a program leaves idle or whole of so many ranks; empty where that is little.
+
+        Args:
+            name: of the program.
+            ranks: that there are.
+        """
+        if ranks == 1 or (self.ranks >= ranks and self.whole < _MUCH):
+            return ""
+        asked = any(space.chosen_by.reason is Reason.SCHEDULE for space in self.spaces)
+        why = self.searched or "its schedule splits no more"
+        if not asked:
+            why = f"nothing asks for more: write ranks={ranks}, or a schedule of its spaces"
+        if self.ranks < ranks:
+            idle = f"{ranks - self.ranks:,} of {ranks:,} ranks are idle"
+            return f"{name}: {idle}, and {self.whole:.0%} of the work stays whole: {why}."
+        return f"{name}: {self.whole:.0%} of the work stays whole on {ranks:,} ranks: {why}."
 
     def symbol_values(self, rank: int) -> dict[str, int]:
         """Value of each symbol on a rank."""

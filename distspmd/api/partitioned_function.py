@@ -37,8 +37,12 @@ def program(
     function: Callable[..., Any] | None = None,
     *,
     schedule: Entries | str | os.PathLike[str] | None = None,
+    ranks: int | None = None,
+    memory: int | str | None = None,
+    search: bool = True,
     mesh: Mesh | Mapping[str, int] | None = None,
     arguments: Mapping[str, str] | None = None,
+    results: str | None = None,
     solvers: Sequence[Solver] | None = None,
     machine: Machine | None = None,
     deterministic: bool = False,
@@ -50,18 +54,24 @@ def program(
     """Make a NumPy function one that all ranks of a communicator call together.
 
     ``@distspmd.program(schedule={"hidden": (4, 1, 1)})`` above a function, or ``@distspmd.program``
-    alone. The keywords are those of :func:`lower` and :func:`compile`, and:
+    alone: then the best schedule is searched for, once for all processes, and a line says what was
+    found. The keywords are those of :func:`lower` and :func:`compile`, and:
 
     Args:
         function: what is decorated; also a ``@dace.program``.
+        ranks: of a search; those of the communicator where there is no schedule.
         comm: an mpi4py communicator; ``MPI.COMM_WORLD`` where left out.
 
     Returns:
         A :class:`PartitionedFunction`, or a decorator that makes one.
     """
-    entries = as_entries(schedule, mesh)
+    entries = None if schedule is None and mesh is None else as_entries(schedule, mesh)
     options = {
+        "ranks": ranks,
+        "memory": memory,
+        "search": search,
         "arguments": arguments,
+        "results": results,
         "solvers": solvers,
         "machine": machine,
         "deterministic": deterministic,
@@ -86,14 +96,14 @@ class PartitionedFunction(steps.Decorated):
 
     Attributes:
         function: the function itself.
-        schedule: as :func:`lower` takes it.
+        schedule: as :func:`lower` takes it; None where it is searched for.
         device: as :func:`compile` takes it.
     """
 
     def __init__(
         self,
         function: Callable[..., Any],
-        schedule: Entries,
+        schedule: Entries | None,
         options: Mapping[str, Any],
         arithmetic: str,
         comm: Any,
@@ -158,7 +168,8 @@ class PartitionedFunction(steps.Decorated):
 
     def lower(self, *examples: Any, **named: Any) -> Lowering | SymbolicLowering:
         """All decisions for arguments like these; without any, as the annotations say."""
-        return steps.lower(self._parse(examples, named), self.schedule, **self._options)
+        options = {**self._options, **self._ranks_of_search()}
+        return steps.lower(self._parse(examples, named), self.schedule, **options)
 
     def explain(self, *examples: Any, **named: Any) -> Explanation:
         """What moves for arguments like these, by which plan and over which others."""
@@ -177,22 +188,34 @@ class PartitionedFunction(steps.Decorated):
             self._agreement.release()
             self._agreement = None
 
+    def _ranks_of_search(self) -> dict[str, int]:
+        """The ranks of the communicator, where a schedule is searched for and no others are."""
+        options = self._options
+        if self.schedule is not None or not options["search"] or options["ranks"] is not None:
+            return {}
+        comm = self._comm if self._agreement is None else self._agreement.comm
+        return {} if comm is None else {"ranks": comm.Get_size()}
+
     def _ranks(self) -> tuple[Agreement, Call]:
         if self._agreement is None or self._call is None:
             if self._comm is None:
-                from mpi4py import MPI
-
-                self._comm = MPI.COMM_WORLD
+                self._comm = default_communicator()
             self._call = Call.of(
                 f"{self.__name__}(...)",
                 comparable(self.schedule),
                 comparable(self._options),
                 self._arithmetic,
                 self.device,
-                wording=f"{self.__name__}(...), with the schedule {self.schedule},",
+                wording=f"{self.__name__}(...), {self._asked},",
             )
             self._agreement = Agreement.of(self._comm, self._call).hold()
         return self._agreement, self._call
+
+    @property
+    def _asked(self) -> str:
+        if self.schedule is None:
+            return "searched for" if self._options["search"] else "with search=False"
+        return f"with the schedule {self.schedule}"
 
     def _make(self, agreement: Agreement, given: Mapping[str, Any]) -> Program | SymbolicProgram:
         def lowered() -> Lowering | SymbolicLowering:
@@ -259,6 +282,13 @@ class PartitionedFunction(steps.Decorated):
         """Of an argument or size; with its value where a program is made for that."""
         decides_code = name in self._fixed or name not in self._signature.parameters
         return name, kind_of(value), value_of(value) if decides_code else None
+
+
+def default_communicator() -> Any:
+    """The ranks that call a function where nobody has named others: all that were started."""
+    from mpi4py import MPI
+
+    return MPI.COMM_WORLD
 
 
 def _python_function(function: Any) -> Callable[..., Any]:

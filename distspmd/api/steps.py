@@ -18,6 +18,8 @@ from distspmd.lowering import ATTRIBUTE, Lowering
 from distspmd.plans.machine import Machine
 from distspmd.plans.solver import Solver
 from distspmd.runtime.agreement import Agreement
+from distspmd.runtime.allocation import launched_ranks
+from distspmd.runtime.notices import notice
 from distspmd.schedule import Entries, as_entries, as_schedule, is_of_axes
 
 if TYPE_CHECKING:
@@ -33,6 +35,11 @@ Source: TypeAlias = "SDFG | DaceProgram | Callable[..., Any]"
 Lowered: TypeAlias = "SDFG | Lowering | SymbolicLowering"
 """What :func:`lower` returned, or the SDFG that it lowered."""
 
+_NO_RANKS = (
+    "lowered for one rank, for no ranks were started with this process: write "
+    "lower(..., ranks=4) to search for a schedule of 4 ranks, or name one"
+)
+
 
 def lower(
     program: Source,
@@ -40,8 +47,10 @@ def lower(
     *,
     ranks: int | None = None,
     memory: int | str | None = None,
+    search: bool = True,
     mesh: Mesh | Mapping[str, int] | None = None,
     arguments: Mapping[str, str] | None = None,
+    results: str | None = None,
     solvers: Sequence[Solver] | None = None,
     machine: Machine | None = None,
     deterministic: bool = False,
@@ -59,16 +68,21 @@ def lower(
             its parameters, as a tuple or by name; or axes of the mesh by parameter,
             ``{"q": {"b": "x", "h": ("y", "z")}}``, minor first; or the name of a file, as
             ``lowering.schedule.save`` writes it; or what :func:`search` found. Spaces that it does
-            not name follow their neighbours; the returned record says how.
+            not name follow their neighbours; the returned record says how. Without any schedule
+            the best one is searched for, on the ranks that were started with this process; what is
+            found is kept in the cache. ``{}`` leaves all on rank 0.
         ranks: search for the best schedule on so many ranks, of all that ``schedule`` does not
             name, as :func:`search` does.
         memory: most bytes that may live on a rank at once, for that search: a number, or a text
             such as ``"80 GB"``.
+        search: whether to search where there is no schedule; if not, all stays on rank 0.
         mesh: sizes of axes by name, major first, ``{"x": 8, "y": 4}``, which spaces share that the
             schedule gives axes.
         arguments: where the caller holds an argument or a result (``"__return"``): ``"root"``, all
             of it on rank 0 (default); ``"replicated"``, all of it on every rank of the grids; or in
             tiles of ``program.layout(name)``: ``"distributed"``; ``"gathered"`` frees copies of it.
+        results: the same of all results that ``arguments`` does not name: ``"replicated"`` gives
+            them to every rank.
         solvers: asked for plans in this order (default: all).
         machine: decides between plans; as measured on this host where left out.
         deterministic: whether results shall have the same bits on any number of ranks, with the
@@ -91,13 +105,13 @@ def lower(
     from distspmd.symbolic_lowering import lower_symbols, symbols_of
 
     warm_up()
+    ranks = _ranks_of_search(schedule, ranks, memory, search)
+    wanted = None if ranks is None else Options(ranks, memory)
     sdfg = parse_source(program)
     entries = as_entries(schedule, mesh)
-    wanted = None
-    if ranks is not None:
-        wanted = Options(ranks, memory)
-    elif memory is not None:
-        raise ArgumentError("lower: memory= is of a search. Write ranks= beside it.")
+    if results is not None:
+        own = (name for name in sdfg.arrays if name.startswith("__return"))
+        arguments = {**dict.fromkeys(own, results), **(arguments or {})}
     options: dict[str, Any] = {"arguments": arguments, "solvers": solvers, "machine": machine}
     options |= {"deterministic": deterministic, "fuse": fuse}
     if symbols_of(sdfg):
@@ -105,6 +119,27 @@ def lower(
     if wanted is not None:
         return lower_searched(sdfg, entries, wanted, **options)
     return pipeline.lower_numbers(sdfg, entries, **options)
+
+
+def _ranks_of_search(
+    schedule: Any, ranks: int | None, memory: int | str | None, search: bool
+) -> int | None:
+    """For how many ranks to search; None for none.
+
+    Raises:
+        ArgumentError: options of a search, where there is none.
+    """
+    if not search and (ranks is not None or memory is not None):
+        raise ArgumentError(
+            "lower: ranks= and memory= are of a search, but search=False was given."
+        )
+    if ranks is None and schedule is None and search:
+        ranks = launched_ranks()
+        if ranks is None and memory is None:
+            notice(_NO_RANKS)
+    if ranks is None and memory is not None:
+        raise ArgumentError("lower: memory= is of a search. Write ranks= beside it.")
+    return None if ranks == 1 and schedule is None and memory is None else ranks
 
 
 def search(

@@ -25,6 +25,7 @@ from distspmd.codegen.known_bounds import drop_known_bounds
 from distspmd.codegen.openmp import keep_apart, keep_on_stack, share_maps
 from distspmd.codegen.reduction_symbols import collect_lambdas
 from distspmd.codegen.user_reductions import add_functions
+from distspmd.dace_compat.described import described
 from distspmd.dace_compat.fast_graphs import quick_graphs
 from distspmd.dace_compat.kept_by_dace import built_by_dace
 from distspmd.dace_compat.resolutions_apart import resolutions_apart
@@ -225,10 +226,10 @@ def key_of(program: SDFG, *parts: str) -> str:
         sources += sorted((_PACKAGE / package).rglob("*.py"))
     sources.append(_PACKAGE / "plans" / "heuristics.py")
     read = b"".join(path.read_bytes() for path in sources)
-    described = json.loads(json.dumps(program.to_json()))
-    _strip(described)
     settings = compiler_options()
-    text = json.dumps([program.name, described, dace.__version__, settings, parts], sort_keys=True)
+    text = json.dumps(
+        [program.name, described(program), dace.__version__, settings, parts], sort_keys=True
+    )
     return hashlib.sha256(text.encode() + read).hexdigest()[:32]
 
 
@@ -247,35 +248,6 @@ _SETTINGS = (
     ("extra_cmake_args",),
 )
 """Settings of DaCe that decide what its code becomes."""
-
-_VOLATILE = {
-    "debuginfo",
-    "guid",
-    "hash",
-    "orig_sdfg",
-    "transformation_hist",
-    "build_folder",
-    "cfg_list_id",
-    "seconds",
-}
-
-
-def _strip(described: object, is_attributes: bool = False) -> None:
-    """Take out what does not change the code: lines of the source, and random identifiers.
-
-    Only what DaCe itself writes of an element has such entries. A dictionary by the user's names,
-    of arrays, constants or symbols, keeps all of them, whatever these are called.
-    """
-    if isinstance(described, dict):
-        is_element = isinstance(described.get("type"), str) and not is_attributes
-        if is_element or is_attributes:
-            for key in [k for k in described if k in _VOLATILE or str(k).startswith("_meta_")]:
-                del described[key]
-        for key, value in described.items():
-            _strip(value, is_element and key == "attributes")
-    elif isinstance(described, list):
-        for value in described:
-            _strip(value)
 
 
 def _global_code(program: SDFG) -> list[str]:

@@ -32,6 +32,7 @@ from distspmd.plans.row_exchange import RowExchange
 from distspmd.runtime.agreement import Agreement, Call
 from distspmd.runtime.collective_resource import Closing
 from distspmd.runtime.engine import Statistics
+from distspmd.runtime.notices import warn
 
 if TYPE_CHECKING:
     from dace import SDFG
@@ -108,6 +109,8 @@ def load_together(
         try:
             built, lowering, binding = make()
             made = built, lowering
+            if idle := lowering.idle_sentence(built.name, agreement.ranks):
+                warn(idle)
         except DistSPMDError as problem:
             error = problem
         except Exception as problem:

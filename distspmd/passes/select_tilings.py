@@ -18,7 +18,8 @@ from distspmd.layouts.mesh import Mesh
 from distspmd.passes.compilation import Compilation
 from distspmd.placement.argument_layouts import REPLICATED
 from distspmd.placement.propagation import propagate
-from distspmd.placement.schedule import idle_sentences, resolve, warn
+from distspmd.placement.schedule import idle_sentences, resolve
+from distspmd.runtime.notices import warn
 from distspmd.schedule import Patterns, is_pattern
 
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import difflib
-import inspect
 import math
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -16,7 +14,7 @@ from dace.sdfg.nodes import MapEntry
 
 from distspmd.analysis.elements import chosen_place
 from distspmd.analysis.iteration_spaces import IterationSpace, IterationSpaces
-from distspmd.errors import ScheduleError, ScheduleWarning
+from distspmd.errors import ScheduleError
 from distspmd.layouts.mesh import MOST_RANKS, Mesh
 from distspmd.placement.patterns import parameter_of, pattern_grids
 from distspmd.schedule import Entries, Grid, OnMesh, Patterns, axes_of, dealt_of, is_pattern
@@ -218,14 +216,3 @@ def idle_sentences(space: IterationSpace, grid: Grid) -> list[str]:
                 + (f"Write {max(1, used)}." if grid.is_of_space else "Split it along fewer axes.")
             )
     return found
-
-
-def warn(sentence: str) -> None:
-    """Tell the caller of this package of a schedule that is legal, but hardly meant."""
-    level = depth = 1
-    frame = inspect.currentframe()
-    while frame is not None:
-        if frame.f_globals.get("__name__", "").partition(".")[0] == "distspmd":
-            level = depth + 1  # of who called the outermost of our functions
-        depth, frame = depth + 1, frame.f_back
-    warnings.warn(sentence, ScheduleWarning, stacklevel=level)

@@ -67,6 +67,7 @@ class Found:
         why_whole: why no space is split, if none is.
         history: seconds of the search, with cost and bound.
         moving: seconds of what moves of each container.
+        alone: predicted seconds of a run on one rank; None where spaces were given.
     """
 
     schedule: Schedule
@@ -82,6 +83,7 @@ class Found:
     history: tuple[tuple[float, float, float], ...] = field(default=(), repr=False)
     why_whole: str = ""
     moving: Mapping[str, float] = field(default_factory=dict, repr=False)
+    alone: float | None = None
 
     @property
     def gap(self) -> float:
@@ -98,6 +100,32 @@ class Found:
         if self.is_split or self.ranks == 1:
             return said
         return f"{said} Nothing is split: {self.why_whole}."
+
+    @property
+    def used(self) -> int:
+        """Ranks that the schedule needs."""
+        asked = (a for a in self.schedule.values() if isinstance(a, OnMesh))
+        return max((each.mesh.size for each in asked if each.split), default=1)
+
+    @property
+    def line(self) -> str:
+        """What was found, in one line."""
+        ranks = f"{self.ranks:,} rank{'s' * (self.ranks > 1)}"
+        if not self.is_split:
+            return f"searched: {ranks}, and one is predicted to be the fastest: {self.why_whole}"
+        used = f", of which {self.used:,} are the fastest" if self.used < self.ranks else ""
+        if not self.alone or not self.cost:
+            return f"searched: {ranks}{used}, predicted {self.cost:.1e} s a run"
+        return f"searched: {ranks}{used}, predicted {self.alone / self.cost:.1f}x of one rank"
+
+    @property
+    def reason(self) -> str:
+        """Why no more is split."""
+        if not self.is_split:
+            return self.why_whole
+        if self.used == self.ranks:
+            return f"the search was for {self.ranks:,} ranks"
+        return "more ranks are predicted to take longer"
 
     @property
     def is_split(self) -> bool:

@@ -31,10 +31,12 @@ from distspmd.pipeline import (
 )
 from distspmd.plans.machine import Machine
 from distspmd.plans.solver import Solver
+from distspmd.runtime.notices import notice, notice_if_long
 from distspmd.schedule import Entries, Grid
 from distspmd.scheduling import candidates
 from distspmd.scheduling.found import Found, found_on
 from distspmd.scheduling.interleaved import fold_all, rounds_in
+from distspmd.scheduling.kept_schedules import found_or_kept, key_of
 from distspmd.scheduling.model import Model, Program
 from distspmd.wcsp.solver import Solution, solve
 
@@ -54,6 +56,12 @@ _LEAST = 0.5
 """Seconds for the solver, even if there is no time left."""
 _SHOWN = 5
 """Arrays that a refusal names."""
+_SECONDS_TOLD = 3.0
+"""Of a search that nobody has asked for: after that it is told."""
+_LONG = (
+    "searching a schedule of {} for {} ranks, at most about {:.0f} s; what it finds is kept "
+    "for later calls and processes"
+)
 Progress = Callable[[float, float, float], None]
 
 
@@ -192,17 +200,35 @@ def lower_searched(
     check_not_lowered(sdfg)
     machine = machine or Machine.measured()
     arguments = with_held(sdfg, schedule, arguments)
-    found = search_numbers(sdfg, options, schedule, arguments=arguments, machine=machine, fuse=fuse)
-    lowering = lower_numbers(
-        sdfg,
-        found.schedule,
-        arguments=arguments,
-        solvers=solvers,
-        machine=machine,
-        deterministic=deterministic,
-        fuse=fuse,
-    )
-    lowering = replace(lowering, remarks=(*lowering.remarks, found.sentence))
+
+    def search() -> Found:
+        with notice_if_long(_LONG.format(sdfg.name, options.ranks, options.seconds), _SECONDS_TOLD):
+            return search_numbers(
+                sdfg, options, schedule, arguments=arguments, machine=machine, fuse=fuse
+            )
+
+    def lowered(found: Found) -> Lowering:
+        return lower_numbers(
+            sdfg,
+            found.schedule,
+            arguments=arguments,
+            solvers=solvers,
+            machine=machine,
+            deterministic=deterministic,
+            fuse=fuse,
+        )
+
+    asked = replace(options, progress=None)
+    found, is_kept = found_or_kept(key_of(sdfg, schedule, machine, asked, arguments, fuse), search)
+    try:
+        lowering = lowered(found)
+    except ScheduleError:
+        if not is_kept:
+            raise
+        lowering = lowered(found := search())
+    notice(f"{sdfg.name}: {found.line}{' (kept from an earlier search)' * is_kept}")
+    remarks = (*lowering.remarks, found.sentence)
+    lowering = replace(lowering, remarks=remarks, searched=found.reason)
     setattr(sdfg, ATTRIBUTE, lowering)
     return lowering
 
@@ -250,10 +276,18 @@ def _search(program: Program, options: Options) -> Found:
         answers = [found for mesh in _meshes(options, list(grids.values())) if (found := on(mesh))]
         if not answers:
             raise min(refused, key=lambda error: error.least)
-        best = min(answers, key=lambda found: found.cost)
+        best, alone = min(answers, key=lambda found: found.cost), None
         if options.mesh is None and not grids:
             best = _on_fewer(best, on, options, program.machine.cores)
-    return replace(best, bound=min(bounds), ranks=options.ranks)
+        if not grids:
+            alone = best.cost if not best.is_split else _alone(program)
+    return replace(best, bound=min(bounds), ranks=options.ranks, alone=alone)
+
+
+def _alone(program: Program) -> float:
+    """Predicted seconds of a run on one rank, whatever memory it has."""
+    model = Model(program, candidates.mesh_of(1), {})
+    return found_on(model, solve(model.problem, seconds=_LEAST), 1).cost
 
 
 def _on_fewer(

@@ -8,7 +8,6 @@ all that the program is made from: the function and what it leads to
 from __future__ import annotations
 
 import functools
-import hashlib
 import os
 import pickle
 import sys
@@ -19,8 +18,8 @@ from typing import Any
 
 import torch
 
-import distspmd
 from distspmd.cache.entries import ensure_entry, find_entry
+from distspmd.cache.own_text import own_text
 from distspmd.codegen.build import compiler_options
 from distspmd.codegen.build_record import Build
 from distspmd.frontend.from_torch.arguments import MemoryBinding
@@ -47,7 +46,6 @@ _VARIANTS = 16
 """So many entries of one key are kept, which differ in the modules that were imported."""
 _OF_A_START = ("DISTSPMD_LAUNCH", "DISTSPMD_STARTED")
 """Variables that are drawn anew in each start, and decide nothing."""
-_PACKAGE = Path(distspmd.__file__).resolve().parent
 _BOUND = ("shapes", "expected", "results", "structure", "draws", "indices", "types", "only_read")
 """What a binding has besides the live objects."""
 
@@ -221,7 +219,7 @@ def _key(
     own = {k: v for k, v in sorted(os.environ.items()) if k.startswith("DISTSPMD_")}
     own = {k: v for k, v in own.items() if "CACHE" not in k and k not in _OF_A_START}
     outside = (
-        *(surroundings(), sys.path, _own_text(), own, str(toolchain.find_compiler())),
+        *(surroundings(), sys.path, own_text(), own, str(toolchain.find_compiler())),
         *(str(toolchain.find_blas()), list(map(str, compiler_options()))),
         *(Machine.measured(), HEURISTICS),
     )
@@ -242,15 +240,3 @@ def _tensors(closed: Closed) -> dict[int, str]:
     for name, scaler, attribute in scaler_tensors(closed):
         found[id(getattr(scaler, attribute))] = name
     return found
-
-
-@functools.cache
-def _own_text() -> str:
-    """A checksum of this package."""
-    digest = hashlib.sha256()
-    for folder, inner, names in os.walk(_PACKAGE, followlinks=True):
-        inner.sort()
-        for name in sorted(names):
-            if name.endswith((".py", ".hpp")):
-                digest.update(name.encode() + (Path(folder) / name).read_bytes())
-    return digest.hexdigest()

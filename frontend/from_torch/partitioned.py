@@ -25,10 +25,10 @@ from distspmd.frontend.from_torch.arguments import MemoryBinding
 from distspmd.frontend.from_torch.kept_programs import KeptProgram
 from distspmd.frontend.from_torch.optimizers import FirstStepDiffers
 from distspmd.layouts.mesh import Mesh
-from distspmd.placement.schedule import warn
 from distspmd.plans.heuristics import HEURISTICS
 from distspmd.runtime.agreement import Agreement, Call
 from distspmd.runtime.collective_resource import Closing
+from distspmd.runtime.notices import warn
 from distspmd.schedule import Entries, Schedule, as_entries
 
 if TYPE_CHECKING:

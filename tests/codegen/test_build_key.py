@@ -7,7 +7,8 @@ import dace
 import pytest
 
 from distspmd.codegen import build
-from distspmd.codegen.build import _MAKING_CODE, _VOLATILE, key_of
+from distspmd.codegen.build import _MAKING_CODE, key_of
+from distspmd.dace_compat.described import VOLATILE
 
 
 @dace.program
@@ -30,14 +31,14 @@ def with_constant(name: str, value: float) -> dace.SDFG:
     return sdfg
 
 
-@pytest.mark.parametrize("name", sorted(_VOLATILE))
+@pytest.mark.parametrize("name", sorted(VOLATILE))
 def test_a_constant_decides_whatever_it_is_called(name: str) -> None:
     keys = [key_of(with_constant(name, value)) for value in (2.0, 5.0, 2.0)]
     assert keys[0] != keys[1]
     assert keys[0] == keys[2]
 
 
-@pytest.mark.parametrize("name", sorted(_VOLATILE))
+@pytest.mark.parametrize("name", sorted(VOLATILE))
 def test_an_array_decides_whatever_it_is_called(name: str) -> None:
     keys = []
     for shape in ([4], [5]):

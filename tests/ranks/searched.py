@@ -1,0 +1,69 @@
+"""Decorated functions without a schedule, on 4 ranks: searched for once, and told by rank 0."""
+
+import sys
+
+import numpy as np
+from mpi4py import MPI
+
+import distspmd
+from distspmd import Machine
+
+comm = MPI.COMM_WORLD
+SPLIT = Machine(alpha=float(sys.argv[1]), beta=1e-16, launch=0)
+DEAR = Machine(alpha=float(sys.argv[1]) + 1, beta=1.0)
+
+
+@distspmd.program(machine=SPLIT)
+def product(a, b):
+    return a @ b
+
+
+@distspmd.program(machine=DEAR)
+def sum_of_all(a):
+    return np.sum(a)
+
+
+@distspmd.program(search=False)
+def unsearched(a):
+    return a + 1
+
+
+@distspmd.program(machine=SPLIT, ranks=2, memory="1 GB")
+def on_two(a, b):
+    return a @ b
+
+
+def ranks_of(function) -> int:
+    (made,) = function._programs.values()
+    return made.lowering.ranks
+
+
+def check_decorated() -> None:
+    a = np.random.default_rng(0).random((64, 64))
+    assert str(product.lower(a, a).ranks) == "4"
+    for function, ranks in ((product, 4), (on_two, 2)):
+        for _ in range(2):
+            found = function(a, a)
+            if comm.rank == 0:
+                np.testing.assert_allclose(found, a @ a)
+        assert ranks_of(function) == ranks
+    total, more = sum_of_all(a), unsearched(a)
+    assert ranks_of(sum_of_all) == ranks_of(unsearched) == 1
+    if comm.rank == 0:
+        np.testing.assert_allclose(total, a.sum())
+        np.testing.assert_array_equal(more, a + 1)
+
+
+def check_each_rank_lowers_alike() -> None:
+    def doubled(x: "float64[64]"):  # noqa: F821
+        return x * 2
+
+    program = distspmd.compile(distspmd.lower(doubled, machine=SPLIT), comm)
+    assert program.lowering.ranks == 4
+    found = program(x=np.ones(64))
+    if comm.rank == 0:
+        np.testing.assert_array_equal(found, np.full(64, 2.0))
+
+
+check_decorated()
+check_each_rank_lowers_alike()
