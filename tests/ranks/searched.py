@@ -1,4 +1,4 @@
-"""Decorated functions without a schedule, on 4 ranks: searched for once, and told by rank 0."""
+"""Functions without a schedule, on 4 ranks: searched for once by all, and told by rank 0."""
 
 import sys
 
@@ -7,6 +7,7 @@ from mpi4py import MPI
 
 import distspmd
 from distspmd import Machine
+from distspmd.scheduling import search
 
 comm = MPI.COMM_WORLD
 SPLIT = Machine(alpha=float(sys.argv[1]), beta=1e-16, launch=0)
@@ -65,5 +66,17 @@ def check_each_rank_lowers_alike() -> None:
         np.testing.assert_array_equal(found, np.full(64, 2.0))
 
 
-check_decorated()
-check_each_rank_lowers_alike()
+def check_searches() -> None:
+    """Of the processes one has searched for each program, and the others have what it found."""
+    searched: list[str] = []
+    search_numbers = search.search_numbers
+    search.search_numbers = lambda sdfg, *rest, **named: (
+        searched.append(sdfg.name) or search_numbers(sdfg, *rest, **named)
+    )
+    check_decorated()
+    check_each_rank_lowers_alike()
+    every = sorted(name for names in comm.allgather(searched) for name in names)
+    assert every == ["doubled", "on_two", "product", "sum_of_all"], every
+
+
+check_searches()
