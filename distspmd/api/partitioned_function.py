@@ -199,7 +199,9 @@ class PartitionedFunction(steps.Decorated):
     def _ranks(self) -> tuple[Agreement, Call]:
         if self._agreement is None or self._call is None:
             if self._comm is None:
-                self._comm = default_communicator()
+                from mpi4py import MPI
+
+                self._comm = MPI.COMM_WORLD
             self._call = Call.of(
                 f"{self.__name__}(...)",
                 comparable(self.schedule),
@@ -282,13 +284,6 @@ class PartitionedFunction(steps.Decorated):
         """Of an argument or size; with its value where a program is made for that."""
         decides_code = name in self._fixed or name not in self._signature.parameters
         return name, kind_of(value), value_of(value) if decides_code else None
-
-
-def default_communicator() -> Any:
-    """The ranks that call a function where nobody has named others: all that were started."""
-    from mpi4py import MPI
-
-    return MPI.COMM_WORLD
 
 
 def _python_function(function: Any) -> Callable[..., Any]:
