@@ -43,22 +43,8 @@ def compile_and_load(
 ) -> Program:
     """Compile a lowered SDFG on rank 0, and load it on all ranks of a communicator.
 
-    Args:
-        sdfg: what :func:`distspmd.lower` lowered; ranks other than 0 may pass None.
-        comm: an mpi4py communicator with at least ``lowering.ranks`` ranks; it is duplicated.
-        arithmetic: of loops that the compiler vectorises. ``"vector"``: functions such as ``exp``
-            come from the vector library, with errors of up to 4 units in the last place; not if
-            ``"strict"``; ``"fast"``: sums may be taken in another order. Deterministic is strict.
-            On a device also ``"tf32"`` and ``"bfloat16"``: as ``"vector"``, but products of
-            matrices of float32 and complex64 take operands that are rounded to these.
-        device: the kind of device on which each rank works; None for the cores of the host.
-
-    Raises:
-        ScheduleError: the SDFG is not lowered, or its grids need more ranks.
-        DisagreementError: on all ranks: they compile different programs, or one of them has ended.
-        CompilationError: on all ranks, with the compiler's message.
-        ToolchainError: on all ranks, if the compiler or the BLAS is missing.
-        DeviceError: on all ranks: one has no such device, or the first no compiler for it.
+    The arguments and errors are those of :func:`distspmd.compile`; ranks other than
+    0 may pass None.
     """
     agreement = Agreement.of(comm, COMPILES)
     with agreement.calling(COMPILES):
